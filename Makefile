@@ -16,12 +16,11 @@
 # make bench-layers  problems of public networks beside PyTorch: a table
 # make bench-holes  every operator, layout and type beside PyTorch; writes docs/results/<gpu>/holes.md
 # make bench-networks  eight networks before and after replace; writes docs/results/<gpu>/networks.md
-# make bench-trust  how far winners can be believed; writes docs/results/<gpu>/trust.md
 GO ?= go
 .DEFAULT_GOAL := all
 include internal/libcuda/libcuda.mk
 
-.PHONY: all demo test test-full race fuzz endure cover lint bench test-gpu bench-gpu bench-layers bench-holes bench-networks bench-trust bench-examples test-gpu-binaries clean
+.PHONY: all demo test test-full race fuzz endure cover lint bench test-gpu bench-gpu bench-layers bench-holes bench-networks bench-examples test-gpu-binaries clean
 all: bin/autotune
 
 # What lives for minutes has memory to spare: collected less often, spaces take two thirds of the time. Tests that
@@ -108,9 +107,6 @@ bench-holes: bin/autotune
 
 bench-networks: bin/autotune
 	scripts/networks.py
-
-bench-trust: bin/autotune
-	scripts/bench-trust.sh
 
 bench-examples: bin/autotune
 	scripts/bench-examples.sh

@@ -4,7 +4,7 @@ summary: Counts integers by their value, on top of what was counted before.
 shape: [n]
 example: 268435456
 parameters:
-  bins: {type: int, default: 256, min: 1, summary: "the integers are 0 to bins - 1"}
+  bins: {type: int, default: 256, range: [1], summary: "the integers are 0 to bins - 1"}
 requires:
   bins <= 4096: "{bins} bins are too many; 4096 are the most"
 tensors:

@@ -4,14 +4,14 @@ summary: Each point of a plane becomes a weighted sum of the points around it; b
 shape: [rows, cols]
 example: 16384x16384
 parameters:
-  radius: {type: int, default: 2, min: 0, summary: "points to each side: the weights are a square of 2*radius + 1"}
+  radius: {type: int, default: 2, range: [0], summary: "points to each side: the weights are a square of 2*radius + 1"}
 requires:
   radius <= 4: "a radius of {radius} is too large; 4 is the most"
 derived:
   side: 2*radius + 1
 tensors:
   - {name: x, role: input, shape: [rows, cols]}
-  - {name: weights, role: weight, shape: [side, side], symbol: taps}  # in constant memory
+  - {name: taps, role: constant, shape: [side, side], fill: "uniform(-1, 1)"}  # the weights, in constant memory
   - {name: y, role: output, shape: [rows, cols]}
 cost: [8*rows*cols, 2*side*side*rows*cols]
 templates:

@@ -1,7 +1,6 @@
 package operator
 
 import (
-	"fmt"
 	"path"
 	"regexp"
 	"strconv"
@@ -48,13 +47,3 @@ func (l *loader) pythonReference(n *tree.Node) {
 
 // secondsForm is a line of a Python file that says how long it may take, up to a day.
 var secondsForm = regexp.MustCompile(`(?m)^SECONDS = ([1-9]\d{0,4})$`)
-
-// CompareSpec is a kernel of the operator's that gives one number for how far outputs are from the
-// reference's: 0 where they are right.
-type CompareSpec struct {
-	Source Source
-	Entry  string
-}
-
-// String is as in "op_compare of compare.cu".
-func (c *CompareSpec) String() string { return fmt.Sprintf("%s of %s", c.Entry, c.Source.File) }

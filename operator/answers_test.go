@@ -136,8 +136,7 @@ func TestReferenceDigest(t *testing.T) {
 	}
 }
 
-// A hostile file is refused at once: a pipe is not opened, one that announces more than
-// it has is not read.
+// A hostile file is refused at once: a pipe is not opened, one that announces more than it has is not read.
 func TestHostileData(t *testing.T) {
 	dir := t.TempDir()
 	must.OK(t, os.CopyFS(dir, outsideFiles()))

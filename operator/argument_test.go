@@ -328,7 +328,7 @@ summary: Adds a number.
 shape: [n]
 example: 64
 parameters:
-  epsilon: {type: float, default: 1e-5, min: 0}
+  epsilon: {type: float, default: 1e-5, range: [0]}
   factor: {type: float, default: epsilon*2}
   mode: {type: float, default: 1, choices: [0.5, 1]}
 tensors:
@@ -416,10 +416,10 @@ func TestFloatNamesRoundTrip(t *testing.T) {
 
 func TestFloatParametersThatCannotBe(t *testing.T) {
 	for _, test := range []struct{ old, new, want string }{
-		{"default: 1e-5", "axes: true, default: 1", "op.yaml:6:12: `epsilon`: only integers have a component for each of `axes`"},
-		{"min: 0}", "min: .inf}", "op.yaml:6:46: this must be a number"},
-		{"min: 0}", "min: much}", "op.yaml:6:46: this must be a number; it is text `much`"},
+		{"range: [0]", "range: [.inf]", "op.yaml:6:49: this must be a number"},
+		{"range: [0]", "range: [much]", "op.yaml:6:49: this must be a number; it is text `much`"},
 		{"default: 1e-5", "default: \"'x'\"", "the default of `epsilon`, 'x', is x and not a number"},
+		{"range: [0]", "range: [1, 0]", "the range of `epsilon` is not the least value and perhaps the greatest; as [1] or [0, 1]"},
 		{"default: 1e-5", "default: 1e300*1e300", "is +Inf and not a number"},
 	} {
 		_, err := Load(floatFiles(test.old, test.new), ".")

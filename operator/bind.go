@@ -14,7 +14,6 @@ import (
 	"autotune/space/expr"
 )
 
-// Request is what a user asks of an operator.
 type Request struct {
 	Shape      []int64
 	Parameters map[string]string // as given to --set; empty: the operator's preset
@@ -24,8 +23,7 @@ type Request struct {
 	Free       []string          // dimensions that kernels take when they run
 }
 
-// RequestError is a fault in what a user asked of an operator: its name, shape,
-// parameters or math mode.
+// RequestError is a fault in what a user asked of an operator: its name, shape, parameters or math mode.
 type RequestError struct {
 	Operator string // "" when no operator is named so
 	Message  string
@@ -131,8 +129,7 @@ func (b *binder) free(r Request) {
 	b.p.Free = lists.Where(shape, func(name string) bool { return slices.Contains(r.Free, name) })
 }
 
-// parameters parses what is given and fills in defaults, each after those that
-// it names.
+// parameters parses what is given and fills in defaults, each after those that it names.
 func (b *binder) parameters(r Request) {
 	o, given := b.p.Operator, r.Parameters
 	for _, name := range sorted(given) {

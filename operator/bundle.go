@@ -51,8 +51,7 @@ func (b bundled) Open(name string) (fs.File, error) {
 	return b.files.Open(name)
 }
 
-// LoadBundle reads an operator from a Bundle, which may hold anything. Its data files
-// are where data has them.
+// LoadBundle reads an operator from a Bundle, which may hold anything. Its data files are where data has them.
 func LoadBundle(archive []byte, data fs.FS) (*Operator, error) {
 	if len(archive) > BundleBytes {
 		return nil, fmt.Errorf("a bundle of %d bytes; %d are the most", len(archive), BundleBytes)

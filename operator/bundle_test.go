@@ -34,8 +34,7 @@ func exampleOperators(t *testing.T) (all []*Operator) {
 	return all
 }
 
-// oneAtATime leaves a test out of short runs, which the race detector's are: it does much, in
-// one goroutine.
+// oneAtATime leaves a test out of short runs, which the race detector's are: it does much, in one goroutine.
 func oneAtATime(t *testing.T) {
 	t.Helper()
 	if testing.Short() {

@@ -42,8 +42,7 @@ func (s *ParameterSpec) chain(text string) (*expr.Node, error) {
 	return root, nil
 }
 
-// holds checks that an expression has nothing but numbers, the parameter's names and functions, and
-// arithmetic.
+// holds checks that an expression has nothing but numbers, the parameter's names and functions, and arithmetic.
 func (s *ParameterSpec) holds(n *expr.Node, depth int) error {
 	switch n.Op {
 	case expr.OpConst:
@@ -102,8 +101,7 @@ func (s *ParameterSpec) chainComponents() []string {
 	return names
 }
 
-// CUDA is a value of the parameter in C++, where numbers are floats. A value that was read before
-// has no fault.
+// CUDA is a value of the parameter in C++, where numbers are floats. A value that was read before has no fault.
 func (s *ParameterSpec) CUDA(value string) string {
 	return s.written(value, expr.CPP, func(_ operand, i int) string { return fmt.Sprint("t", i) })
 }
@@ -155,7 +153,7 @@ func (s *ParameterSpec) written(value string, in expr.Dialect, named func(t oper
 
 // chains reads what a parameter of that type has in op.yaml.
 func (l *loader) chains(s *ParameterSpec, f tree.Fields, whole *tree.Node) {
-	f.None("an expression has names and functions", "min", "max")
+	f.None("an expression has names and functions", "range")
 	for _, key := range []string{"choices", "functions"} {
 		if f[key] == nil {
 			whole.RefuseHint("as choices: [x], functions: {relu: [1]}", "`%s` has no `%s`, which a parameter of expressions needs", s.Name, key)

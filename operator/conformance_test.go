@@ -65,8 +65,7 @@ func readVectors(t *testing.T, operator string) torchvectors.Vectors {
 	return v
 }
 
-// inFull leaves a test out of short runs: it compiles and emulates for minutes,
-// and little of that is Go.
+// inFull leaves a test out of short runs: it compiles and emulates for minutes, and little of that is Go.
 func inFull(t *testing.T) {
 	if testing.Short() {
 		t.Skip("compiles and emulates for minutes")
@@ -520,15 +519,14 @@ func TestTemplatesMatchReferences(t *testing.T) {
 	}
 }
 
-// coveringChecks chooses configurations so that every value of every tunable of every template is
-// proven on some problem; of a number that has more than four, the first, the last and one between, unless
-// tests endure. Every template is proven on the problems that it serves and that have a trait
-// which those of its file before lack. The convolutions
-// that are one kernel, packed_conv.cuh, convolution_gathered_gemm.cu, mapped_conv.cuh,
-// boxed_conv.cuh or channels_output.cuh, prove its tunables together, and so do operators of rows:
-// shared has the values of such kernels, and whether those before have proven them. What
-// kernels of rows have met is in frame. Unless tests run in full, each kernel's file is proven once, by one configuration,
-// and each operator by one template at least; files has those that are.
+// coveringChecks chooses configurations so that every value of every tunable of every template is proven on some
+// problem; of a number that has more than four, the first, the last and one between, unless tests endure. Every
+// template is proven on the problems that it serves and that have a trait which those of its file before lack. The
+// convolutions that are one kernel, packed_conv.cuh, convolution_gathered_gemm.cu, mapped_conv.cuh, boxed_conv.cuh or
+// channels_output.cuh, prove its tunables together, and so do operators of rows: shared has the values of such kernels,
+// and whether those before have proven them. What kernels of rows have met is in frame. Unless tests run in full, each
+// kernel's file is proven once, by one configuration, and each operator by one template at least; files has those that
+// are.
 func coveringChecks(t *testing.T, o *operator.Operator, limits operator.Limits, shared map[string]bool, frame meetings, files map[string]bool) []check {
 	t.Helper()
 	missing := map[string]bool{}
@@ -692,8 +690,7 @@ func lacks(missing map[string]bool, template string) bool {
 	return false
 }
 
-// appendMost adds the configuration with the most values that are still missing,
-// any one if none has such.
+// appendMost adds the configuration with the most values that are still missing, any one if none has such.
 func appendMost(chosen []space.Configuration, s serves, missing map[string]bool, rng *rand.Rand) []space.Configuration {
 	tried := int64(2000)
 	if !lacks(missing, s.template) {

@@ -16,14 +16,19 @@ import (
 	"autotune/operator/tree"
 )
 
-// FillKernel is a kernel of the operator's that fills tensors: those that name it.
-type FillKernel struct {
+// OwnKernel is a kernel of the operator's that fills the tensors that name it, or that gives one number for how far
+// outputs are from the reference's: 0 where they are correct.
+type OwnKernel struct {
 	Source Source
 	Entry  string
 }
 
-// DataFile is a .npy file of the operator's folder. Its head was read; its contents are
-// read where they are needed.
+// String is as in "op_compare of compare.cu".
+func (k *OwnKernel) String() string { return k.Entry + " of " + k.Source.File }
+
+func (k *OwnKernel) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
+
+// DataFile is a .npy file of the operator's folder. Its head was read; its contents are read where they are needed.
 type DataFile struct {
 	npy.Header
 	Name   string
@@ -46,7 +51,7 @@ func (l *loader) outsideFill(n *tree.Node, a ArgumentSpec) (f FillSpec, ok bool)
 		entry := l.o.Name + "_fill"
 		s := l.kernelFile(n, n, entry)
 		f.Kernel = s.File + " " + entry
-		l.o.FillKernels[f.Kernel] = FillKernel{s, entry}
+		l.o.FillKernels[f.Kernel] = &OwnKernel{s, entry}
 		return f, true
 	}
 	return f, false
@@ -176,8 +181,7 @@ func (p *Problem) Comparing() (Kernel, bool) {
 	return helper(p, "compare", c.Entry, c.Source, p.Output().Elements), true
 }
 
-// helper is a kernel of the operator's beside its templates, with a thread for each of
-// some elements.
+// helper is a kernel of the operator's beside its templates, with a thread for each of some elements.
 func helper(p *Problem, role, entry string, s Source, elements int64) Kernel {
 	blocks := (elements + referenceBlock - 1) / referenceBlock
 	launch := Launch{Entry: entry, Grid: [3]int64{blocks, 1, 1}, Block: [3]int64{referenceBlock, 1, 1}}

@@ -50,17 +50,19 @@ func (l *loader) defaultScope(spec ParameterSpec, dimensions scope) scope {
 
 func (l *loader) parameter(e tree.Entry) ParameterSpec {
 	f, whole := fields(e.Value, "a parameter"), e.Value
-	truth := func(key string) bool { return tree.Optional(f[key], (*tree.Node).Bool, false) }
 	s := ParameterSpec{
-		Name: e.Key, Summary: tree.Optional(f["summary"], (*tree.Node).Text, ""), Names: []string{e.Key}, Later: truth("later"), Type: IntParameter,
+		Name: e.Key, Summary: tree.Optional(f["summary"], (*tree.Node).Text, ""), Names: []string{e.Key},
+		Type: IntParameter, Later: tree.Optional(f["later"], (*tree.Node).Bool, false),
 	}
 	if s.Later && f["default"] == nil {
 		whole.Refuse("`%s` has `later: true` and no default: results from before have no value for it", e.Key)
 	}
 	if f["type"] != nil {
-		s.Type = ParameterType(f["type"].OneOf("type", string(IntParameter), string(FloatParameter), string(BoolParameter), string(WordParameter), string(ExpressionParameter)))
+		s.Type = ParameterType(f["type"].OneOf("type", parameterTypes...))
 	}
 	switch s.Type {
+	case intsParameter:
+		l.components(&s, f["type"])
 	case WordParameter:
 		l.words(&s, f, whole)
 		return s
@@ -80,25 +82,32 @@ func (l *loader) parameter(e tree.Entry) ParameterSpec {
 		return v
 	}
 	s.Default = tree.Pointer(f["default"], l.formula)
-	s.Min, s.Max = tree.Pointer(f["min"], number), tree.Pointer(f["max"], number)
-	if s.Min != nil && s.Max != nil && below(*s.Max, *s.Min) {
-		whole.Refuse("`%s`: min %v is above max %v", s.Name, *s.Min, *s.Max)
+	if n := f["range"]; n != nil {
+		bounds := list(l.language, n, "range", number)
+		if len(bounds) < 1 || len(bounds) > 2 || below(bounds[len(bounds)-1], bounds[0]) {
+			n.RefuseHint("as [1] or [0, 1]", "the range of `%s` is not the least value and perhaps the greatest", s.Name)
+		}
+		if s.Min = &bounds[0]; len(bounds) == 2 {
+			s.Max = &bounds[1]
+		}
 	}
 	s.Choices = list(l.language, f["choices"], "choices", number)
-	switch {
-	case !truth("axes"):
-	case s.Type != IntParameter:
-		whole.Refuse("`%s`: only integers have a component for each of `axes`", s.Name)
-	case len(l.Axes) == 0:
-		f["axes"].Refuse("`axes: true` needs the operator's `axes`")
-	case len(l.Axes) > 1: // that of a single axis has one component
-		s.Names = lists.Of(l.Axes, func(axis string) string { return s.Name + "_" + axis })
-	}
 	return s
 }
 
+// components gives a parameter of integers one component for each axis. That of a single axis keeps its name.
+func (l *loader) components(s *ParameterSpec, n *tree.Node) {
+	if len(l.Axes) == 0 {
+		n.Refuse("`type: ints` needs the operator's `axes`")
+	}
+	s.Type = IntParameter
+	if len(l.Axes) > 1 {
+		s.Names = lists.Of(l.Axes, func(axis string) string { return s.Name + "_" + axis })
+	}
+}
+
 func (l *language) words(s *ParameterSpec, f tree.Fields, whole *tree.Node) {
-	f.None("it is for numbers", "axes", "min", "max")
+	f.None("it is for numbers", "range")
 	f.None("it is for expressions", "functions")
 	if f["choices"] == nil {
 		whole.RefuseHint("as choices: [relu, gelu]", "`%s` has no choices, which a parameter of words needs", s.Name)
@@ -117,7 +126,7 @@ func (l *language) words(s *ParameterSpec, f tree.Fields, whole *tree.Node) {
 // says of all that is compared, or its own way to compare.
 func (l *loader) arguments(n *tree.Node, s scope, tolerance *tree.Node) {
 	if tolerance != nil && tolerance.Kind != tree.List {
-		c := &CompareSpec{Entry: l.o.Name + "_compare"}
+		c := &OwnKernel{Entry: l.o.Name + "_compare"}
 		c.Source = l.kernelFile(tolerance, tolerance, c.Entry)
 		l.o.Compare = c
 		tolerance = nil
@@ -148,7 +157,7 @@ func (l *loader) argument(f tree.Fields, s scope, tolerance *tree.Node) Argument
 	l.elementType(f["type"], &a)
 	if a.Value != nil {
 		a.Role = Scalar
-		f.None("a scalar is passed by value", "role", "shape", "order", "fill", "symbol", "tolerance")
+		f.None("a scalar is passed by value", "role", "shape", "order", "fill", "tolerance")
 		return a
 	}
 	for _, key := range []string{"role", "shape"} {
@@ -156,7 +165,9 @@ func (l *loader) argument(f tree.Fields, s scope, tolerance *tree.Node) Argument
 			f["name"].RefuseHint("a scalar has a value instead", "the tensor `%s` has no `%s`", a.Name, key)
 		}
 	}
-	a.Role = Role(f["role"].OneOf("role", tensorRoles...))
+	if a.Role = Role(f["role"].OneOf("role", tensorRoles...)); a.Role == constantRole {
+		a.Role, a.Symbol = Input, a.Name
+	}
 	a.Shape = list(l.language, f["shape"], "shape", formula)
 	l.order(f["order"], &a)
 	if f["fill"] != nil {
@@ -164,10 +175,6 @@ func (l *loader) argument(f tree.Fields, s scope, tolerance *tree.Node) Argument
 			f["fill"].Refuse("only what is read is filled; `%s` is %s", a.Name, a.Role.noun())
 		}
 		l.fill(f["fill"], s, &a)
-	}
-	a.Symbol = tree.Optional(f["symbol"], (*tree.Node).Name, "")
-	if a.Symbol != "" && a.Role != Input && a.Role != Weight {
-		f["symbol"].Refuse("only what is read can be in constant memory; `%s` is %s", a.Name, a.Role.noun())
 	}
 	if !a.Role.Compared() {
 		f.None("only what is compared has a tolerance", "tolerance")

@@ -238,8 +238,7 @@ func (r *templateReader) free() {
 	}
 }
 
-// entryForm is what names a kernel: a name, perhaps in namespaces, perhaps with
-// template arguments.
+// entryForm is what names a kernel: a name, perhaps in namespaces, perhaps with template arguments.
 var entryForm = regexp.MustCompile(`^(?:[A-Za-z_]\w*::)*([A-Za-z_]\w*)\s*(?:<.*>)?$`)
 
 func (r *templateReader) passable() []ArgumentSpec {
@@ -262,14 +261,12 @@ func (r *templateReader) passed(n *tree.Node) []string {
 	})
 }
 
-// entries are the names of the kernels that a template launches, without namespaces
-// and template arguments.
+// entries are the names of the kernels that a template launches, without namespaces and template arguments.
 func (t *Template) entries() []string {
 	return lists.Of(t.Launches, func(launch LaunchSpec) string { return entryForm.FindStringSubmatch(launch.Entry.Text)[1] })
 }
 
-// workspaces reads the template's workspaces, whose shapes may name what is the same
-// for all configurations.
+// workspaces reads the template's workspaces, whose shapes may name what is the same for all configurations.
 func (r *templateReader) workspaces() {
 	same := maps.Clone(r.known)
 	for _, tunable := range r.Tunables {
@@ -282,7 +279,7 @@ func (r *templateReader) workspaces() {
 	}
 	for _, item := range r.f["workspaces"].List("workspaces") {
 		f := fields(item, "a tensor")
-		f.None("a workspace has a name, a type and a shape", "role", "order", "fill", "value", "symbol", "tolerance")
+		f.None("a workspace has a name, a type and a shape", "role", "order", "fill", "value", "tolerance")
 		a := ArgumentSpec{Name: f["name"].Name(), Role: Workspace, Type: F32, Owner: r.Name}
 		if f["type"] != nil {
 			a.Type = Type(f["type"].OneOf("type", Types()...))
@@ -353,14 +350,12 @@ func (r *templateReader) sameWorkspaces(model *Template, own []tree.Entry) {
 	}
 }
 
-// has tells whether a template's workspaces are this one's too: its own, or those of one
-// that it is like.
+// has tells whether a template's workspaces are this one's too: its own, or those of one that it is like.
 func (t *Template) has(owner string) bool {
 	return t.Name == owner || t.like != nil && t.like.has(owner)
 }
 
-// exchange gives a source for which some included names, its own or those of its headers, stand for
-// other files.
+// exchange gives a source for which some included names, its own or those of its headers, stand for other files.
 func (r *templateReader) exchange(n *tree.Node, s Source) Source {
 	files := map[string]string{}
 	for _, e := range n.Mapped(headersForm) {

@@ -16,8 +16,7 @@ import (
 // bound template says, ReferenceDigest what the bound problem says. Both cover values and code: a
 // comment in op.yaml or a kernel changes neither.
 
-// CodeDigits is how many digits of a kernel's digest depend on its code alone. Some shipped
-// recordings have no others.
+// CodeDigits is how many digits of a kernel's digest depend on its code alone. Some shipped recordings have no others.
 const CodeDigits = 16
 
 // Digest identifies the kernel: its first CodeDigits digits what a compiler sees, the
@@ -118,19 +117,9 @@ func statements(arguments []Argument) []argumentStatement {
 // distinguishes two folders with operators of one name, and an operator before and after an edit.
 func (o *Operator) SourceDigest() string {
 	h := sha256.New()
-	put := func(name string, s Source) {
-		digest := Kernel{Template: name, Launches: Launches{{Entry: name}}, Source: s.Text, Includes: s.Includes}.codeDigest()
-		h.Write([]byte(digest)) // a hash's Write does not fail
-	}
-	put("reference", o.Reference)
-	for _, t := range o.Templates {
-		put(t.Name, t.Source)
-	}
-	for _, name := range sorted(o.FillKernels) {
-		put("fill", o.FillKernels[name].Source)
-	}
-	if o.Compare != nil {
-		put("compare", o.Compare.Source)
+	for _, s := range o.sources() {
+		k := Kernel{Template: s.name, Launches: Launches{{Entry: s.name}}, Source: s.Text, Includes: s.Includes}
+		io.WriteString(h, k.codeDigest()) // a hash's Write does not fail
 	}
 	if o.Answers != nil {
 		io.WriteString(h, o.Answers.Python.Text)
@@ -138,10 +127,9 @@ func (o *Operator) SourceDigest() string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// ReferenceDigest identifies all that the problem's trials are made with and judged by: its
-// tensors, scalars, distributions, tolerances and cost, the reference, and what fills
-// tensors and compares them where the operator has its own way. It reads the problem's
-// data files.
+// ReferenceDigest identifies all that the problem's trials are made with and judged by: its tensors, scalars,
+// distributions, tolerances and cost, the reference, and what fills tensors and compares them where the operator has
+// its own way. It reads the problem's data files.
 func (p *Problem) ReferenceDigest() (string, error) {
 	shared := slices.DeleteFunc(slices.Clone(p.Arguments), func(a Argument) bool { return a.Owner != "" })
 	parts := []string{"problem", canonical(problemStatement{

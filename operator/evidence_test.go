@@ -18,7 +18,7 @@ summary: Scales.
 shape: [n]
 example: 64
 parameters:
-  times: {type: int, summary: of nothing, default: 3, min: 1}
+  times: {type: int, summary: of nothing, default: 3, range: [1]}
 derived: {half: n // 2}
 requires: {n > 0: "n is {n}"}
 macros: upper
@@ -26,13 +26,14 @@ tensors:
   - {name: x, role: input, type: f32, shape: [n], fill: "uniform(0, 1)"}
   - {name: w, role: weight, shape: [n], fill: within(0.5)}
   - {name: a, type: f32, value: 2*times}
-  - {name: c, role: input, shape: [2], symbol: c_first}
+  - {name: c_first, role: constant, shape: [2]}
   - {name: y, role: output, shape: [n], tolerance: [0.5, 0.25]}
   - {name: z, role: output, shape: [n]}
 inputs: [normal, uniform01]
 deterministic: true
 cost: [8*n, n]
-math: {modes: [fp32, tf32], auto: "'fp32'"}
+math: [fp32, tf32]
+auto: "'fp32'"
 tolerance: [0.001, 0.1]
 reference: reference.cu
 templates:
@@ -60,9 +61,8 @@ var harmless = map[string]edit{
 	"an operator/summary": {"summary: Scales.", "summary: Other."}, "an operator/example": {"example: 64", "example: 32"},
 	"an operator/requires": {"n > 0:", "n > 1:"},
 	"a parameter/summary":  {"type: int, summary: of nothing", "type: int, summary: other"},
-	"a parameter/min":      {"min: 1", "min: 2"},
-	"a parameter/max":      {"min: 1", "min: 1, max: 9"},
-	"a parameter/choices":  {"min: 1", "choices: [3, 4]"},
+	"a parameter/range":    {"range: [1]", "range: [1, 9]"},
+	"a parameter/choices":  {"range: [1]", "choices: [3, 4]"},
 	"a template/summary":   {"    summary: of nothing", "    summary: other"}, "a template/when": {"when: n > 1", "when: n > 2"},
 	"a template/constraints": {"[vec <= 4]", "[vec <= 2]"}, "a template/estimate": {"estimate: vec", "estimate: 2*vec"},
 	"a template/tunables": {"vec: [1, 2, 4]", "vec: [1, 2]"}, "a template/default": {"default: {vec: 1}", "default: {vec: 2}"},
@@ -78,17 +78,17 @@ var decisive = map[string]edit{
 	"an operator/derived": {"n // 2", "n // 4"}, "an operator/macros": {"macros: upper", "macros: same"},
 	"an operator/tensors": {"within(0.5)", "within(0.25)"}, "an operator/inputs": {"[normal, uniform01]", "[normal, uniform01, special]"},
 	"an operator/deterministic": {"deterministic: true", "deterministic: false"}, "an operator/cost": {"8*n", "9*n"},
-	"an operator/math": {"auto: \"'fp32'\"", "auto: \"'tf32'\""}, "an operator/tolerance": {"0.001, 0.1", "0.002, 0.1"},
+	"an operator/math": {"[fp32, tf32]", "[fp32]"}, "an operator/tolerance": {"0.001, 0.1", "0.002, 0.1"},
 	"a kernel that compares": {"tolerance: [0.001, 0.1]", "tolerance: compare.cu"},
 	"an operator/reference":  {"reference: reference.cu", "reference: other.cu"}, "an operator/templates": {"block: [32]", "block: [64]"},
-	"a parameter/type":    {"{type: int, summary: of nothing, default: 3, min: 1}", "{type: bool, default: true}"},
-	"a parameter/default": {"default: 3", "default: 4"}, "a parameter/later": {"min: 1}", "min: 1, later: true}"},
+	"a parameter/type":    {"{type: int, summary: of nothing, default: 3, range: [1]}", "{type: bool, default: true}"},
+	"a parameter/default": {"default: 3", "default: 4"}, "a parameter/later": {"range: [1]}", "range: [1], later: true}"},
 	"a tensor/name": {"z", "zed"}, "a tensor/role": {"name: z, role: output", "name: z, role: inout"},
 	"a tensor/type": {"role: input, type: f32", "role: input, type: f16"}, "a tensor/shape": {"role: weight, shape: [n]", "role: weight, shape: [2*n]"},
 	"a tensor/fill":  {"uniform(0, 1)", "uniform(0, 2)"},
-	"a tensor/value": {"value: 2*times", "value: 3*times"}, "a tensor/symbol": {"c_first", "c_second"},
+	"a tensor/value": {"value: 2*times", "value: 3*times"}, "a variable of constant memory": {"c_first", "c_second"},
 	"a tensor/tolerance": {"[0.5, 0.25]", "[0.75, 0.25]"}, "its relative part": {"[0.5, 0.25]", "[0.5, 0.5]"},
-	"the operations": {"[8*n, n]", "[8*n, 2*n]"}, "the relative tolerance": {"0.001, 0.1", "0.001, 0.2"}, "math/auto": {"auto: \"'fp32'\"", "auto: \"'tf32'\""}, "math/modes": {"[fp32, tf32]", "[fp32]"},
+	"the operations": {"[8*n, n]", "[8*n, 2*n]"}, "the relative tolerance": {"0.001, 0.1", "0.001, 0.2"}, "an operator/auto": {"auto: \"'fp32'\"", "auto: \"'tf32'\""},
 	"a template/source": {"source: direct.cu", "source: other.cu"}, "a launch/entry": {"entry: scale_direct", "entry: scale_second"},
 	"a template/flags": {"-DA=1", "-DA=2"}, "a template/derived": {"ceil_div(n, vec)", "ceil_div(n, 2*vec)"},
 	"a template/workspaces": {"name: scratch, type: f32, shape: [n]", "name: scratch, type: f32, shape: [3*n]"},
@@ -114,7 +114,6 @@ var elsewhere = map[string]string{
 	"a template/let":         "another way to write formulas: TestIncludeIsTheSameOperator",
 	"an operator/let":        "another way to write formulas: TestIncludeIsTheSameOperator",
 	"an operator/axes":       "another way to write formulas: TestIncludeIsTheSameOperator",
-	"a parameter/axes":       "another way to write parameters: TestIncludeIsTheSameOperator",
 	"a template/headers":     "headers, which TestDigest changes",
 	"a template/tensor_maps": "words, which belong to a launch: TestTensorMaps",
 	"a tensor map/name":      "words, which belong to a launch: TestTensorMaps",

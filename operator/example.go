@@ -17,9 +17,8 @@ func TypicalLimits() Limits {
 	}
 }
 
-// checkExample binds a freshly loaded operator to its example and sees that the
-// templates' defaults are valid there. Without an example that can be bound, it
-// checks the constraints that need nothing but tunables and limits.
+// checkExample binds a freshly loaded operator to its example and sees that the templates' defaults are valid there.
+// Without an example that can be bound, it checks the constraints that need nothing but tunables and limits.
 func (o *Operator) checkExample() {
 	if o.Example == nil || !o.needsNothingSet() {
 		for _, t := range o.Templates {
@@ -47,7 +46,6 @@ func (o *Operator) needsNothingSet() bool {
 	})
 }
 
-// checkDefault checks a template's default for a problem, if the template serves it.
 func (o *Operator) checkDefault(p *Problem, t *Template) {
 	u := useOf(p, t)
 	if served, err := u.serves(); err != nil || !served {
@@ -67,7 +65,6 @@ func (o *Operator) checkDefault(p *Problem, t *Template) {
 	}
 }
 
-// refuse refuses an operator for an error that has its place in op.yaml.
 func refuse(err error) {
 	var fault *tree.Error
 	if errors.As(err, &fault) {
@@ -75,8 +72,7 @@ func refuse(err error) {
 	}
 }
 
-// checkConstraints checks those of a template's constraints that name nothing
-// beyond env.
+// checkConstraints checks those of a template's constraints that name nothing beyond env.
 func (o *Operator) checkConstraints(t *Template, env map[string]expr.Value) {
 	for _, f := range t.Constraints {
 		if slices.ContainsFunc(f.code.Names(), func(name string) bool { return env[name] == expr.Value{} }) {

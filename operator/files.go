@@ -17,7 +17,6 @@ import (
 	"autotune/templates"
 )
 
-// Bounds on what is taken for an operator at all.
 var fileBound = input.Bound{Kind: "a file of an operator", Bytes: 256 << 10} // op.yaml, and each file that it leads to
 
 const maxIncludes = 64 // of one kernel, and of those that they include
@@ -87,8 +86,7 @@ func (f *folder) read(name string) (string, error) {
 	return text, err
 }
 
-// include reads an included file. The operator's own files come before the
-// shared ones of the same name.
+// include reads an included file. The operator's own files come before the shared ones of the same name.
 func (f *folder) include(name string) (text, from string, err error) {
 	if from, known := f.paths[name]; known {
 		return f.files[name], from, nil

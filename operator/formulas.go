@@ -41,7 +41,6 @@ func (f Formulas) At(values map[string]expr.Value) (all map[string]expr.Value, o
 	return all, true
 }
 
-// Formulas are those of one configuration of the problem's space.
 func (p *Problem) Formulas(c space.Configuration) (Formulas, error) {
 	u, err := useAt(p, c)
 	if err != nil {
@@ -177,7 +176,6 @@ func (r *reducer) constant(f Formula) Formula {
 	return reduced
 }
 
-// taken are the places of the arguments of a role that launches take.
 func (r *reducer) taken(role Role, launches Launches) (places []int) {
 	for i, a := range r.u.p.Arguments {
 		takes := func(l Launch) bool { return slices.Contains(Passed(r.u.p.Arguments, l), i) }
@@ -220,8 +218,7 @@ func (r *reducer) workspaces(launches Launches) (all []Definition) {
 	return all
 }
 
-// definitions are those that other formulas and sizes name. Sizes of templates in the same file
-// have their defaults.
+// definitions are those that other formulas and sizes name. Sizes of templates in the same file have their defaults.
 func (r *reducer) definitions(own []Definition, sizes []Size) (all []Definition) {
 	for _, s := range sizes {
 		r.used[s.Name] = true

@@ -197,8 +197,7 @@ func configurationsOf(p *Problem, of *Template, random *rand.Rand) (all []space.
 	return all
 }
 
-// What a launch must be whatever its extents cannot depend on a free dimension, and a formula names
-// what it is made of.
+// What a launch must be whatever its extents cannot depend on a free dimension, and a formula names what it is made of.
 func TestFormulasOfOne(t *testing.T) {
 	p := bindFree(t, []string{"n"}, 12, 5)
 	f, err := p.Formulas(open(0))

@@ -14,10 +14,9 @@ import (
 	"autotune/space/expr"
 )
 
-// A problem may leave dimensions free: its kernels read them when they run, and all values that
-// depend on them, from a struct in constant memory. One compiled kernel then serves all shapes that
-// differ only in those dimensions. The struct's initial values are those of the problem's own
-// shape.
+// A problem may leave dimensions free: its kernels read them when they run, and all values that depend on them, from a
+// struct in constant memory. One compiled kernel then serves all shapes that differ only in those dimensions. The
+// struct's initial values are those of the problem's own shape.
 
 const SizesSymbol = "autotune_sizes"
 
@@ -170,8 +169,7 @@ func (k *Kernel) withSizes(names map[string]bool, known map[string]expr.Value, n
 	k.Sizes = append(k.Sizes, inverses...)
 	members := strings.Join(lists.Of(k.Sizes, func(s Size) string { return fmt.Sprintf(" %s %s;", s.Type, s.Name) }), "")
 	values := strings.Join(lists.Of(k.Sizes, func(s Size) string { return macroValue(s.Value) }), ", ")
-	// These are no macros: macros are defined before the struct, whose members may have the same
-	// names.
+	// These are no macros: macros are defined before the struct, whose members may have the same names.
 	before := fmt.Sprintf("struct AutotuneSizes {%s };\n__constant__ AutotuneSizes %s = {", members, SizesSymbol)
 	k.sizesAt = [2]int{len(before), len(before) + len(values)}
 	k.Source = before + values + "};\n" + sizeText + macros.String() + "#line 1\n" + k.Source
@@ -191,8 +189,7 @@ func (k Kernel) OfAnySize() (_ Kernel, ok bool) {
 	return k, true
 }
 
-// names returns a function that tells whether the kernel's code names a macro, also in parts: as
-// POSITIONS_##X.
+// names returns a function that tells whether the kernel's code names a macro, also in parts: as POSITIONS_##X.
 func (k *Kernel) names() func(macro string) bool {
 	words := map[string]bool{}
 	apart := func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) }

@@ -14,8 +14,7 @@ import (
 	"autotune/templates"
 )
 
-// axesOperator says for all axes at once what plainOperator says for each, in a file that both
-// could share.
+// axesOperator says for all axes at once what plainOperator says for each, in a file that both could share.
 const axesOperator = `operator: scale
 summary: Scales.
 shape: [n, h, w]
@@ -45,7 +44,7 @@ let:
   rounded(x, to): ceil_div(x, to)*to # up
   both(x): rounded(x, 2)
 parameters:
-  kernel: {axes: true, default: 2, min: 1}
+  kernel: {type: ints, default: 2, range: [1]}
 derived:
   $_out: $ - kernel_$ + 1
 requires:
@@ -64,7 +63,7 @@ shape: [n, h, w]
 example: 4x10x100
 axes: [h, w]
 parameters:
-  kernel: {axes: true, default: 2, min: 1}
+  kernel: {type: ints, default: 2, range: [1]}
 derived:
   twice: ceil_div(n, 2)*2
   h_out: h - kernel_h + 1
@@ -132,7 +131,7 @@ func TestTemplateIncludesAnother(t *testing.T) {
 func TestIncludesThatCannotBe(t *testing.T) {
 	for _, test := range []struct{ old, new, want string }{
 		{"$ - kernel_$ + 1", "$ - kernels_$ + 1", "family.yaml:9:14: `kernels_h` is not defined here (included at op.yaml:5:10); did you mean `kernel_h`?"},
-		{"min: 1}", "least: 1}", "family.yaml:7:36: unknown key `least`"},
+		{"range: [1]}", "least: 1}", "family.yaml:7:36: unknown key `least`"},
 		{"include: family.yaml", "include: families.yaml", "op.yaml:5:10: there is no file `families.yaml`"},
 		{"include: direct", "include: again", "op.yaml:18:14: unknown earlier template `again`; there are direct"},
 		{"rounded(n, 2)", "rounded(n)", "op.yaml:8:10: bad expression `rounded(n)`: `rounded` takes 2 arguments in brackets"},
@@ -141,7 +140,7 @@ func TestIncludesThatCannotBe(t *testing.T) {
 		{"both(x): rounded(x, 2)", "2x: h", "family.yaml:5:3: `2x` is neither a name nor a function as `rounded(x, to)`"},
 		{"twice: rounded", "outputs: rounded", "op.yaml:8:3: the derived value `outputs` has the name of a value of `let`"},
 		{"outputs: product($_out)", "outputs: outputs + 1", "the values of `let` need each other"},
-		{"axes: [h, w]\n", "", "`axes: true` needs the operator's `axes`"},
+		{"axes: [h, w]\n", "", "`type: ints` needs the operator's `axes`"},
 		{"max(kernel_$)]", "2 + kernel_$ + m]", "family.yaml:16:51: `m` is not defined here"},
 	} {
 		_, err := loadFamily(strings.Replace(axesOperator, test.old, test.new, 1), strings.Replace(family, test.old, test.new, 1))
@@ -296,8 +295,7 @@ func likeFiles(yaml string) (*Operator, error) {
 	return Load(files, ".")
 }
 
-// A template that is like another is the same kernel of other tunables and headers, and
-// leaves the other as it is.
+// A template that is like another is the same kernel of other tunables and headers, and leaves the other as it is.
 func TestTemplateLikeAnother(t *testing.T) {
 	o, err := likeFiles(likeDirect)
 	must.OK(t, err)
@@ -359,8 +357,7 @@ const likeSteps = packingOperator + `  - name: again
     default: {threads: 32}
 `
 
-// A template that is like another has its workspaces. They are there where either of the two
-// serves.
+// A template that is like another has its workspaces. They are there where either of the two serves.
 func TestWorkspacesOfBoth(t *testing.T) {
 	o, err := loadSteps(t, likeSteps)
 	must.OK(t, err)

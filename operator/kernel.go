@@ -95,9 +95,8 @@ func neighbours(p *Problem, template string, source Source) []*Template {
 	})
 }
 
-// neighbourValues adds what the other templates in a template's file, or in the
-// reference's, need to compile there: the values of their defaults, under the names
-// that are not given.
+// neighbourValues adds what the other templates in a template's file, or in the reference's, need to compile there: the
+// values of their defaults, under the names that are not given.
 func neighbourValues(p *Problem, template string, source Source, values space.Values) space.Values {
 	for _, t := range neighbours(p, template, source) {
 		u, err := useOf(p, t).at(t.Default.Values)
@@ -114,7 +113,6 @@ func neighbourValues(p *Problem, template string, source Source, values space.Va
 	return values
 }
 
-// kernelOf makes a kernel from a source, the problem's values and a configuration's.
 func kernelOf(p *Problem, template string, s Source, values space.Values, l Launches) Kernel {
 	return Kernel{
 		Operator: p.Operator.Name, Template: template,

@@ -160,8 +160,7 @@ func TestDefaultsAreRepaired(t *testing.T) {
 	}
 }
 
-// Every built-in template must offer something for any problem that it serves,
-// and its default must come first.
+// Every built-in template must offer something for any problem that it serves, and its default must come first.
 func TestBuiltinSpaces(t *testing.T) {
 	for _, test := range []struct{ operator, shape, parameters string }{
 		{"avg_pool1d", "1x1x1", "kernel=1"}, {"avg_pool1d", "64x128x65536", ""}, {"avg_pool1d", "1x1x5000000000", ""},

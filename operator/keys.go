@@ -8,9 +8,8 @@ import (
 	"autotune/operator/tree"
 )
 
-// keys.txt is the table of op.yaml's mappings and their keys. The loader checks keys by it; the
-// tables of docs/writing-an-operator.md are made from it. problem_keys.txt is that of lists of
-// problems.
+// keys.txt is the table of op.yaml's mappings and their keys. The loader checks keys by it; the tables of
+// docs/writing-an-operator.md are made from it. problem_keys.txt is that of lists of problems.
 
 //go:embed keys.txt
 var keysText string
@@ -18,7 +17,6 @@ var keysText string
 //go:embed problem_keys.txt
 var problemKeysText string
 
-// key is a key of a mapping.
 type key struct {
 	name     string
 	required bool

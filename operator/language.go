@@ -12,9 +12,8 @@ import (
 	"autotune/space/expr"
 )
 
-// language is how an op.yaml writes formulas. Two things make them short: `$` stands for each of the
-// operator's `axes`, and `let` names values and functions. What a formula's tree has of them is expanded
-// when it is read.
+// language is how an op.yaml writes formulas. Two things make them short: `$` stands for each of the operator's `axes`,
+// and `let` names values and functions. What a formula's tree has of them is expanded when it is read.
 type language struct {
 	o *Operator
 	expr.Macros
@@ -45,8 +44,7 @@ func IsReserved(name string) bool {
 	return slices.Contains(reserved, strings.ToLower(name)) || strings.HasPrefix(name, "__")
 }
 
-// declare adds a name to a scope. Where names become macros in upper case, two that differ only in
-// case clash.
+// declare adds a name to a scope. Where names become macros in upper case, two that differ only in case clash.
 func (l *language) declare(s scope, where tree.Position, name, what string) {
 	lower := strings.ToLower(name)
 	if mode, ok := strings.CutPrefix(lower, "math_"); IsReserved(name) || ok && slices.Contains(l.o.MathModes, mode) {

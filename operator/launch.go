@@ -13,7 +13,6 @@ import (
 	"autotune/space/expr"
 )
 
-// Launch is one launch of a kernel.
 type Launch struct {
 	Entry       string   `json:"entry"` // the kernel's name, or a C++ name expression as scan<float, 128>
 	Grid        [3]int64 `json:"grid"`
@@ -27,9 +26,8 @@ type Launch struct {
 	Maps []TensorMap `json:"maps,omitempty"` // which of the arguments are not passed as addresses
 }
 
-// Launches are launches that follow each other, each when all before it have ended, unless it is
-// dependent.
-// As JSON a single one is an object, several are a list.
+// Launches are launches that follow each other, each when all before it have ended, unless it is dependent. As JSON a
+// single one is an object, several are a list.
 type Launches []Launch
 
 func (l Launches) MarshalJSON() ([]byte, error) {
@@ -58,7 +56,6 @@ func (l Launches) Entries() []string {
 	return entries
 }
 
-// LaunchSpec describes a launch of a template's.
 type LaunchSpec struct {
 	Entry       Interpolated `json:"entry"`
 	When        *Formula     `json:"when,omitempty"` // nil: always
@@ -232,8 +229,7 @@ func (l Launches) Name(argument string) bool {
 	return slices.ContainsFunc(l, func(launch Launch) bool { return slices.Contains(launch.Arguments, argument) })
 }
 
-// Lines says of each launch how it is made, and of what kernel where there are
-// several.
+// Lines says of each launch how it is made, and of what kernel where there are several.
 func (l Launches) Lines() []string {
 	lines := make([]string, len(l))
 	for i, launch := range l {

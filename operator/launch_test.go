@@ -21,7 +21,7 @@ parameters:
   act: {type: word, choices: [relu, gelu], default: gelu}
 tensors:
   - {name: x, role: input, shape: [n]}
-  - {name: taps, role: input, shape: [3], symbol: c_taps}
+  - {name: c_taps, role: constant, shape: [3]}
   - {name: part, role: workspace, shape: [n]}
   - {name: y, role: output, shape: [n]}
 cost: [8*n]
@@ -136,10 +136,9 @@ func TestLaunchesThatCannotBe(t *testing.T) {
 		{"an open brace", "{threads//2}>", "{threads//2>", "`{` without `}`"},
 		{"an unknown name in a flag", "{32*regs}", "{32*reg}", "`reg` is not defined here; did you mean `regs`?"},
 		{"nothing", stepsOperator[strings.Index(stepsOperator, "    launch:"):strings.Index(stepsOperator, "    default: {threads")], "    launch: []\n", "a template needs at least one launch"},
-		{"an output in constant memory", "{name: y, role: output,", "{name: y, role: output, symbol: c_y,", "only what is read can be in constant memory; `y` is an output"},
 		{"a word that is none", "default: gelu", "default: gulu", "unknown choice `gulu`; did you mean `gelu`?"},
 		{"words without choices", "choices: [relu, gelu], ", "", "`act` has no choices, which a parameter of words needs; as choices: [relu, gelu]"},
-		{"a word with bounds", "choices: [relu, gelu],", "choices: [relu, gelu], min: 1,", "`min` has no place here: it is for numbers"},
+		{"a word with bounds", "choices: [relu, gelu],", "choices: [relu, gelu], range: [1],", "`range` has no place here: it is for numbers"},
 	} {
 		_, err := loadSteps(t, strings.Replace(stepsOperator, test.old, test.new, 1))
 		refused(t, test.name, err, test.want)
@@ -192,8 +191,7 @@ templates:
     default: {threads: 64}
 `
 
-// A template's workspaces are as large for all configurations, and passed where a launch
-// of the template's names them.
+// A template's workspaces are as large for all configurations, and passed where a launch of the template's names them.
 func TestWorkspacesOfATemplate(t *testing.T) {
 	o, err := loadSteps(t, packingOperator)
 	must.OK(t, err)

@@ -20,8 +20,7 @@ import (
 // Load reads the operator in a folder of fsys. Its kernels may include files of
 // the same folder and of the built-in include folder.
 //
-// Everything that can be checked without a GPU is checked: the first fault is
-// returned as a *tree.Error.
+// Everything that can be checked without a GPU is checked: the first fault is returned as a *tree.Error.
 func Load(fsys fs.FS, dir string) (*Operator, error) { return load(fsys, dir, "") }
 
 // LoadFile reads the operator that is a single CUDA file of a folder of fsys, whose first comment
@@ -58,7 +57,7 @@ func load(fsys fs.FS, dir, single string) (loaded *Operator, err error) {
 	root := file.Parse(text)
 	in := tree.Includer{Read: l.include, Shared: fileNames(templates.FS, "include/*.yaml")}
 	in.Expand(root, "")
-	o := &Operator{File: file.Name, files: l.files, FillKernels: map[string]FillKernel{}, Data: map[string]*DataFile{}, Parameters: []ParameterSpec{}}
+	o := &Operator{File: file.Name, files: l.files, FillKernels: map[string]*OwnKernel{}, Data: map[string]*DataFile{}, Parameters: []ParameterSpec{}}
 	l.language = &language{o, expr.Macros{Named: map[string]expr.Macro{}}, map[string]bool{}}
 	o.mentioned = l.seen
 	l.operator(root)
@@ -85,7 +84,10 @@ func (l *loader) operator(root *tree.Node) {
 	if f["macros"] != nil && f["macros"].OneOf("naming of macros", "upper", "same") == "same" {
 		o.Macros = SameMacros
 	}
-	o.MathModes = l.modes(f["math"])
+	o.MathModes = []string{usualMath}
+	if f["math"] != nil {
+		o.MathModes = l.names(f["math"], "math")
+	}
 	o.Shape = l.names(f["shape"], "shape")
 	l.all = tree.Optional(f["axes"], func(n *tree.Node) []string { return l.names(n, "axes") }, nil)
 	l.Axes = lists.Where(l.all, func(axis string) bool { // derived ones are of templates alone
@@ -97,7 +99,7 @@ func (l *loader) operator(root *tree.Node) {
 	l.parameters(f["parameters"], names)
 	l.define(f["let"], names)
 	l.example(f["example"])
-	l.math(f["math"], names)
+	l.math(f["math"], f["auto"], names)
 
 	names["math"] = "math mode"
 	o.Derived = l.definitions(l.named(f["derived"], derivedForm), names)
@@ -218,11 +220,10 @@ func LargeScale(t Type) float64 {
 	return 0x1p50
 }
 
-// Extremes are those that are within what the operator's own distributions may be: numbers from 0
-// up to 1 where it lists uniform01 or normal, and any number where it lists normal. Operators whose
-// inputs are bounded otherwise have a fill of their own, or list neither. Several inputs are not
-// large together: attention's scores would be so large that their rounding alone decides which of
-// two nearly equal keys gets all the weight.
+// Extremes are those that are within what the operator's own distributions may be: numbers from 0 up to 1 where it
+// lists uniform01 or normal, and any number where it lists normal. Operators whose inputs are bounded otherwise have a
+// fill of their own, or list neither. Several inputs are not large together: attention's scores would be so large that
+// their rounding alone decides which of two nearly equal keys gets all the weight.
 func (o *Operator) Extremes() []string {
 	drawn := 0
 	for _, a := range o.Arguments {
@@ -269,10 +270,8 @@ func (l *loader) separate() {
 	if l.own == nil {
 		return
 	}
-	var among []string
 	needs := map[string]bool{}
 	for _, t := range o.Templates {
-		among = append(among, t.entries()...)
 		for _, name := range tunableNames(t) {
 			needs[name] = true
 		}
@@ -280,35 +279,43 @@ func (l *loader) separate() {
 			needs[d.Name] = true
 		}
 	}
-	among = append(among, o.referenceEntry)
-	for _, k := range o.FillKernels {
-		among = append(among, k.Entry)
-	}
-	if o.Compare != nil {
-		among = append(among, o.Compare.Entry)
+	var among []string
+	for _, s := range o.sources() {
+		among = append(among, s.entries...)
 	}
 	with := cudafile.Alone(l.own.Text, among)
-	alone := func(s *Source, entries ...string) {
+	for _, s := range o.sources() {
 		if s.File != l.own.File {
-			return
+			continue
 		}
-		s.Text, s.alone = with(entries), map[string]bool{}
+		s.Text, s.alone = with(s.entries), map[string]bool{}
 		words := s.words()
 		for name := range needs {
 			s.alone[name] = words[o.Macros.Macro(name)]
 		}
 	}
+}
+
+// kernelSource is the source of a template, or of the reference, a fill or the comparison.
+type kernelSource struct {
+	*Source
+	name    string
+	entries []string
+}
+
+func (o *Operator) sources() []kernelSource {
+	all := []kernelSource{{&o.Reference, "reference", []string{o.referenceEntry}}}
 	for _, t := range o.Templates {
-		alone(&t.Source, t.entries()...)
+		all = append(all, kernelSource{&t.Source, t.Name, t.entries()})
 	}
-	alone(&o.Reference, o.referenceEntry)
-	for name, k := range o.FillKernels {
-		alone(&k.Source, k.Entry)
-		o.FillKernels[name] = k
+	for _, name := range sorted(o.FillKernels) {
+		k := o.FillKernels[name]
+		all = append(all, kernelSource{&k.Source, "fill", []string{k.Entry}})
 	}
-	if o.Compare != nil {
-		alone(&o.Compare.Source, o.Compare.Entry)
+	if k := o.Compare; k != nil {
+		all = append(all, kernelSource{&k.Source, "compare", []string{k.Entry}})
 	}
+	return all
 }
 
 func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -26,9 +26,9 @@ summary: Multiplies rows of a matrix.
 shape: [n, w]
 example: 4x100 kernel=3x5 twice=true
 parameters:
-  kernel: {axes: true, default: 3, min: 1}
-  stride: {axes: true, default: kernel}
-  times:  {default: w, min: -9}
+  kernel: {type: ints, default: 3, range: [1]}
+  stride: {type: ints, default: kernel}
+  times:  {default: w, range: [-9]}
   twice:  {type: bool, default: False}
 axes: [h, w]
 derived:
@@ -42,7 +42,8 @@ tensors:
   - {name: y, role: output, shape: [n, w]}
 inputs: [normal, uniform01]
 cost: [8*n*w, n*w]
-math: {modes: [fp32, tf32], auto: "'tf32' if arch >= 80 else 'fp32'"}
+math: [fp32, tf32]
+auto: "'tf32' if arch >= 80 else 'fp32'"
 tolerance: [0.001, "1e-5 if math == 'tf32' else 1e-4"]
 reference: reference.cu
 templates:
@@ -92,16 +93,16 @@ func TestLoad(t *testing.T) {
 
 func TestLoadFindsFaults(t *testing.T) {
 	for _, test := range []struct{ name, old, new, want string }{
-		{"unknown key", "tunables: {", "tunable: {", "op.yaml:29:5: unknown key `tunable`; did you mean `tunables`?"},
-		{"unknown key at the top", "reference: ref", "referense: ref", "op.yaml:24:1: unknown key `referense`; did you mean `reference`?"},
-		{"unknown key of a parameter", "axes: true, default: 3,", "axes: true, defualt: 3,", "op.yaml:6:24: unknown key `defualt`; did you mean `default`?"},
+		{"unknown key", "tunables: {", "tunable: {", "op.yaml:30:5: unknown key `tunable`; did you mean `tunables`?"},
+		{"unknown key at the top", "reference: ref", "referense: ref", "op.yaml:25:1: unknown key `referense`; did you mean `reference`?"},
+		{"unknown key of a parameter", "type: ints, default: 3,", "type: ints, defualt: 3,", "op.yaml:6:24: unknown key `defualt`; did you mean `default`?"},
 		{"missing key", "shape: [n, w]\n", "", "op.yaml:1:1: an operator lacks the key `shape`"},
 		{"three costs", "cost: [8*n*w, n*w]", "cost: [8*n*w, n*w, n]", "op.yaml:21:7: cost has one number or two: bytes, and operations; as [8*n, 2*n]"},
 		{"empty value", "summary: Multiplies rows of a matrix.", "summary:", "op.yaml:2:1: `summary` has no value"},
 		{"list for a mapping", "requires:\n  area <= 900: \"the area {area} is too large\"", "requires: [1, 2]", "op.yaml:14:11: requires must be a mapping of conditions to what to say where they are false; this is a list"},
 		{"mapping for a list", "shape: [n, w]\n", "shape: {n: w}\n", "op.yaml:3:8: shape must be a list; this is a mapping"},
-		{"text for an integer", "min: 1", "min: one", "op.yaml:6:41: this must be an integer; it is text `one`"},
-		{"text for a boolean", "axes: true, default: 3", "axes: yes, default: 3", "op.yaml:6:18: this must be true or false; it is text"},
+		{"text for an integer", "range: [1]", "range: [one]", "op.yaml:6:44: this must be an integer; it is text `one`"},
+		{"text for a boolean", "type: bool,", "type: bool, later: yes,", "op.yaml:9:31: this must be true or false; it is text"},
 		{"unknown type", "type: bool", "type: boolean", "op.yaml:9:18: unknown type `boolean`; did you mean `bool`?"},
 		{"unknown role", "role: output", "role: outptu", "op.yaml:19:21: unknown role `outptu`; did you mean `output`?"},
 		{"two outputs", "role: weight", "role: output", "op.yaml:18:70: only what is read is filled; `weight` is an output"},
@@ -129,54 +130,53 @@ func TestLoadFindsFaults(t *testing.T) {
 		{"unknown distribution", "uniform01]", "unifrom01]", "op.yaml:20:18: unknown distribution `unifrom01`; did you mean `uniform01`?"},
 		{"duplicate key", "derived:\n  area", "shape: [n]\nderived:\n  area", "op.yaml:11:1: YAML: mapping key `shape` already defined at [3:1]"},
 		{"duplicate dimension", "shape: [n, w]\n", "shape: [n, w, n]\n", "op.yaml:3:15: `n` is given twice"},
-		{"duplicate tunable value", "[32, 64, 128]", "[32, 64, 32]", "op.yaml:29:34: `block_x` has the value 32 twice"},
-		{"mixed tunable values", "[32, 64, 128]", "[32, true]", "op.yaml:29:30: `block_x` mixes types: true is not of the type of 32"},
-		{"no tunable values", "vec: [1, 2, 4]", "vec: []", "op.yaml:29:45: `vec` has no values"},
+		{"duplicate tunable value", "[32, 64, 128]", "[32, 64, 32]", "op.yaml:30:34: `block_x` has the value 32 twice"},
+		{"mixed tunable values", "[32, 64, 128]", "[32, true]", "op.yaml:30:30: `block_x` mixes types: true is not of the type of 32"},
+		{"no tunable values", "vec: [1, 2, 4]", "vec: []", "op.yaml:30:45: `vec` has no values"},
 		{"duplicate tensor", "name: y,", "name: x,", "op.yaml:19:12: two tensors are called `x`"},
 		{"undefined name", "area: kernel_h*kernel_w", "area: kernel_h*kernel_v", "op.yaml:12:18: `kernel_v` is not defined here; did you mean `kernel_h`?"},
 		{"pair by its own name", "area: kernel_h*kernel_w", "area: kernel*3", "op.yaml:12:9: `kernel` is not defined here; it is known as kernel_h, kernel_w"},
 		{"name of a template in a problem", "total: area*times", "total: area*block_x", "op.yaml:13:15: `block_x` is not defined here"},
 		{"limit in a problem", "total: area*times", "total: area*arch", "op.yaml:13:15: `arch` is not defined here"},
-		{"undefined name in a launch", "grid: [tiles, n, 1]", "grid: [tile, n, 1]", "op.yaml:34:45: `tile` is not defined here; did you mean `tiles`?"},
+		{"undefined name in a launch", "grid: [tiles, n, 1]", "grid: [tile, n, 1]", "op.yaml:35:45: `tile` is not defined here; did you mean `tiles`?"},
 		{"undefined name in an explanation", "{area} is too", "{aria} is too", "op.yaml:15:27: `aria` is not defined here; did you mean `area`?"},
 		{"cyclic derived values", "area: kernel_h*kernel_w", "area: total + 1", "op.yaml:12:9: the derived values need each other: area -> total -> area"},
-		{"cyclic derived values of a template", "chunk: block_x*vec", "chunk: tiles", "op.yaml:31:14: the derived values need each other: tiles -> chunk -> tiles"},
-		{"cyclic defaults", "default: 3, min", "default: stride, min", "op.yaml:6:33: the parameters' defaults need each other: kernel -> stride -> kernel"},
+		{"cyclic derived values of a template", "chunk: block_x*vec", "chunk: tiles", "op.yaml:32:14: the derived values need each other: tiles -> chunk -> tiles"},
+		{"cyclic defaults", "default: 3, range", "default: stride, range", "op.yaml:6:33: the parameters' defaults need each other: kernel -> stride -> kernel"},
 		{"bad expression", "area: kernel_h*kernel_w", "area: kernel_h*", "op.yaml:12:"},
-		{"bad expression in quotes", `"1e-5 if`, `"1e-5 ) if`, "op.yaml:23:"},
-		{"default not among the values", "default: {block_x: 64,", "default: {block_x: 65,", "op.yaml:35:24: the default block_x=65 is not among its values; they are [32 64 128]"},
-		{"default lacks a tunable", "vec: 1, wide: false}", "vec: 1}", "op.yaml:35:14: default lacks the key `wide`"},
-		{"default of an unknown tunable", "vec: 1, wide: false}", "vek: 1, wide: false}", "op.yaml:35:28: unknown key `vek`; did you mean `vec`?"},
-		{"default violates a constraint", "chunk <= 256", "chunk < 64", "op.yaml:35:14: the default violates the constraint `chunk < 64` of line 33; here chunk=64"},
-		{"estimate of a word", "    launch:", "    estimate: \"'low'\"\n    launch:", "op.yaml:34:16: estimate `'low'` for scale 4x100"},
-		{"estimate that cannot be computed", "    launch:", "    estimate: tiles/(vec - 1)\n    launch:", "op.yaml:34:15: estimate `tiles/(vec - 1)` for scale 4x100"},
-		{"undefined name in an estimate", "    launch:", "    estimate: tile*chunk\n    launch:", "op.yaml:34:15: `tile` is not defined here; did you mean `tiles`?"},
-		{"default cannot be launched", "block: [block_x, 1, 1]", "block: [block_x, 1, 65]", "op.yaml:34:13: the default of template `direct` cannot be launched: 1 <= (65) <= 64 does not hold"},
+		{"bad expression in quotes", `"1e-5 if`, `"1e-5 ) if`, "op.yaml:24:"},
+		{"default not among the values", "default: {block_x: 64,", "default: {block_x: 65,", "op.yaml:36:24: the default block_x=65 is not among its values; they are [32 64 128]"},
+		{"default lacks a tunable", "vec: 1, wide: false}", "vec: 1}", "op.yaml:36:14: default lacks the key `wide`"},
+		{"default of an unknown tunable", "vec: 1, wide: false}", "vek: 1, wide: false}", "op.yaml:36:28: unknown key `vek`; did you mean `vec`?"},
+		{"default violates a constraint", "chunk <= 256", "chunk < 64", "op.yaml:36:14: the default violates the constraint `chunk < 64` of line 34; here chunk=64"},
+		{"estimate of a word", "    launch:", "    estimate: \"'low'\"\n    launch:", "op.yaml:35:16: estimate `'low'` for scale 4x100"},
+		{"estimate that cannot be computed", "    launch:", "    estimate: tiles/(vec - 1)\n    launch:", "op.yaml:35:15: estimate `tiles/(vec - 1)` for scale 4x100"},
+		{"undefined name in an estimate", "    launch:", "    estimate: tile*chunk\n    launch:", "op.yaml:35:15: `tile` is not defined here; did you mean `tiles`?"},
+		{"default cannot be launched", "block: [block_x, 1, 1]", "block: [block_x, 1, 65]", "op.yaml:35:13: the default of template `direct` cannot be launched: 1 <= (65) <= 64 does not hold"},
 		{"example cannot be bound", "area <= 900", "area <= 9", "op.yaml:4:10: the example cannot be bound: the area 15 is too large (area <= 9 is needed; here area=15)"},
 		{"example of another rank", "example: 4x100", "example: 4", "op.yaml:4:10: the example cannot be bound: the shape has 2 dimensions n,w"},
-		{"missing source", "source: direct.cu", "source: dirct.cu", "op.yaml:27:13: there is no source file `dirct.cu`; did you mean `direct.cu`?"},
-		{"source outside the folder", "source: direct.cu", "source: ../direct.cu", "op.yaml:27:13: this must name a file in the operator's folder"},
-		{"entry point missing", "source: direct.cu", "source: reference.cu", "op.yaml:27:13: `reference.cu` does not define `scale_direct`"},
-		{"derived value with a dimension's name", "chunk: block_x", "w: block_x", "op.yaml:32:7: the derived value `w` has the name of a dimension"},
-		{"one macro twice", "chunk: block_x", "VEC: block_x", "op.yaml:32:7: the derived value `VEC` and the tunable `vec` are one macro, VEC"},
+		{"missing source", "source: direct.cu", "source: dirct.cu", "op.yaml:28:13: there is no source file `dirct.cu`; did you mean `direct.cu`?"},
+		{"source outside the folder", "source: direct.cu", "source: ../direct.cu", "op.yaml:28:13: this must name a file in the operator's folder"},
+		{"entry point missing", "source: direct.cu", "source: reference.cu", "op.yaml:28:13: `reference.cu` does not define `scale_direct`"},
+		{"derived value with a dimension's name", "chunk: block_x", "w: block_x", "op.yaml:33:7: the derived value `w` has the name of a dimension"},
+		{"one macro twice", "chunk: block_x", "VEC: block_x", "op.yaml:33:7: the derived value `VEC` and the tunable `vec` are one macro, VEC"},
 		{"parameter with a pair's component", "times:  {", "kernel_h:  {", "op.yaml:8:3: the parameter `kernel_h` has the name of a parameter"},
 		{"reserved name", "times:  {", "arch:  {", "op.yaml:8:3: the parameter `arch` has a reserved name"},
 		{"not a name", "shape: [n, w]\n", "shape: [n, 2w]\n", "op.yaml:3:12: `2w` is not a name"},
 		{"example of an unknown parameter", "100 kernel", "100 kernal", "op.yaml:4:10: unknown parameter `kernal`; did you mean `kernel`?"},
 		{"bad value in an example", "kernel=3x5", "kernel=3x5x7", "op.yaml:4:10: `kernel` is an integer or a pair as 3x5; got `3x5x7`"},
-		{"pair of booleans", "type: bool, default: False", "type: bool, axes: true, default: False", "op.yaml:9:11: `twice`: only integers have a component for each of `axes`"},
-		{"launch of four axes", "block: [block_x, 1, 1]", "block: [block_x, 1, 1, 1]", "op.yaml:34:21: block has 4 entries; it has one to three: x, y, z"},
-		{"duplicate template", "templates:\n", "templates:\n  - {name: direct, source: direct.cu, launch: {block: [1, 1, 1], grid: [1, 1, 1]}}\n", "op.yaml:27:11: two templates are called `direct`"},
+		{"launch of four axes", "block: [block_x, 1, 1]", "block: [block_x, 1, 1, 1]", "op.yaml:35:21: block has 4 entries; it has one to three: x, y, z"},
+		{"duplicate template", "templates:\n", "templates:\n  - {name: direct, source: direct.cu, launch: {block: [1, 1, 1], grid: [1, 1, 1]}}\n", "op.yaml:28:11: two templates are called `direct`"},
 		{"anchor", "summary: Mult", "summary: &a Mult", "op.yaml:2:10: anchors and aliases have no place in an operator's description"},
 		{"tag", "summary: Mult", "summary: !x Mult", "op.yaml:2:10: tags have no place in an operator's description"},
 		{"anchor in a list", "shape: [n, w]\n", "shape: [&n n, w]\n", "op.yaml:3:9: anchors and aliases have no place in an operator's description"},
 		{"nothing for an expression", "area: kernel_h*kernel_w", "area:", "op.yaml:12:"},
-		{"tunable called template", "vec: [1, 2, 4]", "template: [1, 2, 4]", "op.yaml:29:40: a tunable cannot be called `template`: recordings keep the template's name under that key; call it something else"},
-		{"words among numbers", "[32, 64, 128]", "[32, 0.5, fast]", "op.yaml:29:35: `block_x` mixes types: fast is not of the type of 32.0"},
-		{"equal numbers", "[32, 64, 128]", "[32, 32.0]", "op.yaml:29:30: `block_x` has the value 32.0 twice"},
-		{"comma without quotes in a mapping", "shared: 4*block_x", "shared: max(4, block_x)", "op.yaml:34:74: `block_x)` is no key; if the comma belongs to it, put the expression in quotes, as \"ceil_div(a, b)\""},
+		{"tunable called template", "vec: [1, 2, 4]", "template: [1, 2, 4]", "op.yaml:30:40: a tunable cannot be called `template`: recordings keep the template's name under that key; call it something else"},
+		{"words among numbers", "[32, 64, 128]", "[32, 0.5, fast]", "op.yaml:30:35: `block_x` mixes types: fast is not of the type of 32.0"},
+		{"equal numbers", "[32, 64, 128]", "[32, 32.0]", "op.yaml:30:30: `block_x` has the value 32.0 twice"},
+		{"comma without quotes in a mapping", "shared: 4*block_x", "shared: max(4, block_x)", "op.yaml:35:74: `block_x)` is no key; if the comma belongs to it, put the expression in quotes, as \"ceil_div(a, b)\""},
 		{"comma without quotes among definitions", "area: kernel_h*kernel_w\n  total: area*times", "{area: 2, total: max(3, times)}", "op.yaml:12:27: `times)` is no key; if the comma belongs to it, put the expression in quotes, as \"ceil_div(a, b)\""},
-		{"comma without quotes in a list", "[tiles, n, 1]", "[ceil_div(w, chunk), n, 1]", "op.yaml:34:55: bad expression `ceil_div(w`: expected ')' or an operator, found the end; if the comma belongs to it, put the expression in quotes, as \"ceil_div(a, b)\""},
+		{"comma without quotes in a list", "[tiles, n, 1]", "[ceil_div(w, chunk), n, 1]", "op.yaml:35:55: bad expression `ceil_div(w`: expected ')' or an operator, found the end; if the comma belongs to it, put the expression in quotes, as \"ceil_div(a, b)\""},
 		{"YAML syntax", "shape: [n, w]\n", "shape: [n, w\n", "YAML: "},
 		{"tab", "  area: ", "\tarea: ", "op.yaml:12:1: YAML: "},
 		{"two documents", "operator: scale", "a: b\n---\noperator: scale", "op.yaml:3:9: a second document; one op.yaml describes one operator"},
@@ -211,8 +211,8 @@ func TestLoadFindsFaultsInFiles(t *testing.T) {
 		{"include outside", func(files fstest.MapFS) { files["own.cuh"].Data = []byte("#include \"../own.cuh\"") }, "own.cuh:1:11: cannot include `../own.cuh`"},
 		{"large", func(files fstest.MapFS) { files["op.yaml"].Data = make([]byte, 1<<20) }, "op.yaml: the file has 1048576 bytes"},
 		{"op.yaml is a folder", func(files fstest.MapFS) { files["op.yaml"].Mode = fs.ModeDir }, "op.yaml: the file is a folder; it must be a regular file"},
-		{"large source", func(files fstest.MapFS) { files["direct.cu"].Data = make([]byte, 1<<20) }, "op.yaml:27:13: the source file `direct.cu` has 1048576 bytes; a file of an operator may have 262144"},
-		{"source is a folder", func(files fstest.MapFS) { files["direct.cu"].Mode = fs.ModeDir }, "op.yaml:27:13: the source file `direct.cu` is a folder; it must be a regular file"},
+		{"large source", func(files fstest.MapFS) { files["direct.cu"].Data = make([]byte, 1<<20) }, "op.yaml:28:13: the source file `direct.cu` has 1048576 bytes; a file of an operator may have 262144"},
+		{"source is a folder", func(files fstest.MapFS) { files["direct.cu"].Mode = fs.ModeDir }, "op.yaml:28:13: the source file `direct.cu` is a folder; it must be a regular file"},
 		{"large include", func(files fstest.MapFS) { files["own.cuh"].Data = make([]byte, 1<<20) }, "direct.cu:1:11: cannot include `own.cuh`: it has 1048576 bytes; a file of an operator may have 262144"},
 		{"include is a folder", func(files fstest.MapFS) { files["own.cuh"].Mode = fs.ModeDir }, "direct.cu:1:11: cannot include `own.cuh`: it is a folder; it must be a regular file"},
 		{"many includes", includeChain, "i63.cuh:1:11: cannot include `i64.cuh`: it would be one more than the 64 files that a kernel may include"},
@@ -357,8 +357,7 @@ func FuzzLoad(f *testing.F) {
 	})
 }
 
-// An operator in one file is what it says in its first comment, and errors name the
-// lines and columns of that file.
+// An operator in one file is what it says in its first comment, and errors name the lines and columns of that file.
 func TestLoadFile(t *testing.T) {
 	text, err := os.ReadFile("../examples/saxpy.cu")
 	must.OK(t, err)
@@ -517,6 +516,11 @@ func TestKeyTables(t *testing.T) {
 	for _, what := range sorted(mappings()) {
 		if what != "a problem" && !documented[what] {
 			t.Errorf("%s: no table has the keys of %s", file, what)
+		}
+	}
+	for name := range fillForms {
+		if row := "\n| `" + fillForm(name) + "` |"; !strings.Contains(want, row) {
+			t.Errorf("%s: the table of fills lacks %s", file, row)
 		}
 	}
 	if want == string(page) {

@@ -16,26 +16,15 @@ type MathVariant struct {
 	Headers map[string]Source // by the name that kernels include
 }
 
-// AutoMath tells whether a mode that is asked for is the one that op.yaml's rule, or
-// PyTorch, chooses.
+// AutoMath tells whether a mode that is asked for is the one that op.yaml's rule, or PyTorch, chooses.
 func AutoMath(asked string) bool { return asked == "" || asked == "auto" }
 
 // usualMath is the mode of an operator that names none, and that of `auto` without a rule.
 const usualMath = "fp32"
 
-// modes reads the names of the math modes, which parameters may not have.
-func (l *loader) modes(n *tree.Node) []string {
-	if f := fields(n, "math"); f != nil {
-		return l.names(f["modes"], "modes")
-	}
-	return []string{usualMath}
-}
-
-// math reads the rest of the math modes. Which of them `auto` means is settled before
-// derived values are known.
-func (l *loader) math(n *tree.Node, names scope) {
-	f, modes := fields(n, "math"), l.o.MathModes
-	auto, asks := f["auto"], []*tree.Node(nil)
+// math reads what the math modes are, and which of them `auto` means, before derived values are known.
+func (l *loader) math(n, auto *tree.Node, names scope) {
+	modes, asks := l.o.MathModes, []*tree.Node(nil)
 	if auto != nil && auto.Kind == tree.List {
 		if len(auto.Items) != 2 {
 			auto.RefuseHint("as [\"'tf32'\", ask.py]", "auto is an expression, or a list of one and of a Python file")
@@ -43,8 +32,8 @@ func (l *loader) math(n *tree.Node, names scope) {
 		auto, asks = auto.Items[0], auto.Items[1:]
 	}
 	l.o.MathAuto = tree.Optional(auto, l.over(names.with("device limit", limitNames...)), constant("'"+usualMath+"'"))
-	if f["auto"] == nil && !slices.Contains(modes, usualMath) {
-		n.Refuse("math needs `auto`: an expression that gives one of %s", strings.Join(modes, ", "))
+	if auto == nil && !slices.Contains(modes, usualMath) {
+		n.Refuse("these modes need `auto`: an expression that gives one of %s", strings.Join(modes, ", "))
 	}
 	l.o.MathVariants = map[string]MathVariant{}
 	for _, mode := range modes {

@@ -6,11 +6,11 @@ import (
 	"testing/fstest"
 )
 
-const variants = "math: {modes: [fp32, tf32, tf32_other], auto: [\"'fp32'\", ask.py]}"
+const variants = "math: [fp32, tf32, tf32_other]\nauto: [\"'fp32'\", ask.py]"
 
 // mathFiles are a good operator's with another key `math`.
 func mathFiles(math string) fstest.MapFS {
-	files := operatorFiles(strings.Replace(goodOperator, "math: {modes: [fp32, tf32], auto: \"'tf32' if arch >= 80 else 'fp32'\"}", math, 1))
+	files := operatorFiles(strings.Replace(goodOperator, "math: [fp32, tf32]\nauto: \"'tf32' if arch >= 80 else 'fp32'\"", math, 1))
 	files["other.cuh"] = &fstest.MapFile{Data: []byte("#include \"more.cuh\"\n// other\n")}
 	files["more.cuh"] = &fstest.MapFile{Data: []byte("// more\n")}
 	files["tf32.cuh"], files["tf32_other.cuh"] = files["deeper.cuh"], files["other.cuh"]
@@ -18,8 +18,7 @@ func mathFiles(math string) fstest.MapFS {
 	return files
 }
 
-// A variant's kernels are those of its mode, but for the header: those of the modes stay
-// what they are without it.
+// A variant's kernels are those of its mode, but for the header: those of the modes stay what they are without it.
 func TestMathVariant(t *testing.T) {
 	kernel := func(math, mode string) Kernel {
 		files := mathFiles(math)
@@ -28,7 +27,7 @@ func TestMathVariant(t *testing.T) {
 		p := bound(t, o, Request{Shape: []int64{4, 100}, Math: mode})
 		return kernelAt(t, p, p.Defaults(t.Context())[0])
 	}
-	const plain = "math: {modes: [fp32, tf32], auto: \"'fp32'\"}"
+	const plain = "math: [fp32, tf32]\nauto: \"'fp32'\""
 	for _, mode := range []string{"fp32", "tf32"} {
 		if kernel(plain, mode).Digest() != kernel(variants, mode).Digest() {
 			t.Errorf("the kernel of %s is another where there is a variant", mode)

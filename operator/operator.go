@@ -40,15 +40,13 @@ type Operator struct {
 	Right          string  `json:"reference"` // what says what is right: "reference.cu", "the default of template plain"
 	Reference      Source  `json:"-"`
 	referenceEntry string  // of Reference
-	// ReferenceTemplate is the template whose default is the reference; "": it is a
-	// kernel of its own.
+	// ReferenceTemplate is the template whose default is the reference; "": it is a kernel of its own.
 	ReferenceTemplate string                `json:"-"`
 	Answers           *Answers              `json:"-"`                 // where right results come from; nil: a kernel
-	Compare           *CompareSpec          `json:"compare,omitempty"` // nil: outputs are compared element by element
-	FillKernels       map[string]FillKernel `json:"-"`                 // by name
+	Compare           *OwnKernel            `json:"compare,omitempty"` // nil: outputs are compared element by element
+	FillKernels       map[string]*OwnKernel `json:"-"`                 // by name
 	Data              map[string]*DataFile  `json:"-"`                 // by name
-	// Named: it is built in, or the user named the place that it was read from. Only then
-	// a Python file of it may run.
+	// Named: it is built in, or the user named the place that it was read from. Only then a Python file of it may run.
 	Named     bool        `json:"-"`
 	PyTorch   *PyTorch    `json:"pytorch,omitempty"` // nil: the operator has no PyTorch module
 	Templates []*Template `json:"templates"`
@@ -103,7 +101,6 @@ type Requirement struct {
 	Because Interpolated
 }
 
-// ParameterType is the type of a parameter's value.
 type ParameterType string
 
 const (
@@ -113,11 +110,14 @@ const (
 	WordParameter  ParameterType = "word" // one of its Choices
 	// ExpressionParameter is a function of the names Of, made of Functions.
 	ExpressionParameter ParameterType = "expression"
+
+	intsParameter ParameterType = "ints" // how op.yaml calls an IntParameter with a component for each axis
 )
 
-// ParameterSpec describes one parameter. A pair named kernel is known to
-// expressions as kernel_h and kernel_w, a triple as kernel_d, kernel_h and kernel_w. An expression
-// named f is known as f, and as f_x where it names x.
+var parameterTypes = []string{"int", "ints", "float", "bool", "word", "expression"}
+
+// ParameterSpec describes one parameter. A pair named kernel is known to expressions as kernel_h and kernel_w, a triple
+// as kernel_d, kernel_h and kernel_w. An expression named f is known as f, and as f_x where it names x.
 type ParameterSpec struct {
 	Name      string                `json:"name"`
 	Summary   string                `json:"summary,omitempty"`
@@ -145,7 +145,6 @@ const (
 	Scalar    Role = "scalar"    // passed by value
 )
 
-// noun is the role as a sentence has it: "an input".
 func (r Role) noun() string {
 	if r == Weight || r == Workspace {
 		return "a " + string(r)
@@ -153,7 +152,10 @@ func (r Role) noun() string {
 	return "an " + string(r)
 }
 
-var tensorRoles = []string{string(Input), string(Weight), string(Output), string(InOut), string(Workspace)}
+// constantRole is op.yaml's role of an Input that is copied to the kernels' __constant__ variable of its name.
+const constantRole Role = "constant"
+
+var tensorRoles = []string{"input", "weight", "constant", "output", "inout", "workspace"}
 
 // Filled tells whether a tensor holds what a problem's inputs are drawn from.
 func (r Role) Filled() bool { return r == Input || r == Weight || r == InOut }
@@ -163,7 +165,6 @@ func (r Role) Written() bool { return r == Output || r == InOut || r == Workspac
 // Compared tells whether a tensor must be what the reference makes it.
 func (r Role) Compared() bool { return r == Output || r == InOut }
 
-// ArgumentSpec describes one argument of an operator's kernels.
 type ArgumentSpec struct {
 	Name   string `json:"name"`
 	Role   Role   `json:"role"`
@@ -177,8 +178,7 @@ type ArgumentSpec struct {
 	Scale *Formula  `json:"scale,omitempty"` // of a weight's values; nil: 1
 	Fill  *FillSpec `json:"fill,omitempty"`  // nil: as its role and the search say
 	Value *Formula  `json:"value,omitempty"` // of a scalar
-	// Symbol is the __constant__ variable that it is copied to instead of being
-	// passed; "": it is passed.
+	// Symbol is the __constant__ variable that it is copied to instead of being passed; "": it is passed.
 	Symbol string `json:"symbol,omitempty"`
 	Owner  string `json:"template,omitempty"` // whose launches alone take it, where they name it; "": the operator's
 
@@ -225,7 +225,6 @@ type Template struct {
 	launchLimits func() []Formula
 }
 
-// TemplateDocument is a template in JSON.
 type TemplateDocument struct {
 	*plainTemplate
 	Default  space.Values `json:"default"`
@@ -255,7 +254,6 @@ func (o *Operator) parameterNames() []string {
 	return lists.Of(o.Parameters, func(spec ParameterSpec) string { return spec.Name })
 }
 
-// parameterNeeds are the parameters that one's default names.
 func (o *Operator) parameterNeeds(name string) []string {
 	spec := o.parameter(name)
 	if spec == nil || spec.Default == nil {
@@ -272,7 +270,6 @@ func (o *Operator) parameterNeeds(name string) []string {
 	return needs
 }
 
-// argument gives the index of the argument with that name, or -1.
 func (o *Operator) argument(name string) int {
 	return slices.IndexFunc(o.Arguments, func(a ArgumentSpec) bool { return a.Name == name })
 }
@@ -323,7 +320,5 @@ func (f Formula) MarshalText() ([]byte, error) { return []byte(f.Text), nil }
 func (f Formula) IsZero() bool { return f.Text == "" || f.Never() }
 
 func (t Interpolated) MarshalText() ([]byte, error) { return []byte(t.Text), nil }
-
-func (c *CompareSpec) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
 
 func (f FillSpec) MarshalText() ([]byte, error) { return []byte(f.String()), nil }

@@ -12,8 +12,7 @@ import (
 	"autotune/space/expr"
 )
 
-// A restricted space is the whole one less what does not satisfy the restriction;
-// every default is in it.
+// A restricted space is the whole one less what does not satisfy the restriction; every default is in it.
 func TestRestrictedSpaceIsTheFilteredOne(t *testing.T) {
 	o := find(t, "max_pool2d")
 	whole := bindShape(t, o, 1, 2, 40, 40)

@@ -191,9 +191,8 @@ func TestScaledFactors(t *testing.T) {
 // ofCuDNN is the largest error of cuDNN's convolutions in fp32 that add up 48 products of inputs in [0, 1).
 const ofCuDNN = 7.1e-7
 
-// In math mode fp32 a convolution is as precise as one that adds up in fp32: at most twice cuDNN's error, which
-// grows with the root of the products' number. The largest error is what counts, so that many outputs are
-// looked at.
+// In math mode fp32 a convolution is as precise as one that adds up in fp32: at most twice cuDNN's error, which grows
+// with the root of the products' number. The largest error is what counts, so that many outputs are looked at.
 func TestConvolutionsInFp32(t *testing.T) {
 	inFull(t)
 	for _, test := range endurance.Some([]struct {
@@ -295,8 +294,7 @@ func TestNormsOfUnusualRows(t *testing.T) {
 	}
 }
 
-// tied are problems that are one product of matrices, 16 deep: y[o][p] is the sum over c
-// of w[o][c] * x[c][p].
+// tied are problems that are one product of matrices, 16 deep: y[o][p] is the sum over c of w[o][c] * x[c][p].
 var tied = map[string]string{
 	"conv1d":           "1x16x32 c_out=40 kernel=1 normal",
 	"conv2d":           "1x16x1x32 c_out=40 kernel=1 normal",
@@ -317,10 +315,9 @@ var roundings = map[string]func(float64) float64{
 	"tf32_even": func(v float64) float64 { return 2 * math.RoundToEven(v/2) },
 }
 
-// Both roundings take ties where they should: references against float64 sums of factors
-// rounded here, templates' defaults against those references. The convolutions' templates
-// are of the same headers; conv2d and a transposed one prove them, in tf32, which
-// PyTorch's vectors hold too, those that pack factors, as they are and scaled.
+// Both roundings take ties where they should: references against float64 sums of factors rounded here, templates'
+// defaults against those references. The convolutions' templates are of the same headers; conv2d and a transposed one
+// prove them, in tf32, which PyTorch's vectors hold too, those that pack factors, as they are and scaled.
 func TestTiesAreRounded(t *testing.T) {
 	inFull(t)
 	for _, name := range operator.OperatorNames() {

@@ -99,8 +99,7 @@ func (l Limits) beside(values map[string]expr.Value) map[string]expr.Value {
 	return all
 }
 
-// String names the problem canonically, as
-// "conv2d 16x16x1024x1024 c_out=128 kernel=3x3 ... math=tf32".
+// String names the problem canonically, as "conv2d 16x16x1024x1024 c_out=128 kernel=3x3 ... math=tf32".
 func (p *Problem) String() string {
 	mode := ""
 	if len(p.Operator.MathModes) > 1 {
@@ -109,8 +108,7 @@ func (p *Problem) String() string {
 	return problemText(p.Operator.Name, p.Shape, p.Parameters, mode, p.Free)
 }
 
-// problemText is a problem's canonical name. An operator with one math mode leaves
-// the mode out.
+// problemText is a problem's canonical name. An operator with one math mode leaves the mode out.
 func problemText(operator string, shape []int64, parameters Parameters, mode string, free []string) string {
 	parts := []string{operator, FormatShape(shape)}
 	for _, parameter := range parameters {
@@ -140,8 +138,7 @@ func (p *Problem) Output() Argument {
 	return p.Arguments[i] // a loaded operator has one
 }
 
-// ProblemRecord names a problem without the operator behind it. The cache,
-// recordings and documents keep this form.
+// ProblemRecord names a problem without the operator behind it. The cache, recordings and documents keep this form.
 type ProblemRecord struct {
 	Operator   string     `json:"operator,omitempty"`
 	Shape      []int64    `json:"shape"`
@@ -161,9 +158,8 @@ func (p *Problem) Record() ProblemRecord {
 	}
 }
 
-// Contradiction is the text that follows from the other fields, if the problem's text differs; else
-// "". An operator with one math mode leaves the mode out, and JSON gives the order of the parameters
-// no meaning.
+// Contradiction is the text that follows from the other fields, if the problem's text differs; else "". An operator
+// with one math mode leaves the mode out, and JSON gives the order of the parameters no meaning.
 func (r ProblemRecord) Contradiction() string {
 	text := problemText(r.Operator, r.Shape, r.Parameters, r.Math, r.Free)
 	for _, may := range []string{text, problemText(r.Operator, r.Shape, r.Parameters, "", r.Free)} {
@@ -189,8 +185,7 @@ func (r ProblemRecord) Request() Request {
 	return Request{Shape: r.Shape, Parameters: parameters, Math: r.Math, Free: r.Free}
 }
 
-// Parameters are a problem's parameters in the operator's order. As JSON they
-// are an object of strings.
+// Parameters are a problem's parameters in the operator's order. As JSON they are an object of strings.
 type Parameters []Parameter
 
 // has tells whether a parameter is written. One that is `later` is left out while it has its default.
@@ -199,11 +194,7 @@ func (list Parameters) has(name string) bool {
 }
 
 func (list Parameters) MarshalJSON() ([]byte, error) {
-	var object jsonobject.Writer
-	for _, p := range list {
-		object.Add(p.Name, p.Value)
-	}
-	return object.MarshalJSON()
+	return jsonobject.Write(list, func(p Parameter) (string, any) { return p.Name, p.Value })
 }
 
 // UnmarshalJSON reads an object, in whose order the parameters come.

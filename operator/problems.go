@@ -90,8 +90,7 @@ func names(n *tree.Node) []string {
 	return lists.Of(n.List("free"), (*tree.Node).Name)
 }
 
-// setting reads a value as the flags take it: a number, true or false, or several
-// numbers, as 3x5 or [3, 5].
+// setting reads a value as the flags take it: a number, true or false, or several numbers, as 3x5 or [3, 5].
 func setting(n *tree.Node) string {
 	parts := lists.Of(n.Items, setting)
 	if n.Kind == tree.List {

@@ -14,9 +14,8 @@ import (
 	"autotune/operator/tree"
 )
 
-// PyTorch describes an operator as PyTorch has it: a module for exports that replaces
-// PyTorch's own, a kernel for all problems but the tuned one, and the functions that compute
-// the same.
+// PyTorch describes an operator as PyTorch has it: a module for exports that replaces PyTorch's own, a kernel for all
+// problems but the tuned one, and the functions that compute the same.
 type PyTorch struct {
 	Module    Source      `json:"-"`               // Python: class ModelNew and its inputs; no text: no module can be exported
 	Gradients Source      `json:"-"`               // Python: gradients; no text: there are none
@@ -48,7 +47,6 @@ func (c TorchCall) Meant(parameter string) (values []string) {
 	return values
 }
 
-// TorchArgument is an argument of a function of PyTorch's.
 type TorchArgument struct {
 	Name    string     `json:"name"`              // PyTorch's
 	Is      string     `json:"is"`                // the operator's tensor or parameter; what is neither must have its default
@@ -63,7 +61,6 @@ type TorchArgument struct {
 // Optional tells whether a call may leave the argument out.
 func (a TorchArgument) Optional() bool { return a.Default != "" || a.Same != "" }
 
-// sets are the parameters that the argument's words set.
 func (a TorchArgument) sets() []string {
 	names := map[string]bool{}
 	for _, settings := range a.Words {
@@ -74,7 +71,6 @@ func (a TorchArgument) sets() []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// meaning is the value that a word gives a parameter.
 func (a TorchArgument) meaning(word, parameter string) TorchValue {
 	return cmp.Or(a.Words[word][parameter], "False")
 }
@@ -142,6 +138,10 @@ func (l *loader) pytorch(n *tree.Node) PyTorch {
 		Module:    source("module", "module.py", "class ModelNew", "def get_inputs", "def get_init_inputs"),
 		Gradients: source("gradients", "gradients.py", "def gradients"),
 	}
+	expressions := slices.ContainsFunc(l.o.Parameters, func(s ParameterSpec) bool { return s.Type == ExpressionParameter })
+	if functions, _, err := l.include("functions.py"); err == nil && expressions && p.Gradients.Text != "" {
+		p.Gradients.Text = functions + "\n\n" + p.Gradients.Text
+	}
 	at := l.usual(files["general"], n, "general.cuh")
 	if at == nil {
 		n.RefuseHint("name it among `files`, or call it general.cuh", "pytorch lacks the general kernel")
@@ -162,7 +162,6 @@ func (l *loader) pytorch(n *tree.Node) PyTorch {
 
 var gradientsForm = regexp.MustCompile(`(?m)^def gradients\b`)
 
-// torchReader reads functions of PyTorch's.
 type torchReader struct{ *loader }
 
 // torchCall reads a function's arguments, which must give every input and weight, and what it means.
@@ -205,7 +204,6 @@ func (l torchReader) torchCall(function string, n *tree.Node, f tree.Fields) Tor
 	return c
 }
 
-// torchArgument reads an argument: its default, or a mapping.
 func (l torchReader) torchArgument(e tree.Entry) TorchArgument {
 	a := TorchArgument{Name: e.Key, Is: e.Key}
 	if !quote.IsPythonName(a.Name) || a.Name == "mode" {
@@ -235,7 +233,6 @@ func (l torchReader) torchArgument(e tree.Entry) TorchArgument {
 	return a
 }
 
-// torchFold reads a fold, or a list of one and what it depends on.
 func (l torchReader) torchFold(a *TorchArgument, n *tree.Node) {
 	words := []*tree.Node{n}
 	if n.Kind == tree.List {

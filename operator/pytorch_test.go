@@ -39,19 +39,19 @@ func TestLoadPyTorchFindsFaults(t *testing.T) {
 		change func(fstest.MapFS)
 		want   string
 	}{
-		{"unknown key", replace("op.yaml", "files: [", "filez: ["), "op.yaml:25:11: unknown key `filez`; did you mean `files`?"},
+		{"unknown key", replace("op.yaml", "files: [", "filez: ["), "op.yaml:26:11: unknown key `filez`; did you mean `files`?"},
 		{"no general kernel", func(files fstest.MapFS) {
 			replace("op.yaml", ", general.cuh", "")(files)
 			delete(files, "general.cuh")
-		}, "op.yaml:25:10: pytorch lacks the general kernel"},
-		{"not a mapping", replace("op.yaml", "{files: [module.py, gradients.py, general.cuh], arguments: {input: {is: x}, weight: {}}}", "module.py"), "op.yaml:25:10: pytorch must be a mapping"},
-		{"no such module", replace("op.yaml", "module.py", "modul.py"), "op.yaml:25:19: there is no source file `modul.py`; did you mean `module.py`?"},
-		{"no such general kernel", replace("op.yaml", "general.cuh", "genera.cuh"), "op.yaml:25:44: there is no source file `genera.cuh`; did you mean `general.cuh`?"},
-		{"outside the folder", replace("op.yaml", "module.py", "../module.py"), "op.yaml:25:19: this must name a file in the operator's folder"},
-		{"module without a class", replace("module.py", "ModelNew", "Model"), "op.yaml:25:19: `module.py` does not define `class ModelNew`"},
-		{"gradients without a function", replace("gradients.py", "def gradients", "def gradient"), "op.yaml:25:30: `gradients.py` does not define `class ModelNew`"},
-		{"another function", replace("general.cuh", "scale_general", "general"), "op.yaml:25:44: `general.cuh` does not define `scale_general`"},
-		{"a list of arguments", replace("op.yaml", "{input: {is: x}, weight: {}}}", "[x]}"), "op.yaml:25:69: arguments must be a mapping of PyTorch's names; this is a list"},
+		}, "op.yaml:26:10: pytorch lacks the general kernel"},
+		{"not a mapping", replace("op.yaml", "{files: [module.py, gradients.py, general.cuh], arguments: {input: {is: x}, weight: {}}}", "module.py"), "op.yaml:26:10: pytorch must be a mapping"},
+		{"no such module", replace("op.yaml", "module.py", "modul.py"), "op.yaml:26:19: there is no source file `modul.py`; did you mean `module.py`?"},
+		{"no such general kernel", replace("op.yaml", "general.cuh", "genera.cuh"), "op.yaml:26:44: there is no source file `genera.cuh`; did you mean `general.cuh`?"},
+		{"outside the folder", replace("op.yaml", "module.py", "../module.py"), "op.yaml:26:19: this must name a file in the operator's folder"},
+		{"module without a class", replace("module.py", "ModelNew", "Model"), "op.yaml:26:19: `module.py` does not define `class ModelNew`"},
+		{"gradients without a function", replace("gradients.py", "def gradients", "def gradient"), "op.yaml:26:30: `gradients.py` does not define `class ModelNew`"},
+		{"another function", replace("general.cuh", "scale_general", "general"), "op.yaml:26:44: `general.cuh` does not define `scale_general`"},
+		{"a list of arguments", replace("op.yaml", "{input: {is: x}, weight: {}}}", "[x]}"), "op.yaml:26:69: arguments must be a mapping of PyTorch's names; this is a list"},
 		{"an unknown fold", replace("op.yaml", "is: x", "is: x, fold: flatt"), "unknown fold `flatt`; did you mean `flat`?"},
 		{"an argument of nothing", replace("op.yaml", "is: x", "is: z"), "the operator has no tensor, parameter or dimension `z`"},
 		{"a default of nothing", replace("op.yaml", "weight: {}", "weight: {}, size: sizes"), "the operator has no tensor, parameter or dimension `sizes`"},

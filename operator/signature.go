@@ -14,9 +14,8 @@ import (
 // A GPU does not check the types of a kernel's arguments: all pointers are the same to it. So the
 // entries' parameters are read from the source and compared with op.yaml.
 
-// CheckSignatures gives the first entry whose parameters cannot be the operator's arguments, as an
-// *tree.Error with its place. Types that the source alone does not tell, as those of C++ templates'
-// parameters, are not checked.
+// CheckSignatures gives the first entry whose parameters cannot be the operator's arguments, as an *tree.Error with its
+// place. Types that the source alone does not tell, as those of C++ templates' parameters, are not checked.
 func (o *Operator) CheckSignatures() error {
 	if faults := o.SignatureFaults(); len(faults) > 0 {
 		return faults[0].Fault

@@ -5,8 +5,7 @@ import (
 	"strings"
 )
 
-// An operator may be a single CUDA file: its first comment describes it, as op.yaml
-// would, and its kernels follow.
+// An operator may be a single CUDA file: its first comment describes it, as op.yaml would, and its kernels follow.
 
 // firstComment is what a file begins with: a comment in stars, or lines of slashes.
 var firstComment = regexp.MustCompile(`\A\s*(?:/\*(?s:.*?)\*/|(?:[ \t]*//[^\n]*(?:\n|\z))+)`)

@@ -12,9 +12,8 @@ import (
 	"autotune/operator"
 )
 
-// Products are split along k where their tiles leave multiprocessors idle, and nowhere
-// else: then partial sums go to a workspace that has room for them, and one more launch
-// makes the outputs of them.
+// Products are split along k where their tiles leave multiprocessors idle, and nowhere else: then partial sums go to a
+// workspace that has room for them, and one more launch makes the outputs of them.
 func TestSplitK(t *testing.T) {
 	limits := emulator.Limits()
 	for _, test := range endurance.Some([]struct {

@@ -50,7 +50,6 @@ func (l *loader) order(n *tree.Node, a *ArgumentSpec) {
 	}
 }
 
-// orderIn is the order of a tensor in a problem of these values.
 func (a ArgumentSpec) orderIn(values map[string]expr.Value) []int {
 	if a.OrderBy == "" {
 		return nil
@@ -69,8 +68,7 @@ func (o *Operator) Orders() []string {
 	return names
 }
 
-// ChannelsLast is the --set that gives the problem channels-last tensors; "" if it has them, or if
-// there is none.
+// ChannelsLast is the --set that gives the problem channels-last tensors; "" if it has them, or if there is none.
 func (p *Problem) ChannelsLast() string {
 	for _, name := range p.Operator.Orders() {
 		if p.Values[name].String() == channelsSecond {
@@ -99,7 +97,6 @@ func (a Argument) Coordinates(i int64) []int64 {
 	return at
 }
 
-// ShapeText is the shape, with that in memory if it differs.
 func (a Argument) ShapeText() string {
 	if a.Order == nil {
 		return FormatShape(a.Shape)
@@ -108,9 +105,8 @@ func (a Argument) ShapeText() string {
 	return fmt.Sprintf("%s, in memory %s", FormatShape(a.Shape), FormatShape(inMemory))
 }
 
-// Fill is how a tensor is filled that op.yaml gives a `fill`: from a distribution with its numbers,
-// by a kernel of the operator's, or from a file. From a distribution, element i depends on i and
-// the tensor's seed alone, on every device.
+// Fill is how a tensor is filled that op.yaml gives a `fill`: from a distribution with its numbers, by a kernel of the
+// operator's, or from a file. From a distribution, element i depends on i and the tensor's seed alone, on every device.
 type Fill struct {
 	Distribution string    `json:"distribution,omitempty"` // "": one of the others
 	Numbers      []float64 `json:"numbers,omitempty"`
@@ -118,7 +114,6 @@ type Fill struct {
 	File         string    `json:"file,omitempty"`   // which of its data files
 }
 
-// Drawn tells whether the contents are a distribution's.
 func (f *Fill) Drawn() bool { return f == nil || f.Distribution != "" }
 
 // FillSpec is a Fill whose numbers are formulas.
@@ -142,8 +137,7 @@ func (f FillSpec) String() string {
 	return f.Distribution + "(" + strings.Join(numbers, ", ") + ")"
 }
 
-// fillForms are the distributions that a tensor may have of its own, and what their
-// numbers mean.
+// fillForms are the distributions that a tensor may have of its own, and what their numbers mean.
 var fillForms = map[string][]string{
 	"uniform":     {"least", "most"},     // [least, most)
 	"normal":      {"mean", "deviation"}, //
@@ -158,11 +152,7 @@ var fillForms = map[string][]string{
 // scaled is the distribution of a weight's Scale.
 const scaled = "within"
 
-// FillForms lists how a tensor may be filled, as "uniform(least, most)".
-func FillForms() []string {
-	return lists.Of(sorted(fillForms), fillForm)
-}
-
+// fillForm is as "uniform(least, most)".
 func fillForm(name string) string {
 	if len(fillForms[name]) == 0 {
 		return name

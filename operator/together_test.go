@@ -26,10 +26,9 @@ import (
 	"autotune/operator/tree"
 )
 
-// The emulator's compiler takes longer to begin and to link than for most kernels. So several
-// kernels, for different problems and configurations, are one program. A program's kernels
-// stand in a table, and a launch names its kernel by its place there. Each kernel's binary is a
-// copy of the program that has its own entries first.
+// The emulator's compiler takes longer to begin and to link than for most kernels. So several kernels, for different
+// problems and configurations, are one program. A program's kernels stand in a table, and a launch names its kernel by
+// its place there. Each kernel's binary is a copy of the program that has its own entries first.
 
 // How many kernels a program has at most. Their static shared memory adds up. References are small and have
 // next to none, so that more of them share what a program costs: a start of the compiler, headers, a link.
@@ -46,8 +45,7 @@ var emulatedInclude = regexp.MustCompile(`(#[ \t]*include[ \t]+)<(emulated/[^>]+
 // elements is the one of them that needs nothing of a kernel. It stands before all namespaces.
 const elements = "emulated/elements.cuh"
 
-// withEmulated has a kernel include the emulator's headers as its own ones, since each
-// namespace needs them.
+// withEmulated has a kernel include the emulator's headers as its own ones, since each namespace needs them.
 func withEmulated(k operator.Kernel) (operator.Kernel, error) {
 	headers, err := emulatedHeaders()
 	own := maps.Clone(headers)

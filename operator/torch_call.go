@@ -18,9 +18,8 @@ type TorchProblem struct {
 	view     bool                    // whether a tensor is a transposed one
 }
 
-// Torch are PyTorch's functions that compute the problem, as op.yaml names them. Those that take
-// tensors as they lie in memory come before others. PyTorch may lack the one with the operator's
-// own name.
+// Torch are PyTorch's functions that compute the problem, as op.yaml names them. Those that take tensors as they lie in
+// memory come before others. PyTorch may lack the one with the operator's own name.
 func (p *Problem) Torch() (all []TorchProblem) {
 	if p.Operator.PyTorch == nil {
 		return nil
@@ -34,7 +33,6 @@ func (p *Problem) Torch() (all []TorchProblem) {
 	return append(lists.Where(all, func(t TorchProblem) bool { return !t.view }), views...)
 }
 
-// torchCall is the call of a function, if that computes the problem.
 func torchCall(p *Problem, c TorchCall) (TorchProblem, bool) {
 	t := torchCalling{problem: p, given: map[string]bool{}, flat: map[string]Argument{}, made: TorchProblem{
 		Function: c.Function, Tensors: map[string]Argument{}, Values: map[string][]expr.Value{}, Shapes: map[string][]int64{},
@@ -169,8 +167,7 @@ func componentsOf(p *Problem, name string) []expr.Value {
 	return nil
 }
 
-// PyTorch's functions see some parameters in the tensors themselves: types, sizes, and the order in
-// memory.
+// PyTorch's functions see some parameters in the tensors themselves: types, sizes, and the order in memory.
 
 // toldByTensors tells whether a function that is given other parameters sees this one in the tensors:
 // in their type, their order in memory, a dimension, or which of two dimensions comes first.

@@ -41,7 +41,6 @@ const (
 	Unsigned
 )
 
-// typeFacts is what is known of a type.
 type typeFacts struct {
 	name      Type
 	bytes     int64
@@ -191,8 +190,7 @@ func (f typeFacts) bounds() (least, most int64) {
 	return -1 << (8*f.bytes - 1), 1<<(8*f.bytes-1) - 1
 }
 
-// Bits are a scalar's bytes as a kernel is passed them, the lowest first; those
-// beyond its type's are zeros.
+// Bits are a scalar's bytes as a kernel is passed them, the lowest first; those beyond its type's are zeros.
 func (a Argument) Bits() uint64 {
 	f := a.Type.facts()
 	if f.kind == Floating {

@@ -6,8 +6,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-
-	"autotune/internal/lists"
 )
 
 // A tunable that nothing mentions gives the same kernel under several names: it
@@ -26,22 +24,13 @@ func (t *Template) Warnings() []string {
 	return warnings
 }
 
-// Warnings are doubts about the operator's parameters: one that nothing mentions gives the same problem
-// several names.
+// Warnings are doubts about the operator's parameters: one that nothing mentions gives the same problem several names.
 func (o *Operator) Warnings() (warnings []string) {
-	sources := []Source{o.Reference}
-	if o.Compare != nil {
-		sources = append(sources, o.Compare.Source)
-	}
-	for _, k := range o.FillKernels {
-		sources = append(sources, k.Source)
-	}
-	sources = append(sources, lists.Of(o.Templates, func(t *Template) Source { return t.Source })...)
 	for _, p := range o.Parameters {
 		decides := func(a ArgumentSpec) bool { return a.TypeBy == p.Name || a.OrderBy == p.Name }
 		mentioned := func(name string) bool {
 			macro := o.Macros.Macro(name)
-			return o.mentioned[name] || slices.ContainsFunc(sources, func(s Source) bool { return s.mentions(macro) })
+			return o.mentioned[name] || slices.ContainsFunc(o.sources(), func(s kernelSource) bool { return s.mentions(macro) })
 		}
 		if o.Answers == nil && !slices.ContainsFunc(o.Arguments, decides) && !slices.ContainsFunc(p.Names, mentioned) {
 			warnings = append(warnings, fmt.Sprintf(

@@ -13,9 +13,8 @@ import (
 	"autotune/space/expr"
 )
 
-// use is a template in a problem, with what its formulas know there: the problem's values, the
-// device's limits and the template's `with`; for one configuration tunables and the template's
-// derived values, too. It changes none of them.
+// use is a template in a problem, with what its formulas know there: the problem's values, the device's limits and the
+// template's `with`; for one configuration tunables and the template's derived values, too. It changes none of them.
 type use struct {
 	p   *Problem
 	t   *Template

@@ -38,7 +38,8 @@ func (f *fault) within(err error, format string, args ...any) {
 	}
 }
 
-// check looks for what no loader could use. Operators' formulas are parsed already.
+// check looks for what no loader could use. Formulas are parsed already; one that names what nothing defines cannot be
+// computed, and so serves no problem.
 func (m *Manifest) check() error {
 	var f fault
 	total, seen := int64(0), map[string]string{}
@@ -51,7 +52,8 @@ func (m *Manifest) check() error {
 			"%s would have %d bytes; a file may have %d, all together %d", name, file.Bytes, mostFileBytes, int64(mostBytes))
 		seen[key] = name
 	}
-	hasNull := slices.Contains(m.Operators, nil) || slices.Contains(m.Entries, nil) || slices.Contains(m.Families, nil) || slices.Contains(m.General, nil)
+	hasNull := slices.Contains(m.Operators, nil) || slices.Contains(m.Entries, nil) ||
+		slices.Contains(m.Families, nil) || slices.Contains(m.General, nil)
 	f.need(quote.IsName(m.Name) && len(m.Files) <= mostFiles,
 		"it is called %.80q and has %d files; a name is one of C, and files are %d at most", m.Name, len(m.Files), mostFiles)
 	for name, bytes := range sorted(m.Types) {
@@ -97,7 +99,7 @@ func (m *Manifest) checkOperator(o *Operator) error {
 		f.need(quote.IsName(mode) && !slices.Contains(o.Math[:i], mode),
 			"its math modes are %.200q; each is a name, and none is there twice", o.Math)
 	}
-	return cmp.Or(f.error, o.checkParameters(), o.checkFormulas(), m.checkTensors(o), different("tensors", o.Taken()))
+	return cmp.Or(f.error, o.checkParameters(), m.checkTensors(o), different("tensors", o.Taken()))
 }
 
 // different refuses two things of one name: loaders would not agree which is meant.
@@ -129,47 +131,6 @@ func isNumber(v *expr.Value) bool {
 	}
 	x, ok := v.AsFloat()
 	return ok && !math.IsNaN(x) && !math.IsInf(x, 0)
-}
-
-// checkFormulas refuses a formula that names what has no value yet when it is computed.
-func (o *Operator) checkFormulas() error {
-	var f fault
-	names := append(slices.Clone(o.Shape), "arch")
-	for _, s := range o.Parameters {
-		for _, c := range s.Components {
-			if c.Default.Expr != nil {
-				f.within(known(names, c.Default), "the default of %s", c.Name)
-			}
-			names = append(names, c.Name)
-		}
-	}
-	f.within(known(names, o.MathAuto), "the math mode")
-	names = append(names, "math")
-	for _, d := range o.Derived {
-		f.within(known(names, d.Value), "%s", d.Name)
-		names = append(names, d.Name)
-	}
-	for _, r := range o.Requires {
-		f.within(known(names, r.That), "a requirement")
-	}
-	for _, t := range o.Tensors {
-		f.within(known(names, t.Shape...), "the tensor %.80q", t.Name)
-	}
-	return f.error
-}
-
-// known refuses formulas that name what nobody defines.
-func known(names []string, formulas ...Formula) error {
-	var f fault
-	for _, formula := range formulas {
-		if !f.need(formula.Expr != nil, "it lacks a formula") {
-			break
-		}
-		for _, name := range formula.Names() {
-			f.need(slices.Contains(names, name), "the formula %.60q names %s, which nothing defines", formula, name)
-		}
-	}
-	return f.error
 }
 
 // words are those that a component of a parameter of words may be; not ok for another name.
@@ -302,21 +263,21 @@ func (m *Manifest) checkFamily(o *Operator, of *Family) error {
 	for i, v := range of.Variants {
 		f.within(m.checkVariant(o, v), "its entry %d", i)
 	}
-	return cmp.Or(f.error, of.Tree.check(o.names(), len(of.Variants), 0))
+	return cmp.Or(f.error, of.Tree.check(len(of.Variants), 0))
 }
 
-func (n *Node) check(names []string, variants, depth int) error {
+func (n *Node) check(variants, depth int) error {
 	var f fault
 	switch {
 	case !f.need(n != nil && depth <= mostDepth, "its tree lacks a branch, or is too deep"):
-		return f.error
-	case n.If == nil:
+	case n.If != nil:
+		return cmp.Or(n.Then.check(variants, depth+1), n.Else.check(variants, depth+1))
+	default:
 		for _, e := range n.Entries {
 			f.need(e >= 0 && e < variants, "its tree names the entry %d of %d", e, variants)
 		}
-		return f.error
 	}
-	return cmp.Or(known(names, *n.If), n.Then.check(names, variants, depth+1), n.Else.check(names, variants, depth+1))
+	return f.error
 }
 
 func (m *Manifest) checkVariant(o *Operator, v *Variant) error {
@@ -324,24 +285,14 @@ func (m *Manifest) checkVariant(o *Operator, v *Variant) error {
 	names := o.names()
 	for _, d := range v.Define {
 		f.need(quote.IsName(d.Name), "%.80q is no name", d.Name)
-		f.within(known(names, d.Value), "%s", d.Name)
 		names = append(names, d.Name)
 	}
-	formulas := slices.Clone(v.Where)
-	for _, l := range v.Launches {
-		if l.When != nil {
-			formulas = append(formulas, *l.When)
-		}
-	}
-	Map(v.Code, func(n Formula, _, _ int64) Formula {
-		formulas = append(formulas, n)
-		return n
-	})
 	for _, name := range v.Sizes.Names {
 		f.need(slices.Contains(names, name), "it reads %.80q, which nothing defines", name)
 	}
-	err := cmp.Or(f.error, different("names", names), known(names, formulas...), checkCode(m, o, &v.Code))
-	if bytes := m.Files[v.File].Bytes; err == nil && (v.Sizes.At < 0 || v.Sizes.At > bytes-4*int64(len(v.Sizes.Names))) {
+	bytes := m.Files[v.File].Bytes
+	err := cmp.Or(f.error, different("names", names), checkCode(m, o, &v.Code))
+	if err == nil && (v.Sizes.At < 0 || v.Sizes.At > bytes-4*int64(len(v.Sizes.Names))) {
 		err = fmt.Errorf("its %d sizes at %d are not within the %d bytes of %s", len(v.Sizes.Names), v.Sizes.At, bytes, v.File)
 	}
 	return err

@@ -178,10 +178,6 @@ func (t *table) winner(b bestconfig.Document) {
 	}
 	t.text("time", timeText(b))
 	t.text("timed", b.Conditions.Unusual())
-	if b.EnergyMJ > 0 {
-		t.text("energy", significant(b.EnergyMJ, 4)+" mJ a launch")
-	}
-	t.text("best by", strings.NewReplacer("max:", "the most ", "min:", "the least ").Replace(b.Objective))
 	t.text("error", fmt.Sprintf("%.3g at most, absolute, against the reference", b.MaxAbsError))
 	t.ties(b)
 	if c := b.Confirmation; c != nil {

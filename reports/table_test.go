@@ -48,9 +48,7 @@ func (brokenPipe) Write([]byte) (int, error) { return 0, errPipe }
 func TestRowsOfWhatIsKnown(t *testing.T) {
 	plain := shown(t, convolution())
 	for row, change := range map[string]func(*bestconfig.Document){
-		"energy      1235 mJ a launch\n":      func(b *bestconfig.Document) { b.EnergyMJ = 1234.5678 },
 		"math        tf32, as PyTorch does\n": func(b *bestconfig.Document) { b.Problem.MathBy = "as PyTorch does" },
-		"best by     the most gflops\n":       func(b *bestconfig.Document) { b.Objective = "max:gflops" },
 	} {
 		b := convolution()
 		change(&b)

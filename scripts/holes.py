@@ -4,36 +4,34 @@ each (scripts/holes.txt), searched and timed in turns with PyTorch eager and tor
 
     scripts/holes.py                        # measure what is not measured yet, and write the table
     scripts/holes.py --only conv_transpose2d --again
-    scripts/holes.py --limit 500            # begin nothing that would not end within 500 s
+    timeout -s INT 500 scripts/holes.py     # for 500 s; the rest is for the next time
     scripts/holes.py --table                # the table alone, of what is there
     scripts/holes.py --problems scripts/layers.txt --work bench-out/layers
 
-PyTorch's compiler first fills its cache, in several processes at a time. Then what PyTorch has no function for is
-timed. Then one `autotune search --problems` times all rows. The folder of --work keeps what was done: rows.jsonl has a
+PyTorch's compiler first fills its cache, in several processes at a time. Then one `autotune search --problems` times all
+rows. The folder of --work keeps what was done: rows.jsonl has a
 line for each row, and the same command goes on where the last one ended.
 
 A row is an operator's problem of a type and a layout. Floats, and by turns bf16 or f16, make some 300 rows.
 """
 import argparse
 import concurrent.futures
-import functools
 import importlib.metadata
 import json
 import multiprocessing
 import os
 import pathlib
-import statistics
+import signal
 import subprocess
 import sys
 import time
 
 import holes_page
 import problems
-from kept import GRACE_S, ROOT, Kept, ended, forget_tried, results_page
+from kept import ROOT, Kept, forget_tried, results_page
 from problems import AUTOTUNE, torch_calls
 
 TORCH = importlib.metadata.version("torch")
-SAMPLES = 30  # of what PyTorch has no function for
 
 
 def arguments():
@@ -44,7 +42,6 @@ def arguments():
     add("--again", action="store_true", help="measure rows again that are there")
     add("--table", action="store_true", help="write the table and end")
     add("--time", default="700ms", help="how long a row is searched")
-    add("--limit", type=float, metavar="SECONDS", help="how long all may take; the rest is for the next time")
     add("--processes", type=int, default=max(1, min(14, (os.cpu_count() or 1) - 2)),
         help="that fill torch.compile's cache; 0: it is left as it is")
     add("--work", type=pathlib.Path, default=ROOT / "bench-out/holes", help="folder for all that is kept")
@@ -91,27 +88,8 @@ def compiled(calls, modes):
     return ""
 
 
-def composed(request):
-    """Times of a problem that PyTorch has no single function for, in milliseconds; or the fault."""
-    import torch
-
-    p, = problems.bound([request])
-    call, size = functools.partial(problems.COMPOSED[p.operator], p.parameters), torch.cuda.get_device_properties(0)
-    torch.backends.cuda.matmul.allow_tf32 = False
-    try:
-        with torch.no_grad():
-            tensors, flush = p.drawn(), torch.empty(2 * size.L2_cache_size, dtype=torch.uint8, device="cuda")
-            ways = {"torch_eager": call, "torch_compile": torch.compile(call)}
-            return {"baselines": {name: statistics.median(torch_calls.timed(lambda: way(tensors), SAMPLES, flush))
-                                  for name, way in ways.items()}}
-    except Exception as error:
-        return {"fault": f"{type(error).__name__}: {error}".splitlines()[0]}
-    finally:
-        torch.compiler.reset()
-
-
 def prepare(rows, ready, options):
-    """Fills torch.compile's cache for the rows that lack it, and times what PyTorch has no function for."""
+    """Fills torch.compile's cache for the rows that lack it."""
     bound = dict(zip(rows, problems.bound(list(rows.values()))))
     wanted, began = {name: p for name, p in bound.items() if name not in ready.all}, time.monotonic()
     spawn = multiprocessing.get_context("spawn")
@@ -126,18 +104,6 @@ def prepare(rows, ready, options):
                 ready.keep(jobs[job], {"fault": str(job.exception() or job.result())})
         forget_tried(os.environ["TORCHINDUCTOR_CACHE_DIR"])
         print(f"torch.compile's cache has {len(wanted)} more rows after {time.monotonic() - began:.0f} s", flush=True)
-    names = [name for name, p in bound.items() if p.operator in problems.COMPOSED and not p.call()]
-    names = [name for name in names if "baselines" not in ready.all.get(name, {})]
-    # Nothing else may run on the GPU meanwhile: these are baselines.
-    with concurrent.futures.ProcessPoolExecutor(1, spawn) as pool:
-        for name, found in zip(names, pool.map(composed, [rows[name] for name in names])):
-            ready.keep(name, found)
-
-
-def problem_of(name, asked, ready):
-    """A row as an entry of a list of problems, with the baselines that are known."""
-    made = {key: asked[key] for key in ("operator", "shape", "parameters", "math")}
-    return made | {key: ready.all[name][key] for key in ("baselines",) if key in ready.all.get(name, {})}
 
 
 def same(given, known):
@@ -154,28 +120,32 @@ def answers(best, asked):
             all(same(value, str(parameters[name])) for name, value in asked["parameters"].items()))
 
 
-def search(rows, ready, options, limit):
-    """One search of all rows: its exit code (negative: a signal; None: the limit was over) and its errors."""
+def search(rows, options):
+    """One search of all rows: its exit code (negative: a signal; None: it was interrupted) and its errors."""
     listed, said = options.work / "problems.json", options.work / "search.txt"
-    listed.write_text(json.dumps([problem_of(name, asked, ready) for name, asked in rows.items()], indent=1))
-    given = all("baselines" in ready.all.get(name, {}) for name in rows)
+    asked = [{key: row[key] for key in ("operator", "shape", "parameters", "math")} for row in rows.values()]
+    listed.write_text(json.dumps(asked, indent=1))
     command = [AUTOTUNE, "search", "--problems", listed, "--run", "holes", "--device", "cuda:0", "--time", options.time,
-               "--quiet", "--baseline", "default" if given else "torch,torch-compile"]
+               "--quiet", "--baseline", "torch,torch-compile"]
     with open(said, "w") as errors:
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors)
-        code = ended(process, limit)
+        try:
+            code = process.wait()
+        except KeyboardInterrupt:
+            process.send_signal(signal.SIGINT)  # it keeps what it has
+            process.wait()
+            code = None
     lines = said.read_text().splitlines()
     return code, [line.removeprefix("autotune: ") for line in lines if line.startswith("autotune: ")]
 
 
-def take(rows, ready, kept):
+def take(rows, kept):
     """Keeps the rows that the search has found, and returns their names. Removes their documents, so that the next
     search of such a row is a new one."""
     folder, names = pathlib.Path(os.environ["XDG_CACHE_HOME"]) / "autotune/runs/holes", []
     found = [(path, json.loads(path.read_text())) for path in folder.glob("*.json")]
     for name, asked in rows.items():
-        wanted = problem_of(name, asked, ready)
-        at = next((i for i, (_, best) in enumerate(found) if answers(best, wanted)), None)
+        at = next((i for i, (_, best) in enumerate(found) if answers(best, asked)), None)
         if at is None:
             continue
         path, best = found.pop(at)
@@ -187,15 +157,12 @@ def take(rows, ready, kept):
     return names
 
 
-def measure(rows, ready, kept, options, began):
+def measure(rows, kept, options):
     """Searches rows. One without a winner is kept as a failure; so is one that ends the search."""
     wanted = dict(rows)
     while wanted:
-        left = options.limit - (time.monotonic() - began) if options.limit else None
-        if left is not None and left < GRACE_S:
-            return
-        code, faults = search(wanted, ready, options, left and left - GRACE_S / 2)
-        found = take(wanted, ready, kept)
+        code, faults = search(wanted, options)
+        found = take(wanted, kept)
         print(f"{len(found)} of {len(wanted)} rows have a winner", flush=True)
         wanted = {name: asked for name, asked in wanted.items() if name not in found}
         if code is None:
@@ -236,10 +203,7 @@ def main():
         caches = {"XDG_CACHE_HOME": "cache", "TORCHINDUCTOR_CACHE_DIR": "inductor"}
         os.environ |= {name: str(options.work / folder) for name, folder in caches.items()}
         prepare(wanted, ready, options)
-        for given in False, True:  # whether PyTorch's times are known already
-            part = {name: asked for name, asked in wanted.items()
-                    if ("baselines" in ready.all.get(name, {})) == given}
-            measure(part, ready, kept, options, began)
+        measure(wanted, kept, options)
         print(f"{len(wanted)} rows took {time.monotonic() - began:.0f} s", flush=True)
     write_page(rows, kept, options)
 

@@ -9,34 +9,30 @@ HEAD = ("operator", "network", "problem", "math", "type", "layout", "winner", "m
         "over the better")
 STORY = """{rows} of {wanted} rows were measured by `{command}`. A row is a problem of a network, searched by itself. \
 The factor is the winner's over the better of PyTorch eager and torch.compile, timed in turns in the row's layout and \
-type, with its 95 % interval. Where PyTorch has no function for the operator, several were timed before the search, \
-and there is no interval."""
+type, with its 95 % interval."""
+
+
+def better(row):
+    """The better way of PyTorch, as a baseline of the winner; None if it was not timed."""
+    baselines = row.get("baselines") or {}
+    return min((baselines[way] for way in WAYS if way in baselines), key=lambda b: b["speedup"], default=None)
 
 
 def factor(row):
-    """How many times faster the winner is than the better way of PyTorch, with the interval; None if not timed."""
-    baselines = row.get("baselines") or {}
-    better = min((baselines[way] for way in WAYS if way in baselines), key=lambda b: b["speedup"], default=None)
-    return better and (better["speedup"], better.get("speedup_ci95"))
-
-
-def remark(row):
-    """Why a row has no numbers, or that PyTorch's outputs differ."""
-    if "fault" in row:
-        return row["fault"]
-    outputs = row.get("baselines", {}).get("torch_eager", {}).get("outputs") or {}
-    if outputs.get("differing"):
-        return f"eager's output differs in {outputs['differing']} of {outputs['elements']} elements"
-    if not factor(row):
-        return next((w for w in row.get("warnings", []) if "torch" in w.lower()), "PyTorch was not timed")
-    return ""
+    return better(row)["speedup"]
 
 
 def over_the_better(row):
-    if not (over := factor(row)):
-        return remark(row)
-    interval = f"[{over[1][0]:.2f}, {over[1][1]:.2f}]" if over[1] else "(not in turns)"
-    return ": ".join(filter(None, (f"{over[0]:.2f}x {interval}", remark(row))))
+    """The factor with its interval, and that PyTorch's outputs differ; or why there is no factor."""
+    if "fault" in row:
+        return row["fault"]
+    if not (found := better(row)):
+        return next((w for w in row.get("warnings") or [] if "torch" in w.lower()), "PyTorch was not timed")
+    text = f"{found['speedup']:.2f}x [{found['speedup_ci95'][0]:.2f}, {found['speedup_ci95'][1]:.2f}]"
+    outputs = row["baselines"].get("torch_eager", {}).get("outputs") or {}
+    if outputs.get("differing"):
+        text += f": eager's output differs in {outputs['differing']} of {outputs['elements']} elements"
+    return text
 
 
 def cells(row):
@@ -55,7 +51,7 @@ def by_operator(timed):
     """An operator a line: how many rows, their geometric mean, and the lowest."""
     groups = {}
     for row in timed:
-        groups.setdefault(row["asked"]["operator"], []).append(factor(row)[0])
+        groups.setdefault(row["asked"]["operator"], []).append(factor(row))
     lines = sorted((statistics.geometric_mean(factors), operator, factors) for operator, factors in groups.items())
     cells = [(operator, len(f), f"{mean:.2f}x", f"{min(f):.2f}x") for mean, operator, f in lines]
     return table(("operator", "rows", "over the better", "lowest"), cells)
@@ -73,13 +69,13 @@ def measured_on(rows):
 
 
 def page(rows, wanted, command):
-    timed = sorted((row for row in rows if factor(row)), key=lambda row: factor(row)[0])
-    others = [row for row in rows if not factor(row)]
-    slower = [row for row in timed if factor(row)[0] < SLOWER]
+    timed = sorted((row for row in rows if better(row)), key=factor)
+    others = [row for row in rows if not better(row)]
+    slower = [row for row in timed if factor(row) < SLOWER]
     parts = ["# Every operator, layout and type beside PyTorch", measured_on(rows)]
     parts.append(STORY.format(rows=len(rows), wanted=wanted, command=command))
     if timed:
-        factors = [factor(row)[0] for row in timed]
+        factors = list(map(factor, timed))
         mean, behind = statistics.geometric_mean(factors), sum(f < 1 for f in factors)
         parts.append(f"Over the better of PyTorch: {mean:.2f}x in the geometric mean of {len(factors)} rows. "
                      f"{len(slower)} of them are below {SLOWER}x, {behind} below 1x.")

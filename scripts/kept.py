@@ -1,12 +1,9 @@
 """What scripts that measure for long share: results that are kept, processes that are ended, pages in Markdown."""
 import json
 import pathlib
-import signal
 import subprocess
-import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-GRACE_S = 20  # in which an interrupted process ends
 
 
 class Kept:
@@ -26,20 +23,6 @@ class Kept:
         self.all[name] = {"name": name, **entry}
         with open(self.path, "a") as file:
             file.write(json.dumps(self.all[name]) + "\n")
-
-
-def ended(process, limit=None):
-    """A process's exit code. After the limit it is interrupted, so that it keeps what it has; then there is none."""
-    try:
-        return process.wait(limit)
-    except (subprocess.TimeoutExpired, KeyboardInterrupt):
-        process.send_signal(signal.SIGINT)
-    try:
-        process.wait(GRACE_S)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
-    return None
 
 
 def results_page(gpu, name):
@@ -71,12 +54,3 @@ def table(head, lines):
 def between(dates):
     """The first and the last date, or the only one."""
     return " to ".join(dict.fromkeys([min(dates), max(dates)])) if dates else "at an unknown time"
-
-
-def configuration(of):
-    """A configuration of a best-config document, as --config takes it."""
-    return " ".join([of["template"], *(f"{k}={json.dumps(v).strip(chr(34))}" for k, v in of["configuration"].items())])
-
-
-if __name__ == "__main__":  # the winner's configuration in a document, for scripts in shell
-    print(configuration(json.loads(pathlib.Path(sys.argv[1]).read_text())))

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Has KernelBench judge autotune's winners of its level 1 with its own functions.
 
-    scripts/kernelbench.py CHECKOUT [--search SECONDS] [--limit SECONDS] [--only N...] [--compile]
+    scripts/kernelbench.py CHECKOUT [--search SECONDS] [--only N...] [--compile]
 
 CHECKOUT is a clone of https://github.com/ScalingIntelligence/KernelBench. scripts/kernelbench.txt says which operator,
 shape and parameters each problem is. Its winner is searched, exported as a PyTorch module, read by KernelBench's static checker and
@@ -25,7 +25,6 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import time
 
 from kept import ROOT, Kept, between, results_page, table
 from kernelbench_judge import TRIALS, Judge
@@ -83,7 +82,6 @@ def arguments():
     add = parser.add_argument
     add("checkout", type=pathlib.Path)
     add("--search", type=float, default=2, metavar="SECONDS", help="how long a problem is searched")
-    add("--limit", type=float, metavar="SECONDS", help="begin no problem after so long; the rest is for the next time")
     add("--only", type=int, nargs="+", metavar="N", help="numbers of problems")
     add("--compile", action="store_true", help="time torch.compile, too")
     add("--again", action="store_true", help="judge problems again that were judged")
@@ -186,12 +184,9 @@ class Bench:
             return row | {"fault": f"was not compiled in {COMPILE_LIMIT_S} s"}
 
     def rows(self, wanted, done):
-        """Calls done(problem, row) for each problem, until the limit is over."""
-        waiting, began = collections.deque(), time.monotonic()
+        """Calls done(problem, row) for each problem."""
+        waiting = collections.deque()
         for problem in wanted:
-            if self.options.limit and time.monotonic() - began > self.options.limit:
-                print(f"problem {problem.number} and those after it are left for the next time", flush=True)
-                break
             try:
                 waiting.append((problem, *self.begin(problem)))
             except Exception as e:  # one problem's trouble is a row, not the end
@@ -219,22 +214,16 @@ def cells(row):
     return [*first, times["ms"], times["eager"], factors["eager"], times["compile"], factors["compile"]]
 
 
-def mean(timed):
-    return f"{statistics.geometric_mean(factor for factor, *_ in timed):.2f}x"
-
-
 def summary(rows):
     """All rows in a few sentences."""
     said = f"Correct, and valid for the static checker: {sum(map(passed, rows))} of {len(rows)}."
-    timed = sorted((speedup(row), row["number"], row["operator"]) for row in rows if passed(row) and speedup(row))
+    timed = sorted((speedup(row), row["number"]) for row in rows if passed(row) and speedup(row))
     if not timed:
-        return [said]
-    least, worst, _ = timed[0]
-    said += f" Over PyTorch eager {mean(timed)} in the geometric mean of {len(timed)}, {least:.2f}x at worst ({worst})."
-    groups = {operator: [t for t in timed if t[2] == operator] for operator in sorted({o for *_, o in timed})}
-    by_operator = ", ".join(f"{operator} {mean(group)} of {len(group)}" for operator, group in groups.items())
-    slower = ", ".join(f"{number} ({factor:.2f}x)" for factor, number, _ in timed if factor < 1)
-    return [said, f"By operator: {by_operator}.", f"Slower than PyTorch: {slower or 'no problem'}."]
+        return said
+    mean, (least, worst) = statistics.geometric_mean(factor for factor, _ in timed), timed[0]
+    slower = ", ".join(f"{number} ({factor:.2f}x)" for factor, number in timed if factor < 1)
+    return (f"{said} Over PyTorch eager {mean:.2f}x in the geometric mean of {len(timed)}, {least:.2f}x at worst "
+            f"({worst}). Slower than PyTorch: {slower or 'no problem'}.")
 
 
 def write_page(kept, options, gpu):
@@ -243,7 +232,7 @@ def write_page(kept, options, gpu):
     commit = subprocess.run(command, capture_output=True, text=True).stdout.strip() or "unknown"
     story = STORY.format(gpu=gpu, torch=importlib.metadata.version("torch"), commit=commit,
                          dates=between([row["date"] for row in rows]), search=options.search, trials=TRIALS)
-    parts = [story, table(HEAD, map(cells, rows)), *summary(rows)]
+    parts = [story, table(HEAD, map(cells, rows)), summary(rows)]
     page = results_page(gpu, "kernelbench-level1.md")
     page.write_text("\n\n".join(parts) + "\n")
     print(f"wrote {page}: {len(rows)} rows")

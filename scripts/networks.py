@@ -3,8 +3,7 @@
 captured, tuned, packed, given the pack's kernels, and timed plain, in a CUDA graph and under torch.compile.
 
     scripts/networks.py                               # all; writes docs/results/<gpu>/networks.md
-    scripts/networks.py --only resnet50 vit --modes plain graph --limit 500
-    scripts/networks.py --table                       # the page alone, of what is there
+    scripts/networks.py --only resnet50 vit --modes plain graph
 
 First `autotune capture` runs, and torch.compile fills its cache, for all networks at a time. Then one network after
 another is tuned, packed and timed, with the GPU for itself. The folder of --work has what each step made, and
@@ -50,8 +49,6 @@ def arguments():
     add("--modes", nargs="+", choices=MODES, default=list(MODES), metavar="MODE", help=", ".join(MODES))
     add("--budget", type=float, default=25, metavar="SECONDS", help="of the tuning of a network")
     add("--time", default="400ms", help="of one search of a problem")
-    add("--limit", type=float, metavar="SECONDS", help="begin no network after so long; the rest is for the next time")
-    add("--table", action="store_true", help="write the page and end")
     add("--work", type=pathlib.Path, default=ROOT / "bench-out/networks", help="folder for all that is kept")
     return parser.parse_args()
 
@@ -183,15 +180,11 @@ def write_page(kept):
 def main():
     options, began = arguments(), time.monotonic()
     kept = Kept(options.work / "results.jsonl")
-    if not options.table:
-        networks = [Network(name, options) for name in options.only]
-        side_by_side(networks)
-        print(f"captured after {time.monotonic() - began:.0f} s", flush=True)
-        for network in networks:
-            if options.limit and time.monotonic() - began > options.limit:
-                print(f"{network.name} is left for the next time", flush=True)
-                continue
-            one(network, kept, options)
+    networks = [Network(name, options) for name in options.only]
+    side_by_side(networks)
+    print(f"captured after {time.monotonic() - began:.0f} s", flush=True)
+    for network in networks:
+        one(network, kept, options)
     write_page(kept)
 
 

@@ -5,8 +5,7 @@
     networks_run.py compile NAME            # torch.compile, for its cache
     networks_run.py measure NAME PACK MODE...   # before and after replace, a line of JSON for each mode
 
-Measured are passes before and after in turns: CUDA events around a pass, medians, and the median of the pairs' ratios
-with its 95 % interval. Each mode has a model of its own, and PyTorch runs in that mode, too.
+Each mode has a model of its own, and PyTorch runs in that mode, too.
 """
 import importlib
 import json

@@ -5,26 +5,24 @@
 
 Every entry's problem, one of another shape, and shapes of every family's range, through the pack's functions; under
 torch.compile, in a CUDA graph, with gradients and exported; the time of a call on the host, and of PyTorch's.
-
-    scripts/pack_check.py PACK --replace [MODEL [BATCH]]
-
-looks at replace(model, inputs) alone, plain and in a CUDA graph: whether the model then answers the same, in no more
-time, and everything else of it is as it was. MODEL is one of torchvision's, as resnet50 (64 pictures of 224x224 in f16,
-channels last), or else the modules of the pack's own problems side by side. It takes some 30 s.
+scripts/networks.py looks at replace(model, inputs).
 """
-import copy
+import importlib
+import json
 import pathlib
 import random
+import subprocess
 import sys
 import time
 
-if len(sys.argv) != 2 and sys.argv[2:3] != ["--replace"]:
+if len(sys.argv) != 2:
     sys.exit(__doc__)
 begun = time.perf_counter()
 import torch  # noqa: E402
 
 imported = time.perf_counter()
-import pack_problems  # noqa: E402
+import problems  # noqa: E402
+from problems import torch_calls  # noqa: E402
 
 SLOW_S = 0.01  # of a call with the GPU's time, as of a general kernel of a loss: its host's time is not asked for
 CALLS = 200
@@ -47,6 +45,52 @@ def host_us(call):
 
 def largest(t):
     return t.abs().max().item()
+
+
+class Pack:
+    """A pack, opened; seconds is how long Python took to import it, beyond torch."""
+
+    def __init__(self, root):
+        self.manifest = json.loads((root / "manifest.json").read_text())
+        sys.path.insert(0, str(root / "python"))
+        begin, name = time.perf_counter(), self.manifest["name"]
+        importlib.import_module(name)
+        self.seconds = time.perf_counter() - begin
+        self.pack, self.functions = (importlib.import_module(f"{name}.{part}") for part in ("pack", "functions"))
+
+    def problem(self, name, values, math):
+        """An operator's problem of values of dimensions and components; None if the operator does not allow them."""
+        operator = self.pack.Operator(self.pack.OPERATORS[name])
+        parameters = {p["name"]: [values[c["name"]] for c in p["components"]] for p in operator.spec["parameters"]}
+        try:
+            bound, = problems.bound([problems.request(name, [values[n] for n in operator.spec["shape"]], parameters)])
+        except subprocess.CalledProcessError:
+            return None
+        return Problem(self, operator, {**values, "math": math}, bound)
+
+
+class Problem:
+    """A problem with tensors that are drawn: None where it has none, in the order that its kernels take."""
+
+    def __init__(self, opened, operator, values, bound):
+        self.operator, self.kernels, self.bound = operator, getattr(opened.functions, "_" + operator.name), bound
+        self.settings = [operator.coded(c, values[c]) for c in operator.components]
+        self.dtype = torch_calls.dtype(values.get(operator.word, "f32"))
+        drawn = bound.drawn()
+        self.lasts = [bool(bound.arguments[t["name"]]["Order"]) for t in operator.read]
+        self.names = [t["name"] for t in operator.read]
+        given = {name: drawn[name] for name in self.names if name in drawn}
+        given |= {name: torch_calls.channels_last(given[name]) for name, last in zip(self.names, self.lasts)
+                  if last and name in given}
+        self.tensors = [given.get(name) for name in self.names]
+
+    def run(self, mode=""):
+        return self.kernels.run(self.settings, *self.tensors, mode=mode)
+
+    def theirs(self, change=lambda t: t):
+        """PyTorch's own answer, of tensors that may be changed first."""
+        given = zip(self.names, self.tensors)
+        return self.bound.answer({name: change(t) for name, t in given if t is not None})
 
 
 class Check:
@@ -73,10 +117,6 @@ class Check:
         error = largest(got.double() - want) / largest(want)
         allowed = 2e-2 if problem.dtype != torch.float32 else 2e-3 if mode != "fp32" else 1e-4
         good = got.shape == want.shape and error < allowed
-        if hasattr(kernels, "in_place") and got.shape == tensors[0].shape:
-            over = tensors[0].clone()
-            kernels.renew(over, *tensors[1:], problem.settings, mode)
-            good, kind = good and torch.equal(over, got), kind + " and in place"
         with torch.no_grad():
             ours, theirs = host_us(lambda: problem.run(mode)), host_us(problem.theirs)
         self.say(good, f"{what}: {kind}, error {error:.1e}, host {ours:.1f} us, PyTorch's {theirs:.1f}")
@@ -131,61 +171,16 @@ class Check:
         agree = torch.allclose(*found, rtol=1e-2, atol=1e-2 * largest(found[0]))
         self.say(bool(found[0].isfinite().all()) and agree, "  gradients, also under torch.compile")
 
-    def model(self, arguments):
-        """A model for replace, and its inputs."""
-        if arguments:
-            import torchvision
-
-            model = getattr(torchvision.models, arguments[0])().cuda().half().to(memory_format=torch.channels_last)
-            batch = int(arguments[1]) if arguments[1:] else 64
-            x = torch.randn(batch, 3, 224, 224, device="cuda", dtype=torch.half)
-            return model.eval(), (x.to(memory_format=torch.channels_last),)
-        problems = [self.opened.problem(e["operator"], e["values"], e["math"]) for e in self.manifest["entries"]]
-        layers = [layer for problem in problems if (layer := problem.module())]
-        return Layers([module for module, _ in layers]).cuda().eval(), tuple(x for _, x in layers)
-
-    def replace(self, arguments):
-        package, measure = (sys.modules[self.manifest["name"] + part] for part in ("", ".measure"))
-        (model, inputs), clock = self.model(arguments), measure.Clock()
-        before = {name: t.clone() for name, t in model.state_dict().items()}
-        for run in ("plain", "graph"):
-            other, begin, numbers = copy.deepcopy(model), time.perf_counter(), torch.cuda.get_rng_state()
-            print(package.replace(other, inputs, run), f"\n{run}: it took {time.perf_counter() - begin:.1f} s")
-            ways = [measure.Program(m, inputs, run, clock).way([]) for m in (model, other)]
-            timed = measure.Times(measure.Program(model, inputs, run, clock).in_turns(*ways))
-            with torch.no_grad():
-                outputs = zip(*(measure.tensors_of(m(*inputs)) for m in (other, model)))
-                off = max((measure.distance(ours, theirs) for ours, theirs in outputs), default=0.0)
-            same = all(torch.equal(t, before[name]) for name, t in other.state_dict().items())
-            same = same and torch.equal(torch.cuda.get_rng_state(), numbers)
-            self.say(timed.interval[1] >= 0.99 and off < 0.3 and same,
-                     f"{run}: timed again {timed}, outputs differ by {off:.1e} of their spread, state "
-                     f"{'as it was' if same else 'changed'}")
-
-
-class Layers(torch.nn.Module):
-    """The modules of the pack's problems, each on an input of its own."""
-
-    def __init__(self, modules):
-        super().__init__()
-        self.layers = torch.nn.ModuleList(modules)
-
-    def forward(self, *inputs):
-        return [module(x) for module, x in zip(self.layers, inputs)]
-
 
 def main():
-    opened = pack_problems.Pack(pathlib.Path(sys.argv[1]))
+    opened = Pack(pathlib.Path(sys.argv[1]))
     print(f"import torch {imported - begun:.2f} s, the pack {opened.seconds:.3f} s")
     check, draw = Check(opened), random.Random(1)
-    if sys.argv[2:]:
-        check.replace(sys.argv[3:])
-    else:
-        for family in check.manifest.get("families", ()):
-            for _ in range(12):
-                check.family(family, draw)
-        for entry in check.manifest["entries"]:
-            check.entry(entry)
+    for family in check.manifest.get("families", ()):
+        for _ in range(12):
+            check.family(family, draw)
+    for entry in check.manifest["entries"]:
+        check.entry(entry)
     sys.exit(check.wrong > 0)
 
 

@@ -124,14 +124,6 @@ class Problem:
         return t.reshape(-1, *wanted["shape"][1:])
 
 
-def tolerance(dtype, usual=1e-4):
-    """How far apart, absolutely and relatively, answers of a type may be. One of 16 bits may be rounded to either
-    neighbour of a sum."""
-    import torch
-
-    return {"atol": usual, "rtol": max(usual, torch.finfo(dtype).eps)}
-
-
 def rounded(x, math):
     """Factors as a math mode rounds them: to 10 bits after the leading one, ties away from zero in tf32 (as cvt.rna
     does) and to even in tf32_even (as cvt.rn does); not at all in fp32."""
@@ -145,24 +137,19 @@ def rounded(x, math):
 
 
 class Functions(dict):
-    """The functions of expressions (templates/include/activations.yaml) by their names: PyTorch's, but for a few."""
+    """The functions of expressions by their names, as gradients have them."""
 
     def __missing__(self, name):
-        import torch
-        import torch.nn.functional as F
+        return getattr(functions(), name)
 
-        own = {
-            "swish": F.silu,
-            **{to: lambda x, to=to: x.to(torch_calls.dtype(to)).to(x.dtype) for to in ("f32", "bf16", "f16")},
-            "clamp": lambda x, low, high: self["min"](self["max"](x, low), high),
-            "gelu_tanh": lambda x: F.gelu(x, approximate="tanh"),
-            "min_gpt_new_gelu": lambda x: 0.5 * x * (1 + torch.tanh((2 / torch.pi) ** 0.5 * (x + 0.044715 * x**3))),
-            "smooth_l1": lambda x, beta=1: F.smooth_l1_loss(x, torch.zeros_like(x), reduction="none", beta=beta),
-            "huber": lambda x, delta=1: F.huber_loss(x, torch.zeros_like(x), reduction="none", delta=delta),
-            "max": lambda x, y: torch.maximum(*torch.broadcast_tensors(*map(torch.as_tensor, (x, y)))),
-            "min": lambda x, y: torch.minimum(*torch.broadcast_tensors(*map(torch.as_tensor, (x, y)))),
-        }
-        return own.get(name) or (getattr(torch, name) if hasattr(torch, name) else getattr(F, name))
+
+@functools.cache
+def functions():
+    import torch
+
+    known = {"torch": torch}
+    exec((ROOT / "templates/include/functions.py").read_text(), known)
+    return known["Functions"]()
 
 
 def expression(text, **tensors):

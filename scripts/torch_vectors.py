@@ -5,12 +5,9 @@ scripts/vectors.txt. Tests compare the reference kernels with it.
     python3 scripts/torch_vectors.py [FOLDER]
 
 Needs PyTorch (the CPU build will do), bin/autotune and no GPU. The files do not change from run to run: seeds are
-fixed, sums are made in float64 and rounded once at the end, to the type of the case's tensors.
-
-A file is one JSON object: operator, torch (its version) and cases. A case has name, shape, parameters (as --set takes
-them), math, inputs (tensor name -> data) and output {shape, data}; data are little-endian float32 in base64.
+fixed, sums are made in float64 and rounded once at the end, to the type of the case's tensors. Data are little-endian
+float32 in base64.
 """
-
 import base64
 import gzip
 import json
@@ -155,8 +152,7 @@ HOW = {
 
 
 def main():
-    default = problems.ROOT / "internal/test/torchvectors/testdata"
-    folder = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else default
+    folder = pathlib.Path(*sys.argv[1:2] or [problems.ROOT / "internal/test/torchvectors/testdata"])
     folder.mkdir(parents=True, exist_ok=True)
     torch.set_num_threads(1)
     for operator, table in listed((problems.ROOT / "scripts/vectors.txt").read_text().splitlines()).items():

@@ -22,16 +22,13 @@ type Configuration struct {
 // them. As JSON they are an object; order and the types of numbers survive.
 type Values []Value
 
-// Value is the value of one tunable.
 type Value struct {
 	Name string
 	expr.Value
 }
 
-// Get returns the value of the tunable name.
 func (c Configuration) Get(name string) (expr.Value, bool) { return c.Values.Get(name) }
 
-// Get returns the value of that name.
 func (v Values) Get(name string) (expr.Value, bool) {
 	if i := slices.IndexFunc(v, func(one Value) bool { return one.Name == name }); i >= 0 {
 		return v[i].Value, true
@@ -39,7 +36,6 @@ func (v Values) Get(name string) (expr.Value, bool) {
 	return expr.Value{}, false
 }
 
-// Differences counts the values that the others lack or have otherwise.
 func (v Values) Differences(others Values) int {
 	n := 0
 	for _, one := range v {
@@ -50,7 +46,6 @@ func (v Values) Differences(others Values) int {
 	return n
 }
 
-// templateName is what a flat configuration calls its template.
 const templateName = "template"
 
 // Flat returns the values by name with the template among them, under
@@ -93,13 +88,8 @@ func (c Configuration) join(separator string) string {
 	return strings.Join(words, separator)
 }
 
-// MarshalJSON writes an object.
 func (v Values) MarshalJSON() ([]byte, error) {
-	var object jsonobject.Writer
-	for _, one := range v {
-		object.Add(one.Name, one.Value)
-	}
-	return object.MarshalJSON()
+	return jsonobject.Write(v, func(one Value) (string, any) { return one.Name, one.Value })
 }
 
 // UnmarshalJSON reads what MarshalJSON writes, and null.

@@ -63,7 +63,6 @@ func (d *diagram) rankFrom(layer int, node uint32, choice []int) (int64, bool) {
 	return rank, true
 }
 
-// edge finds the edge of node that has a value.
 func (d *diagram) edge(node uint32, value int) (uint32, bool) {
 	lo, hi := d.edges[node], d.edges[node+1]
 	i := lo + uint32(sort.Search(int(hi-lo), func(i int) bool { return int(d.value[lo+uint32(i)]) >= value }))
@@ -214,7 +213,6 @@ func (x *numbers) grow() {
 	}
 }
 
-// mix takes one more word into a hash.
 func mix(hash, word uint64) uint64 {
 	hash = (hash ^ word) * 0x9e3779b97f4a7c15
 	return hash ^ hash>>32

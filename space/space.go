@@ -18,7 +18,6 @@ type Tunable struct {
 	Values []expr.Value `json:"values"` // in the order that Adjacent neighbours follow
 }
 
-// Part is what one template contributes to a space.
 type Part struct {
 	Template    string
 	Tunables    []Tunable
@@ -40,7 +39,6 @@ type Space struct {
 	axes  axes
 }
 
-// part is a Part made ready.
 type part struct {
 	Part
 	position []map[expr.Value]int // value -> its index, by tunable
@@ -120,7 +118,6 @@ func (p *part) checkTunables() error {
 	return nil
 }
 
-// positions maps the values of a tunable to their indexes.
 func positions(t Tunable) (map[expr.Value]int, error) {
 	if len(t.Values) == 0 {
 		return nil, fmt.Errorf("tunable %s has no values: give it at least one", t.Name)
@@ -168,12 +165,10 @@ func (s *Space) PartOf(i int64) int {
 	return sort.Search(len(s.first), func(p int) bool { return s.first[p] > i }) - 1
 }
 
-// Range returns the numbers of a part's configurations: from first to end-1.
 func (s *Space) Range(part int) (first, end int64) {
 	return s.first[part], s.first[part] + s.parts[part].diagram.total
 }
 
-// At returns configuration i.
 func (s *Space) At(i int64) Configuration {
 	p := s.parts[s.PartOf(i)]
 	c := Configuration{Template: p.Template, Values: make(Values, len(p.Tunables))}

@@ -52,7 +52,7 @@ func (s *search) settleWinner(ctx context.Context) (err error) {
 	start := time.Now()
 	verdict, err := final.Settle(ctx, s.field, final.Case{
 		Subject: *s.subject, Nearby: s.near,
-		Gating: s.Gating, Energy: s.Energy, Seed: s.Seed, Started: began, Limit: s.Time,
+		Gating: s.Gating, Seed: s.Seed, Started: began, Limit: s.Time,
 		Session: s.stages.session, Variants: s.held, Compilers: s.stages.workers(),
 		Compile: func(ctx context.Context, id int64) (device.Variant, trial.Outcome, error) {
 			j := s.stages.prepare(ctx, job{id: id})
@@ -116,9 +116,6 @@ func (s *search) crown(r *Result) error {
 	switch {
 	case err != nil:
 		return fmt.Errorf("compare with the cache's winner: %w", err)
-	case better && s.Objective.Name != "":
-		r.warn("the cache keeps the winner that it has, which is better: " + s.Objective.String())
-		return nil
 	case better:
 		r.warn(fmt.Sprintf("the cache keeps the winner that it has, which is faster: %.4g ms", kept.Median))
 		return nil
@@ -140,9 +137,8 @@ func (s *search) keptBetter(winner trial.Trial) (kept trial.Timing, better bool,
 	if err != nil || k.Digest() != record.Winner.KernelDigest {
 		return kept, false, nil // edited since
 	}
-	kept, _ = s.Objective.standing(*record.Winner)
-	stands, _ := s.Objective.standing(winner)
-	return kept, 0 < kept.Median && kept.Median < stands.Median, nil
+	kept = record.Winner.Time
+	return kept, 0 < kept.Median && kept.Median < winner.Time.Median, nil
 }
 
 // prepareRivals has the rivals begin what takes long, while the search goes on.

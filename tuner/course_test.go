@@ -7,6 +7,9 @@ import (
 
 	"autotune/device/trial"
 	"autotune/internal/test/toy"
+	"autotune/operator"
+	"autotune/space"
+	"autotune/space/expr"
 	"autotune/tuner/final"
 	"autotune/tuner/strategy"
 )
@@ -26,15 +29,29 @@ func (w *wishes) Ask() (id int64, ok bool) {
 
 func (w *wishes) Tell(id int64, _ strategy.Outcome) { w.told = append(w.told, id) }
 
+// threadsProblem has three configurations of one template.
+func threadsProblem(t *testing.T) *operator.Problem {
+	return toy.Problem(t, toy.OpYAML("m", "tunables: {threads: [32, 64, 128]}", "default: {threads: 64}"), 1000)
+}
+
+func timed(threads int64, samples ...float64) trial.Trial {
+	x := trial.Trial{Configuration: space.Configuration{
+		Template: "plain", Values: space.Values{{Name: "threads", Value: expr.Int(threads)}},
+	}}
+	x.Status = trial.OK
+	x.SetSamples(samples, 1)
+	return x
+}
+
 // courseOf is a course through the three configurations of the measured problem.
 func courseOf(t *testing.T, s strategy.Strategy, l *ledger, first ...int64) (c *course, warned *[]string) {
 	t.Helper()
-	p := measuredProblem(t)
+	p := threadsProblem(t)
 	sp, err := p.Space(t.Context())
 	toy.Must(t, err)
 	warned = new([]string)
 	return &course{
-		kernel: p.Kernel, space: sp, field: final.NewField(Objective{}.standing, -1, nil), ledger: l, strategy: s, first: first,
+		kernel: p.Kernel, space: sp, field: final.NewField(-1, nil), ledger: l, strategy: s, first: first,
 		warn: func(text string) { *warned = append(*warned, text) }, begun: map[int64]int{}, conducts: map[int]*conduct{},
 	}, warned
 }
@@ -81,10 +98,10 @@ func TestCourseSetsAside(t *testing.T) {
 	} {
 		c, warned := courseOf(t, &wishes{}, &ledger{})
 		if test.best {
-			c.field.Enter(0, timed(32, 0, 0, 1))
+			c.field.Enter(0, timed(32, 1))
 		}
 		for _, status := range test.statuses {
-			bad := timed(64, 0, 0)
+			bad := timed(64)
 			bad.Fail(status, "bad")
 			c.watch(1, bad)
 		}
@@ -92,7 +109,7 @@ func TestCourseSetsAside(t *testing.T) {
 		if first != test.aside || second != test.aside || (len(*warned) == 1) != test.aside {
 			t.Errorf("%v: want %v; warned %q", test.statuses, test.aside, *warned)
 		}
-		if test.aside && !strings.HasPrefix((*warned)[0], "template k is given up: ") {
+		if test.aside && !strings.HasPrefix((*warned)[0], "template plain is given up: ") {
 			t.Errorf("warned %q", *warned)
 		}
 	}

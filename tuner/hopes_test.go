@@ -16,30 +16,21 @@ import (
 
 // A variant that waited with the device while another was evaluated races against that one.
 func TestRacesAgainstTheOneAhead(t *testing.T) {
-	for name, races := range map[string]bool{"": true, "max:time": false} {
-		synctest.Test(t, func(t *testing.T) {
-			var want float64 // which of two is compiled first is left to chance
-			device := &fakeDevice{Evaluate: func(c space.Configuration) (trial.Outcome, error) {
-				time.Sleep(time.Second)
-				o, err := bowl(c)
-				if races && want == 0 {
-					want = o.Time.Median
-				}
-				return o, err
-			}}
-			p := toyProblem(t)
-			objective, err := tuner.ParseObjective(name)
-			if name != "" && err != nil {
-				t.Fatal(err)
+	synctest.Test(t, func(t *testing.T) {
+		var want float64 // which of two is compiled first is left to chance
+		device := &fakeDevice{Evaluate: func(c space.Configuration) (trial.Outcome, error) {
+			time.Sleep(time.Second)
+			o, err := bowl(c)
+			if want == 0 {
+				want = o.Time.Median
 			}
-			if _, err := tuner.Search(t.Context(), p, device, tuner.Options{Budget: 2, Strategy: "exhaustive", Objective: objective}); err != nil {
-				t.Fatal(err)
-			}
-			if got := device.Raced[:2]; !slices.Equal(got, []float64{0, want}) {
-				t.Errorf("%q: the first two race against %g, want 0 and %g", name, got, want)
-			}
-		})
-	}
+			return o, err
+		}}
+		search(t, toyProblem(t), device, tuner.Options{Budget: 2, Strategy: "exhaustive"})
+		if got := device.Raced[:2]; !slices.Equal(got, []float64{0, want}) {
+			t.Errorf("the first two race against %g, want 0 and %g", got, want)
+		}
+	})
 }
 
 const expected = "    estimate: 1 + abs(a - 2) + abs(b - 4)\n    launch:"

@@ -60,7 +60,7 @@ func TestLooking(t *testing.T) {
 }
 
 func TestAtRoofline(t *testing.T) {
-	best := timed(32, 0, 0, 1, 1, 1)
+	best := timed(32, 1, 1, 1)
 	if atRoofline(nil, 1) || !atRoofline(&best, 1) || atRoofline(&best, 0.9) || atRoofline(&best, 0) {
 		t.Error("1 ms is at a floor of 1 ms, not of 0.9 ms")
 	}
@@ -68,9 +68,9 @@ func TestAtRoofline(t *testing.T) {
 
 // A result names the winner and warns of what it has not been through.
 func TestResultNames(t *testing.T) {
-	f := final.NewField(Objective{}.standing, 0, nil)
-	f.Enter(0, timed(32, 0, 0, 4, 4, 4))
-	f.Enter(1, timed(64, 0, 0, 2, 2, 2))
+	f := final.NewField(0, nil)
+	f.Enter(0, timed(32, 4, 4, 4))
+	f.Enter(1, timed(64, 2, 2, 2))
 	r := &Result{Record: Record{Ceilings: device.Ceilings{ReferenceMS: 9, Baselines: map[string]float64{"b": 2, "a": 1, "none": 0}}}}
 	r.name(f, device.Properties{Compiles: true, Caveat: "slow"}, true)
 	if r.Winner.Time.Median != 2 || r.Default.Time.Median != 4 || r.Ties != nil || r.ByStatus[trial.OK] != 2 {
@@ -83,7 +83,7 @@ func TestResultNames(t *testing.T) {
 		t.Errorf("warnings %q", r.Warnings)
 	}
 	empty := &Result{}
-	empty.name(final.NewField(Objective{}.standing, -1, nil), device.Properties{}, true)
+	empty.name(final.NewField(-1, nil), device.Properties{}, true)
 	if empty.Winner != nil || empty.Default != nil || len(empty.Warnings) > 0 {
 		t.Errorf("%+v", empty)
 	}
@@ -92,11 +92,11 @@ func TestResultNames(t *testing.T) {
 // The winners of the nearest problems come first. One that this space lacks gives what is
 // nearest to it, and none comes twice.
 func TestNearestWinners(t *testing.T) {
-	p := measuredProblem(t)
+	p := threadsProblem(t)
 	sp, err := p.Space(t.Context())
 	toy.Must(t, err)
 	record := func(n, threads int64) Record {
-		c := space.Configuration{Template: "k", Values: space.Values{{Name: "threads", Value: expr.Int(threads)}}}
+		c := space.Configuration{Template: "plain", Values: space.Values{{Name: "threads", Value: expr.Int(threads)}}}
 		return Record{Problem: operator.ProblemRecord{Text: "m", Shape: []int64{n}}, Winner: &trial.Trial{Configuration: c}}
 	}
 	ids, from := nearestWinners([]Record{record(4000, 64), record(1000, 128), record(2000, 128), record(64000, 32)}, record(1000, 0), sp)

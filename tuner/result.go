@@ -94,14 +94,11 @@ func withBaselines(c device.Ceilings, more map[string]float64) device.Ceilings {
 // noVariant says why there is no winner. A late search was given up far beyond its time; the
 // device may not even have been opened by then.
 func (r *Result) noVariant(o Options, late, opened bool) error {
-	right := r.ByStatus[trial.OK]
 	switch {
 	case late && !opened:
 		return fmt.Errorf("%w within %v: the operator's reference was still being computed; allow more time", ErrNoVariant, o.Time)
 	case late:
 		return fmt.Errorf("%w within %v: %s evaluated, none of them right; allow more time", ErrNoVariant, o.Time, output.Count(r.Total, "variant"))
-	case right > 0:
-		return fmt.Errorf("%w: none of the %s has a known %s above 0", ErrNoVariant, output.Count(right, "right variant"), o.Objective.Name)
 	}
 	for _, t := range r.Trials {
 		if t.Message != "" {

@@ -305,24 +305,6 @@ func TestWinnersNewestFirst(t *testing.T) {
 	}
 }
 
-// The winner's energy is measured in the finals and kept.
-func TestWinnersEnergy(t *testing.T) {
-	s := openStore(t, filepath.Join(t.TempDir(), "cache.db"))
-	d := &fakeDevice{Evaluate: bowl, Energy: 7.5}
-	r := search(t, toyProblem(t), d, tuner.Options{Store: s, Energy: true})
-	if r.Winner.EnergyMJ != 7.5 || len(d.Metered) != 1 || d.Metered[0] != "plain a=4 b=3" {
-		t.Errorf("energy %v, measured of %q; want 7.5 of the winner alone", r.Winner.EnergyMJ, d.Metered)
-	}
-	again, err := tuner.Search(t.Context(), toyProblem(t), &fakeDevice{Evaluate: bowl}, tuner.Options{Store: s})
-	if err != nil || again.Winner.EnergyMJ != 7.5 {
-		t.Errorf("remembered energy %v, %v; want 7.5", again.Winner.EnergyMJ, err)
-	}
-	quick := &fakeDevice{Evaluate: bowl, Energy: 7.5}
-	if _, err := tuner.Search(t.Context(), toyProblem(t), quick, tuner.Options{}); err != nil || len(quick.Metered) > 0 {
-		t.Errorf("a search of a moment measured the energy of %q, %v", quick.Metered, err)
-	}
-}
-
 // A reference that takes for ever does not keep a search with a time limit, and
 // the caller hears what it is waiting for.
 func TestTimeCountsTheReference(t *testing.T) {

@@ -39,22 +39,17 @@ func newSearch(ctx context.Context, p *operator.Problem, d device.Device, o Opti
 	if s.can.Compiles {
 		s.looking.began = s.started
 	}
-	if err := checkObjective(o.Objective, s.can); err != nil {
-		return nil, err
-	}
 	s.out = Record{
 		Problem: p.Record(), Device: info, Protocol: o.Protocol, Valid: whole.Len(),
-		Evidence: Evidence{Objective: o.Objective.String()}, Extent: Extent{Part: o.Only.String()},
+		Extent:          Extent{Part: o.Only.String()},
 		ReferenceDigest: reference, Warnings: append(part.Warnings(), foreign(d, whole)...),
 	}
 	s.stages = &stages{
-		subject: s.subject, space: sp, can: s.can,
-		energy: o.Objective.Name == "energy", pace: pace{races: o.Objective.Name == ""},
-		begun: map[int64]bool{},
+		subject: s.subject, space: sp, can: s.can, begun: map[int64]bool{},
 	}
 	s.stages.pool, _ = d.(device.Pool)
 	id := store.ProblemID{
-		Problem: p.String(), Device: info.Name, Kind: info.Kind, Conditions: o.Protocol.Conditions, Objective: s.out.Objective,
+		Problem: p.String(), Device: info.Name, Kind: info.Kind, Conditions: o.Protocol.Conditions,
 	}
 	book := newLedger(o.Store, id, store.Provenance{
 		ReferenceDigest: reference, Arch: d.Arch(), Compiler: info.Compiler, Driver: info.Driver, Device: info.Name,
@@ -98,7 +93,7 @@ func spaces(ctx context.Context, part *operator.Part) (sp, whole *space.Space, e
 func (s *search) chart(defaults []space.Configuration, book *ledger) error {
 	var start []int64
 	if book.resumes {
-		records, warnings, err := similar(book, s.Recheck)
+		records, warnings, err := similar(book)
 		if err != nil {
 			return err
 		}
@@ -117,7 +112,7 @@ func (s *search) chart(defaults []space.Configuration, book *ledger) error {
 	if len(untuned) > 0 {
 		baseline = untuned[0]
 	}
-	s.field = final.NewField(s.Objective.standing, baseline, defaults)
+	s.field = final.NewField(baseline, defaults)
 	s.course = &course{
 		kernel: s.subject.Problem.Kernel, space: s.space, field: s.field, ledger: book,
 		first:   afterLikely(s.looking.expected.Likely(s.space, policy.likely), untuned, start, s.looking.expected.Expects),

@@ -41,7 +41,6 @@ type stages struct {
 	space   *space.Space
 	pool    device.Pool // the device, if it is several; nil: it is one
 	can     device.Properties
-	energy  bool // is measured for every variant
 	pace    pace
 
 	toCompile chan job
@@ -221,7 +220,7 @@ func (st *stages) prepare(ctx context.Context, j job) job {
 		j.err = fmt.Errorf("prepare %s: %w", c, err)
 		return j
 	}
-	j.trial, j.variant = trial.New(c, k), device.Variant{Configuration: c, Kernel: k, Energy: st.energy}
+	j.trial, j.variant = trial.New(c, k), device.Variant{Configuration: c, Kernel: k}
 	if !st.can.Compiles {
 		return j
 	}
@@ -265,9 +264,8 @@ func (st *stages) serve(ctx context.Context) {
 // pace is the fastest median that the devices know of. A job waits at the device while the one
 // ahead is evaluated. So the best time that it was given may be out of date.
 type pace struct {
-	races bool // else the slowest may be the best, by another objective
-	mu    sync.Mutex
-	ms    float64 // 0: none
+	mu sync.Mutex
+	ms float64 // 0: none
 }
 
 // beside is the time that a variant races against: the best that the devices know of, or the one
@@ -275,10 +273,7 @@ type pace struct {
 func (p *pace) beside(given float64) float64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	switch {
-	case !p.races:
-		return 0
-	case given == 0 || 0 < p.ms && p.ms < given:
+	if given == 0 || 0 < p.ms && p.ms < given {
 		return p.ms
 	}
 	return given

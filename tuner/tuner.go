@@ -41,15 +41,13 @@ type Options struct {
 	// Target ends the search when a configuration faster than the best by more
 	// than this factor (1.05: 5 %) is unlikely to be left, and sooner when the best
 	// is at the roofline; 0: never. strategy.Target is usual.
-	Target    float64
-	Store     *store.Store         // where trials are kept; nil: nowhere
-	Fresh     bool                 // do not use what the store remembers
-	Only      operator.Restriction // the part of the space that is searched
-	Objective Objective            // the quantity of which the best is searched
-	Energy    bool                 // measure the winner's energy however short the search
-	Gating    final.Gating         // what is put through the gates
-	Recheck   bool                 // propose nothing new: time the remembered leaders again, and gate the winner
-	Launches  int                  // of the gate that repeats a launch; 0: 100
+	Target   float64
+	Store    *store.Store         // where trials are kept; nil: nowhere
+	Fresh    bool                 // do not use what the store remembers
+	Only     operator.Restriction // the part of the space that is searched
+	Gating   final.Gating         // what is put through the gates
+	Recheck  bool                 // propose nothing new: time First and the default, and gate the winner
+	Launches int                  // of the gate that repeats a launch; 0: 100
 	// First are tried before all but the untuned default, a recheck's too: winners from elsewhere.
 	// Those that are not in the space are left out.
 	First    []space.Configuration
@@ -150,9 +148,8 @@ type Record struct {
 
 // Evidence is what a winner is reported with beside its own trial.
 type Evidence struct {
-	Objective string            `json:"objective,omitempty"` // what it is the best of, as "max:gflops"; empty: the time
-	Ties      []final.Contender `json:"ties,omitempty"`      // the winner and those that the finals could not tell from it; empty if it stands alone
-	Gates     *final.Gates      `json:"gates,omitempty"`     // what it passed; nil: no gates
+	Ties  []final.Contender `json:"ties,omitempty"`  // the winner and those that the finals could not tell from it; empty if it stands alone
+	Gates *final.Gates      `json:"gates,omitempty"` // what it passed; nil: no gates
 	// Confirmation is what a second worker said of it; nil: it was not asked.
 	Confirmation *final.Confirmation `json:"confirmation,omitempty"`
 }

@@ -17,9 +17,8 @@ import (
 )
 
 // similar are the records beside the winners of the same operator on the same device. This
-// problem's own is left out if it was measured as it would be now, since its trials count then. A
-// recheck takes only this problem's.
-func similar(book *ledger, recheck bool) (records []Record, warnings []string, err error) {
+// problem's own is left out if it was measured as it would be now, since its trials count then.
+func similar(book *ledger) (records []Record, warnings []string, err error) {
 	winners, err := book.store.Winners(book.id.Operator(), book.id.Device)
 	if err != nil {
 		return nil, nil, fmt.Errorf("start from the cache's winners: %w", err)
@@ -27,7 +26,7 @@ func similar(book *ledger, recheck bool) (records []Record, warnings []string, e
 	for _, w := range winners {
 		var r Record
 		same := w.Problem == book.id
-		if json.Unmarshal(w.Result, &r) != nil || r.Winner == nil || recheck && !same || same && book.same(w.Provenance) {
+		if json.Unmarshal(w.Result, &r) != nil || r.Winner == nil || same && book.same(w.Provenance) {
 			continue
 		}
 		if same {

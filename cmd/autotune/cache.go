@@ -49,10 +49,8 @@ func writeProblems(json string, problems []store.Summary) error {
 		if p.WinnerMS > 0 {
 			best = fmt.Sprintf("best %.4g ms", p.WinnerMS)
 		}
-		for _, note := range []string{p.Objective, p.Conditions.Unusual()} {
-			if note != "" {
-				best += " (" + note + ")"
-			}
+		if unusual := p.Conditions.Unusual(); unusual != "" {
+			best += " (" + unusual + ")"
 		}
 		text += p.Problem + "\n" + // whole, as `cache rm` takes it
 			reports.Hang("  ", fmt.Sprintf("%s, %s, %s, %s", output.Count(p.Trials, "trial"), best,

@@ -41,7 +41,7 @@ func newApp() *cli.App {
 		// The library sorts these names.
 		{"Find kernels", []*cli.Command{searchCommand(), tuneCommand(), captureCommand(), simulateCommand()}},
 		{"Keep and use them", []*cli.Command{bestCommand(), explainCommand(), benchCommand(), exportCommand(), packCommand(),
-			reportCommand(), recheckCommand(), cacheCommand()}},
+			reportCommand(), cacheCommand()}},
 		{"Make operators", []*cli.Command{opsCommand(), initCommand(), importCommand(), checkCommand(), verifyCommand(),
 			spaceCommand()}},
 		{"Run elsewhere", []*cli.Command{devicesCommand(), workerCommand(), workersCommand()}},

@@ -325,9 +325,4 @@ func TestDocumentedTypes(t *testing.T) {
 		real = append(real, fmt.Sprintf("%s %d %s", name, kind.Bytes(), kind.CUDA()))
 	}
 	same(t, page+", types", documented, real)
-	var fills []string
-	for _, row := range table(t, page, "`fill` | what element i holds") {
-		fills = append(fills, codes(row[0])[0])
-	}
-	same(t, page+", fills", fills, operator.FillForms())
 }

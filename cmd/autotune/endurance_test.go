@@ -38,7 +38,6 @@ var cacheUses = []cacheUse{
 	{name: "rm", line: "cache rm avg_pool1d --cache CACHE"},
 	{name: "export", line: "cache export max_pool2d --shape 1x1x8x8 --cache CACHE -o NEW.t4"},
 	{name: "best", line: "best max_pool2d --shape 1x1x8x8 --device emulator --cache CACHE --json NEW.json"},
-	{name: "recheck", line: "recheck max_pool2d --device emulator --cache CACHE -q --json NEW.json", searches: true},
 }
 
 type cacheUse struct {

@@ -17,7 +17,6 @@ import (
 	"autotune/device"
 	"autotune/device/remote/fleet"
 	"autotune/operator"
-	"autotune/tuner"
 	"autotune/tuner/devices"
 	"autotune/tuner/store"
 )
@@ -217,17 +216,6 @@ func (f *conditionFlags) check(d device.Device, asked device.Conditions) error {
 		tell(fmt.Sprintf("--l2 and --launch mean nothing to %s, whose times say nothing about a GPU", kind.Label))
 	}
 	return nil
-}
-
-const objectiveUsage = "what the winner is the best of: `NAME` is time, energy or another measurement; max:NAME, min:NAME"
-
-func objectiveFlag(to *string) flag { return textFlag(to, "objective", "time", objectiveUsage) }
-
-func objectiveOf(name string) (o tuner.Objective, err error) {
-	if name == "" {
-		return o, nil // a command without the flag means the time
-	}
-	return tuner.ParseObjective(name)
 }
 
 type deviceFlags struct {

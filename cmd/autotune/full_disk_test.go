@@ -57,8 +57,7 @@ func fullDisks(t *testing.T, s *seasoned) {
 					if fault := e.fault(use); fault != "" {
 						t.Errorf("%d KB: %s: %s", room, fault, e.complaint)
 					}
-					outrun := use.name == "recheck" && e.code == exitNoVariant // on a busy machine a winner may lose
-					if e.code != exitFound && !outrun {
+					if e.code != exitFound {
 						refused++
 						named := strings.Contains(e.complaint, w.dir) || strings.Contains(e.complaint, "/autotune-emulator-")
 						if !strings.Contains(e.complaint, way.reason) || !named {

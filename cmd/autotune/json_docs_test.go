@@ -10,7 +10,6 @@ import (
 	"autotune/device/remote"
 	"autotune/device/trial"
 	"autotune/operator"
-	"autotune/pack/prove"
 	"autotune/reports"
 	"autotune/space"
 	"autotune/tuner/lint"
@@ -73,7 +72,6 @@ func TestDocumentedJSON(t *testing.T) {
 		"explain":  reflect.TypeFor[explained](),
 		"check":    reflect.TypeFor[lint.Report](),
 		"verify":   reflect.TypeFor[reports.Verification](),
-		"recheck":  reflect.TypeFor[prove.Verdict](),
 		"cache ls": reflect.TypeFor[store.Summary](),
 		"workers":  reflect.TypeFor[remote.Worker](),
 	}

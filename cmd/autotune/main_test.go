@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 
 // concurrent are the scripts of commands that do several things at once: what
 // the race detector has to see. It makes each command slower by much.
-var concurrent = []string{"search_emulator", "search_many", "simulate", "cache", "recheck"}
+var concurrent = []string{"search_emulator", "search_many", "simulate", "cache"}
 
 // Each file of testdata/script reads like a terminal session.
 func TestScripts(t *testing.T) {

@@ -49,7 +49,6 @@ type searchFlags struct {
 	device     deviceFlags
 	cache      string
 	noCache    bool
-	objective  string
 	options    tuner.Options
 	anyTarget  bool // --target is given
 	baselines  []string
@@ -84,9 +83,7 @@ func (f *searchFlags) flags() []flag {
 			timeFlag(&o.Time, "time", defaultTime, "search for at most this `LONG`, as 90s or 10m; 0: no limit"),
 			floatFlag(&o.Target, "target", strategy.Target, "end early when a gain by this `FACTOR` is unlikely (under 5 %; "+
 				"later 15 %); 0: never. Unless given, it is off with --budget, with another --strategy and without a GPU"),
-			objectiveFlag(&f.objective),
 			boolFlag(&o.Fresh, "fresh", "do not use what the cache remembers"),
-			boolFlag(&o.Energy, "energy", "measure the winner's energy per launch even if the search takes less than 6 s"),
 			textFlag(&f.outputs.json, "json", "", "write the best configuration to `FILE`; - is standard output"),
 			plotFlag(&f.outputs.plot),
 			textFlag(&f.outputs.record, "record", "", "write a recording (T4 JSON, gzip) to `FILE`, or into a folder"),
@@ -131,7 +128,7 @@ func (f *searchFlags) search(ctx context.Context, l line) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, opener.Close()) }()
-	o := batch.Options{Search: f.options, Objective: f.objective, AnyTarget: f.anyTarget, Tool: tool(), Notice: tell}
+	o := batch.Options{Search: f.options, AnyTarget: f.anyTarget, Tool: tool(), Notice: tell}
 	if f.run != "" {
 		dir, err := cacheDir()
 		if err == nil {
@@ -275,7 +272,7 @@ func (f *searchFlags) requests(ctx context.Context, l line) ([]batch.Request, er
 		if len(l.arguments) > 0 || f.shapes != nil || f.problem.set != nil || f.problem.free != "" {
 			return nil, errors.New("--problems names operators, shapes and parameters itself; give it alone")
 		}
-		asked, err := readProblems(ctx, f.problems, f.problem.only, f.objective, noFamilies)
+		asked, err := readProblems(ctx, f.problems, f.problem.only, noFamilies)
 		return asked.problems, err
 	}
 	op, err := operatorArgument(l)
@@ -301,7 +298,7 @@ func (f *searchFlags) requests(ctx context.Context, l line) ([]batch.Request, er
 			return nil, err
 		}
 		r := batch.Request{Name: l.first(), Operator: op, Request: request, Baselines: baselines}
-		if _, err := checkRequest(r, f.objective); err != nil {
+		if _, err := r.Operator.Bind(r.Request, operator.TypicalLimits()); err != nil {
 			return nil, err
 		}
 		all = append(all, r)
@@ -323,8 +320,7 @@ type planner func(batch.Request, family.Shapes) (family.Plan, error)
 
 // readProblems reads a list of problems, in YAML or JSON. Flags may ask for part of each one's space. The list is
 // checked whole, before anything is searched.
-func readProblems(ctx context.Context, path string, part partFlags, objective string, plan planner) (l listed,
-	err error) {
+func readProblems(ctx context.Context, path string, part partFlags, plan planner) (l listed, err error) {
 	text, err := input.File(ctx, path, problemsBound.Read)
 	if err != nil {
 		return l, err
@@ -352,7 +348,7 @@ func readProblems(ctx context.Context, path string, part partFlags, objective st
 		}
 		if err == nil {
 			r := batch.Request{Name: a.Operator, Operator: op, Request: a.Request, Baselines: a.Baselines, Share: a.Share}
-			err = l.add(r, a.Ranges, objective, plan)
+			err = l.add(r, a.Ranges, plan)
 		}
 		if err != nil {
 			faults = append(faults, fmt.Errorf("%s: problem %d: %w", a.At, i+1, err))
@@ -366,7 +362,7 @@ func readProblems(ctx context.Context, path string, part partFlags, objective st
 }
 
 // add adds a problem, or the family of its ranges. A problem that was listed before has the sum of the shares.
-func (l *listed) add(r batch.Request, ranges, objective string, plan planner) error {
+func (l *listed) add(r batch.Request, ranges string, plan planner) error {
 	if ranges != "" {
 		shapes, err := family.ParseShapes(ranges)
 		if err != nil {
@@ -376,7 +372,7 @@ func (l *listed) add(r batch.Request, ranges, objective string, plan planner) er
 		l.plans = append(l.plans, p)
 		return err
 	}
-	p, err := checkRequest(r, objective)
+	p, err := r.Operator.Bind(r.Request, operator.TypicalLimits())
 	if err != nil {
 		return err
 	}
@@ -395,13 +391,4 @@ func (l *listed) add(r batch.Request, ranges, objective string, plan planner) er
 func noFamilies(_ batch.Request, shapes family.Shapes) (family.Plan, error) {
 	return family.Plan{}, fmt.Errorf("%s has ranges, for which `autotune tune --problems` finds a family; a search takes "+
 		"one shape", shapes)
-}
-
-// checkRequest refuses what is wrong on every device, before another problem is searched.
-func checkRequest(r batch.Request, objective string) (*operator.Problem, error) {
-	p, err := r.Operator.Bind(r.Request, operator.TypicalLimits())
-	if err == nil {
-		_, err = objectiveOf(objective)
-	}
-	return p, err
 }

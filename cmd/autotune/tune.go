@@ -106,7 +106,7 @@ func (f *tuneFlags) asked(ctx context.Context, l line) (asked listed, err error)
 			return asked, errors.New("--problems names operators, shapes and parameters itself; leave OPERATOR, --shape, " +
 				"--set and --math away")
 		}
-		return readProblems(ctx, f.problems, f.problem.only, "", f.plan)
+		return readProblems(ctx, f.problems, f.problem.only, f.plan)
 	}
 	op, err := operatorArgument(l)
 	if err != nil {

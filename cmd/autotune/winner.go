@@ -27,14 +27,14 @@ import (
 )
 
 type winnerFlags struct {
-	problem                        problemFlags
-	conditions                     conditionFlags
-	cache, device, objective, from string
+	problem             problemFlags
+	conditions          conditionFlags
+	cache, device, from string
 }
 
 func (f *winnerFlags) flags() []flag {
 	return append(append(f.problem.flags(), f.conditions.flags()...), cacheFlag(&f.cache),
-		whoseFlag(&f.device, "winner"), objectiveFlag(&f.objective),
+		whoseFlag(&f.device, "winner"),
 		textFlag(&f.from, "from", "",
 			"instead of the cache take `FILE`, a best-config document or a recording; replay: the shipped one"))
 }
@@ -149,9 +149,6 @@ func (f *winnerFlags) read(l line, r *winners.Request) (err error) {
 		return err
 	}
 	if r.Conditions, err = f.conditions.conditions(); err != nil {
-		return err
-	}
-	if r.Objective, err = objectiveOf(f.objective); err != nil {
 		return err
 	}
 	return r.Check()

@@ -57,18 +57,11 @@ def called(function):
     """What the function returns. Its parameters are found by name if all of them are
     names of the operator's, else they are the operator's arguments in order."""
     arguments = JOB["arguments"]
-    by_name = {t["name"]: t for t in arguments}
+    known = {name: {"value": value} for name, value in JOB["values"].items()} | {t["name"]: t for t in arguments}
     parameters = list(inspect.signature(function).parameters.values())
-    named = [p for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
-    known = lambda p: p.name in by_name or p.name in JOB["values"] or p.default is not p.empty
-    if len(named) == len(parameters) and all(map(known, named)):
-        give = {}
-        for p in named:
-            if p.name in by_name:
-                give[p.name] = argument(by_name[p.name])
-            elif p.name in JOB["values"]:
-                give[p.name] = JOB["values"][p.name]
-        return function(**give)
+    kinds = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
+    if all(p.kind in kinds and (p.name in known or p.default is not p.empty) for p in parameters):
+        return function(**{p.name: argument(known[p.name]) for p in parameters if p.name in known})
     try:
         inspect.signature(function).bind(*arguments)
     except TypeError:
@@ -103,18 +96,18 @@ def answer(value, t):
 
 def answers(returned):
     """The outputs by order or name."""
-    outputs = JOB["outputs"]
+    names = [t["name"] for t in JOB["outputs"]]
     if isinstance(returned, dict):
-        missing = [t["name"] for t in outputs if t["name"] not in returned]
+        missing = [name for name in names if name not in returned]
         if missing:
             raise Wrong("the dict that `%s` returns lacks %s" % (JOB["function"], ", ".join(missing)))
-        return [returned[t["name"]] for t in outputs]
-    if len(outputs) == 1 and not (isinstance(returned, (tuple, list)) and len(returned) == 1):
-        returned = (returned,)
-    if not isinstance(returned, (tuple, list)) or len(returned) != len(outputs):
-        count = len(returned) if isinstance(returned, (tuple, list)) else 1
-        raise Wrong("`%s` returns %d, and the operator has %d outputs: %s" % (JOB["function"], count, len(outputs), ", ".join(t["name"] for t in outputs)))
-    return returned
+        return [returned[name] for name in names]
+    listed = isinstance(returned, (tuple, list))
+    found = returned if listed and (len(names) > 1 or len(returned) == 1) else (returned,)
+    if len(found) != len(names):
+        raise Wrong("`%s` returns %d, and the operator has %d outputs: %s" % (
+            JOB["function"], len(found), len(names), ", ".join(names)))
+    return found
 
 
 def main():

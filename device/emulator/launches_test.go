@@ -19,7 +19,7 @@ summary: Each element and the sum of all.
 shape: [n]
 tensors:
   - {name: x, role: input, type: i32, shape: [n]}
-  - {name: w, role: input, type: i32, shape: [16], symbol: weights}
+  - {name: weights, role: constant, type: i32, shape: [16]}
   - {name: sums, role: workspace, type: i32, shape: [n]}
   - {name: count, type: i32, value: n}
   - {name: y, role: output, type: i32, shape: [n]}
@@ -192,11 +192,11 @@ var launchCases = []launchCase{
 	{name: "only_read", launches: []string{clearing, adding, `{entry: look, block: [64, 1, 1], grid: [1, 1, 1], arguments: [y, sums]}`}, status: trial.LaunchError,
 		message: `^look: argument 1, y: the kernel takes const int\*, the operator has an output of i32, which is int\*$`},
 
-	{name: "no_symbol", mode: 1, launches: []string{clearing, adding, spreading}, status: trial.LaunchError, message: `^the kernel has no __constant__ variable weights for w$`},
-	{name: "small_symbol", mode: 2, launches: []string{clearing, adding, spreading}, status: trial.LaunchError, message: `^the __constant__ variable weights has 60 bytes, w takes 64$`},
+	{name: "no_symbol", mode: 1, launches: []string{clearing, adding, spreading}, status: trial.LaunchError, message: `^the kernel has no __constant__ variable weights for weights$`},
+	{name: "small_symbol", mode: 2, launches: []string{clearing, adding, spreading}, status: trial.LaunchError, message: `^the __constant__ variable weights has 60 bytes, weights takes 64$`},
 	{name: "element", mode: 3, launches: []string{clearing, adding, spreading}, status: trial.WrongResult, message: `^y differs from the reference in 1 of 1000 elements, first at \[5\]`},
 	{name: "behind", mode: 4, launches: []string{clearing, adding, spreading}, status: trial.WrongResult, message: `^wrote 1 element past the end of y$`},
-	{name: "writes_symbol", mode: 5, launches: []string{clearing, adding, spreading}, status: trial.WrongResult, message: `^wrote to the constant memory that holds w$`},
+	{name: "writes_symbol", mode: 5, launches: []string{clearing, adding, spreading}, status: trial.WrongResult, message: `^wrote to the constant memory that holds weights$`},
 	{name: "wild", mode: 6, launches: []string{clearing, adding, spreading}, status: trial.Crashed, message: `^spread: illegal address, .*far from every tensor, block \(0,0,0\), thread \(5,0,0\)$`},
 	{name: "stuck", mode: 7, launches: []string{clearing, adding, spreading}, status: trial.Timeout, message: `^spread: deadlock: block \(0,0,0\): 63 of 64 threads wait at __syncthreads, 1 of 64 threads waits at __syncwarp`},
 	{name: "endless", mode: 8, launches: []string{clearing, adding, spreading}, status: trial.Timeout, message: `^spread: the launch ran longer than 1000 ms$`},

@@ -13,9 +13,8 @@ import (
 	"unicode/utf8"
 )
 
-// Describe turns an error of decoding data into one that says where and in words
-// of the document what is wrong. offset is how far the decoder has come, for
-// errors that do not tell; what a type's own UnmarshalJSON says is kept as it is.
+// Describe turns an error of decoding data into one that says where and in words of the document what is wrong. offset
+// is how far the decoder has come, for errors that do not tell; what a type's own UnmarshalJSON says is kept as it is.
 func Describe(err error, data []byte, offset int64) error {
 	cut := errors.Is(err, io.ErrUnexpectedEOF)
 	switch err := err.(type) {
@@ -75,8 +74,7 @@ func wanted(t reflect.Type) string {
 	return "a whole number"
 }
 
-// word is the article and name of what package encoding/json found: "array",
-// "bool" or "number 1.5", say.
+// word is the article and name of what package encoding/json found: "array", "bool" or "number 1.5", say.
 func word(found string) string {
 	switch found {
 	case "array":
@@ -89,7 +87,6 @@ func word(found string) string {
 	return "a " + found
 }
 
-// line is the number of the line that data's byte at offset is on, from 1.
 func line(data []byte, offset int64) int {
 	offset = max(0, min(offset, int64(len(data))))
 	return 1 + bytes.Count(data[:offset], []byte{'\n'})

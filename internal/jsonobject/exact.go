@@ -1,6 +1,7 @@
 package jsonobject
 
 import (
+	"bytes"
 	"encoding"
 	"encoding/json"
 	"fmt"
@@ -8,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"unicode/utf8"
 
 	"autotune/internal/jsonerror"
 )
@@ -21,57 +21,53 @@ func Exact(data []byte, into any) error {
 	if !json.Valid(data) {
 		return nil
 	}
-	e := exact{data: data}
+	e := exact{data, json.NewDecoder(bytes.NewReader(data))}
+	if at := len(validPrefix(data)); at < len(data) {
+		return e.refuse(at, "a text is not UTF-8")
+	}
+	if at := halfSurrogate(data); at >= 0 {
+		return e.refuse(at, "%.6s is half of a surrogate pair, which is no character", data[at:])
+	}
 	return e.value(reflect.TypeOf(into))
 }
 
-// exact stands at a place of a valid document.
+func validPrefix(data []byte) []byte {
+	valid := bytes.ToValidUTF8(data, nil)
+	for i := range valid {
+		if valid[i] != data[i] {
+			return data[:i]
+		}
+	}
+	return valid
+}
+
+// exact walks through a valid document.
 type exact struct {
-	data []byte
-	at   int
+	data   []byte
+	tokens *json.Decoder
 }
 
 func (e *exact) refuse(at int, format string, args ...any) error {
 	return fmt.Errorf("%s: %s", jsonerror.Place(e.data, int64(at)), fmt.Sprintf(format, args...))
 }
 
-// space passes over what parts tokens, and gives the next byte; 0 at the end.
-func (e *exact) space() byte {
-	for e.at < len(e.data) {
-		switch c := e.data[e.at]; c {
-		case ' ', '\t', '\r', '\n', ',', ':':
-			e.at++
-		default:
-			return c
-		}
-	}
-	return 0
-}
-
 // value passes over a value that is read into a type; nil: nobody knows its fields.
 func (e *exact) value(t reflect.Type) error {
 	t = plain(t)
-	switch e.space() {
-	case '{':
+	switch token, _ := e.tokens.Token(); token {
+	case json.Delim('{'):
 		return e.object(t)
-	case '[':
+	case json.Delim('['):
 		var of reflect.Type
 		if t != nil && (t.Kind() == reflect.Slice || t.Kind() == reflect.Array) {
 			of = t.Elem()
 		}
-		for e.at++; e.space() != ']'; {
+		for e.tokens.More() {
 			if err := e.value(of); err != nil {
 				return err
 			}
 		}
-		e.at++
-	case '"':
-		_, err := e.text()
-		return err
-	default:
-		for e.at < len(e.data) && strings.IndexByte(" \t\r\n,:]}", e.data[e.at]) < 0 {
-			e.at++
-		}
+		_, _ = e.tokens.Token()
 	}
 	return nil
 }
@@ -87,12 +83,11 @@ func (e *exact) object(t reflect.Type) error {
 		each = t.Elem()
 	}
 	seen := map[string]bool{}
-	for e.at++; e.space() != '}'; {
-		start := e.at
-		key, err := e.text()
-		if err != nil {
-			return err
-		}
+	for e.tokens.More() {
+		start := int(e.tokens.InputOffset())
+		start += bytes.IndexByte(e.data[start:], '"')
+		token, _ := e.tokens.Token()
+		key := token.(string)
 		if seen[key] {
 			return e.refuse(start, "the key %.80q stands twice in one object", key)
 		}
@@ -110,54 +105,32 @@ func (e *exact) object(t reflect.Type) error {
 			return err
 		}
 	}
-	e.at++
+	_, _ = e.tokens.Token()
 	return nil
 }
 
-// text passes over a string and gives what it stands for.
-func (e *exact) text() (string, error) {
-	start := e.at
-	escaped := false
-	for e.at++; e.data[e.at] != '"'; e.at++ {
-		if e.data[e.at] == '\\' {
-			escaped = true
-			e.at++
-		}
-	}
-	e.at++
-	written := e.data[start:e.at]
-	if !utf8.Valid(written) {
-		return "", e.refuse(start, "a text is not UTF-8")
-	}
-	if !escaped {
-		return string(written[1 : len(written)-1]), nil
-	}
-	if halfSurrogate(string(written)) {
-		return "", e.refuse(start, "the text %.80s has half of a surrogate pair, which is no character", written)
-	}
-	var text string
-	err := json.Unmarshal(written, &text)
-	return text, err
-}
-
-// halfSurrogate tells whether a text has an escaped half of a surrogate pair alone.
-func halfSurrogate(written string) bool {
-	high := false // the escape before this place is the first half
-	for i := 0; i < len(written); i++ {
-		unit := uint64(0)
-		if written[i] == '\\' {
-			if i++; written[i] == 'u' {
-				unit, _ = strconv.ParseUint(written[i+1:i+5], 16, 32)
+// halfSurrogate finds an escaped half of a surrogate pair that stands alone; -1: there is none.
+func halfSurrogate(data []byte) int {
+	high := -1 // where the first half is that ends at this place
+	for i := 0; i < len(data); i++ {
+		start, unit := i, uint64(0)
+		if data[i] == '\\' {
+			if i++; data[i] == 'u' {
+				unit, _ = strconv.ParseUint(string(data[i+1:i+5]), 16, 32)
 				i += 4
 			}
 		}
-		low := unit >= 0xDC00 && unit < 0xE000
-		if low != high {
-			return true
+		switch low := unit >= 0xDC00 && unit < 0xE000; {
+		case high >= 0 && !low:
+			return high
+		case high < 0 && low:
+			return start
 		}
-		high = unit >= 0xD800 && unit < 0xDC00
+		if high = -1; unit >= 0xD800 && unit < 0xDC00 {
+			high = start
+		}
 	}
-	return high
+	return -1
 }
 
 var (

@@ -1,12 +1,10 @@
-// Package jsonobject reads and writes JSON objects whose order matters, which
-// Go's maps lose.
+// Package jsonobject reads and writes JSON objects whose order matters, which Go's maps lose.
 package jsonobject
 
 import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"slices"
 )
 
 // Read calls each for every field of an object, in order. null has none.
@@ -36,24 +34,20 @@ func Read(data []byte, each func(name string, value json.RawMessage) error) erro
 	return nil
 }
 
-type Writer struct {
-	fields []byte
-	err    error
-}
-
-// Add appends a field. MarshalJSON tells of the first that cannot be written.
-func (w *Writer) Add(name string, value any) {
-	key, _ := json.Marshal(name) // every text can be written
-	text, err := json.Marshal(value)
-	if err != nil && w.err == nil {
-		w.err = fmt.Errorf("%s: %w", name, err)
+// Write makes an object of items; field gives an item's name and value.
+func Write[T any](items []T, field func(T) (name string, value any)) ([]byte, error) {
+	object := []byte{'{'}
+	for i, item := range items {
+		name, value := field(item)
+		key, _ := json.Marshal(name) // every text can be written
+		text, err := json.Marshal(value)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		if i > 0 {
+			object = append(object, ',')
+		}
+		object = append(append(append(object, key...), ':'), text...)
 	}
-	if len(w.fields) > 0 {
-		w.fields = append(w.fields, ',')
-	}
-	w.fields = append(append(append(w.fields, key...), ':'), text...)
-}
-
-func (w Writer) MarshalJSON() ([]byte, error) {
-	return slices.Concat([]byte{'{'}, w.fields, []byte{'}'}), w.err
+	return append(object, '}'), nil
 }

@@ -84,9 +84,6 @@ func C(text string) string {
 	return b.String()
 }
 
-// Format is text that printf writes as it stands; C makes a literal of it.
-func Format(text string) string { return strings.ReplaceAll(text, "%", "%%") }
-
 // CComment is what may stand between /* and */, with a space on either side.
 func CComment(text string) string {
 	return strings.NewReplacer("*/", "* /", "/*", "/ *").Replace(oneLine(text))

@@ -12,8 +12,7 @@ import (
 // meant for the other: "serach" for "search", but not "nope" for "ops".
 const alike = 0.8
 
-// Nearest is the one of words that is most like word, whatever their case, or
-// "" when none is.
+// Nearest is the one of words that is most like word, whatever their case, or "" when none is.
 func Nearest(word string, words []string) string {
 	best, similarity := "", alike
 	for _, w := range slices.Sorted(slices.Values(words)) {

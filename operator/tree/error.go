@@ -9,15 +9,13 @@ import (
 	"autotune/internal/spelling"
 )
 
-// Error is a fault in an operator's files. It says where the fault is, why it
-// is one, and what was probably meant.
+// Error is a fault in an operator's files. It says where the fault is, why it is one, and what was probably meant.
 type Error struct {
 	Position
 	Message string
 	Hint    string // what would be right, as "did you mean `tunables`?"
 }
 
-// Position is a place in a file.
 type Position struct {
 	File   string
 	Line   int    // 1-based; 0: no place of the file's
@@ -25,7 +23,6 @@ type Position struct {
 	By     string // where the file is included; "": nowhere
 }
 
-// String is as "op.yaml:12:5".
 func (p Position) String() string {
 	if p.Line == 0 {
 		return p.File

@@ -1,6 +1,7 @@
 package tree
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"regexp"
@@ -106,19 +107,17 @@ func (in *Includer) model(n, include *Node) (model *Node, left []string) {
 
 // add gives a mapping an entry of a fragment or of its own.
 func (n *Node) add(e Entry) {
-	own, there := n.Own(e.Key), n.Get(e.Key)
+	own := n.Own(e.Key)
+	adds := own != e.Value && slices.Contains(adding, e.Key)
 	i := slices.IndexFunc(n.Entries, func(other Entry) bool { return other.Key == e.Key })
 	switch {
-	case i < 0 && own != nil && slices.Contains(adding, e.Key) && own != e.Value:
-		e.Value = sum(own, e.Value)
-		n.Entries = append(n.Entries, e)
-	case i < 0 && own != nil:
-		e.Value = own
-		n.Entries = append(n.Entries, e)
-	case i < 0:
-		n.Entries = append(n.Entries, e)
-	case own != e.Value && slices.Contains(adding, e.Key):
-		n.Entries[i].Value = sum(there, e.Value)
+	case i >= 0 && adds:
+		n.Entries[i].Value = sum(n.Entries[i].Value, e.Value)
+	case i >= 0:
+	case own != nil && adds:
+		n.Entries = append(n.Entries, Entry{e.Position, e.Key, sum(own, e.Value)})
+	default:
+		n.Entries = append(n.Entries, Entry{e.Position, e.Key, cmp.Or(own, e.Value)})
 	}
 }
 

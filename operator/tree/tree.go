@@ -64,12 +64,10 @@ type Entry struct {
 
 func (e Entry) Name() *Node { return (&Node{Position: e.Position}).Named(e.Key) }
 
-// Named is a text that something at the node stands for.
 func (n *Node) Named(text string) *Node {
 	return &Node{Position: n.Position, Kind: Text, Written: text, Value: text}
 }
 
-// File is a file to be parsed.
 type File struct {
 	Name, By string // where it is, and where it is included
 	What     string // "an operator's description"
@@ -188,7 +186,6 @@ func (f File) place(t *token.Token) Position {
 	return f.at(max(1, t.Position.Line), max(1, t.Position.Column))
 }
 
-// node is a node of the parser's as one of ours.
 func (f File) node(parsed ast.Node) *Node {
 	if parsed == nil {
 		return &Node{Position: f.at(1, 1), Kind: Nothing}
@@ -262,7 +259,6 @@ func (f File) entry(pair *ast.MappingValueNode) Entry {
 	return Entry{key.Position, key.Written, f.node(pair.Value)} // as written: y stays y, 0x5 stays 0x5
 }
 
-// For is the node with an axis that `$` stands for.
 func (n *Node) For(axis string) *Node {
 	one := *n
 	one.Axis, one.Written = axis, strings.ReplaceAll(n.Written, "$", axis)
@@ -288,7 +284,6 @@ func (n *Node) Get(key string) *Node {
 	return nil
 }
 
-// Must is a node of some kinds; want says what it must be.
 func (n *Node) Must(want string, kinds ...Kind) *Node {
 	if !slices.Contains(kinds, n.Kind) {
 		n.Refuse("this must be %s; it is %s", want, n.Kind)
@@ -303,8 +298,7 @@ func (n *Node) Expression() string {
 }
 
 func (n *Node) Text() string { return output.Line(n.MustBe("text").Written) }
-
-func (n *Node) Bool() bool { return n.Must("true or false", Truth).Value == "True" }
+func (n *Node) Bool() bool   { return n.Must("true or false", Truth).Value == "True" }
 
 func (n *Node) Int() int64 {
 	v, err := strconv.ParseInt(n.Value, 10, 64)

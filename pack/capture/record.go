@@ -21,16 +21,14 @@ const recordSchema = "autotune/capture/1"
 
 // record is what the Python side says of one process.
 type record struct {
-	Schema   string  `json:"schema"`
-	Torch    string  `json:"torch"`
-	GPU      string  `json:"gpu"`   // its name; "": none was used
-	Whole    bool    `json:"whole"` // the process ended in order
-	Fault    string  `json:"fault"` // why the watching ended early
-	HostMS   float64 `json:"host_ms"`
-	OwnMS    float64 `json:"own_ms"`   // of the host's, for watching
-	Compiled int64   `json:"compiled"` // graphs of torch.compile
-	Captured int64   `json:"captured"` // calls within CUDA graphs
-	Calls    []call  `json:"calls"`
+	Schema   string `json:"schema"`
+	Torch    string `json:"torch"`
+	GPU      string `json:"gpu"`      // its name; "": none was used
+	Whole    bool   `json:"whole"`    // the process ended in order
+	Fault    string `json:"fault"`    // why the watching ended early
+	Compiled int64  `json:"compiled"` // graphs of torch.compile
+	Captured int64  `json:"captured"` // calls within CUDA graphs
+	Calls    []call `json:"calls"`
 }
 
 // call is calls of one function with the same arguments.
@@ -101,20 +99,16 @@ func (r *record) check() error {
 			return fmt.Errorf("%d is no number of calls", n)
 		}
 	}
-	times := []float64{r.HostMS, r.OwnMS}
 	for i := range r.Calls {
 		c := &r.Calls[i]
 		if c.Calls < 1 || c.Calls > mostCount {
 			return fmt.Errorf("call %d: %d is no number of calls", i+1, c.Calls)
 		}
-		times = append(times, c.MS)
+		if !(c.MS >= 0 && c.MS < math.MaxInt64) {
+			return fmt.Errorf("%v is no time in milliseconds", c.MS)
+		}
 		for _, text := range []*string{&c.Function, &c.Arguments, &c.Why} {
 			*text = brief(*text)
-		}
-	}
-	for _, ms := range times {
-		if !(ms >= 0 && ms < math.MaxInt64) {
-			return fmt.Errorf("%v is no time in milliseconds", ms)
 		}
 	}
 	r.Torch, r.GPU, r.Fault = brief(r.Torch), brief(r.GPU), brief(r.Fault)

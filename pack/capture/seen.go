@@ -19,7 +19,7 @@ type Seen struct {
 	MS        float64
 	Problems  []Problem  // that operators serve, those with the largest share first
 	Unserved  []Unserved // likewise
-	Notes     []string   // what was not seen, and what the watching took
+	Notes     []string   // what was not seen
 }
 
 // Problem is a problem of the program's.
@@ -203,10 +203,9 @@ func share(part, whole float64) float64 {
 // notes say what was not seen.
 func notes(records []*record, fault string, elsewhere int64, device string) (all []string) {
 	var compiled, captured int64
-	var host, own float64
 	cut := 0
 	for _, r := range records {
-		compiled, captured, host, own = compiled+r.Compiled, captured+r.Captured, host+r.HostMS, own+r.OwnMS
+		compiled, captured = compiled+r.Compiled, captured+r.Captured
 		fault = cmp.Or(fault, r.Fault)
 		if !r.Whole && r.Fault == "" {
 			cut++
@@ -229,9 +228,6 @@ func notes(records []*record, fault string, elsewhere int64, device string) (all
 	}
 	if elsewhere > 0 && device == "cuda" {
 		all = append(all, "left out: "+output.Count(elsewhere, "call")+" on other devices")
-	}
-	if own > 0 {
-		all = append(all, fmt.Sprintf("watching took %.2g %% of the host's time", 100*own/host))
 	}
 	return all
 }

@@ -3,7 +3,14 @@ package loaders
 
 import "embed"
 
-// FS has the files.
-//
 //go:embed c all:python
-var FS embed.FS
+var files embed.FS
+
+// File is one of the files, as c/autotune_pack.h.
+func File(name string) []byte {
+	text, err := files.ReadFile(name)
+	if err != nil {
+		panic(err) // it is embedded
+	}
+	return text
+}

@@ -53,11 +53,7 @@ func Described(name, tool string, operators []*operator.Operator) (map[string][]
 		}
 	}
 	for _, module := range []string{"arguments.py", "folds.py", "manifest.py", "pack.py"} {
-		text, err := loaders.FS.ReadFile("python/" + module)
-		if err != nil {
-			return nil, err
-		}
-		p.files[folder+module] = text
+		p.files[folder+module] = loaders.File("python/" + module)
 	}
 	p.addFormulas(folder)
 	p.Files = map[string]pack.File{}

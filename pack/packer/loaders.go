@@ -17,48 +17,18 @@ import (
 	"autotune/pack/loaders"
 )
 
-// addLoaders adds the loaders for programs in Python and C.
-func (p *Packed) addLoaders(operators map[string]*operator.Operator) error {
-	if err := p.addPython(operators); err != nil {
-		return err
-	}
-	return p.addC(func(file string) []byte { return p.files[file] })
-}
-
 // fileOf is what a manifest says of a file.
 func fileOf(data []byte) pack.File {
 	return pack.File{Bytes: int64(len(data)), SHA256: fmt.Sprintf("%x", sha256.Sum256(data))}
 }
 
-// addC adds the loader for C, with tables of the pack's files.
-func (p *Packed) addC(contents func(file string) []byte) error {
-	for _, name := range []string{"autotune_pack.h", "autotune_pack.c", "CMakeLists.txt"} {
-		text, err := loaders.FS.ReadFile("c/" + name)
-		if err != nil {
-			return err
-		}
-		p.files["c/"+name] = text
-	}
-	p.files["c/CMakeLists.txt"] = bytes.ReplaceAll(p.files["c/CMakeLists.txt"], []byte("PACK"), []byte(p.Name))
-	header, tables, notices := cFiles(&p.Manifest, contents)
-	p.files["c/"+p.Name+".h"], p.files["c/"+p.Name+".c"] = header, tables
-	p.Notices = append(p.Notices, notices...)
-	return nil
-}
-
-// pythonFolder has the Python package, in a folder of its name.
-const pythonFolder = "python/"
-
-func (p *Packed) addPython(operators map[string]*operator.Operator) error {
+// addLoaders adds the loaders for programs in Python and C, with tables of the pack's files.
+func (p *Packed) addLoaders(operators map[string]*operator.Operator, contents func(file string) []byte) (err error) {
 	folder := pythonFolder + p.Name + "/"
 	for _, name := range []string{
 		"__init__.py", "arguments.py", "calls.py", "folds.py", "manifest.py", "measure.py", "modules.py", "pack.py", "ready.py",
 	} {
-		text, err := loaders.FS.ReadFile("python/" + name)
-		if err != nil {
-			return err
-		}
-		p.files[folder+name] = text
+		p.files[folder+name] = loaders.File("python/" + name)
 	}
 	p.addFormulas(folder)
 	functions := pyFunctions{Functions: map[string]pyFunction{}, calls: torchFunctions{}}
@@ -66,16 +36,24 @@ func (p *Packed) addPython(operators map[string]*operator.Operator) error {
 		functions.add(p, folder, operators[name])
 	}
 	p.files[folder+"functions.py"] = write("functions.py.tmpl", functions)
-	var err error
 	p.files[folder+functionsFile], err = json.Marshal(functions.calls)
+
+	p.files["c/autotune_pack.h"], p.files["c/autotune_pack.c"] = loaders.File("c/autotune_pack.h"), loaders.File("c/autotune_pack.c")
+	p.files["c/CMakeLists.txt"] = bytes.ReplaceAll(loaders.File("c/CMakeLists.txt"), []byte("PACK"), []byte(p.Name))
+	header, tables, notices := cFiles(&p.Manifest, contents)
+	p.files["c/"+p.Name+".h"], p.files["c/"+p.Name+".c"] = header, tables
+	p.Notices = append(p.Notices, notices...)
 	return err
 }
+
+// pythonFolder has the Python package, in a folder of its name.
+const pythonFolder = "python/"
 
 // Foreign lists the code of a pack's loaders that this program does not write for the pack's manifest: Python and C
 // run it, whatever the manifest says. unknown is the code that cannot be told, for a lack of operators.
 func Foreign(p *pack.Pack, operators map[string]*operator.Operator) (foreign, unknown []string, err error) {
 	w := &Packed{Manifest: p.Manifest, files: map[string][]byte{}}
-	if err := cmp.Or(w.addPython(operators), w.addC(p.Kernel)); err != nil {
+	if err := w.addLoaders(operators, p.Kernel); err != nil {
 		return nil, nil, err
 	}
 	folder := pythonFolder + p.Name + "/"
@@ -117,7 +95,6 @@ type pyOperator struct {
 	p           *Packed
 	Name        string
 	Gradients   string // their code; "": it has none
-	InPlace     bool   // a function may write its output over its first tensor
 	Expressions []operator.ParameterSpec
 }
 
@@ -153,8 +130,6 @@ func (f *pyFunctions) add(p *Packed, folder string, o *operator.Operator) {
 	read := lists.Of(lists.Where(described.Tensors, func(t pack.TensorSpec) bool { return operator.Role(t.Role).Filled() }),
 		func(t pack.TensorSpec) string { return t.Name })
 	for _, call := range calls {
-		inPlace := func(a operator.TorchArgument) bool { return a.Name == "inplace" }
-		of.InPlace = of.InPlace || slices.ContainsFunc(call.Arguments, inPlace)
 		if !p.means(o, call) {
 			continue
 		}

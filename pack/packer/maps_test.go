@@ -134,8 +134,6 @@ func TestDamagedMaps(t *testing.T) {
 		{ofProblem, `"low" is passed as a tensor map, and is no tensor or workspace`, func(m map[string]any) { first(launch(m))["at"] = 3 }},
 		{ofProblem, `the tensor map of "x" has 1 words; it should have 7`, func(m map[string]any) { first(launch(m))["words"] = []any{1} }},
 		{ofFamily, `the tensor map of "y" has 1 words; it should have 7`, func(m map[string]any) { first(open(m))["words"] = []any{"n"} }},
-		{ofFamily, "names later, which nothing defines", func(m map[string]any) { first(open(m))["words"] = []any{"later"} }},
-		{ofFamily, "it lacks a formula", func(m map[string]any) { first(open(m))["words"] = []any{nil} }},
 		{ofFamily, `"last" is passed as a tensor map, and is no tensor or workspace`, func(m map[string]any) { first(open(m))["at"] = 3 }},
 	} {
 		path := refused(t, test.path, test.want, test.change)

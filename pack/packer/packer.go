@@ -455,14 +455,12 @@ func generalArguments(p *operator.Problem) (names []string) {
 // general describes the kernel around an operator's general function. It reads its sizes at run
 // time, in the order that is returned.
 func general(p *operator.Problem, entry string) (operator.Kernel, []string) {
-	o := p.Operator
-	source, sizes, reals := o.PyTorch.General, cudasource.Sizes(p), cudasource.Reals(o)
+	source := p.Operator.PyTorch.General
 	return operator.Kernel{
-		Operator: o.Name, Template: "general", File: source.File,
+		Operator: p.Operator.Name, Template: "general", File: source.File,
 		Source:   source.Text + cudasource.EveryElement(p, `extern "C" `, entry),
-		Includes: p.Includes(source), Macros: cudasource.GeneralMacros(p, cudasource.Members(strings.Join(sizes, ", "), reals)),
-		Launches: operator.Launches{{Entry: entry}},
-	}, append(sizes, reals...)
+		Includes: p.Includes(source), Macros: cudasource.GeneralMacros(p), Launches: operator.Launches{{Entry: entry}},
+	}, append(cudasource.Sizes(p), cudasource.Reals(p.Operator)...)
 }
 
 // finish sorts the manifest's lists, adds the loaders and records every file's size and digest.
@@ -475,7 +473,7 @@ func (p *Packed) finish(operators map[string]*operator.Operator) error {
 		return cmp.Or(cmp.Compare(a.Problem, b.Problem), cmp.Compare(a.Math, b.Math), cmp.Compare(a.Target, b.Target), cmp.Compare(a.Device, b.Device))
 	})
 	slices.SortFunc(p.General, func(a, b *pack.General) int { return cmp.Compare(a.Entry, b.Entry) })
-	if err := p.addLoaders(operators); err != nil {
+	if err := p.addLoaders(operators, func(file string) []byte { return p.files[file] }); err != nil {
 		return err
 	}
 	p.Files = map[string]pack.File{}

@@ -74,27 +74,40 @@ func (p *Inputs) keptWinners(ctx context.Context, cache string) (err error) {
 			return err
 		}
 		for _, k := range kept {
-			if !p.takes(k.Device, k.Protocol.Conditions) || k.Objective != "" {
+			if !p.takes(k.Device, k.Protocol.Conditions) {
 				continue
 			}
-			w, err := cudasource.Of(bestconfig.FromRecord(k.Record), op, winners.LimitsOf(k.Device), p.Tool)
-			if left, err := p.leaves(err); err != nil {
+			if err := p.winner(bestconfig.FromRecord(k.Record), op, winners.LimitsOf(k.Device), true); err != nil {
 				return err
-			} else if !left {
-				p.Winners = append(p.Winners, w)
 			}
 		}
 	}
 	return nil
 }
 
-// leaves tells whether a winner or family is left out, since its kernels were edited.
-func (p *Inputs) leaves(err error) (bool, error) {
-	if errors.Is(err, cudasource.ErrSearchAgain) {
-		p.Tell(fmt.Sprintf("left out: %v", err))
-		return true, nil
+func (p *Inputs) winner(best bestconfig.Document, op *operator.Operator, limits operator.Limits, kept bool) error {
+	w, err := cudasource.Of(best, op, limits, p.Tool)
+	if err == nil {
+		p.Winners = append(p.Winners, w)
 	}
-	return false, err
+	return p.unlessEdited(err, kept)
+}
+
+func (p *Inputs) family(f *family.Family, op *operator.Operator, kept bool) error {
+	one, err := packer.FamilyOf(f, op)
+	if err == nil {
+		p.Families = append(p.Families, one)
+	}
+	return p.unlessEdited(err, kept)
+}
+
+// unlessEdited leaves out what a cache keeps whose kernels were edited.
+func (p *Inputs) unlessEdited(err error, kept bool) error {
+	if kept && errors.Is(err, cudasource.ErrSearchAgain) {
+		p.Tell(fmt.Sprintf("left out: %v", err))
+		return nil
+	}
+	return err
 }
 
 // takes tells whether a cache's winner or family is packed: one of the device that is meant, of a GPU unless what was
@@ -129,15 +142,10 @@ func (p *Inputs) keptFamilies(ctx context.Context, cache string) error {
 		op, err := p.operator(f.Operator)
 		if err != nil {
 			p.Tell(fmt.Sprintf("left out %s: %v; name its folder to pack it", f, err))
-		}
-		if err != nil || op == nil {
-			continue
-		}
-		one, err := packer.FamilyOf(f, op)
-		if left, err := p.leaves(err); err != nil {
-			return err
-		} else if !left {
-			p.Families = append(p.Families, one)
+		} else if op != nil {
+			if err := p.family(f, op, true); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -151,31 +159,21 @@ func (p *Inputs) FromFile(ctx context.Context, path string) error {
 	}
 	for _, best := range bests {
 		op, err := p.operator(best.Operator)
+		if err == nil && op != nil {
+			err = p.winner(best, op, operator.TypicalLimits(), false)
+		}
 		if err != nil {
 			return err
 		}
-		if op == nil {
-			continue
-		}
-		w, err := cudasource.Of(best, op, operator.TypicalLimits(), p.Tool)
-		if err != nil {
-			return err
-		}
-		p.Winners = append(p.Winners, w)
 	}
 	for _, f := range families {
 		op, err := p.operator(f.Operator)
+		if err == nil && op != nil {
+			err = p.family(f, op, false)
+		}
 		if err != nil {
 			return err
 		}
-		if op == nil {
-			continue
-		}
-		one, err := packer.FamilyOf(f, op)
-		if err != nil {
-			return err
-		}
-		p.Families = append(p.Families, one)
 	}
 	return nil
 }

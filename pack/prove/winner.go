@@ -1,9 +1,8 @@
-// Package prove proves kernels again where they will run: the winners of a cache, and the entries and families of a
-// pack. It also chooses which winners and families a pack is made of.
+// Package prove proves a pack's entries and families again where they will run. It also chooses which winners and
+// families a pack is made of.
 package prove
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,16 +20,12 @@ import (
 	"autotune/tuner/bestconfig"
 	"autotune/tuner/devices"
 	"autotune/tuner/final"
-	"autotune/tuner/store"
 	"autotune/tuner/winners"
 )
 
 type Options struct {
 	Opener *devices.Opener
-	// Operators are those that are not built in. Of a cache, they are all whose winners are proved.
-	Operators []*operator.Operator
-	// Conditions, if any, leave out a cache's winners that were timed under others.
-	Conditions *device.Conditions
+	Operators []*operator.Operator // those that are not built in
 	// CI times each winner against itself, and compares it with its recorded time beyond that noise.
 	CI bool
 	// Emulated is for the emulator, which runs kernels of all architectures alike.
@@ -68,88 +63,13 @@ func (v Verdict) failed() bool { return slices.Contains(trial.Statuses, trial.St
 
 func (v Verdict) change() string { return fmt.Sprintf("%+.1f %%", 100*(v.NowMS/v.WasMS-1)) }
 
-func Text(list []Verdict) string {
-	text := ""
-	for _, v := range list {
-		timed, now := "", ""
-		if unusual := v.Conditions.Unusual(); unusual != "" {
-			timed = " (" + unusual + ")"
-		}
-		if v.NowMS > 0 {
-			now = fmt.Sprintf(", now %.4g ms (%s)", v.NowMS, v.change())
-		}
-		text += fmt.Sprintf("%-6s %s%s: was %.4g ms%s\n", v.Verdict, v.Problem, timed, v.WasMS, now)
-		if v.Message != "" {
-			text += "       " + v.Message + "\n"
-		}
-	}
-	return cmp.Or(text, "the cache has no winner to check on this device\n")
-}
-
-// Cache proves the newest winner of each problem that a cache has for the device at hand.
-func Cache(ctx context.Context, s *store.Store, o Options) ([]Verdict, error) {
-	list := []Verdict{}
-	for _, op := range o.Operators {
-		kept, err := winners.List(s, op.Name)
-		if err != nil {
-			return nil, err
-		}
-		for _, w := range newestOfEach(kept) {
-			if o.Conditions != nil && w.Protocol.Conditions != *o.Conditions {
-				continue
-			}
-			v, err := o.kept(ctx, op, w, s)
-			if err != nil {
-				return nil, err
-			}
-			if v != nil {
-				list = append(list, *v)
-			}
-		}
-	}
-	return list, nil
-}
-
-func newestOfEach(kept []winners.Kept) []winners.Kept {
-	seen := map[[4]string]bool{}
-	return slices.DeleteFunc(kept, func(w winners.Kept) bool {
-		key := [4]string{w.Problem.Text, w.Device.Name, w.Protocol.Conditions.Flags(), w.Objective}
-		again := seen[key]
-		seen[key] = true
-		return again
-	})
-}
-
-// kept proves a winner of a cache; nil: it was found on another device, or not by its time.
-func (o Options) kept(ctx context.Context, op *operator.Operator, w winners.Kept, s *store.Store) (*Verdict, error) {
-	if w.Objective != "" {
-		o.Tell(fmt.Sprintf("%s was found by %s, not by the time: left out", w.Problem.Text, w.Objective))
-		return nil, nil
-	}
-	opened, err := o.Opener.Open(ctx, op, w.Problem.Request())
-	if err != nil {
-		return nil, err
-	}
-	if here := opened.Device.Info(); here.Name != w.Device.Name || here.Kind != w.Device.Kind {
-		o.Tell(fmt.Sprintf("%s was found on %s: left out", w.Problem.Text, w.Device.Name))
-		return nil, nil
-	}
-	if o.CI {
-		v := verdictOn(w)
-		return &v, v.alone(ctx, o, opened, w)
-	}
-	v, err := o.beside(ctx, opened, w, tuner.Options{Store: s})
-	return &v, err
-}
-
 func verdictOn(w winners.Kept) Verdict {
 	return Verdict{Problem: w.Problem.Text, Device: w.Device.Name, Conditions: w.Protocol.Conditions,
 		WasMS: w.Winner.Time.Median}
 }
 
 // beside verifies and times a winner again, beside others: its ties, its runners-up and the default. The fastest of
-// them passes the gates. The others are a cache's, whose store the options name, or those that the options name
-// first.
+// them passes the gates. The others are those that the options name first.
 func (o Options) beside(ctx context.Context, on *devices.Opened, w winners.Kept, s tuner.Options) (Verdict, error) {
 	v := verdictOn(w)
 	s.Recheck, s.Conditions = true, w.Protocol.Conditions
@@ -265,7 +185,7 @@ func Bench(ctx context.Context, s final.Subject, best bestconfig.Document, o Ben
 	r = tuner.Record{
 		Problem: s.Problem.Record(), Device: info, Protocol: s.Protocol, Winner: &found.Centre, Ceilings: found.Ceilings,
 		At:       time.Now().UTC(),
-		Evidence: tuner.Evidence{Objective: best.Objective}, ReferenceDigest: best.ReferenceDigest,
+		ReferenceDigest: best.ReferenceDigest,
 		Warnings: trial.Lines(found.Centre.Warnings),
 	}
 	if info.Kind.Properties().Caveat == "" {

@@ -39,7 +39,7 @@ tensors:
   - {name: mask, role: output, type: u8, shape: [n, 2]}
   - {name: sums, role: inout, type: i64, shape: [n]}
   - {name: space, role: workspace, type: f64, shape: [n]}
-  - {name: weights, role: weight, shape: [4], symbol: table}
+  - {name: table, role: constant, shape: [4]}
 cost: [30*n]
 reference: k.cu
 templates:
@@ -96,7 +96,7 @@ func TestSolutions(t *testing.T) {
 		}
 	}
 	for _, want := range []string{
-		"void run(torch::Tensor in_kernel, torch::Tensor in_int, torch::Tensor in_sums, torch::Tensor in_weights, torch::Tensor out_mask, torch::Tensor out_sums) {",
+		"void run(torch::Tensor in_kernel, torch::Tensor in_int, torch::Tensor in_sums, torch::Tensor in_table, torch::Tensor out_mask, torch::Tensor out_sums) {",
 		`take(out_mask, "mask", at::kByte, {1000, 2}, {0, 1});`, "out_sums.copy_(in_sums);", "torch::empty({8000}, options.dtype(at::kByte))",
 		"static_cast<double>(0.5), true, static_cast<long long>(1000ll)", "launch_every(", "PYBIND11_MODULE",
 	} {

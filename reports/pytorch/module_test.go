@@ -604,6 +604,20 @@ func TestWriteRefusesOtherWords(t *testing.T) {
 	}, begin+"`mode` is a parameter of words; a module's are numbers")
 }
 
+// layouts calls a module with inputs that lie in one layout or the other, and says which kernel runs and how the output
+// lies.
+const layouts = `import json, sys
+from importlib import util
+import stand_in
+spec = util.spec_from_file_location("exported", sys.argv[1])
+module = util.module_from_spec(spec)
+spec.loader.exec_module(module)
+for call in json.loads(sys.argv[2]):
+    x = module.laid(module.get_inputs()[0], "nhwc" if call["last"] else "nchw")
+    y = module.ModelNew(*module.get_init_inputs(), layout=call["asked"] or None)(x)
+    print(json.dumps({"tuned": stand_in.launches[-1]["tuned"], "last": not y.is_contiguous()}))
+`
+
 // A module gives its output in the layout that it was tuned for or asked for, or, where that is auto, in the
 // input's. The tuned kernel serves the layout that it was tuned for alone.
 func TestModulesKnowLayouts(t *testing.T) {
@@ -625,7 +639,7 @@ func TestModulesKnowLayouts(t *testing.T) {
 	} {
 		w := winners(t, o, operator.Request{Shape: []int64{2, 8, 9, 10}, Parameters: map[string]string{"kernel": "3", "layout": tuned}})[0]
 		path := exportTo(t, filepath.Join(t.TempDir(), "module.py"), w)
-		answers := json.NewDecoder(strings.NewReader(pythonSays(t, nil, "testdata/layouts.py", path, string(given))))
+		answers := json.NewDecoder(strings.NewReader(pythonSays(t, nil, "-c", layouts, path, string(given))))
 		for i, c := range calls {
 			var got outcome
 			if err := answers.Decode(&got); err != nil || got != want[i] {

@@ -208,12 +208,6 @@ func newView(w cudasource.Winner) (view, error) {
 	return v, nil
 }
 
-// pythonWords cannot be names in Python; those that op.yaml refuses are not listed.
-var pythonWords = []string{
-	"as", "assert", "async", "await", "break", "class", "continue", "def", "del", "elif", "except", "finally", "from",
-	"global", "import", "nonlocal", "pass", "raise", "return", "try", "while", "with", "yield",
-}
-
 // arguments lists what determines a problem, with the tuned problem's values.
 func (v *view) arguments(p *operator.Problem) error {
 	names := []string{v.Element.Parameter}
@@ -227,7 +221,7 @@ func (v *view) arguments(p *operator.Problem) error {
 		}
 	}
 	for _, name := range names {
-		if slices.Contains(pythonWords, name) {
+		if name != "" && !quote.IsPythonName(name) {
 			return fmt.Errorf("`%s` is a word of Python and cannot be a name there", name)
 		}
 	}
@@ -339,21 +333,11 @@ func (v *view) findDimension(dim string) string {
 
 // general puts the operator's general function and its kernel together.
 func (v *view) general(p *operator.Problem) (err error) {
-	general := p.Operator.PyTorch.General
-	macros := cudasource.GeneralMacros(p, sizesMacro(p))
+	general, macros := p.Operator.PyTorch.General, cudasource.GeneralMacros(p)
 	v.General, err = cudasource.Inline(general.File, general.Text, p.Includes(general))
 	v.EveryElement = cudasource.EveryElement(p, "", "every_element")
 	v.GeneralDefines, v.GeneralUndefines = cudasource.Defines(macros), cudasource.Undefines(macros, v.General)
 	return err
-}
-
-// sizesMacro declares them as members of a struct, a few a line.
-func sizesMacro(p *operator.Problem) string {
-	var lines []string
-	for chunk := range slices.Chunk(cudasource.Sizes(p), 8) {
-		lines = append(lines, strings.Join(chunk, ", "))
-	}
-	return cudasource.Members("\\\n    "+strings.Join(lines, ", \\\n    "), cudasource.Reals(p.Operator))
 }
 
 // tuned puts the winner's kernel together.

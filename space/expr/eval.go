@@ -71,7 +71,6 @@ func (e *Expr) Check(known map[string]bool) error {
 	return nil
 }
 
-// Substitute returns e with definitions in place of the names they define.
 func (e *Expr) Substitute(definitions map[string]*Expr) *Expr {
 	root := (&Folder{Definitions: definitions}).Fold(e.root)
 	return &Expr{source: e.source, root: root, names: root.Names()}
@@ -80,30 +79,24 @@ func (e *Expr) Substitute(definitions map[string]*Expr) *Expr {
 // Names returns the free names, sorted, without functions.
 func (e *Expr) Names() []string { return slices.Clone(e.names) }
 
-// String returns the source.
 func (e *Expr) String() string { return e.source }
-
-// Root returns the parsed tree.
-func (e *Expr) Root() *Node { return e.root }
+func (e *Expr) Root() *Node    { return e.root }
 
 // SyntaxError says where an expression is malformed and what would be right.
 type SyntaxError struct{ fault }
 
-// EvalError says where evaluating an expression failed and why.
 type EvalError struct{ fault }
 
 func failure(n *Node, reason string) error {
 	return &EvalError{fault{n.source, n.Column, reason}}
 }
 
-// fault says where in an expression something is wrong.
 type fault struct {
 	Source  string
 	Column  int // 1-based, in characters
 	Message string
 }
 
-// Error keeps to one line.
 func (e *fault) Error() string {
 	const most = 200
 	source := e.Source

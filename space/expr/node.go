@@ -58,10 +58,8 @@ const (
 	opPick   // the value that stands at a place of a list
 )
 
-// Cmp is one comparison operator.
 type Cmp uint8
 
-// The comparison operators.
 const (
 	CmpEq Cmp = iota
 	CmpNe
@@ -111,7 +109,6 @@ func (n *Node) Conjuncts() (parts []*Node) {
 	return parts
 }
 
-// Names returns the free names of n, sorted.
 func (n *Node) Names() []string {
 	names := lists.Of(n.nameNodes(), func(m *Node) string { return m.Name })
 	slices.Sort(names)
@@ -153,7 +150,6 @@ func (n *Node) nameNodes() (names []*Node) {
 // Constant is an expression of a value alone, and Variable that of a name.
 func Constant(v Value) *Expr { return made(&Node{Op: OpConst, Value: v}) }
 
-// Variable is an expression of a name alone.
 func Variable(name string) *Expr { return made(&Node{Op: OpName, Name: name}) }
 
 func made(root *Node) *Expr { return &Expr{source: root.Source(), root: root, names: root.Names()} }

@@ -64,7 +64,6 @@ var operators = [...]operator{
 	opPick: {},
 }
 
-// functions are the operations that are called by name.
 var functions = functionsByName()
 
 func functionsByName() map[string]Op {
@@ -77,7 +76,6 @@ func functionsByName() map[string]Op {
 	return byName
 }
 
-// String shows the operator or function as it is written.
 func (o Op) String() string { return operators[o].name }
 
 // failed is the result of an operation that fails: a value of no kind. The machine adds where.
@@ -193,7 +191,6 @@ func gcdBounds(kind Kind, a, b Range) Range {
 func sameBounds(_ Kind, a, _ Range) Range { return a }
 func negBounds(_ Kind, a, _ Range) Range  { return Range{-a.Hi, -a.Lo} }
 
-// whole makes an int of a number.
 func whole(name string, toInt func(float64) float64) operator {
 	return operator{name: name, least: 1, most: 1, kind: KindInt, ints: sameInt,
 		floats: func(a, _ float64) float64 { return toInt(a) },

@@ -43,7 +43,6 @@ func ParseCalls(src string, functions map[string]Arity) (*Node, error) {
 	return (&parser{lexer: lexer{source: src, column: 1}, calls: functions}).whole()
 }
 
-// whole reads all of the source as one expression.
 func (p *parser) whole() (root *Node, err error) {
 	defer catch(&err)
 	if len(p.source) > maxSource {
@@ -97,7 +96,6 @@ func (p *parser) shift() token {
 	return t
 }
 
-// is says whether the current token is the symbol s.
 func (p *parser) is(s string) bool { return p.tok.kind == tokSymbol && p.tok.text == s }
 
 // expect shifts over the symbol s.

@@ -58,7 +58,6 @@ func between(symbol string, binds int) Form {
 // unwritten is the form of an operation that a language need not write.
 var unwritten = Form{Text: "%s"}
 
-// before is the form of an operator of one operand.
 func before(symbol string, binds int) Form { return Form{symbol + "%s", binds, []int{binds}} }
 
 // source is the language of op.yaml.

@@ -34,7 +34,6 @@ const (
 	onFloats Op = 1 << 6 // a number is a float
 )
 
-// fact is what is known of a term.
 type fact struct {
 	kind  Kind
 	Range         // of a number
@@ -132,10 +131,7 @@ func (p *Program) constant(v Value) Term {
 	return x
 }
 
-// Int is the term of an int.
-func (p *Program) Int(i int64) Term { return p.constant(Int(i)) }
-
-// Truth is the term of n where only its truth matters.
+func (p *Program) Int(i int64) Term   { return p.constant(Int(i)) }
 func (p *Program) Truth(n *Node) Term { return p.lower(n, true) }
 
 func (p *Program) lower(n *Node, truth bool) Term {
@@ -188,7 +184,6 @@ func (p *Program) term(n *Node, truth bool) Term {
 	return x
 }
 
-// truth is the truth of x.
 func (p *Program) truth(n *Node, x Term) Term {
 	switch p.facts[x].kind {
 	case KindBool:
@@ -378,14 +373,9 @@ func (p *Program) make(n *Node, op Op, f fact, a, b, c Term) Term {
 	return x
 }
 
-// Constant tells whether x is a constant.
 func (p *Program) Constant(x Term) bool { return p.code[x].op == OpConst }
-
-// Kind is the kind of x: KindNone if it may fail.
-func (p *Program) Kind(x Term) Kind { return p.facts[x].kind }
-
-// Range bounds a number.
-func (p *Program) Range(x Term) Range { return p.facts[x].Range }
+func (p *Program) Kind(x Term) Kind     { return p.facts[x].kind }
+func (p *Program) Range(x Term) Range   { return p.facts[x].Range }
 
 // Operation is what computes x. A name and a constant have no operands, and b is a where there is one.
 func (p *Program) Operation(x Term) (op Op, a, b, c Term) {
@@ -445,22 +435,14 @@ func (c *Code) Require(x Term, early func(Term) bool) {
 	c.each = append(c.each, instruction{op: OpBool, must: true, a: x, b: x}) // x is given
 }
 
-// Set gives a term the machine word of its value.
 func (p *Program) Set(x Term, word uint64) { p.slots[x].bits = word }
-
-// Word is the machine word of a term.
-func (p *Program) Word(x Term) uint64 { return p.slots[x].bits }
-
-// Holds is the truth of a constant.
-func (p *Program) Holds(x Term) bool { return p.slots[x].Truth() }
-
-// Failed tells whether a term could not be computed.
-func (p *Program) Failed(x Term) bool { return p.slots[x].kind == KindNone }
+func (p *Program) Word(x Term) uint64      { return p.slots[x].bits }
+func (p *Program) Holds(x Term) bool       { return p.slots[x].Truth() }
+func (p *Program) Failed(x Term) bool      { return p.slots[x].kind == KindNone }
 
 // Once computes what does not change, and says whether all that is required of it holds.
 func (c *Code) Once() bool { return c.program.run(c.once, c.program.slots) }
 
-// Each computes the rest.
 func (c *Code) Each() bool { return c.program.run(c.each, c.program.slots) }
 
 func (p *Program) run(code []instruction, slots []Value) bool {

@@ -130,7 +130,6 @@ func (e *expansion) name(n *Node) *Node {
 	return n
 }
 
-// body is what a macro stands for where n names it.
 func (e *expansion) body(n *Node, macro Macro) *Node {
 	if len(n.Args) != len(macro.Parameters) || (n.Op == OpCall) != (macro.Parameters != nil) {
 		refuse(n, "`%s` takes %d arguments in brackets", n.Name, len(macro.Parameters))

@@ -10,7 +10,6 @@ import (
 	"strings"
 )
 
-// Kind says what a Value holds.
 type Kind uint8
 
 // The kinds of values. The zero Value has KindNone: it stands for a name that
@@ -25,7 +24,6 @@ const (
 
 var kindNames = [...]string{"nothing", "int", "float", "bool", "str"}
 
-// String names the kind as Python would.
 func (k Kind) String() string { return kindNames[k] }
 
 // Value is a Python value: an int of 64 bits, a float, a bool or a string. Values are comparable with ==, which
@@ -36,13 +34,10 @@ type Value struct {
 	text string
 }
 
-// Int returns an int.
 func Int(i int64) Value { return Value{kind: KindInt, bits: uint64(i)} }
 
-// Float returns a float.
 func Float(f float64) Value { return Value{kind: KindFloat, bits: math.Float64bits(f)} }
 
-// Bool returns a bool.
 func Bool(b bool) Value {
 	if b {
 		return Value{kind: KindBool, bits: 1}
@@ -50,20 +45,14 @@ func Bool(b bool) Value {
 	return Value{kind: KindBool}
 }
 
-// String returns a string.
 func String(s string) Value { return Value{kind: KindString, text: s} }
 
-// Kind says what v holds.
-func (v Value) Kind() Kind { return v.kind }
-
-func (v Value) int() int64     { return int64(v.bits) }
-func (v Value) float() float64 { return math.Float64frombits(v.bits) }
-func (v Value) integral() bool { return v.kind == KindInt || v.kind == KindBool }
-
-// AsInt returns the value of an int or a bool.
+func (v Value) Kind() Kind           { return v.kind }
+func (v Value) int() int64           { return int64(v.bits) }
+func (v Value) float() float64       { return math.Float64frombits(v.bits) }
+func (v Value) integral() bool       { return v.kind == KindInt || v.kind == KindBool }
 func (v Value) AsInt() (int64, bool) { return v.int(), v.integral() }
 
-// AsFloat returns the value of an int, a bool or a float as a float.
 func (v Value) AsFloat() (float64, bool) {
 	switch v.kind {
 	case KindInt, KindBool:
@@ -122,7 +111,6 @@ func formatFloat(f float64) string {
 	return s + ".0"
 }
 
-// Source shows v as an expression that evaluates to it.
 func (v Value) Source() string {
 	switch {
 	case v.kind == KindBool && v.bits != 0:

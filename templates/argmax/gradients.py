@@ -1,3 +1,2 @@
 def gradients(s, wanted, gradient, x):
-    """Places have none."""
-    return [None]
+    return [None]  # places have none

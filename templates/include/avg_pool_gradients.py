@@ -1,5 +1,4 @@
 def gradients(s, wanted, gradient, x):
-    """PyTorch's own."""
     window = [each(s, name) for name in ("kernel", "stride", "padding")]
     rest = bool(s["ceil_mode"]), bool(s["count_include_pad"]), s.get("divisor_override") or None
     if RANKS[0] == 5:

@@ -31,13 +31,10 @@ func (a *ahead) begin(ctx context.Context, on *devices.Opened) {
 	}
 	r := *a.next
 	a.working.Go(func() {
-		o, err := a.batch.options(r)
-		if err != nil {
-			return // its search reports the error, and those below
-		}
+		o := a.batch.options(r)
 		opened, err := a.batch.open(ctx, r, a.batch.opener.Open)
 		if err != nil {
-			return
+			return // its search reports the error, and those below
 		}
 		if _, known, err := a.batch.Run.found(ctx, opened, o); known || err != nil {
 			return

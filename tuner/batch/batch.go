@@ -44,8 +44,7 @@ func (r Request) String() string {
 // Options are what the searches need to know beyond their problems. All functions may
 // be nil. Known and Found are called one at a time.
 type Options struct {
-	Search    tuner.Options // of every search; the problems have their own Baselines and Objective
-	Objective string        // what each problem's winner is the best of, as tuner.ParseObjective reads it
+	Search    tuner.Options // of every search; the problems have their own Baselines
 	// AnyTarget: Search.Target also ends searches whose times are not of a GPU. Usually times of a
 	// CPU end no search, and a recording is replayed to its end.
 	AnyTarget bool
@@ -203,10 +202,7 @@ type batch struct {
 
 // search searches one problem, on one worker of a pool unless that is nil.
 func (b *batch) search(ctx context.Context, r Request, worker device.Device, next *ahead) error {
-	o, err := b.options(r)
-	if err != nil {
-		return err
-	}
+	o := b.options(r)
 	opened, err := b.open(ctx, r, b.opener.Begin)
 	if err != nil {
 		return err
@@ -265,16 +261,10 @@ func (b *batch) search(ctx context.Context, r Request, worker device.Device, nex
 }
 
 // options are the options of one problem's search.
-func (b *batch) options(r Request) (o tuner.Options, err error) {
-	o = b.Options.Search
+func (b *batch) options(r Request) tuner.Options {
+	o := b.Options.Search
 	o.Baselines, o.Only = r.Baselines, r.Only
-	if b.Objective != "" {
-		o.Objective, err = tuner.ParseObjective(b.Objective)
-	}
-	if o.Objective != (tuner.Objective{}) {
-		o.Target = 0 // the outlook is about times only
-	}
-	return o, err
+	return o
 }
 
 // open has the opener open a problem by one of its methods.

@@ -36,7 +36,7 @@ func OpenRun(folder, name string) (*Run, error) {
 // path is where the document of a search is. Its name depends on all that distinguishes searches.
 func (r *Run) path(opened *devices.Opened, o tuner.Options) string {
 	p := opened.Problem
-	key := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q %v", p, o.Only, opened.Device.Info().Name, o.Objective, o.Conditions))
+	key := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %v", p, o.Only, opened.Device.Info().Name, o.Conditions))
 	return filepath.Join(r.folder, fmt.Sprintf("%s-%x.json", p.Operator.Name, key[:8]))
 }
 

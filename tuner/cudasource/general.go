@@ -76,8 +76,13 @@ func Taken(p *operator.Problem) (taken []string) {
 	return taken
 }
 
-// GeneralMacros are what a general kernel is compiled with. Sizes declares the members of its struct.
-func GeneralMacros(p *operator.Problem, sizes string) []operator.Macro {
+// GeneralMacros are what a general kernel is compiled with. SIZES declares the members of its struct: the sizes, and the
+// numbers of floating point behind them.
+func GeneralMacros(p *operator.Problem) []operator.Macro {
+	sizes := "long long " + strings.Join(Sizes(p), ", ")
+	if reals := Reals(p.Operator); len(reals) > 0 {
+		sizes += "; double " + strings.Join(reals, ", ")
+	}
 	macros := append(p.MathMacros(), operator.Macro{Name: "SIZES", Value: sizes})
 	if by := p.Operator.TypeParameter(); by != "" {
 		macros = append(macros, operator.Macro{Name: p.Operator.Macros.Macro(by), Value: p.Values[by].String()})
@@ -89,31 +94,23 @@ func GeneralMacros(p *operator.Problem, sizes string) []operator.Macro {
 	return macros
 }
 
-// Members declares sizes, and the numbers behind them.
-func Members(sizes string, reals []string) string {
-	sizes = "long long " + sizes
-	if len(reals) > 0 {
-		sizes += "; double " + strings.Join(reals, ", ")
-	}
-	return sizes
-}
-
-// EveryElement is the general kernel around a problem's general function. It takes tensors, called t0 and so on, and
+// EveryElement is the general kernel around a problem's general function. It takes tensors called t0 and so on, and
 // writes one. Linkage is `extern "C" ` or nothing.
 func EveryElement(p *operator.Problem, linkage, entry string) string {
-	var taken, passed []string
 	_, written := Elements(p)
+	var declared string
+	var passed []string
 	for i, element := range Taken(p) {
-		taken = append(taken, fmt.Sprintf("%s* __restrict__ t%d", element, i))
+		declared += fmt.Sprintf("%s* __restrict__ t%d, ", element, i)
 		passed = append(passed, fmt.Sprintf("t%d", i))
 	}
 	passed = slices.Insert(passed, len(passed)-len(p.Operator.Epilogue()), "sizes", "i") // an epilogue's come last
 	return fmt.Sprintf(`
-%s__global__ void %s(%s, %s* __restrict__ written,
+%s__global__ void %s(%s%s* __restrict__ written,
                               const Sizes sizes, long long elements) {
     const long long step = (long long)gridDim.x * blockDim.x;
     for (long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x; i < elements; i += step)
         written[i] = %s(%s);
 }
-`, linkage, entry, strings.Join(taken, ", "), written, p.Operator.PyTorch.Function, strings.Join(passed, ", "))
+`, linkage, entry, declared, written, p.Operator.PyTorch.Function, strings.Join(passed, ", "))
 }

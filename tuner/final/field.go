@@ -8,9 +8,6 @@ import (
 	"autotune/space"
 )
 
-// Scale says how a trial stands: the smaller its median, the better. A trial that is not ok cannot win.
-type Scale func(t trial.Trial) (stands trial.Timing, ok bool)
-
 // Field holds the trials among which a winner is chosen, and knows which of them leads. One goroutine uses it.
 type Field struct {
 	Trials   []trial.Trial
@@ -18,7 +15,6 @@ type Field struct {
 	// Defaults are the templates' default configurations.
 	Defaults []space.Configuration
 
-	scale    Scale
 	ids      []int64       // of the trials' configurations
 	at       map[int64]int // where the trial of a configuration is
 	baseline int64         // the untuned default's configuration; -1: none
@@ -26,9 +22,12 @@ type Field struct {
 }
 
 // NewField is a field without trials. The baseline is the configuration of the untuned default, -1 if there is none.
-func NewField(s Scale, baseline int64, defaults []space.Configuration) *Field {
-	return &Field{ByStatus: map[trial.Status]int{}, Defaults: defaults, scale: s, at: map[int64]int{}, baseline: baseline, best: -1}
+func NewField(baseline int64, defaults []space.Configuration) *Field {
+	return &Field{ByStatus: map[trial.Status]int{}, Defaults: defaults, at: map[int64]int{}, baseline: baseline, best: -1}
 }
+
+// standing is by what trials are ranked: the smaller the median, the better. A trial that is not ok cannot win.
+func standing(t trial.Trial) (trial.Timing, bool) { return t.Time, t.Status == trial.OK }
 
 // Enter adds the trial of a configuration and returns how it stands.
 func (f *Field) Enter(id int64, t trial.Trial) (stands trial.Timing, ok bool) {
@@ -36,7 +35,7 @@ func (f *Field) Enter(id int64, t trial.Trial) (stands trial.Timing, ok bool) {
 	f.Trials, f.ids = append(f.Trials, t), append(f.ids, id)
 	f.ByStatus[t.Status]++
 	f.contend(len(f.Trials) - 1)
-	return f.scale(t)
+	return standing(t)
 }
 
 // amend changes the trial of a configuration and finds the leader anew. It returns the trial as it is then.
@@ -56,14 +55,14 @@ func (f *Field) amend(id int64, change func(*trial.Trial)) trial.Trial {
 
 // contend makes a trial the leader if it is better than the present one.
 func (f *Field) contend(at int) {
-	stands, ok := f.scale(f.Trials[at])
+	stands, ok := standing(f.Trials[at])
 	if ok && (f.best < 0 || stands.Median < f.lead().Median) {
 		f.best = at
 	}
 }
 
 func (f *Field) lead() trial.Timing {
-	stands, _ := f.scale(f.Trials[f.best])
+	stands, _ := standing(f.Trials[f.best])
 	return stands
 }
 
@@ -107,7 +106,7 @@ func (f *Field) Untuned() *trial.Trial {
 // Behind tells whether the finals can do without a configuration: its interval does not reach the leader's, and it is
 // not the baseline.
 func (f *Field) Behind(id int64) bool {
-	stands, ok := f.scale(f.Trials[f.at[id]])
+	stands, ok := standing(f.Trials[f.at[id]])
 	return id != f.baseline && !(ok && f.best >= 0 && stands.Reaches(f.lead()))
 }
 
@@ -116,7 +115,7 @@ func (f *Field) reaching() []int {
 	var all []int
 	medians := map[int]float64{}
 	for i, t := range f.Trials {
-		if stands, ok := f.scale(t); ok && stands.Reaches(f.lead()) {
+		if stands, ok := standing(t); ok && stands.Reaches(f.lead()) {
 			all, medians[i] = append(all, i), stands.Median
 		}
 	}
@@ -154,7 +153,7 @@ func (f *Field) decide() (ties []int) {
 	}
 	leader := f.lead()
 	for i, t := range f.Trials {
-		stands, ok := f.scale(t)
+		stands, ok := standing(t)
 		if ok && t.FinalRounds > 0 && stands.Reaches(leader) && stands.Median <= policy.widestTie*leader.Median {
 			ties = append(ties, i)
 		}

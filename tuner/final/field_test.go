@@ -9,8 +9,6 @@ import (
 	"autotune/space/expr"
 )
 
-// byTime has the shortest time win.
-func byTime(t trial.Trial) (trial.Timing, bool) { return t.Time, t.Status == trial.OK }
 
 // tried is the trial of the configuration a=n.
 func tried(n int64, rounds int, samples ...float64) trial.Trial {
@@ -42,7 +40,7 @@ func TestDecide(t *testing.T) {
 		{"no finalist", []trial.Trial{tried(1, 0, 1.0015, 1.0015, 1.0015), tried(2, 1, 1, 1.001, 1.002)}, []int64{2}},
 		{"wide intervals", []trial.Trial{tried(1, 1, 0.5, 1.04, 1.5), tried(2, 1, 0.5, 1, 1.5)}, []int64{2}},
 	} {
-		f := NewField(byTime, -1, []space.Configuration{tried(7, 0, 1).Configuration})
+		f := NewField(-1, []space.Configuration{tried(7, 0, 1).Configuration})
 		for _, x := range c.trials {
 			a, _ := x.Get("a")
 			id, _ := a.AsInt()
@@ -63,7 +61,7 @@ func TestDecide(t *testing.T) {
 
 // A trial that fails later leads no more, and the counts follow.
 func TestAmend(t *testing.T) {
-	f := NewField(byTime, 2, nil)
+	f := NewField(2, nil)
 	for i, ms := range []float64{3, 1, 2} {
 		f.Enter(int64(i), tried(int64(i), 0, ms))
 	}

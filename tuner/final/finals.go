@@ -29,7 +29,7 @@ func (j *judge) play(ctx context.Context) error {
 		}
 		j.random.Shuffle(len(round), func(a, b int) { round[a], round[b] = round[b], round[a] })
 		for _, id := range round {
-			if err := j.time(ctx, id, false); err != nil {
+			if err := j.time(ctx, id); err != nil {
 				return err
 			}
 		}
@@ -108,12 +108,12 @@ func (j *judge) variant(ctx context.Context, id int64) (v device.Variant, ok boo
 
 // time verifies and times a configuration once more. The first time, the search's own samples of it are dropped. One
 // that fails now has failed.
-func (j *judge) time(ctx context.Context, id int64, energy bool) error {
+func (j *judge) time(ctx context.Context, id int64) error {
 	v, ok, err := j.variant(ctx, id)
 	if err != nil || !ok {
 		return err
 	}
-	v.Energy, v.Look = energy || v.Energy, len(j.rounds) == 0
+	v.Look = len(j.rounds) == 0
 	o, err := j.place.evaluate(ctx, v, 0)
 	if err != nil {
 		return err

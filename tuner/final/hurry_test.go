@@ -20,7 +20,7 @@ func TestSlowDefaultInTheFinals(t *testing.T) {
 		{20, 125 * time.Millisecond, []int64{2}},
 		{300, time.Second, []int64{2}},
 	} {
-		f := NewField(byTime, 1, nil)
+		f := NewField(1, nil)
 		f.Enter(1, tried(1, 0, c.ms))
 		f.Enter(2, tried(2, 0, 1))
 		j := judge{Case: Case{Subject: Subject{Protocol: device.DefaultProtocol()}}, field: f, rounds: map[int64]int{}, began: time.Now(), limit: c.limit}

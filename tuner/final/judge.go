@@ -57,7 +57,6 @@ func Timed(p device.Protocol) bool { return p.Samples > 1 }
 type Case struct {
 	Subject
 	Gating  Gating
-	Energy  bool          // measure the winner's energy however short the search
 	Seed    uint64        // of the order in which finalists are timed
 	Started time.Time     // when the search did
 	Limit   time.Duration // of the search; 0: none
@@ -136,7 +135,6 @@ func (j *judge) settle(ctx context.Context) (err error) {
 	if j.Gating == GateAll || j.Gating == GateRaces {
 		return j.gateAll(ctx)
 	}
-	energy := Timed(j.Protocol) && (j.Energy || time.Since(j.Started) >= policy.energyFrom)
 	if _, ok := j.field.Leader(); ok && j.Gating == GateWinner {
 		for _, i := range j.field.reaching()[:min(len(j.field.reaching()), policy.ahead)] {
 			j.nearby(ctx, j.field.ids[i], j.field.Trials[i].Configuration) // while the finals are timed
@@ -156,9 +154,6 @@ func (j *judge) settle(ctx context.Context) (err error) {
 			err = j.gate(ctx, id)
 		case !j.confirmed[id]:
 			err = j.confirm(ctx, id)
-		case energy:
-			energy = false
-			err = j.time(ctx, id, true)
 		default:
 			return nil
 		}

@@ -94,7 +94,7 @@ func valueOf(v device.Variant) int64 {
 // settled judges three variants that a search has timed at 1, 2 and 3 ms.
 func settled(t *testing.T, b *bench, gating Gating) (*Field, Verdict, []string, error) {
 	t.Helper()
-	f := NewField(byTime, 1, nil)
+	f := NewField(1, nil)
 	for a := int64(1); a <= 3; a++ {
 		f.Enter(a, tried(a, 0, float64(a)))
 	}

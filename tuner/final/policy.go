@@ -10,7 +10,6 @@ var policy = struct {
 	leastFinals, leastGates time.Duration
 	patientGates            time.Duration // if the user asked for every variant to go through them
 	proofGates              time.Duration // of a variant that is proved again
-	energyFrom              time.Duration // of a search whose winner's energy is measured unasked: that takes 0.6 s (2026-11-22)
 	workerPatience          time.Duration // for a pool that has no worker
 	lookEvery               time.Duration // for one
 
@@ -35,7 +34,7 @@ var policy = struct {
 	mostLeft    int64   // share of a file system's free space that tensors may take, one in so many
 }{
 	finalsShare: 5, gatesShare: 10, leastFinals: time.Second, leastGates: 3 * time.Second,
-	patientGates: time.Minute, proofGates: 10 * time.Second, energyFrom: 6 * time.Second,
+	patientGates: time.Minute, proofGates: 10 * time.Second,
 	workerPatience: 20 * time.Second, lookEvery: 50 * time.Millisecond,
 	rounds: 3, tiedRounds: 6, finalists: 16, launches: 5, widestTie: 1.01, ahead: 2,
 	seeds: 3, seedStep: 101, forNeighbours: 4, neighbours: 3,

@@ -18,8 +18,6 @@ type ProblemID struct {
 	Device     string            `json:"device"`  // "NVIDIA H100 80GB HBM3"
 	Kind       device.Kind       `json:"kind"`
 	Conditions device.Conditions `json:"conditions,omitzero"`
-	// Objective is what the winner is the best of; "": the shortest time.
-	Objective string `json:"objective,omitempty"`
 }
 
 // Operator is the first word of the problem.
@@ -33,9 +31,6 @@ func (id ProblemID) String() string {
 	if unusual := id.Conditions.Unusual(); unusual != "" {
 		about += ", " + unusual
 	}
-	if id.Objective != "" {
-		about += ", " + id.Objective
-	}
 	return fmt.Sprintf("%s on %s (%s)", id.Problem, id.Device, about)
 }
 
@@ -43,7 +38,7 @@ const keySeparator = "\x00"
 
 // key names the problem's bucket. Usual conditions are left out, and then the key has three parts.
 func (id ProblemID) key() ([]byte, error) {
-	parts := []string{string(id.Kind), id.Device, id.Problem, string(id.Conditions.L2), string(id.Conditions.Launch), id.Objective}
+	parts := []string{string(id.Kind), id.Device, id.Problem, string(id.Conditions.L2), string(id.Conditions.Launch)}
 	for _, part := range parts {
 		if strings.Contains(part, keySeparator) {
 			return nil, fmt.Errorf("%q holds a zero byte", part)
@@ -52,21 +47,17 @@ func (id ProblemID) key() ([]byte, error) {
 	switch {
 	case id.Problem == "":
 		return nil, errors.New("a problem without a name")
-	case id.Objective != "":
 	case id.Conditions.Usual():
 		parts = parts[:3]
-	default:
-		parts = parts[:5]
 	}
 	return []byte(strings.Join(parts, keySeparator)), nil
 }
 
 func parseKey(key []byte) (ProblemID, error) {
-	parts := append(strings.Split(string(key), keySeparator), make([]string, 5)...)
+	parts := append(strings.Split(string(key), keySeparator), make([]string, 4)...)
 	id := ProblemID{
 		Kind: device.Kind(parts[0]), Device: parts[1], Problem: parts[2],
 		Conditions: device.Conditions{L2: device.L2State(parts[3]), Launch: device.LaunchForm(parts[4])},
-		Objective:  parts[5],
 	}
 	if again, err := id.key(); err != nil || !bytes.Equal(again, key) || id.Conditions.Check() != nil {
 		return ProblemID{}, fmt.Errorf("%q does not name a problem", key)

@@ -1,11 +1,10 @@
 package strategy
 
+// exhaustive proposes every configuration, in index order.
 type exhaustive struct {
 	*archive
 	next int64
 }
-
-func newExhaustive(a *archive) method { return &exhaustive{archive: a} }
 
 func (e *exhaustive) propose() (int64, bool) {
 	for !e.unseen(e.next) {
@@ -16,11 +15,8 @@ func (e *exhaustive) propose() (int64, bool) {
 
 func (e *exhaustive) learn(int64, Outcome) {}
 
-// random proposes nothing itself, so that each configuration is drawn at random.
+// random proposes nothing itself, so that each configuration is drawn uniformly from what is left.
 type random struct{}
 
-func newRandom(*archive) method { return random{} }
-
 func (random) propose() (int64, bool) { return 0, false }
-
-func (random) learn(int64, Outcome) {}
+func (random) learn(int64, Outcome)   {}

@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 
-	"autotune/internal/lists"
 	"autotune/space"
 )
 
@@ -38,44 +37,36 @@ type Options struct {
 	Expected *Expected
 }
 
-// entry is a strategy's name, what `--strategy` shows of it, and what makes its method on an archive that is empty.
-type entry struct {
-	name, summary string
-	method        func(a *archive) method
-}
-
-func entries() []entry {
-	return []entry{
-		{"bayesian", "the default: Gaussian process with expected improvement", newBayesian},
-		{"random", "uniformly, without replacement", newRandom},
-		{"exhaustive", "every configuration, in index order", newExhaustive},
-	}
+// methods are the strategies by their names, in the order that help shows them. Each is made on an archive that is empty.
+var methods = []struct {
+	name string
+	on   func(a *archive) method
+}{
+	{Default, newBayesian}, // a Gaussian process with expected improvement
+	{"random", func(*archive) method { return random{} }},
+	{"exhaustive", func(a *archive) method { return &exhaustive{archive: a} }},
 }
 
 // Names lists the strategies, in the order that help shows them.
-func Names() []string { return lists.Of(entries(), func(e entry) string { return e.name }) }
+func Names() (names []string) {
+	for _, m := range methods {
+		names = append(names, m.name)
+	}
+	return names
+}
 
 // Default is the strategy that a search uses unless told otherwise.
 const Default = "bayesian"
 
-// Check says what is wrong with a strategy's name, if anything.
-func Check(name string) error {
-	if !slices.Contains(Names(), name) {
-		return fmt.Errorf("unknown strategy %q; there are %s", name, strings.Join(Names(), ", "))
-	}
-	return nil
-}
-
 // New returns the strategy of that name over a space.
 func New(name string, s *space.Space, o Options) (Strategy, error) {
-	if err := Check(name); err != nil {
-		return nil, err
+	at := slices.Index(Names(), name)
+	if at < 0 {
+		return nil, fmt.Errorf("unknown strategy %q; there are %s", name, strings.Join(Names(), ", "))
 	}
-	all := entries()
-	at := slices.IndexFunc(all, func(e entry) bool { return e.name == name })
 	g := &guided{archive: newArchive(s, rand.New(rand.NewPCG(o.Seed, 0x5eed)), o.Expected)}
 	if s.Len() > 0 {
-		g.method = all[at].method(g.archive)
+		g.method = methods[at].on(g.archive)
 	}
 	return g, nil
 }

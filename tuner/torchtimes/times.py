@@ -2,6 +2,7 @@
 the descriptor 3 (torchtimes.go has their form). A job asks whether PyTorch is there, is a problem to prepare, has the inputs and the output to
 compare with, asks for a turn, or is empty and ends the problem. PyTorch is imported before the first job comes. A line may also say
 that there is a hurry: it has no answer, and what torch.compile has not made by then is left out."""
+import contextlib
 import json
 import math
 import os
@@ -140,11 +141,9 @@ class Problem:
 
 def load_compiler():
     """Imports what torch.compile imports when it is first used: modules whose import was interrupted work no more."""
-    try:
+    with contextlib.suppress(ImportError):  # an older PyTorch has others, and says so itself
         import torch._dynamo
         import torch._inductor.compile_fx  # noqa: F401
-    except ImportError:
-        pass  # an older PyTorch has others, and says so itself
 
 
 def said(error):

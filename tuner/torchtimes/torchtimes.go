@@ -30,8 +30,8 @@ var driver string
 
 // program is what times PyTorch.
 var program = sync.OnceValue(func() python.Program {
-	calls, _ := loaders.FS.ReadFile("python/torch_calls.py") // embedded
-	return python.Program{Code: driver, Modules: map[string]string{"torch_calls": string(calls)}}
+	calls := string(loaders.File("python/torch_calls.py"))
+	return python.Program{Code: driver, Modules: map[string]string{"torch_calls": calls}}
 })
 
 // The ways to call PyTorch's function.

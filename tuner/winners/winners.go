@@ -30,7 +30,6 @@ type Request struct {
 	Operator *operator.Operator
 	operator.Request
 	Conditions device.Conditions // of its time, in a cache
-	Objective  tuner.Objective   // that it is the best by, in a cache
 	Device     string            // its kind or part of its name; "" and "auto": any, a GPU's first
 	Trials     bool              // with all trials of the problem
 	// AsRecorded takes a recording as it is, even if kernels were edited since. Such a winner has
@@ -186,7 +185,7 @@ func (r Request) InCache(ctx context.Context, s *store.Store) (w Chosen, err err
 // they come, newest first.
 func (r Request) among(kept []Kept) ([]Kept, error) {
 	var wanted []Kept
-	var elsewhere, modes, timed, sought []string
+	var elsewhere, modes, timed []string
 	for _, w := range kept {
 		other := r
 		other.Math = w.Problem.Math
@@ -197,8 +196,6 @@ func (r Request) among(kept []Kept) ([]Kept, error) {
 			}
 		case !r.Means(w.Device):
 			elsewhere = append(elsewhere, w.Device.Name)
-		case w.Objective != r.Objective.String():
-			sought = append(sought, cmp.Or(w.Objective, "time"))
 		case c != r.Conditions:
 			l2, launch := c.Words()
 			timed = append(timed, fmt.Sprintf("one timed with %s (--l2 %s --launch %s)", c, l2, launch))
@@ -214,8 +211,6 @@ func (r Request) among(kept []Kept) ([]Kept, error) {
 	switch {
 	case len(timed) > 0:
 		found = fmt.Sprintf(" timed with %s; it holds %s", r.Conditions, distinct(timed))
-	case len(sought) > 0:
-		found = fmt.Sprintf(" by %s; it holds those by %s", cmp.Or(r.Objective.String(), "time"), distinct(sought))
 	case len(elsewhere) > 0:
 		found = fmt.Sprintf(" on a device called %s; it holds those of %s", r.Device, distinct(elsewhere))
 	case len(modes) > 0:

@@ -119,7 +119,6 @@ type Device struct {
 	Hangs     func(k operator.Kernel) bool                                            // likewise
 	Compiling func(k operator.Kernel) time.Duration                                   // how long that takes
 	Driver    string
-	Energy    float64 // of a launch, if it is asked for
 	OpenHangs bool    // until the search gives up
 	Opening   time.Duration
 	// Check answers for launches beyond the verifying one; nil: all are correct.
@@ -128,7 +127,6 @@ type Device struct {
 	mu        sync.Mutex
 	Evaluated []string
 	Raced     []float64 // what they raced against
-	Metered   []string
 	Opened    int
 }
 
@@ -199,17 +197,11 @@ func (s *session) Evaluate(_ context.Context, v device.Variant, best float64) (o
 	d := s.device
 	d.mu.Lock()
 	d.Evaluated, d.Raced = append(d.Evaluated, v.Configuration.String()), append(d.Raced, best)
-	if v.Energy {
-		d.Metered = append(d.Metered, v.Configuration.String())
-	}
 	d.mu.Unlock()
 	if d.Of != nil {
 		o, err = d.Of(s.problem, v.Configuration)
 	} else {
 		o, err = d.Evaluate(v.Configuration)
-	}
-	if v.Energy {
-		o.EnergyMJ = d.Energy
 	}
 	return o, err
 }

@@ -114,8 +114,7 @@ class Watch(TorchFunctionMode):
         self.clock = Clock(getattr(self, "clock", None))
         self.ended = False
         self.entries, self.file = {}, self.folder / f"{os.getpid()}-{time.monotonic_ns()}.json"
-        self.own, self.began = 0.0, time.monotonic()
-        self.next = self.began + EVERY
+        self.next = time.monotonic() + EVERY
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
@@ -134,7 +133,6 @@ class Watch(TorchFunctionMode):
 
     def before(self, func, args, kwargs):
         """The entry of a call and its timing's beginning; None if it is not counted."""
-        began = time.perf_counter()
         try:
             if func in self.quiet:
                 return None
@@ -155,9 +153,7 @@ class Watch(TorchFunctionMode):
             with self.lock:
                 entry.calls += 1
                 timing = self.clock.start(entry, first)
-            now = time.perf_counter()
-            self.own += now - began
-            return entry, timing, now
+            return entry, timing, time.perf_counter()
         except Exception as error:
             return self.fail(error)
 
@@ -193,7 +189,6 @@ class Watch(TorchFunctionMode):
             if now > self.next:
                 self.write(False)
                 self.next = time.monotonic() + max(EVERY, SHARE * (time.monotonic() - now))
-            self.own += time.perf_counter() - ended
         except Exception as error:
             self.fail(error)
 
@@ -225,7 +220,7 @@ class Watch(TorchFunctionMode):
             self.fail(error)
 
     def first(self):
-        """Writes a record without calls, so that a process is known of which is killed before it writes another."""
+        """Writes what is known: no calls, when a process begins that may be killed before it writes another record."""
         try:
             self.write(False)
         except Exception as error:
@@ -249,7 +244,6 @@ class Watch(TorchFunctionMode):
             calls.append({"function": e.key[0], "device": e.device, "calls": e.calls, "ms": e.total(), "tf32": e.tf32, **e.found})
         record = {
             "schema": SCHEMA, "torch": torch.__version__, "gpu": self.clock.gpu(), "whole": whole, "fault": self.failed or "",
-            "host_ms": 1e3 * (time.monotonic() - self.began), "own_ms": 1e3 * self.own,
             "compiled": compiled(), "captured": self.clock.captured, "calls": calls,
         }
         part = self.file.with_suffix(".part")

@@ -14,7 +14,7 @@ from torch.autograd.function import once_differentiable
 from .arguments import IN_PLACE, Function
 from .manifest import IDENTITY
 from .pack import LAST, OPERATORS, Operator, Plan, empty, gpu, lies_last, resolved
-from .ready import ALIGNMENT, changed, graded, key_of, learned, learning, remember
+from .ready import ALIGNMENT, graded, key_of, learned, learning, remember
 
 FOLDER = pathlib.Path(__file__).absolute().parent
 plans = {}
@@ -83,8 +83,8 @@ def compute(operator, *arguments):
 
 
 def answer(outputs):
-    """What an operator returns: its output, or several, or nothing if it works in place."""
-    return outputs[0] if len(outputs) == 1 else tuple(outputs) or None
+    """What an operator returns: its output, or several."""
+    return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
 
 def registered(operator):
@@ -147,11 +147,10 @@ def now(operator, call, *arguments):
 class Kernels:
     """An operator's calls: run(settings, *tensors) gives the output, with a gradient where one is asked for.
 
-    now(*tensors, settings, mode) asks for none, and for no compiler. Where the operator may work in place,
-    renew(*tensors, settings, mode) writes the output over the first tensor, likewise.
+    now(*tensors, settings, mode) asks for none, and for no compiler.
     """
 
-    def __init__(self, name, gradients, in_place=False):
+    def __init__(self, name, gradients):
         operator = self.operator = Operator(OPERATORS[name])
         self.library, call = registered(operator)
         self.call = call
@@ -189,15 +188,6 @@ class Kernels:
             return self.now(*tensors, settings, mode)
 
         self.run = run
-        if in_place:
-            over = Operator(OPERATORS[name], in_place=True)
-            over.calls = operator.calls
-            self.library_in_place, call_in_place = registered(over)
-            self.in_place = functools.partial(now, over, getattr(call_in_place, "_op", call_in_place))
-
-    def renew(self, *arguments):
-        self.in_place(*arguments)
-        changed(arguments[0])
 
     def tuned(self, settings, shapes, dtype, device, mode="", last=False):
         """The kernel that was made for a problem as its tensors lie; None where the general one alone computes it."""
@@ -229,15 +219,6 @@ class Call(Function):
             return *tensors, *self.missing
         given = dict(zip(self.places, tensors))
         return [given.get(i) for i in range(len(self.operator.read))]
-
-    def renew(self, settings, tensors, mode=""):
-        """The function's output in the place of its first tensor, which it gives back."""
-        first = tensors[0]
-        last, asked = lies_last(first), graded(tensors)
-        if asked or is_compiling() or not (last or first.is_contiguous()):  # a compiler needs no copy for it
-            return first.copy_(self.run(settings, (first.clone() if asked else first,), mode))
-        self.kernels.renew(first.movedim(1, -1) if last else first, *self.missing, settings, mode)
-        return first
 
     def run(self, settings, tensors, mode=""):
         """The function's output, of tensors as PyTorch takes them."""
@@ -288,8 +269,10 @@ class Call(Function):
         first = tuple(len(range(n)) for n in tensors[0].shape) if self.asks else None
         shapes = [first, *(None if t is None else t.shape for t in tensors[1:])]
         settings = self.constant(shapes, values) if is_compiling() else self.of(shapes, values)
-        renews = self.in_place is not None and values[self.in_place]
-        return (self.renew if renews else self.run)(settings, tensors, mode)
+        if self.in_place is None or not values[self.in_place]:
+            return self.run(settings, tensors, mode)
+        first = tensors[0]
+        return first.copy_(self.run(settings, (first.clone() if graded(tensors) else first,), mode))
 
 
 def calls(kernels):

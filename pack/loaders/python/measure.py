@@ -1,7 +1,7 @@
 """Times a model with the pack's kernels and with PyTorch's, in turns, and leaves it with those that pay.
 
-A module is put to one way or the other by its class, so PyTorch's way costs here what it costs without a pack. Modules of
-one class, with the same parameters and inputs, are one group.
+A module is put to one way or the other by its class, so PyTorch's way costs here what it costs without a pack. Modules
+of one class, with the same parameters and inputs, are one group.
 """
 import collections
 import contextlib
@@ -16,11 +16,11 @@ from torch.utils import _pytree as pytree
 
 from .pack import COMPILE, GRAPH, PLAIN
 
-LEAST, MOST, SECONDS = 12, 40, 4.0  # pairs of passes that are timed, and how long that may take where it is more than the least
+LEAST, MOST, SECONDS = 12, 40, 4.0  # pairs of passes that are timed, and how long more than the least may take
 WARM_UP = 3
 CHUNK = 1 << 24  # elements that are compared at once
 
-# By how much outputs may differ, as a part of their standard deviation. Each layer rounds, in another order; a wrong kernel is off by a whole one.
+# By how much outputs may differ, as a part of their standard deviation: each layer rounds, in another order.
 MAY_DIFFER = {torch.float64: 1e-6, torch.float32: 0.05, torch.float16: 0.3, torch.bfloat16: 0.3}
 MAY_DIFFER_OTHERWISE = 0.02  # of integers and truths: how many may be others
 
@@ -74,7 +74,7 @@ class Times:
             self.faster, self.interval = between([before / after for before, after in pairs])
 
     def __str__(self):
-        return f"{self.faster:.3f}x [{self.interval[0]:.3f}, {self.interval[1]:.3f}]"
+        return f"{self.faster:.3f}x [{self.interval[0]:.3f}, {self.interval[1]:.3f}]" if self.interval else ""
 
 
 @dataclasses.dataclass
@@ -106,8 +106,7 @@ class Group(Times):
         named = ", ".join(self.modules[:2])
         named += f" and {len(self.modules) - 2} more" if len(self.modules) > 2 else ""
         times = [f"{self.before_ms:.4g}", f"{self.after_ms:.4g}"] if self.interval else ["", ""]
-        said = [str(self)] * bool(self.interval) + [f"left: {self.why}"] * bool(self.why)
-        return [named, self.kernel, *times, ", ".join(said)]
+        return [named, self.kernel, *times, ", ".join(filter(None, (str(self), self.why and f"left: {self.why}")))]
 
 
 class Replaced(Times):

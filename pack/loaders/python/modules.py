@@ -5,24 +5,15 @@ from . import functions
 from .calls import constant, is_compiling
 from .measure import Candidate, Clock, Group, Replaced, measure, way_of
 from .pack import COMPILE, COMPILED, PackError, gpu, lies_last, why_slow
-from .ready import graded, key_of, learned, remember
-
-# The names of PyTorch's classes that autotune has an operator for.
-KNOWN = {form + axes for form in ("Conv", "ConvTranspose", "MaxPool", "AvgPool") for axes in ("1d", "2d", "3d")} | {
-    "Linear", "Softmax", "LogSoftmax", "LayerNorm", "RMSNorm", "GroupNorm", "ReLU", "ReLU6", "GELU", "SiLU", "ELU", "SELU", "Sigmoid", "Tanh", "LeakyReLU",
-    "Hardswish", "Hardsigmoid", "Softplus", "Softsign", "LogSigmoid", "Mish", "MSELoss", "L1Loss", "SmoothL1Loss", "HuberLoss", "KLDivLoss",
-    "CrossEntropyLoss", "TripletMarginLoss",
-} | {form + axes for form in ("BatchNorm", "InstanceNorm") for axes in ("1d", "2d", "3d")}
+from .ready import key_of, learned, remember
 
 # Classes for which torch.compile calls a library, and fuses nothing with the call. For others it generates kernels.
 LIBRARY = ("Conv", "Linear", "MaxPool", "AvgPool")
 
 # Arguments of modules that no kernel supports.
-OTHER = {"padding_mode": "zeros", "return_indices": False}
+OTHER = {"padding_mode": "zeros", "return_indices": False, "inplace": False}
 
 REFUSED = ValueError, TypeError, IndexError, PackError  # what problems are refused with
-
-
 OWN = -1, None  # PyTorch's own way, in the place of a call and its settings
 
 
@@ -78,7 +69,7 @@ def choose(kind, shapes, values, dtype, device, last, run, measured):
 
 def choice(kind, module, input, rest, run, measured=False):
     """What choose answers for a call of a module that is of a class, or may become it."""
-    if not input.is_cuda or len(rest) != kind.autotune_beside:
+    if not input.is_cuda or len(rest) != kind.autotune_beside or getattr(module, "inplace", False):
         return OWN
     calls = functions.CALLS[kind.autotune_function]
     every = tuple(arguments(call, module)[1] for call in calls)
@@ -113,7 +104,6 @@ class Swapped:
     It is no base, and forward does not ask super(): torch.compile would have to look at each module before each run, and so at those around.
     """
 
-    inplace = False  # of modules that have no such word
     autotune_run = None  # how the program runs a module that was replaced; of others the program has chosen the kernel itself
     autotune_measured = None  # shapes of inputs for which the kernel paid in the model itself, whatever a search found
 
@@ -150,8 +140,6 @@ class Swapped:
         input = tensors[0]
         measured = self.autotune_measured is not None and input.shape in self.autotune_measured
         place, settings = choice(MODULES[self.autotune_kind], self, input, rest, self.autotune_run, measured)
-        if self.inplace and graded([input]):  # PyTorch's gradient needs no copy of the input
-            place = -1
         if place < 0:
             remember(self.autotune_known, key, (*OWN, None))
             return self.autotune_own(input, *rest)
@@ -165,12 +153,7 @@ class Swapped:
         """The output by one of the calls, whose tensors may be in another order."""
         self.autotune_count()
         call = functions.CALLS[self.autotune_function][place]
-        if not self.inplace:
-            return call.run(settings, [tensors[i] for i in self.autotune_given[place]])
-        if is_compiling() or not tensors[0].is_contiguous():
-            return call.renew(settings, (tensors[0],))
-        call.kernels.renew(tensors[0], *call.missing, settings, "")
-        return tensors[0]
+        return call.run(settings, [tensors[i] for i in self.autotune_given[place]])
 
     def autotune_count(self):
         """Counts a batch, as PyTorch does."""
@@ -229,8 +212,8 @@ def replace(model, inputs=None, run=None):
     for name, module in modules:
         kind = MODULES.get(type(module).__name__)
         if kind is None:
-            if type(module).__name__ in KNOWN and getattr(torch.nn, type(module).__name__) is type(module):
-                left.setdefault((type(module).__name__, "its operator is not in the pack"), []).append(name)
+            if type(module).__module__.startswith("torch.nn") and next(module.children(), None) is None:
+                left.setdefault((type(module).__name__, "no operator of the pack computes it"), []).append(name)
             continue
         if type(module) not in (kind, kind.__base__):
             continue

@@ -17,8 +17,6 @@ TYPES = {
 }
 TORCH_TYPES = {word: getattr(torch, name) for word, name in TYPES.items() if hasattr(torch, name)}
 SHAPED, LAST = "nchw", "nhwc"  # the orders in memory: as the shape, and with the second dimension last
-
-
 FORMATS = {4: torch.channels_last, 5: torch.channels_last_3d}
 
 
@@ -85,16 +83,14 @@ def evaluate(text, values):
 
 
 class Operator:
-    """An operator of the pack: what it takes, and how its kernels are chosen. In place its output is the first tensor's memory."""
+    """An operator of the pack: what it takes, and how its kernels are chosen."""
 
-    def __init__(self, spec, in_place=False):
-        self.spec, self.name, self.tensors = spec, spec["name"] + "_" * in_place, spec["tensors"]
+    def __init__(self, spec):
+        self.spec, self.name, self.tensors = spec, spec["name"], spec["tensors"]
         self.read = [t for t in self.tensors if t["role"] != "output"]
-        written = [t for t in self.tensors if t["role"] == "output"]
-        self.outputs = [] if in_place else written
-        self.renewed = [i for i, t in enumerate(self.read) if t["role"] == "inout" or in_place and i == 0]  # those that kernels also write
-        self.places = {t["name"]: i for i, t in enumerate(self.read)}  # of pointers
-        self.places.update((t["name"], 0 if in_place else len(self.read) + i) for i, t in enumerate(written))
+        self.outputs = [t for t in self.tensors if t["role"] == "output"]
+        self.renewed = [i for i, t in enumerate(self.read) if t["role"] == "inout"]  # those that kernels also write
+        self.places = {t["name"]: i for i, t in enumerate((*self.read, *self.outputs))}  # of pointers
         self.teller = next((i for i, t in enumerate(self.read) if t.get("type_by")), 0)  # the tensor whose type is the problem's
         self.word = next((t["type_by"] for t in self.tensors if t.get("type_by")), None)
         self.order = next((t["order_by"] for t in self.tensors if t.get("order_by")), None)
@@ -201,15 +197,13 @@ class Operator:
         kind = self.types(self.read, dtype)[self.teller]
         self.need(dtype == kind, f"{self.read[self.teller]['name']} is {dtype}; it must be {kind}")
         for p in self.spec["parameters"]:
-            one_of = p["words"] if p["type"] == "word" else p.get("choices")
-            for value, name in ((values[c["name"]], c["name"]) for c in p["components"]):
-                for holds, what in (
-                    (p.get("min") is None or value >= p["min"], f"at least {p.get('min')}"),
-                    (p.get("max") is None or value <= p["max"], f"at most {p.get('max')}"),
-                    (not one_of or value in one_of, f"one of {one_of}"),
-                    (p["type"] != "float" or math.isfinite(value), "a number"),
-                ):
-                    self.need(holds, f"{name} must be {what}; it is {value}")
+            least, most, one_of = p.get("min"), p.get("max"), p["words"] if p["type"] == "word" else p.get("choices")
+            for name in (c["name"] for c in p["components"]):
+                value = values[name]
+                self.need(least is None or value >= least, f"{name} must be at least {least}; it is {value}")
+                self.need(most is None or value <= most, f"{name} must be at most {most}; it is {value}")
+                self.need(not one_of or value in one_of, f"{name} must be one of {one_of}; it is {value}")
+                self.need(p["type"] != "float" or math.isfinite(value), f"{name} must be a number; it is {value}")
         values["arch"] = arch
         values["math"] = mode or evaluate(self.spec["math_auto"], values)
         self.need(values["math"] in self.spec["math"], f"there is no math mode {values['math']!r}; there are {self.spec['math']}")
@@ -246,7 +240,7 @@ class Operator:
         return dtype in map(TORCH_TYPES.get, words)
 
     def choose(self, values, mode, gpu):
-        """The kernel of the problem that the GPU can run, or a family's, or else the general one."""
+        """The kernel of the problem that the GPU can run, or a family's, or else the general one, if there is one."""
         parameters = [c["name"] for p in self.spec["parameters"] for c in p["components"]]
 
         def may(e, names):
@@ -264,35 +258,24 @@ class Operator:
         if kernel := family and by_tree(family, values, gpu):
             return kernel
         wanted = values["math"], values.get(self.word, self.read[0].get("type"))
-        for g in self.general:
-            made = g.get("values", {}).items()
-            if (g["math"], g["type"]) == wanted and all(values[name] == value for name, value in made):
-                return g
-        raise PackError(f"{self.name}: no kernel of the pack is for this problem in math mode {values['math']} on {gpu.name}")
-
+        fits = (g for g in self.general if all(values[name] == value for name, value in g.get("values", {}).items()))
+        return next((g for g in fits if (g["math"], g["type"]) == wanted), None)
 
     def decide(self, settings, shapes, dtype, mode, gpu, last):
         """The values and the kernel of a problem whose first tensor lies with its second dimension last, or not.
 
         A kernel that was made for the tensors as they lie comes first, then one for the other order, then the general one.
         """
-        own = self.lying(last)
-        fallback = None
-        for order in (own, SHAPED if own == LAST else LAST):
-            if order != own and order not in self.orders:
-                continue
+        found = []
+        for order in dict.fromkeys((self.lying(last), *self.orders)):
             values = self.bind(settings, shapes, dtype, mode, gpu.arch, order)
-            try:
-                kernel = self.choose(values, mode, gpu)
-            except PackError as error:
-                fallback = fallback or error
-                continue
-            if "launches" in kernel:
+            kernel = self.choose(values, mode, gpu)
+            if kernel and "launches" in kernel:
                 return values, kernel
-            fallback = fallback or (values, kernel)
-        if isinstance(fallback, PackError):
-            raise fallback
-        return fallback
+            found += [(values, kernel)] * bool(kernel)
+        if not found:
+            raise PackError(f"{self.name}: no kernel of the pack is for this problem in math mode {values['math']} on {gpu.name}")
+        return found[0]
 
     def lying(self, last):
         """The order in memory that a problem is looked for in first."""

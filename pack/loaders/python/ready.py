@@ -1,17 +1,9 @@
 """Calls that were made before: what they are known by, and what makes them again without PyTorch's dispatcher."""
-import contextlib
 import threading
 
 import torch
 
 ALIGNMENT = 16  # of all tensors, which kernels load vectors from
-
-changed = torch.autograd.graph.increment_version  # tells autograd that a tensor was overwritten
-with contextlib.suppress(AttributeError, TypeError):
-    torch._C._increment_version((torch.empty(0),))  # the function behind it, cheaper in small calls
-
-    def changed(t):
-        torch._C._increment_version((t,))
 
 
 def graded(tensors):
@@ -77,10 +69,10 @@ def key_of(tensors, *more):
 class Ready:
     """A call that was made before: which kernels run on which of its tensors, and what is allocated for them."""
 
-    def __init__(self, plan, taken, outputs, first):
+    def __init__(self, plan, taken, outputs):
         self.start, self.frame, self.frames, self.device = plan.launch, plan.frame, plan.frames, plan.gpu.index
         self.taken = taken  # places among pointers, and among the call's tensors
-        self.outputs, self.first = outputs, first  # (place, shape, strides, type) of each; whether the answer is the first tensor
+        self.outputs = outputs  # (place, shape, strides, type) of each
         at = plan.count - len(plan.places)
         self.room = (plan.room,), (1,), torch.uint8
         self.workspaces = [(at + i, place) for i, place in enumerate(plan.places)] if plan.room else []
@@ -107,9 +99,6 @@ class Ready:
             for place, offset in self.workspaces:
                 pointers[place] = 0 if offset is None else start + offset
         self.start(frame, torch._C._cuda_getCurrentRawStream(self.device))
-        if self.first:
-            changed(tensors[0])
-            return tensors[0]
         return found[0] if len(found) == 1 else tuple(found)
 
 
@@ -131,12 +120,11 @@ def learned(call, tensors, order):
         t = None if order[place] is None else tensors[order[place]]
         if t is None or t.data_ptr() != read[place].data_ptr():  # the kernels had another tensor made
             return found, None if t is not None and t.data_ptr() % ALIGNMENT else False
-    first, every = found is tensors[0], found if isinstance(found, tuple) else (found,)
-    own = [(y.data_ptr(), y.numel(), y.dtype) for y in outputs]
-    if own != ([] if first else [(y.data_ptr(), y.numel(), y.dtype) for y in every]):
+    every = found if isinstance(found, tuple) else (found,)
+    if [(y.data_ptr(), y.numel(), y.dtype) for y in outputs] != [(y.data_ptr(), y.numel(), y.dtype) for y in every]:
         return found, False
-    forms = [(len(read) + i, tuple(y.shape), y.stride(), y.dtype) for i, y in enumerate(every if outputs else ())]
-    return found, Ready(plan, [(place, order[place]) for place in places], forms, first)
+    forms = [(len(read) + i, tuple(y.shape), y.stride(), y.dtype) for i, y in enumerate(every)]
+    return found, Ready(plan, [(place, order[place]) for place in places], forms)
 
 
 def remember(known, key, what):

@@ -13,7 +13,6 @@ def tensor(*shape, **more):
     return torch.empty(shape, **more)
 
 
-
 def attempt(name, x, **given):
     """Says what a kernel is given and gives: of tensors as they are, and folded first, as where a gradient is asked for."""
     calls.graded = lambda tensors: False
@@ -34,7 +33,7 @@ def tried(name, x, given):
         return tensor(*shape, dtype=dtype)
 
     operator, given_shapes = call.kernels.operator, []
-    call.kernels = types.SimpleNamespace(operator=operator, now=now, renew=now, run=lambda settings, *tensors, mode: now(*tensors, settings, mode))
+    call.kernels = types.SimpleNamespace(operator=operator, now=now, run=lambda settings, *tensors, mode: now(*tensors, settings, mode))
     try:
         tensors = (x, *[given.pop(name, None) for name in call.weights])
         shown = dict(given)

@@ -8,7 +8,6 @@ import torch
 on_cpu.shown()
 sys.path[:0] = [sys.argv[1] + "/python"]
 import layers  # noqa: E402
-from layers import calls, ready  # noqa: E402
 
 driver, address, copy = ctypes.CDLL("libcuda.so.1"), torch.Tensor.data_ptr, torch.Tensor.copy_
 torch.set_grad_enabled(False)
@@ -28,8 +27,6 @@ def attempt(what, *arguments, **named):
 def places(first, place, others):
     """Gives a tensor an address, and all others one."""
     torch.Tensor.data_ptr = lambda self: place if address(self) == first else others
-    calls.changed = ready.changed = lambda t: print("changed", hex(t.data_ptr()))
-    torch.Tensor.copy_ = lambda self, other: print("copied from", hex(other.data_ptr())) or copy(self, other)
 
 
 x = torch.ones(4, 5)
@@ -46,10 +43,8 @@ attempt("batch_norm", x, spread, torch.ones(5), training=True)
 driver.fake_pointers(4)
 attempt("both", torch.ones(64))
 print("fake", listed(on_cpu.fakes["both"](torch.ones(64), [], "")))
-for offset, place in ((0, 0x8880), (1, 0x8884)):
-    y = torch.ones(24)[offset:20 + offset].view(4, 5)
-    places(address(y), place, 0x5550)
-    print("in place", layers.relu(y, inplace=True) is y)
+y = torch.ones(4, 5)
+print("in place", layers.relu(y, inplace=True) is y)
 driver.fake_pointers(6)
 y = torch.ones(4, 6)
 places(address(y), 0x9990, 0x7000)

@@ -120,27 +120,28 @@ def whys(done):
 torch.manual_seed(3)
 model = Model(make(), make(), make(ours=1.5), make(ours=1.0))
 done = measured(model)
-check("what pays is kept, with equals in one group", [g.modules for g in done.kept] == [["layers.0", "layers.1"]] and kinds(model) == [Kernel, Kernel, Own, Own, Own])
+kept, = done.kept
+check("what pays is kept, with equals in one group", kept.modules == ["layers.0", "layers.1"])
+check("and nothing else", kinds(model) == [Kernel, Kernel, Own, Own, Own] and done.replaced == dict.fromkeys(kept.modules, "linear"))
 check("the rest is left, with why", whys(done) == {
     "layers.2": "it is not faster in the model", "layers.3": "it is not faster in the model", "unused": "these inputs do not reach it"})
-check("times of the group and of the model", (done.kept[0].before_ms, done.kept[0].after_ms, done.before_ms, done.after_ms) == (2.0, 1.0, 4.0, 3.0))
-print(done)
-check("the table", "| layers.0, layers.1 | linear | 2 | 1 | 2.000x [2.000, 2.000] |\n" in str(done) and str(done).endswith("\nmodel: 4 ms before, 3 ms after (plain), 1.333x [1.333, 1.333]"))
-check("data", done.replaced == {"layers.0": "linear", "layers.1": "linear"} and done.interval == (4 / 3, 4 / 3))
+check("times of the group and of the model", (kept.before_ms, kept.after_ms, done.before_ms, done.after_ms) == (2.0, 1.0, 4.0, 3.0))
+check("the table", "| layers.0, layers.1 | linear | 2 | 1 | 2.000x [2.000, 2.000] |\n" in str(done))
+check("its last line", str(done).endswith("\nmodel: 4 ms before, 3 ms after (plain), 1.333x [1.333, 1.333]"))
 
 for run in ("plain", "graph"):
     model = Model(make(ours=0.1), make(ours=0.6), make(ours=0.7), make(ours=0.8), together=1.5)
     done = measured(model, run)
     check(f"{run}: what does not pay together is put back, the least gain first", kinds(model) == [Kernel, Own, Own, Own, Own])
-    check(f"{run}: which the table says", list(whys(done).values()).count("the whole model is not faster with it") == 3 and abs(done.after_ms - 3.1) < 1e-9)
+    check(f"{run}: which the table says", list(whys(done).values()).count("the whole model is not faster with it") == 3)
     model = Model(make(ours=1.1), make(ours=2.0))
-    done = measured(model, run)
-    check(f"{run}: nothing pays", kinds(model) == [Own] * 3 and not done.kept and "nothing was replaced" in str(done).splitlines()[-1])
+    check(f"{run}: nothing pays", "nothing was replaced" in str(measured(model, run)) and kinds(model) == [Own] * 3)
 
 model = Model(make(off=9.0), make(off=float("nan")), make(fails=RuntimeError("no launch\nat all")), make(ours=0.4))
-done = measured(model)
+why = whys(measured(model))
 check("a wrong kernel is put back, however fast", kinds(model) == [Own, Own, Own, Kernel, Own])
-check("and the table says why", "of its spread" in whys(done)["layers.0"] and "inf" in whys(done)["layers.1"] and whys(done)["layers.2"] == "it fails: RuntimeError: no launch")
+check("and the table says why", "of its spread" in why["layers.0"] and "inf" in why["layers.1"])
+check("also where it fails", why["layers.2"] == "it fails: RuntimeError: no launch")
 model = Model(make(fails=KeyboardInterrupt()), make())
 try:
     measured(model)

@@ -5,12 +5,12 @@ shape: [height, width]
 example: 4096x4096
 axes: [h, w]
 parameters:
-  filter: {axes: true, default: 17, min: 1}
+  filter: {type: ints, default: 17, range: [1]}
 derived: {input_width: width + filter_w - 1, input_height: height + filter_h - 1}
 tensors:
   - {name: output, role: output, shape: [height, width]}
   - {name: input, role: input, shape: [input_height, input_width]}
-  - {name: taps, role: weight, shape: [filter_h, filter_w], fill: within(1/(filter_h*filter_w)), symbol: d_filter}
+  - {name: d_filter, role: constant, shape: [filter_h, filter_w], fill: "uniform(-1/(filter_h*filter_w), 1/(filter_h*filter_w))"}
 cost: [4*(height*width + input_height*input_width), 2*height*width*filter_h*filter_w]
 templates:
   - name: shared

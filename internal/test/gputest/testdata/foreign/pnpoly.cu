@@ -4,11 +4,11 @@ summary: Which of many points lie in a polygon, its corners in constant memory; 
 shape: [n]
 example: "20000000"
 parameters:
-  corners: {default: 600, min: 3}
+  corners: {default: 600, range: [3]}
 tensors:
   - {name: inside, role: output, type: i32, shape: [n]}
   - {name: points, role: input, shape: [n, 2], fill: "normal(0, 1)"}
-  - {name: polygon, role: input, shape: [corners, 2], fill: "normal(0, 1)", symbol: d_corners}
+  - {name: d_corners, role: constant, shape: [corners, 2], fill: "normal(0, 1)"}
   - {name: n, type: i32, value: n}
 cost: [12*n, 8*n*corners]
 templates:

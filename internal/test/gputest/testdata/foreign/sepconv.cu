@@ -4,13 +4,13 @@ summary: A separable filter over an image, rows first and then columns, in two l
 shape: [height, width]
 example: 4096x4096
 parameters:
-  radius: {default: 8, min: 0}
+  radius: {default: 8, range: [0]}
 derived: {taps: 2*radius + 1}
 tensors:
   - {name: output, role: output, shape: [height, width]}
   - {name: input, role: input, shape: [height, width]}
   - {name: between, role: workspace, shape: [height, width]}
-  - {name: filter, role: weight, shape: [taps], fill: within(1/taps), symbol: d_filter}
+  - {name: d_filter, role: constant, shape: [taps], fill: "uniform(-1/taps, 1/taps)"}
 cost: [8*height*width, 4*height*width*taps]
 templates:
   - name: staged
