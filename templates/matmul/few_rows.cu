@@ -196,7 +196,8 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS)
     y += split * static_cast<long long>(BATCH) * M * N;
     const int lines = wide_lines - first < kLines ? wide_lines - first : kLines;
     store_wide_lines<WARPS, kPitch>(reinterpret_cast<const float*>(memory), first, lines, few_lines, batch,
-                                    BIAS && split == 0 ? bias : nullptr, y, TileEpilogue{TILE_EPILOGUE_ARGUMENTS}, threadIdx.x, 32 * WARPS);
+                                    BIAS && split == 0 ? bias : nullptr, y, TileEpilogue{TILE_EPILOGUE_ARGUMENTS},
+                                    threadIdx.x, 32 * WARPS);
 }
 
 extern "C" __global__ void __launch_bounds__(256)
