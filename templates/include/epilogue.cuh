@@ -65,7 +65,7 @@ template <class T, unsigned Axes>
 struct Broadcast {
     const T* data;
 
-    // load gives what belongs to Count outputs side by side along the last axis, zeros behind its end.
+    // load gives what belongs to Count outputs side by side along the last axis, anything behind its end.
     template <int Count, int Rank>
     __device__ __forceinline__ void load(float (&to)[Count], const Coordinates<Rank>& place) const {
         long long index = 0, step = 1;
@@ -86,20 +86,19 @@ struct Broadcast {
     }
 
    private:
-    // load_by loads Width at a time if rows are multiples of it, and so begin aligned; else fewer.
+    // load_by loads Width at a time if rows are multiples of it, and so begin aligned; else fewer. Behind a row's end
+    // its last are loaded again: with a branch there the compiler writes the whole epilogue twice.
     template <int Width, int Count>
     __device__ __forceinline__ static void load_by(float (&to)[Count], const T* from, long long row, long long first) {
         if constexpr (Width > 1)
             if (row % Width != 0) return load_by<Width / 2>(to, from, row, first);
 #pragma unroll
         for (int i = 0; i < Count; i += Width) {
-#pragma unroll
-            for (int j = 0; j < Width; ++j) to[i + j] = 0.0f;
-            if (Count > 1 && first + i >= row) continue;
+            const T* const at = from + (Count == 1 || first + i < row ? i : row - Width - first);
             if constexpr (Width == 1)
-                to[i] = read_only(from + i);
+                to[i] = read_only(at);
             else
-                load_elements<Width>(to + i, from + i);
+                load_elements<Width>(to + i, at);
         }
     }
 };
