@@ -1,6 +1,6 @@
 // epilogue.cuh: what an operator's outputs are made of (EPILOGUE, an expression of a sum x, its bias in it, and of
-// tensors t0 to t7). It is applied in float where a sum would be rounded to an output, so it costs the tensors' way from
-// memory and no other. Partial sums of split-K are no outputs: their launch's sums are.
+// tensors t0 to t7). It is applied in float where a sum would be rounded to an output, so it costs the tensors' way
+// from memory and no other. Partial sums of split-K are no outputs: their launch's sums are.
 //
 // A tensor has some of the output's axes, EPILOGUE_0_AXES: bit 0 is the first. Along the others it is the same
 // everywhere. Its elements lie in the order of its axes. Kernels get the tensors last, as EPILOGUE_PARAMETERS.
@@ -24,6 +24,10 @@ struct NoEpilogue {
     }
     template <int Count, class P>
     __device__ __forceinline__ void apply(float (&)[Count], const P&) const {}
+    template <int Rank>
+    static constexpr bool spreads() {
+        return false;
+    }
 };
 
 #ifdef EPILOGUE
@@ -54,6 +58,7 @@ struct NoEpilogue {
     float beside##I[Count]; \
     t##I.load(beside##I, place);
 #define EPILOGUE_LOADED(I) , beside##I[i]
+#define EPILOGUE_SPREADS(I) || (EPILOGUE_##I##_AXES >> (Rank - 1) & 1 && EPILOGUE_##I##_AXES != 1 << (Rank - 1))
 
 // Broadcast is a tensor that has some of the output's axes.
 template <class T, unsigned Axes>
@@ -116,6 +121,12 @@ struct Formula : Activations {
 struct Epilogue {
     static constexpr bool kIsNone = false;
     EPILOGUE_EACH(EPILOGUE_MEMBER)
+
+    // spreads: whether a tensor has the last axis, of Rank, and another one.
+    template <int Rank>
+    static constexpr bool spreads() {
+        return false EPILOGUE_EACH(EPILOGUE_SPREADS);
+    }
 
     // apply makes outputs of Count sums side by side along the last axis, of which the first is at a place.
     template <int Count, class P>

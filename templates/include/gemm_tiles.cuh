@@ -290,11 +290,12 @@ __device__ __forceinline__ float2 pair_at(const T* from, int index, int count) {
     return make_float2(v[0], v[1]);
 }
 
-// kFinishes: whether an Output of whole rows has an epilogue, finish(sums, row, column) of eight columns.
+// kFinishes: of how many columns an Output of whole rows has finish(sums, row, column), its epilogue. Two are as
+// products leave them, and may be behind the last row; eight are as they are stored. 0: it has none.
 template <class Output, class = void>
-constexpr bool kFinishes = false;
+constexpr int kFinishes = 0;
 template <class Output>
-constexpr bool kFinishes<Output, decltype(void(Output::kFinishes))> = Output::kFinishes;
+constexpr int kFinishes<Output, decltype(void(Output::kFinishes))> = Output::kFinishes;
 
 // store_lines is store_sums where columns lie side by side in the output. Four threads that have
 // pairs of the same columns exchange them, so that each has eight neighbours. The last piece may lack some.
@@ -310,18 +311,21 @@ __device__ __forceinline__ void store_lines(const Sums& sums, const Output& outp
         for (int j = 0; j < 4 && j < eights; ++j) beside[j] = output.beside(first + 8 * j + lane % 4 * 2);
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
-            constexpr bool finishes = kFinishes<Output>, packs = sizeof(Stored) == 2 && !finishes;
+            constexpr int finishes = kFinishes<Output>;
+            constexpr bool packs = sizeof(Stored) == 2 && finishes < 8;
             constexpr int apart = packs ? 1 : 2;  // words of a pair
             float words[4 * apart];
             unsigned even[4] = {}, odd[4] = {};  // of 16 bits, pairs
 #pragma unroll
             for (int j = 0; j < 4 && j < eights; ++j) {
                 const float* const s = &sums[4 * (piece * 4 + j) + 2 * half];
-                const float low = output.value(s[0], own + 8 * half, beside[j].x), high = output.value(s[1], own + 8 * half, beside[j].y);
+                float two[2] = {output.value(s[0], own + 8 * half, beside[j].x),
+                                output.value(s[1], own + 8 * half, beside[j].y)};
+                if constexpr (finishes == 2) output.finish(two, own + 8 * half, first + 8 * j + lane % 4 * 2);
                 if constexpr (packs)
-                    even[j] = Pair<Stored>::pack(low, high);
+                    even[j] = Pair<Stored>::pack(two[0], two[1]);
                 else
-                    even[j] = __float_as_uint(low), odd[j] = __float_as_uint(high);
+                    even[j] = __float_as_uint(two[0]), odd[j] = __float_as_uint(two[1]);
             }
             exchange_quads(even);
             if constexpr (!packs) exchange_quads(odd);
@@ -330,14 +334,16 @@ __device__ __forceinline__ void store_lines(const Sums& sums, const Output& outp
                 words[apart * i] = __uint_as_float(even[i]);
                 if constexpr (apart > 1) words[apart * i + 1] = __uint_as_float(odd[i]);
             }
-            if (!lines[half] || lane % 4 >= eights) continue;
-            if constexpr (finishes) {
-                output.finish(words, own + 8 * half, first + 8 * (lane % 4));
-                if constexpr (sizeof(Stored) == 2)
+            if (lines[half] && lane % 4 < eights) {
+                if constexpr (finishes == 8) {
+                    output.finish(words, own + 8 * half, first + 8 * (lane % 4));
+                    if constexpr (sizeof(Stored) == 2)
 #pragma unroll
-                    for (int i = 0; i < 4; ++i) words[i] = __uint_as_float(Pair<Stored>::pack(words[2 * i], words[2 * i + 1]));
+                        for (int i = 0; i < 4; ++i)
+                            words[i] = __uint_as_float(Pair<Stored>::pack(words[2 * i], words[2 * i + 1]));
+                }
+                output.store(lines[half], first + 8 * (lane % 4), words);
             }
-            output.store(lines[half], first + 8 * (lane % 4), words);
         }
     }
 }

@@ -38,8 +38,10 @@ __device__ __forceinline__ Stages stages_of(int split) {
 // which makes outputs of sums side by side, the first of an index, and side_by_side(), how many are a row.
 constexpr int kSummed = 1024;
 
-template <int Width, bool Mends, class T, class Plain, class Finish>  // Width of an access: all splits begin at a multiple
-__device__ __forceinline__ void sum_vectors(const float* partial_sums, T* y, long long outputs, const Plain& plain, const Finish& finish) {
+// Width of an access: all splits begin at a multiple
+template <int Width, bool Mends, class T, class Plain, class Finish>
+__device__ __forceinline__ void sum_vectors(const float* partial_sums, T* y, long long outputs, const Plain& plain,
+                                            const Finish& finish) {
 #pragma unroll
     for (int from = 0; from < kSummed; from += 256 * Width) {
         const long long first = blockIdx.x * static_cast<long long>(kSummed) + from + threadIdx.x * Width;
@@ -67,7 +69,8 @@ __device__ __forceinline__ void sum_vectors(const float* partial_sums, T* y, lon
 }
 
 template <bool Mends = false, class T, class Plain = int, class Finish = NoEpilogue>
-__device__ __forceinline__ void sum_splits(const float* partial_sums, T* y, long long outputs, const Plain& plain = 0, const Finish& finish = {}) {
+__device__ __forceinline__ void sum_splits(const float* partial_sums, T* y, long long outputs, const Plain& plain = 0,
+                                           const Finish& finish = {}) {
     wait_for_launches();
     long long row = outputs;
     if constexpr (!Finish::kIsNone) row = finish.side_by_side();

@@ -138,8 +138,8 @@ __device__ __forceinline__ void leave(const Sums& sums, float* part, int beside)
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(32 * kWarps + 32)
-    matmul_few_stream(const Element* __restrict__ a, const Element* __restrict__ b, const Element* __restrict__ bias, Element* __restrict__ y
-                      EPILOGUE_PARAMETERS) {
+    matmul_few_stream(const Element* __restrict__ a, const Element* __restrict__ b, const Element* __restrict__ bias,
+                      Element* __restrict__ y EPILOGUE_PARAMETERS) {
     extern __shared__ __align__(128) char memory[];
     const int warp = threadIdx.x / 32, blocks = gridDim.x / BATCH, block = blockIdx.x % blocks;
     const long long batch = blockIdx.x / blocks, wide_lines = FEW_IS_A ? N : M;

@@ -15,9 +15,9 @@ struct MatrixWork {
     __device__ __forceinline__ static constexpr int step_shift(int) { return 0; }
 };
 
-struct MatrixGiven {
+// MatrixGiven is what outputs are made with; an epilogue that has nothing takes no room.
+struct MatrixGiven : TileEpilogue {
     const Element* bias;
-    TileEpilogue epilogue;
 };
 
 struct MatrixOutput {
@@ -30,18 +30,20 @@ struct MatrixOutput {
     bool biased;
     template <class Tile>
     __device__ __forceinline__ MatrixOutput(const Tile& tile, const Given& given)
-        : given(given), batch(tile.group), first(static_cast<long long>(tile.group) * M * N), biased(BIAS && tile.split == 0) {}
+        : given(given), batch(tile.group), first(static_cast<long long>(tile.group) * M * N),
+          biased(BIAS && tile.split == 0) {}
     __device__ __forceinline__ long long column(int c, int) const { return c < N ? first + c : -1; }
     __device__ __forceinline__ static bool even() { return N % 2 == 0; }
     __device__ __forceinline__ void store_two(Stored* y, int row, long long place, float2 values) const {
-        const long long column = place - first;
-        const float2 added = biased ? make_float2(read_only(given.bias + column), read_only(given.bias + column + 1)) : make_float2(0.0f, 0.0f);
-        const bool in[2] = {counts(TRIANGULAR_OUTPUT, row, column), counts(TRIANGULAR_OUTPUT, row, column + 1)};
+        const Element* const biases = given.bias + (place - first);
+        const float2 added = biased ? make_float2(read_only(biases), read_only(biases + 1)) : make_float2(0.0f, 0.0f);
+        const bool in[2] = {counts(TRIANGULAR_OUTPUT, row, place - first),
+                            counts(TRIANGULAR_OUTPUT, row, place - first + 1)};
         float sums[2] = {in[0] ? values.x + added.x : 0.0f, in[1] ? values.y + added.y : 0.0f};
-        const bool finite[2] = {!in[0] || is_finite(values.x), !in[1] || is_finite(values.y)};
-        if (row >= M) return;
-        finish(sums, finite, row, column);
-        store_elements<2>(y + place + static_cast<long long>(row) * N, sums);
+        if (row < M) {
+            finish(sums, {!in[0] || is_finite(values.x), !in[1] || is_finite(values.y)}, row, place - first);
+            store_elements<2>(y + place + static_cast<long long>(row) * N, sums);
+        }
     }
     template <class To>
     __device__ __forceinline__ void store(const To& y, int row, long long place, float value) const {
@@ -60,15 +62,16 @@ struct MatrixOutput {
     }
 
    private:
-    // finish makes outputs of sums. A sum that mended.cuh must find is left as it is: an epilogue might make a number of
-    // an infinity.
+    // finish makes outputs of sums. A sum that mended.cuh must find is left as it is: an epilogue might make a number
+    // of an infinity.
     template <int Count>
-    __device__ __forceinline__ void finish(float (&sums)[Count], const bool (&finite)[Count], int row, long long column) const {
+    __device__ __forceinline__ void finish(float (&sums)[Count], const bool (&finite)[Count], int row,
+                                           long long column) const {
         if constexpr (!TileEpilogue::kIsNone) {
             float outputs[Count];
 #pragma unroll
             for (int i = 0; i < Count; ++i) outputs[i] = sums[i];
-            given.epilogue.apply(outputs, matrix_place(batch, row, column));
+            given.apply(outputs, matrix_place(batch, row, column));
 #pragma unroll
             for (int i = 0; i < Count; ++i)
                 if (!kTriangular || finite[i]) sums[i] = outputs[i];
@@ -86,11 +89,13 @@ struct TransposedOutput {
     bool biased;
     template <class Tile>
     __device__ __forceinline__ TransposedOutput(const Tile& tile, const Given& given)
-        : given(given), batch(tile.group), first(static_cast<long long>(tile.group) * M * N), biased(BIAS && tile.split == 0) {}
+        : given(given), batch(tile.group), first(static_cast<long long>(tile.group) * M * N),
+          biased(BIAS && tile.split == 0) {}
     __device__ __forceinline__ void store(Stored* y, int n, int first_m, int c, float value) const {
         const int m = first_m + c;
-        if (n >= N || m >= M) return;
-        value = biased ? value + read_only(given.bias + n) : value;
-        y[first + static_cast<long long>(m) * N + n] = from_float<Stored>(given.epilogue.of(value, matrix_place(batch, m, n)));
+        if (n < N && m < M)
+            y[first + static_cast<long long>(m) * N + n] =
+                from_float<Stored>(given.of(biased ? value + read_only(given.bias + n) : value,
+                                            matrix_place(batch, m, n)));
     }
 };

@@ -2,7 +2,9 @@
 #pragma once
 #include "epilogue.cuh"
 
-__device__ __forceinline__ Coordinates<3> matrix_place(long long batch, long long row, long long column) { return {{batch, row, column}, {1, M, N}}; }
+__device__ __forceinline__ Coordinates<3> matrix_place(long long batch, long long row, long long column) {
+    return {{batch, row, column}, {1, M, N}};
+}
 
 // MatrixSums is what sum_splits (split_k.cuh) makes outputs of sums with.
 struct MatrixSums {

@@ -7,8 +7,8 @@
 #include "triangle.cuh"
 
 template <class Sum, class Sizes, class Finish>
-__device__ __forceinline__ Element matmul_plain(const Element* a, const Element* b, const Element* bias, const Sizes& s, long long i,
-                                                const Finish& epilogue) {
+__device__ __forceinline__ Element matmul_plain(const Element* a, const Element* b, const Element* bias, const Sizes& s,
+                                                long long i, const Finish& epilogue) {
     const long long column = i % s.n, row = i / s.n % s.m, batch = i / s.n / s.m;
     const Element* left = a + (s.broadcast_a ? 0 : batch) * s.m * s.k + row * (s.transpose_a ? 1 : s.k);
     const Element* right = b + (s.broadcast_b ? 0 : batch) * s.k * s.n + column * (s.transpose_b ? s.k : 1);

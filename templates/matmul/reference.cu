@@ -42,5 +42,6 @@ extern "C" __global__ void matmul_reference(const Element* __restrict__ a, const
     }
 #pragma unroll
     for (int e = 0; e < kEach; ++e)
-        y[(batch * s.m + rows[e]) * s.n + column] = from_float<Element>(epilogue.of((float)totals[e], matrix_place(batch, rows[e], column)));
+        y[(batch * s.m + rows[e]) * s.n + column] =
+            from_float<Element>(epilogue.of((float)totals[e], matrix_place(batch, rows[e], column)));
 }

@@ -70,9 +70,10 @@ extern "C" __global__ void __launch_bounds__(256)
             if (row >= M || column >= N) continue;
             const long long place = (batch * M + row) * N + column;
             const float sum = sums[i][j] + (BIAS ? to_float(bias[column]) : 0.0f);
-            y[place] = from_float<Element>(epilogue.of(counts(TRIANGULAR_OUTPUT, row, column) ? sum : 0.0f, matrix_place(batch, row, column)));
+            y[place] = from_float<Element>(epilogue.of(counts(TRIANGULAR_OUTPUT, row, column) ? sum : 0.0f,
+                                                       matrix_place(batch, row, column)));
             // A zero of a triangle has met an infinity.
-            if (kTriangular && !is_finite(sum)) y[place] = MatmulPlain{a, b, bias, epilogue}(place);
+            if (kTriangular && !is_finite(sum)) y[place] = MatmulPlain{epilogue, a, b, bias}(place);
         }
     }
 }

@@ -14,19 +14,30 @@ namespace {
 struct LinesOutput {
     typedef MatrixGiven Given;
     static constexpr int kMixed = kWholeRows;
-    static constexpr bool kFinishes = !TileEpilogue::kIsNone;
+    // Only where a tensor has rows and columns do its loads want more than two neighbours.
+    static constexpr int kFinishes = TileEpilogue::kIsNone ? 0 : TileEpilogue::spreads<3>() ? 8 : 2;
     MatrixGiven given;
     int batch;
     long long first;
     bool biased;
     template <class Tile>
     __device__ __forceinline__ LinesOutput(const Tile& tile, const Given& given)
-        : given(given), batch(tile.group), first(static_cast<long long>(tile.group) * M * N), biased(BIAS && tile.split == 0) {}
-    __device__ __forceinline__ float2 beside(int column) const { return biased ? pair_at(given.bias, column, N) : make_float2(0.0f, 0.0f); }
+        : given(given), batch(tile.group), first(static_cast<long long>(tile.group) * M * N),
+          biased(BIAS && tile.split == 0) {}
+    __device__ __forceinline__ float2 beside(int column) const {
+        return biased ? pair_at(given.bias, column, N) : make_float2(0.0f, 0.0f);
+    }
     __device__ __forceinline__ float value(float sum, int, float bias) const { return BIAS ? sum + bias : sum; }
-    __device__ __forceinline__ void finish(float (&sums)[8], int row, int column) const { given.epilogue.apply(sums, matrix_place(batch, row, column)); }
-    __device__ __forceinline__ Stored* line(Stored* y, int row) const { return row < M ? y + first + static_cast<long long>(row) * N : nullptr; }
-    __device__ __forceinline__ void store(Stored* line, int column, const float* words) const { store_columns(line, column, N, words); }
+    template <int Count>
+    __device__ __forceinline__ void finish(float (&sums)[Count], int row, int column) const {
+        given.apply(sums, matrix_place(batch, row < M ? row : M - 1, column));
+    }
+    __device__ __forceinline__ Stored* line(Stored* y, int row) const {
+        return row < M ? y + first + static_cast<long long>(row) * N : nullptr;
+    }
+    __device__ __forceinline__ void store(Stored* line, int column, const float* words) const {
+        store_columns(line, column, N, words);
+    }
 };
 
 struct Work : MatrixWork {
@@ -50,17 +61,19 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     matmul_tma_gemm_16bit(const __grid_constant__ TensorMap rows, const __grid_constant__ TensorMap columns, const Element* __restrict__ bias,
                           Element* __restrict__ y, float* left, float* there TILE_EPILOGUE_PARAMETERS) {
     extern __shared__ __align__(1024) uint4 memory[];
-    mapped_gemm<Work, Boxes16Bit>(memory, {&rows, &columns}, {bias, {TILE_EPILOGUE_ARGUMENTS}}, y, {left, reinterpret_cast<int*>(there)});
+    mapped_gemm<Work, Boxes16Bit>(memory, {&rows, &columns}, {{TILE_EPILOGUE_ARGUMENTS}, bias}, y,
+                                  {left, reinterpret_cast<int*>(there)});
 }
 #else
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
     matmul_tma_gemm_16bit(const __grid_constant__ TensorMap rows, const __grid_constant__ TensorMap columns, const Element* __restrict__ bias,
                           Stored* __restrict__ y TILE_EPILOGUE_PARAMETERS) {
     extern __shared__ __align__(1024) uint4 memory[];
-    mapped_gemm<Work, Boxes16Bit>(memory, {&rows, &columns}, {bias, {TILE_EPILOGUE_ARGUMENTS}}, y);
+    mapped_gemm<Work, Boxes16Bit>(memory, {&rows, &columns}, {{TILE_EPILOGUE_ARGUMENTS}, bias}, y);
 }
 #endif
 
-extern "C" __global__ void __launch_bounds__(256) matmul_tma_gemm_16bit_sum(const float* partial_sums, Element* __restrict__ y EPILOGUE_PARAMETERS) {
+extern "C" __global__ void __launch_bounds__(256)
+    matmul_tma_gemm_16bit_sum(const float* partial_sums, Element* __restrict__ y EPILOGUE_PARAMETERS) {
     sum_splits(partial_sums, y, Work::outputs(), 0, MatrixSums{{EPILOGUE_ARGUMENTS}});
 }

@@ -44,6 +44,8 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS)
 #pragma unroll
     for (int c = 0; c < N; ++c) {
         for (int apart = 16; apart > 0; apart /= 2) sums[c] += __shfl_xor_sync(0xffffffffu, sums[c], apart);
-        if (lane == 0) y[row * N + c] = from_float<Element>(epilogue.of(sums[c] + (BIAS ? to_float(bias[c]) : 0.0f), matrix_place(row / M, row % M, c)));
+        if (lane != 0) continue;
+        const float sum = sums[c] + (BIAS ? to_float(bias[c]) : 0.0f);
+        y[row * N + c] = from_float<Element>(epilogue.of(sum, matrix_place(row / M, row % M, c)));
     }
 }
