@@ -399,8 +399,8 @@ var problems = map[string][]string{
 		"2x70x33x90 bias=true normal",
 		"1x70x200x301 transpose_a=true negative",
 		"1x79x1030x151 transpose_a=true transpose_b=true bias=true epilogue=silu(x*s[n])+r[batch,m,n,bf16] uniform01", // splits of an odd number of outputs
-		"1x9x1028x8 transpose_b=true epilogue=tanh(x) negative",
-		"1x140x129x296 epilogue=elu(x,0.5) normal",
+		"1x9x1028x8 transpose_b=true epilogue=tanh(x+d[n])-v[m] negative",
+		"1x140x129x296 epilogue=elu(x,0.5)*d[n]+r[m,n] normal",
 		"1x70x1032x92 bias=true epilogue=leaky_relu(x,0.2) negative", // factors that tensor maps may have
 		"1x140x72x300 transpose_b=true normal",
 		"1x132x136x90 transpose_a=true transpose_b=true bias=true negative",
@@ -420,7 +420,7 @@ var problems = map[string][]string{
 		"1x1x576x528 type=bf16 transpose_b=true normal", // as many lines for each block as a stream's passes take
 		"2x100x2060x6 type=f16 bias=true negative",
 		"4x2x576x148 type=bf16 transpose_b=true bias=true epilogue=silu(x)*s[m]+r[batch,m,n] normal", // few rows of many products: long shares of the wide factor
-		"1x64x1100x74 type=bf16 transpose_a=true bias=true epilogue=gelu_tanh(x) normal",
+		"1x64x1100x74 type=bf16 transpose_a=true bias=true epilogue=gelu_tanh(x)+r[batch,m,n,f32]*w[batch] normal",
 		"1x70x576x12 type=f16 transpose_b=true special",
 		"1x5x320x90 transpose_b=true bias=true normal",
 		"2x130x150x140 triangular_a=1 triangular_b=1 triangular_output=1 epilogue=where(x>100000,2,x)*s[n]+r[batch,m,n] special", // triangles

@@ -125,11 +125,21 @@ func TestEpiloguesThatCannotBe(t *testing.T) {
 	}
 }
 
-// An operator's `axes` are its output's.
+// An operator's `axes` are its output's. Other expressions have no tensors.
 func TestAxesOfAnEpilogue(t *testing.T) {
-	spec := ParameterSpec{Name: "epilogue", Type: ExpressionParameter, Axes: []string{"m"}}
-	if _, err := spec.operand("v[m,m]"); err == nil {
-		t.Error("an axis stands there twice")
+	for axes, says := range map[string]string{"[m]": "", "[m, n]": "op.yaml:4:13: `epilogue` has 2 axes, and the output `y` has 1", "[]": "axes names nothing"} {
+		_, err := Load(operatorFiles(strings.ReplaceAll(`operator: scale
+shape: [n]
+parameters:
+  epilogue: {type: expression, choices: [x], functions: {relu: [1]}, default: x, axes: AXES}
+tensors: [{name: x, role: input, shape: [n]}, {name: y, role: output, shape: [n]}]
+templates: [{name: direct, launch: {block: [32], grid: [n]}}]
+`, "AXES", axes)), ".")
+		if says == "" {
+			must.OK(t, err)
+		} else if err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("axes: %s: %v", axes, err)
+		}
 	}
 	for _, of := range []string{"x", "w"} {
 		if err := chained.knows(of); err != nil {
