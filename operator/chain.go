@@ -69,7 +69,8 @@ func (s *ParameterSpec) holds(n *expr.Node, depth int) error {
 	if n.Op == expr.OpCall && n.Name == chooses {
 		c := n.Args[0]
 		if c.Op != expr.OpCompare || len(c.Cmps) > 1 || c.Cmps[0] >= expr.CmpIn {
-			return fmt.Errorf("column %d: %s() chooses by a comparison of two numbers, as %s(x > 0, x, 0)", n.Column, chooses, chooses)
+			return fmt.Errorf("column %d: %s() chooses by a comparison of two numbers, as %[2]s(x > 0, x, 0)",
+				n.Column, chooses)
 		}
 		operands = slices.Concat(c.Args, n.Args[1:])
 	}

@@ -36,8 +36,8 @@ func (s *ParameterSpec) knows(name string) error {
 	case s.Axes == nil:
 		return fmt.Errorf("unknown name '%s': there are %s", name, strings.Join(s.Of, ", "))
 	case !item:
-		return fmt.Errorf("unknown name '%s': there is %s; a tensor has its dimensions behind it, as %s[%s], and a number in memory none, as %s[]",
-			name, strings.Join(s.Of, ", "), tensor, strings.Join(s.Axes, ","), tensor)
+		return fmt.Errorf("unknown name '%s': there is %s; a tensor has its dimensions behind it, as %s[%s], and a number "+
+			"in memory none, as %s[]", name, strings.Join(s.Of, ", "), tensor, strings.Join(s.Axes, ","), tensor)
 	case slices.Contains(s.Of, tensor):
 		return fmt.Errorf("'%s' is the value that the epilogue begins with, and no tensor", tensor)
 	}
@@ -59,10 +59,12 @@ func (s *ParameterSpec) operand(item string) (t operand, err error) {
 		axis := slices.Index(s.Axes, word)
 		if axis < 0 {
 			hint := tree.NearestOrAll(word, "the output has", s.Axes)
-			return t, fmt.Errorf("`%s`: no dimension is called '%s'; %s. A type stands last: %s", item, word, hint, strings.Join(operandTypes, ", "))
+			return t, fmt.Errorf("`%s`: no dimension is called '%s'; %s. A type stands last: %s",
+				item, word, hint, strings.Join(operandTypes, ", "))
 		}
 		if len(t.axes) > 0 && axis <= t.axes[len(t.axes)-1] {
-			return t, fmt.Errorf("`%s`: a tensor has each dimension once, in the output's order: %s", item, strings.Join(s.Axes, ","))
+			return t, fmt.Errorf("`%s`: a tensor has each dimension once, in the output's order: %s",
+				item, strings.Join(s.Axes, ","))
 		}
 		t.axes = append(t.axes, axis)
 	}
@@ -81,10 +83,12 @@ func (s *ParameterSpec) operands(root *expr.Node) (all []operand, items []string
 			return nil, nil, err
 		}
 		if at := slices.IndexFunc(all, func(other operand) bool { return other.name == t.name }); at >= 0 {
-			return nil, nil, fmt.Errorf("`%s` and `%s`: a tensor has the same dimensions and type wherever it is named", items[at], item)
+			return nil, nil, fmt.Errorf("`%s` and `%s`: a tensor has the same dimensions and type wherever it is named",
+				items[at], item)
 		}
 		if len(all) == mostOperands {
-			return nil, nil, fmt.Errorf("`%s` is one more than the %d tensors that an epilogue may have", item, mostOperands)
+			return nil, nil, fmt.Errorf("`%s` is one more than the %d tensors that an epilogue may have",
+				item, mostOperands)
 		}
 		all, items = append(all, t), append(items, item)
 	}
@@ -130,23 +134,26 @@ func (b *binder) epilogue(Request) {
 		output := o.Arguments[slices.IndexFunc(o.Arguments, func(a ArgumentSpec) bool { return a.Role.Compared() })]
 		for i, t := range operands {
 			if what := o.calls(t.name); what != "" {
-				b.refuse("call it otherwise, as "+strings.Replace(items[i], "[", "_[", 1), "`%s`: `%s` names a tensor `%s`, and %s has a %s of that name", s.Name, items[i], t.name, o.Name, what)
+				b.refuse("call it otherwise, as "+strings.Replace(items[i], "[", "_[", 1),
+					"`%s`: `%s` names a tensor `%s`, and %s has a %s of that name", s.Name, items[i], t.name, o.Name, what)
 			}
 		}
 		if len(operands) > 0 {
-			b.p.Operator = o.with(lists.Of(operands, func(t operand) ArgumentSpec { return t.argument(output) }), output.Name)
+			more := lists.Of(operands, func(t operand) ArgumentSpec { return t.argument(output) })
+			b.p.Operator = o.with(more, output.Name)
 		}
 	}
 }
 
 // calls says what an operator knows by a name; "" if nothing.
 func (o *Operator) calls(name string) string {
+	parameter := func(s ParameterSpec) bool { return s.Name == name || slices.Contains(s.Names, name) }
 	switch {
 	case slices.Contains(o.Shape, name):
 		return "dimension"
 	case o.argument(name) >= 0:
 		return "tensor"
-	case slices.ContainsFunc(o.Parameters, func(s ParameterSpec) bool { return s.Name == name || slices.Contains(s.Names, name) }):
+	case slices.ContainsFunc(o.Parameters, parameter):
 		return "parameter"
 	case slices.ContainsFunc(o.Derived, func(d Definition) bool { return d.Name == name }):
 		return "derived value"
@@ -207,7 +214,8 @@ func (l *loader) epilogues(parameters *tree.Node) {
 	output, _ := lists.First(l.o.Arguments, func(a ArgumentSpec) bool { return a.Role.Compared() })
 	for _, s := range l.o.Parameters {
 		if s.Axes != nil && len(s.Axes) != len(output.Shape) {
-			parameters.Get(s.Name).Refuse("`%s` has %d axes, and the output `%s` has %d", s.Name, len(s.Axes), output.Name, len(output.Shape))
+			parameters.Get(s.Name).Refuse("`%s` has %d axes, and the output `%s` has %d",
+				s.Name, len(s.Axes), output.Name, len(output.Shape))
 		}
 	}
 }

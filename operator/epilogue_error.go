@@ -6,9 +6,9 @@ import (
 	"autotune/space/expr"
 )
 
-// An operator's tolerance is that of its outputs before an epilogue. `x*1000` makes their errors 1000 times as large, and
-// a cast to 16 bits may round two values that are nearly the same to neighbours. So the absolute tolerance grows by what
-// an epilogue makes of errors, where values and tensors are of the magnitude 1 as what they are drawn from.
+// An operator's tolerance is that of its outputs before an epilogue. `x*1000` makes their errors 1000 times as large,
+// and a cast to 16 bits may round two values that are nearly the same to neighbours. So the absolute tolerance grows by
+// what an epilogue makes of errors, where values and tensors are of the magnitude 1 as what they are drawn from.
 
 // castErrors are the relative errors of casts: an element of that many bits has two neighbours.
 var castErrors = map[string]float64{string(BF16): 1.0 / 128, string(F16): 1.0 / 1024}

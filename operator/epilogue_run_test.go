@@ -2,6 +2,7 @@ package operator_test
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -18,8 +19,10 @@ import (
 // drawnEpilogue is an epilogue of matmul, and its value in float64 of a sum and of what its tensors have there.
 type drawnEpilogue struct {
 	text string
-	of   func(x float64, beside map[string]float64) float64
+	of   value
 }
+
+type value func(x float64, beside map[string]float64) float64
 
 // drawer draws epilogues whose value a rounding changes little.
 type drawer struct {
@@ -68,27 +71,28 @@ func (d *drawer) draw(depth int) drawnEpilogue {
 		if op == "/" {
 			form = "(%s)/(1+abs(%s))"
 		}
-		return drawnEpilogue{fmt.Sprintf(form, a.text, b.text), func(x float64, t map[string]float64) float64 { return of(a.of(x, t), b.of(x, t)) }}
+		return drawnEpilogue{fmt.Sprintf(form, a.text, b.text), func(x float64, t map[string]float64) float64 {
+			return of(a.of(x, t), b.of(x, t))
+		}}
 	case 2:
 		name, of := d.pick("min", "max"), map[string]func(a, b float64) float64{"min": math.Min, "max": math.Max}
-		return drawnEpilogue{fmt.Sprintf("%s(%s,%s)", name, a.text, b.text), func(x float64, t map[string]float64) float64 { return of[name](a.of(x, t), b.of(x, t)) }}
+		return drawnEpilogue{fmt.Sprintf("%s(%s,%s)", name, a.text, b.text), func(x float64, t map[string]float64) float64 {
+			return of[name](a.of(x, t), b.of(x, t))
+		}}
 	case 3: // which of the two hardly matters where they are nearly the same
 		cmp := d.pick("<", "<=", ">", ">=")
-		return drawnEpilogue{fmt.Sprintf("where(%s %s %s,%[1]s,%[3]s)", a.text, cmp, b.text), func(x float64, t map[string]float64) float64 {
+		text := fmt.Sprintf("where(%s %s %s,%[1]s,%[3]s)", a.text, cmp, b.text)
+		return drawnEpilogue{text, func(x float64, t map[string]float64) float64 {
 			if cmp[0] == '<' {
 				return min(a.of(x, t), b.of(x, t))
 			}
 			return max(a.of(x, t), b.of(x, t))
 		}}
 	}
-	name := slices.Sorted(func(yield func(string) bool) {
-		for name := range functions {
-			if !yield(name) {
-				return
-			}
-		}
-	})[d.IntN(len(functions))]
-	return drawnEpilogue{name + "(" + a.text + ")", func(x float64, t map[string]float64) float64 { return functions[name](a.of(x, t)) }}
+	name := slices.Sorted(maps.Keys(functions))[d.IntN(len(functions))]
+	return drawnEpilogue{name + "(" + a.text + ")", func(x float64, t map[string]float64) float64 {
+		return functions[name](a.of(x, t))
+	}}
 }
 
 // What kernels compute of random epilogues is what they say, wherever a tensor is broadcast.
@@ -107,7 +111,8 @@ func TestEpiloguesMeanWhatTheySay(t *testing.T) {
 			return name + "[" + strings.Join(has, ",") + "]"
 		})
 		e := (&drawer{random, tensors}).draw(4)
-		p, err := matmul.Bind(operator.Request{Shape: shape, Parameters: map[string]string{"epilogue": e.text}}, d.Info().Limits)
+		asked := operator.Request{Shape: shape, Parameters: map[string]string{"epilogue": e.text}}
+		p, err := matmul.Bind(asked, d.Info().Limits)
 		if err != nil && strings.Contains(err.Error(), "characters") {
 			continue
 		}
@@ -136,7 +141,8 @@ func TestEpiloguesMeanWhatTheySay(t *testing.T) {
 			place := map[string]int64{"n": int64(at) % 6, "m": int64(at) / 6 % 5, "batch": int64(at) / 30}
 			x := 0.0
 			for k := range int64(3) {
-				x += float64(inputs["a"][(place["batch"]*5+place["m"])*3+k]) * float64(inputs["b"][(place["batch"]*3+k)*6+place["n"]])
+				left, right := (place["batch"]*5+place["m"])*3+k, (place["batch"]*3+k)*6+place["n"]
+				x += float64(inputs["a"][left]) * float64(inputs["b"][right])
 			}
 			want := drawn[i].of(x, besideAt(problems[i], inputs, sizes, place))
 			if math.Abs(float64(y)-want) > 2e-5*(1+math.Abs(want)) {
@@ -147,8 +153,10 @@ func TestEpiloguesMeanWhatTheySay(t *testing.T) {
 }
 
 // besideAt are the values that an epilogue's tensors have for an output.
-func besideAt(p *operator.Problem, inputs map[string]torchvectors.Floats, sizes, place map[string]int64) map[string]float64 {
-	values := map[string]float64{}
+func besideAt(
+	p *operator.Problem, inputs map[string]torchvectors.Floats, sizes, place map[string]int64,
+) (values map[string]float64) {
+	values = map[string]float64{}
 	for _, a := range p.Operator.Epilogue() {
 		at := int64(0)
 		for _, f := range a.Shape {

@@ -13,7 +13,8 @@ import (
 // epilogues are winners of one product with different epilogues.
 func epilogues(t testing.TB, all ...string) []cudasource.Winner {
 	return lists.Of(all, func(epilogue string) cudasource.Winner {
-		return winner(t, operator.Request{Shape: []int64{2, 9, 24, 16}, Parameters: map[string]string{"epilogue": epilogue}}, "matmul")
+		set := map[string]string{"epilogue": epilogue}
+		return winner(t, operator.Request{Shape: []int64{2, 9, 24, 16}, Parameters: set}, "matmul")
 	})
 }
 
@@ -28,7 +29,8 @@ func TestEpilogues(t *testing.T) {
 	}
 	for _, g := range p.General {
 		want := map[string]string{
-			"x": "a b bias y", "relu(x+d[n])": "a b bias d y", "x+r[batch,m,n]": "a b bias r y", "gelu(x+d[n])*s[f32]": "a b bias d s y",
+			"x": "a b bias y", "relu(x+d[n])": "a b bias d y", "x+r[batch,m,n]": "a b bias r y",
+			"gelu(x+d[n])*s[f32]": "a b bias d s y",
 		}[g.Values["epilogue"].String()]
 		if got := strings.Join(g.Arguments, " "); got != want {
 			t.Errorf("the general kernel of %s takes %s, want %s", g.Values["epilogue"], got, want)
@@ -40,7 +42,7 @@ func TestEpilogues(t *testing.T) {
 
 func TestEpiloguesOfOneName(t *testing.T) {
 	_, err := Make(t.Context(), echo{}, epilogues(t, "x+d[n]", "x*d[m]"), nil, Options{Name: "layers"})
-	if err == nil || !strings.HasSuffix(err.Error(), "`d` is another tensor in another epilogue of the pack; call one of them otherwise, or make a pack of each") {
+	if err == nil || !strings.Contains(err.Error(), "`d` is another tensor in another epilogue of the pack; call one") {
 		t.Error(err)
 	}
 }

@@ -93,13 +93,15 @@ func (p *Packed) addTensor(o *pack.Operator, a operator.ArgumentSpec, parameter,
 	t.Shape[0].Expr = expr.MustParse("(" + t.Shape[0].String() + ") if " + named + " else 0")
 	own := lists.Where(o.Tensors, func(t pack.TensorSpec) bool { return !p.beside(o, t.Name) })
 	beside := lists.Where(o.Tensors, func(t pack.TensorSpec) bool { return p.beside(o, t.Name) })
-	switch at, known := slices.BinarySearchFunc(beside, t, func(a, b pack.TensorSpec) int { return cmp.Compare(a.Name, b.Name) }); {
+	order := func(a, b pack.TensorSpec) int { return cmp.Compare(a.Name, b.Name) }
+	switch at, known := slices.BinarySearchFunc(beside, t, order); {
 	case !known:
 		o.Tensors = slices.Concat(own, slices.Insert(beside, at, t))
 		unsaid := pack.Definition{Name: named, Value: pack.Formula{Expr: expr.MustParse("False")}}
 		o.Derived = slices.Insert(o.Derived, len(o.Derived)-len(beside)+at, unsaid) // in the tensors' order
 	case !same(beside[at], t):
-		return fmt.Errorf("`%s` is another tensor in another epilogue of the pack; call one of them otherwise, or make a pack of each", a.Name)
+		return fmt.Errorf("`%s` is another tensor in another epilogue of the pack; call one of them otherwise, or make "+
+			"a pack of each", a.Name)
 	}
 	say(o, named, parameter, word)
 	return nil
@@ -124,7 +126,8 @@ func (p *Packed) epilogueCall(o *operator.Operator, s operator.ParameterSpec) op
 	described, _ := p.parameter(o.Name, s.Name)
 	optional := map[string]bool{}
 	for _, t := range described.Tensors {
-		if optional[t.Name] = strings.HasSuffix(t.Shape[0].String(), " else 0"); t.Role != string(operator.Output) && !optional[t.Name] {
+		optional[t.Name] = strings.HasSuffix(t.Shape[0].String(), " else 0")
+		if t.Role != string(operator.Output) && !optional[t.Name] {
 			add(t.Name, false)
 		}
 	}

@@ -127,8 +127,8 @@ func (f *pyFunctions) add(p *Packed, folder string, o *operator.Operator) {
 		}
 	}
 	described, _ := p.parameter(o.Name, "")
-	read := lists.Of(lists.Where(described.Tensors, func(t pack.TensorSpec) bool { return operator.Role(t.Role).Filled() }),
-		func(t pack.TensorSpec) string { return t.Name })
+	filled := func(t pack.TensorSpec) bool { return operator.Role(t.Role).Filled() }
+	read := lists.Of(lists.Where(described.Tensors, filled), func(t pack.TensorSpec) string { return t.Name })
 	for _, call := range calls {
 		if !p.means(o, call) {
 			continue
@@ -159,8 +159,8 @@ func differentiable(o *operator.Operator) bool {
 	return len(outputs) == 1 && outputs[0].Type != operator.I64
 }
 
-// definition is that of a function, with the names of the tensors that the operator's kernels read. It calls the last of
-// its CALLS, which is the operator of its own name.
+// definition is that of a function, with the names of the tensors that the operator's kernels read. It calls the last
+// of its CALLS, which is the operator of its own name.
 func definition(o *operator.Operator, read []string, call operator.TorchCall) pyFunction {
 	var parts, tensors []string
 	values, given := "", map[string]string{}
