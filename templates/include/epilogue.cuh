@@ -24,10 +24,6 @@ struct NoEpilogue {
     }
     template <int Count, class P>
     __device__ __forceinline__ void apply(float (&)[Count], const P&) const {}
-    template <int Rank>
-    static constexpr bool spreads() {
-        return false;
-    }
 };
 
 #ifdef EPILOGUE
@@ -58,7 +54,6 @@ struct NoEpilogue {
     float beside##I[Count]; \
     t##I.load(beside##I, place);
 #define EPILOGUE_LOADED(I) , beside##I[i]
-#define EPILOGUE_SPREADS(I) || (EPILOGUE_##I##_AXES >> (Rank - 1) & 1 && EPILOGUE_##I##_AXES != 1 << (Rank - 1))
 
 // Broadcast is a tensor that has some of the output's axes.
 template <class T, unsigned Axes>
@@ -120,12 +115,6 @@ struct Formula : Activations {
 struct Epilogue {
     static constexpr bool kIsNone = false;
     EPILOGUE_EACH(EPILOGUE_MEMBER)
-
-    // spreads: whether a tensor has the last axis, of Rank, and another one.
-    template <int Rank>
-    static constexpr bool spreads() {
-        return false EPILOGUE_EACH(EPILOGUE_SPREADS);
-    }
 
     // apply makes outputs of Count sums side by side along the last axis, of which the first is at a place.
     template <int Count, class P>

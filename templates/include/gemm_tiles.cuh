@@ -290,12 +290,11 @@ __device__ __forceinline__ float2 pair_at(const T* from, int index, int count) {
     return make_float2(v[0], v[1]);
 }
 
-// kFinishes: of how many columns an Output of whole rows has finish(sums, row, column), its epilogue. Two are as
-// products leave them, and may be behind the last row; eight are as they are stored. 0: it has none.
+// kFinishes: whether an Output of whole rows has an epilogue, finish(sums, row, column) of eight columns.
 template <class Output, class = void>
-constexpr int kFinishes = 0;
+constexpr bool kFinishes = false;
 template <class Output>
-constexpr int kFinishes<Output, decltype(void(Output::kFinishes))> = Output::kFinishes;
+constexpr bool kFinishes<Output, decltype(void(Output::kFinishes))> = Output::kFinishes;
 
 // store_lines is store_sums where columns lie side by side in the output. Four threads that have
 // pairs of the same columns exchange them, so that each has eight neighbours. The last piece may lack some.
@@ -311,21 +310,19 @@ __device__ __forceinline__ void store_lines(const Sums& sums, const Output& outp
         for (int j = 0; j < 4 && j < eights; ++j) beside[j] = output.beside(first + 8 * j + lane % 4 * 2);
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
-            constexpr int finishes = kFinishes<Output>;
-            constexpr bool packs = sizeof(Stored) == 2 && finishes < 8;
+            constexpr bool finishes = kFinishes<Output>, packs = sizeof(Stored) == 2 && !finishes;
             constexpr int apart = packs ? 1 : 2;  // words of a pair
             float words[4 * apart];
             unsigned even[4] = {}, odd[4] = {};  // of 16 bits, pairs
 #pragma unroll
             for (int j = 0; j < 4 && j < eights; ++j) {
                 const float* const s = &sums[4 * (piece * 4 + j) + 2 * half];
-                float two[2] = {output.value(s[0], own + 8 * half, beside[j].x),
-                                output.value(s[1], own + 8 * half, beside[j].y)};
-                if constexpr (finishes == 2) output.finish(two, own + 8 * half, first + 8 * j + lane % 4 * 2);
+                const float low = output.value(s[0], own + 8 * half, beside[j].x);
+                const float high = output.value(s[1], own + 8 * half, beside[j].y);
                 if constexpr (packs)
-                    even[j] = Pair<Stored>::pack(two[0], two[1]);
+                    even[j] = Pair<Stored>::pack(low, high);
                 else
-                    even[j] = __float_as_uint(two[0]), odd[j] = __float_as_uint(two[1]);
+                    even[j] = __float_as_uint(low), odd[j] = __float_as_uint(high);
             }
             exchange_quads(even);
             if constexpr (!packs) exchange_quads(odd);
@@ -335,7 +332,7 @@ __device__ __forceinline__ void store_lines(const Sums& sums, const Output& outp
                 if constexpr (apart > 1) words[apart * i + 1] = __uint_as_float(odd[i]);
             }
             if (lines[half] && lane % 4 < eights) {
-                if constexpr (finishes == 8) {
+                if constexpr (finishes) {
                     output.finish(words, own + 8 * half, first + 8 * (lane % 4));
                     if constexpr (sizeof(Stored) == 2)
 #pragma unroll

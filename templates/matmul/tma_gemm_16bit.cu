@@ -14,8 +14,7 @@ namespace {
 struct LinesOutput {
     typedef MatrixGiven Given;
     static constexpr int kMixed = kWholeRows;
-    // Only where a tensor has rows and columns do its loads want more than two neighbours.
-    static constexpr int kFinishes = TileEpilogue::kIsNone ? 0 : TileEpilogue::spreads<3>() ? 8 : 2;
+    static constexpr bool kFinishes = !TileEpilogue::kIsNone;
     MatrixGiven given;
     int batch;
     long long first;
@@ -28,9 +27,8 @@ struct LinesOutput {
         return biased ? pair_at(given.bias, column, N) : make_float2(0.0f, 0.0f);
     }
     __device__ __forceinline__ float value(float sum, int, float bias) const { return BIAS ? sum + bias : sum; }
-    template <int Count>
-    __device__ __forceinline__ void finish(float (&sums)[Count], int row, int column) const {
-        given.apply(sums, matrix_place(batch, row < M ? row : M - 1, column));
+    __device__ __forceinline__ void finish(float (&sums)[8], int row, int column) const {
+        given.apply(sums, matrix_place(batch, row, column));
     }
     __device__ __forceinline__ Stored* line(Stored* y, int row) const {
         return row < M ? y + first + static_cast<long long>(row) * N : nullptr;
