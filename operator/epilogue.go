@@ -45,10 +45,13 @@ func (s *ParameterSpec) knows(name string) error {
 	return err
 }
 
+// ofModules are arguments that functions of packs and modules have beside tensors.
+var ofModules = []string{"mode", "of", "self", "settings"}
+
 // operand reads a tensor: `r[m,n]`, or `r[m,n,f32]` of a type of its own.
 func (s *ParameterSpec) operand(item string) (t operand, err error) {
 	name, within, _ := strings.Cut(strings.TrimSuffix(item, "]"), "[")
-	if t.name = name; !quote.IsPythonName(name) || IsReserved(name) {
+	if t.name = name; !quote.IsPythonName(name) || IsReserved(name) || slices.Contains(ofModules, name) {
 		return t, fmt.Errorf("'%s' cannot be the name of a tensor: it means something already", name)
 	}
 	words := lists.Where(strings.Split(within, ","), func(word string) bool { return word != "" })

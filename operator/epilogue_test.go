@@ -109,6 +109,7 @@ func TestEpiloguesThatCannotBe(t *testing.T) {
 		"x+v[1]":                "column 5: expected ']' or a name within the brackets, found '1'",
 		"x+v[n":                 "expected ']' or a name within the brackets, found the end",
 		"x+max[n]":              "'max' cannot be the name of a tensor: it means something already",
+		"x+mode[n]":             "'mode' cannot be the name of a tensor",
 		"x+class[n]":            "'class' cannot be the name of a tensor",
 		"x>1":                   "column 2: a comparison stands only in where(), as where(x > 0, x, 0)",
 		"where(x,1,2)":          "column 1: where() chooses by a comparison of two numbers, as where(x > 0, x, 0)",
