@@ -60,9 +60,10 @@ func FormatShape(shape []int64) string {
 
 // Bind turns a request into a problem. What the request got wrong is a *RequestError.
 func (o *Operator) Bind(r Request, limits Limits) (*Problem, error) {
+	o = o.Plain()
 	p := &Problem{Operator: o, Shape: slices.Clone(r.Shape), Values: map[string]expr.Value{}, Limits: limits, MathBy: r.MathBy}
 	b := &binder{p: p, values: p.Values}
-	for _, step := range []func(Request){b.shape, b.free, b.parameters, b.math, b.derived, b.requirements, b.arguments, b.cost, b.part} {
+	for _, step := range []func(Request){b.shape, b.free, b.parameters, b.math, b.derived, b.requirements, b.epilogue, b.arguments, b.cost, b.part} {
 		if step(r); b.err != nil {
 			return nil, b.err
 		}
@@ -295,6 +296,7 @@ func (b *binder) tensor(spec ArgumentSpec) Argument {
 	}
 	if spec.Role.Compared() {
 		_, t.ATol = b.number("atol of `"+spec.Name+"`", spec.ATol, "tolerance", 0, math.MaxFloat64)
+		t.ATol = b.loosened(t.ATol)
 		_, t.RTol = b.number("rtol of `"+spec.Name+"`", spec.RTol, "tolerance", 0, math.MaxFloat64)
 	}
 	return t
@@ -336,6 +338,9 @@ func (b *binder) scalar(spec ArgumentSpec) Argument {
 
 func (b *binder) cost(Request) {
 	b.p.Bytes, b.p.Flops = b.count("the bytes of `cost`", b.p.Operator.Bytes), b.count("the operations of `cost`", b.p.Operator.Flops)
+	for i := range b.p.Operator.Epilogue() {
+		b.p.Bytes += b.p.Arguments[len(b.p.Arguments)-1-i].Bytes() // read once
+	}
 }
 
 // part sees that the part of the space that the request wants can be understood.

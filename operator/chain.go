@@ -22,6 +22,9 @@ const (
 	chainDepth  = 40   // operations within each other
 )
 
+// chooses is the function whose first argument is a comparison, which stands nowhere else.
+const chooses = "where"
+
 func (s *ParameterSpec) chain(text string) (*expr.Node, error) {
 	if len(text) > chainLength {
 		return nil, fmt.Errorf("`%s` has %d characters; it may have %d", s.Name, len(text), chainLength)
@@ -29,6 +32,9 @@ func (s *ParameterSpec) chain(text string) (*expr.Node, error) {
 	root, err := expr.ParseCalls(text, s.Functions)
 	if err == nil {
 		err = s.holds(root, chainDepth)
+	}
+	if err == nil {
+		_, _, err = s.operands(root)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("`%s`: %w", s.Name, err)
@@ -44,17 +50,31 @@ func (s *ParameterSpec) holds(n *expr.Node, depth int) error {
 			return fmt.Errorf("column %d: %s is no number that a float holds", n.Column, n.Source())
 		}
 	case expr.OpName:
-		if !slices.Contains(s.Of, n.Name) {
-			return fmt.Errorf("column %d: unknown name '%s': there are %s", n.Column, n.Name, strings.Join(s.Of, ", "))
+		if err := s.knows(n.Name); err != nil {
+			return fmt.Errorf("column %d: %w", n.Column, err)
 		}
 	case expr.OpAdd, expr.OpSub, expr.OpMul, expr.OpDiv, expr.OpNeg, expr.OpPlus, expr.OpCall:
+	case expr.OpCompare:
+		if _, known := s.Functions[chooses]; known {
+			return fmt.Errorf("column %d: a comparison stands only in %s(), as %[2]s(x > 0, x, 0)", n.Column, chooses)
+		}
+		fallthrough
 	default:
 		return fmt.Errorf("column %d: %s is unknown here: there are + - * / and functions", n.Column, cmp.Or(n.Op.String(), "a comparison"))
 	}
 	if depth == 0 {
 		return fmt.Errorf("column %d: more than %d operations within each other", n.Column, chainDepth)
 	}
-	for _, a := range n.Args {
+	operands := n.Args
+	if n.Op == expr.OpCall && n.Name == chooses {
+		c := n.Args[0]
+		if c.Op != expr.OpCompare || len(c.Links) > 1 || c.Links[0] >= expr.OpIn {
+			return fmt.Errorf("column %d: %s() chooses by a comparison of two numbers, as %[2]s(x > 0, x, 0)",
+				n.Column, chooses)
+		}
+		operands = slices.Concat(c.Args, n.Args[1:])
+	}
+	for _, a := range operands {
 		if err := s.holds(a, depth-1); err != nil {
 			return err
 		}
@@ -83,11 +103,21 @@ func (s *ParameterSpec) chainComponents() []string {
 }
 
 // CUDA is a value of the parameter in C++, where numbers are floats. A value that was read before has no fault.
-func (s *ParameterSpec) CUDA(value string) string { return s.written(value, expr.CPP) }
+func (s *ParameterSpec) CUDA(value string) string {
+	return s.written(value, expr.CPP, func(_ operand, i int) string { return fmt.Sprint("t", i) })
+}
 
 // Python is a value of the parameter in Python, where the functions are those of an object.
 func (s *ParameterSpec) Python(value, object string) string {
-	return s.written(value, expr.Methods(object))
+	return s.written(value, expr.Methods(object), func(t operand, _ int) string {
+		text := t.name
+		for axis := range s.Axes {
+			if len(t.axes) > 0 && !slices.Contains(t.axes, axis) {
+				text += fmt.Sprintf(".unsqueeze(%d)", axis) // so it is broadcast there
+			}
+		}
+		return text
+	})
 }
 
 // ExpressionMacros are the parameters of type expression, as kernels know them, without those that the problem leaves out.
@@ -96,15 +126,24 @@ func (p *Problem) ExpressionMacros() []Macro {
 	for _, spec := range p.Operator.Parameters {
 		if spec.Type == ExpressionParameter && p.Parameters.has(spec.Name) {
 			macros = append(macros, Macro{p.Operator.Macros.Macro(spec.Name), spec.CUDA(p.Values[spec.Name].String())})
+			macros = append(macros, p.epilogueMacros(&spec)...)
 		}
 	}
 	return macros
 }
 
-func (s *ParameterSpec) written(value string, in expr.Dialect) string {
+// written is a value in a dialect, where an epilogue's tensors have other names.
+func (s *ParameterSpec) written(value string, in expr.Dialect, named func(t operand, i int) string) string {
 	root, err := s.chain(value)
 	if err != nil {
 		return value // no problem has such a value
+	}
+	operands, items, _ := s.operands(root)
+	in.Name = func(name string) string {
+		if i := slices.Index(items, name); i >= 0 {
+			return named(operands[i], i)
+		}
+		return name
 	}
 	text, err := in.Print(root)
 	if err != nil {
@@ -121,6 +160,7 @@ func (l *loader) chains(s *ParameterSpec, f tree.Fields, whole *tree.Node) {
 			whole.RefuseHint("as choices: [x], functions: {relu: [1]}", "`%s` has no `%s`, which a parameter of expressions needs", s.Name, key)
 		}
 	}
+	s.Axes = tree.Optional(f["axes"], func(n *tree.Node) []string { return l.names(n, "axes") }, nil)
 	s.Of, s.Functions = l.names(f["choices"], "choices"), map[string]expr.Arity{}
 	for _, e := range l.named(f["functions"], "functions must be a mapping of names to numbers of arguments") {
 		counts := list(l.language, e.Value, "functions", (*tree.Node).Int)

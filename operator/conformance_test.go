@@ -398,10 +398,10 @@ var problems = map[string][]string{
 	"matmul": {
 		"2x70x33x90 bias=true normal",
 		"1x70x200x301 transpose_a=true negative",
-		"1x79x1030x151 transpose_a=true transpose_b=true bias=true activation=silu(x) uniform01", // splits of an odd number of outputs
-		"1x9x1028x8 transpose_b=true activation=tanh(x) negative",
-		"1x140x129x296 activation=elu(x,0.5) normal",
-		"1x70x1032x92 bias=true activation=leaky_relu(x,0.2) negative", // factors that tensor maps may have
+		"1x79x1030x151 transpose_a=true transpose_b=true bias=true epilogue=silu(x*s[n])+r[batch,m,n,bf16] uniform01", // splits of an odd number of outputs
+		"1x9x1028x8 transpose_b=true epilogue=tanh(x+d[n])-v[m] negative",
+		"1x140x129x296 epilogue=elu(x,0.5)*d[n]+r[m,n] normal",
+		"1x70x1032x92 bias=true epilogue=leaky_relu(x,0.2) negative", // factors that tensor maps may have
 		"1x140x72x300 transpose_b=true normal",
 		"1x132x136x90 transpose_a=true transpose_b=true bias=true negative",
 		"3x70x1032x92 broadcast_a=true bias=true normal",
@@ -409,7 +409,7 @@ var problems = map[string][]string{
 		"1x10x16390x12 transpose_a=true normal", // lines that are packed in stretches
 		"3x9x65x5 broadcast_a=true transpose_b=true normal",
 		"2x70x512x90 transpose_a=true type=bf16 normal",
-		"1x138x520x264 type=f16 bias=true activation=gelu(x) negative", // factors that tensor maps may have, in all four ways to lie
+		"1x138x520x264 type=f16 bias=true epilogue=gelu(x+d[n])*s[m]+r[batch,m,n] negative", // factors that tensor maps may have, in all four ways to lie
 		"3x72x520x136 transpose_a=true transpose_b=true type=bf16 broadcast_a=true normal",
 		"1x140x264x301 transpose_b=true type=f16 normal",
 		"1x72x2056x136 transpose_a=true type=bf16 bias=true normal",
@@ -419,11 +419,11 @@ var problems = map[string][]string{
 		"1x21x1034x132 type=bf16 transpose_b=true normal",
 		"1x1x576x528 type=bf16 transpose_b=true normal", // as many lines for each block as a stream's passes take
 		"2x100x2060x6 type=f16 bias=true negative",
-		"4x2x576x148 type=bf16 transpose_b=true bias=true activation=silu(x) normal", // few rows of many products: long shares of the wide factor
-		"1x64x1100x74 type=bf16 transpose_a=true bias=true activation=gelu_tanh(x) normal",
+		"4x2x576x148 type=bf16 transpose_b=true bias=true epilogue=silu(x)*s[m]+r[batch,m,n] normal", // few rows of many products: long shares of the wide factor
+		"1x64x1100x74 type=bf16 transpose_a=true bias=true epilogue=gelu_tanh(x)+r[batch,m,n,f32]*w[batch] normal",
 		"1x70x576x12 type=f16 transpose_b=true special",
 		"1x5x320x90 transpose_b=true bias=true normal",
-		"2x130x150x140 triangular_a=1 triangular_b=1 triangular_output=1 activation=sigmoid(x) normal", // triangles
+		"2x130x150x140 triangular_a=1 triangular_b=1 triangular_output=1 epilogue=where(x>100000,2,x)*s[n]+r[batch,m,n] special", // triangles
 		"1x130x300x70 triangular_a=-1 triangular_b=1 transpose_a=true bias=true special",
 		"1x72x136x150 triangular_b=-1 triangular_output=-1 transpose_b=true type=bf16 normal",
 	},

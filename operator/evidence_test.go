@@ -109,6 +109,7 @@ var elsewhere = map[string]string{
 	"an operator/pytorch":    "harmless: a baseline, and what `export --format pytorch` wraps",
 	"a tensor/order":         "of tensors of three dimensions and more: TestParameterNamesOrder",
 	"a parameter/functions":  "what a value may be: TestExpressions",
+	"a parameter/axes":       "a problem's arguments: TestEpilogueOfTensors",
 	"a launch/dependent":     "only of a later launch: TestDigest",
 	"a template/name":        "part of a configuration",
 	"a template/let":         "another way to write formulas: TestIncludeIsTheSameOperator",

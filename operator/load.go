@@ -108,6 +108,7 @@ func (l *loader) operator(root *tree.Node) {
 		o.Requires = append(o.Requires, Requirement{That: formula(e.Name()), Because: l.interpolated(e.Value, names)})
 	}
 	l.arguments(f["tensors"], names, f["tolerance"])
+	l.epilogues(f["parameters"])
 	o.Inputs = Distributions()
 	if n := f["inputs"]; n != nil {
 		o.Inputs = l.names(n, "inputs")

@@ -53,6 +53,7 @@ type Operator struct {
 	exampleAt tree.Position
 	files     map[string]string // all that it was read from, by name in its folder
 	mentioned map[string]bool   // by its formulas
+	plain     *Operator         // without the tensors of a problem's epilogue; nil: it has none of them
 }
 
 // Naming is how kernels know the names of an op.yaml.
@@ -127,6 +128,7 @@ type ParameterSpec struct {
 	Choices   []expr.Value          `json:"choices,omitempty"`
 	Of        []string              `json:"of,omitempty"`        // what an expression may name
 	Functions map[string]expr.Arity `json:"functions,omitempty"` // of an expression
+	Axes      []string              `json:"axes,omitempty"`      // of an epilogue: the output's, as its tensors name them; nil: it has no tensors
 	Later     bool                  `json:"-"`                   // where it has its default, a problem's text and macros leave it out
 }
 

@@ -138,6 +138,10 @@ func (l *loader) pytorch(n *tree.Node) PyTorch {
 		Module:    source("module", "module.py", "class ModelNew", "def get_inputs", "def get_init_inputs"),
 		Gradients: source("gradients", "gradients.py", "def gradients"),
 	}
+	expressions := slices.ContainsFunc(l.o.Parameters, func(s ParameterSpec) bool { return s.Type == ExpressionParameter })
+	if functions, _, err := l.include("functions.py"); err == nil && expressions && p.Gradients.Text != "" {
+		p.Gradients.Text = functions + "\n\n" + p.Gradients.Text
+	}
 	at := l.usual(files["general"], n, "general.cuh")
 	if at == nil {
 		n.RefuseHint("name it among `files`, or call it general.cuh", "pytorch lacks the general kernel")

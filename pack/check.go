@@ -185,8 +185,11 @@ func (m *Manifest) checkGeneral(o *Operator, g *General) error {
 	for _, name := range g.Sizes {
 		f.need(slices.Contains(o.names(), name), "it takes %.80q, which nothing defines", name)
 	}
+	for _, name := range g.Arguments {
+		f.need(slices.Contains(o.Taken(), name), "it takes %.80q, which is no tensor", name)
+	}
 	f.need(m.Types[g.Type] != 0, "it is of the type %.80q, which `types` lacks", g.Type)
-	return cmp.Or(f.error, m.checkFile(g.File), o.checkValues(g.Values, g.Math, false, false), different("sizes", g.Sizes))
+	return cmp.Or(f.error, m.checkFile(g.File), o.checkValues(g.Values, g.Math, false, false), different("sizes", g.Sizes), different("arguments", g.Arguments))
 }
 
 func (m *Manifest) checkFile(file string) error {

@@ -157,7 +157,7 @@ type Time struct {
 }
 
 // General is the kernel that is right for every problem of an operator, in one math mode and
-// for one type of what is read. It takes all tensors but the first output, and then that. The
+// for one type of what is read. It takes the Arguments, of which the first output is the last. The
 // Sizes follow as a struct of 64-bit integers, those of floating point by their bits. The last
 // argument is how many elements that output has.
 type General struct {
@@ -165,11 +165,12 @@ type General struct {
 	Math     string `json:"math"`
 	Type     string `json:"type"`
 	// Values are the parameters that it is compiled for. It takes any value of the others.
-	Values map[string]expr.Value `json:"values,omitempty"`
-	File   string                `json:"file"` // PTX
-	Source string                `json:"source,omitempty"`
-	Entry  string                `json:"entry"`
-	Sizes  []string              `json:"sizes"`
+	Values    map[string]expr.Value `json:"values,omitempty"`
+	File      string                `json:"file"` // PTX
+	Source    string                `json:"source,omitempty"`
+	Entry     string                `json:"entry"`
+	Arguments []string              `json:"arguments"` // tensors, by their names
+	Sizes     []string              `json:"sizes"`
 }
 
 // Formula is an expression of op.yaml, which is one of Python's.

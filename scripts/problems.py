@@ -7,6 +7,7 @@ import functools
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -136,7 +137,7 @@ def rounded(x, math):
 
 
 class Functions(dict):
-    """The functions of expressions by their names, as the gradients of elementwise chains have them."""
+    """The functions of expressions by their names, as gradients have them."""
 
     def __missing__(self, name):
         return getattr(functions(), name)
@@ -147,13 +148,22 @@ def functions():
     import torch
 
     known = {"torch": torch}
-    exec((ROOT / "templates/elementwise/gradients.py").read_text(), known)
+    exec((ROOT / "templates/include/functions.py").read_text(), known)
     return known["Functions"]()
 
 
 def expression(text, **tensors):
     """What an expression of autotune's is, of tensors by name."""
     return eval(compile(text, "f", "eval"), {"__builtins__": {}}, Functions(tensors))
+
+
+def epilogue(text, axes, x, tensors):
+    """What an epilogue makes of outputs: its tensors, as `r[m,n]`, have some of the output's axes."""
+    named = {}
+    for name, within in re.findall(r"(\w+)\[([\w,]*)\]", text):
+        has = within.split(",")
+        named[name] = tensors[name].reshape([size if axis in has else 1 for axis, size in zip(axes, x.shape)])
+    return expression(re.sub(r"\[[\w,]*\]", "", text), x=x, **named).expand_as(x)
 
 
 def elementwise(p, t):
@@ -167,7 +177,7 @@ def product(p, t):
 
     a, b = (triangle(t[name].mT if p[f"transpose_{name}"] else t[name], p[f"triangular_{name}"]) for name in ("a", "b"))
     y = triangle(a @ b, p["triangular_output"])
-    return expression(p["activation"], x=y + t["bias"] if "bias" in t else y)
+    return epilogue(p["epilogue"], ("batch", "m", "n"), y + t["bias"] if "bias" in t else y, t)
 
 
 def separable(p, t):

@@ -127,9 +127,10 @@ def cases(operator, table):
     bound, exact = problems.bound([asked for *_, asked in table]), problems.exact(operator)
     for seed, (p, (name, distribution, _)) in enumerate(zip(bound, table)):
         of = of_type(p)
-        inputs = {what: t.to(of).float() for what, t in made(p, seed, distribution).items()}
+        types = {what: problems.torch_calls.dtype(a["Type"]) for what, a in p.read.items() if f"{what}[" in p.parameters.get("epilogue", "")}
+        inputs = {what: t.to(types.get(what, of)).float() for what, t in made(p, seed, distribution).items()}
         for math in maths if of == torch.float32 else ["fp32"]:
-            factors = {what: t if what == "bias" else rounded(t, math) for what, t in inputs.items()}
+            factors = {what: t if what == "bias" or what in types else rounded(t, math) for what, t in inputs.items()}
             y = p.answer(factors if exact else {what: t.double() for what, t in factors.items()})
             y = y if exact or y.dtype == torch.int64 else nearest(y, of)
             yield {

@@ -133,6 +133,9 @@ func parameters(text, blank string, start, end int) []Parameter {
 // qualifiers say nothing of a parameter's type.
 var qualifiers = []string{"const", "volatile", "__restrict__", "__restrict", "restrict", "__grid_constant__", "struct", "constexpr"}
 
+// more is how a macro ends that may stand behind a kernel's last parameter, for those of an epilogue or for none.
+const more = "EPILOGUE_PARAMETERS"
+
 var partForm = regexp.MustCompile(`[A-Za-z_]\w*(?:\s*::\s*\w+)*|\S`)
 
 func parameter(text, blank string, start, end int) Parameter {
@@ -156,6 +159,7 @@ func parameter(text, blank string, start, end int) Parameter {
 		case part[0] >= '0' && part[0] <= '9':
 		case !wordForm.MatchString(part):
 			p.Unclear = true
+		case strings.HasSuffix(part, more):
 		default:
 			words, at = append(words, part), start+m[0]
 		}

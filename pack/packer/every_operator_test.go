@@ -56,6 +56,11 @@ func served(t *testing.T, operators []*operator.Operator) {
 	for _, op := range operators {
 		all = append(all, winnerOf(t, op, operator.Request{Shape: op.Example}))
 	}
+	winnersServed(t, all)
+}
+
+// winnersServed packs winners, and asks the loaders for what they launch.
+func winnersServed(t *testing.T, all []cudasource.Winner) {
 	p, err := Make(t.Context(), echo{}, all, nil, Options{Name: "layers"})
 	must.OK(t, err)
 	if got := slices.DeleteFunc(p.Notices, func(n string) bool {

@@ -1,11 +1,14 @@
 package packer
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"slices"
 	"strings"
 
+	"autotune/internal/lists"
 	"autotune/operator"
 	"autotune/pack"
 	"autotune/space/expr"
@@ -24,17 +27,20 @@ func expressionWord(s operator.ParameterSpec) pack.Parameter {
 }
 
 // parameters gives values those of a problem's parameters. An expression becomes a word of the operator's.
-func (p *Packed) parameters(of *operator.Problem, values map[string]expr.Value) {
+func (p *Packed) parameters(of *operator.Problem, values map[string]expr.Value) error {
 	for _, s := range of.Operator.Parameters {
 		if s.Type == operator.ExpressionParameter {
 			values[s.Name] = of.Values[s.Name]
-			p.addWord(of, s)
+			if err := p.addWord(of, s); err != nil {
+				return err
+			}
 			continue
 		}
 		for _, name := range s.Names {
 			values[name] = of.Values[name]
 		}
 	}
+	return nil
 }
 
 // parameter is an operator's, described.
@@ -56,11 +62,11 @@ func (p *Packed) words(of, name string) []string {
 }
 
 // addWord adds a problem's expression to those that a parameter may be.
-func (p *Packed) addWord(of *operator.Problem, s operator.ParameterSpec) {
+func (p *Packed) addWord(of *operator.Problem, s operator.ParameterSpec) error {
 	o, d := p.parameter(of.Operator.Name, s.Name)
 	word := of.Values[s.Name].String()
 	if slices.Contains(d.Words, word) {
-		return
+		return nil
 	}
 	d.Words = append(d.Words, word)
 	slices.Sort(d.Words)
@@ -69,6 +75,87 @@ func (p *Packed) addWord(of *operator.Problem, s operator.ParameterSpec) {
 			say(o, component, s.Name, word)
 		}
 	}
+	if s.Axes == nil {
+		return nil
+	}
+	for _, a := range of.Operator.Epilogue() {
+		if err := p.addTensor(o, a, s.Name, word); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addTensor adds an epilogue's tensor to what a call takes. It is empty unless the epilogue is a word that names it.
+func (p *Packed) addTensor(o *pack.Operator, a operator.ArgumentSpec, parameter, word string) error {
+	named := parameter + "_" + a.Name
+	t := p.tensor(o, a)
+	t.Shape[0].Expr = expr.MustParse("(" + t.Shape[0].String() + ") if " + named + " else 0")
+	own := lists.Where(o.Tensors, func(t pack.TensorSpec) bool { return !p.beside(o, t.Name) })
+	beside := lists.Where(o.Tensors, func(t pack.TensorSpec) bool { return p.beside(o, t.Name) })
+	order := func(a, b pack.TensorSpec) int { return cmp.Compare(a.Name, b.Name) }
+	switch at, known := slices.BinarySearchFunc(beside, t, order); {
+	case !known:
+		o.Tensors = slices.Concat(own, slices.Insert(beside, at, t))
+		unsaid := pack.Definition{Name: named, Value: pack.Formula{Expr: expr.MustParse("False")}}
+		o.Derived = slices.Insert(o.Derived, len(o.Derived)-len(beside)+at, unsaid) // in the tensors' order
+	case !same(beside[at], t):
+		return fmt.Errorf("`%s` is another tensor in another epilogue of the pack; call one of them otherwise, or make "+
+			"a pack of each", a.Name)
+	}
+	say(o, named, parameter, word)
+	return nil
+}
+
+// operands are the tensors of all packed epilogues.
+func (p *Packed) operands(of string, s operator.ParameterSpec) []string {
+	o, _ := p.parameter(of, s.Name)
+	return lists.Where(o.Taken(), func(name string) bool { return s.Axes != nil && p.beside(o, name) })
+}
+
+// epilogueCall is a function that PyTorch lacks: an operator's tensors, an epilogue, its tensors, and parameters.
+func (p *Packed) epilogueCall(o *operator.Operator, s operator.ParameterSpec) operator.TorchCall {
+	c := operator.TorchCall{Function: o.Name + "_" + s.Name}
+	add := func(name string, optional bool) {
+		a := operator.TorchArgument{Name: name, Is: name}
+		if optional {
+			a.Default = operator.None
+		}
+		c.Arguments = append(c.Arguments, a)
+	}
+	described, _ := p.parameter(o.Name, s.Name)
+	optional := map[string]bool{}
+	for _, t := range described.Tensors {
+		optional[t.Name] = strings.HasSuffix(t.Shape[0].String(), " else 0")
+		if t.Role != string(operator.Output) && !optional[t.Name] {
+			add(t.Name, false)
+		}
+	}
+	add(s.Name, false)
+	for _, t := range described.Tensors {
+		if optional[t.Name] {
+			add(t.Name, true)
+		}
+	}
+	for _, other := range o.Parameters {
+		if _, tensor := optional[other.Name]; !tensor && other.Type != operator.WordParameter && other.Name != s.Name {
+			add(other.Name, true)
+		}
+	}
+	return c
+}
+
+// beside tells whether a tensor is an epilogue's.
+func (p *Packed) beside(o *pack.Operator, tensor string) bool {
+	return slices.ContainsFunc(o.Parameters, func(s pack.Parameter) bool {
+		return slices.ContainsFunc(o.Derived, func(d pack.Definition) bool { return d.Name == s.Name+"_"+tensor })
+	})
+}
+
+// same tells whether two tensors of one name are the same.
+func same(a, b pack.TensorSpec) bool {
+	texts := func(t pack.TensorSpec) []string { return lists.Of(t.Shape, pack.Formula.String) }
+	return a.Type == b.Type && a.TypeBy == b.TypeBy && slices.Equal(texts(a), texts(b))
 }
 
 // unsaid are the truths that an expression's components are, as long as there is no word.
@@ -134,7 +221,9 @@ func (p *Packed) meant(o *operator.Operator, call operator.TorchCall) error {
 			if err != nil {
 				return err
 			}
-			p.addWord(bound, s)
+			if err := p.addWord(bound, s); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

@@ -2,6 +2,7 @@ package packer
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -128,8 +129,8 @@ func (p *Packed) family(f Family, arch string) (*pack.Family, []*task, error) {
 	}
 	var tasks []*task
 	for i, k := range f.Kernels {
-		p.parameters(k.Problem, d.Values)
 		v, err := p.variant(k, arch)
+		err = cmp.Or(err, p.parameters(k.Problem, d.Values))
 		if err != nil {
 			return nil, nil, err
 		}

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"unsafe"
 
+	"autotune/internal/lists"
 	"autotune/internal/test/must"
 	"autotune/internal/test/testneeds"
 	"autotune/internal/test/torchvectors"
@@ -356,11 +357,14 @@ func printedByPython(t *testing.T, path string, cases []chosenCase) string {
 		Type     string       `json:"type"`
 	}
 	var list []problem
+	operators := open(t, path).Operators
 	for _, c := range cases {
+		described, _ := lists.First(operators, func(o *pack.Operator) bool { return o.Name == c.problem.Operator.Name })
 		one := problem{Operator: c.problem.Operator.Name, Settings: []expr.Value{}, Type: string(c.problem.Arguments[teller(c.problem.Operator)].Type)}
 		for _, s := range c.problem.Operator.Parameters {
 			if s.Type == operator.ExpressionParameter {
-				one.Settings = append(one.Settings, expr.Int(0)) // the only word
+				at := slices.IndexFunc(described.Parameters, func(d pack.Parameter) bool { return d.Name == s.Name })
+				one.Settings = append(one.Settings, expr.Int(int64(slices.Index(described.Parameters[at].Words, c.problem.Values[s.Name].String()))))
 				continue
 			}
 			word := slices.IndexFunc(s.Choices, func(v expr.Value) bool { return v.Equal(c.problem.Values[s.Name]) })
@@ -376,9 +380,9 @@ func printedByPython(t *testing.T, path string, cases []chosenCase) string {
 				}
 			}
 		}
-		for _, a := range c.problem.Arguments {
-			switch {
-			case !a.Role.Filled():
+		for _, d := range described.Tensors {
+			switch a, _ := lists.First(c.problem.Arguments, func(a operator.Argument) bool { return a.Name == d.Name }); {
+			case !operator.Role(d.Role).Filled():
 			case a.Elements == 0:
 				one.Shapes = append(one.Shapes, nil)
 			default:

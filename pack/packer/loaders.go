@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"autotune/internal/lists"
 	"autotune/internal/quote"
 	"autotune/operator"
 	"autotune/pack"
@@ -100,6 +101,11 @@ type pyOperator struct {
 // Words are those of a parameter.
 func (o pyOperator) Words(parameter string) []string { return o.p.words(o.Name, parameter) }
 
+// Of are the names in an expression: those of its parameter, and of the tensors of all packed epilogues.
+func (o pyOperator) Of(s operator.ParameterSpec) []string {
+	return slices.Concat(s.Of, o.p.operands(o.Name, s))
+}
+
 // pyFunction is a function's parameters, docstring, and the tensors and values that it hands on.
 type pyFunction struct{ Parameters, Summary, Tensors, Values string }
 
@@ -114,12 +120,21 @@ func (f *pyFunctions) add(p *Packed, folder string, o *operator.Operator) {
 		of.Gradients = o.PyTorch.Gradients.Text
 		p.files[folder+o.Name+"_gradients.py"] = write("gradients.py.tmpl", of)
 	}
-	for _, call := range pythonCalls(o) {
+	calls := pythonCalls(o)
+	for _, s := range of.Expressions {
+		if len(p.operands(o.Name, s)) > 0 {
+			calls = append(calls, p.epilogueCall(o, s))
+		}
+	}
+	described, _ := p.parameter(o.Name, "")
+	filled := func(t pack.TensorSpec) bool { return operator.Role(t.Role).Filled() }
+	read := lists.Of(lists.Where(described.Tensors, filled), func(t pack.TensorSpec) string { return t.Name })
+	for _, call := range calls {
 		if !p.means(o, call) {
 			continue
 		}
 		if _, defined := f.Functions[call.Function]; !defined || call.Function == o.Name {
-			f.Functions[call.Function] = definition(o, call)
+			f.Functions[call.Function] = definition(o, read, call)
 		}
 		f.calls.add(o, call)
 	}
@@ -144,8 +159,9 @@ func differentiable(o *operator.Operator) bool {
 	return len(outputs) == 1 && outputs[0].Type != operator.I64
 }
 
-// definition is that of a function. It calls the last of its CALLS, which is the operator of its own name.
-func definition(o *operator.Operator, call operator.TorchCall) pyFunction {
+// definition is that of a function, with the names of the tensors that the operator's kernels read. It calls the last
+// of its CALLS, which is the operator of its own name.
+func definition(o *operator.Operator, read []string, call operator.TorchCall) pyFunction {
 	var parts, tensors []string
 	values, given := "", map[string]string{}
 	for _, a := range call.Arguments {
@@ -154,14 +170,14 @@ func definition(o *operator.Operator, call operator.TorchCall) pyFunction {
 			part += "=" + cmp.Or(a.Default, operator.None).Python()
 		}
 		parts = append(parts, part)
-		if slices.ContainsFunc(o.Arguments, func(t operator.ArgumentSpec) bool { return t.Name == a.Is && t.Role.Filled() }) {
+		if slices.Contains(read, a.Is) {
 			given[a.Is] = a.Name
 		} else {
 			values += a.Name + ", "
 		}
 	}
-	for _, t := range o.Arguments { // whatever PyTorch's order
-		if name, ok := given[t.Name]; ok {
+	for _, t := range read { // whatever PyTorch's order
+		if name, ok := given[t]; ok {
 			tensors = append(tensors, name)
 		}
 	}

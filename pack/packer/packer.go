@@ -90,6 +90,7 @@ func (p *Packed) packs(o *operator.Operator, kept map[string]*operator.Operator)
 	if known, asked := kept[o.Name]; asked {
 		return known != nil
 	}
+	o = o.Plain()
 	err := p.describe(o)
 	if kept[o.Name] = o; err != nil {
 		p.Notices = append(p.Notices, fmt.Sprintf("%s is left out: %v", o.Name, err))
@@ -255,7 +256,9 @@ func (p *Packed) entry(w cudasource.Winner, arch string) (*pack.Entry, error) {
 	for _, name := range w.Problem.Operator.Shape {
 		e.Values[name] = w.Problem.Values[name]
 	}
-	p.parameters(w.Problem, e.Values)
+	if err := p.parameters(w.Problem, e.Values); err != nil {
+		return nil, err
+	}
 	for _, l := range w.Kernel.Launches {
 		launch := pack.Launch{
 			Entry: l.Entry, Grid: l.Grid, Block: l.Block, SharedBytes: l.SharedBytes, Cluster: l.Cluster,
@@ -314,23 +317,27 @@ func (p *Packed) describe(o *operator.Operator) error {
 		if a.Symbol != "" {
 			return fmt.Errorf("`%s` lies in constant memory, which packs do not fill; pass it as an argument", a.Name)
 		}
-		t := pack.TensorSpec{Name: a.Name, Role: string(a.Role), Type: string(a.Type), OrderBy: a.OrderBy, Shape: []pack.Formula{}}
-		names := []string{t.Type}
-		if a.TypeBy != "" {
-			t.TypeBy = a.TypeBy
-			i := slices.IndexFunc(d.Parameters, func(s pack.Parameter) bool { return s.Name == a.TypeBy })
-			names = d.Parameters[i].Words
-		}
-		for _, name := range names {
-			p.Types[name] = operator.Type(name).Bytes()
-		}
-		for _, f := range a.Shape {
-			t.Shape = append(t.Shape, formula(f))
-		}
-		d.Tensors = append(d.Tensors, t)
+		d.Tensors = append(d.Tensors, p.tensor(d, a))
 	}
 	p.Operators = append(p.Operators, d)
 	return p.leftOut(o)
+}
+
+func (p *Packed) tensor(d *pack.Operator, a operator.ArgumentSpec) pack.TensorSpec {
+	t := pack.TensorSpec{Name: a.Name, Role: string(a.Role), Type: string(a.Type), OrderBy: a.OrderBy, Shape: []pack.Formula{}}
+	names := []string{t.Type}
+	if a.TypeBy != "" {
+		t.TypeBy = a.TypeBy
+		i := slices.IndexFunc(d.Parameters, func(s pack.Parameter) bool { return s.Name == a.TypeBy })
+		names = d.Parameters[i].Words
+	}
+	for _, name := range names {
+		p.Types[name] = operator.Type(name).Bytes()
+	}
+	for _, f := range a.Shape {
+		t.Shape = append(t.Shape, formula(f))
+	}
+	return t
 }
 
 func formula(f operator.Formula) pack.Formula { return pack.Formula{Expr: f.Code()} }
@@ -401,7 +408,7 @@ func (p *Packed) generals(of *operator.Problem, seen map[string]bool) (tasks []*
 		k, sizes := general(&problem, entry)
 		g := &pack.General{
 			Operator: o.Name, Math: mode, Type: string(element), File: "kernels/" + entry + ".ptx", Source: "sources/" + entry + ".cu",
-			Entry: entry, Sizes: sizes, Values: expressionValues(of),
+			Entry: entry, Arguments: generalArguments(of), Sizes: sizes, Values: expressionValues(of),
 		}
 		p.General = append(p.General, g)
 		tasks = append(tasks, &task{what: entry, request: compile.Request{Kernel: k}, archs: virtualArchs, take: func(b *compile.Binary, _ string) error {
@@ -433,6 +440,16 @@ func generalType(p *operator.Problem) (operator.Type, string) {
 		return "", "`" + written.Name + "` is of another type than what is read"
 	}
 	return element, ""
+}
+
+// generalArguments are the names of what a general kernel takes: tensors, the first output last.
+func generalArguments(p *operator.Problem) (names []string) {
+	for _, a := range p.Arguments {
+		if a.Owner == "" && a.Name != p.Output().Name && (a.Role.Filled() || a.Role == operator.Output) {
+			names = append(names, a.Name)
+		}
+	}
+	return append(names, p.Output().Name)
 }
 
 // general describes the kernel around an operator's general function. It reads its sizes at run

@@ -226,7 +226,7 @@ func TestGeneralKernelsKnowTheSizes(t *testing.T) {
 			p, err := op.Bind(operator.Request{Shape: c.Shape, Parameters: c.Parameters}, hopper())
 			must.OK(t, err)
 			only := map[string]string{"elementwise": "relu(x)", "matmul": "x"}[op.Name]
-			expressions := p.Values["f"].String() + p.Values["activation"].String()
+			expressions := p.Values["f"].String() + p.Values["epilogue"].String()
 			if p.Arguments[0].Type == operator.F32 && (only == "" || expressions == only) {
 				cases = append(cases, chosenCase{problem: p})
 			}

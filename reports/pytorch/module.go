@@ -67,7 +67,7 @@ func refused(w cudasource.Winner) string {
 	if err != nil {
 		return err.Error()
 	}
-	if why := unserved(o.Arguments, e); why != "" {
+	if why := unserved(o.Arguments[:len(o.Arguments)-len(o.Epilogue())], e); why != "" {
 		return why + "; a module takes " + e.taken() + " and gives one"
 	}
 	for _, spec := range o.Parameters {

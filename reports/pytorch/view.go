@@ -52,7 +52,9 @@ func (v *view) expressions(p *operator.Problem) (lines []string) {
 		if spec.Type != operator.ExpressionParameter {
 			continue
 		}
-		v.Expressions = append(v.Expressions, expression{spec.Name, strings.Join(spec.Of, ", "), spec.Python(p.Values[spec.Name].String(), "of")})
+		beside := lists.Of(p.Operator.Epilogue(), func(a operator.ArgumentSpec) string { return a.Name })
+		of, text := strings.Join(slices.Concat(spec.Of, beside), ", "), spec.Python(p.Values[spec.Name].String(), "of")
+		v.Expressions = append(v.Expressions, expression{spec.Name, of, text})
 		lines = append(lines, lists.Of(spec.Names[1:], func(name string) string { return name + " = " + p.Values[name].Source() })...)
 	}
 	return lines
@@ -262,8 +264,12 @@ func (v *view) tensors(op *operator.Operator) error {
 		if t.Role == operator.InOut {
 			v.Renewed = append(v.Renewed, t.Name)
 		}
-		torch, _ := v.Element.of(t)
-		v.Types, v.Mixed = append(v.Types, "torch."+torch), v.Mixed || torch != v.Element.Torch
+		torch, known := v.Element.of(t)
+		if !known { // an epilogue's
+			own, _ := lists.First(moduleTypes, func(e element) bool { return e.Type == t.Type })
+			torch = own.Torch
+		}
+		v.Types, v.Mixed = append(v.Types, "torch."+torch), v.Mixed || torch != v.Element.Torch || len(op.Epilogue()) > 0
 		v.Read = append(v.Read, t)
 		v.ReadNames, v.ReadRanks = append(v.ReadNames, t.Name), append(v.ReadRanks, strconv.Itoa(len(t.Shape)))
 	}

@@ -52,7 +52,7 @@ const (
 	OpLe
 	opGt
 	opGe
-	opIn
+	OpIn
 	opNotIn
 
 	// Operations that only a Term has.
@@ -107,6 +107,18 @@ func (n *Node) Names() []string {
 	names := lists.Of(n.nameNodes(), func(m *Node) string { return m.Name })
 	slices.Sort(names)
 	return slices.Compact(names)
+}
+
+// InOrder are the names in n as its text has them, each as often as it stands there.
+func (n *Node) InOrder() []string {
+	if n.Op == OpName {
+		return []string{n.Name}
+	}
+	var names []string
+	for _, a := range n.Args {
+		names = append(names, a.InOrder()...)
+	}
+	return names
 }
 
 // nameNodes lists the names in n. What n holds several times is visited once.

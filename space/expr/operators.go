@@ -56,7 +56,7 @@ var operators = [...]operator{
 	OpLe:     ordering("<=", func(order int) bool { return order == -1 || order == 0 }),
 	opGt:     ordering(">", func(order int) bool { return order == 1 }),
 	opGe:     ordering(">=", func(order int) bool { return order == 1 || order == 0 }),
-	opIn:     {name: "in"},
+	OpIn:     {name: "in"},
 	opNotIn:  {name: "not in"},
 	opEither: {values: either},
 

@@ -37,7 +37,8 @@ type Arity struct {
 }
 
 // ParseCalls reads an expression of the given functions in the place of Parse's. Such an expression is written
-// by Source, in other languages too, and has no value. Its error is a *SyntaxError.
+// by Source, in other languages too, and has no value. A name may have names in brackets behind it. Its error is a
+// *SyntaxError.
 func ParseCalls(src string, functions map[string]Arity) (*Node, error) {
 	return (&parser{lexer: lexer{source: src, column: 1}, calls: functions}).whole()
 }
@@ -204,6 +205,8 @@ func (p *parser) name() *Node {
 	switch {
 	case p.is("("):
 		return p.call(t)
+	case p.calls != nil && p.is("["):
+		return p.item(t)
 	case t.text == "True" || t.text == "False":
 		return &Node{Op: OpConst, Column: t.column, Value: Bool(t.text == "True")}
 	}
@@ -211,6 +214,18 @@ func (p *parser) name() *Node {
 		p.fail(t.column, "'%s' is no name: %s", t.text, why)
 	}
 	return &Node{Op: OpName, Column: t.column, Name: t.text}
+}
+
+// item parses the brackets behind a name, which belong to the name: `b[m, n]` is named "b[m,n]".
+func (p *parser) item(name token) *Node {
+	var within []string
+	for p.shift(); p.tok.kind == tokName; p.shift() {
+		if within = append(within, p.shift().text); !p.is(",") {
+			break
+		}
+	}
+	p.expect("]", "or a name within the brackets")
+	return &Node{Op: OpName, Column: name.column, Name: name.text + "[" + strings.Join(within, ",") + "]"}
 }
 
 // arguments parses a bracket and its content; comma says whether a comma stood in it.
@@ -269,7 +284,7 @@ func (p *parser) settle(n *Node, behindIn bool) {
 	}
 	n.source = p.source
 	for i, a := range n.Args {
-		in := n.Op == OpCompare && i > 0 && n.Links[i-1] >= opIn
+		in := n.Op == OpCompare && i > 0 && n.Links[i-1] >= OpIn
 		if in && i < len(n.Links) {
 			p.fail(a.Column, "what stands on the right of 'in' ends a comparison; use 'and'")
 		}

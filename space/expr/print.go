@@ -106,13 +106,14 @@ var Python = func() Dialect {
 	return d
 }()
 
-// CPP is C++ with floats alone, for arithmetic and calls.
+// CPP is C++ with floats alone, for arithmetic, comparisons and calls.
 var CPP = Dialect{
 	Forms: map[Op]Form{
 		OpAdd: between("+", bindsSum), OpSub: between("-", bindsSum), OpMul: between("*", bindsProduct), OpDiv: between("/", bindsProduct),
 		OpNeg:  {"-1.0f * %s", bindsProduct, []int{bindsProduct + 1}}, // -(-x) would be --x
 		OpPlus: unwritten, OpCall: call(""),
 	},
+	Comparisons: opGe,
 	Constant: func(v Value) (string, error) {
 		x, _ := v.AsFloat()
 		text := strconv.FormatFloat(x, 'g', -1, 32)

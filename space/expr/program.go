@@ -236,7 +236,7 @@ func (p *Program) chain(n *Node) Term {
 	var links []Term
 	left := p.lower(n.Args[0], false)
 	for i, op := range n.Links {
-		if op >= opIn { // the last of a chain, since nothing else takes a tuple
+		if op >= OpIn { // the last of a chain, since nothing else takes a tuple
 			links = append(links, p.member(n, left, n.Args[i+1], op))
 			break
 		}

@@ -1,7 +1,7 @@
 // chain_tile.cuh: what a thread computes of a tile of the flat tensor: UNROLL vectors, a block's width
 // apart. All vectors of x, and what lies beside them of w and b, are under way before the first is used.
 #pragma once
-#include "activations.cuh"
+#include "chain.cuh"
 #include "element.cuh"
 
 #if WIDE

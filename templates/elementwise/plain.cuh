@@ -1,7 +1,7 @@
 // plain.cuh: an output as its definition says, before it is rounded; the reference and the general kernel share it. A
 // Sizes has the problem's sizes as members.
 #pragma once
-#include "activations.cuh"
+#include "chain.cuh"
 #include "element.cuh"
 
 template <class Sizes>

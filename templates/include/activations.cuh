@@ -1,13 +1,8 @@
-// activations.cuh: what the chain of an elementwise operator is made of (F, an expression of x, w
-// and b): PyTorch's activations, in float and by PyTorch's formulas, so that NaN and infinities
-// come out as PyTorch's.
+// activations.cuh: what expressions of users are made of (the chain of an elementwise operator, an epilogue):
+// PyTorch's activations, in float and by PyTorch's formulas, so that NaN and infinities come out as PyTorch's.
 #pragma once
 
-#ifndef F
-#define F relu(x)
-#endif
-
-struct Chain {
+struct Activations {
 #define AUTOTUNE_FUNCTION static __device__ __forceinline__ float
     AUTOTUNE_FUNCTION max(float x, float y) { return x > y || x != x ? x : y; }  // NaN if one is
     AUTOTUNE_FUNCTION min(float x, float y) { return x < y || x != x ? x : y; }
@@ -53,7 +48,5 @@ struct Chain {
     AUTOTUNE_FUNCTION smooth_l1(float x, float beta = 1.0f) { return fabsf(x) < beta ? 0.5f * x * x / beta : fabsf(x) - 0.5f * beta; }
     AUTOTUNE_FUNCTION huber(float x, float delta = 1.0f) { return fabsf(x) <= delta ? 0.5f * x * x : delta * (fabsf(x) - 0.5f * delta); }
     AUTOTUNE_FUNCTION xlogy(float x, float y) { return x == 0.0f && y == y ? 0.0f : x * logf(y); }
-
-    AUTOTUNE_FUNCTION of(float x, float w, float b) { return F; }
 #undef AUTOTUNE_FUNCTION
 };

@@ -290,6 +290,12 @@ __device__ __forceinline__ float2 pair_at(const T* from, int index, int count) {
     return make_float2(v[0], v[1]);
 }
 
+// kFinishes: whether an Output of whole rows has an epilogue, finish(sums, row, column) of eight columns.
+template <class Output, class = void>
+constexpr bool kFinishes = false;
+template <class Output>
+constexpr bool kFinishes<Output, decltype(void(Output::kFinishes))> = Output::kFinishes;
+
 // store_lines is store_sums where columns lie side by side in the output. Four threads that have
 // pairs of the same columns exchange them, so that each has eight neighbours. The last piece may lack some.
 template <class Output, class Stored>
@@ -304,26 +310,37 @@ __device__ __forceinline__ void store_lines(const Sums& sums, const Output& outp
         for (int j = 0; j < 4 && j < eights; ++j) beside[j] = output.beside(first + 8 * j + lane % 4 * 2);
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
-            constexpr int apart = sizeof(Stored) / 2;  // words of a pair of outputs
+            constexpr bool finishes = kFinishes<Output>, packs = sizeof(Stored) == 2 && !finishes;
+            constexpr int apart = packs ? 1 : 2;  // words of a pair
             float words[4 * apart];
             unsigned even[4] = {}, odd[4] = {};  // of 16 bits, pairs
 #pragma unroll
             for (int j = 0; j < 4 && j < eights; ++j) {
                 const float* const s = &sums[4 * (piece * 4 + j) + 2 * half];
-                const float low = output.value(s[0], own + 8 * half, beside[j].x), high = output.value(s[1], own + 8 * half, beside[j].y);
-                if constexpr (sizeof(Stored) == 2)
+                const float low = output.value(s[0], own + 8 * half, beside[j].x);
+                const float high = output.value(s[1], own + 8 * half, beside[j].y);
+                if constexpr (packs)
                     even[j] = Pair<Stored>::pack(low, high);
                 else
                     even[j] = __float_as_uint(low), odd[j] = __float_as_uint(high);
             }
             exchange_quads(even);
-            if constexpr (sizeof(Stored) > 2) exchange_quads(odd);
+            if constexpr (!packs) exchange_quads(odd);
 #pragma unroll
             for (int i = 0; i < 4; ++i) {
                 words[apart * i] = __uint_as_float(even[i]);
                 if constexpr (apart > 1) words[apart * i + 1] = __uint_as_float(odd[i]);
             }
-            if (lines[half] && lane % 4 < eights) output.store(lines[half], first + 8 * (lane % 4), words);
+            if (lines[half] && lane % 4 < eights) {
+                if constexpr (finishes) {
+                    output.finish(words, own + 8 * half, first + 8 * (lane % 4));
+                    if constexpr (sizeof(Stored) == 2)
+#pragma unroll
+                        for (int i = 0; i < 4; ++i)
+                            words[i] = __uint_as_float(Pair<Stored>::pack(words[2 * i], words[2 * i + 1]));
+                }
+                output.store(lines[half], first + 8 * (lane % 4), words);
+            }
         }
     }
 }

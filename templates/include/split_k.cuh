@@ -7,6 +7,7 @@
 #pragma once
 #include "dependent_launch.cuh"
 #include "element.cuh"
+#include "epilogue.cuh"
 #include "finite.cuh"
 
 // Stages are those of a tile that a split has: as many as the others, or one more.
@@ -33,11 +34,14 @@ __device__ __forceinline__ Stages stages_of(int split) {
 }
 
 // sum_splits adds up the partial sums of kSummed outputs a block, of 256 threads. If it Mends,
-// `plain` gives those that are not finite (mended.cuh).
+// `plain` gives those that are not finite (mended.cuh). A Finish with an epilogue has apply(sums, first),
+// which makes outputs of sums side by side, the first of an index, and side_by_side(), how many are a row.
 constexpr int kSummed = 1024;
 
-template <int Width, bool Mends, class T, class Plain>  // Width of an access: all splits begin at a multiple
-__device__ __forceinline__ void sum_vectors(const float* partial_sums, T* y, long long outputs, const Plain& plain) {
+// Width of an access: all splits begin at a multiple
+template <int Width, bool Mends, class T, class Plain, class Finish>
+__device__ __forceinline__ void sum_vectors(const float* partial_sums, T* y, long long outputs, const Plain& plain,
+                                            const Finish& finish) {
 #pragma unroll
     for (int from = 0; from < kSummed; from += 256 * Width) {
         const long long first = blockIdx.x * static_cast<long long>(kSummed) + from + threadIdx.x * Width;
@@ -49,20 +53,31 @@ __device__ __forceinline__ void sum_vectors(const float* partial_sums, T* y, lon
         for (int split = 1; split < SPLITS; ++split)
 #pragma unroll
             for (int i = 0; i < Width; ++i) parts[0][i] += parts[split][i];
-        store_elements<Width>(y + first, parts[0]);
+        if constexpr (Finish::kIsNone) {
+            store_elements<Width>(y + first, parts[0]);
+        } else {
+            float finished[Width];
+#pragma unroll
+            for (int i = 0; i < Width; ++i) finished[i] = parts[0][i];
+            finish.apply(finished, first);
+            store_elements<Width>(y + first, finished);
+        }
         if constexpr (Mends)
             for (int i = 0; i < Width; ++i)
                 if (!is_finite(parts[0][i])) y[first + i] = plain(first + i);
     }
 }
 
-template <bool Mends = false, class T, class Plain = int>
-__device__ __forceinline__ void sum_splits(const float* partial_sums, T* y, long long outputs, const Plain& plain = 0) {
+template <bool Mends = false, class T, class Plain = int, class Finish = NoEpilogue>
+__device__ __forceinline__ void sum_splits(const float* partial_sums, T* y, long long outputs, const Plain& plain = 0,
+                                           const Finish& finish = {}) {
     wait_for_launches();
-    if (outputs % 4 == 0)
-        sum_vectors<4, Mends>(partial_sums, y, outputs, plain);
-    else if (outputs % 2 == 0)
-        sum_vectors<2, Mends>(partial_sums, y, outputs, plain);
+    long long row = outputs;
+    if constexpr (!Finish::kIsNone) row = finish.side_by_side();
+    if (row % 4 == 0)
+        sum_vectors<4, Mends>(partial_sums, y, outputs, plain, finish);
+    else if (row % 2 == 0)
+        sum_vectors<2, Mends>(partial_sums, y, outputs, plain, finish);
     else
-        sum_vectors<1, Mends>(partial_sums, y, outputs, plain);
+        sum_vectors<1, Mends>(partial_sums, y, outputs, plain, finish);
 }

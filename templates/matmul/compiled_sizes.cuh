@@ -9,7 +9,9 @@ struct Sizes {
 };
 
 // MatmulPlain gives an output of its index.
-struct MatmulPlain {
+struct MatmulPlain : TileEpilogue {
     const Element *a, *b, *bias;
-    __device__ __forceinline__ Element operator()(long long i) const { return matmul_plain<float>(a, b, BIAS ? bias : nullptr, Sizes(), i); }
+    __device__ __forceinline__ Element operator()(long long i) const {
+        return matmul_plain<float>(a, b, BIAS ? bias : nullptr, Sizes(), i, *this);
+    }
 };

@@ -149,7 +149,8 @@ __device__ __forceinline__ void multiply_stage(T (&sums)[LINE_BLOCKS][FEW_BLOCKS
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(32 * WARPS)
-    matmul_few_rows(const Element* __restrict__ a, const Element* __restrict__ b, const Element* __restrict__ bias, Stored* __restrict__ y) {
+    matmul_few_rows(const Element* __restrict__ a, const Element* __restrict__ b, const Element* __restrict__ bias,
+                    Stored* __restrict__ y TILE_EPILOGUE_PARAMETERS) {
     extern __shared__ __align__(16) char memory[];
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const long long wide_lines = FEW_IS_A ? N : M, few_lines = FEW_IS_A ? M : N;
@@ -194,10 +195,12 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS)
     __syncthreads();
     y += split * static_cast<long long>(BATCH) * M * N;
     const int lines = wide_lines - first < kLines ? wide_lines - first : kLines;
-    store_wide_lines<WARPS, kPitch>(reinterpret_cast<const float*>(memory), first, lines, few_lines, batch, BIAS && split == 0 ? bias : nullptr, leaving(y), threadIdx.x,
-                                    32 * WARPS);
+    store_wide_lines<WARPS, kPitch>(reinterpret_cast<const float*>(memory), first, lines, few_lines, batch,
+                                    BIAS && split == 0 ? bias : nullptr, y, TileEpilogue{TILE_EPILOGUE_ARGUMENTS},
+                                    threadIdx.x, 32 * WARPS);
 }
 
-extern "C" __global__ void __launch_bounds__(256) matmul_few_rows_sum(const float* partial_sums, Element* __restrict__ y) {
-    sum_splits(partial_sums, finished(y), static_cast<long long>(BATCH) * M * N);
+extern "C" __global__ void __launch_bounds__(256)
+    matmul_few_rows_sum(const float* partial_sums, Element* __restrict__ y EPILOGUE_PARAMETERS) {
+    sum_splits(partial_sums, y, static_cast<long long>(BATCH) * M * N, 0, MatrixSums{{EPILOGUE_ARGUMENTS}});
 }

@@ -138,7 +138,8 @@ __device__ __forceinline__ void leave(const Sums& sums, float* part, int beside)
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(32 * kWarps + 32)
-    matmul_few_stream(const Element* __restrict__ a, const Element* __restrict__ b, const Element* __restrict__ bias, Element* __restrict__ y) {
+    matmul_few_stream(const Element* __restrict__ a, const Element* __restrict__ b, const Element* __restrict__ bias,
+                      Element* __restrict__ y EPILOGUE_PARAMETERS) {
     extern __shared__ __align__(128) char memory[];
     const int warp = threadIdx.x / 32, blocks = gridDim.x / BATCH, block = blockIdx.x % blocks;
     const long long batch = blockIdx.x / blocks, wide_lines = FEW_IS_A ? N : M;
@@ -183,6 +184,7 @@ extern "C" __global__ void __launch_bounds__(32 * kWarps + 32)
         named_barrier_wait(1, 32 * kWarps);  // what the pass before left has been stored
         leave(sums, turn.sums() + along * kSums * kPitch, beside);
         named_barrier_wait(1, 32 * kWarps);
-        store_wide_lines<ALONG, kPitch>(turn.sums(), first, pass.lines, few_lines, batch, BIAS ? bias : nullptr, finished(y), threadIdx.x, 32 * kWarps);
+        store_wide_lines<ALONG, kPitch>(turn.sums(), first, pass.lines, few_lines, batch, BIAS ? bias : nullptr, y,
+                                        Epilogue{EPILOGUE_ARGUMENTS}, threadIdx.x, 32 * kWarps);
     }
 }

@@ -30,11 +30,12 @@ struct Work : MatrixWork {
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
     matmul_gathered_gemm(const float* __restrict__ a, const float* __restrict__ b, const float* __restrict__ bias,
-                         float* __restrict__ y) {
+                         float* __restrict__ y TILE_EPILOGUE_PARAMETERS) {
     extern __shared__ __align__(128) uint4 memory[];
-    slab_gemm<Work, Gatherers>(reinterpret_cast<char*>(memory), Factors{a, b}, bias, leaving(y));
+    slab_gemm<Work, Gatherers>(reinterpret_cast<char*>(memory), Factors{a, b}, {{TILE_EPILOGUE_ARGUMENTS}, bias}, y);
 }
 
-extern "C" __global__ void __launch_bounds__(256) matmul_gathered_gemm_sum(const float* partial_sums, float* __restrict__ y) {
-    sum_splits(partial_sums, finished(y), Work::outputs());
+extern "C" __global__ void __launch_bounds__(256)
+    matmul_gathered_gemm_sum(const float* partial_sums, float* __restrict__ y EPILOGUE_PARAMETERS) {
+    sum_splits(partial_sums, y, Work::outputs(), 0, MatrixSums{{EPILOGUE_ARGUMENTS}});
 }

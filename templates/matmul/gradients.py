@@ -3,25 +3,18 @@ def triangle(t, which):
     return t.triu() if which > 0 else t.tril() if which < 0 else t
 
 
-class Activations:
-    """The functions of an activation, by PyTorch's operators."""
-
-    def __getattr__(self, name):
-        return getattr(torch.ops.aten, name)
-
-    def gelu_tanh(self, x):
-        return torch.ops.aten.gelu(x, approximate="tanh")
-
-
-def gradients(s, wanted, gradient, a, b, bias):
-    """Products of matrices, too; where there is an activation, PyTorch's own of the sums first."""
+def gradients(s, wanted, gradient, a, b, bias, *beside):
+    """Products of matrices, too; where there is an epilogue, PyTorch's own of the sums and of its tensors first."""
     a, b = (t.mT if s[f"transpose_{name}"] else t for name, t in (("a", a), ("b", b)))
-    if activation(s, Activations(), gradient) is not gradient:
+    found = [None] * len(beside)
+    if epilogue(s, Functions(), gradient, *beside) is not gradient:
         sums = triangle(triangle(a, s["triangular_a"]) @ triangle(b, s["triangular_b"]), s["triangular_output"])
-        sums = (sums if bias is None else sums + bias).detach().requires_grad_()
-        with torch.enable_grad():
-            y = activation(s, Activations(), sums)
-        gradient, = torch.autograd.grad(y, [sums], gradient)
+        sums = sums if bias is None else sums + bias
+
+        def outputs(x, *beside):
+            return epilogue(s, Functions(), x, *beside).expand_as(x).to(gradient.dtype)
+
+        gradient, *found = differentiated(outputs, (True, *wanted[3:]), gradient, sums, *beside)
     gradient = triangle(gradient, s["triangular_output"])
     left = triangle(gradient @ triangle(b, s["triangular_b"]).mT, s["triangular_a"]) if wanted[0] else None
     right = triangle(triangle(a, s["triangular_a"]).mT @ gradient, s["triangular_b"]) if wanted[1] else None
@@ -31,4 +24,4 @@ def gradients(s, wanted, gradient, a, b, bias):
     if right is not None:
         right = right.sum(0, True) if s["broadcast_b"] else right
         right = right.mT if s["transpose_b"] else right
-    return left, right, gradient.sum((0, 1)) if wanted[2] else None
+    return left, right, gradient.sum((0, 1)) if wanted[2] else None, *found

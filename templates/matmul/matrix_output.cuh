@@ -1,7 +1,8 @@
 // matrix_output.cuh: where slab_gemm.cuh's epilogue puts a matrix product, or the
 // transposed one's.
 #pragma once
-#include "activated.cuh"
+#include "finite.cuh"
+#include "matrix_place.cuh"
 #include "split_k.cuh"
 #include "triangle.cuh"
 
@@ -14,45 +15,87 @@ struct MatrixWork {
     __device__ __forceinline__ static constexpr int step_shift(int) { return 0; }
 };
 
-struct MatrixOutput {
-    typedef const Element* Given;  // the bias
-    static constexpr int kMixed = 1;
-    static constexpr bool kTwo = sizeof(Leaving) == 2;  // as 4 bytes
+// MatrixGiven is what outputs are made with; an epilogue that has nothing takes no room.
+struct MatrixGiven : TileEpilogue {
     const Element* bias;
+};
+
+struct MatrixOutput {
+    typedef MatrixGiven Given;
+    static constexpr int kMixed = 1;
+    static constexpr bool kTwo = sizeof(Stored) == 2;  // as 4 bytes
+    MatrixGiven given;
+    int batch;
     long long first;  // the batch's first output
     bool biased;
     template <class Tile>
-    __device__ __forceinline__ MatrixOutput(const Tile& tile, Given given)
-        : bias(given), first(static_cast<long long>(tile.group) * M * N), biased(BIAS && tile.split == 0) {}
+    __device__ __forceinline__ MatrixOutput(const Tile& tile, const Given& given)
+        : given(given), batch(tile.group), first(static_cast<long long>(tile.group) * M * N),
+          biased(BIAS && tile.split == 0) {}
     __device__ __forceinline__ long long column(int c, int) const { return c < N ? first + c : -1; }
     __device__ __forceinline__ static bool even() { return N % 2 == 0; }
-    __device__ __forceinline__ void store_two(Leaving* y, int row, long long place, float2 values) const {
-        const float2 added = biased ? make_float2(read_only(bias + (place - first)), read_only(bias + (place - first) + 1)) : make_float2(0.0f, 0.0f);
-        const float sums[2] = {counts(TRIANGULAR_OUTPUT, row, place - first) ? values.x + added.x : 0.0f,
-                               counts(TRIANGULAR_OUTPUT, row, place - first + 1) ? values.y + added.y : 0.0f};
-        if (row < M) store_elements<2>(y + place + static_cast<long long>(row) * N, sums);
+    __device__ __forceinline__ void store_two(Stored* y, int row, long long place, float2 values) const {
+        const Element* const biases = given.bias + (place - first);
+        const float2 added = biased ? make_float2(read_only(biases), read_only(biases + 1)) : make_float2(0.0f, 0.0f);
+        const bool in[2] = {counts(TRIANGULAR_OUTPUT, row, place - first),
+                            counts(TRIANGULAR_OUTPUT, row, place - first + 1)};
+        float sums[2] = {in[0] ? values.x + added.x : 0.0f, in[1] ? values.y + added.y : 0.0f};
+        if (row < M) {
+            finish(sums, {!in[0] || is_finite(values.x), !in[1] || is_finite(values.y)}, row, place - first);
+            store_elements<2>(y + place + static_cast<long long>(row) * N, sums);
+        }
     }
     template <class To>
     __device__ __forceinline__ void store(const To& y, int row, long long place, float value) const {
+        store(y, row, place, value, is_finite(value));
+    }
+
+   protected:
+    // finite: whether the sum that the value is made of was.
+    template <class To>
+    __device__ __forceinline__ void store(const To& y, int row, long long place, float value, bool finite) const {
         if (row >= M) return;
-        if (!counts(TRIANGULAR_OUTPUT, row, place - first)) value = 0.0f;
-        y[place + static_cast<long long>(row) * N] = from_float<Leaving>(biased ? value + read_only(bias + (place - first)) : value);
+        if (!counts(TRIANGULAR_OUTPUT, row, place - first)) value = 0.0f, finite = true;
+        float sums[1] = {biased ? value + read_only(given.bias + (place - first)) : value};
+        finish(sums, {finite}, row, place - first);
+        y[place + static_cast<long long>(row) * N] = from_float<Stored>(sums[0]);
+    }
+
+   private:
+    // finish makes outputs of sums. A sum that mended.cuh must find is left as it is: an epilogue might make a number
+    // of an infinity.
+    template <int Count>
+    __device__ __forceinline__ void finish(float (&sums)[Count], const bool (&finite)[Count], int row,
+                                           long long column) const {
+        if constexpr (!TileEpilogue::kIsNone) {
+            float outputs[Count];
+#pragma unroll
+            for (int i = 0; i < Count; ++i) outputs[i] = sums[i];
+            given.apply(outputs, matrix_place(batch, row, column));
+#pragma unroll
+            for (int i = 0; i < Count; ++i)
+                if (!kTriangular || finite[i]) sums[i] = outputs[i];
+        }
     }
 };
 
 // TransposedOutput is of a product whose rows are the output's columns.
 struct TransposedOutput {
-    typedef const Element* Given;
+    typedef MatrixGiven Given;
     static constexpr int kMixed = 0;
-    const Element* bias;
+    MatrixGiven given;
+    int batch;
     long long first;
     bool biased;
     template <class Tile>
-    __device__ __forceinline__ TransposedOutput(const Tile& tile, Given given)
-        : bias(given), first(static_cast<long long>(tile.group) * M * N), biased(BIAS && tile.split == 0) {}
-    template <class Stored>
+    __device__ __forceinline__ TransposedOutput(const Tile& tile, const Given& given)
+        : given(given), batch(tile.group), first(static_cast<long long>(tile.group) * M * N),
+          biased(BIAS && tile.split == 0) {}
     __device__ __forceinline__ void store(Stored* y, int n, int first_m, int c, float value) const {
         const int m = first_m + c;
-        if (n < N && m < M) y[first + static_cast<long long>(m) * N + n] = from_float<Stored>(biased ? value + read_only(bias + n) : value);
+        if (n < N && m < M)
+            y[first + static_cast<long long>(m) * N + n] =
+                from_float<Stored>(given.of(biased ? value + read_only(given.bias + n) : value,
+                                            matrix_place(batch, m, n)));
     }
 };

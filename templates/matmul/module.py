@@ -1,13 +1,17 @@
 class ModelNew(nn.Module):
     """Products of vectors, matrices and batches of matrices that fit each other, as PyTorch's
-    own; stored transposed, and with a bias a column, where the tuned problem is."""
+    own; stored transposed, and with a bias a column, where the tuned problem is. An epilogue's
+    tensors follow the bias, in READ's order; all are then batches, as the problem has them."""
 
     def __init__(self):
         super().__init__()
         self.settings = settings()
 
-    def forward(self, a: torch.Tensor, b: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor:
+    def forward(self, a: torch.Tensor, b: torch.Tensor, bias: torch.Tensor | None = None, *beside: torch.Tensor) -> torch.Tensor:
         s = {**self.settings, "bias": int(bias is not None)}
+        need(len(beside) == len(READ) - 3, f"the epilogue takes {', '.join(READ[3:]) or 'no tensors'}")
+        if beside:  # whose dimensions are those of batches
+            return run(s, a, b, bias, *beside)
         if a.dim() == b.dim() == 3 and a.size(0) == b.size(0) and not s["broadcast_a"] and not s["broadcast_b"]:
             return run(s, a, b, bias)
         if a.dim() == 1:  # a row
@@ -32,7 +36,12 @@ class ModelNew(nn.Module):
 def get_inputs():
     batch, m, k, n = (TUNED[name] for name in ("batch", "m", "k", "n"))
     shapes = (k, m) if TUNED["transpose_a"] else (m, k), (n, k) if TUNED["transpose_b"] else (k, n)
-    return [torch.rand(1 if TUNED[f"broadcast_{factor}"] else batch, *shape, dtype=DTYPE) for factor, shape in zip("ab", shapes)]
+    factors = [torch.rand(1 if TUNED[f"broadcast_{factor}"] else batch, *shape, dtype=DTYPE) for factor, shape in zip("ab", shapes)]
+    if not READ[3:]:
+        return factors
+    bias, *beside = plan(**TUNED)[3:-1]
+    beside = [torch.rand(shape, dtype=dtype) for shape, dtype in zip(beside, TYPES[3:])]
+    return [*factors, torch.rand(bias, dtype=DTYPE) if TUNED["bias"] else None, *beside]
 
 
 def get_init_inputs():

@@ -78,12 +78,15 @@ extern "C" __global__ void __launch_bounds__(kPackers)
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
     matmul_pipelined_gemm(const float* packed_a, const float* packed_b, const float* inverses,
-                          const Element* __restrict__ a, const Element* __restrict__ b, const Element* __restrict__ bias, Stored* y) {
+                          const Element* __restrict__ a, const Element* __restrict__ b, const Element* __restrict__ bias,
+                          Stored* y TILE_EPILOGUE_PARAMETERS) {
     extern __shared__ __align__(128) uint4 memory[];
     const PackedOperands operands = {reinterpret_cast<const char*>(packed_a), reinterpret_cast<const char*>(packed_b)};
-    packed_gemm<Work>(reinterpret_cast<char*>(memory), operands, {bias, inverses}, leaving(y), MatmulPlain{a, b, bias});
+    packed_gemm<Work>(reinterpret_cast<char*>(memory), operands, {{{TILE_EPILOGUE_ARGUMENTS}, bias}, inverses}, y,
+                      MatmulPlain{{TILE_EPILOGUE_ARGUMENTS}, a, b, bias});
 }
 
-extern "C" __global__ void __launch_bounds__(256) matmul_pipelined_gemm_sum(const float* partial_sums, Element* __restrict__ y) {
-    sum_splits(partial_sums, finished(y), Work::outputs());
+extern "C" __global__ void __launch_bounds__(256)
+    matmul_pipelined_gemm_sum(const float* partial_sums, Element* __restrict__ y EPILOGUE_PARAMETERS) {
+    sum_splits(partial_sums, y, Work::outputs(), 0, MatrixSums{{EPILOGUE_ARGUMENTS}});
 }

@@ -2,12 +2,13 @@
 // and the general kernel share. PyTorch's answers prove it through both. A Sizes has the
 // problem's sizes as members; sums are of type Sum.
 #pragma once
-#include "activated.cuh"
+#include "epilogue.cuh"
 #include "factor.cuh"
 #include "triangle.cuh"
 
-template <class Sum, class Sizes>
-__device__ __forceinline__ Element matmul_plain(const Element* a, const Element* b, const Element* bias, const Sizes& s, long long i) {
+template <class Sum, class Sizes, class Finish>
+__device__ __forceinline__ Element matmul_plain(const Element* a, const Element* b, const Element* bias, const Sizes& s,
+                                                long long i, const Finish& epilogue) {
     const long long column = i % s.n, row = i / s.n % s.m, batch = i / s.n / s.m;
     const Element* left = a + (s.broadcast_a ? 0 : batch) * s.m * s.k + row * (s.transpose_a ? 1 : s.k);
     const Element* right = b + (s.broadcast_b ? 0 : batch) * s.k * s.n + column * (s.transpose_b ? s.k : 1);
@@ -23,5 +24,5 @@ __device__ __forceinline__ Element matmul_plain(const Element* a, const Element*
             sum += Sum(factor(to_float(left[k * left_step]))) * Sum(factor(to_float(right[k * right_step])));
         total += sum;
     }
-    return from_float<Element>(activated((float)total));
+    return from_float<Element>(epilogue.of((float)total, Coordinates<3>{{batch, row, column}, {1, s.m, s.n}}));
 }

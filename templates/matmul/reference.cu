@@ -3,16 +3,18 @@
 // In math mode tf32 both factors are rounded to TF32 first. Their product has 22
 // significant bits, so that sums in double are exact for all that matters.
 #include "compiled_sizes.cuh"
+#include "matrix_place.cuh"
 
 constexpr int kEach = kTriangular ? 1 : 8; // rows; those of a triangle have other parts of k
 
 extern "C" __global__ void matmul_reference(const Element* __restrict__ a, const Element* __restrict__ b,
-                                            const Element* __restrict__ bias, Element* __restrict__ y) {
+                                            const Element* __restrict__ bias, Element* __restrict__ y EPILOGUE_PARAMETERS) {
+    const Epilogue epilogue = {EPILOGUE_ARGUMENTS};
     const Sizes s;
     const long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x, parts = (s.m + kEach - 1) / kEach;
     if (i >= BATCH * parts * s.n) return;
     if constexpr (kEach == 1) {
-        y[i] = matmul_plain<double>(a, b, BIAS ? bias : nullptr, s, i);
+        y[i] = matmul_plain<double>(a, b, BIAS ? bias : nullptr, s, i, epilogue);
         return;
     }
     const long long column = i % s.n, first = i / s.n % parts * kEach, batch = i / s.n / parts;
@@ -39,5 +41,7 @@ extern "C" __global__ void matmul_reference(const Element* __restrict__ a, const
         for (int e = 0; e < kEach; ++e) totals[e] += sums[e];
     }
 #pragma unroll
-    for (int e = 0; e < kEach; ++e) y[(batch * s.m + rows[e]) * s.n + column] = from_float<Element>(activated((float)totals[e]));
+    for (int e = 0; e < kEach; ++e)
+        y[(batch * s.m + rows[e]) * s.n + column] =
+            from_float<Element>(epilogue.of((float)totals[e], matrix_place(batch, rows[e], column)));
 }

@@ -7,6 +7,7 @@
 //   DEPTH           of k between two barriers, against shared memory
 #include "compiled_sizes.cuh"
 #include "limits.cuh"
+#include "matrix_place.cuh"
 
 namespace {
 
@@ -30,7 +31,8 @@ __device__ __forceinline__ void load_tile(float (&tile)[DEPTH][Lines + 1], const
 
 extern "C" __global__ void __launch_bounds__(256)
     matmul_tiled(const Element* __restrict__ a, const Element* __restrict__ b, const Element* __restrict__ bias,
-                 Element* __restrict__ y) {
+                 Element* __restrict__ y EPILOGUE_PARAMETERS) {
+    const Epilogue epilogue = {EPILOGUE_ARGUMENTS};
     __shared__ float rows[DEPTH][TILE_M + 1], columns[DEPTH][TILE_N + 1];
     const int across = (N + TILE_N - 1) / TILE_N, down = (M + TILE_M - 1) / TILE_M;
     const int first_column = blockIdx.x % across * TILE_N, first_row = blockIdx.x / across % down * TILE_M;
@@ -68,9 +70,10 @@ extern "C" __global__ void __launch_bounds__(256)
             if (row >= M || column >= N) continue;
             const long long place = (batch * M + row) * N + column;
             const float sum = sums[i][j] + (BIAS ? to_float(bias[column]) : 0.0f);
-            y[place] = from_float<Element>(activated(counts(TRIANGULAR_OUTPUT, row, column) ? sum : 0.0f));
+            y[place] = from_float<Element>(epilogue.of(counts(TRIANGULAR_OUTPUT, row, column) ? sum : 0.0f,
+                                                       matrix_place(batch, row, column)));
             // A zero of a triangle has met an infinity.
-            if (kTriangular && !is_finite(sum)) y[place] = MatmulPlain{a, b, bias}(place);
+            if (kTriangular && !is_finite(sum)) y[place] = MatmulPlain{epilogue, a, b, bias}(place);
         }
     }
 }

@@ -31,11 +31,12 @@ struct Work : MatrixWork {
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
     matmul_tma_gemm(const __grid_constant__ TensorMap rows, const __grid_constant__ TensorMap columns, const float* __restrict__ bias,
-                    float* __restrict__ y) {
+                    float* __restrict__ y TILE_EPILOGUE_PARAMETERS) {
     extern __shared__ __align__(1024) uint4 memory[];
-    mapped_gemm<Work, Tf32Boxes>(memory, {&rows, &columns}, bias, leaving(y));
+    mapped_gemm<Work, Tf32Boxes>(memory, {&rows, &columns}, {{TILE_EPILOGUE_ARGUMENTS}, bias}, y);
 }
 
-extern "C" __global__ void __launch_bounds__(256) matmul_tma_gemm_sum(const float* partial_sums, float* __restrict__ y) {
-    sum_splits(partial_sums, finished(y), Work::outputs());
+extern "C" __global__ void __launch_bounds__(256)
+    matmul_tma_gemm_sum(const float* partial_sums, float* __restrict__ y EPILOGUE_PARAMETERS) {
+    sum_splits(partial_sums, y, Work::outputs(), 0, MatrixSums{{EPILOGUE_ARGUMENTS}});
 }

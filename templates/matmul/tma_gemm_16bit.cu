@@ -6,32 +6,36 @@
 #define WHOLE_ROWS
 #define PARTS (kOfBf16 ? one_bf16 : one_fp16)
 #include "matrix_output.cuh"
-
-#ifdef ACTIVATION
-// Threads exchange outputs as pairs, so they are finished before.
-template <>
-struct Pair<Finished> : Pair<Element> {
-    __device__ __forceinline__ static unsigned pack(float low, float high) { return Pair<Element>::pack(activated(low), activated(high)); }
-};
-#endif
 #include "swizzled_16bit.cuh"
 
 namespace {
 
 // LinesOutput is MatrixOutput by whole rows: 16 bytes a store, and no shared memory on the way. Triangles it has not.
 struct LinesOutput {
-    typedef const Element* Given;
+    typedef MatrixGiven Given;
     static constexpr int kMixed = kWholeRows;
-    const Element* biases;
+    static constexpr bool kFinishes = !TileEpilogue::kIsNone;
+    MatrixGiven given;
+    int batch;
     long long first;
     bool biased;
     template <class Tile>
-    __device__ __forceinline__ LinesOutput(const Tile& tile, Given given)
-        : biases(given), first(static_cast<long long>(tile.group) * M * N), biased(BIAS && tile.split == 0) {}
-    __device__ __forceinline__ float2 beside(int column) const { return biased ? pair_at(biases, column, N) : make_float2(0.0f, 0.0f); }
+    __device__ __forceinline__ LinesOutput(const Tile& tile, const Given& given)
+        : given(given), batch(tile.group), first(static_cast<long long>(tile.group) * M * N),
+          biased(BIAS && tile.split == 0) {}
+    __device__ __forceinline__ float2 beside(int column) const {
+        return biased ? pair_at(given.bias, column, N) : make_float2(0.0f, 0.0f);
+    }
     __device__ __forceinline__ float value(float sum, int, float bias) const { return BIAS ? sum + bias : sum; }
-    __device__ __forceinline__ Leaving* line(Leaving* y, int row) const { return row < M ? y + first + static_cast<long long>(row) * N : nullptr; }
-    __device__ __forceinline__ void store(Leaving* line, int column, const float* words) const { store_columns(reinterpret_cast<Stored*>(line), column, N, words); }
+    __device__ __forceinline__ void finish(float (&sums)[8], int row, int column) const {
+        given.apply(sums, matrix_place(batch, row, column));
+    }
+    __device__ __forceinline__ Stored* line(Stored* y, int row) const {
+        return row < M ? y + first + static_cast<long long>(row) * N : nullptr;
+    }
+    __device__ __forceinline__ void store(Stored* line, int column, const float* words) const {
+        store_columns(line, column, N, words);
+    }
 };
 
 struct Work : MatrixWork {
@@ -53,19 +57,21 @@ extern "C" __global__ void __launch_bounds__(256) matmul_tma_gemm_16bit_clear(fl
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
     matmul_tma_gemm_16bit(const __grid_constant__ TensorMap rows, const __grid_constant__ TensorMap columns, const Element* __restrict__ bias,
-                          Element* __restrict__ y, float* left, float* there) {
+                          Element* __restrict__ y, float* left, float* there TILE_EPILOGUE_PARAMETERS) {
     extern __shared__ __align__(1024) uint4 memory[];
-    mapped_gemm<Work, Boxes16Bit>(memory, {&rows, &columns}, bias, leaving(y), {left, reinterpret_cast<int*>(there)});
+    mapped_gemm<Work, Boxes16Bit>(memory, {&rows, &columns}, {{TILE_EPILOGUE_ARGUMENTS}, bias}, y,
+                                  {left, reinterpret_cast<int*>(there)});
 }
 #else
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
     matmul_tma_gemm_16bit(const __grid_constant__ TensorMap rows, const __grid_constant__ TensorMap columns, const Element* __restrict__ bias,
-                          Stored* __restrict__ y) {
+                          Stored* __restrict__ y TILE_EPILOGUE_PARAMETERS) {
     extern __shared__ __align__(1024) uint4 memory[];
-    mapped_gemm<Work, Boxes16Bit>(memory, {&rows, &columns}, bias, leaving(y));
+    mapped_gemm<Work, Boxes16Bit>(memory, {&rows, &columns}, {{TILE_EPILOGUE_ARGUMENTS}, bias}, y);
 }
 #endif
 
-extern "C" __global__ void __launch_bounds__(256) matmul_tma_gemm_16bit_sum(const float* partial_sums, Element* __restrict__ y) {
-    sum_splits(partial_sums, finished(y), Work::outputs());
+extern "C" __global__ void __launch_bounds__(256)
+    matmul_tma_gemm_16bit_sum(const float* partial_sums, Element* __restrict__ y EPILOGUE_PARAMETERS) {
+    sum_splits(partial_sums, y, Work::outputs(), 0, MatrixSums{{EPILOGUE_ARGUMENTS}});
 }

@@ -5,12 +5,13 @@
 //   WARPS   in a block
 //   UNROLL  loads that a lane has under way, against registers
 //   VEC     elements of a load, where rows begin aligned to as many
-#include "activated.cuh"
 #include "factor.cuh"
+#include "matrix_place.cuh"
 
 extern "C" __global__ void __launch_bounds__(32 * WARPS)
     matmul_vector(const Element* __restrict__ a, const Element* __restrict__ b, const Element* __restrict__ bias,
-                  Element* __restrict__ y) {
+                  Element* __restrict__ y EPILOGUE_PARAMETERS) {
+    const Epilogue epilogue = {EPILOGUE_ARGUMENTS};
     const int lane = threadIdx.x % 32;
     const long long row = (long long)blockIdx.x * WARPS + threadIdx.x / 32;  // of all batches
     if (row >= (long long)BATCH * M) return;
@@ -43,6 +44,8 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS)
 #pragma unroll
     for (int c = 0; c < N; ++c) {
         for (int apart = 16; apart > 0; apart /= 2) sums[c] += __shfl_xor_sync(0xffffffffu, sums[c], apart);
-        if (lane == 0) y[row * N + c] = from_float<Element>(activated(sums[c] + (BIAS ? to_float(bias[c]) : 0.0f)));
+        if (lane != 0) continue;
+        const float sum = sums[c] + (BIAS ? to_float(bias[c]) : 0.0f);
+        y[row * N + c] = from_float<Element>(epilogue.of(sum, matrix_place(row / M, row % M, c)));
     }
 }

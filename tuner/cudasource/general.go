@@ -63,7 +63,9 @@ func Taken(p *operator.Problem) (taken []string) {
 			continue
 		}
 		spelled := element
-		if spec := p.Operator.Arguments[i]; spec.TypeBy == "" && (element != "float" || spec.Type != operator.F32) {
+		if spec := p.Operator.Arguments[i]; i >= len(p.Arguments)-len(p.Operator.Epilogue()) {
+			spelled = string(a.Type) // as element.cuh calls it
+		} else if spec.TypeBy == "" && (element != "float" || spec.Type != operator.F32) {
 			spelled = spec.Type.CUDA()
 		}
 		if !a.Role.Written() {
@@ -92,21 +94,23 @@ func GeneralMacros(p *operator.Problem) []operator.Macro {
 	return macros
 }
 
-// EveryElement is the general kernel around an operator's general function. It takes tensors called t0 and so on, and
+// EveryElement is the general kernel around a problem's general function. It takes tensors called t0 and so on, and
 // writes one. Linkage is `extern "C" ` or nothing.
 func EveryElement(p *operator.Problem, linkage, entry string) string {
 	_, written := Elements(p)
-	var declared, passed string
+	var declared string
+	var passed []string
 	for i, element := range Taken(p) {
 		declared += fmt.Sprintf("%s* __restrict__ t%d, ", element, i)
-		passed += fmt.Sprintf("t%d, ", i)
+		passed = append(passed, fmt.Sprintf("t%d", i))
 	}
+	passed = slices.Insert(passed, len(passed)-len(p.Operator.Epilogue()), "sizes", "i") // an epilogue's come last
 	return fmt.Sprintf(`
 %s__global__ void %s(%s%s* __restrict__ written,
                               const Sizes sizes, long long elements) {
     const long long step = (long long)gridDim.x * blockDim.x;
     for (long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x; i < elements; i += step)
-        written[i] = %s(%ssizes, i);
+        written[i] = %s(%s);
 }
-`, linkage, entry, declared, written, p.Operator.PyTorch.Function, passed)
+`, linkage, entry, declared, written, p.Operator.PyTorch.Function, strings.Join(passed, ", "))
 }

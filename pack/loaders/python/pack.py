@@ -91,8 +91,6 @@ class Operator:
         self.outputs = [t for t in self.tensors if t["role"] == "output"]
         self.renewed = [i for i, t in enumerate(self.read) if t["role"] == "inout"]  # those that kernels also write
         self.places = {t["name"]: i for i, t in enumerate((*self.read, *self.outputs))}  # of pointers
-        first = self.outputs[0]["name"] if self.outputs else None  # which general kernels take last
-        self.general_order = [t["name"] for t in sorted(self.tensors, key=lambda t: t["name"] == first)]
         self.teller = next((i for i, t in enumerate(self.read) if t.get("type_by")), 0)  # the tensor whose type is the problem's
         self.word = next((t["type_by"] for t in self.tensors if t.get("type_by")), None)
         self.order = next((t["order_by"] for t in self.tensors if t.get("order_by")), None)
@@ -519,7 +517,7 @@ class Plan:
         elements = math.prod(self.outputs[0][0] if self.outputs else shapes[0])
         launch = {"entry": self.kernel["entry"], "grid": (min(ceil_div(elements, 256), 1 << 20), 1, 1), "block": (256, 1, 1), "shared_bytes": 0}
         sizes = [bits(v) if isinstance(v, float) else int(v) for v in map(values.get, self.kernel["sizes"])] + [elements]
-        self.steps = [Step(self.gpu, self.kernel, launch, [places[name] for name in operator.general_order], sizes)]
+        self.steps = [Step(self.gpu, self.kernel, launch, [places[name] for name in self.kernel["arguments"]], sizes)]
 
     def taken(self, launch, places):
         """The places of what a launch takes. A tensor map is 16 words behind all else: the address, which each call has, seven words and zeros."""

@@ -1,0 +1,224 @@
+package operator
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"autotune/internal/lists"
+	"autotune/internal/quote"
+	"autotune/operator/tree"
+	"autotune/space/expr"
+)
+
+// An expression whose parameter has `axes` is an epilogue: what a kernel makes of each output before it stores it. It
+// may name tensors beside the operator's own. `r[m,n]` has the axes m and n of the output and is broadcast along the
+// others. A problem's operator has those tensors behind its own, and so has each of its launches that stores outputs.
+// All that knows an operator's tensors knows them too: references, gates, exports and packs.
+
+const mostOperands = 8 // tensors of an epilogue
+
+// operand is a tensor of an epilogue as the user names it.
+type operand struct {
+	name string
+	axes []int // of the output's, ascending
+	kind Type  // "": the output's
+}
+
+var operandTypes = []string{string(F32), string(BF16), string(F16)}
+
+// knows says why an expression cannot have a name; nil if it can.
+func (s *ParameterSpec) knows(name string) error {
+	switch tensor, _, item := strings.Cut(name, "["); {
+	case slices.Contains(s.Of, name):
+		return nil
+	case s.Axes == nil:
+		return fmt.Errorf("unknown name '%s': there are %s", name, strings.Join(s.Of, ", "))
+	case !item:
+		return fmt.Errorf("unknown name '%s': there is %s; a tensor has its dimensions behind it, as %s[%s], and a number "+
+			"in memory none, as %s[]", name, strings.Join(s.Of, ", "), tensor, strings.Join(s.Axes, ","), tensor)
+	case slices.Contains(s.Of, tensor):
+		return fmt.Errorf("'%s' is the value that the epilogue begins with, and no tensor", tensor)
+	}
+	_, err := s.operand(name)
+	return err
+}
+
+// ofModules are arguments that functions of packs and modules have beside tensors.
+var ofModules = []string{"mode", "of", "self", "settings"}
+
+// operand reads a tensor: `r[m,n]`, or `r[m,n,f32]` of a type of its own.
+func (s *ParameterSpec) operand(item string) (t operand, err error) {
+	name, within, _ := strings.Cut(strings.TrimSuffix(item, "]"), "[")
+	if t.name = name; !quote.IsPythonName(name) || IsReserved(name) || slices.Contains(ofModules, name) {
+		return t, fmt.Errorf("'%s' cannot be the name of a tensor: it means something already", name)
+	}
+	words := lists.Where(strings.Split(within, ","), func(word string) bool { return word != "" })
+	if last := len(words) - 1; last >= 0 && slices.Contains(operandTypes, words[last]) {
+		t.kind, words = Type(words[last]), words[:last]
+	}
+	for _, word := range words {
+		axis := slices.Index(s.Axes, word)
+		if axis < 0 {
+			hint := tree.NearestOrAll(word, "the output has", s.Axes)
+			return t, fmt.Errorf("`%s`: no dimension is called '%s'; %s. A type stands last: %s",
+				item, word, hint, strings.Join(operandTypes, ", "))
+		}
+		if len(t.axes) > 0 && axis <= t.axes[len(t.axes)-1] {
+			return t, fmt.Errorf("`%s`: a tensor has each dimension once, in the output's order: %s",
+				item, strings.Join(s.Axes, ","))
+		}
+		t.axes = append(t.axes, axis)
+	}
+	return t, nil
+}
+
+// operands are an epilogue's tensors in the order in which it names them first, and what it calls them. The error says
+// which there are too many of, or which has two forms.
+func (s *ParameterSpec) operands(root *expr.Node) (all []operand, items []string, err error) {
+	for _, item := range root.InOrder() {
+		if s.Axes == nil || slices.Contains(s.Of, item) || slices.Contains(items, item) {
+			continue
+		}
+		t, err := s.operand(item)
+		if err != nil {
+			return nil, nil, err
+		}
+		if at := slices.IndexFunc(all, func(other operand) bool { return other.name == t.name }); at >= 0 {
+			return nil, nil, fmt.Errorf("`%s` and `%s`: a tensor has the same dimensions and type wherever it is named",
+				items[at], item)
+		}
+		if len(all) == mostOperands {
+			return nil, nil, fmt.Errorf("`%s` is one more than the %d tensors that an epilogue may have",
+				item, mostOperands)
+		}
+		all, items = append(all, t), append(items, item)
+	}
+	return all, items, nil
+}
+
+// mask is the tensor's axes as kernels know them: bit 0 is the output's first axis.
+func (t operand) mask() (mask int) {
+	for _, axis := range t.axes {
+		mask |= 1 << axis
+	}
+	return mask
+}
+
+// argument is the tensor as an argument of kernels that have some output.
+func (t operand) argument(output ArgumentSpec) ArgumentSpec {
+	a := ArgumentSpec{Name: t.name, Role: Weight, Type: output.Type, TypeBy: output.TypeBy, Types: output.Types}
+	if t.kind != "" {
+		a.Type, a.TypeBy, a.Types = t.kind, "", []Type{t.kind}
+	}
+	for _, axis := range t.axes {
+		a.Shape = append(a.Shape, output.Shape[axis])
+	}
+	switch len(t.axes) {
+	case 0:
+		a.Shape = []Formula{constant("1")}
+	case len(output.Shape): // as large as the output, and lies in memory as it does
+		a.Role, a.OrderBy = Input, output.OrderBy
+	}
+	return a
+}
+
+// epilogue gives the problem's operator the tensors of its expressions.
+func (b *binder) epilogue(Request) {
+	o := b.p.Operator
+	for i := range o.Parameters {
+		s := &o.Parameters[i]
+		if s.Axes == nil {
+			continue
+		}
+		root, _ := s.chain(b.values[s.Name].String()) // it was read before
+		operands, items, _ := s.operands(root)
+		output := o.Arguments[slices.IndexFunc(o.Arguments, func(a ArgumentSpec) bool { return a.Role.Compared() })]
+		for i, t := range operands {
+			if what := o.calls(t.name); what != "" {
+				b.refuse("call it otherwise, as "+strings.Replace(items[i], "[", "_[", 1),
+					"`%s`: `%s` names a tensor `%s`, and %s has a %s of that name", s.Name, items[i], t.name, o.Name, what)
+			}
+		}
+		if len(operands) > 0 {
+			more := lists.Of(operands, func(t operand) ArgumentSpec { return t.argument(output) })
+			b.p.Operator = o.with(more, output.Name)
+		}
+	}
+}
+
+// calls says what an operator knows by a name; "" if nothing.
+func (o *Operator) calls(name string) string {
+	parameter := func(s ParameterSpec) bool { return s.Name == name || slices.Contains(s.Names, name) }
+	switch {
+	case slices.Contains(o.Shape, name):
+		return "dimension"
+	case o.argument(name) >= 0:
+		return "tensor"
+	case slices.ContainsFunc(o.Parameters, parameter):
+		return "parameter"
+	case slices.ContainsFunc(o.Derived, func(d Definition) bool { return d.Name == name }):
+		return "derived value"
+	}
+	return ""
+}
+
+// with is the operator with further tensors, which launches that store an output take behind all others.
+func (o *Operator) with(more []ArgumentSpec, output string) *Operator {
+	extended := *o
+	extended.plain = o
+	extended.Arguments = slices.Concat(o.Arguments, more)
+	names := lists.Of(more, func(a ArgumentSpec) string { return a.Name })
+	extended.Templates = lists.Of(o.Templates, func(t *Template) *Template {
+		all := *t
+		all.Launches = lists.Of(t.Launches, func(s LaunchSpec) LaunchSpec {
+			if slices.Contains(s.Arguments, output) {
+				s.Arguments = slices.Concat(s.Arguments, names)
+			}
+			return s
+		})
+		return &all
+	})
+	return &extended
+}
+
+// Plain is the operator without the tensors of a problem's epilogue.
+func (o *Operator) Plain() *Operator { return cmp.Or(o.plain, o) }
+
+// Epilogue are the tensors that the epilogue of the operator's problem names, in the order in which kernels know them
+// as t0, t1 and so on. They stand behind all other arguments.
+func (o *Operator) Epilogue() []ArgumentSpec {
+	if o.plain == nil {
+		return nil
+	}
+	return o.Arguments[len(o.plain.Arguments):]
+}
+
+// epilogueMacros tell a kernel of each of the tensors which type it has and which of the output's axes.
+func (p *Problem) epilogueMacros(s *ParameterSpec) (all []Macro) {
+	root, _ := s.chain(p.Values[s.Name].String())
+	operands, _, _ := s.operands(root)
+	add := func(name string, value any) {
+		all = append(all, Macro{p.Operator.Macros.Macro(s.Name + "_" + name), fmt.Sprint(value)})
+	}
+	for i, t := range operands {
+		if i == 0 {
+			add("tensors", len(operands))
+		}
+		add(fmt.Sprint(i, "_type"), p.Operator.Epilogue()[i].typeIn(p.Values))
+		add(fmt.Sprint(i, "_axes"), t.mask())
+	}
+	return all
+}
+
+// epilogues checks that the axes of expressions are those of the output.
+func (l *loader) epilogues(parameters *tree.Node) {
+	output, _ := lists.First(l.o.Arguments, func(a ArgumentSpec) bool { return a.Role.Compared() })
+	for _, s := range l.o.Parameters {
+		if s.Axes != nil && len(s.Axes) != len(output.Shape) {
+			parameters.Get(s.Name).Refuse("`%s` has %d axes, and the output `%s` has %d",
+				s.Name, len(s.Axes), output.Name, len(output.Shape))
+		}
+	}
+}

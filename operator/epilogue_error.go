@@ -1,0 +1,68 @@
+package operator
+
+import (
+	"math"
+
+	"autotune/space/expr"
+)
+
+// An operator's tolerance is that of its outputs before an epilogue. `x*1000` makes their errors 1000 times as large,
+// and a cast to 16 bits may round two values that are nearly the same to neighbours. So the absolute tolerance grows by
+// what an epilogue makes of errors, where values and tensors are of the magnitude 1 as what they are drawn from.
+
+// castErrors are the relative errors of casts: an element of that many bits has two neighbours.
+var castErrors = map[string]float64{string(BF16): 1.0 / 128, string(F16): 1.0 / 1024}
+
+// loosened is an absolute tolerance with an epilogue's errors in it.
+func (b *binder) loosened(tolerance float64) float64 {
+	for i := range b.p.Operator.Parameters {
+		if s := &b.p.Operator.Parameters[i]; s.Axes != nil {
+			root, _ := s.chain(b.values[s.Name].String())
+			grown, _ := spread(root, 1, 0)
+			rounded, _ := spread(root, 0, 1)
+			tolerance = tolerance*max(1, grown) + rounded
+		}
+	}
+	return tolerance
+}
+
+// spread is the error of an expression and its magnitude, where `x` has some error and so have casts.
+func spread(n *expr.Node, ofX, ofCast float64) (off, size float64) {
+	var offs, sizes []float64
+	for _, a := range n.Args {
+		off, size := spread(a, ofX, ofCast)
+		offs, sizes = append(offs, off), append(sizes, size)
+	}
+	switch n.Op {
+	case expr.OpConst:
+		size, _ = n.Value.AsFloat()
+		return 0, math.Abs(size)
+	case expr.OpName:
+		if n.Name == "x" {
+			return ofX, 1
+		}
+		return 0, 1
+	case expr.OpAdd, expr.OpSub:
+		return offs[0] + offs[1], sizes[0] + sizes[1]
+	case expr.OpMul:
+		return offs[0]*sizes[1] + sizes[0]*offs[1], sizes[0] * sizes[1]
+	case expr.OpDiv:
+		by := max(sizes[1], 1e-6)
+		return (offs[0] + sizes[0]*offs[1]/by) / by, sizes[0] / by
+	}
+	for i := range offs {
+		off, size = max(off, offs[i]), max(size, sizes[i])
+	}
+	switch n.Name {
+	case string(F16), string(BF16):
+		off += ofCast * castErrors[n.Name] * size
+	case "exp", "expm1":
+		return off * math.Exp(min(sizes[0], 10)), math.Exp(min(sizes[0], 10))
+	case "square":
+		return 2 * off * size, size * size
+	case "pow":
+		power := max(1, sizes[1])
+		return power * offs[0] * math.Pow(sizes[0], power-1), math.Pow(sizes[0], power)
+	}
+	return off, size
+}

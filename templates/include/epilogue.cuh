@@ -1,0 +1,148 @@
+// epilogue.cuh: what an operator's outputs are made of (EPILOGUE, an expression of a sum x, its bias in it, and of
+// tensors t0 to t7). It is applied in float where a sum would be rounded to an output, so it costs the tensors' way
+// from memory and no other. Partial sums of split-K are no outputs: their launch's sums are.
+//
+// A tensor has some of the output's axes, EPILOGUE_0_AXES: bit 0 is the first. Along the others it is the same
+// everywhere. Its elements lie in the order of its axes. Kernels get the tensors last, as EPILOGUE_PARAMETERS.
+//
+// Without an epilogue outputs are the sums: NoEpilogue has nothing, and costs nothing.
+#pragma once
+#include "activations.cuh"
+#include "element.cuh"
+
+// Coordinates say where an output lies: its index along each axis. The first axis needs no size.
+template <int Axes>
+struct Coordinates {
+    long long at[Axes], size[Axes];
+};
+
+struct NoEpilogue {
+    static constexpr bool kIsNone = true;
+    template <class P>
+    __device__ __forceinline__ float of(float x, const P&) const {
+        return x;
+    }
+    template <int Count, class P>
+    __device__ __forceinline__ void apply(float (&)[Count], const P&) const {}
+};
+
+#ifdef EPILOGUE
+#ifndef EPILOGUE_TENSORS
+#define EPILOGUE_TENSORS 0
+#endif
+// EPILOGUE_EACH does something with the number of each tensor.
+#define EPILOGUE_FIRST_0(DO)
+#define EPILOGUE_FIRST_1(DO) DO(0)
+#define EPILOGUE_FIRST_2(DO) EPILOGUE_FIRST_1(DO) DO(1)
+#define EPILOGUE_FIRST_3(DO) EPILOGUE_FIRST_2(DO) DO(2)
+#define EPILOGUE_FIRST_4(DO) EPILOGUE_FIRST_3(DO) DO(3)
+#define EPILOGUE_FIRST_5(DO) EPILOGUE_FIRST_4(DO) DO(4)
+#define EPILOGUE_FIRST_6(DO) EPILOGUE_FIRST_5(DO) DO(5)
+#define EPILOGUE_FIRST_7(DO) EPILOGUE_FIRST_6(DO) DO(6)
+#define EPILOGUE_FIRST_8(DO) EPILOGUE_FIRST_7(DO) DO(7)
+#define EPILOGUE_FIRST(COUNT, DO) EPILOGUE_FIRST_##COUNT(DO)
+#define EPILOGUE_COUNTED(COUNT, DO) EPILOGUE_FIRST(COUNT, DO)
+#define EPILOGUE_EACH(DO) EPILOGUE_COUNTED(EPILOGUE_TENSORS, DO)
+
+#define EPILOGUE_PARAMETER(I) , const EPILOGUE_##I##_TYPE* __restrict__ t##I
+#define EPILOGUE_PARAMETERS EPILOGUE_EACH(EPILOGUE_PARAMETER)
+#define EPILOGUE_ARGUMENT(I) {t##I},
+#define EPILOGUE_ARGUMENTS EPILOGUE_EACH(EPILOGUE_ARGUMENT)
+#define EPILOGUE_MEMBER(I) Broadcast<EPILOGUE_##I##_TYPE, EPILOGUE_##I##_AXES> t##I;
+#define EPILOGUE_VALUE(I) , float t##I
+#define EPILOGUE_LOAD(I)     \
+    float beside##I[Count]; \
+    t##I.load(beside##I, place);
+#define EPILOGUE_LOADED(I) , beside##I[i]
+
+// Broadcast is a tensor that has some of the output's axes.
+template <class T, unsigned Axes>
+struct Broadcast {
+    const T* data;
+
+    // load gives what belongs to Count outputs side by side along the last axis, anything behind its end.
+    template <int Count, int Rank>
+    __device__ __forceinline__ void load(float (&to)[Count], const Coordinates<Rank>& place) const {
+        long long index = 0, step = 1;
+#pragma unroll
+        for (int axis = Rank - 1; axis >= 0; --axis) {
+            if (!(Axes >> axis & 1)) continue;
+            index += place.at[axis] * step;
+            step *= place.size[axis];
+        }
+        if constexpr (Axes >> (Rank - 1) & 1) {
+            constexpr int most = 16 / sizeof(T);
+            load_by<(Count < most ? Count : most)>(to, data + index, place.size[Rank - 1], place.at[Rank - 1]);
+        } else {
+            const float one = read_only(data + index);
+#pragma unroll
+            for (int i = 0; i < Count; ++i) to[i] = one;
+        }
+    }
+
+   private:
+    // load_by loads Width at a time if rows are multiples of it, and so begin aligned; else fewer. Behind a row's end
+    // its last are loaded again: with a branch there the compiler writes the whole epilogue twice.
+    template <int Width, int Count>
+    __device__ __forceinline__ static void load_by(float (&to)[Count], const T* from, long long row, long long first) {
+        if constexpr (Width > 1)
+            if (row % Width != 0) return load_by<Width / 2>(to, from, row, first);
+#pragma unroll
+        for (int i = 0; i < Count; i += Width) {
+            const T* const at = from + (Count == 1 || first + i < row ? i : row - Width - first);
+            if constexpr (Width == 1)
+                to[i] = read_only(at);
+            else
+                load_elements<Width>(to + i, at);
+        }
+    }
+};
+
+typedef bf16 AsBf16;  // the types, where functions are called so
+typedef f16 AsF16;
+
+// Formula has the functions of an epilogue, and its value.
+struct Formula : Activations {
+#define AUTOTUNE_FUNCTION static __device__ __forceinline__ float
+    AUTOTUNE_FUNCTION where(float condition, float a, float b) { return condition != 0.0f ? a : b; }
+    AUTOTUNE_FUNCTION f32(float x) { return x; }
+    AUTOTUNE_FUNCTION bf16(float x) { return to_float(from_float<AsBf16>(x)); }
+    AUTOTUNE_FUNCTION f16(float x) { return to_float(from_float<AsF16>(x)); }
+    AUTOTUNE_FUNCTION of(float x EPILOGUE_EACH(EPILOGUE_VALUE)) { return EPILOGUE; }
+#undef AUTOTUNE_FUNCTION
+};
+
+struct Epilogue {
+    static constexpr bool kIsNone = false;
+    EPILOGUE_EACH(EPILOGUE_MEMBER)
+
+    // apply makes outputs of Count sums side by side along the last axis, of which the first is at a place.
+    template <int Count, class P>
+    __device__ __forceinline__ void apply(float (&sums)[Count], const P& place) const {
+        EPILOGUE_EACH(EPILOGUE_LOAD)
+#pragma unroll
+        for (int i = 0; i < Count; ++i) sums[i] = Formula::of(sums[i] EPILOGUE_EACH(EPILOGUE_LOADED));
+    }
+    template <class P>
+    __device__ __forceinline__ float of(float x, const P& place) const {
+        float one[1] = {x};
+        apply(one, place);
+        return one[0];
+    }
+};
+#else
+#define EPILOGUE_PARAMETERS
+#define EPILOGUE_ARGUMENTS
+typedef NoEpilogue Epilogue;
+#endif
+
+// TileEpilogue is of the launch that has tiles, and has nothing where another adds up what that leaves.
+#if SPLITS > 1
+#define TILE_EPILOGUE_PARAMETERS
+#define TILE_EPILOGUE_ARGUMENTS
+typedef NoEpilogue TileEpilogue;
+#else
+#define TILE_EPILOGUE_PARAMETERS EPILOGUE_PARAMETERS
+#define TILE_EPILOGUE_ARGUMENTS EPILOGUE_ARGUMENTS
+typedef Epilogue TileEpilogue;
+#endif
