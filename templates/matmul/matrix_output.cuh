@@ -34,13 +34,14 @@ struct MatrixOutput {
           biased(BIAS && tile.split == 0) {}
     __device__ __forceinline__ long long column(int c, int) const { return c < N ? first + c : -1; }
     __device__ __forceinline__ static bool even() { return N % 2 == 0; }
-    // load loads what belongs to Count outputs from a place on. Behind the last row it is the last row's.
+    // load loads what belongs to Count outputs from a place on. Behind the last row it is the last row's; of a column
+    // that is nobody's, the first one's.
     static constexpr bool kLoads = !TileEpilogue::kIsNone;
     template <int Count>
     using Beside = TileEpilogue::Loaded<Count, 3>;
     template <int Count>
     __device__ __forceinline__ Beside<Count> load(int row, long long place) const {
-        return given.template load<Count>(matrix_place(batch, row < M ? row : M - 1, place - first));
+        return given.template load<Count>(matrix_place(batch, row < M ? row : M - 1, place < 0 ? 0 : place - first));
     }
     template <class... B>
     __device__ __forceinline__ void store_two(Stored* y, int row, long long place, float2 values, const B&... beside) const {

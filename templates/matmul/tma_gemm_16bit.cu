@@ -35,8 +35,8 @@ struct LinesOutput {
     __device__ __forceinline__ TileEpilogue::Loaded<8, 3> load(int row, int column) const {
         return given.template load<8>(matrix_place(batch, row < M ? row : M - 1, column));
     }
-    __device__ __forceinline__ static void apply(float (&sums)[8], const TileEpilogue::Loaded<8, 3>& loaded) {
-        TileEpilogue::apply(sums, loaded);
+    __device__ __forceinline__ void apply(float (&sums)[8], const TileEpilogue::Loaded<8, 3>& loaded) const {
+        given.apply(sums, loaded);
     }
     __device__ __forceinline__ Stored* line(Stored* y, int row) const {
         return row < M ? y + first + static_cast<long long>(row) * N : nullptr;
