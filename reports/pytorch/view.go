@@ -266,8 +266,7 @@ func (v *view) tensors(op *operator.Operator) error {
 		}
 		torch, known := v.Element.of(t)
 		if !known { // an epilogue's
-			own, _ := lists.First(moduleTypes, func(e element) bool { return e.Type == t.Type })
-			torch = own.Torch
+			torch = torchTypes[t.Type]
 		}
 		v.Types, v.Mixed = append(v.Types, "torch."+torch), v.Mixed || torch != v.Element.Torch || len(op.Epilogue()) > 0
 		v.Read = append(v.Read, t)

@@ -18,6 +18,12 @@ struct Coordinates {
 
 struct NoEpilogue {
     static constexpr bool kIsNone = true;
+    template <int, int>
+    struct Loaded {};
+    template <int Count, int Rank>
+    __device__ __forceinline__ Loaded<Count, Rank> load(const Coordinates<Rank>&) const {
+        return {};
+    }
     template <class P>
     __device__ __forceinline__ float of(float x, const P&) const {
         return x;
@@ -50,9 +56,11 @@ struct NoEpilogue {
 #define EPILOGUE_ARGUMENTS EPILOGUE_EACH(EPILOGUE_ARGUMENT)
 #define EPILOGUE_MEMBER(I) Broadcast<EPILOGUE_##I##_TYPE, EPILOGUE_##I##_AXES> t##I;
 #define EPILOGUE_VALUE(I) , float t##I
-#define EPILOGUE_LOAD(I)     \
+#define EPILOGUE_HELD(I) typename decltype(Epilogue::t##I)::template Held<Count, Rank> t##I;
+#define EPILOGUE_LOAD(I) t##I.template load<Count>(place),
+#define EPILOGUE_UNPACK(I)  \
     float beside##I[Count]; \
-    t##I.load(beside##I, place);
+    decltype(Epilogue::t##I)::template unpack<Count, Rank>(beside##I, loaded.t##I);
 #define EPILOGUE_LOADED(I) , beside##I[i]
 
 // Broadcast is a tensor that has some of the output's axes.
@@ -60,9 +68,19 @@ template <class T, unsigned Axes>
 struct Broadcast {
     const T* data;
 
-    // load gives what belongs to Count outputs side by side along the last axis, anything behind its end.
+    // Held is what belongs to Count outputs side by side along the last axis, as it lies in memory if it has that axis.
+    // Elements of 16 bits are pairs. One number is a float.
     template <int Count, int Rank>
-    __device__ __forceinline__ void load(float (&to)[Count], const Coordinates<Rank>& place) const {
+    struct Held {
+        static constexpr bool kPacked = Count > 1 && (Axes >> (Rank - 1) & 1);
+        float words[kPacked ? Count * sizeof(T) / 4 : 1];
+    };
+
+    // load has no branches, so that many loads are under way before the first is used. What lies behind the end of the
+    // last axis is what lies before it.
+    template <int Count, int Rank>
+    __device__ __forceinline__ Held<Count, Rank> load(const Coordinates<Rank>& place) const {
+        static_assert(Count == 1 || Count % 2 == 0, "elements of 16 bits are held as pairs");
         long long index = 0, step = 1;
 #pragma unroll
         for (int axis = Rank - 1; axis >= 0; --axis) {
@@ -70,31 +88,51 @@ struct Broadcast {
             index += place.at[axis] * step;
             step *= place.size[axis];
         }
-        if constexpr (Axes >> (Rank - 1) & 1) {
+        Held<Count, Rank> held;
+        if constexpr (Held<Count, Rank>::kPacked) {
             constexpr int most = 16 / sizeof(T);
-            load_by<(Count < most ? Count : most)>(to, data + index, place.size[Rank - 1], place.at[Rank - 1]);
+            load_by<(Count < most ? Count : most)>(held.words, data + index, place.size[Rank - 1], place.at[Rank - 1]);
         } else {
-            const float one = read_only(data + index);
-#pragma unroll
-            for (int i = 0; i < Count; ++i) to[i] = one;
+            held.words[0] = read_only(data + index);
         }
+        return held;
+    }
+
+    template <int Count, int Rank>
+    __device__ __forceinline__ static void unpack(float (&to)[Count], const Held<Count, Rank>& held) {
+#pragma unroll
+        for (int i = 0; i < Count; ++i)
+            if constexpr (!Held<Count, Rank>::kPacked)
+                to[i] = held.words[0];
+            else if constexpr (sizeof(T) == 4)
+                to[i] = held.words[i];
+            else
+                to[i] = half_of(__float_as_uint(held.words[i / 2]), i % 2);
     }
 
    private:
-    // load_by loads Width at a time if rows are multiples of it, and so begin aligned; else fewer. Behind a row's end
-    // its last are loaded again: with a branch there the compiler writes the whole epilogue twice.
-    template <int Width, int Count>
-    __device__ __forceinline__ static void load_by(float (&to)[Count], const T* from, long long row, long long first) {
+    __device__ __forceinline__ static float half_of(unsigned pair, int upper) {
+        return upper ? Pair<T>::high(pair) : Pair<T>::low(pair);
+    }
+
+    // load_by loads Width at a time if rows are multiples of it, and so begin aligned; else fewer.
+    template <int Width, int Words>
+    __device__ __forceinline__ static void load_by(float (&to)[Words], const T* from, long long row, long long first) {
         if constexpr (Width > 1)
             if (row % Width != 0) return load_by<Width / 2>(to, from, row, first);
+        constexpr int count = Words * 4 / sizeof(T);
+        const long long last = row - first - Width;
+        const auto at = [&](int i) { return from + (i < last ? i : last); };
 #pragma unroll
-        for (int i = 0; i < Count; i += Width) {
-            const T* const at = from + (Count == 1 || first + i < row ? i : row - Width - first);
-            if constexpr (Width == 1)
-                to[i] = read_only(at);
-            else
-                load_elements<Width>(to + i, at);
-        }
+        for (int i = 0; i < count; i += Width)
+            if constexpr (Width * sizeof(T) >= 4)
+                load_words<Width * sizeof(T) / 4>(to + i * sizeof(T) / 4, at(i));
+            else if (i % 2 == 0)
+                to[i / 2] = __uint_as_float(Pair<T>::pack(read_only(at(i)), read_only(at(i + 1))));
+    }
+    template <int Words>
+    __device__ __forceinline__ static void load_words(float* to, const T* from) {
+        unpack_vector(to, __ldg(reinterpret_cast<const typename FloatVector<Words>::type*>(from)));
     }
 };
 
@@ -116,12 +154,25 @@ struct Epilogue {
     static constexpr bool kIsNone = false;
     EPILOGUE_EACH(EPILOGUE_MEMBER)
 
-    // apply makes outputs of Count sums side by side along the last axis, of which the first is at a place.
-    template <int Count, class P>
-    __device__ __forceinline__ void apply(float (&sums)[Count], const P& place) const {
-        EPILOGUE_EACH(EPILOGUE_LOAD)
+    // Loaded is what the tensors have beside Count outputs side by side along the last axis, of Rank.
+    template <int Count, int Rank>
+    struct Loaded {
+        EPILOGUE_EACH(EPILOGUE_HELD)
+    };
+    template <int Count, int Rank>
+    __device__ __forceinline__ Loaded<Count, Rank> load(const Coordinates<Rank>& place) const {
+        return {EPILOGUE_EACH(EPILOGUE_LOAD)};
+    }
+    template <int Count, int Rank>
+    __device__ __forceinline__ static void apply(float (&sums)[Count], const Loaded<Count, Rank>& loaded) {
+        EPILOGUE_EACH(EPILOGUE_UNPACK)
 #pragma unroll
         for (int i = 0; i < Count; ++i) sums[i] = Formula::of(sums[i] EPILOGUE_EACH(EPILOGUE_LOADED));
+    }
+    // apply makes outputs of sums of which the first is at a place.
+    template <int Count, int Rank>
+    __device__ __forceinline__ void apply(float (&sums)[Count], const Coordinates<Rank>& place) const {
+        apply(sums, load<Count>(place));
     }
     template <class P>
     __device__ __forceinline__ float of(float x, const P& place) const {

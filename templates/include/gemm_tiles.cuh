@@ -159,6 +159,14 @@ constexpr bool kIsApart = false;
 template <class Output>
 constexpr bool kIsApart<Output, decltype(void(&Output::apart))> = true;
 
+// Beside is what an Output's epilogue loads beside Count outputs side by side. An Output has load<Count>(...), of what
+// it stores, only if its epilogue has something to load; then its stores take that. All that a lane stores together is
+// loaded before the first is used, since few warps wait.
+template <class Output, class = void>
+constexpr bool kLoads = false;
+template <class Output>
+constexpr bool kLoads<Output, decltype(void(sizeof(typename Output::template Beside<1>)))> = Output::kLoads;
+
 // store_sums takes a warp's 16 rows, from `row` on, through its buffer, so that they leave
 // 32 outputs of a channel at a time.
 template <class Output, class Stored>
@@ -180,11 +188,25 @@ __device__ __forceinline__ void store_sums(const Sums& sums, const Output& outpu
         const int first = column + piece * kPiece;
         if constexpr (kStoresTwo<Output>) {
             if (output.even()) {
-#pragma unroll
-                for (int i = 0; i < 16; i += 2) {  // two rows at a time
-                    const int r = i + lane / 16, c = lane % 16 * 2;
+                if constexpr (kLoads<Output>) {
+                    const int c = lane % 16 * 2;
                     const long long place = output.column(first + c, 0);
-                    if (place >= 0) output.store_two(y, row + r, place, *reinterpret_cast<const float2*>(buffer + r * pitch + c));
+                    typename Output::template Beside<2> beside[8];
+#pragma unroll
+                    for (int i = 0; i < 8; ++i) beside[i] = output.template load<2>(row + 2 * i + lane / 16, place);
+#pragma unroll
+                    for (int i = 0; i < 8; ++i) {
+                        const int r = 2 * i + lane / 16;
+                        const float2 two = *reinterpret_cast<const float2*>(buffer + r * pitch + c);
+                        if (place >= 0) output.store_two(y, row + r, place, two, beside[i]);
+                    }
+                } else {
+#pragma unroll
+                    for (int i = 0; i < 16; i += 2) {  // two rows at a time
+                        const int r = i + lane / 16, c = lane % 16 * 2;
+                        const long long place = output.column(first + c, 0);
+                        if (place >= 0) output.store_two(y, row + r, place, *reinterpret_cast<const float2*>(buffer + r * pitch + c));
+                    }
                 }
                 __syncwarp();
                 continue;
@@ -196,6 +218,15 @@ __device__ __forceinline__ void store_sums(const Sums& sums, const Output& outpu
             long long place = output.column(first + c, r);
             if (place < 0) continue;
             if constexpr (kIsApart<Output>) place += row / mixed * output.apart;
+            if constexpr (kLoads<Output>) {
+                typename Output::template Beside<1> beside[16 / mixed];
+#pragma unroll
+                for (int i = 0; i < 16 / mixed; ++i) beside[i] = output.template load<1>(row / mixed + i, place);
+#pragma unroll
+                for (int i = 0; i < 16 / mixed; ++i)
+                    output.store(y, row / mixed + i, place, buffer[(i * mixed + r) * pitch + c], beside[i]);
+                continue;
+            }
 #pragma unroll
             for (int i = 0; i < 16 / mixed; ++i) {
                 output.store(y, row / mixed + i, place, buffer[(i * mixed + r) * pitch + c]);
@@ -227,6 +258,21 @@ __device__ __forceinline__ void store_rows(const Sums* sums, const Output& outpu
             *reinterpret_cast<float2*>(buffer + ((at ^ 8 * j) ^ buffered(8, 0))) = make_float2(s[2], s[3]);
         }
         __syncwarp();
+        if constexpr (kLoads<Output>) {
+            const int first = column + piece * 2 * pairs / kPiece * kPiece;
+            const int begin = piece * 2 * pairs % kPiece + (whole ? 0 : 2 * half);
+            typename Output::template Beside<1> beside[16];
+#pragma unroll
+            for (int i = 0; i < 16; ++i) beside[i] = output.load(row, first, begin + 2 * step * (i / 2) + i % 2);
+#pragma unroll
+            for (int i = 0; i < 8; ++i) {
+                const float2 two = *reinterpret_cast<const float2*>(buffer + (from ^ 2 * step * i));
+                output.store(y, row, first, begin + 2 * step * i, two.x, beside[2 * i]);
+                output.store(y, row, first, begin + 2 * step * i + 1, two.y, beside[2 * i + 1]);
+            }
+            __syncwarp();
+            continue;
+        }
 #pragma unroll
         for (int i = 0; i < 8; ++i) {
             const float2 two = *reinterpret_cast<const float2*>(buffer + (from ^ 2 * step * i));
@@ -290,7 +336,8 @@ __device__ __forceinline__ float2 pair_at(const T* from, int index, int count) {
     return make_float2(v[0], v[1]);
 }
 
-// kFinishes: whether an Output of whole rows has an epilogue, finish(sums, row, column) of eight columns.
+// kFinishes: whether an Output of whole rows has an epilogue: load(row, column), of eight columns, and
+// apply(sums, loaded).
 template <class Output, class = void>
 constexpr bool kFinishes = false;
 template <class Output>
@@ -310,38 +357,63 @@ __device__ __forceinline__ void store_lines(const Sums& sums, const Output& outp
         for (int j = 0; j < 4 && j < eights; ++j) beside[j] = output.beside(first + 8 * j + lane % 4 * 2);
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
-            constexpr bool finishes = kFinishes<Output>, packs = sizeof(Stored) == 2 && !finishes;
-            constexpr int apart = packs ? 1 : 2;  // words of a pair
+            constexpr int apart = sizeof(Stored) / 2;  // words of a pair of outputs
             float words[4 * apart];
             unsigned even[4] = {}, odd[4] = {};  // of 16 bits, pairs
 #pragma unroll
             for (int j = 0; j < 4 && j < eights; ++j) {
                 const float* const s = &sums[4 * (piece * 4 + j) + 2 * half];
-                const float low = output.value(s[0], own + 8 * half, beside[j].x);
-                const float high = output.value(s[1], own + 8 * half, beside[j].y);
-                if constexpr (packs)
-                    even[j] = Pair<Stored>::pack(low, high);
+                float two[2] = {output.value(s[0], own + 8 * half, beside[j].x),
+                                output.value(s[1], own + 8 * half, beside[j].y)};
+                if constexpr (sizeof(Stored) == 2)
+                    even[j] = Pair<Stored>::pack(two[0], two[1]);
                 else
                     even[j] = __float_as_uint(low), odd[j] = __float_as_uint(high);
             }
             exchange_quads(even);
-            if constexpr (!packs) exchange_quads(odd);
+            if constexpr (sizeof(Stored) > 2) exchange_quads(odd);
 #pragma unroll
             for (int i = 0; i < 4; ++i) {
                 words[apart * i] = __uint_as_float(even[i]);
                 if constexpr (apart > 1) words[apart * i + 1] = __uint_as_float(odd[i]);
             }
-            if (lines[half] && lane % 4 < eights) {
-                if constexpr (finishes) {
-                    output.finish(words, own + 8 * half, first + 8 * (lane % 4));
-                    if constexpr (sizeof(Stored) == 2)
-#pragma unroll
-                        for (int i = 0; i < 4; ++i)
-                            words[i] = __uint_as_float(Pair<Stored>::pack(words[2 * i], words[2 * i + 1]));
-                }
-                output.store(lines[half], first + 8 * (lane % 4), words);
-            }
+            if (lines[half] && lane % 4 < eights) output.store(lines[half], first + 8 * (lane % 4), words);
         }
+    }
+}
+
+// store_finished_lines is store_lines of an Output that has an epilogue. Threads exchange floats, of which they make
+// eight neighbouring outputs. What the next eight want is loaded meanwhile.
+template <class Output, class Stored>
+__device__ __forceinline__ void store_finished_lines(const Sums& sums, const Output& output, Stored* y, int row, int column) {
+    const int lane = threadIdx.x % 32, own = row + lane / 4, eight = column + 8 * (lane % 4);
+    Stored* const lines[2] = {output.line(y, own), output.line(y, own + 8)};
+    constexpr int chunks = (COLUMNS + 31) / 32 * 2;  // of 8 rows by 32 columns
+    auto ahead = output.load(own, eight);
+#pragma unroll
+    for (int chunk = 0; chunk < chunks; ++chunk) {
+        const int piece = chunk / 2, half = chunk % 2, eights = COLUMNS / 8 - piece * 4;  // that there are
+        const auto loaded = ahead;
+        if (chunk + 1 < chunks) ahead = output.load(own + 8 * (1 - half), eight + (chunk + 1) / 2 * 32);
+        unsigned even[4] = {}, odd[4] = {};
+#pragma unroll
+        for (int j = 0; j < 4 && j < eights; ++j) {
+            const float* const s = &sums[4 * (piece * 4 + j) + 2 * half];
+            const float2 beside = output.beside(column + piece * 32 + 8 * j + lane % 4 * 2);
+            even[j] = __float_as_uint(output.value(s[0], own + 8 * half, beside.x));
+            odd[j] = __float_as_uint(output.value(s[1], own + 8 * half, beside.y));
+        }
+        exchange_quads(even);
+        exchange_quads(odd);
+        float words[8];
+#pragma unroll
+        for (int i = 0; i < 8; ++i) words[i] = __uint_as_float(i % 2 ? odd[i / 2] : even[i / 2]);
+        output.apply(words, loaded);
+        if constexpr (sizeof(Stored) == 2)
+#pragma unroll
+            for (int i = 0; i < 4; ++i)
+                words[i] = __uint_as_float(Pair<Stored>::pack(words[2 * i], words[2 * i + 1]));
+        if (lines[half] && lane % 4 < eights) output.store(lines[half], eight + piece * 32, words);
     }
 }
 

@@ -34,48 +34,57 @@ struct MatrixOutput {
           biased(BIAS && tile.split == 0) {}
     __device__ __forceinline__ long long column(int c, int) const { return c < N ? first + c : -1; }
     __device__ __forceinline__ static bool even() { return N % 2 == 0; }
-    __device__ __forceinline__ void store_two(Stored* y, int row, long long place, float2 values) const {
+    // load loads what belongs to Count outputs from a place on. Behind the last row it is the last row's; of a column
+    // that is nobody's, the first one's.
+    static constexpr bool kLoads = !TileEpilogue::kIsNone;
+    template <int Count>
+    using Beside = TileEpilogue::Loaded<Count, 3>;
+    template <int Count>
+    __device__ __forceinline__ Beside<Count> load(int row, long long place) const {
+        return given.template load<Count>(matrix_place(batch, row < M ? row : M - 1, place < 0 ? 0 : place - first));
+    }
+    template <class... B>
+    __device__ __forceinline__ void store_two(Stored* y, int row, long long place, float2 values, const B&... beside) const {
         const Element* const biases = given.bias + (place - first);
         const float2 added = biased ? make_float2(read_only(biases), read_only(biases + 1)) : make_float2(0.0f, 0.0f);
         const bool in[2] = {counts(TRIANGULAR_OUTPUT, row, place - first),
                             counts(TRIANGULAR_OUTPUT, row, place - first + 1)};
         float sums[2] = {in[0] ? values.x + added.x : 0.0f, in[1] ? values.y + added.y : 0.0f};
-        if (row < M) {
-            finish(sums, {!in[0] || is_finite(values.x), !in[1] || is_finite(values.y)}, row, place - first);
-            store_elements<2>(y + place + static_cast<long long>(row) * N, sums);
-        }
+        finish(sums, {!in[0] || is_finite(values.x), !in[1] || is_finite(values.y)}, beside...);
+        if (row < M) store_elements<2>(y + place + static_cast<long long>(row) * N, sums);
     }
-    template <class To>
-    __device__ __forceinline__ void store(const To& y, int row, long long place, float value) const {
-        store(y, row, place, value, is_finite(value));
+    template <class To, class... B>
+    __device__ __forceinline__ void store(const To& y, int row, long long place, float value, const B&... beside) const {
+        store_made(y, row, place, value, is_finite(value), beside...);
     }
 
    protected:
     // finite: whether the sum that the value is made of was.
-    template <class To>
-    __device__ __forceinline__ void store(const To& y, int row, long long place, float value, bool finite) const {
+    template <class To, class... B>
+    __device__ __forceinline__ void store_made(const To& y, int row, long long place, float value, bool finite,
+                                               const B&... beside) const {
         if (row >= M) return;
         if (!counts(TRIANGULAR_OUTPUT, row, place - first)) value = 0.0f, finite = true;
         float sums[1] = {biased ? value + read_only(given.bias + (place - first)) : value};
-        finish(sums, {finite}, row, place - first);
+        finish(sums, {finite}, beside...);
         y[place + static_cast<long long>(row) * N] = from_float<Stored>(sums[0]);
     }
 
    private:
     // finish makes outputs of sums. A sum that mended.cuh must find is left as it is: an epilogue might make a number
-    // of an infinity.
+    // of an infinity. Where nothing was loaded there is no epilogue, or what is stored is mended.
     template <int Count>
-    __device__ __forceinline__ void finish(float (&sums)[Count], const bool (&finite)[Count], int row,
-                                           long long column) const {
-        if constexpr (!TileEpilogue::kIsNone) {
-            float outputs[Count];
+    __device__ __forceinline__ void finish(float (&)[Count], const bool (&)[Count]) const {}
+    template <int Count>
+    __device__ __forceinline__ void finish(float (&sums)[Count], const bool (&finite)[Count],
+                                           const Beside<Count>& beside) const {
+        float outputs[Count];
 #pragma unroll
-            for (int i = 0; i < Count; ++i) outputs[i] = sums[i];
-            given.apply(outputs, matrix_place(batch, row, column));
+        for (int i = 0; i < Count; ++i) outputs[i] = sums[i];
+        given.apply(outputs, beside);
 #pragma unroll
-            for (int i = 0; i < Count; ++i)
-                if (!kTriangular || finite[i]) sums[i] = outputs[i];
-        }
+        for (int i = 0; i < Count; ++i)
+            if (!kTriangular || finite[i]) sums[i] = outputs[i];
     }
 };
 
@@ -91,11 +100,18 @@ struct TransposedOutput {
     __device__ __forceinline__ TransposedOutput(const Tile& tile, const Given& given)
         : given(given), batch(tile.group), first(static_cast<long long>(tile.group) * M * N),
           biased(BIAS && tile.split == 0) {}
-    __device__ __forceinline__ void store(Stored* y, int n, int first_m, int c, float value) const {
+    static constexpr bool kLoads = !TileEpilogue::kIsNone;
+    template <int Count>
+    using Beside = TileEpilogue::Loaded<Count, 3>;
+    __device__ __forceinline__ Beside<1> load(int n, int first_m, int c) const {
         const int m = first_m + c;
-        if (n < N && m < M)
-            y[first + static_cast<long long>(m) * N + n] =
-                from_float<Stored>(given.of(biased ? value + read_only(given.bias + n) : value,
-                                            matrix_place(batch, m, n)));
+        return given.template load<1>(matrix_place(batch, m < M ? m : M - 1, n < N ? n : N - 1));
+    }
+    template <class... B>
+    __device__ __forceinline__ void store(Stored* y, int n, int first_m, int c, float value, const B&... beside) const {
+        const int m = first_m + c;
+        float sums[1] = {biased && n < N ? value + read_only(given.bias + n) : value};
+        if constexpr (sizeof...(B) > 0) given.apply(sums, beside...);
+        if (n < N && m < M) y[first + static_cast<long long>(m) * N + n] = from_float<Stored>(sums[0]);
     }
 };

@@ -15,10 +15,10 @@ struct ScaledOutput : MatrixOutput {
     __device__ __forceinline__ ScaledOutput(const Tile& tile, const Given& given)
         : MatrixOutput(tile, given.plain), rows(given.inverses + (BATCHES_A > 1 ? tile.group * static_cast<long long>(M) : 0)),
           columns(given.inverses + static_cast<long long>(BATCHES_A) * M + (BATCHES_B > 1 ? tile.group * static_cast<long long>(N) : 0)) {}
-    template <class To>
-    __device__ __forceinline__ void store(const To& y, int row, long long place, float value) const {
+    template <class To, class... B>
+    __device__ __forceinline__ void store(const To& y, int row, long long place, float value, const B&... beside) const {
         const bool finite = is_finite(value);
         if (kScaled && row < M) value = unscaled(value, __ldg(rows + row), __ldg(columns + (place - first)));
-        MatrixOutput::store(y, row, place, value, finite);
+        store_made(y, row, place, value, finite, beside...);
     }
 };
