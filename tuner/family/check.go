@@ -6,7 +6,6 @@ import (
 
 	"autotune/device/trial"
 	"autotune/operator"
-	"autotune/space"
 	"autotune/tuner/batch"
 	"autotune/tuner/devices"
 )
@@ -31,23 +30,21 @@ func (f *Family) Check(ctx context.Context, opener *devices.Opener, op *operator
 		return nil, err
 	}
 	o.MaxSlowdown, o.Budget = f.MaxSlowdown, 0
-	p := Plan{Request: batch.Request{Name: op.Name, Operator: op, Request: f.Request(nil)}}
-	b := &bench{own: map[string]space.Configuration{}}
+	t := newTuning(opener, Plan{Request: batch.Request{Name: op.Name, Operator: op, Request: f.Request(nil)}}, o)
 	for i, e := range f.Entries {
-		b.candidates = append(b.candidates, candidate{Entry: e, formulas: kernels[i].Formulas})
+		t.candidates = append(t.candidates, candidate{Entry: e, formulas: kernels[i].Formulas})
 	}
 	for _, s := range f.Samples {
-		p.Samples = append(p.Samples, s.Shape)
-		b.own[operator.FormatShape(s.Shape)] = s.Configuration
+		t.Samples = append(t.Samples, s.Shape)
+		t.own[operator.FormatShape(s.Shape)] = s.Configuration
 	}
-	b.tuning = newTuning(opener, p, o)
-	if b.samples, err = b.timeAll(ctx, p.Samples, b.all()); err != nil {
+	if t.samples, err = t.timeAll(ctx, t.Samples, t.all()); err != nil {
 		return nil, err
 	}
-	if len(b.samples) == 0 && b.fault != nil {
-		return nil, b.fault
+	if len(t.samples) == 0 && t.fault != nil {
+		return nil, t.fault
 	}
-	c := &Checked{Samples: b.shown(f.Tree, b.samples, b.all())}
+	c := &Checked{Samples: t.shown(f.Tree, t.samples, t.all())}
 	c.Score = scoreOf(c.Samples)
 	var ratios []float64
 	for _, s := range c.Samples {
@@ -60,8 +57,8 @@ func (f *Family) Check(ctx context.Context, opener *devices.Opener, op *operator
 		}
 	}
 	c.General = score(ratios).Mean
-	for _, s := range b.samples {
-		for i := range b.candidates {
+	for _, s := range t.samples {
+		for i := range t.candidates {
 			if o := s.outcomes[i]; c.Status == "" && o.Status != trial.OK && o.Status != "" {
 				c.Status, c.Message = o.Status, fmt.Sprintf("entry %d at %s: %s", i, operator.FormatShape(s.Shape), o.Reason())
 			}

@@ -19,12 +19,6 @@ import (
 	"autotune/tuner/final"
 )
 
-// searched is what the searches of a family found.
-type searched struct {
-	own   map[string]space.Configuration // winners made for a shape, by shape
-	tried map[string][]tried             // correct configurations of a sample, by key: the fastest first
-}
-
 // tried is a configuration that a search found correct. Ratio is how many times as long as the fastest it takes.
 type tried struct {
 	space.Configuration
@@ -58,17 +52,25 @@ func (p *Plan) requests() (all []batch.Request) {
 	return all
 }
 
-func (t *tuning) search(ctx context.Context, opener *devices.Opener) (searched, error) {
-	found := searched{own: map[string]space.Configuration{}, tried: map[string][]tried{}}
+func (t *tuning) search(ctx context.Context, opener *devices.Opener) error {
 	o := batch.Options{Search: t.Search, AnyTarget: true, Store: t.Store, Tool: t.Tool}
 	o.Search.Gating = final.GateNone // entries go through the gates
 	if t.Budget > 0 {
 		o.Budget = t.remaining(policy.forTimings)
 	}
 	o.Found = func(r batch.Request, result *tuner.Result, best bestconfig.Document) error {
-		if result.Stop != tuner.Interrupted && best.Found() {
-			t.take(found, r, best.Configuration, triedIn(result))
+		if result.Stop == tuner.Interrupted || !best.Found() {
+			return nil
 		}
+		shape, dynamic := operator.FormatShape(r.Shape), len(r.Free) > 0
+		what := "searched " + shape
+		if dynamic {
+			what += " with " + strings.Join(r.Free, ", ") + " free"
+		} else {
+			t.own[shape] = best.Configuration
+		}
+		t.tried[key(r.Shape, dynamic)] = triedIn(result)
+		t.step(what)
 		return nil
 	}
 	o.Failed = func(r batch.Request, err error) {
@@ -81,22 +83,9 @@ func (t *tuning) search(ctx context.Context, opener *devices.Opener) (searched, 
 	var some *batch.NotAllError
 	switch {
 	case !errors.As(err, &some):
-		return found, err
+		return err
 	case some.Some:
-		return found, nil // other shapes have a winner
+		return nil
 	}
-	return found, t.noneLeft("no shape has a winner")
-}
-
-// take takes note of a search's winner, and of all that it tried.
-func (t *tuning) take(found searched, r batch.Request, winner space.Configuration, all []tried) {
-	shape, dynamic := operator.FormatShape(r.Shape), len(r.Free) > 0
-	what := "searched " + shape
-	if dynamic {
-		what += " with " + strings.Join(r.Free, ", ") + " free"
-	} else {
-		found.own[shape] = winner
-	}
-	found.tried[key(r.Shape, dynamic)] = all
-	t.step(what)
+	return t.noneLeft("no shape has a winner")
 }

@@ -23,29 +23,27 @@ type Node struct {
 
 // Leaf is the leaf of the shape with these values.
 func (n *Node) Leaf(values map[string]expr.Value) (*Node, error) {
-	for n.If != "" {
-		e, err := expr.Parse(n.If)
-		if err != nil {
-			return nil, err
-		}
-		v, err := e.Eval(values)
-		if err != nil {
-			return nil, err
-		}
-		next := n.Else
-		if v.Truth() {
-			next = n.Then
-		}
-		n = next
+	if n.If == "" {
+		return n, nil
 	}
-	return n, nil
+	e, err := expr.Parse(n.If)
+	if err != nil {
+		return nil, err
+	}
+	switch v, err := e.Eval(values); {
+	case err != nil:
+		return nil, err
+	case v.Truth():
+		return n.Then.Leaf(values)
+	}
+	return n.Else.Leaf(values)
 }
 
 // grower grows a tree for the samples. Its columns are groups of entries: the kernels of one configuration, of which
 // one serves each shape. Behind them is the general kernel.
 type grower struct {
 	groups   [][]int
-	slow     slowdowns   // by group
+	slow     slowdowns   // by group, and then of the general kernel
 	order    []int       // groups that are faster than the general kernel in the mean, the best first
 	losses   [][]float64 // by sample and group; where a group does not serve, of the next in order
 	features []feature
@@ -63,19 +61,20 @@ func loss(slowdown float64) float64 {
 	return x + 3*x*x
 }
 
-// newGrower takes the samples' dynamic dimensions by name, the slowdowns of entries and of the general kernel, and the
-// entries of each group.
-func newGrower(names []string, shapes [][]int64, slow slowdowns, general []float64, groups [][]int) *grower {
-	g := &grower{groups: groups, features: featuresOf(names, shapes)}
-	for i := range slow {
-		g.slow = append(g.slow, lists.Of(groups, func(group []int) float64 { return slow.best(i, group) }))
+// newGrower takes the samples' dynamic dimensions by name, the slowdowns of entries and then of the general kernel, and
+// the entries of each group.
+func newGrower(names []string, shapes [][]int64, slow slowdowns, groups [][]int) *grower {
+	g, general := &grower{groups: groups, features: featuresOf(names, shapes)}, len(groups)
+	for i, row := range slow {
+		best := lists.Of(groups, func(group []int) float64 { return slow.best(i, group) })
+		g.slow = append(g.slow, append(best, row[len(row)-1]))
 	}
 	means := make([]float64, len(groups))
 	for e := range groups {
 		sum, others, n := 0.0, 0.0, 0.0
-		for i, row := range g.slow {
+		for _, row := range g.slow {
 			if !math.IsInf(row[e], 1) {
-				sum, others, n = sum+loss(row[e]), others+loss(general[i]), n+1
+				sum, others, n = sum+loss(row[e]), others+loss(row[general]), n+1
 			}
 		}
 		if means[e] = sum / n; n > 0 && sum <= others {
@@ -83,18 +82,17 @@ func newGrower(names []string, shapes [][]int64, slow slowdowns, general []float
 		}
 	}
 	slices.SortStableFunc(g.order, func(a, b int) int { return cmp.Compare(means[a], means[b]) })
-	for i, row := range g.slow {
-		other := general[i]
+	for _, row := range g.slow {
+		other := row[general]
 		if e, ok := lists.First(g.order, func(e int) bool { return !math.IsInf(row[e], 1) }); ok {
 			other = row[e]
 		}
-		losses := lists.Of(row, func(x float64) float64 {
+		g.losses = append(g.losses, lists.Of(row, func(x float64) float64 {
 			if math.IsInf(x, 1) {
 				x = other
 			}
 			return loss(x)
-		})
-		g.losses = append(g.losses, append(losses, loss(general[i])))
+		}))
 	}
 	return g
 }
