@@ -107,8 +107,18 @@ var bound = input.Bound{Kind: "a family document", Bytes: 16 << 20, Values: 1_00
 // Read reads one family, or a list of them.
 func Read(r io.Reader) (list []*Family, err error) {
 	data, err := bound.Read(r)
+	target := any(&list)
+	if !bytes.HasPrefix(bytes.TrimSpace(data), []byte("[")) {
+		list = []*Family{nil}
+		target = &list[0]
+	}
 	if err == nil {
-		list, err = parse(data)
+		err = cmp.Or(bound.JSON(data), jsonobject.Exact(data, target))
+	}
+	if err == nil {
+		if err = json.Unmarshal(data, target); err != nil {
+			err = jsonerror.Describe(err, data, 0)
+		}
 	}
 	for i := 0; err == nil && i < len(list); i++ {
 		err = list[i].check()
@@ -119,20 +129,6 @@ func Read(r io.Reader) (list []*Family, err error) {
 	return list, nil
 }
 
-func parse(data []byte) (list []*Family, err error) {
-	target := any(&list)
-	if !bytes.HasPrefix(bytes.TrimSpace(data), []byte("[")) {
-		list = []*Family{nil}
-		target = &list[0]
-	}
-	if err = cmp.Or(bound.JSON(data), jsonobject.Exact(data, target)); err == nil {
-		if err = json.Unmarshal(data, target); err != nil {
-			err = jsonerror.Describe(err, data, 0)
-		}
-	}
-	return list, err
-}
-
 func (f *Family) check() error {
 	switch {
 	case f == nil:
@@ -141,14 +137,11 @@ func (f *Family) check() error {
 		return fmt.Errorf("its schema is %q; want %q", f.Schema, Schema)
 	case f.Operator == "" || len(f.Dimensions) == 0 || f.Tree == nil:
 		return errors.New("it names no operator, no dimensions or no tree")
+	case !containsAll(f.Dimensions, f.Free):
+		return fmt.Errorf("its free dimensions %q are not all of %v", f.Free, f.Dimensions)
 	}
 	if shapes, err := ParseShapes(f.Shapes); err != nil || len(shapes) != len(f.Dimensions) {
 		return fmt.Errorf("its shapes `%.80s` are not %d ranges", f.Shapes, len(f.Dimensions))
-	}
-	for _, name := range f.Free {
-		if !slices.Contains(f.Dimensions, name) {
-			return fmt.Errorf("its free dimension %q is none of %v", name, f.Dimensions)
-		}
 	}
 	for _, s := range slices.Concat(f.Samples, f.HeldOut) {
 		n := len(f.Entries)
@@ -164,10 +157,8 @@ func (n *Node) check(f *Family, depth int) error {
 	case n == nil || depth > 16:
 		return errors.New("its tree lacks a branch, or is too deep")
 	case n.If == "":
-		for _, e := range n.Entries {
-			if e < 0 || e >= len(f.Entries) {
-				return fmt.Errorf("its tree names entry %d of %d", e, len(f.Entries))
-			}
+		if slices.ContainsFunc(n.Entries, func(e int) bool { return e < 0 || e >= len(f.Entries) }) {
+			return fmt.Errorf("its tree names entries %v of %d", n.Entries, len(f.Entries))
 		}
 		return nil
 	}
@@ -175,10 +166,8 @@ func (n *Node) check(f *Family, depth int) error {
 	if err != nil {
 		return err
 	}
-	for _, name := range e.Names() {
-		if !slices.Contains(f.Dimensions, name) {
-			return fmt.Errorf("its tree asks for %q, which is none of %v", name, f.Dimensions)
-		}
+	if !containsAll(f.Dimensions, e.Names()) {
+		return fmt.Errorf("its tree asks for %q, of %v", e.Names(), f.Dimensions)
 	}
 	return errors.Join(n.Then.check(f, depth+1), n.Else.check(f, depth+1))
 }

@@ -94,12 +94,12 @@ func (s Shapes) draw(n, from int, take func(shape []int64) (full bool)) {
 	for i := range policy.tries * n {
 		varying := 0
 		full := take(lists.Of(s, func(e Extent) int64 {
-			if !e.Varies() {
-				return e.Low()
-			}
 			v := e.At(halton(from+i, bases[varying%len(bases)]))
-			if varying++; i%2 == 0 {
-				v = e.Round(v)
+			if e.Varies() {
+				varying++
+			}
+			if i%2 == 0 {
+				return e.Round(v)
 			}
 			return v
 		}))
@@ -113,16 +113,13 @@ func (s Shapes) draw(n, from int, take func(shape []int64) (full bool)) {
 func (s Shapes) corners(most int) (all [][]int64) {
 	varying := len(lists.Where(s, Extent.Varies))
 	for i := range min(most, 1<<min(varying, 16)) {
-		bits := i / 2
-		if i%2 == 1 {
-			bits = ^bits
-		}
+		bits := i/2 ^ -(i % 2) // every other one is the opposite of the one before
 		all = append(all, lists.Of(s, func(e Extent) int64 {
-			if !e.Varies() {
-				return e.Low()
-			}
 			high := bits&1 == 1
-			if bits >>= 1; high {
+			if e.Varies() {
+				bits >>= 1
+			}
+			if high {
 				return e.High()
 			}
 			return e.Low()

@@ -62,11 +62,11 @@ func (e Extent) Round(v int64) int64 {
 // String writes an extent as ParseShapes reads it.
 func (e Extent) String() string {
 	if !e.Varies() {
-		return strconv.FormatInt(e.Low(), 10)
+		return fmt.Sprint(e.Low())
 	}
 	return "{" + strings.Join(lists.Of(e, func(s Span) string {
 		if s.Low == s.High {
-			return strconv.FormatInt(s.Low, 10)
+			return fmt.Sprint(s.Low)
 		}
 		return fmt.Sprintf("%d..%d", s.Low, s.High)
 	}), ",") + "}"
@@ -113,14 +113,9 @@ func ParseShapes(text string) (all Shapes, err error) {
 }
 
 func parseExtent(text string) (Extent, error) {
-	inner, opens := strings.CutPrefix(text, "{")
-	inner, closes := strings.CutSuffix(inner, "}")
-	switch {
-	case opens != closes || strings.ContainsAny(inner, "{}"):
-		return nil, fmt.Errorf("the braces of `%s` do not match; %s", text, shapesForm)
-	case !opens:
-		v, err := dimension(text)
-		return Extent{{v, v}}, err
+	inner, ranges := text, strings.HasPrefix(text, "{") && strings.HasSuffix(text, "}")
+	if ranges {
+		inner = text[1 : len(text)-1]
 	}
 	var spans Extent
 	for _, item := range strings.Split(inner, ",") {
@@ -133,8 +128,8 @@ func parseExtent(text string) (Extent, error) {
 		switch {
 		case err != nil || other != nil:
 			return nil, cmp.Or(err, other)
-		case low > high:
-			return nil, fmt.Errorf("the range %s begins above its end; write {%s..%s}", item, last, first)
+		case low > high || !ranges && inner != first:
+			return nil, fmt.Errorf("`%s` is no range; %s", item, shapesForm)
 		}
 		spans = append(spans, Span{low, high})
 	}
@@ -152,13 +147,8 @@ func parseExtent(text string) (Extent, error) {
 
 func dimension(text string) (int64, error) {
 	v, err := strconv.ParseInt(text, 10, 64)
-	switch {
-	case errors.Is(err, strconv.ErrRange) || err == nil && v > maxDimension:
-		return 0, fmt.Errorf("the dimension %s is too large; %d is the most", text, int64(maxDimension))
-	case err != nil || text[0] == '+':
-		return 0, fmt.Errorf("`%s` is no dimension; %s", text, shapesForm)
-	case v < 1:
-		return 0, fmt.Errorf("each dimension must be at least 1; got %d", v)
+	if err != nil || text[0] == '+' || v < 1 || v > maxDimension {
+		return 0, fmt.Errorf("`%s` is no dimension from 1 to %d; %s", text, int64(maxDimension), shapesForm)
 	}
 	return v, nil
 }

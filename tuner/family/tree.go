@@ -112,7 +112,11 @@ func featuresOf(names []string, shapes [][]int64) (all []feature) {
 			if subset>>at&1 == 1 {
 				of = append(of, name)
 				for i, shape := range shapes {
-					one.values[i] = product(one.values[i], shape[at])
+					if one.values[i] > math.MaxInt64/shape[at] { // the largest number stands for all beyond
+						one.values[i] = math.MaxInt64
+					} else {
+						one.values[i] *= shape[at]
+					}
 				}
 			}
 		}
@@ -121,14 +125,6 @@ func featuresOf(names []string, shapes [][]int64) (all []feature) {
 	}
 	slices.SortStableFunc(all, func(a, b feature) int { return strings.Count(a.text, "*") - strings.Count(b.text, "*") })
 	return all
-}
-
-// product is that of two dimensions, and the largest number beyond that.
-func product(a, b int64) int64 {
-	if high, low := bits.Mul64(uint64(a), uint64(b)); high == 0 && low <= math.MaxInt64 {
-		return int64(low)
-	}
-	return math.MaxInt64
 }
 
 // between is the roundest number from low to below high: the multiple of the largest power of two, since kernels' tiles
@@ -158,16 +154,14 @@ func (g *grower) grow(shapes []int, depth int, price float64) (node *Node, sum f
 	if depth == 0 {
 		return leaf, alone
 	}
-	text, low, high := g.divide(shapes)
-	if text == "" {
-		return leaf, alone
+	if text, low, high := g.divide(shapes); text != "" {
+		then, one := g.grow(low, depth-1, price)
+		other, two := g.grow(high, depth-1, price)
+		if one+two < alone-1e-12 {
+			return &Node{If: text, Then: then, Else: other}, one + two
+		}
 	}
-	then, one := g.grow(low, depth-1, price)
-	other, two := g.grow(high, depth-1, price)
-	if one+two >= alone-1e-12 {
-		return leaf, alone
-	}
-	return &Node{If: text, Then: then, Else: other}, one + two
+	return leaf, alone
 }
 
 // divide finds the condition that makes the loss least if each side takes one group. Of those that divide alike it is
