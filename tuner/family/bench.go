@@ -52,8 +52,9 @@ func (t *tuning) slowdownsOf(places []int) slowdowns {
 	})
 }
 
-// timeAll times candidates at shapes. While one shape is timed, the next ones are compiled. Shapes that were left out
-// have no winner of their own.
+// timeAll times candidates at shapes. While one shape is timed, the next ones are compiled. Without a correct kernel or
+// room for it a shape is left out: its tensors are there twice, for either kind of kernels. Shapes that were left out
+// before have no winner of their own.
 func (t *tuning) timeAll(ctx context.Context, shapes [][]int64, candidates []int) (list []*timed, err error) {
 	shapes = lists.Where(shapes, func(shape []int64) bool {
 		return t.own[operator.FormatShape(shape)].Template != "" || !t.lacks(shape)
@@ -77,36 +78,26 @@ func (t *tuning) timeAll(ctx context.Context, shapes [][]int64, candidates []int
 		}
 	})
 	for s := range ready {
-		if ok, err := t.timeNext(ctx, s); err != nil {
-			return nil, err
-		} else if ok {
+		if s.err == nil {
+			s.err = s.time(ctx, t.Search.Seed)
+		}
+		s.variants = nil
+		if batch.Ends(ctx, s.err) {
+			return nil, s.err
+		}
+		if s.err != nil {
+			t.leaveOut(s.Shape, s.err)
+			t.step(operator.FormatShape(s.Shape) + " could not be timed")
+			continue
+		}
+		t.step("timed " + operator.FormatShape(s.Shape))
+		if math.IsInf(s.ownBest(), 1) {
+			t.leftOut = append(t.leftOut, LeftOut{s.Shape, s.own().Reason()})
+		} else {
 			list = append(list, s)
 		}
 	}
 	return list, ctx.Err()
-}
-
-// timeNext times candidates at the next shape. Without a correct kernel or room for it the shape is left out, which is
-// not ok. A shape may be too large: its tensors are there twice, for either kind of kernels.
-func (t *tuning) timeNext(ctx context.Context, s *timed) (ok bool, err error) {
-	if err = s.err; err == nil {
-		err = s.time(ctx, t.Search.Seed)
-	}
-	s.variants = nil
-	switch {
-	case batch.Ends(ctx, err):
-		return false, err
-	case err != nil:
-		t.leaveOut(s.Shape, err)
-		t.step(operator.FormatShape(s.Shape) + " could not be timed")
-		return false, nil
-	}
-	t.step("timed " + operator.FormatShape(s.Shape))
-	if math.IsInf(s.ownBest(), 1) {
-		t.leftOut = append(t.leftOut, LeftOut{s.Shape, s.own().Reason()})
-		return false, nil
-	}
-	return true, nil
 }
 
 // generalTemplate is what a document calls the general kernel.
@@ -159,13 +150,12 @@ func (s *timed) time(ctx context.Context, seed uint64) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, match.Close()) }()
+	general, op := s.general(), s.problem().Operator
 	for side := range s.subjects {
 		// Another template or a file may say what is correct; then there is no plain kernel.
-		op := s.problem().Operator
 		if reference := match.Ceilings(side).ReferenceMS; reference > 0 && op.Answers == nil && op.ReferenceTemplate == "" {
-			o := trial.Outcome{Status: trial.OK}
-			o.SetSamples([]float64{reference}, 1)
-			join(s.general(), o)
+			general.Status = trial.OK
+			general.SetSamples(append(general.SamplesMS, reference), 1)
 		}
 	}
 	for _, far := range []float64{policy.farBehind, 0} {
@@ -187,19 +177,14 @@ func (s *timed) time(ctx context.Context, seed uint64) (err error) {
 			return err
 		}
 		for at, i := range running {
-			join(&s.outcomes[i], outcomes[at])
+			if o := &s.outcomes[i]; far == 0 {
+				o.Join(outcomes[at])
+			} else {
+				*o = outcomes[at]
+			}
 		}
 	}
 	return nil
-}
-
-// join takes in what a variant did in a round. One that fails now has failed.
-func join(to *trial.Outcome, o trial.Outcome) {
-	if to.Status == "" {
-		*to = o
-	} else {
-		to.Join(o)
-	}
 }
 
 // choose chooses candidates for entries; nil: none is left.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"gonum.org/v1/gonum/stat"
+
 	"autotune/device/trial"
 	"autotune/operator"
 	"autotune/tuner/batch"
@@ -48,15 +50,13 @@ func (f *Family) Check(ctx context.Context, opener *devices.Opener, op *operator
 	c.Score = scoreOf(c.Samples)
 	var ratios []float64
 	for _, s := range c.Samples {
-		chosen := s.General
-		if s.Chosen >= 0 {
-			chosen = s.Times[s.Chosen]
-		}
-		if chosen != nil && s.General != nil {
-			ratios = append(ratios, s.General.Median/chosen.Median)
+		if s.General != nil {
+			ratios = append(ratios, s.General.Median/s.OwnBest.Median/s.Slowdown)
 		}
 	}
-	c.General = score(ratios).Mean
+	if len(ratios) > 0 {
+		c.General = stat.GeometricMean(ratios, nil)
+	}
 	for _, s := range t.samples {
 		for i := range t.candidates {
 			if o := s.outcomes[i]; c.Status == "" && o.Status != trial.OK && o.Status != "" {

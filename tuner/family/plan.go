@@ -47,10 +47,9 @@ func (p *Plan) check(samples, heldOut int) error {
 	case !slices.ContainsFunc(p.Shapes, Extent.Varies):
 		return fmt.Errorf("%s is one shape, which `autotune search` takes; a family needs ranges, as {14..112} or {1,8,32}",
 			p.Shapes)
-	case samples < policy.leastSamples || samples > policy.mostSamples:
-		return fmt.Errorf("a family has %d to %d samples; got %d", policy.leastSamples, policy.mostSamples, samples)
-	case heldOut < 0 || heldOut > policy.mostHeldOut:
-		return fmt.Errorf("at most %d shapes are held out; got %d", policy.mostHeldOut, heldOut)
+	case samples < policy.leastSamples || samples > policy.mostSamples || heldOut < 0 || heldOut > policy.mostHeldOut:
+		return fmt.Errorf("a family has %d to %d samples, and at most %d shapes held out; got %d and %d",
+			policy.leastSamples, policy.mostSamples, policy.mostHeldOut, samples, heldOut)
 	case p.Free != nil:
 		return errors.New("the dimensions of a family that vary are free; leave `free` away")
 	}

@@ -41,22 +41,19 @@ func (s Shapes) Samples(n int, kindsOf func(shape []int64) []string) [][]int64 {
 // the first of the others.
 func balanced(kinds [][]string, n, corners int) (taken []int) {
 	counts := map[string]int{}
-	for _, of := range kinds {
-		for _, kind := range of {
-			counts[kind] = 0
-		}
+	for _, kind := range slices.Concat(kinds...) {
+		counts[kind] = 0
 	}
 	share := max(1, min(policy.leastOfKind, n/max(1, len(counts))))
 	lacks := func(kind string) bool { return counts[kind] < share }
 	for _, others := range []bool{false, true} {
 		for i, of := range kinds {
 			wanted := others || i < corners || slices.ContainsFunc(of, lacks)
-			if !wanted || len(taken) == n || slices.Contains(taken, i) {
-				continue
-			}
-			taken = append(taken, i)
-			for _, kind := range of {
-				counts[kind]++
+			if wanted && len(taken) < n && !slices.Contains(taken, i) {
+				taken = append(taken, i)
+				for _, kind := range of {
+					counts[kind]++
+				}
 			}
 		}
 	}

@@ -38,8 +38,8 @@ func triedIn(r *tuner.Result) (all []tried) {
 func (p *Plan) requests() (all []batch.Request) {
 	add := func(shapes [][]int64, at int, dynamic bool, share float64) {
 		if at < len(shapes) {
-			r := batch.Request{Name: p.Name, Operator: p.Operator, Request: p.at(shapes[at], dynamic), Share: share}
-			all = append(all, r)
+			of := p.at(shapes[at], dynamic)
+			all = append(all, batch.Request{Name: p.Name, Operator: p.Operator, Request: of, Share: share})
 		}
 	}
 	for i := range max(len(p.Samples), len(p.HeldOut)) {

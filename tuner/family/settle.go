@@ -40,13 +40,8 @@ func (t *tuning) document(chosen []int) (*Family, error) {
 
 // tree is grown from the samples' times.
 func (t *tuning) tree(chosen []int) *Node {
-	shapes := lists.Of(t.samples, func(s *timed) (values []int64) {
-		for i, name := range t.Operator.Shape {
-			if slices.Contains(t.Free, name) {
-				values = append(values, s.Shape[i])
-			}
-		}
-		return values
+	shapes := lists.Of(t.samples, func(s *timed) []int64 {
+		return lists.Of(t.Free, func(name string) int64 { return s.Shape[slices.Index(t.Operator.Shape, name)] })
 	})
 	var groups [][]int // the entries of each configuration, which follow each other
 	for place, c := range chosen {
@@ -73,16 +68,12 @@ func (t *tuning) taken(tree *Node, s *timed, chosen []int) int {
 	return -1
 }
 
-// score summarises slowdowns.
-func score(all []float64) (s Score) {
-	if s.Of = len(all); s.Of > 0 {
-		s.Worst, s.Mean = slices.Max(all), stat.GeometricMean(all, nil)
-	}
-	return s
-}
-
 func scoreOf(list []Sample) Score {
-	return score(lists.Of(list, func(s Sample) float64 { return s.Slowdown }))
+	if len(list) == 0 {
+		return Score{}
+	}
+	all := lists.Of(list, func(s Sample) float64 { return s.Slowdown })
+	return Score{slices.Max(all), stat.GeometricMean(all, nil), len(all)}
 }
 
 // timing is a variant's; nil if it has none.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"math/bits"
 	"slices"
 	"strings"
 
@@ -100,28 +99,24 @@ func newGrower(names []string, shapes [][]int64, slow slowdowns, groups [][]int)
 // featuresOf are single dimensions, and products of two, of three, and of all.
 func featuresOf(names []string, shapes [][]int64) (all []feature) {
 	for subset := 1; subset < 1<<len(names); subset++ {
-		if n := bits.OnesCount(uint(subset)); n > 3 && n < len(names) {
-			continue
-		}
 		var of []string
-		one := feature{values: make([]int64, len(shapes))}
-		for i := range shapes {
-			one.values[i] = 1
-		}
+		values := slices.Repeat([]int64{1}, len(shapes))
 		for at, name := range names {
-			if subset>>at&1 == 1 {
-				of = append(of, name)
-				for i, shape := range shapes {
-					if one.values[i] > math.MaxInt64/shape[at] { // the largest number stands for all beyond
-						one.values[i] = math.MaxInt64
-					} else {
-						one.values[i] *= shape[at]
-					}
+			if subset>>at&1 == 0 {
+				continue
+			}
+			of = append(of, name)
+			for i, shape := range shapes {
+				if values[i] > math.MaxInt64/shape[at] { // the largest number stands for all beyond
+					values[i] = math.MaxInt64
+				} else {
+					values[i] *= shape[at]
 				}
 			}
 		}
-		one.text = strings.Join(of, "*")
-		all = append(all, one)
+		if len(of) <= 3 || len(of) == len(names) {
+			all = append(all, feature{strings.Join(of, "*"), values})
+		}
 	}
 	slices.SortStableFunc(all, func(a, b feature) int { return strings.Count(a.text, "*") - strings.Count(b.text, "*") })
 	return all
@@ -184,13 +179,8 @@ func (g *grower) divide(shapes []int) (text string, low, high []int) {
 	if by < 0 {
 		return "", nil, nil
 	}
-	for _, i := range shapes {
-		if g.features[by].values[i] <= limit {
-			low = append(low, i)
-		} else {
-			high = append(high, i)
-		}
-	}
+	isLow := func(i int) bool { return g.features[by].values[i] <= limit }
+	low, high = lists.Where(shapes, isLow), slices.DeleteFunc(slices.Clone(shapes), isLow)
 	return fmt.Sprintf("%s <= %d", g.features[by].text, limit), low, high
 }
 
