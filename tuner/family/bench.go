@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"sync"
 
 	"golang.org/x/sync/errgroup"
 
@@ -27,8 +26,8 @@ type timed struct {
 	made  space.Configuration // the winner made for the shape
 	// outcomes are of the candidates, of made and of the operator's plain kernel; without a status: not timed here.
 	outcomes []trial.Outcome
-	variants []device.Variant // as outcomes has them
-	subjects []final.Subject  // the problem with dynamic dimensions, and without
+	runners  []final.Runner  // as outcomes has them
+	subjects []final.Subject // the problem with dynamic dimensions, and without
 	err      error
 }
 
@@ -45,7 +44,7 @@ func (s *timed) own() *trial.Outcome        { return &s.outcomes[len(s.outcomes)
 func (s *timed) general() *trial.Outcome    { return &s.outcomes[len(s.outcomes)-1] }
 func (s *timed) ownBest() float64           { return slices.Min(lists.Of(s.outcomes, ms)) }
 
-// slowdownsOf are how many times the own best of each sample the outcomes at places take.
+// slowdownsOf are of the outcomes at places.
 func (t *tuning) slowdownsOf(places []int) slowdowns {
 	return lists.Of(t.samples, func(s *timed) []float64 {
 		return lists.Of(places, func(i int) float64 { return ms(s.outcomes[i]) / s.ownBest() })
@@ -60,28 +59,23 @@ func (t *tuning) timeAll(ctx context.Context, shapes [][]int64, candidates []int
 		return t.own[operator.FormatShape(shape)].Template != "" || !t.lacks(shape)
 	})
 	ctx, cancel := context.WithCancel(ctx)
-	var compiling sync.WaitGroup
-	defer compiling.Wait()
-	defer cancel()
 	ready := make(chan *timed, policy.aheadOf)
-	compiling.Go(func() {
-		defer close(ready)
-		for _, shape := range shapes {
-			n := len(t.candidates) + 2
-			s := &timed{Shape: shape, outcomes: make([]trial.Outcome, n), variants: make([]device.Variant, n)}
-			s.err = t.compile(ctx, s, candidates)
-			select {
-			case ready <- s:
-			case <-ctx.Done():
-				return
-			}
+	defer func() {
+		cancel()
+		for range ready { // until no more is compiled
 		}
-	})
+	}()
+	go func() {
+		defer close(ready)
+		for i := 0; i < len(shapes) && ctx.Err() == nil; i++ {
+			ready <- t.compile(ctx, shapes[i], candidates)
+		}
+	}()
 	for s := range ready {
 		if s.err == nil {
 			s.err = s.time(ctx, t.Search.Seed)
 		}
-		s.variants = nil
+		s.runners = nil
 		if batch.Ends(ctx, s.err) {
 			return nil, s.err
 		}
@@ -103,19 +97,21 @@ func (t *tuning) timeAll(ctx context.Context, shapes [][]int64, candidates []int
 // generalTemplate is what a document calls the general kernel.
 const generalTemplate = "general"
 
-func (t *tuning) compile(ctx context.Context, s *timed, candidates []int) error {
+func (t *tuning) compile(ctx context.Context, shape []int64, candidates []int) *timed {
 	n := len(t.candidates)
-	free, err := t.subject(ctx, s.Shape)
-	if err != nil {
-		return err
+	s := &timed{Shape: shape, made: t.own[operator.FormatShape(shape)]}
+	s.outcomes, s.runners = make([]trial.Outcome, n+2), make([]final.Runner, n+2)
+	free, err := t.subject(ctx, shape)
+	if s.err = err; err != nil {
+		return s
 	}
 	fixed := free
-	s.made, s.subjects = t.own[operator.FormatShape(s.Shape)], []final.Subject{free}
+	s.subjects = []final.Subject{free}
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(max(1, free.Device.Compiler().Workers()))
 	compiled := func(i int, of final.Subject, c space.Configuration) {
 		group.Go(func() (err error) {
-			s.variants[i], s.outcomes[i], err = of.Compile(ctx, of.Problem, c)
+			s.runners[i].Variant, s.outcomes[i], err = of.Compile(ctx, of.Problem, c)
 			return err
 		})
 	}
@@ -135,10 +131,10 @@ func (t *tuning) compile(ctx context.Context, s *timed, candidates []int) error 
 			compiled(n, fixed, s.made)
 		}
 	}
-	if err = errors.Join(err, group.Wait()); s.variants[n].Binary != nil {
-		s.subjects = append(s.subjects, fixed)
+	if s.err = errors.Join(err, group.Wait()); s.runners[n].Binary != nil {
+		s.runners[n].Side, s.subjects = 1, append(s.subjects, fixed)
 	}
-	return err
+	return s
 }
 
 // time times a shape's variants in two rounds, the second without slow ones. The plain kernel was timed by the device
@@ -162,15 +158,10 @@ func (s *timed) time(ctx context.Context, seed uint64) (err error) {
 		var running []int
 		var runners []final.Runner
 		most := policy.nearFastest * s.subjects[0].Protocol.DropRatio * s.ownBest()
-		for i, v := range s.variants {
-			if v.Binary == nil || far == 0 && ms(s.outcomes[i]) > most {
-				continue
+		for i, r := range s.runners {
+			if r.Binary != nil && (far > 0 || ms(s.outcomes[i]) <= most) {
+				running, runners = append(running, i), append(runners, r)
 			}
-			runner := final.Runner{Variant: v}
-			if i == len(s.variants)-2 { // made for the shape
-				runner.Side = 1
-			}
-			running, runners = append(running, i), append(runners, runner)
 		}
 		outcomes, err := match.Round(ctx, runners, far)
 		if err != nil {
@@ -187,7 +178,7 @@ func (s *timed) time(ctx context.Context, seed uint64) (err error) {
 	return nil
 }
 
-// choose chooses candidates for entries; nil: none is left.
+// choose has the candidates for entries; nil: none is left.
 func (t *tuning) choose() []int {
 	usable := lists.Where(t.all(), func(i int) bool { return !t.candidates[i].out })
 	return lists.Of(t.slowdownsOf(usable).entries(t.MaxSlowdown), func(at int) int { return usable[at] })

@@ -102,10 +102,9 @@ func containsAll(list, names []string) bool {
 	return !slices.ContainsFunc(names, func(name string) bool { return !slices.Contains(list, name) })
 }
 
-// near are the configurations hardly slower than the fastest. Any of them may be the fastest at another shape.
+// near are hardly slower than the fastest. Any of them may be the fastest at another shape.
 func near(all []tried) []tried {
-	all = all[:min(len(all), policy.mostNear)]
-	return lists.Where(all, func(t tried) bool { return t.Ratio <= policy.nearBest })
+	return lists.Where(all[:min(len(all), policy.mostNear)], func(t tried) bool { return t.Ratio <= policy.nearBest })
 }
 
 // kernelsOf are a configuration as it is compiled for problems: once for all that one kernel serves.

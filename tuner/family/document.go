@@ -60,7 +60,6 @@ type Family struct {
 	At          time.Time           `json:"at"`
 }
 
-// Entry is a kernel of the family.
 type Entry struct {
 	space.Configuration
 	Shape  []int64  `json:"shape"`           // that it is compiled for
@@ -83,7 +82,6 @@ type Sample struct {
 	Slowdown      float64             `json:"slowdown"`             // of it, against the own best
 }
 
-// LeftOut is a shape without measurements.
 type LeftOut struct {
 	Shape  []int64 `json:"shape"`
 	Reason string  `json:"reason"`
@@ -172,7 +170,6 @@ func (n *Node) check(f *Family, depth int) error {
 	return errors.Join(n.Then.check(f, depth+1), n.Else.check(f, depth+1))
 }
 
-// WriteJSON writes a family, or a list of several.
 func WriteJSON(w io.Writer, families []*Family) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)

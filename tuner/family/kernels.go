@@ -64,7 +64,6 @@ func (f *Family) Request(shape []int64) operator.Request {
 	return operator.ProblemRecord{Shape: shape, Parameters: f.Parameters, Math: f.Math, Free: f.Free}.Request()
 }
 
-// String names the family by its range and its parameters.
 func (f *Family) String() string {
 	words := []string{f.Operator, f.Shapes}
 	for _, p := range f.Parameters {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"autotune/device/trial"
 	"autotune/internal/lists"
@@ -63,14 +62,10 @@ func (t *tuning) search(ctx context.Context, opener *devices.Opener) error {
 			return nil
 		}
 		shape, dynamic := operator.FormatShape(r.Shape), len(r.Free) > 0
-		what := "searched " + shape
-		if dynamic {
-			what += " with " + strings.Join(r.Free, ", ") + " free"
-		} else {
+		if t.tried[key(r.Shape, dynamic)] = triedIn(result); !dynamic {
 			t.own[shape] = best.Configuration
 		}
-		t.tried[key(r.Shape, dynamic)] = triedIn(result)
-		t.step(what)
+		t.step("searched " + shape)
 		return nil
 	}
 	o.Failed = func(r batch.Request, err error) {

@@ -10,7 +10,6 @@ import (
 	"autotune/internal/lists"
 )
 
-// document describes the family of the chosen candidates.
 func (t *tuning) document(chosen []int) (*Family, error) {
 	subject := t.samples[0].subjects[0]
 	first := subject.Problem
@@ -38,7 +37,6 @@ func (t *tuning) document(chosen []int) (*Family, error) {
 	return f, nil
 }
 
-// tree is grown from the samples' times.
 func (t *tuning) tree(chosen []int) *Node {
 	shapes := lists.Of(t.samples, func(s *timed) []int64 {
 		return lists.Of(t.Free, func(name string) int64 { return s.Shape[slices.Index(t.Operator.Shape, name)] })
@@ -76,7 +74,6 @@ func scoreOf(list []Sample) Score {
 	return Score{slices.Max(all), stat.GeometricMean(all, nil), len(all)}
 }
 
-// timing is a variant's; nil if it has none.
 func timing(o *trial.Outcome) *trial.Timing {
 	if o.Status != trial.OK {
 		return nil
@@ -84,7 +81,6 @@ func timing(o *trial.Outcome) *trial.Timing {
 	return &o.Time
 }
 
-// shown is what a document says of shapes.
 func (t *tuning) shown(tree *Node, list []*timed, chosen []int) []Sample {
 	all := []Sample{}
 	for _, s := range list {

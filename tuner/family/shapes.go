@@ -13,7 +13,6 @@ import (
 	"autotune/internal/lists"
 )
 
-// Span is all integers between two.
 type Span struct{ Low, High int64 }
 
 // Extent is what a dimension may be: one span or several, in ascending order and apart.
@@ -27,7 +26,6 @@ func (e Extent) Has(v int64) bool {
 	return slices.ContainsFunc(e, func(s Span) bool { return s.Low <= v && v <= s.High })
 }
 
-// Values are the first of the extent's values, as many as asked for.
 func (e Extent) Values(most int) (all []int64) {
 	for _, s := range e {
 		for v := s.Low; v <= s.High && len(all) < most; v++ {
@@ -59,7 +57,6 @@ func (e Extent) Round(v int64) int64 {
 	return v
 }
 
-// String writes an extent as ParseShapes reads it.
 func (e Extent) String() string {
 	if !e.Varies() {
 		return fmt.Sprint(e.Low())
@@ -72,7 +69,7 @@ func (e Extent) String() string {
 	}), ",") + "}"
 }
 
-// Shapes are the shapes that a family is for: an extent for each dimension.
+// Shapes has an extent for each dimension.
 type Shapes []Extent
 
 func (s Shapes) String() string { return strings.Join(lists.Of(s, Extent.String), "x") }
@@ -93,9 +90,6 @@ func (s Shapes) all(most int) [][]int64 {
 }
 
 const shapesForm = "a dimension is a number, {1,8,32} or {14..112}, with x between dimensions"
-
-// maxDimension bounds values, so that nothing computed of them overflows.
-const maxDimension = 1 << 40
 
 // ParseShapes reads shapes as {1,8,32}x64x{14..112}x{14..112}.
 func ParseShapes(text string) (all Shapes, err error) {
@@ -145,10 +139,11 @@ func parseExtent(text string) (Extent, error) {
 	return united, nil
 }
 
+// dimension reads a number of 40 bits, so that nothing computed of it overflows.
 func dimension(text string) (int64, error) {
-	v, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || text[0] == '+' || v < 1 || v > maxDimension {
-		return 0, fmt.Errorf("`%s` is no dimension from 1 to %d; %s", text, int64(maxDimension), shapesForm)
+	v, err := strconv.ParseUint(text, 10, 40)
+	if err != nil || v == 0 {
+		return 0, fmt.Errorf("`%s` is no dimension from 1 to %d; %s", text, 1<<40-1, shapesForm)
 	}
-	return v, nil
+	return int64(v), nil
 }

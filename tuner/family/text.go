@@ -60,7 +60,6 @@ func (n *Node) write(b *strings.Builder, indent string, f *Family) {
 	n.Else.write(b, indent+"    ", f)
 }
 
-// String says how slow the chosen kernels are.
 func (s Score) String() string {
 	if s.Of == 0 {
 		return "no shape"

@@ -20,7 +20,6 @@ type Node struct {
 	Entries []int `json:"entries,omitzero"`
 }
 
-// Leaf is the leaf of the shape with these values.
 func (n *Node) Leaf(values map[string]expr.Value) (*Node, error) {
 	if n.If == "" {
 		return n, nil
@@ -135,7 +134,6 @@ func between(low, high int64) int64 {
 	}
 }
 
-// tree is the tree for all samples, with a price for each leaf.
 func (g *grower) tree(price float64) *Node {
 	node, _ := g.grow(lists.Places(len(g.losses)), policy.mostDepth, price*float64(len(g.losses)))
 	return node
