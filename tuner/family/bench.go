@@ -94,8 +94,7 @@ func (t *tuning) timeAll(ctx context.Context, shapes [][]int64, candidates []int
 	return list, ctx.Err()
 }
 
-// generalTemplate is what a document calls the general kernel.
-const generalTemplate = "general"
+const generalTemplate = "general" // what a document calls the general kernel
 
 func (t *tuning) compile(ctx context.Context, shape []int64, candidates []int) *timed {
 	n := len(t.candidates)
@@ -125,9 +124,7 @@ func (t *tuning) compile(ctx context.Context, shape []int64, candidates []int) *
 		}
 	}
 	if s.made.Template != "" && s.made.Template != generalTemplate { // no search was made, or the device has timed it
-		request := free.Problem.Record().Request()
-		request.Free = nil
-		if fixed.Problem, err = t.Operator.Bind(request, free.Problem.Limits); err == nil {
+		if fixed.Problem, err = t.Operator.Bind(t.at(shape, false), free.Problem.Limits); err == nil {
 			compiled(n, fixed, s.made)
 		}
 	}
@@ -199,9 +196,7 @@ func (t *tuning) dismiss(list []*timed) (failed bool) {
 
 func (t *tuning) dismissOne(i int, why string) {
 	t.candidates[i].out = true
-	if t.Notice != nil {
-		t.Notice(fmt.Sprintf("%s is left out: %s", t.candidates[i].Configuration, why))
-	}
+	t.Notice(fmt.Sprintf("%s is left out: %s", t.candidates[i].Configuration, why))
 }
 
 // gate puts candidates through the gates that no search has, at the shapes where they were found.

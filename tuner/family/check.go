@@ -32,7 +32,7 @@ func (f *Family) Check(ctx context.Context, opener *devices.Opener, op *operator
 		return nil, err
 	}
 	o.MaxSlowdown, o.Budget = f.MaxSlowdown, 0
-	t := newTuning(opener, Plan{Request: batch.Request{Name: op.Name, Operator: op, Request: f.Request(nil)}}, o)
+	t := newTuning(opener.Open, Plan{Request: batch.Request{Name: op.Name, Operator: op, Request: f.Request(nil)}}, o)
 	for i, e := range f.Entries {
 		t.candidates = append(t.candidates, candidate{Entry: e, formulas: kernels[i].Formulas})
 	}

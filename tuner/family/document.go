@@ -3,9 +3,8 @@
 // A Plan says which dimensions are free, which shapes are samples and which are held out. Tune searches each sample
 // twice: kernels that take the free dimensions when they run, and kernels made for the shape. Candidates, which won or
 // came near, are timed on every sample. The smallest set that is nowhere slower than allowed is kept, and a decision
-// tree over the free dimensions chooses from it. The shapes held out tell how much is lost by that.
-//
-// The outcome is a document, the Family.
+// tree over the free dimensions chooses from it. The shapes held out tell how much is lost by that. The outcome is a
+// document, the Family.
 package family
 
 import (
@@ -94,7 +93,6 @@ type Score struct {
 	Of    int     `json:"of"` // shapes
 }
 
-// Regret is what is lost at shapes that were held out.
 type Regret struct {
 	Score
 	Samples Score `json:"samples"` // that the tree is grown from

@@ -59,7 +59,6 @@ func (f *Family) kernel(op *operator.Operator, e Entry) (k Kernel, err error) {
 	return k, err
 }
 
-// Request is what binds to a problem of the family.
 func (f *Family) Request(shape []int64) operator.Request {
 	return operator.ProblemRecord{Shape: shape, Parameters: f.Parameters, Math: f.Math, Free: f.Free}.Request()
 }

@@ -21,7 +21,6 @@ type Plan struct {
 
 func (p Plan) String() string { return p.Operator.Name + " " + p.Shapes.String() }
 
-// NewPlan plans the family of a request for shapes, with so many samples and shapes held out.
 func NewPlan(r batch.Request, shapes Shapes, samples, heldOut int) (Plan, error) {
 	p := Plan{Request: r, Shapes: shapes}
 	if err := p.check(samples, heldOut); err != nil {

@@ -45,10 +45,9 @@ func balanced(kinds [][]string, n, corners int) (taken []int) {
 		counts[kind] = 0
 	}
 	share := max(1, min(policy.leastOfKind, n/max(1, len(counts))))
-	lacks := func(kind string) bool { return counts[kind] < share }
 	for _, others := range []bool{false, true} {
 		for i, of := range kinds {
-			wanted := others || i < corners || slices.ContainsFunc(of, lacks)
+			wanted := others || i < corners || slices.ContainsFunc(of, func(k string) bool { return counts[k] < share })
 			if wanted && len(taken) < n && !slices.Contains(taken, i) {
 				taken = append(taken, i)
 				for _, kind := range of {
@@ -112,14 +111,14 @@ func (s Shapes) corners(most int) (all [][]int64) {
 	for i := range min(most, 1<<min(varying, 16)) {
 		bits := i/2 ^ -(i % 2) // every other one is the opposite of the one before
 		all = append(all, lists.Of(s, func(e Extent) int64 {
-			high := bits&1 == 1
+			v := e.Low()
+			if bits&1 == 1 {
+				v = e.High()
+			}
 			if e.Varies() {
 				bits >>= 1
 			}
-			if high {
-				return e.High()
-			}
-			return e.Low()
+			return v
 		}))
 	}
 	return all

@@ -55,12 +55,10 @@ func (t *tuning) tree(chosen []int) *Node {
 // taken is the entry that a tree takes for a shape: the first of the leaf that serves it; -1: the general kernel, also
 // where a formula has no value.
 func (t *tuning) taken(tree *Node, s *timed, chosen []int) int {
-	leaf, err := tree.Leaf(s.problem().Values)
-	if err == nil {
-		for _, e := range leaf.Entries {
-			if t.candidates[chosen[e]].serves(s.problem()) {
-				return e
-			}
+	serves := func(e int) bool { return t.candidates[chosen[e]].serves(s.problem()) }
+	if leaf, err := tree.Leaf(s.problem().Values); err == nil {
+		if e, ok := lists.First(leaf.Entries, serves); ok {
+			return e
 		}
 	}
 	return -1

@@ -26,15 +26,6 @@ func (e Extent) Has(v int64) bool {
 	return slices.ContainsFunc(e, func(s Span) bool { return s.Low <= v && v <= s.High })
 }
 
-func (e Extent) Values(most int) (all []int64) {
-	for _, s := range e {
-		for v := s.Low; v <= s.High && len(all) < most; v++ {
-			all = append(all, v)
-		}
-	}
-	return all
-}
-
 // At is the value at a place from 0 to 1. Each span has its share of the way, and values in a span are spread by their
 // logarithms.
 func (e Extent) At(u float64) int64 {
@@ -74,17 +65,18 @@ type Shapes []Extent
 
 func (s Shapes) String() string { return strings.Join(lists.Of(s, Extent.String), "x") }
 
-// all are the first of the shapes, as many as asked for.
 func (s Shapes) all(most int) [][]int64 {
 	list := [][]int64{{}}
 	for _, e := range s {
 		var longer [][]int64
 		for _, head := range list {
-			for _, v := range e.Values(most) {
-				longer = append(longer, append(slices.Clone(head), v))
+			for _, span := range e {
+				for v := span.Low; v <= span.High && len(longer) < most; v++ {
+					longer = append(longer, append(slices.Clone(head), v))
+				}
 			}
 		}
-		list = longer[:min(len(longer), most)]
+		list = longer
 	}
 	return list
 }

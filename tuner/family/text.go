@@ -11,7 +11,6 @@ import (
 	"autotune/operator"
 )
 
-// WriteText writes a family for people: its kernels, the tree, the shapes and what is lost.
 func (f *Family) WriteText(out io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "family     %s\ndevice     %s\nfree       %s\n\n", f, f.Device.Name, strings.Join(f.Free, ", "))
@@ -44,7 +43,6 @@ func (f *Family) WriteText(out io.Writer) error {
 	return err
 }
 
-// write writes a tree with a line a condition and a line a leaf.
 func (n *Node) write(b *strings.Builder, indent string, f *Family) {
 	if n.If == "" {
 		names := lists.Of(n.Entries, func(e int) string { return fmt.Sprintf("entry %d (%s)", e, f.Entries[e].Template) })

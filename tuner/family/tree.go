@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"gonum.org/v1/gonum/floats"
+
 	"autotune/internal/lists"
 	"autotune/space/expr"
 )
@@ -166,8 +168,8 @@ func (g *grower) divide(shapes []int) (text string, low, high []int) {
 		slices.SortStableFunc(sorted, func(a, b int) int { return cmp.Compare(feature.values[a], feature.values[b]) })
 		below, above := g.sums(nil), g.sums(sorted)
 		for at, i := range sorted[:len(sorted)-1] {
-			add(below, g.losses[i], 1)
-			add(above, g.losses[i], -1)
+			floats.Add(below, g.losses[i])
+			floats.Sub(above, g.losses[i])
 			here, next := feature.values[i], feature.values[sorted[at+1]]
 			if sum := slices.Min(below) + slices.Min(above); here != next && sum < least-1e-9 {
 				least, limit, by = sum, between(here, next), f
@@ -180,12 +182,6 @@ func (g *grower) divide(shapes []int) (text string, low, high []int) {
 	isLow := func(i int) bool { return g.features[by].values[i] <= limit }
 	low, high = lists.Where(shapes, isLow), slices.DeleteFunc(slices.Clone(shapes), isLow)
 	return fmt.Sprintf("%s <= %d", g.features[by].text, limit), low, high
-}
-
-func add(sums, row []float64, times float64) {
-	for i, x := range row {
-		sums[i] += times * x
-	}
 }
 
 // leaf has the entries of the group that is best for some samples, then the others, those first that are best where it
@@ -208,11 +204,10 @@ func (g *grower) leaf(samples []int) (leaf *Node, sum float64) {
 	return leaf, sum
 }
 
-// sums are the losses of the groups, and of the general kernel, at some samples.
 func (g *grower) sums(samples []int) []float64 {
 	sums := make([]float64, len(g.groups)+1)
 	for _, i := range samples {
-		add(sums, g.losses[i], 1)
+		floats.Add(sums, g.losses[i])
 	}
 	return sums
 }

@@ -18,7 +18,7 @@ import (
 	"autotune/tuner/store"
 )
 
-// Options are what tuning a family needs beside its plan. All functions may be nil.
+// Options are what tuning a family needs beside its plan. Store and Progress may be nil.
 type Options struct {
 	Search      tuner.Options // of every search; Time is the most that one takes
 	MaxSlowdown float64       // that is allowed at a sample against its own best
@@ -33,7 +33,7 @@ type Options struct {
 type tuning struct {
 	Options
 	Plan
-	opener  opener
+	open    opening
 	started time.Time
 	done    int // steps
 	leftOut []LeftOut
@@ -45,13 +45,11 @@ type tuning struct {
 	samples, heldOut []*timed
 }
 
-type opener interface {
-	Open(context.Context, *operator.Operator, operator.Request) (*devices.Opened, error)
-}
+type opening func(context.Context, *operator.Operator, operator.Request) (*devices.Opened, error)
 
-func newTuning(opener opener, p Plan, o Options) *tuning {
+func newTuning(open opening, p Plan, o Options) *tuning {
 	own, all := map[string]space.Configuration{}, map[string][]tried{}
-	return &tuning{Options: o, Plan: p, opener: opener, started: time.Now(), own: own, tried: all}
+	return &tuning{Options: o, Plan: p, open: open, started: time.Now(), own: own, tried: all}
 }
 
 // step counts a step and says what it was. Each sample is searched twice and timed, and each shape held out once.
@@ -68,7 +66,7 @@ func (t *tuning) remaining(part float64) time.Duration {
 
 // Tune finds the kernels of a family and what chooses among them. Errors are those of batch.Search, or a device's.
 func Tune(ctx context.Context, opener *devices.Opener, p Plan, o Options) (*Family, error) {
-	t := newTuning(opener, p, o)
+	t := newTuning(opener.Open, p, o)
 	if err := t.begin(ctx); err != nil {
 		return nil, err
 	}
@@ -131,9 +129,8 @@ func (t *tuning) begin(ctx context.Context) error {
 	return t.noneLeft("no sample is possible on the device")
 }
 
-// subject opens the device and binds the problem of a shape.
 func (t *tuning) subject(ctx context.Context, shape []int64) (final.Subject, error) {
-	opened, err := t.opener.Open(ctx, t.Operator, t.at(shape, true))
+	opened, err := t.open(ctx, t.Operator, t.at(shape, true))
 	if err != nil {
 		return final.Subject{}, err
 	}

@@ -64,7 +64,7 @@ func tiles(t *testing.T, wrong map[string]bool) (*tuning, *Family) {
 	op := toy.Operator(t, tilesOperator)
 	plan, err := NewPlan(batch.Request{Operator: op}, Shapes{{{132, 4224}}}, 16, 20)
 	toy.Must(t, err)
-	f := newTuning(slab(wrong), plan, Options{MaxSlowdown: 1.03})
+	f := newTuning(slab(wrong).Open, plan, Options{MaxSlowdown: 1.03, Notice: func(string) {}})
 	toy.Must(t, f.begin(t.Context()))
 	fastest := func(shape []int64) []tried {
 		p, err := op.Bind(plan.at(shape, true), toy.Limits)
@@ -113,7 +113,7 @@ func TestTune(t *testing.T) {
 
 // limited refuses shapes above a size, as a device without memory for them does, or fails at one.
 type limited struct {
-	opener
+	open opening
 	most int64
 	gone error
 }
@@ -121,7 +121,7 @@ type limited struct {
 func (l limited) Open(ctx context.Context, op *operator.Operator, r operator.Request) (*devices.Opened, error) {
 	switch {
 	case r.Shape[0] <= l.most:
-		return l.opener.Open(ctx, op, r)
+		return l.open(ctx, op, r)
 	case l.gone != nil:
 		return nil, l.gone
 	}
@@ -132,8 +132,8 @@ func (l limited) Open(ctx context.Context, op *operator.Operator, r operator.Req
 func TestLeftOut(t *testing.T) {
 	f, _ := tiles(t, nil)
 	const most = 2000
-	whole := f.opener
-	f.opener = limited{opener: whole, most: most}
+	whole := f.open
+	f.open = limited{open: whole, most: most}.Open
 	toy.Must(t, f.begin(t.Context()))
 	want := len(lists.Where(f.Samples, func(s []int64) bool { return s[0] <= most }))
 	timed, err := f.timeAll(t.Context(), f.Samples, nil)
@@ -145,11 +145,11 @@ func TestLeftOut(t *testing.T) {
 			t.Error(l)
 		}
 	}
-	f.opener = limited{opener: whole, most: 1}
+	f.open = limited{open: whole, most: 1}.Open
 	if err := f.begin(t.Context()); !errors.Is(err, tuner.ErrNoVariant) || !strings.Contains(err.Error(), "the tensors take more") {
 		t.Error(err)
 	}
-	f.opener = limited{opener: whole, most: 1, gone: device.ErrGone}
+	f.open = limited{open: whole, most: 1, gone: device.ErrGone}.Open
 	if err := f.begin(t.Context()); !errors.Is(err, device.ErrGone) {
 		t.Error(err)
 	}
@@ -159,7 +159,7 @@ func TestLeftOut(t *testing.T) {
 func TestRounds(t *testing.T) {
 	f, _ := tiles(t, nil)
 	device := slab(nil)
-	f.opener = device
+	f.open = device.Open
 	list, err := f.timeAll(t.Context(), f.Samples[:1], f.all())
 	toy.Must(t, err)
 	all, n := device.Raced, len(f.candidates)
