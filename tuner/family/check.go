@@ -14,11 +14,9 @@ import (
 
 // Checked is how a family does at its samples on another day or device.
 type Checked struct {
-	Samples []Sample // as they are now, by the tree
-	Score   Score    // of what the tree chooses
-	// General is how many times as long the general kernel takes as what the tree chooses, by the geometric mean; 0: it
-	// was not timed.
-	General float64
+	Samples []Sample     // as they are now, by the tree
+	Score   Score        // of what the tree chooses
+	General float64      // kernel's times over the choices', by the geometric mean; 0: it was not timed
 	Status  trial.Status // of the first entry that failed at a shape; "": none did
 	Message string       // where, and why
 }

@@ -140,8 +140,7 @@ func (f *Family) check() error {
 		return fmt.Errorf("its shapes `%.80s` are not %d ranges", f.Shapes, len(f.Dimensions))
 	}
 	for _, s := range slices.Concat(f.Samples, f.HeldOut) {
-		n := len(f.Entries)
-		if len(s.Times) != n || len(s.Shape) != len(f.Dimensions) || s.Chosen < -1 || s.Chosen >= n {
+		if n := len(f.Entries); len(s.Times) != n || len(s.Shape) != len(f.Dimensions) || s.Chosen < -1 || s.Chosen >= n {
 			return fmt.Errorf("its sample %s does not fit its %d entries", operator.FormatShape(s.Shape), n)
 		}
 	}
