@@ -115,7 +115,7 @@ func parseExtent(text string) (Extent, error) {
 		case err != nil || other != nil:
 			return nil, cmp.Or(err, other)
 		case low > high || !ranges && inner != first:
-			return nil, fmt.Errorf("`%s` is no range; %s", item, shapesForm)
+			return nil, fmt.Errorf("`%s` is no range; %s", text, shapesForm)
 		}
 		spans = append(spans, Span{low, high})
 	}
