@@ -273,19 +273,19 @@ func (t *tuning) tuneOne(ctx context.Context, p family.Plan, o family.Options) (
 	return f, batch.Keeping(err)
 }
 
-func (t *tuning) progress(p family.Plan, said *progress.Wait) func(family.Progress) {
+func (t *tuning) progress(p family.Plan, said *progress.Wait) func(step string, done, of int) {
 	if t.view.quiet {
 		return nil
 	}
 	say(fmt.Sprintf("%s: %s and %d held out", p, output.Count(len(p.Samples), "sample"), len(p.HeldOut)))
 	began, last := time.Now(), time.Now()
-	return func(now family.Progress) {
-		text := fmt.Sprintf("%d/%d  %s", now.Done, now.Of, now.Step)
-		if left := time.Since(began) / time.Duration(now.Done) * time.Duration(now.Of-now.Done); left > 0 {
+	return func(step string, done, of int) {
+		text := fmt.Sprintf("%d/%d  %s", done, of, step)
+		if left := time.Since(began) / time.Duration(done) * time.Duration(of-done); left > 0 {
 			text += "  ETA " + left.Round(time.Second).String()
 		}
 		said.Now(p.String() + ": " + text)
-		if !said.Shown() && (now.Done == now.Of || time.Since(last) >= progress.Every) {
+		if !said.Shown() && (done == of || time.Since(last) >= progress.Every) {
 			last = time.Now()
 			say(text)
 		}

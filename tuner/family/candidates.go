@@ -29,15 +29,14 @@ func (c *candidate) serves(p *operator.Problem) bool {
 
 // gather lists the kernels that may be entries: what won the samples' searches, or was hardly slower. Each is compiled
 // for all samples, in several kernels where one does not serve them all.
-func (t *tuning) gather(ctx context.Context, found searched) (all []candidate, err error) {
+func (t *tuning) gather(ctx context.Context) (all []candidate, err error) {
 	var problems []*operator.Problem
 	for _, shape := range t.Samples {
 		s, err := t.subject(ctx, shape)
-		if err != nil && !ofShape(err) {
-			return nil, err
-		}
 		if err == nil {
 			problems = append(problems, s.Problem)
+		} else if !ofShape(err) {
+			return nil, err
 		}
 	}
 	most := policy.mostConfigurations
@@ -45,7 +44,7 @@ func (t *tuning) gather(ctx context.Context, found searched) (all []candidate, e
 		affordable := int(t.remaining(0)/policy.leastTiming) / max(1, len(problems))
 		most = min(most, max(policy.leastConfigurations, affordable))
 	}
-	configurations := t.shortlist(found, problems, most)
+	configurations := t.shortlist(problems, most)
 	kernels := make([][]candidate, len(configurations))
 	var group errgroup.Group
 	group.SetLimit(runtime.GOMAXPROCS(0))
@@ -71,14 +70,14 @@ func (t *tuning) gather(ctx context.Context, found searched) (all []candidate, e
 
 // shortlist are configurations of templates that can take the dynamic dimensions: the fastest of each search of a
 // sample, then what came nearest to the fastest at the most samples.
-func (p *Plan) shortlist(found searched, samples []*operator.Problem, most int) (all []space.Configuration) {
+func (t *tuning) shortlist(samples []*operator.Problem, most int) (all []space.Configuration) {
 	var winners, others []space.Configuration
 	worth := map[string]float64{}
 	for _, sample := range samples {
 		for _, dynamic := range []bool{true, false} {
-			usable := lists.Where(found.tried[key(sample.Shape, dynamic)], func(r tried) bool {
-				template, known := p.Operator.Template(r.Template)
-				return known && containsAll(template.Free, p.Free) && sample.Admits(r.Configuration)
+			usable := lists.Where(t.tried[key(sample.Shape, dynamic)], func(r tried) bool {
+				template, known := t.Operator.Template(r.Template)
+				return known && containsAll(template.Free, t.Free) && sample.Admits(r.Configuration)
 			})
 			for at, r := range near(usable) {
 				if worth[r.Key()] += policy.nearBest - r.Ratio; at == 0 {
@@ -89,8 +88,7 @@ func (p *Plan) shortlist(found searched, samples []*operator.Problem, most int) 
 			}
 		}
 	}
-	byWorth := func(a, b space.Configuration) int { return cmp.Compare(worth[b.Key()], worth[a.Key()]) }
-	slices.SortStableFunc(others, byWorth)
+	slices.SortStableFunc(others, func(a, b space.Configuration) int { return cmp.Compare(worth[b.Key()], worth[a.Key()]) })
 	seen := map[string]bool{}
 	for _, c := range append(winners, others...) {
 		if len(all) < most && !seen[c.Key()] {
@@ -104,26 +102,24 @@ func containsAll(list, names []string) bool {
 	return !slices.ContainsFunc(names, func(name string) bool { return !slices.Contains(list, name) })
 }
 
-// near are the configurations hardly slower than the fastest. Any of them may be the fastest at another shape.
+// near are hardly slower than the fastest. Any of them may be the fastest at another shape.
 func near(all []tried) []tried {
-	all = all[:min(len(all), policy.mostNear)]
-	if n := slices.IndexFunc(all, func(t tried) bool { return t.Ratio > policy.nearBest }); n >= 0 {
-		return all[:n]
-	}
-	return all
+	return lists.Where(all[:min(len(all), policy.mostNear)], func(t tried) bool { return t.Ratio <= policy.nearBest })
 }
 
 // kernelsOf are a configuration as it is compiled for problems: once for all that one kernel serves.
 func kernelsOf(problems []*operator.Problem, c space.Configuration) (all []candidate, err error) {
 	for _, p := range problems {
-		served := slices.ContainsFunc(all, func(one candidate) bool { return one.serves(p) })
-		if served || !p.Admits(c) {
+		if !p.Admits(c) || slices.ContainsFunc(all, func(one candidate) bool { return one.serves(p) }) {
 			continue
 		}
-		one := candidate{Entry: Entry{Configuration: c, Shape: p.Record().Shape}}
-		if one.formulas, err = p.Formulas(c); err != nil {
+		one := candidate{Entry: Entry{Configuration: c, Shape: p.Shape}}
+		one.formulas, err = p.Formulas(c)
+		k, fault := p.Kernel(c)
+		if err = cmp.Or(err, fault); err != nil {
 			return nil, err
 		}
+		one.Digest = k.Digest()
 		one.Where = lists.Of(one.formulas.Where, func(f operator.Formula) string { return f.Text })
 		all = append(all, one)
 	}

@@ -64,13 +64,13 @@ func poolWith(t *testing.T, shapes ...[]int64) (Plan, []*operator.Problem, []spa
 func TestShortlist(t *testing.T) {
 	plan, problems, c := poolWith(t, []int64{1, 2, 16, 16}, []int64{4, 2, 32, 32}, []int64{9, 2, 64, 64})
 	shape := func(i int) string { return key(plan.Samples[i], true) }
-	found := searched{tried: map[string][]tried{
+	f := &tuning{Plan: plan, tried: map[string][]tried{
 		shape(0): {{c[0], 1}, {c[1], 1.01}, {c[2], 1.07}},
 		shape(1): {{c[3], 1}, {c[2], 1.02}},
 		shape(2): {{c[0], 1}, {c[4], 1.02}, {c[2], 1.04}},
 	}}
 	for most, want := range map[int][]int{9: {0, 3, 2, 1, 4}, 3: {0, 3, 2}} {
-		got := plan.shortlist(found, problems, most)
+		got := f.shortlist(problems, most)
 		if len(got) != len(want) {
 			t.Fatalf("%d, want %v", len(got), want)
 		}

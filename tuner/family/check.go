@@ -4,20 +4,19 @@ import (
 	"context"
 	"fmt"
 
+	"gonum.org/v1/gonum/stat"
+
 	"autotune/device/trial"
 	"autotune/operator"
-	"autotune/space"
 	"autotune/tuner/batch"
 	"autotune/tuner/devices"
 )
 
 // Checked is how a family does at its samples on another day or device.
 type Checked struct {
-	Samples []Sample // as they are now, by the tree
-	Score   Score    // of what the tree chooses
-	// General is how many times as long the general kernel takes as what the tree chooses, by the geometric mean; 0: it
-	// was not timed.
-	General float64
+	Samples []Sample     // as they are now, by the tree
+	Score   Score        // of what the tree chooses
+	General float64      // kernel's times over the choices', by the geometric mean; 0: it was not timed
 	Status  trial.Status // of the first entry that failed at a shape; "": none did
 	Message string       // where, and why
 }
@@ -31,37 +30,33 @@ func (f *Family) Check(ctx context.Context, opener *devices.Opener, op *operator
 		return nil, err
 	}
 	o.MaxSlowdown, o.Budget = f.MaxSlowdown, 0
-	p := Plan{Request: batch.Request{Name: op.Name, Operator: op, Request: f.Request(nil)}}
-	b := &bench{own: map[string]space.Configuration{}}
+	t := newTuning(opener.Open, Plan{Request: batch.Request{Name: op.Name, Operator: op, Request: f.Request(nil)}}, o)
 	for i, e := range f.Entries {
-		b.candidates = append(b.candidates, candidate{Entry: e, formulas: kernels[i].Formulas})
+		t.candidates = append(t.candidates, candidate{Entry: e, formulas: kernels[i].Formulas})
 	}
 	for _, s := range f.Samples {
-		p.Samples = append(p.Samples, s.Shape)
-		b.own[operator.FormatShape(s.Shape)] = s.Configuration
+		t.Samples = append(t.Samples, s.Shape)
+		t.own[operator.FormatShape(s.Shape)] = s.Configuration
 	}
-	b.tuning = newTuning(opener, p, o)
-	if b.samples, err = b.timeAll(ctx, p.Samples, b.all()); err != nil {
+	if t.samples, err = t.timeAll(ctx, t.Samples, t.all()); err != nil {
 		return nil, err
 	}
-	if len(b.samples) == 0 && b.fault != nil {
-		return nil, b.fault
+	if len(t.samples) == 0 && t.fault != nil {
+		return nil, t.fault
 	}
-	c := &Checked{Samples: b.shown(f.Tree, b.samples, b.all())}
+	c := &Checked{Samples: t.shown(f.Tree, t.samples, t.all())}
 	c.Score = scoreOf(c.Samples)
 	var ratios []float64
 	for _, s := range c.Samples {
-		chosen := s.General
-		if s.Chosen >= 0 {
-			chosen = s.Times[s.Chosen]
-		}
-		if chosen != nil && s.General != nil {
-			ratios = append(ratios, s.General.Median/chosen.Median)
+		if s.General != nil {
+			ratios = append(ratios, s.General.Median/s.OwnBest.Median/s.Slowdown)
 		}
 	}
-	c.General = score(ratios).Mean
-	for _, s := range b.samples {
-		for i := range b.candidates {
+	if len(ratios) > 0 {
+		c.General = stat.GeometricMean(ratios, nil)
+	}
+	for _, s := range t.samples {
+		for i := range t.candidates {
 			if o := s.outcomes[i]; c.Status == "" && o.Status != trial.OK && o.Status != "" {
 				c.Status, c.Message = o.Status, fmt.Sprintf("entry %d at %s: %s", i, operator.FormatShape(s.Shape), o.Reason())
 			}

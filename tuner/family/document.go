@@ -3,9 +3,8 @@
 // A Plan says which dimensions are free, which shapes are samples and which are held out. Tune searches each sample
 // twice: kernels that take the free dimensions when they run, and kernels made for the shape. Candidates, which won or
 // came near, are timed on every sample. The smallest set that is nowhere slower than allowed is kept, and a decision
-// tree over the free dimensions chooses from it. The shapes held out tell how much is lost by that.
-//
-// The outcome is a document, the Family.
+// tree over the free dimensions chooses from it. The shapes held out tell how much is lost by that. The outcome is a
+// document, the Family.
 package family
 
 import (
@@ -60,7 +59,6 @@ type Family struct {
 	At          time.Time           `json:"at"`
 }
 
-// Entry is a kernel of the family.
 type Entry struct {
 	space.Configuration
 	Shape  []int64  `json:"shape"`           // that it is compiled for
@@ -83,7 +81,6 @@ type Sample struct {
 	Slowdown      float64             `json:"slowdown"`             // of it, against the own best
 }
 
-// LeftOut is a shape without measurements.
 type LeftOut struct {
 	Shape  []int64 `json:"shape"`
 	Reason string  `json:"reason"`
@@ -96,7 +93,6 @@ type Score struct {
 	Of    int     `json:"of"` // shapes
 }
 
-// Regret is what is lost at shapes that were held out.
 type Regret struct {
 	Score
 	Samples Score `json:"samples"` // that the tree is grown from
@@ -107,8 +103,18 @@ var bound = input.Bound{Kind: "a family document", Bytes: 16 << 20, Values: 1_00
 // Read reads one family, or a list of them.
 func Read(r io.Reader) (list []*Family, err error) {
 	data, err := bound.Read(r)
+	target := any(&list)
+	if !bytes.HasPrefix(bytes.TrimSpace(data), []byte("[")) {
+		list = []*Family{nil}
+		target = &list[0]
+	}
 	if err == nil {
-		list, err = parse(data)
+		err = cmp.Or(bound.JSON(data), jsonobject.Exact(data, target))
+	}
+	if err == nil {
+		if err = json.Unmarshal(data, target); err != nil {
+			err = jsonerror.Describe(err, data, 0)
+		}
 	}
 	for i := 0; err == nil && i < len(list); i++ {
 		err = list[i].check()
@@ -119,20 +125,6 @@ func Read(r io.Reader) (list []*Family, err error) {
 	return list, nil
 }
 
-func parse(data []byte) (list []*Family, err error) {
-	target := any(&list)
-	if !bytes.HasPrefix(bytes.TrimSpace(data), []byte("[")) {
-		list = []*Family{nil}
-		target = &list[0]
-	}
-	if err = cmp.Or(bound.JSON(data), jsonobject.Exact(data, target)); err == nil {
-		if err = json.Unmarshal(data, target); err != nil {
-			err = jsonerror.Describe(err, data, 0)
-		}
-	}
-	return list, err
-}
-
 func (f *Family) check() error {
 	switch {
 	case f == nil:
@@ -141,18 +133,14 @@ func (f *Family) check() error {
 		return fmt.Errorf("its schema is %q; want %q", f.Schema, Schema)
 	case f.Operator == "" || len(f.Dimensions) == 0 || f.Tree == nil:
 		return errors.New("it names no operator, no dimensions or no tree")
+	case !containsAll(f.Dimensions, f.Free):
+		return fmt.Errorf("its free dimensions %q are not all of %v", f.Free, f.Dimensions)
 	}
 	if shapes, err := ParseShapes(f.Shapes); err != nil || len(shapes) != len(f.Dimensions) {
 		return fmt.Errorf("its shapes `%.80s` are not %d ranges", f.Shapes, len(f.Dimensions))
 	}
-	for _, name := range f.Free {
-		if !slices.Contains(f.Dimensions, name) {
-			return fmt.Errorf("its free dimension %q is none of %v", name, f.Dimensions)
-		}
-	}
 	for _, s := range slices.Concat(f.Samples, f.HeldOut) {
-		n := len(f.Entries)
-		if len(s.Times) != n || len(s.Shape) != len(f.Dimensions) || s.Chosen < -1 || s.Chosen >= n {
+		if n := len(f.Entries); len(s.Times) != n || len(s.Shape) != len(f.Dimensions) || s.Chosen < -1 || s.Chosen >= n {
 			return fmt.Errorf("its sample %s does not fit its %d entries", operator.FormatShape(s.Shape), n)
 		}
 	}
@@ -164,10 +152,8 @@ func (n *Node) check(f *Family, depth int) error {
 	case n == nil || depth > 16:
 		return errors.New("its tree lacks a branch, or is too deep")
 	case n.If == "":
-		for _, e := range n.Entries {
-			if e < 0 || e >= len(f.Entries) {
-				return fmt.Errorf("its tree names entry %d of %d", e, len(f.Entries))
-			}
+		if slices.ContainsFunc(n.Entries, func(e int) bool { return e < 0 || e >= len(f.Entries) }) {
+			return fmt.Errorf("its tree names entries %v of %d", n.Entries, len(f.Entries))
 		}
 		return nil
 	}
@@ -175,15 +161,12 @@ func (n *Node) check(f *Family, depth int) error {
 	if err != nil {
 		return err
 	}
-	for _, name := range e.Names() {
-		if !slices.Contains(f.Dimensions, name) {
-			return fmt.Errorf("its tree asks for %q, which is none of %v", name, f.Dimensions)
-		}
+	if !containsAll(f.Dimensions, e.Names()) {
+		return fmt.Errorf("its tree asks for %q, of %v", e.Names(), f.Dimensions)
 	}
 	return errors.Join(n.Then.check(f, depth+1), n.Else.check(f, depth+1))
 }
 
-// WriteJSON writes a family, or a list of several.
 func WriteJSON(w io.Writer, families []*Family) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)

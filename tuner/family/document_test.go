@@ -20,13 +20,13 @@ func TestRead(t *testing.T) {
 		"{":               "the document is cut short",
 		"[null]":          "it holds no family",
 		strings.Replace(small, "family/1", "family/2", 1):                           `its schema is "autotune/family/2"`,
-		strings.Replace(small, "m <= 64", "n <= 64", 1):                             `its tree asks for "n"`,
+		strings.Replace(small, "m <= 64", "n <= 64", 1):                             `its tree asks for ["n"]`,
 		strings.Replace(small, "m <= 64", "m <=", 1):                                "m <=",
-		strings.Replace(small, `"entries": [0]`, `"entries": [1]`, 1):               "its tree names entry 1 of 1",
+		strings.Replace(small, `"entries": [0]`, `"entries": [1]`, 1):               "its tree names entries [1] of 1",
 		strings.Replace(small, `"else": {"entries": []}`, `"other": 1`, 1):          "its tree lacks a branch",
 		strings.Replace(small, `"chosen": -1`, `"chosen": 1`, 1):                    "its sample 3x4 does not fit",
 		strings.Replace(small, "{1..9}x4", "{1..9}", 1):                             "its shapes `{1..9}` are not 2 ranges",
-		strings.Replace(small, `"free": ["m"]`, `"free": ["q"]`, 1):                 `its free dimension "q"`,
+		strings.Replace(small, `"free": ["m"]`, `"free": ["q"]`, 1):                 `its free dimensions ["q"]`,
 		strings.Replace(small, `"entries": [{"template"`, `"entries": [4, {"a"`, 1): "must be",
 	} {
 		list, err := Read(strings.NewReader(text))

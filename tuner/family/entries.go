@@ -33,7 +33,7 @@ func (s slowdowns) cost(kernels []int, most float64) (sum float64) {
 // entries are a small set of kernels that keeps to the samples' limits, and whose members each lower the mean by their
 // price. The kernel that helps most is added, again and again; then those go that the others make unneeded.
 func (s slowdowns) entries(most float64) (chosen []int) {
-	if len(s) == 0 {
+	if len(s) == 0 || len(s[0]) == 0 {
 		return nil
 	}
 	price := policy.entryPrice * float64(len(s))

@@ -59,12 +59,10 @@ func (f *Family) kernel(op *operator.Operator, e Entry) (k Kernel, err error) {
 	return k, err
 }
 
-// Request is what binds to a problem of the family.
 func (f *Family) Request(shape []int64) operator.Request {
 	return operator.ProblemRecord{Shape: shape, Parameters: f.Parameters, Math: f.Math, Free: f.Free}.Request()
 }
 
-// String names the family by its range and its parameters.
 func (f *Family) String() string {
 	words := []string{f.Operator, f.Shapes}
 	for _, p := range f.Parameters {

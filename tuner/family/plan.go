@@ -21,82 +21,55 @@ type Plan struct {
 
 func (p Plan) String() string { return p.Operator.Name + " " + p.Shapes.String() }
 
-// NewPlan plans the family of a request for shapes, with so many samples and shapes held out.
 func NewPlan(r batch.Request, shapes Shapes, samples, heldOut int) (Plan, error) {
 	p := Plan{Request: r, Shapes: shapes}
-	err := p.check(samples, heldOut)
-	if err == nil {
-		p.Free, err = p.dynamic()
-	}
-	if err != nil {
+	if err := p.check(samples, heldOut); err != nil {
 		return p, fmt.Errorf("%s: %w", r.Operator.Name, err)
 	}
 	p.Samples = shapes.Samples(samples, p.kinds)
 	p.HeldOut = shapes.HeldOut(heldOut, p.Samples, func(shape []int64) bool { return len(p.kinds(shape)) > 0 })
 	if len(p.Samples) < policy.leastSamples {
-		err = fmt.Errorf("%s: fewer than %d shapes of %s can be searched as a family; `autotune search` takes single shapes",
+		return p, fmt.Errorf("%s: fewer than %d shapes of %s can be searched as a family; `autotune search` takes single shapes",
 			r.Operator.Name, policy.leastSamples, shapes)
 	}
-	return p, err
+	return p, nil
 }
 
+// check refuses what makes no family, and finds the free dimensions: all that vary. At least one template must take
+// them when it runs.
 func (p *Plan) check(samples, heldOut int) error {
-	switch dims := p.Operator.Shape; {
+	dims := p.Operator.Shape
+	switch {
 	case len(p.Shapes) != len(dims):
 		return fmt.Errorf("a shape has %d dimensions, %s; got %d in %s",
 			len(dims), strings.Join(dims, ", "), len(p.Shapes), p.Shapes)
-	case len(p.varying()) == 0:
+	case !slices.ContainsFunc(p.Shapes, Extent.Varies):
 		return fmt.Errorf("%s is one shape, which `autotune search` takes; a family needs ranges, as {14..112} or {1,8,32}",
 			p.Shapes)
-	case samples < policy.leastSamples || samples > policy.mostSamples:
-		return fmt.Errorf("a family has %d to %d samples; got %d", policy.leastSamples, policy.mostSamples, samples)
-	case heldOut < 0 || heldOut > policy.mostHeldOut:
-		return fmt.Errorf("at most %d shapes are held out; got %d", policy.mostHeldOut, heldOut)
+	case samples < policy.leastSamples || samples > policy.mostSamples || heldOut < 0 || heldOut > policy.mostHeldOut:
+		return fmt.Errorf("a family has %d to %d samples, and at most %d shapes held out; got %d and %d",
+			policy.leastSamples, policy.mostSamples, policy.mostHeldOut, samples, heldOut)
 	case p.Free != nil:
 		return errors.New("the dimensions of a family that vary are free; leave `free` away")
 	}
-	return nil
-}
-
-func (p *Plan) varying() (names []string) {
-	for i, name := range p.Operator.Shape {
-		if p.Shapes[i].Varies() {
-			names = append(names, name)
-		}
-	}
-	return names
-}
-
-// dynamic are the dimensions that vary. At least one template must take all of them when it runs.
-func (p *Plan) dynamic() ([]string, error) {
-	var best, taking []string
-	vary := p.varying()
+	p.Free = lists.Where(dims, func(name string) bool { return p.Shapes[slices.Index(dims, name)].Varies() })
+	var best []string
 	for _, t := range p.Operator.Templates {
-		if len(p.Only.Templates) > 0 && !slices.Contains(p.Only.Templates, t.Name) {
-			continue
-		}
-		names := lists.Where(vary, func(name string) bool { return slices.Contains(t.Free, name) })
-		if len(names) > len(best) {
+		names := lists.Where(p.Free, func(name string) bool { return slices.Contains(t.Free, name) })
+		usable := len(p.Only.Templates) == 0 || slices.Contains(p.Only.Templates, t.Name)
+		if usable && len(names) > len(best) {
 			best = names
 		}
-		if len(t.Free) > 0 {
-			taking = append(taking, t.Name+": "+strings.Join(t.Free, ", "))
-		}
 	}
+	fixed := strings.Join(lists.Where(p.Free, func(name string) bool { return !slices.Contains(best, name) }), ", ")
 	switch {
-	case len(best) == len(vary):
-		return vary, nil
-	case taking == nil:
-		return nil, errors.New("none of its kernels takes a dimension when it runs; a template says with `free` in op.yaml " +
-			"which it can")
 	case best == nil:
-		return nil, fmt.Errorf("no kernel takes %s when it runs; those that take dimensions are %s",
-			strings.Join(vary, ", "), strings.Join(taking, "; "))
+		return fmt.Errorf("no kernel takes %s when it runs; a template says with `free` in op.yaml what it takes", fixed)
+	case fixed != "":
+		return fmt.Errorf("no kernel takes %s when it runs together with %s; give %[1]s one value, and make a family of each",
+			fixed, strings.Join(best, ", "))
 	}
-	fixed := lists.Where(vary, func(name string) bool { return !slices.Contains(best, name) })
-	return nil, fmt.Errorf("no kernel takes %s when it runs together with %s; give %[1]s one value, and make a family "+
-		"of each",
-		strings.Join(fixed, ", "), strings.Join(best, ", "))
+	return nil
 }
 
 // kinds tell shapes apart that no kernel serves together. There are none if the operator has no problem of the shape.

@@ -5,8 +5,7 @@ import "time"
 // policy is what a family goes by. docs/families.md has the slowdowns that families measured with it. A field without
 // an experiment is a bound that those families did not meet.
 var policy = struct {
-	leastSamples, mostSamples int
-	mostHeldOut               int
+	leastSamples, mostSamples, mostHeldOut int
 
 	// Samples.
 	drawn       int // times as many shapes as samples are drawn, to see which kinds there are

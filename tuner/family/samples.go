@@ -41,22 +41,18 @@ func (s Shapes) Samples(n int, kindsOf func(shape []int64) []string) [][]int64 {
 // the first of the others.
 func balanced(kinds [][]string, n, corners int) (taken []int) {
 	counts := map[string]int{}
-	for _, of := range kinds {
-		for _, kind := range of {
-			counts[kind] = 0
-		}
+	for _, kind := range slices.Concat(kinds...) {
+		counts[kind] = 0
 	}
 	share := max(1, min(policy.leastOfKind, n/max(1, len(counts))))
-	lacks := func(kind string) bool { return counts[kind] < share }
 	for _, others := range []bool{false, true} {
 		for i, of := range kinds {
-			wanted := others || i < corners || slices.ContainsFunc(of, lacks)
-			if !wanted || len(taken) == n || slices.Contains(taken, i) {
-				continue
-			}
-			taken = append(taken, i)
-			for _, kind := range of {
-				counts[kind]++
+			wanted := others || i < corners || slices.ContainsFunc(of, func(k string) bool { return counts[k] < share })
+			if wanted && len(taken) < n && !slices.Contains(taken, i) {
+				taken = append(taken, i)
+				for _, kind := range of {
+					counts[kind]++
+				}
 			}
 		}
 	}
@@ -94,12 +90,12 @@ func (s Shapes) draw(n, from int, take func(shape []int64) (full bool)) {
 	for i := range policy.tries * n {
 		varying := 0
 		full := take(lists.Of(s, func(e Extent) int64 {
-			if !e.Varies() {
-				return e.Low()
-			}
 			v := e.At(halton(from+i, bases[varying%len(bases)]))
-			if varying++; i%2 == 0 {
-				v = e.Round(v)
+			if e.Varies() {
+				varying++
+			}
+			if i%2 == 0 {
+				return e.Round(v)
 			}
 			return v
 		}))
@@ -113,19 +109,16 @@ func (s Shapes) draw(n, from int, take func(shape []int64) (full bool)) {
 func (s Shapes) corners(most int) (all [][]int64) {
 	varying := len(lists.Where(s, Extent.Varies))
 	for i := range min(most, 1<<min(varying, 16)) {
-		bits := i / 2
-		if i%2 == 1 {
-			bits = ^bits
-		}
+		bits := i/2 ^ -(i % 2) // every other one is the opposite of the one before
 		all = append(all, lists.Of(s, func(e Extent) int64 {
-			if !e.Varies() {
-				return e.Low()
+			v := e.Low()
+			if bits&1 == 1 {
+				v = e.High()
 			}
-			high := bits&1 == 1
-			if bits >>= 1; high {
-				return e.High()
+			if e.Varies() {
+				bits >>= 1
 			}
-			return e.Low()
+			return v
 		}))
 	}
 	return all

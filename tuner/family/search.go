@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"autotune/device/trial"
 	"autotune/internal/lists"
@@ -18,12 +17,6 @@ import (
 	"autotune/tuner/devices"
 	"autotune/tuner/final"
 )
-
-// searched is what the searches of a family found.
-type searched struct {
-	own   map[string]space.Configuration // winners made for a shape, by shape
-	tried map[string][]tried             // correct configurations of a sample, by key: the fastest first
-}
 
 // tried is a configuration that a search found correct. Ratio is how many times as long as the fastest it takes.
 type tried struct {
@@ -44,8 +37,8 @@ func triedIn(r *tuner.Result) (all []tried) {
 func (p *Plan) requests() (all []batch.Request) {
 	add := func(shapes [][]int64, at int, dynamic bool, share float64) {
 		if at < len(shapes) {
-			r := batch.Request{Name: p.Name, Operator: p.Operator, Request: p.at(shapes[at], dynamic), Share: share}
-			all = append(all, r)
+			of := p.at(shapes[at], dynamic)
+			all = append(all, batch.Request{Name: p.Name, Operator: p.Operator, Request: of, Share: share})
 		}
 	}
 	for i := range max(len(p.Samples), len(p.HeldOut)) {
@@ -58,17 +51,21 @@ func (p *Plan) requests() (all []batch.Request) {
 	return all
 }
 
-func (t *tuning) search(ctx context.Context, opener *devices.Opener) (searched, error) {
-	found := searched{own: map[string]space.Configuration{}, tried: map[string][]tried{}}
+func (t *tuning) search(ctx context.Context, opener *devices.Opener) error {
 	o := batch.Options{Search: t.Search, AnyTarget: true, Store: t.Store, Tool: t.Tool}
 	o.Search.Gating = final.GateNone // entries go through the gates
 	if t.Budget > 0 {
 		o.Budget = t.remaining(policy.forTimings)
 	}
 	o.Found = func(r batch.Request, result *tuner.Result, best bestconfig.Document) error {
-		if result.Stop != tuner.Interrupted && best.Found() {
-			t.take(found, r, best.Configuration, triedIn(result))
+		if result.Stop == tuner.Interrupted || !best.Found() {
+			return nil
 		}
+		shape, dynamic := operator.FormatShape(r.Shape), len(r.Free) > 0
+		if t.tried[key(r.Shape, dynamic)] = triedIn(result); !dynamic {
+			t.own[shape] = best.Configuration
+		}
+		t.step("searched " + shape)
 		return nil
 	}
 	o.Failed = func(r batch.Request, err error) {
@@ -81,22 +78,9 @@ func (t *tuning) search(ctx context.Context, opener *devices.Opener) (searched, 
 	var some *batch.NotAllError
 	switch {
 	case !errors.As(err, &some):
-		return found, err
+		return err
 	case some.Some:
-		return found, nil // other shapes have a winner
+		return nil
 	}
-	return found, t.noneLeft("no shape has a winner")
-}
-
-// take takes note of a search's winner, and of all that it tried.
-func (t *tuning) take(found searched, r batch.Request, winner space.Configuration, all []tried) {
-	shape, dynamic := operator.FormatShape(r.Shape), len(r.Free) > 0
-	what := "searched " + shape
-	if dynamic {
-		what += " with " + strings.Join(r.Free, ", ") + " free"
-	} else {
-		found.own[shape] = winner
-	}
-	found.tried[key(r.Shape, dynamic)] = all
-	t.step(what)
+	return t.noneLeft("no shape has a winner")
 }

@@ -1,7 +1,6 @@
 package family
 
 import (
-	"context"
 	"slices"
 	"time"
 
@@ -9,127 +8,99 @@ import (
 
 	"autotune/device/trial"
 	"autotune/internal/lists"
-	"autotune/space"
 )
 
-// document describes the family of the chosen candidates.
-func (b *bench) document(ctx context.Context, chosen []int) (*Family, error) {
-	subject, err := b.subject(ctx, b.samples[0].Shape)
-	if err != nil {
-		return nil, err
-	}
-	first := b.samples[0].problem
+func (t *tuning) document(chosen []int) (*Family, error) {
+	subject := t.samples[0].subjects[0]
+	first := subject.Problem
 	reference, err := first.ReferenceDigest()
 	if err != nil {
 		return nil, err
 	}
 	f := &Family{
-		Schema: Schema, Tool: b.Tool, Operator: b.Operator.Name, Shapes: b.Shapes.String(), Dimensions: b.Operator.Shape,
-		Free: b.Free, Parameters: first.Parameters, Math: first.Math, MathBy: first.MathBy,
+		Schema: Schema, Tool: t.Tool, Operator: t.Operator.Name, Shapes: t.Shapes.String(), Dimensions: t.Operator.Shape,
+		Free: t.Free, Parameters: first.Parameters, Math: first.Math, MathBy: first.MathBy,
 		Device: subject.Device.Info(), Target: subject.Device.Arch(), Conditions: subject.Protocol.Conditions,
-		Protocol: subject.Protocol.Unconditioned(), Reference: reference, MaxSlowdown: b.MaxSlowdown, LeftOut: b.leftOut,
-		At: time.Now().UTC(), Tree: b.tree(chosen),
+		Protocol: subject.Protocol.Unconditioned(), Reference: reference, MaxSlowdown: t.MaxSlowdown, LeftOut: t.leftOut,
+		At: time.Now().UTC(), Tree: t.tree(chosen),
 	}
 	for _, c := range chosen {
-		e := b.candidates[c].Entry
-		bound, err := b.Operator.Bind(b.at(e.Shape, true), first.Limits)
-		if err != nil {
-			return nil, err
-		}
-		k, err := bound.Kernel(e.Configuration)
-		if err != nil {
-			return nil, err
-		}
-		e.Digest = k.Digest()
-		for _, s := range slices.Concat(b.samples, b.heldOut) {
+		e := t.candidates[c].Entry
+		for _, s := range slices.Concat(t.samples, t.heldOut) {
 			e.MaxAbsError = max(e.MaxAbsError, s.outcomes[c].MaxAbsError)
 		}
 		f.Entries = append(f.Entries, e)
 	}
-	f.Samples, f.HeldOut = b.shown(f.Tree, b.samples, chosen), b.shown(f.Tree, b.heldOut, chosen)
+	f.Samples, f.HeldOut = t.shown(f.Tree, t.samples, chosen), t.shown(f.Tree, t.heldOut, chosen)
 	f.Regret.Score, f.Regret.Samples = scoreOf(f.HeldOut), scoreOf(f.Samples)
-	f.Seconds = time.Since(b.started).Seconds()
+	f.Seconds = time.Since(t.started).Seconds()
 	return f, nil
 }
 
-// tree is grown from the samples' times.
-func (b *bench) tree(chosen []int) *Node {
-	shapes := lists.Of(b.samples, func(s *timed) (values []int64) {
-		for i, name := range b.Operator.Shape {
-			if slices.Contains(b.Free, name) {
-				values = append(values, s.Shape[i])
-			}
-		}
-		return values
+func (t *tuning) tree(chosen []int) *Node {
+	shapes := lists.Of(t.samples, func(s *timed) []int64 {
+		return lists.Of(t.Free, func(name string) int64 { return s.Shape[slices.Index(t.Operator.Shape, name)] })
 	})
-	general := lists.Of(b.samples, func(s *timed) float64 { return ms(s.general) / s.ownBest() })
-	at := map[string]int{}
-	var groups [][]int // the entries of each configuration
+	var groups [][]int // the entries of each configuration, which follow each other
 	for place, c := range chosen {
-		key := b.candidates[c].Configuration.Key()
-		if _, known := at[key]; !known {
-			at[key], groups = len(groups), append(groups, nil)
+		if place == 0 || t.candidates[c].Key() != t.candidates[chosen[place-1]].Key() {
+			groups = append(groups, nil)
 		}
-		groups[at[key]] = append(groups[at[key]], place)
+		groups[len(groups)-1] = append(groups[len(groups)-1], place)
 	}
-	return newGrower(b.Free, shapes, slowdownsOf(b.samples, chosen), general, groups).tree(policy.leafPrice)
+	general := len(t.candidates) + 1
+	return newGrower(t.Free, shapes, t.slowdownsOf(append(slices.Clip(chosen), general)), groups).tree(policy.leafPrice)
 }
 
 // taken is the entry that a tree takes for a shape: the first of the leaf that serves it; -1: the general kernel, also
 // where a formula has no value.
-func (b *bench) taken(tree *Node, s *timed, chosen []int) int {
-	leaf, err := tree.Leaf(s.problem.Values)
-	if err == nil {
-		for _, e := range leaf.Entries {
-			if b.candidates[chosen[e]].serves(s.problem) {
-				return e
-			}
+func (t *tuning) taken(tree *Node, s *timed, chosen []int) int {
+	serves := func(e int) bool { return t.candidates[chosen[e]].serves(s.problem()) }
+	if leaf, err := tree.Leaf(s.problem().Values); err == nil {
+		if e, ok := lists.First(leaf.Entries, serves); ok {
+			return e
 		}
 	}
 	return -1
 }
 
-// score summarises slowdowns.
-func score(all []float64) (s Score) {
-	if s.Of = len(all); s.Of > 0 {
-		s.Worst, s.Mean = slices.Max(all), stat.GeometricMean(all, nil)
-	}
-	return s
-}
-
 func scoreOf(list []Sample) Score {
-	return score(lists.Of(list, func(s Sample) float64 { return s.Slowdown }))
+	if len(list) == 0 {
+		return Score{}
+	}
+	all := lists.Of(list, func(s Sample) float64 { return s.Slowdown })
+	return Score{slices.Max(all), stat.GeometricMean(all, nil), len(all)}
 }
 
-// timing is a variant's; nil if it has none.
-func timing(o trial.Outcome) *trial.Timing {
+func timing(o *trial.Outcome) *trial.Timing {
 	if o.Status != trial.OK {
 		return nil
 	}
 	return &o.Time
 }
 
-// shown is what a document says of shapes.
-func (b *bench) shown(tree *Node, list []*timed, chosen []int) []Sample {
+func (t *tuning) shown(tree *Node, list []*timed, chosen []int) []Sample {
 	all := []Sample{}
 	for _, s := range list {
 		one := Sample{
-			Shape: s.Shape, General: timing(s.general), Chosen: b.taken(tree, s, chosen),
-			OwnBest: s.general.Time, Configuration: space.Configuration{Template: generalTemplate},
-			Times: lists.Of(chosen, func(c int) *trial.Timing { return timing(s.outcomes[c]) }),
+			Shape: s.Shape, General: timing(s.general()), Chosen: t.taken(tree, s, chosen),
+			Times: lists.Of(chosen, func(c int) *trial.Timing { return timing(&s.outcomes[c]) }),
 		}
 		best := s.ownBest()
 		at := slices.IndexFunc(s.outcomes, func(o trial.Outcome) bool { return ms(o) == best })
-		if ms(s.own()) == best {
+		switch one.OwnBest = s.outcomes[at].Time; {
+		case ms(*s.own()) == best:
 			one.OwnBest, one.Configuration = s.own().Time, s.made
-		} else if at >= 0 {
-			one.OwnBest, one.Configuration = s.outcomes[at].Time, b.candidates[at].Configuration
+		case at < len(t.candidates):
+			one.Configuration = t.candidates[at].Configuration
+		default:
+			one.Configuration.Template = generalTemplate
 		}
-		if one.Chosen < 0 {
-			one.Slowdown = min(ms(s.general)/best, policy.unserved)
-		} else {
-			one.Slowdown = ms(s.outcomes[chosen[one.Chosen]]) / best
+		taken := s.general()
+		if one.Chosen >= 0 {
+			taken = &s.outcomes[chosen[one.Chosen]]
 		}
+		one.Slowdown = min(ms(*taken)/best, policy.unserved)
 		all = append(all, one)
 	}
 	return all

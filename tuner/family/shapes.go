@@ -13,7 +13,6 @@ import (
 	"autotune/internal/lists"
 )
 
-// Span is all integers between two.
 type Span struct{ Low, High int64 }
 
 // Extent is what a dimension may be: one span or several, in ascending order and apart.
@@ -25,16 +24,6 @@ func (e Extent) Varies() bool { return e.Low() < e.High() }
 
 func (e Extent) Has(v int64) bool {
 	return slices.ContainsFunc(e, func(s Span) bool { return s.Low <= v && v <= s.High })
-}
-
-// Values are the first of the extent's values, as many as asked for.
-func (e Extent) Values(most int) (all []int64) {
-	for _, s := range e {
-		for v := s.Low; v <= s.High && len(all) < most; v++ {
-			all = append(all, v)
-		}
-	}
-	return all
 }
 
 // At is the value at a place from 0 to 1. Each span has its share of the way, and values in a span are spread by their
@@ -59,43 +48,40 @@ func (e Extent) Round(v int64) int64 {
 	return v
 }
 
-// String writes an extent as ParseShapes reads it.
 func (e Extent) String() string {
 	if !e.Varies() {
-		return strconv.FormatInt(e.Low(), 10)
+		return fmt.Sprint(e.Low())
 	}
 	return "{" + strings.Join(lists.Of(e, func(s Span) string {
 		if s.Low == s.High {
-			return strconv.FormatInt(s.Low, 10)
+			return fmt.Sprint(s.Low)
 		}
 		return fmt.Sprintf("%d..%d", s.Low, s.High)
 	}), ",") + "}"
 }
 
-// Shapes are the shapes that a family is for: an extent for each dimension.
+// Shapes has an extent for each dimension.
 type Shapes []Extent
 
 func (s Shapes) String() string { return strings.Join(lists.Of(s, Extent.String), "x") }
 
-// all are the first of the shapes, as many as asked for.
 func (s Shapes) all(most int) [][]int64 {
 	list := [][]int64{{}}
 	for _, e := range s {
 		var longer [][]int64
 		for _, head := range list {
-			for _, v := range e.Values(most) {
-				longer = append(longer, append(slices.Clone(head), v))
+			for _, span := range e {
+				for v := span.Low; v <= span.High && len(longer) < most; v++ {
+					longer = append(longer, append(slices.Clone(head), v))
+				}
 			}
 		}
-		list = longer[:min(len(longer), most)]
+		list = longer
 	}
 	return list
 }
 
 const shapesForm = "a dimension is a number, {1,8,32} or {14..112}, with x between dimensions"
-
-// maxDimension bounds values, so that nothing computed of them overflows.
-const maxDimension = 1 << 40
 
 // ParseShapes reads shapes as {1,8,32}x64x{14..112}x{14..112}.
 func ParseShapes(text string) (all Shapes, err error) {
@@ -113,14 +99,9 @@ func ParseShapes(text string) (all Shapes, err error) {
 }
 
 func parseExtent(text string) (Extent, error) {
-	inner, opens := strings.CutPrefix(text, "{")
-	inner, closes := strings.CutSuffix(inner, "}")
-	switch {
-	case opens != closes || strings.ContainsAny(inner, "{}"):
-		return nil, fmt.Errorf("the braces of `%s` do not match; %s", text, shapesForm)
-	case !opens:
-		v, err := dimension(text)
-		return Extent{{v, v}}, err
+	inner, ranges := text, strings.HasPrefix(text, "{") && strings.HasSuffix(text, "}")
+	if ranges {
+		inner = text[1 : len(text)-1]
 	}
 	var spans Extent
 	for _, item := range strings.Split(inner, ",") {
@@ -133,8 +114,8 @@ func parseExtent(text string) (Extent, error) {
 		switch {
 		case err != nil || other != nil:
 			return nil, cmp.Or(err, other)
-		case low > high:
-			return nil, fmt.Errorf("the range %s begins above its end; write {%s..%s}", item, last, first)
+		case low > high || !ranges && inner != first:
+			return nil, fmt.Errorf("`%s` is no range; %s", text, shapesForm)
 		}
 		spans = append(spans, Span{low, high})
 	}
@@ -150,15 +131,11 @@ func parseExtent(text string) (Extent, error) {
 	return united, nil
 }
 
+// dimension reads a number of 40 bits, so that nothing computed of it overflows.
 func dimension(text string) (int64, error) {
-	v, err := strconv.ParseInt(text, 10, 64)
-	switch {
-	case errors.Is(err, strconv.ErrRange) || err == nil && v > maxDimension:
-		return 0, fmt.Errorf("the dimension %s is too large; %d is the most", text, int64(maxDimension))
-	case err != nil || text[0] == '+':
-		return 0, fmt.Errorf("`%s` is no dimension; %s", text, shapesForm)
-	case v < 1:
-		return 0, fmt.Errorf("each dimension must be at least 1; got %d", v)
+	v, err := strconv.ParseUint(text, 10, 40)
+	if err != nil || v == 0 {
+		return 0, fmt.Errorf("`%s` is no dimension from 1 to %d; %s", text, 1<<40-1, shapesForm)
 	}
-	return v, nil
+	return int64(v), nil
 }

@@ -11,7 +11,6 @@ import (
 	"autotune/operator"
 )
 
-// WriteText writes a family for people: its kernels, the tree, the shapes and what is lost.
 func (f *Family) WriteText(out io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "family     %s\ndevice     %s\nfree       %s\n\n", f, f.Device.Name, strings.Join(f.Free, ", "))
@@ -20,8 +19,22 @@ func (f *Family) WriteText(out io.Writer) error {
 	}
 	fmt.Fprintf(&b, "\nthe tree, by %s of the samples\n", strings.Join(f.Free, ", "))
 	f.Tree.write(&b, "  ", f)
-	b.WriteByte('\n')
-	f.writeShapes(&b)
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "\nshape (* held out)\town best, ms\tgeneral\tchosen\tslowdown")
+	for i, s := range slices.Concat(f.Samples, f.HeldOut) {
+		shape, general, chosen := operator.FormatShape(s.Shape), "-", "general"
+		if i >= len(f.Samples) {
+			shape += " *"
+		}
+		if s.General != nil {
+			general = fmt.Sprintf("%.2fx", s.General.Median/s.OwnBest.Median)
+		}
+		if s.Chosen >= 0 {
+			chosen = fmt.Sprint("entry ", s.Chosen)
+		}
+		fmt.Fprintf(w, "%s\t%.4g\t%s\t%s\t%.3f\n", shape, s.OwnBest.Median, general, chosen, s.Slowdown)
+	}
+	w.Flush()
 	fmt.Fprintf(&b, "\nslowdown against the own best\nsamples    %s\nheld out   %s\n", f.Regret.Samples, f.Regret.Score)
 	for _, l := range f.LeftOut {
 		fmt.Fprintf(&b, "left out %s: %s\n", operator.FormatShape(l.Shape), l.Reason)
@@ -30,7 +43,6 @@ func (f *Family) WriteText(out io.Writer) error {
 	return err
 }
 
-// write writes a tree with a line a condition and a line a leaf.
 func (n *Node) write(b *strings.Builder, indent string, f *Family) {
 	if n.If == "" {
 		names := lists.Of(n.Entries, func(e int) string { return fmt.Sprintf("entry %d (%s)", e, f.Entries[e].Template) })
@@ -46,27 +58,6 @@ func (n *Node) write(b *strings.Builder, indent string, f *Family) {
 	n.Else.write(b, indent+"    ", f)
 }
 
-// writeShapes writes a row a shape: its own best, the general kernel against that, and the choice.
-func (f *Family) writeShapes(b *strings.Builder) {
-	w := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "shape (* held out)\town best, ms\tgeneral\tchosen\tslowdown")
-	for i, s := range slices.Concat(f.Samples, f.HeldOut) {
-		shape, general, chosen := operator.FormatShape(s.Shape), "-", "general"
-		if i >= len(f.Samples) {
-			shape += " *"
-		}
-		if s.General != nil {
-			general = fmt.Sprintf("%.2fx", s.General.Median/s.OwnBest.Median)
-		}
-		if s.Chosen >= 0 {
-			chosen = fmt.Sprint("entry ", s.Chosen)
-		}
-		fmt.Fprintf(w, "%s\t%.4g\t%s\t%s\t%.3f\n", shape, s.OwnBest.Median, general, chosen, s.Slowdown)
-	}
-	w.Flush()
-}
-
-// String says how slow the chosen kernels are.
 func (s Score) String() string {
 	if s.Of == 0 {
 		return "no shape"

@@ -4,9 +4,10 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"math/bits"
 	"slices"
 	"strings"
+
+	"gonum.org/v1/gonum/floats"
 
 	"autotune/internal/lists"
 	"autotune/space/expr"
@@ -21,31 +22,28 @@ type Node struct {
 	Entries []int `json:"entries,omitzero"`
 }
 
-// Leaf is the leaf of the shape with these values.
 func (n *Node) Leaf(values map[string]expr.Value) (*Node, error) {
-	for n.If != "" {
-		e, err := expr.Parse(n.If)
-		if err != nil {
-			return nil, err
-		}
-		v, err := e.Eval(values)
-		if err != nil {
-			return nil, err
-		}
-		next := n.Else
-		if v.Truth() {
-			next = n.Then
-		}
-		n = next
+	if n.If == "" {
+		return n, nil
 	}
-	return n, nil
+	e, err := expr.Parse(n.If)
+	if err != nil {
+		return nil, err
+	}
+	switch v, err := e.Eval(values); {
+	case err != nil:
+		return nil, err
+	case v.Truth():
+		return n.Then.Leaf(values)
+	}
+	return n.Else.Leaf(values)
 }
 
 // grower grows a tree for the samples. Its columns are groups of entries: the kernels of one configuration, of which
 // one serves each shape. Behind them is the general kernel.
 type grower struct {
 	groups   [][]int
-	slow     slowdowns   // by group
+	slow     slowdowns   // by group, and then of the general kernel
 	order    []int       // groups that are faster than the general kernel in the mean, the best first
 	losses   [][]float64 // by sample and group; where a group does not serve, of the next in order
 	features []feature
@@ -63,19 +61,20 @@ func loss(slowdown float64) float64 {
 	return x + 3*x*x
 }
 
-// newGrower takes the samples' dynamic dimensions by name, the slowdowns of entries and of the general kernel, and the
-// entries of each group.
-func newGrower(names []string, shapes [][]int64, slow slowdowns, general []float64, groups [][]int) *grower {
-	g := &grower{groups: groups, features: featuresOf(names, shapes)}
-	for i := range slow {
-		g.slow = append(g.slow, lists.Of(groups, func(group []int) float64 { return slow.best(i, group) }))
+// newGrower takes the samples' dynamic dimensions by name, the slowdowns of entries and then of the general kernel, and
+// the entries of each group.
+func newGrower(names []string, shapes [][]int64, slow slowdowns, groups [][]int) *grower {
+	g, general := &grower{groups: groups, features: featuresOf(names, shapes)}, len(groups)
+	for i, row := range slow {
+		best := lists.Of(groups, func(group []int) float64 { return slow.best(i, group) })
+		g.slow = append(g.slow, append(best, row[len(row)-1]))
 	}
 	means := make([]float64, len(groups))
 	for e := range groups {
 		sum, others, n := 0.0, 0.0, 0.0
-		for i, row := range g.slow {
+		for _, row := range g.slow {
 			if !math.IsInf(row[e], 1) {
-				sum, others, n = sum+loss(row[e]), others+loss(general[i]), n+1
+				sum, others, n = sum+loss(row[e]), others+loss(row[general]), n+1
 			}
 		}
 		if means[e] = sum / n; n > 0 && sum <= others {
@@ -83,18 +82,17 @@ func newGrower(names []string, shapes [][]int64, slow slowdowns, general []float
 		}
 	}
 	slices.SortStableFunc(g.order, func(a, b int) int { return cmp.Compare(means[a], means[b]) })
-	for i, row := range g.slow {
-		other := general[i]
+	for _, row := range g.slow {
+		other := row[general]
 		if e, ok := lists.First(g.order, func(e int) bool { return !math.IsInf(row[e], 1) }); ok {
 			other = row[e]
 		}
-		losses := lists.Of(row, func(x float64) float64 {
+		g.losses = append(g.losses, lists.Of(row, func(x float64) float64 {
 			if math.IsInf(x, 1) {
 				x = other
 			}
 			return loss(x)
-		})
-		g.losses = append(g.losses, append(losses, loss(general[i])))
+		}))
 	}
 	return g
 }
@@ -102,35 +100,27 @@ func newGrower(names []string, shapes [][]int64, slow slowdowns, general []float
 // featuresOf are single dimensions, and products of two, of three, and of all.
 func featuresOf(names []string, shapes [][]int64) (all []feature) {
 	for subset := 1; subset < 1<<len(names); subset++ {
-		if n := bits.OnesCount(uint(subset)); n > 3 && n < len(names) {
-			continue
-		}
 		var of []string
-		one := feature{values: make([]int64, len(shapes))}
-		for i := range shapes {
-			one.values[i] = 1
-		}
+		values := slices.Repeat([]int64{1}, len(shapes))
 		for at, name := range names {
-			if subset>>at&1 == 1 {
-				of = append(of, name)
-				for i, shape := range shapes {
-					one.values[i] = product(one.values[i], shape[at])
+			if subset>>at&1 == 0 {
+				continue
+			}
+			of = append(of, name)
+			for i, shape := range shapes {
+				if values[i] > math.MaxInt64/shape[at] { // the largest number stands for all beyond
+					values[i] = math.MaxInt64
+				} else {
+					values[i] *= shape[at]
 				}
 			}
 		}
-		one.text = strings.Join(of, "*")
-		all = append(all, one)
+		if len(of) <= 3 || len(of) == len(names) {
+			all = append(all, feature{strings.Join(of, "*"), values})
+		}
 	}
 	slices.SortStableFunc(all, func(a, b feature) int { return strings.Count(a.text, "*") - strings.Count(b.text, "*") })
 	return all
-}
-
-// product is that of two dimensions, and the largest number beyond that.
-func product(a, b int64) int64 {
-	if high, low := bits.Mul64(uint64(a), uint64(b)); high == 0 && low <= math.MaxInt64 {
-		return int64(low)
-	}
-	return math.MaxInt64
 }
 
 // between is the roundest number from low to below high: the multiple of the largest power of two, since kernels' tiles
@@ -146,7 +136,6 @@ func between(low, high int64) int64 {
 	}
 }
 
-// tree is the tree for all samples, with a price for each leaf.
 func (g *grower) tree(price float64) *Node {
 	node, _ := g.grow(lists.Places(len(g.losses)), policy.mostDepth, price*float64(len(g.losses)))
 	return node
@@ -160,16 +149,14 @@ func (g *grower) grow(shapes []int, depth int, price float64) (node *Node, sum f
 	if depth == 0 {
 		return leaf, alone
 	}
-	text, low, high := g.divide(shapes)
-	if text == "" {
-		return leaf, alone
+	if text, low, high := g.divide(shapes); text != "" {
+		then, one := g.grow(low, depth-1, price)
+		other, two := g.grow(high, depth-1, price)
+		if one+two < alone-1e-12 {
+			return &Node{If: text, Then: then, Else: other}, one + two
+		}
 	}
-	then, one := g.grow(low, depth-1, price)
-	other, two := g.grow(high, depth-1, price)
-	if one+two >= alone-1e-12 {
-		return leaf, alone
-	}
-	return &Node{If: text, Then: then, Else: other}, one + two
+	return leaf, alone
 }
 
 // divide finds the condition that makes the loss least if each side takes one group. Of those that divide alike it is
@@ -181,8 +168,8 @@ func (g *grower) divide(shapes []int) (text string, low, high []int) {
 		slices.SortStableFunc(sorted, func(a, b int) int { return cmp.Compare(feature.values[a], feature.values[b]) })
 		below, above := g.sums(nil), g.sums(sorted)
 		for at, i := range sorted[:len(sorted)-1] {
-			add(below, g.losses[i], 1)
-			add(above, g.losses[i], -1)
+			floats.Add(below, g.losses[i])
+			floats.Sub(above, g.losses[i])
 			here, next := feature.values[i], feature.values[sorted[at+1]]
 			if sum := slices.Min(below) + slices.Min(above); here != next && sum < least-1e-9 {
 				least, limit, by = sum, between(here, next), f
@@ -192,20 +179,9 @@ func (g *grower) divide(shapes []int) (text string, low, high []int) {
 	if by < 0 {
 		return "", nil, nil
 	}
-	for _, i := range shapes {
-		if g.features[by].values[i] <= limit {
-			low = append(low, i)
-		} else {
-			high = append(high, i)
-		}
-	}
+	isLow := func(i int) bool { return g.features[by].values[i] <= limit }
+	low, high = lists.Where(shapes, isLow), slices.DeleteFunc(slices.Clone(shapes), isLow)
 	return fmt.Sprintf("%s <= %d", g.features[by].text, limit), low, high
-}
-
-func add(sums, row []float64, times float64) {
-	for i, x := range row {
-		sums[i] += times * x
-	}
 }
 
 // leaf has the entries of the group that is best for some samples, then the others, those first that are best where it
@@ -228,11 +204,10 @@ func (g *grower) leaf(samples []int) (leaf *Node, sum float64) {
 	return leaf, sum
 }
 
-// sums are the losses of the groups, and of the general kernel, at some samples.
 func (g *grower) sums(samples []int) []float64 {
 	sums := make([]float64, len(g.groups)+1)
 	for _, i := range samples {
-		add(sums, g.losses[i], 1)
+		floats.Add(sums, g.losses[i])
 	}
 	return sums
 }

@@ -37,7 +37,11 @@ func drawn(r *rand.Rand, shapes, entries int) (f field) {
 // grower has the entries in groups of one.
 func (f field) grower() *grower {
 	groups := lists.Of(lists.Places(len(f.slow[0])), func(e int) []int { return []int{e} })
-	return newGrower([]string{"n", "h"}, f.shapes, f.slow, f.general, groups)
+	var slow slowdowns
+	for i, row := range f.slow {
+		slow = append(slow, append(slices.Clip(row), f.general[i]))
+	}
+	return newGrower([]string{"n", "h"}, f.shapes, slow, groups)
 }
 
 // taken is the slowdown of what a tree takes for each shape.

@@ -13,7 +13,6 @@ import (
 	"autotune/device"
 	"autotune/device/trial"
 	"autotune/internal/lists"
-	"autotune/internal/test/must"
 	"autotune/internal/test/toy"
 	"autotune/operator"
 	"autotune/space"
@@ -60,13 +59,12 @@ func took(p *operator.Problem, c space.Configuration) float64 {
 }
 
 // tiles is a family of tiles, settled. Each sample's search tried the dozen that are fastest there.
-func tiles(t *testing.T, wrong map[string]bool) (*tuning, searched, *Family) {
+func tiles(t *testing.T, wrong map[string]bool) (*tuning, *Family) {
 	t.Helper()
 	op := toy.Operator(t, tilesOperator)
 	plan, err := NewPlan(batch.Request{Operator: op}, Shapes{{{132, 4224}}}, 16, 20)
 	toy.Must(t, err)
-	f := newTuning(slab(wrong), plan, Options{MaxSlowdown: 1.03})
-	found := searched{own: map[string]space.Configuration{}, tried: map[string][]tried{}}
+	f := newTuning(slab(wrong).Open, plan, Options{MaxSlowdown: 1.03, Notice: func(string) {}})
 	toy.Must(t, f.begin(t.Context()))
 	fastest := func(shape []int64) []tried {
 		p, err := op.Bind(plan.at(shape, true), toy.Limits)
@@ -82,20 +80,20 @@ func tiles(t *testing.T, wrong map[string]bool) (*tuning, searched, *Family) {
 		return triedIn(&r)[:12]
 	}
 	for _, shape := range plan.Samples {
-		found.tried[key(shape, true)] = fastest(shape)
+		f.tried[key(shape, true)] = fastest(shape)
 	}
 	for _, shape := range plan.HeldOut {
-		found.own[operator.FormatShape(shape)] = fastest(shape)[0].Configuration
+		f.own[operator.FormatShape(shape)] = fastest(shape)[0].Configuration
 	}
-	family, err := f.settle(t.Context(), found)
+	family, err := f.settle(t.Context())
 	toy.Must(t, err)
-	return f, found, family
+	return f, family
 }
 
 // A tree of few kernels comes near each shape's own best, also at shapes that it was not grown from. Each kernel passed
 // the gates, and one that is wrong is no entry.
 func TestTune(t *testing.T) {
-	_, _, f := tiles(t, nil)
+	_, f := tiles(t, nil)
 	if f.Regret.Samples.Worst > 1.1 || f.Regret.Samples.Of != 16 || f.Regret.Of != 20 || f.Regret.Mean > 1.15 {
 		t.Errorf("samples: %s; held out: %s", f.Regret.Samples, f.Regret.Score)
 	}
@@ -105,7 +103,7 @@ func TestTune(t *testing.T) {
 		}
 	}
 	out := f.Entries[0].Key()
-	_, _, others := tiles(t, map[string]bool{out: true})
+	_, others := tiles(t, map[string]bool{out: true})
 	for _, e := range others.Entries {
 		if e.Key() == out {
 			t.Errorf("%s is an entry, and wrong", e.Configuration)
@@ -115,7 +113,7 @@ func TestTune(t *testing.T) {
 
 // limited refuses shapes above a size, as a device without memory for them does, or fails at one.
 type limited struct {
-	opener
+	open opening
 	most int64
 	gone error
 }
@@ -123,7 +121,7 @@ type limited struct {
 func (l limited) Open(ctx context.Context, op *operator.Operator, r operator.Request) (*devices.Opened, error) {
 	switch {
 	case r.Shape[0] <= l.most:
-		return l.opener.Open(ctx, op, r)
+		return l.open(ctx, op, r)
 	case l.gone != nil:
 		return nil, l.gone
 	}
@@ -132,13 +130,13 @@ func (l limited) Open(ctx context.Context, op *operator.Operator, r operator.Req
 
 // Shapes that the device refuses are left out of a family, and no other is lost. A family of too few shapes says why.
 func TestLeftOut(t *testing.T) {
-	f, found, _ := tiles(t, nil)
+	f, _ := tiles(t, nil)
 	const most = 2000
-	whole := f.opener
-	f.opener = limited{opener: whole, most: most}
+	whole := f.open
+	f.open = limited{open: whole, most: most}.Open
 	toy.Must(t, f.begin(t.Context()))
 	want := len(lists.Where(f.Samples, func(s []int64) bool { return s[0] <= most }))
-	timed, err := (&bench{tuning: f, own: found.own}).timeAll(t.Context(), f.Samples, nil)
+	timed, err := f.timeAll(t.Context(), f.Samples, nil)
 	if err != nil || len(timed) != want || len(f.leftOut) != len(f.Samples)-want {
 		t.Errorf("%d samples are timed, want %d; %v", len(timed), want, err)
 	}
@@ -147,11 +145,11 @@ func TestLeftOut(t *testing.T) {
 			t.Error(l)
 		}
 	}
-	f.opener = limited{opener: whole, most: 1}
+	f.open = limited{open: whole, most: 1}.Open
 	if err := f.begin(t.Context()); !errors.Is(err, tuner.ErrNoVariant) || !strings.Contains(err.Error(), "the tensors take more") {
 		t.Error(err)
 	}
-	f.opener = limited{opener: whole, most: 1, gone: device.ErrGone}
+	f.open = limited{open: whole, most: 1, gone: device.ErrGone}.Open
 	if err := f.begin(t.Context()); !errors.Is(err, device.ErrGone) {
 		t.Error(err)
 	}
@@ -159,16 +157,12 @@ func TestLeftOut(t *testing.T) {
 
 // In the first round candidates race against somewhat more than the fastest so far takes. The second is no race.
 func TestRounds(t *testing.T) {
-	f, found, _ := tiles(t, nil)
-	b := &bench{tuning: f, own: found.own}
-	var err error
-	b.candidates, err = f.gather(t.Context(), found)
-	must.OK(t, err)
+	f, _ := tiles(t, nil)
 	device := slab(nil)
-	f.opener = device
-	list, err := b.timeAll(t.Context(), f.Samples[:1], b.all())
+	f.open = device.Open
+	list, err := f.timeAll(t.Context(), f.Samples[:1], f.all())
 	toy.Must(t, err)
-	all, n := device.Raced, len(b.candidates)
+	all, n := device.Raced, len(f.candidates)
 	for i, best := range all {
 		if i > 0 && i < n && best < policy.farBehind*list[0].ownBest() || (i == 0 || i >= n) && best != 0 {
 			t.Errorf("evaluation %d: against %v, the best is %v", i, best, list[0].ownBest())
