@@ -157,3 +157,20 @@ func TestDocumentedPrinters(t *testing.T) {
 	}
 	same(t, "docs/architecture.md, who prints", column(table(t, "docs/architecture.md", "file | what it does"), 0), found)
 }
+
+// A type with more methods does several things.
+func TestNoTypeHasManyMethods(t *testing.T) {
+	method, counts := regexp.MustCompile(`(?m)^func \((?:\w+ )?\*?(\w+)[^)]*\) \w`), map[string]int{}
+	for _, f := range goFiles(t) {
+		text, err := os.ReadFile(f.path)
+		if err != nil || f.test {
+			continue
+		}
+		for _, m := range method.FindAllSubmatch(text, -1) {
+			name := f.folder + "." + string(m[1])
+			if counts[name]++; counts[name] == 26 {
+				t.Errorf("%s has more than 25 methods", name)
+			}
+		}
+	}
+}

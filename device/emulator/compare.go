@@ -101,7 +101,7 @@ func (s *session) compared(ctx context.Context, dir string, v device.Variant, j 
 		if err != nil {
 			return o, launches, err
 		}
-		if o = s.outcome(a); o.Status == trial.OK {
+		if o = a.outcome(); o.Status == trial.OK {
 			o, a.Launches, err = s.judge(ctx, dir, j, a, o)
 		}
 		worst = max(worst, o.MaxAbsError)

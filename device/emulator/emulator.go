@@ -169,7 +169,7 @@ func (s *session) runReference(ctx context.Context, samples int) (ms float64, er
 	if err != nil {
 		return 0, err
 	}
-	refused, err := s.ready(&j, kernel, s.reference)
+	refused, err := j.ready(kernel, s.reference, s.problem.Limits)
 	if err != nil {
 		return 0, err
 	}
@@ -191,9 +191,9 @@ func (s *session) runReference(ctx context.Context, samples int) (ms float64, er
 	return trial.Median(a.SamplesMS), nil
 }
 
-// ready looks whether a kernel can be launched, and places the symbols of its job. An outcome with a status is why not.
-func (s *session) ready(j *job, k operator.Kernel, b *compile.Binary) (o trial.Outcome, err error) {
-	if message := refused(k.Launches, s.problem.Limits); message != "" {
+// ready looks whether a kernel can be launched, and places its symbols. An outcome with a status is why not.
+func (j *job) ready(k operator.Kernel, b *compile.Binary, within operator.Limits) (o trial.Outcome, err error) {
+	if message := refused(k.Launches, within); message != "" {
 		return trial.Outcome{Status: trial.Pruned, Message: message}, nil
 	}
 	if o.Message, err = j.placeSymbols(b.Code); o.Message != "" {
@@ -294,7 +294,7 @@ func (s *session) Check(ctx context.Context, v device.Variant, c device.Check) (
 }
 
 func (s *session) runVariant(ctx context.Context, v device.Variant, j job) (o trial.Outcome, launches int, err error) {
-	if o, err = s.ready(&j, v.Kernel, v.Binary); err != nil || o.Status != "" {
+	if o, err = j.ready(v.Kernel, v.Binary, s.problem.Limits); err != nil || o.Status != "" {
 		return o, 0, err
 	}
 	dir, err := temporary(s.dir, "variant-")
@@ -317,7 +317,7 @@ func gpuStatus(s trial.Status) trial.Status {
 	return s
 }
 
-func (s *session) outcome(a response) trial.Outcome {
+func (a response) outcome() trial.Outcome {
 	o := a.Outcome
 	o.Status = gpuStatus(o.Status)
 	switch o.Status {

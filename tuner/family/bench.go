@@ -141,7 +141,7 @@ func (b *bench) compile(ctx context.Context, shape []int64, candidates []int) *t
 	group.SetLimit(max(1, free.Device.Compiler().Workers()))
 	compiled := func(i int, of final.Subject, c space.Configuration) {
 		group.Go(func() (err error) {
-			s.variants[i], s.outcomes[i], err = of.Compile(ctx, of.Problem, c)
+			s.variants[i], s.outcomes[i], err = of.Compile(ctx, c)
 			return err
 		})
 	}
