@@ -129,7 +129,7 @@ func (s *search) chart(defaults []space.Configuration, book *ledger) error {
 func (s *search) chooseStrategy() (strategy.Strategy, error) {
 	s.out.Strategy = s.Strategy
 	if r, ok := s.subject.Device.(device.Recorded); ok && s.Strategy == strategy.Default {
-		walk := newRecorded(s.space, r.Configurations())
+		walk := &recorded{indices(s.space, r.Configurations())}
 		s.out.Strategy = recordedOrder
 		if s.Budget == 0 || s.Budget > len(walk.left) {
 			s.Budget = len(walk.left)

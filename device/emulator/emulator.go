@@ -137,8 +137,10 @@ func openSession(ctx context.Context, e *emulated, p *operator.Problem, referenc
 // prepareAnswers readies the inputs and what all variants are compared with, and tells
 // what the reference takes in milliseconds; 0 where it is no kernel.
 func (s *session) prepareAnswers(ctx context.Context, samples int) (ms float64, err error) {
-	if err := s.prepareInputs(ctx); err != nil {
-		return 0, err
+	for _, f := range s.parts.Fillings {
+		if err := s.runOwn(ctx, s.dir, f.Part, s.filled(f.Filling)); err != nil {
+			return 0, err
+		}
 	}
 	if s.problem.Operator.Answers == nil {
 		ms, err = s.runReference(ctx, samples)
@@ -152,10 +154,14 @@ func (s *session) prepareAnswers(ctx context.Context, samples int) (ms float64, 
 			CacheDir: kept, Write: s.writeInputs,
 		}.Answer(ctx, s.dir)
 	}
+	if err != nil || s.parts.Comparison == nil {
+		return ms, err
+	}
+	apart, err := s.compareOwn(ctx, s.dir, "", answers.Name)
 	if err != nil {
 		return 0, err
 	}
-	return ms, s.acceptReference(ctx)
+	return ms, s.parts.Comparison.AcceptItself(apart)
 }
 
 // runReference runs the reference, whose output all variants are compared with,
