@@ -40,7 +40,8 @@ func goFiles(t *testing.T) []goFile {
 			return err
 		}
 		folder, err := filepath.Rel(repository, filepath.Dir(path))
-		f := goFile{path: path, folder: filepath.ToSlash(folder), test: strings.HasSuffix(path, "_test.go"), text: string(text)}
+		test := strings.HasSuffix(path, "_test.go")
+		f := goFile{path: path, folder: filepath.ToSlash(folder), test: test, text: string(text)}
 		for _, i := range parsed.Imports {
 			f.imports = append(f.imports, strings.Trim(i.Path.Value, `"`))
 		}

@@ -124,7 +124,8 @@ func (s Subject) Compile(ctx context.Context, c space.Configuration) (v device.V
 		return v, o, err
 	}
 	v.Binary, err = s.Device.Compiler().Compile(ctx, compile.Request{
-		Kernel: v.Kernel, Arch: s.Device.Arch(), Timeout: s.Protocol.CompileTimeout, Problem: s.Problem, Configuration: c,
+		Kernel: v.Kernel, Arch: s.Device.Arch(), Timeout: s.Protocol.CompileTimeout,
+		Problem: s.Problem, Configuration: c,
 	})
 	var refused *compile.Error
 	if errors.As(err, &refused) {
