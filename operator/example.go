@@ -22,7 +22,7 @@ func TypicalLimits() Limits {
 func (o *Operator) checkExample() {
 	if o.Example == nil || !o.needsNothingSet() {
 		for _, t := range o.Templates {
-			o.checkConstraints(t, withValues(TypicalLimits().beside(nil), t.Default.Values))
+			t.checkConstraints(withValues(TypicalLimits().beside(nil), t.Default.Values))
 		}
 		return
 	}
@@ -33,7 +33,7 @@ func (o *Operator) checkExample() {
 			o.exampleAt.Refuse("the example cannot be bound: %s", request.Message)
 		}
 		for _, t := range o.Templates {
-			o.checkDefault(p, t)
+			t.checkDefault(p)
 		}
 	}
 }
@@ -46,14 +46,14 @@ func (o *Operator) needsNothingSet() bool {
 	})
 }
 
-func (o *Operator) checkDefault(p *Problem, t *Template) {
+func (t *Template) checkDefault(p *Problem) {
 	u := useOf(p, t)
 	if served, err := u.serves(); err != nil || !served {
 		return
 	}
 	c, err := u.at(t.Default.Values)
 	refuse(err)
-	o.checkConstraints(t, c.env)
+	t.checkConstraints(c.env)
 	if t.Estimate != nil {
 		_, err := p.Estimate(t.Default)
 		refuse(err)
@@ -72,8 +72,8 @@ func refuse(err error) {
 	}
 }
 
-// checkConstraints checks those of a template's constraints that name nothing beyond env.
-func (o *Operator) checkConstraints(t *Template, env map[string]expr.Value) {
+// checkConstraints checks those of the constraints that name nothing beyond env.
+func (t *Template) checkConstraints(env map[string]expr.Value) {
 	for _, f := range t.Constraints {
 		if slices.ContainsFunc(f.code.Names(), func(name string) bool { return env[name] == expr.Value{} }) {
 			continue

@@ -152,18 +152,21 @@ func (l *loader) pytorch(n *tree.Node) PyTorch {
 			"read, the sizes and the output element's index")
 	p.General, p.Function = l.withIncludes(general, path.Join(l.dir, general.File), nil), function
 	if f["arguments"] != nil {
-		p.Calls = append(p.Calls, l.torchCall(l.o.Name, n, f))
+		p.Calls = append(p.Calls, torchReader{l.o}.call(l.o.Name, n, f))
 	}
 	for _, e := range f["calls"].Mapped("calls must be a mapping of PyTorch's functions") {
-		p.Calls = append(p.Calls, l.torchCall(e.Key, e.Value, fields(e.Value, "a call")))
+		p.Calls = append(p.Calls, torchReader{l.o}.call(e.Key, e.Value, fields(e.Value, "a call")))
 	}
 	return p
 }
 
 var gradientsForm = regexp.MustCompile(`(?m)^def gradients\b`)
 
-// torchCall reads a function's arguments, which must give every input and weight, and what it means.
-func (l *loader) torchCall(function string, n *tree.Node, f tree.Fields) TorchCall {
+// torchReader reads how PyTorch's functions mean an operator.
+type torchReader struct{ o *Operator }
+
+// call reads a function's arguments, which must give every input and weight, and what it means.
+func (r torchReader) call(function string, n *tree.Node, f tree.Fields) TorchCall {
 	if !quote.IsPythonName(function) {
 		n.Refuse("`%s` is no name of a function in Python", function)
 	}
@@ -175,7 +178,7 @@ func (l *loader) torchCall(function string, n *tree.Node, f tree.Fields) TorchCa
 		given[name] = true
 	}
 	for _, e := range f["arguments"].Mapped("arguments must be a mapping of PyTorch's names") {
-		a := l.torchArgument(e)
+		a := r.argument(e)
 		give(e.Value, a.Is)
 		for _, name := range a.sets() {
 			give(e.Value, name)
@@ -183,7 +186,7 @@ func (l *loader) torchCall(function string, n *tree.Node, f tree.Fields) TorchCa
 		c.Arguments = append(c.Arguments, a)
 	}
 	if f["means"] != nil {
-		c.Means = l.torchSettings(f["means"])
+		c.Means = r.settings(f["means"])
 	}
 	for name := range c.Means {
 		give(f["means"], name)
@@ -194,7 +197,7 @@ func (l *loader) torchCall(function string, n *tree.Node, f tree.Fields) TorchCa
 			n.Refuse("`%s` is folded by `%s`, which is no argument of the function", a.Name, a.By)
 		}
 	}
-	for _, t := range l.o.Arguments {
+	for _, t := range r.o.Arguments {
 		if t.Role.Filled() && !given[t.Name] && !mayLack(t) {
 			n.Refuse("no argument is the tensor `%s`", t.Name)
 		}
@@ -202,36 +205,36 @@ func (l *loader) torchCall(function string, n *tree.Node, f tree.Fields) TorchCa
 	return c
 }
 
-func (l *loader) torchArgument(e tree.Entry) TorchArgument {
+func (r torchReader) argument(e tree.Entry) TorchArgument {
 	a := TorchArgument{Name: e.Key, Is: e.Key}
 	if !quote.IsPythonName(a.Name) || a.Name == "mode" {
 		e.Refuse("`%s` cannot be the name of an argument in Python", a.Name)
 	}
 	if e.Value.Kind != tree.Mapping {
-		l.torchDefault(&a, e.Value)
+		r.defaultOf(&a, e.Value)
 		return a
 	}
 	f := fields(e.Value, "an argument")
 	if f["is"] != nil {
 		a.Is = f["is"].Name()
-		l.mustBeTorch(f["is"], a.Is)
+		r.mustBeOurs(f["is"], a.Is)
 	}
 	if f["fold"] != nil {
-		l.torchFold(&a, f["fold"])
+		r.fold(&a, f["fold"])
 	}
 	for _, word := range f["words"].Mapped("words must be a mapping of an argument's words") {
 		if a.Words == nil {
 			a.Words = map[string]map[string]TorchValue{}
 		}
-		a.Words[word.Key] = l.torchSettings(word.Value)
+		a.Words[word.Key] = r.settings(word.Value)
 	}
 	if f["default"] != nil {
-		l.torchDefault(&a, f["default"])
+		r.defaultOf(&a, f["default"])
 	}
 	return a
 }
 
-func (l *loader) torchFold(a *TorchArgument, n *tree.Node) {
+func (r torchReader) fold(a *TorchArgument, n *tree.Node) {
 	words := []*tree.Node{n}
 	if n.Kind == tree.List {
 		words = n.Items
@@ -250,12 +253,12 @@ func (l *loader) torchFold(a *TorchArgument, n *tree.Node) {
 	case !by && a.Fold != FoldFlat && a.By != "":
 		n.Refuse("`%s` is folded %s, which depends on nothing", a.Name, a.Fold)
 	case a.Fold == FoldFlat && a.By != "":
-		l.mustBeTorch(words[1], a.By)
+		r.mustBeOurs(words[1], a.By)
 	}
 }
 
-// torchDefault reads an argument's default: a constant, one of its words, another parameter or a dimension.
-func (l *loader) torchDefault(a *TorchArgument, n *tree.Node) {
+// defaultOf reads an argument's default: a constant, one of its words, another parameter or a dimension.
+func (r torchReader) defaultOf(a *TorchArgument, n *tree.Node) {
 	v := torchValue(n)
 	switch {
 	case v.isConstant():
@@ -264,7 +267,7 @@ func (l *loader) torchDefault(a *TorchArgument, n *tree.Node) {
 		a.Default = TorchValue(n.OneOf("word", slices.Sorted(maps.Keys(a.Words))...))
 	default:
 		a.Same = string(v)
-		l.mustBeTorch(n, a.Same)
+		r.mustBeOurs(n, a.Same)
 	}
 }
 
@@ -275,14 +278,14 @@ func torchValue(n *tree.Node) TorchValue {
 	return TorchValue(n.Text())
 }
 
-// torchSettings reads values of parameters. An expression must be written as problems have it.
-func (l *loader) torchSettings(n *tree.Node) map[string]TorchValue {
+// settings reads values of parameters. An expression must be written as problems have it.
+func (r torchReader) settings(n *tree.Node) map[string]TorchValue {
 	all := map[string]TorchValue{}
 	for _, e := range n.Mapped("this must be a mapping of the operator's parameters to their values") {
-		l.mustBeTorch(e.Value, e.Key)
+		r.mustBeOurs(e.Value, e.Key)
 		v := torchValue(e.Value)
 		all[e.Key] = v
-		s := l.o.parameter(e.Key)
+		s := r.o.parameter(e.Key)
 		if s == nil || s.Type != ExpressionParameter {
 			continue
 		}
@@ -296,10 +299,10 @@ func (l *loader) torchSettings(n *tree.Node) map[string]TorchValue {
 	return all
 }
 
-// mustBeTorch refuses what is no tensor, parameter or dimension of the operator.
-func (l *loader) mustBeTorch(n *tree.Node, name string) {
+// mustBeOurs refuses what is no tensor, parameter or dimension of the operator.
+func (r torchReader) mustBeOurs(n *tree.Node, name string) {
 	is := func(t ArgumentSpec) bool { return t.Name == name }
-	if l.o.parameter(name) == nil && !slices.Contains(l.o.Shape, name) && !slices.ContainsFunc(l.o.Arguments, is) {
+	if r.o.parameter(name) == nil && !slices.Contains(r.o.Shape, name) && !slices.ContainsFunc(r.o.Arguments, is) {
 		n.Refuse("the operator has no tensor, parameter or dimension `%s`", name)
 	}
 }

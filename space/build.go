@@ -136,7 +136,7 @@ func (b *builder) grow(ctx context.Context, l int) error {
 	for n := range b.nodes {
 		node := b.states[n*width : (n+1)*width]
 		for i, word := range node {
-			b.program.Set(b.items[i], word)
+			b.program.Slots.Set(b.items[i], word)
 		}
 		values := b.allowed[tunable]
 		if !code.Once() {
@@ -146,7 +146,7 @@ func (b *builder) grow(ctx context.Context, l int) error {
 			if i%stride == 0 && ctx.Err() != nil {
 				return ctx.Err()
 			}
-			b.program.Set(b.variables[tunable], b.words[tunable][v])
+			b.program.Slots.Set(b.variables[tunable], b.words[tunable][v])
 			if !code.Each() {
 				continue
 			}
@@ -155,7 +155,7 @@ func (b *builder) grow(ctx context.Context, l int) error {
 			}
 			hash := uint64(0)
 			for i, x := range next {
-				state[i] = b.program.Word(x)
+				state[i] = b.program.Slots.Word(x)
 				hash = mix(hash, state[i])
 			}
 			target, isNew := below.of(hash, func(n uint32) bool {
@@ -182,11 +182,11 @@ func (b *builder) grow(ctx context.Context, l int) error {
 // noteFailure remembers the first check that failed; before is what was remembered so far.
 func (b *builder) noteFailure(risky []*check, before uint64) {
 	for _, c := range risky {
-		if before == 0 && b.program.Failed(c.term) {
+		if before == 0 && b.program.Slots.Failed(c.term) {
 			before = uint64(slices.Index(b.checks, c)) + 1
 		}
 	}
-	b.program.Set(b.failed, before)
+	b.program.Slots.Set(b.failed, before)
 }
 
 // finish assembles the diagram, unless a configuration that all other checks allow makes one fail.

@@ -168,7 +168,7 @@ func (m *model) compile() {
 	m.checks = lists.Where(m.checks, func(c *check) bool {
 		c.term = m.program.Truth(c.folded)
 		settled := m.program.Constant(c.term)
-		m.empty = m.empty || settled && !m.program.Holds(c.term)
+		m.empty = m.empty || settled && !m.program.Slots.Holds(c.term)
 		return !settled
 	})
 }

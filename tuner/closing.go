@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	"autotune/device"
@@ -12,8 +13,27 @@ import (
 	"autotune/tuner/final"
 )
 
-// What a search does beside its loop to make sure of its winner: the math mode, the finals and the gates, the rivals that
-// it is compared with, and the winner that the cache keeps.
+// What a search does beside its loop to make sure of its winner: the math mode, the finals and the gates, the rivals
+// that it is compared with, and the winner that the cache keeps.
+
+// closing is what a search has for its finals and gates.
+type closing struct {
+	held   map[int64]device.Variant // compiled, by configuration: those that the finals may need
+	near   map[int64]*final.Nearby  // what leaders will need at the gates, by configuration
+	waited time.Duration            // for the math mode
+}
+
+// hold keeps a finished job's binary if the finals may need it.
+func (c *closing) hold(f *final.Field, j job) {
+	leader, ok := f.Leader()
+	if j.variant.Binary == nil || j.trial.Status != trial.OK || !ok || f.Behind(j.id) {
+		return
+	}
+	c.held[j.id] = j.variant
+	if leader == j.id { // only then may others be behind now
+		maps.DeleteFunc(c.held, func(id int64, _ device.Variant) bool { return f.Behind(id) })
+	}
+}
 
 // settleMode takes note of who chose the problem's math mode. A search in another mode ends.
 func (s *search) settleMode(c device.ModeChoice) {
@@ -23,43 +43,43 @@ func (s *search) settleMode(c device.ModeChoice) {
 }
 
 // awaitMode waits until it is known who chose the mode. The judge has as much time as if that had taken none.
-func (s *search) awaitMode(ctx context.Context) {
+func (c *closing) awaitMode(ctx context.Context, s *search) {
 	if s.Mode == nil {
 		return
 	}
-	s.show(Waiting)
+	s.view.show(Waiting)
 	start := time.Now()
 	select {
-	case c := <-s.Mode:
-		s.settleMode(c)
+	case by := <-s.Mode:
+		s.settleMode(by)
 	case <-ctx.Done():
 		s.end(Interrupted)
 	}
-	s.waited = time.Since(start)
+	c.waited = time.Since(start)
 }
 
 // settleWinner has the judge run the finals and the gates, once the math mode is known; the field then names the
 // winner.
-func (s *search) settleWinner(ctx context.Context) (err error) {
-	s.awaitMode(ctx)
+func (c *closing) settleWinner(ctx context.Context, s *search) (err error) {
+	c.awaitMode(ctx, s)
 	if s.err != nil || s.out.Stop == Interrupted || !s.can.Compiles || s.field.Best() == nil || s.stages.session == nil {
 		return s.err
 	}
-	s.show(Finals)
-	began := s.started.Add(s.waited)
+	s.view.show(Finals)
+	began := s.view.started.Add(c.waited)
 	ctx, cancel := whileThere(ctx, s.stages.pool, began, s.Time)
 	defer cancel(nil)
 	start := time.Now()
 	verdict, err := final.Settle(ctx, s.field, final.Case{
-		Subject: *s.subject, Nearby: s.near,
+		Subject: *s.subject, Nearby: c.near,
 		Gating: s.Gating, Seed: s.Seed, Started: began, Limit: s.Time,
-		Session: s.stages.session, Variants: s.held, Compilers: s.stages.workers(),
+		Session: s.stages.session, Variants: c.held, Compilers: s.stages.workers(),
 		Compile: func(ctx context.Context, id int64) (device.Variant, trial.Outcome, error) {
 			j := s.stages.prepare(ctx, job{id: id})
 			return j.variant, j.trial.Outcome, j.err
 		},
 		Amended: func(t trial.Trial) { s.lose(s.course.ledger.keep(t)) },
-		Gate:    func() { s.show(Gate) },
+		Gate:    func() { s.view.show(Gate) },
 	})
 	s.out.Gates, s.out.Confirmation = verdict.Gates, verdict.Confirmation
 	s.out.Spent.Finals = time.Since(start).Seconds()
@@ -112,33 +132,17 @@ func (s *search) recall() bool {
 // crown keeps the winner and the record around it. The winner of a part of the space does not take the place of a
 // faster one.
 func (s *search) crown(r *Result) error {
-	kept, better, err := s.keptBetter(*r.Winner)
-	switch {
+	if s.Only.IsZero() {
+		return s.course.ledger.crown(r.Record)
+	}
+	switch kept, err := s.course.ledger.faster(s.subject.Problem, *r.Winner); {
 	case err != nil:
 		return fmt.Errorf("compare with the cache's winner: %w", err)
-	case better:
-		r.warn(fmt.Sprintf("the cache keeps the winner that it has, which is faster: %.4g ms", kept.Median))
+	case kept > 0:
+		r.warn(fmt.Sprintf("the cache keeps the winner that it has, which is faster: %.4g ms", kept))
 		return nil
 	}
 	return s.course.ledger.crown(r.Record)
-}
-
-// keptBetter compares the winner of a part with the one that is kept, unless that is of another driver, compiler,
-// protocol or kernel than this search's would be.
-func (s *search) keptBetter(winner trial.Trial) (kept trial.Timing, better bool, err error) {
-	if s.Only.IsZero() {
-		return kept, false, nil
-	}
-	record, err := s.course.ledger.winner()
-	if err != nil || record == nil {
-		return kept, false, err
-	}
-	k, err := s.subject.Problem.Kernel(record.Winner.Configuration)
-	if err != nil || k.Digest() != record.Winner.KernelDigest {
-		return kept, false, nil // edited since
-	}
-	kept = record.Winner.Time
-	return kept, 0 < kept.Median && kept.Median < winner.Time.Median, nil
 }
 
 // prepareRivals has the rivals begin what takes long, while the search goes on.
@@ -157,25 +161,16 @@ func (s *search) compare(ctx context.Context) {
 	if s.Unasked && (!s.can.Measures || s.compared()) {
 		return
 	}
-	s.show(Beside)
+	s.view.show(Beside)
 	all, notes, err := final.Beside(ctx, *s.subject, s.field.Best().Configuration, s.Rivals)
 	for _, text := range notes {
-		s.warn(text)
+		s.out.warn(text)
 	}
 	var absent *final.AbsentError
 	if err != nil && ctx.Err() == nil && !(s.Unasked && errors.As(err, &absent)) {
-		s.warn(fmt.Sprintf("others were not timed beside the winner: %v", err))
+		s.out.warn(fmt.Sprintf("others were not timed beside the winner: %v", err))
 	}
-	s.addBaselines(all)
-}
-
-func (s *search) addBaselines(all []Baseline) {
-	times := map[string]float64{}
-	for _, b := range all {
-		times[b.Name] = b.TimeMS
-	}
-	s.out.Baselines = append(s.out.Baselines, all...)
-	s.out.Ceilings = withBaselines(s.out.Ceilings, times)
+	s.out.addBaselines(all)
 }
 
 // compared tells whether an earlier search has timed rivals beside this winner, and takes what it found. A search that
@@ -189,6 +184,6 @@ func (s *search) compared() bool {
 		return false
 	}
 	before := lists.Where(record.Baselines, func(b Baseline) bool { return b.Speedup > 0 })
-	s.addBaselines(before)
+	s.out.addBaselines(before)
 	return len(before) > 0
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"autotune/device/trial"
+	"autotune/operator"
 	"autotune/tuner/store"
 )
 
@@ -74,20 +75,14 @@ func (l *ledger) keep(t trial.Trial) error {
 	if l.writer == nil {
 		return nil
 	}
-	if err := l.writer.Put(store.Entry{Provenance: l.provenanceFor(t.KernelDigest), Trial: t}); err != nil {
-		return fmt.Errorf("keep a trial in the cache: %w", err)
-	}
-	return nil
+	return kept("a trial", l.writer.Put(store.Entry{Provenance: l.provenanceFor(t.KernelDigest), Trial: t}))
 }
 
 func (l *ledger) close() error {
 	if l.writer == nil {
 		return nil
 	}
-	if err := l.writer.Close(); err != nil {
-		return fmt.Errorf("keep the trials in the cache: %w", err)
-	}
-	return nil
+	return kept("the trials", l.writer.Close())
 }
 
 // winner is the record that an earlier search of the same provenance kept beside its winner; nil: there is none.
@@ -103,6 +98,20 @@ func (l *ledger) winner() (*Record, error) {
 	return &r, nil
 }
 
+// faster is the time of the winner that is kept, if that is faster than a part's: 0 if it is not, or is of another
+// driver, compiler, protocol or kernel than this search's would be.
+func (l *ledger) faster(p *operator.Problem, winner trial.Trial) (ms float64, err error) {
+	record, err := l.winner()
+	if err != nil || record == nil || record.Winner.Time.Median >= winner.Time.Median {
+		return 0, err
+	}
+	k, err := p.Kernel(record.Winner.Configuration)
+	if err != nil || k.Digest() != record.Winner.KernelDigest {
+		return 0, nil // edited since
+	}
+	return record.Winner.Time.Median, nil
+}
+
 func (l *ledger) crown(r Record) error {
 	if l.store == nil {
 		return nil
@@ -113,8 +122,12 @@ func (l *ledger) crown(r Record) error {
 			Provenance: l.provenanceFor(r.Winner.KernelDigest), TimeMS: r.Winner.Time.Median, Result: text,
 		})
 	}
+	return kept("the winner", err)
+}
+
+func kept(what string, err error) error {
 	if err != nil {
-		return fmt.Errorf("keep the winner in the cache: %w", err)
+		return fmt.Errorf("keep %s in the cache: %w", what, err)
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package tuner
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -20,6 +21,13 @@ type looking struct {
 	asking   bool      // an estimate is under way
 	asked    int       // outcomes that it was told
 	askedMS  float64   // the best of them
+	hoped    bool      // waited long enough for variants with clearly lower estimates
+}
+
+// promises tells whether one of the configurations under way has a clearly lower estimate than some others, and is
+// worth waiting for.
+func (l *looking) promises(begun map[int64]bool, more []int64) bool {
+	return !l.hoped && l.expected.PromiseMore(slices.Collect(maps.Keys(begun)), more)
 }
 
 func (l *looking) due(outcomes, news int) bool { return !l.asking && outcomes >= l.asked+news }
@@ -68,8 +76,8 @@ func (s *search) consider(p strategy.Prospect) {
 	s.out.Outlook = outlook
 	leader, ok := s.field.Leader()
 	gated := s.began && s.can.Compiles && s.Gating == final.GateWinner
-	if ok && gated && outlook.Near() && s.near[leader] == nil {
-		s.near[leader] = final.Ahead(s.stages.underway, *s.subject, s.field.Best().Configuration)
+	if ok && gated && outlook.Near() && s.closing.near[leader] == nil {
+		s.closing.near[leader] = final.Ahead(s.stages.underway, *s.subject, s.field.Best().Configuration)
 	}
 	switch {
 	case outlook.Over() && s.field.BestMS() < s.looking.askedMS: // its neighbours were not tried yet

@@ -14,17 +14,6 @@ const recordedOrder = "as recorded"
 
 type recorded struct{ left []int64 }
 
-func newRecorded(s *space.Space, list []space.Configuration) *recorded {
-	r := &recorded{}
-	for _, c := range list {
-		// A configuration that the space does not have cannot be proposed.
-		if id, ok := s.Index(c); ok {
-			r.left = append(r.left, id)
-		}
-	}
-	return r
-}
-
 // foreign warns of recorded configurations that the problem's whole space does not have: they cannot be replayed.
 func foreign(d device.Device, whole *space.Space) []string {
 	r, ok := d.(device.Recorded)

@@ -22,7 +22,38 @@ func (s *search) result() *Result {
 	return r
 }
 
-func (r *Result) warn(lines ...string) { r.Warnings = append(r.Warnings, lines...) }
+// view is what the user sees of a search while it runs.
+type view struct {
+	options *Options
+	course  *course
+	out     *Record
+	started time.Time
+	phase   Phase
+}
+
+func (v *view) show(p Phase) {
+	v.phase = p
+	valid, field := v.course.space.Len(), v.course.field
+	planned, done := valid, len(field.Trials)
+	if v.options.Budget > 0 {
+		planned = min(planned, int64(v.options.Budget))
+	}
+	v.options.Observe(Progress{
+		Phase: p, Done: done, Planned: max(planned, int64(done)), Valid: valid, Resumed: v.course.resumed,
+		ByStatus: maps.Clone(field.ByStatus), Best: copyOf(field.Best()), Default: copyOf(field.Untuned()),
+		Elapsed: time.Since(v.started), Limit: v.options.Time, Outlook: v.out.Outlook,
+	})
+}
+
+func copyOf(t *trial.Trial) *trial.Trial {
+	if t == nil {
+		return nil
+	}
+	own := *t
+	return &own
+}
+
+func (r *Record) warn(lines ...string) { r.Warnings = append(r.Warnings, lines...) }
 
 // name fills in a field's trials, the winner, and the times to compare it with.
 func (r *Result) name(f *final.Field, can device.Properties, gated bool) {
@@ -80,6 +111,15 @@ func withBaselines(c device.Ceilings, more map[string]float64) device.Ceilings {
 	maps.Copy(all, more)
 	c.Baselines = all
 	return c
+}
+
+func (r *Record) addBaselines(all []Baseline) {
+	times := map[string]float64{}
+	for _, b := range all {
+		times[b.Name] = b.TimeMS
+	}
+	r.Baselines = append(r.Baselines, all...)
+	r.Ceilings = withBaselines(r.Ceilings, times)
 }
 
 // noVariant says why there is no winner. A late search was given up far beyond its time; the

@@ -4,12 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
 	"autotune/device"
-	"autotune/device/trial"
 	"autotune/operator"
 	"autotune/space"
 	"autotune/tuner/final"
@@ -26,23 +24,19 @@ type search struct {
 	subject *final.Subject // the problem and the device
 	can     device.Properties
 	space   *space.Space
-	started time.Time
 
 	field   *final.Field // the trials, and which of them leads
 	course  *course      // what is tried next
 	stages  *stages      // compilers and the device
 	looking looking      // what may be left to gain
+	closing closing      // what makes sure of the winner
+	view    view         // what the user sees
 
-	out    Record                   // the outcome, as far as it is known
-	held   map[int64]device.Variant // compiled, by configuration: those that the finals may need
-	near   map[int64]*final.Nearby  // what leaders will need at the gates, by configuration
-	phase  Phase
-	waited time.Duration // for the math mode
-	began  bool          // the stages work
-	late   bool          // far beyond its time without a winner: given up
-	hoped  bool          // waited long enough for variants with clearly lower estimates
-	err    error         // ended the search
-	lost   error         // ended it, too: the store cannot keep trials
+	out   Record // the outcome, as far as it is known
+	began bool   // the stages work
+	late  bool   // far beyond its time without a winner: given up
+	err   error  // ended the search
+	lost  error  // ended it, too: the store cannot keep trials
 }
 
 // Search finds the fastest correct configuration of a problem on a device.
@@ -65,7 +59,7 @@ func Search(ctx context.Context, p *operator.Problem, d device.Device, o Options
 	}
 	if gone {
 		s.out.Stop = Interrupted
-		s.warn("the search ended early: " + err.Error())
+		s.out.warn("the search ended early: " + err.Error())
 	}
 	r := s.result()
 	switch {
@@ -88,7 +82,7 @@ func (s *search) run(ctx context.Context) error {
 	start := time.Now()
 	s.considerKnown()
 	if s.ended() && s.recall() {
-		s.awaitMode(ctx)
+		s.closing.awaitMode(ctx, s)
 		s.compare(ctx)
 		return s.err
 	}
@@ -101,7 +95,7 @@ func (s *search) run(ctx context.Context) error {
 	idle := time.NewTicker(policy.progressInterval)
 	defer idle.Stop()
 	if s.can.Compiles {
-		s.show(Preparing)
+		s.view.show(Preparing)
 	}
 	for s.feed() {
 		toDevice, next := s.stages.next(s.waits)
@@ -121,14 +115,14 @@ func (s *search) run(ctx context.Context) error {
 			grace := max(s.Time, policy.leastGrace)
 			hope, last = time.After(grace/2), time.After(grace)
 		case <-hope:
-			s.hoped = true
+			s.looking.hoped = true
 			s.cutShort()
 		case <-last:
 			if s.late = s.field.Best() == nil; s.late {
 				s.stages.cancel()
 			}
 		case <-idle.C:
-			s.show(s.phase)
+			s.view.show(s.view.phase)
 		case <-look:
 			if s.looking.due(len(s.course.outcomes), policy.outlookNews) {
 				work := s.looking.ask(slices.Clone(s.course.outcomes), s.field.BestMS())
@@ -143,7 +137,7 @@ func (s *search) run(ctx context.Context) error {
 		}
 	}
 	if s.err == nil && s.out.Stop != Interrupted && s.out.Stop != CacheFailed && !s.late {
-		s.err = s.settleWinner(ctx)
+		s.err = s.closing.settleWinner(ctx, s)
 	}
 	s.stages.close()
 	for j := range s.stages.evaluated { // what the device still finished when the search was cut short
@@ -219,18 +213,14 @@ func (s *search) end(why Stop) {
 	s.cutShort()
 }
 
-// cutShort drops what is under way when the search is at its end and has a winner: it is not worth waiting for.
+// cutShort drops what is under way when the search is at its end and has a winner: it is not worth waiting for, unless
+// the time is up and estimates are clearly lower than of all that worked.
 func (s *search) cutShort() {
 	hasty := slices.Contains([]Stop{TimeSpent, Satisfied, AtRoofline, CacheFailed}, s.out.Stop)
-	if hasty && s.began && !s.stages.dropped && s.field.Best() != nil && !s.hopes() {
+	hopes := s.out.Stop == TimeSpent && s.looking.promises(s.stages.begun, s.course.worked)
+	if hasty && s.began && !s.stages.dropped && s.field.Best() != nil && !hopes {
 		s.stages.dropAll()
 	}
-}
-
-// hopes tells whether a search whose time is up still waits for variants with clearly lower
-// estimates than all that worked: they may take longer to compile.
-func (s *search) hopes() bool {
-	return s.out.Stop == TimeSpent && !s.hoped && s.looking.expected.PromiseMore(slices.Collect(maps.Keys(s.stages.begun)), s.course.worked)
 }
 
 // waits tells whether a compiled configuration should wait for others under way with clearly lower
@@ -239,7 +229,7 @@ func (s *search) hopes() bool {
 func (s *search) waits(id int64) bool {
 	worked := s.course.worked
 	early := len(worked) == 0 || s.field.IsUntuned(id) && len(worked) < policy.likely
-	return early && !s.hoped && s.looking.expected.PromiseMore(slices.Collect(maps.Keys(s.stages.begun)), []int64{id})
+	return early && s.looking.promises(s.stages.begun, []int64{id})
 }
 
 // fail ends the search with an error, if there is one that giving up the whole search has not caused.
@@ -258,7 +248,7 @@ func (s *search) lose(err error) {
 }
 
 func (s *search) open(o opening) {
-	s.stages.open, s.phase = true, Searching
+	s.stages.open, s.view.phase = true, Searching
 	s.out.Spent.Open = o.took.Seconds()
 	s.fail(o.err)
 	if o.err == nil {
@@ -288,11 +278,11 @@ func (s *search) finish(j job) {
 		return
 	}
 	if j.outcome.Notice != "" {
-		s.warn(j.outcome.Notice)
+		s.out.warn(j.outcome.Notice)
 	}
 	j.trial = j.trial.With(j.outcome)
 	s.record(j)
-	hold(s.held, s.field, j)
+	s.closing.hold(s.field, j)
 }
 
 // record enters a finished trial everywhere: the field, the strategy, the store and the caller's view.
@@ -309,41 +299,5 @@ func (s *search) record(j job) {
 		s.consider(s.looking.ask(s.course.outcomes, s.field.BestMS())())
 	}
 	s.Evaluated(j.trial)
-	s.show(s.phase)
+	s.view.show(s.view.phase)
 }
-
-// hold keeps a finished job's binary if the finals may need it.
-func hold(held map[int64]device.Variant, f *final.Field, j job) {
-	leader, ok := f.Leader()
-	if j.variant.Binary == nil || j.trial.Status != trial.OK || !ok || f.Behind(j.id) {
-		return
-	}
-	held[j.id] = j.variant
-	if leader == j.id { // only then may others be behind now
-		maps.DeleteFunc(held, func(id int64, _ device.Variant) bool { return f.Behind(id) })
-	}
-}
-
-func (s *search) show(p Phase) {
-	s.phase = p
-	planned := s.space.Len()
-	if s.Budget > 0 {
-		planned = min(planned, int64(s.Budget))
-	}
-	done := len(s.field.Trials)
-	s.Observe(Progress{
-		Phase: p, Done: done, Planned: max(planned, int64(done)), Valid: s.space.Len(), Resumed: s.course.resumed,
-		ByStatus: maps.Clone(s.field.ByStatus), Best: copyOf(s.field.Best()), Default: copyOf(s.field.Untuned()),
-		Elapsed: time.Since(s.started), Limit: s.Time, Outlook: s.out.Outlook,
-	})
-}
-
-func copyOf(t *trial.Trial) *trial.Trial {
-	if t == nil {
-		return nil
-	}
-	own := *t
-	return &own
-}
-
-func (s *search) warn(text string) { s.out.Warnings = append(s.out.Warnings, text) }

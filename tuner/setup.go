@@ -31,13 +31,14 @@ func newSearch(ctx context.Context, p *operator.Problem, d device.Device, o Opti
 	}
 	info := d.Info()
 	s := &search{
-		Options: o, can: info.Kind.Properties(), space: sp, started: time.Now(),
+		Options: o, can: info.Kind.Properties(), space: sp,
 		subject: &final.Subject{Problem: p, Device: d, Protocol: o.Protocol, Launches: o.Launches},
 		looking: looking{space: sp, target: o.Target, seed: o.Seed},
-		held:    map[int64]device.Variant{}, near: map[int64]*final.Nearby{},
+		closing: closing{held: map[int64]device.Variant{}, near: map[int64]*final.Nearby{}},
 	}
+	s.view = view{options: &s.Options, out: &s.out, started: time.Now()}
 	if s.can.Compiles {
-		s.looking.began = s.started
+		s.looking.began = s.view.started
 	}
 	s.out = Record{
 		Problem: p.Record(), Device: info, Protocol: o.Protocol, Valid: whole.Len(),
@@ -116,8 +117,10 @@ func (s *search) chart(defaults []space.Configuration, book *ledger) error {
 	s.course = &course{
 		kernel: s.subject.Problem.Kernel, space: s.space, field: s.field, ledger: book,
 		first:   afterLikely(s.looking.expected.Likely(s.space, policy.likely), untuned, start, s.looking.expected.Expects),
-		recheck: s.Recheck, warn: s.warn, begun: map[int64]int{}, conducts: map[int]*conduct{},
+		recheck: s.Recheck, begun: map[int64]int{}, conducts: map[int]*conduct{},
+		warn: func(text string) { s.out.warn(text) },
 	}
+	s.view.course = s.course
 	return nil
 }
 
@@ -126,7 +129,7 @@ func (s *search) chart(defaults []space.Configuration, book *ledger) error {
 func (s *search) chooseStrategy() (strategy.Strategy, error) {
 	s.out.Strategy = s.Strategy
 	if r, ok := s.subject.Device.(device.Recorded); ok && s.Strategy == strategy.Default {
-		walk := newRecorded(s.space, r.Configurations())
+		walk := &recorded{indices(s.space, r.Configurations())}
 		s.out.Strategy = recordedOrder
 		if s.Budget == 0 || s.Budget > len(walk.left) {
 			s.Budget = len(walk.left)

@@ -143,6 +143,7 @@ func FirstCompilations(ctx context.Context, part *operator.Part, d device.Device
 	return all
 }
 
+// indices are without those that the space does not have: they cannot be proposed.
 func indices(sp *space.Space, all []space.Configuration) (ids []int64) {
 	for _, c := range all {
 		if id, ok := sp.Index(c); ok {

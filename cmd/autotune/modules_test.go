@@ -17,6 +17,7 @@ type goFile struct {
 	path    string
 	folder  string // relative to the repository
 	test    bool
+	text    string
 	imports []string
 }
 
@@ -33,12 +34,14 @@ func goFiles(t *testing.T) []goFile {
 		case filepath.Ext(path) != ".go":
 			return nil
 		}
-		parsed, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
+		text, _ := os.ReadFile(path) // without it there is nothing to parse
+		parsed, err := parser.ParseFile(token.NewFileSet(), path, text, parser.ImportsOnly)
 		if err != nil {
 			return err
 		}
 		folder, err := filepath.Rel(repository, filepath.Dir(path))
-		f := goFile{path: path, folder: filepath.ToSlash(folder), test: strings.HasSuffix(path, "_test.go")}
+		test := strings.HasSuffix(path, "_test.go")
+		f := goFile{path: path, folder: filepath.ToSlash(folder), test: test, text: string(text)}
 		for _, i := range parsed.Imports {
 			f.imports = append(f.imports, strings.Trim(i.Path.Value, `"`))
 		}
@@ -144,11 +147,7 @@ func TestDocumentedPrinters(t *testing.T) {
 		if f.test || strings.HasPrefix(f.folder, "cmd/") {
 			continue
 		}
-		text, err := os.ReadFile(f.path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for line := range strings.Lines(string(text)) {
+		for line := range strings.Lines(f.text) {
 			if code, _, _ := strings.Cut(line, "//"); printing.MatchString(code) {
 				found = append(found, f.folder+"/"+filepath.Base(f.path))
 				break
@@ -156,4 +155,21 @@ func TestDocumentedPrinters(t *testing.T) {
 		}
 	}
 	same(t, "docs/architecture.md, who prints", column(table(t, "docs/architecture.md", "file | what it does"), 0), found)
+}
+
+// A type with more methods does several things.
+func TestNoTypeHasManyMethods(t *testing.T) {
+	method, counts := regexp.MustCompile(`(?m)^func \((?:\w+ )?\*?(\w+)[^)]*\) \w`), map[string]int{}
+	for _, f := range goFiles(t) {
+		for _, m := range method.FindAllStringSubmatch(f.text, -1) {
+			if name := f.folder + "." + m[1]; !f.test {
+				counts[name]++
+			}
+		}
+	}
+	for name, n := range counts {
+		if n > 25 {
+			t.Errorf("%s has %d methods", name, n)
+		}
+	}
 }

@@ -37,17 +37,6 @@ func madeFile(a operator.Argument) string {
 
 const errorFile = "error.made"
 
-func (s *session) acceptReference(ctx context.Context) error {
-	if s.parts.Comparison == nil {
-		return nil
-	}
-	apart, err := s.compareOwn(ctx, s.dir, "", answers.Name)
-	if err != nil {
-		return err
-	}
-	return s.parts.Comparison.AcceptItself(apart)
-}
-
 // compareOwn runs the operator's comparison of outputs with the reference's. The outputs are files
 // of a folder, under the names that made gives; up is the path to the reference's.
 func (s *session) compareOwn(ctx context.Context, dir, up string, made func(operator.Argument) string) (apart float64, err error) {
@@ -101,7 +90,7 @@ func (s *session) compared(ctx context.Context, dir string, v device.Variant, j 
 		if err != nil {
 			return o, launches, err
 		}
-		if o = s.outcome(a); o.Status == trial.OK {
+		if o = a.outcome(); o.Status == trial.OK {
 			o, a.Launches, err = s.judge(ctx, dir, j, a, o)
 		}
 		worst = max(worst, o.MaxAbsError)
@@ -282,15 +271,6 @@ func (s *session) runOwn(ctx context.Context, dir string, k verify.Part, argumen
 	for _, g := range a.Gaps {
 		if g.Unwritten > 0 {
 			return k.Blame("is wrong: %s leaves %s", k.File, verify.Unwritten(s.tensor(g.Tensor), g.Unwritten, g.First))
-		}
-	}
-	return nil
-}
-
-func (s *session) prepareInputs(ctx context.Context) error {
-	for _, f := range s.parts.Fillings {
-		if err := s.runOwn(ctx, s.dir, f.Part, s.filled(f.Filling)); err != nil {
-			return err
 		}
 	}
 	return nil

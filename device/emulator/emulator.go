@@ -137,8 +137,10 @@ func openSession(ctx context.Context, e *emulated, p *operator.Problem, referenc
 // prepareAnswers readies the inputs and what all variants are compared with, and tells
 // what the reference takes in milliseconds; 0 where it is no kernel.
 func (s *session) prepareAnswers(ctx context.Context, samples int) (ms float64, err error) {
-	if err := s.prepareInputs(ctx); err != nil {
-		return 0, err
+	for _, f := range s.parts.Fillings {
+		if err := s.runOwn(ctx, s.dir, f.Part, s.filled(f.Filling)); err != nil {
+			return 0, err
+		}
 	}
 	if s.problem.Operator.Answers == nil {
 		ms, err = s.runReference(ctx, samples)
@@ -152,10 +154,14 @@ func (s *session) prepareAnswers(ctx context.Context, samples int) (ms float64, 
 			CacheDir: kept, Write: s.writeInputs,
 		}.Answer(ctx, s.dir)
 	}
+	if err != nil || s.parts.Comparison == nil {
+		return ms, err
+	}
+	apart, err := s.compareOwn(ctx, s.dir, "", answers.Name)
 	if err != nil {
 		return 0, err
 	}
-	return ms, s.acceptReference(ctx)
+	return ms, s.parts.Comparison.AcceptItself(apart)
 }
 
 // runReference runs the reference, whose output all variants are compared with,
@@ -169,7 +175,7 @@ func (s *session) runReference(ctx context.Context, samples int) (ms float64, er
 	if err != nil {
 		return 0, err
 	}
-	refused, err := s.ready(&j, kernel, s.reference)
+	refused, err := j.ready(kernel, s.reference, s.problem.Limits)
 	if err != nil {
 		return 0, err
 	}
@@ -191,9 +197,9 @@ func (s *session) runReference(ctx context.Context, samples int) (ms float64, er
 	return trial.Median(a.SamplesMS), nil
 }
 
-// ready looks whether a kernel can be launched, and places the symbols of its job. An outcome with a status is why not.
-func (s *session) ready(j *job, k operator.Kernel, b *compile.Binary) (o trial.Outcome, err error) {
-	if message := refused(k.Launches, s.problem.Limits); message != "" {
+// ready looks whether a kernel can be launched, and places its symbols. An outcome with a status is why not.
+func (j *job) ready(k operator.Kernel, b *compile.Binary, within operator.Limits) (o trial.Outcome, err error) {
+	if message := refused(k.Launches, within); message != "" {
 		return trial.Outcome{Status: trial.Pruned, Message: message}, nil
 	}
 	if o.Message, err = j.placeSymbols(b.Code); o.Message != "" {
@@ -294,7 +300,7 @@ func (s *session) Check(ctx context.Context, v device.Variant, c device.Check) (
 }
 
 func (s *session) runVariant(ctx context.Context, v device.Variant, j job) (o trial.Outcome, launches int, err error) {
-	if o, err = s.ready(&j, v.Kernel, v.Binary); err != nil || o.Status != "" {
+	if o, err = j.ready(v.Kernel, v.Binary, s.problem.Limits); err != nil || o.Status != "" {
 		return o, 0, err
 	}
 	dir, err := temporary(s.dir, "variant-")
@@ -317,7 +323,7 @@ func gpuStatus(s trial.Status) trial.Status {
 	return s
 }
 
-func (s *session) outcome(a response) trial.Outcome {
+func (a response) outcome() trial.Outcome {
 	o := a.Outcome
 	o.Status = gpuStatus(o.Status)
 	switch o.Status {

@@ -13,11 +13,10 @@ import (
 	"strings"
 )
 
-// The filter of system calls stands when main begins the first launch. A GPU runs nothing of a kernel's file before
-// its launch; a program of the host can, and so could run outside of the filter. This file looks at what the compiler
-// made of a kernel's file, before it is linked. It refuses what the system or the C library would run or write to by
-// itself. All that the file defines gets names of its own: nothing of it stands in place of what the runtime or a
-// library has.
+// The filter of system calls stands when main begins the first launch. A GPU runs nothing of a kernel's file before its
+// launch; a program of the host can, and so could run outside of the filter. This file looks at what the compiler made
+// of a kernel's file, before it is linked. It refuses what the system or the C library would run or write to by itself.
+// All that the file defines gets names of its own: nothing of it stands in place of what the runtime or a library has.
 
 // ownName begins the names of all that a kernel's file defines.
 const ownName = "kernel."

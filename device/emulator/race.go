@@ -100,7 +100,7 @@ func (s *session) Races(ctx context.Context, v device.Variant) (o trial.Outcome,
 		j.protocol.LaunchTimeout *= raceSlowdown
 	}
 	j.check = device.Check{Launches: raceLaunches}
-	unable, err := s.ready(&j, v.Kernel, binary)
+	unable, err := j.ready(v.Kernel, binary, s.problem.Limits)
 	if err != nil {
 		return o, "", err
 	}

@@ -43,15 +43,13 @@ func prepare(k operator.Kernel, sanitize bool) string {
 // rewriting is raised when sources are rewritten in another way, so that kernels are compiled anew.
 const rewriting = 2
 
-// dynamicShared is a declaration of dynamic shared memory: its type with
-// qualifiers, its name, and further dimensions.
+// dynamicShared is a declaration of dynamic shared memory: its type with qualifiers, its name, and further dimensions.
 var dynamicShared = regexp.MustCompile(
 	`\bextern\s+((?:__shared__|__align__\s*\([^()]*\)|alignas\s*\([^()]*\)|volatile|\s)*__shared__(?:__align__\s*\([^()]*\)|alignas\s*\([^()]*\)|\s)*)` +
 		`([A-Za-z_](?:[\w:<>,\s]*?[\w>])?)\s+(\w+)\s*\[\s*\]((?:\s*\[[^\[\];]*\])*)\s*;`)
 
-// rewriteDynamicShared turns each `extern __shared__ T name[];` into a reference
-// to the block's dynamic shared memory. At file scope, where a reference could
-// not follow the block from thread to thread, the name becomes a macro.
+// rewriteDynamicShared turns each `extern __shared__ T name[];` into a reference to the block's dynamic shared memory.
+// At file scope, where a reference could not follow the block from thread to thread, the name becomes a macro.
 func rewriteDynamicShared(source, file string) string {
 	if !strings.Contains(source, "extern") || !strings.Contains(source, "__shared__") {
 		return source // as most headers

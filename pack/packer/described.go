@@ -57,7 +57,7 @@ func Described(name, tool string, operators []*operator.Operator) (map[string][]
 	}
 	p.addFormulas(folder)
 	p.Files = map[string]pack.File{}
-	text, err := p.manifest()
+	text, err := written(p.Manifest)
 	if err != nil {
 		return nil, err
 	}

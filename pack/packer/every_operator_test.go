@@ -42,8 +42,7 @@ func ownOperators(t *testing.T) (all []*operator.Operator) {
 	return all
 }
 
-// Every operator's example runs its own kernel from Go, C and Python, whatever its tensors, scalars and
-// words are.
+// Every operator's example runs its own kernel from Go, C and Python, whatever its tensors, scalars and words are.
 func TestEveryOperatorIsServed(t *testing.T) {
 	builtIn, err := operator.Operators()
 	must.OK(t, err)

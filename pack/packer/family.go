@@ -216,9 +216,8 @@ func slowdown(s family.Score) pack.Slowdown {
 	return pack.Slowdown{Worst: s.Worst, Mean: s.Mean, Of: s.Of}
 }
 
-// sizesAt is the offset in a cubin of the values that its kernel reads when it runs. Loaders write a
-// problem's values there, into a copy. So launches of different sizes never wait for one another, and a
-// loader need not parse cubins.
+// sizesAt is the offset in a cubin of the values that its kernel reads when it runs. Loaders write a problem's values
+// there, into a copy. So launches of different sizes never wait for one another, and a loader need not parse cubins.
 func sizesAt(code []byte, sizes []operator.Size) (int64, error) {
 	if len(sizes) == 0 {
 		return 0, nil

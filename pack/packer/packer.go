@@ -480,16 +480,16 @@ func (p *Packed) finish(operators map[string]*operator.Operator) error {
 	for name, data := range p.files {
 		p.Files[name] = fileOf(data)
 	}
-	text, err := p.manifest()
+	text, err := written(p.Manifest)
 	p.files[pack.ManifestFile] = text
 	return err
 }
 
-func (p *Packed) manifest() ([]byte, error) {
+func written(m pack.Manifest) ([]byte, error) {
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)
 	encoder.SetEscapeHTML(false)
 	encoder.SetIndent("", " ")
-	err := encoder.Encode(p.Manifest)
+	err := encoder.Encode(m)
 	return text.Bytes(), err
 }

@@ -43,8 +43,7 @@ func (echo) Compile(_ context.Context, r compile.Request) (*compile.Binary, erro
 	return &compile.Binary{Code: []byte(r.Kernel.Digest() + " for " + r.Arch), Symbols: map[string]string{}}, nil
 }
 
-// winner makes a template's default a problem's winner: that of the first that serves it, or
-// of the one that is named.
+// winner makes a template's default a problem's winner: that of the first that serves it, or of the one that is named.
 func winner(t testing.TB, r operator.Request, name string, template ...string) cudasource.Winner {
 	t.Helper()
 	op, err := operator.Find(name)
@@ -168,8 +167,7 @@ func given(parameters operator.Parameters) map[string]string {
 	return all
 }
 
-// Each entry is chosen for its own problem, with its launches; whatever was asked of the
-// operator before.
+// Each entry is chosen for its own problem, with its launches; whatever was asked of the operator before.
 func TestEntriesAreChosen(t *testing.T) {
 	testneeds.Nothing(t)
 	all := examples(t)
@@ -208,8 +206,7 @@ func sortedLines(text string) string {
 	return strings.Join(slices.Sorted(strings.Lines(text)), "")
 }
 
-// The general kernel gets the sizes that the operator itself computes, for all problems that
-// PyTorch was asked about.
+// The general kernel gets the sizes that the operator itself computes, for all problems that PyTorch was asked about.
 func TestGeneralKernelsKnowTheSizes(t *testing.T) {
 	path := packed(t, "layers", examples(t))
 	sizes := map[string][]string{}

@@ -40,13 +40,13 @@ func (e *Expr) compile() {
 // Eval evaluates e with names taken from env. An error is an *EvalError.
 func (e *Expr) Eval(env map[string]Value) (Value, error) {
 	e.once.Do(e.compile)
-	slots := slices.Clone(e.program.slots)
+	slots := slices.Clone(e.program.Slots)
 	for _, name := range e.names {
 		if v := env[name]; v.kind != KindNone {
 			slots[e.program.names[name]] = v
 		}
 	}
-	e.program.run(e.code, slots)
+	slots.run(e.code, e.program.facts)
 	v := slots[e.result]
 	if v.kind != KindNone {
 		return v, nil

@@ -48,7 +48,7 @@ func (f *Folder) fold(n *Node) *Node {
 	}
 	if all {
 		if x := f.program.lower(&folded, false); f.program.Constant(x) {
-			return constNode(n, f.program.slots[x])
+			return constNode(n, f.program.Slots[x])
 		}
 	}
 	return shortCircuit(&folded)

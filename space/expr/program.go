@@ -10,9 +10,9 @@ import "math"
 // one kind, and interval arithmetic shows that no combination of them divides by zero or
 // leaves 64 bits. A term of KindNone may fail, or its kind depends on values.
 type Program struct {
+	Slots     Slots
 	code      []instruction
 	facts     []fact
-	slots     []Value
 	names     map[string]Term // what names stand for; other names fail
 	constants map[Value]Term
 	made      map[instruction]Term
@@ -60,7 +60,7 @@ func (p *Program) add(in instruction, f fact) Term {
 	in.to = Term(len(p.code))
 	p.code = append(p.code, in)
 	p.facts = append(p.facts, f)
-	p.slots = append(p.slots, Value{kind: f.kind})
+	p.Slots = append(p.Slots, Value{kind: f.kind})
 	return in.to
 }
 
@@ -70,7 +70,7 @@ func (p *Program) Given(kind Kind) Term { return p.add(instruction{op: OpName}, 
 // unset is a name, or a call, that means nothing.
 func (p *Program) unset(n *Node) Term {
 	x := p.add(instruction{op: OpName}, fact{node: n})
-	p.slots[x].bits = uint64(x)
+	p.Slots[x].bits = uint64(x)
 	return x
 }
 
@@ -126,7 +126,7 @@ func (p *Program) constant(v Value) Term {
 			f.kind = KindNone
 		}
 		x = p.add(instruction{op: OpConst}, f)
-		p.slots[x], p.constants[v] = v, x
+		p.Slots[x], p.constants[v] = v, x
 	}
 	return x
 }
@@ -221,7 +221,7 @@ func (p *Program) connect(n *Node, op Op, args []Term) Term {
 func (p *Program) conditional(n *Node, condition, a, b Term) Term {
 	f := p.facts[a]
 	switch {
-	case p.Constant(condition) && p.slots[condition].Truth():
+	case p.Constant(condition) && p.Slots[condition].Truth():
 		return a
 	case p.Constant(condition):
 		return b
@@ -350,7 +350,7 @@ func (p *Program) Number(op Op, a, b Term) Term {
 func (p *Program) make(n *Node, op Op, f fact, a, b, c Term) Term {
 	in := instruction{op: op, a: a, b: b, c: c}
 	if p.Constant(a) && p.Constant(b) && (c == 0 || p.Constant(c)) {
-		if v := apply(op, &p.slots[a], &p.slots[b], &p.slots[c]); v.kind != KindNone {
+		if v := apply(op, &p.Slots[a], &p.Slots[b], &p.Slots[c]); v.kind != KindNone {
 			return p.constant(v)
 		}
 	}
@@ -435,17 +435,20 @@ func (c *Code) Require(x Term, early func(Term) bool) {
 	c.each = append(c.each, instruction{op: OpBool, must: true, a: x, b: x}) // x is given
 }
 
-func (p *Program) Set(x Term, word uint64) { p.slots[x].bits = word }
-func (p *Program) Word(x Term) uint64      { return p.slots[x].bits }
-func (p *Program) Holds(x Term) bool       { return p.slots[x].Truth() }
-func (p *Program) Failed(x Term) bool      { return p.slots[x].kind == KindNone }
-
 // Once computes what does not change, and says whether all that is required of it holds.
-func (c *Code) Once() bool { return c.program.run(c.once, c.program.slots) }
+func (c *Code) Once() bool { return c.program.Slots.run(c.once, c.program.facts) }
 
-func (c *Code) Each() bool { return c.program.run(c.each, c.program.slots) }
+func (c *Code) Each() bool { return c.program.Slots.run(c.each, c.program.facts) }
 
-func (p *Program) run(code []instruction, slots []Value) bool {
+// Slots are what the terms of a program have come to.
+type Slots []Value
+
+func (slots Slots) Set(x Term, word uint64) { slots[x].bits = word }
+func (slots Slots) Word(x Term) uint64      { return slots[x].bits }
+func (slots Slots) Holds(x Term) bool       { return slots[x].Truth() }
+func (slots Slots) Failed(x Term) bool      { return slots[x].kind == KindNone }
+
+func (slots Slots) run(code []instruction, facts []fact) bool {
 	for i := range code {
 		in := &code[i]
 		a, b := slots[in.a].bits, slots[in.b].bits
@@ -480,7 +483,7 @@ func (p *Program) run(code []instruction, slots []Value) bool {
 				w = uint64(whole)
 			case in.op&onFloats != 0:
 				w = floats(in.op&^onFloats, &slots[in.a], &slots[in.b], slots[in.to].kind)
-			case p.general(in, slots):
+			case slots.general(in, facts):
 				continue
 			default:
 				return false
@@ -516,10 +519,10 @@ func floats(op Op, a, b *Value, kind Kind) uint64 {
 }
 
 // general runs an instruction on values of any kind. It is false where what must hold does not.
-func (p *Program) general(in *instruction, slots []Value) bool {
+func (slots Slots) general(in *instruction, facts []fact) bool {
 	v := &slots[in.to]
 	if in.op == opPick {
-		*v = p.facts[in.to].table[slots[in.a].bits]
+		*v = facts[in.to].table[slots[in.a].bits]
 	} else {
 		*v = apply(in.op, &slots[in.a], &slots[in.b], &slots[in.c])
 	}

@@ -51,8 +51,7 @@ type Options struct {
 	Budget time.Duration
 	Store  func() (*store.Store, error) // opens the cache, when it is first needed; nil: nothing is kept
 	Tool   string                       // the program that searches, for the documents
-	// With searches one problem, with tuner.Search if it is nil. Beside: others
-	// are searched at the same time.
+	// With searches one problem, with tuner.Search if it is nil. Beside: others are searched at the same time.
 	With   func(ctx context.Context, r Request, on *devices.Opened, o tuner.Options, beside bool) (*tuner.Result, error)
 	Found  func(r Request, t *tuner.Result, b bestconfig.Document) error // a search has ended, with a winner or without
 	Failed func(Request, error)                                          // one of several problems has no winner; ErrNoTime: the budget did not reach
@@ -98,10 +97,9 @@ func Ends(ctx context.Context, err error) bool {
 	return err != nil && (ctx.Err() != nil || errors.As(err, &kept))
 }
 
-// Search searches the problems. Where there are at least as many as a pool has workers,
-// each worker has a problem of its own: all are busy, no worker has more than one
-// problem's tensors, and all times of a problem are of one device. Else one problem is
-// searched after another, each on all that is there.
+// Search searches the problems. Where there are at least as many as a pool has workers, each worker has a problem of
+// its own: all are busy, no worker has more than one problem's tensors, and all times of a problem are of one device.
+// Else one problem is searched after another, each on all that is there.
 //
 // The error of a single problem is its search's. Of several, each goes to Failed, and a
 // *NotAllError is returned. The opener is the caller's to close.

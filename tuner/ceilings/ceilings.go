@@ -1,6 +1,5 @@
-// Package ceilings measures the peaks of a device beside copies: of the L2, of fp32 and of the
-// tensor cores. The kernels are those of an ordinary operator, in the folder peak, and are verified
-// and timed as any others.
+// Package ceilings measures the peaks of a device beside copies: of the L2, of fp32 and of the tensor cores. The
+// kernels are those of an ordinary operator, in the folder peak, and are verified and timed as any others.
 package ceilings
 
 import (

@@ -110,7 +110,7 @@ func (t *tuning) compile(ctx context.Context, shape []int64, candidates []int) *
 	group.SetLimit(max(1, free.Device.Compiler().Workers()))
 	compiled := func(i int, of final.Subject, c space.Configuration) {
 		group.Go(func() (err error) {
-			s.runners[i].Variant, s.outcomes[i], err = of.Compile(ctx, of.Problem, c)
+			s.runners[i].Variant, s.outcomes[i], err = of.Compile(ctx, c)
 			return err
 		})
 	}

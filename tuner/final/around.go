@@ -78,7 +78,7 @@ func (a *around) compile(ctx context.Context, s Subject, all []space.Configurati
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for i, c := range all {
 		group.Go(func() error {
-			v, o, err := s.Compile(ctx, s.Problem, c)
+			v, o, err := s.Compile(ctx, c)
 			a.variants[i], a.trials[i] = v, trial.New(c, v.Kernel)
 			if o.Status != "" {
 				a.trials[i].Fail(o.Status, o.Message)

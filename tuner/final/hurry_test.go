@@ -32,7 +32,8 @@ func TestSlowDefaultInTheFinals(t *testing.T) {
 
 // The gate of neighbours does not wait for compilers when it has no time left.
 func TestNeighboursTooLate(t *testing.T) {
-	n := &Nearby{found: []neighbour{{problem: problem(t)}}, known: make(chan struct{}), compiled: make(chan struct{})}
+	found := []neighbour{{Subject: Subject{Problem: problem(t)}}}
+	n := &Nearby{found: found, known: make(chan struct{}), compiled: make(chan struct{})}
 	close(n.known)
 	g := gatekeeper{nearby: n, began: time.Now().Add(-time.Second), limit: time.Second}
 	if err := g.neighbours(t.Context()); err != nil || !slices.Equal(g.tried.LeftOut, []string{problem(t).String()}) || g.tried.Alone {

@@ -98,7 +98,7 @@ func (s Subject) Gates(ctx context.Context, c space.Configuration, limit time.Du
 // begin compiles a configuration of the subject's problem and meets its device. The caller closes the match. What the
 // compiler refuses is a *refusal.
 func (s Subject) begin(ctx context.Context, c space.Configuration) (device.Variant, *Match, error) {
-	v, o, err := s.Compile(ctx, s.Problem, c)
+	v, o, err := s.Compile(ctx, c)
 	if o.Status != "" {
 		err = &refusal{o}
 	}

@@ -18,13 +18,13 @@ import (
 // neighbour is a ragged problem near the searched one, and all that the device needs to run the configuration on it. A
 // kernel may be right for the alignment of one shape only.
 type neighbour struct {
-	problem   *operator.Problem
+	Subject   // with its problem
 	reference *compile.Binary
 	variant   device.Variant
 	err       error // what kept them from being compiled
 }
 
-func (n *neighbour) gate() string { return "neighbour " + n.problem.String() }
+func (n *neighbour) gate() string { return "neighbour " + n.Problem.String() }
 
 // Nearby are the neighbours that a configuration's template serves with it, compiled in the background.
 type Nearby struct {
@@ -39,12 +39,13 @@ func Ahead(ctx context.Context, s Subject, c space.Configuration) *Nearby {
 	go func() {
 		defer close(n.compiled)
 		for _, p := range neighbours(ctx, s.Problem, c) {
-			n.found = append(n.found, neighbour{problem: p})
+			s.Problem = p
+			n.found = append(n.found, neighbour{Subject: s})
 		}
 		close(n.known)
 		var group sync.WaitGroup
 		for i := range n.found {
-			group.Go(func() { n.found[i].err = s.compile(ctx, &n.found[i], c) })
+			group.Go(func() { n.found[i].err = n.found[i].compile(ctx, c) })
 		}
 		group.Wait()
 	}()
@@ -104,26 +105,27 @@ func steps(yield func(int64) bool) {
 	}
 }
 
-func (s Subject) compile(ctx context.Context, n *neighbour, c space.Configuration) (err error) {
-	if n.reference, err = device.CompileReference(ctx, s.Device, n.problem, s.Protocol.CompileTimeout); err != nil {
+func (n *neighbour) compile(ctx context.Context, c space.Configuration) (err error) {
+	if n.reference, err = device.CompileReference(ctx, n.Device, n.Problem, n.Protocol.CompileTimeout); err != nil {
 		return fmt.Errorf("%s: %w", n.gate(), err)
 	}
 	var o trial.Outcome
-	if n.variant, o, err = s.Compile(ctx, n.problem, c); o.Status != "" {
+	if n.variant, o, err = n.Compile(ctx, c); o.Status != "" {
 		return refuse(n.gate(), o)
 	}
 	return err
 }
 
-// Compile makes the variant of a configuration of a problem for the subject's device. If the compiler refuses it, the
-// outcome says why; else the outcome is empty.
-func (s Subject) Compile(ctx context.Context, p *operator.Problem, c space.Configuration) (v device.Variant, o trial.Outcome, err error) {
+// Compile makes the variant of a configuration for the subject's device. If the compiler refuses it, the outcome says
+// why; else the outcome is empty.
+func (s Subject) Compile(ctx context.Context, c space.Configuration) (v device.Variant, o trial.Outcome, err error) {
 	v.Configuration = c
-	if v.Kernel, err = p.Kernel(c); err != nil {
+	if v.Kernel, err = s.Problem.Kernel(c); err != nil {
 		return v, o, err
 	}
 	v.Binary, err = s.Device.Compiler().Compile(ctx, compile.Request{
-		Kernel: v.Kernel, Arch: s.Device.Arch(), Timeout: s.Protocol.CompileTimeout, Problem: p, Configuration: c,
+		Kernel: v.Kernel, Arch: s.Device.Arch(), Timeout: s.Protocol.CompileTimeout,
+		Problem: s.Problem, Configuration: c,
 	})
 	var refused *compile.Error
 	if errors.As(err, &refused) {
@@ -143,7 +145,7 @@ func (g *gatekeeper) neighbours(ctx context.Context) error {
 	case <-g.nearby.compiled:
 	case <-time.After(g.left()):
 		for i := range all { // its other fields may still be written
-			g.leaveOut("%s", all[i].problem)
+			g.leaveOut("%s", all[i].Problem)
 		}
 		return nil
 	}
@@ -152,19 +154,19 @@ func (g *gatekeeper) neighbours(ctx context.Context) error {
 		base = max(base, g.cost)
 	}
 	for _, n := range all {
-		if base*time.Duration(n.problem.MemoryBytes())/time.Duration(max(g.Problem.MemoryBytes(), 1)) > g.left() {
-			g.leaveOut("%s", n.problem)
+		if base*time.Duration(n.Problem.MemoryBytes())/time.Duration(max(g.Problem.MemoryBytes(), 1)) > g.left() {
+			g.leaveOut("%s", n.Problem)
 			continue
 		}
 		err := g.neighbour(ctx, n)
 		if errors.Is(err, device.ErrMemory) {
-			g.leaveOut("%s (memory)", n.problem)
+			g.leaveOut("%s (memory)", n.Problem)
 			continue
 		}
 		if err != nil {
 			return err
 		}
-		g.tried.Neighbours = append(g.tried.Neighbours, n.problem.String())
+		g.tried.Neighbours = append(g.tried.Neighbours, n.Problem.String())
 	}
 	return nil
 }
@@ -173,7 +175,7 @@ func (g *gatekeeper) neighbour(ctx context.Context, n neighbour) error {
 	if n.err != nil {
 		return n.err
 	}
-	s, err := g.place.device.Open(ctx, n.problem, n.reference, g.Protocol)
+	s, err := g.place.device.Open(ctx, n.Problem, n.reference, g.Protocol)
 	if err != nil {
 		return err
 	}
