@@ -24,6 +24,9 @@ func (l *loader) parameters(n *tree.Node, names scope) {
 			e.Refuse("the parameter `%s` has the name of a %s", spec.Name, what)
 		}
 		l.o.Parameters = append(l.o.Parameters, spec)
+		if l.Failed() {
+			return
+		}
 	}
 	for _, spec := range l.o.Parameters {
 		if spec.Default != nil {
@@ -86,6 +89,7 @@ func (l *loader) parameter(e tree.Entry) ParameterSpec {
 		bounds := list(l.language, n, "range", number)
 		if len(bounds) < 1 || len(bounds) > 2 || below(bounds[len(bounds)-1], bounds[0]) {
 			n.RefuseHint("as [1] or [0, 1]", "the range of `%s` is not the least value and perhaps the greatest", s.Name)
+			return s
 		}
 		if s.Min = &bounds[0]; len(bounds) == 2 {
 			s.Max = &bounds[1]
@@ -111,6 +115,7 @@ func (l *language) words(s *ParameterSpec, f tree.Fields, whole *tree.Node) {
 	f.None("it is for expressions", "functions")
 	if f["choices"] == nil {
 		whole.RefuseHint("as choices: [relu, gelu]", "`%s` has no choices, which a parameter of words needs", s.Name)
+		return
 	}
 	words := l.names(f["choices"], "choices")
 	for _, word := range words {
@@ -138,6 +143,9 @@ func (l *loader) arguments(n *tree.Node, s scope, tolerance *tree.Node) {
 		compared = compared || a.Role.Compared()
 		return a
 	})
+	if l.Failed() {
+		return
+	}
 	names := map[string]bool{}
 	for i, a := range l.o.Arguments {
 		if names[a.Name] {
@@ -165,6 +173,9 @@ func (l *loader) argument(f tree.Fields, s scope, tolerance *tree.Node) Argument
 			f["name"].RefuseHint("a scalar has a value instead", "the tensor `%s` has no `%s`", a.Name, key)
 		}
 	}
+	if l.Failed() {
+		return a
+	}
 	if a.Role = Role(f["role"].OneOf("role", tensorRoles...)); a.Role == constantRole {
 		a.Role, a.Symbol = Input, a.Name
 	}
@@ -190,6 +201,7 @@ func (l *loader) argument(f tree.Fields, s scope, tolerance *tree.Node) Argument
 	bounds := append(list(l.language, tolerance, "tolerance", formula), a.tolerance())
 	if len(bounds) < 2 || len(bounds) > 3 {
 		tolerance.RefuseHint("as [1e-5, 1e-4]", "a tolerance is one number or two: absolute and relative")
+		return a
 	}
 	a.ATol, a.RTol = bounds[0], bounds[1]
 	return a

@@ -18,6 +18,7 @@ type language struct {
 	o *Operator
 	expr.Macros
 	seen map[string]bool // the names in formulas that were read so far, of the operator or of a template
+	*tree.Faults
 }
 
 // scope holds the names that an expression may use, and what each is.
@@ -69,6 +70,7 @@ func (l *language) formula(n *tree.Node) Formula {
 	f, open := l.expanded(syntax(text, n.Position, n.CutHint()), text, n.Axis, n.Position)
 	if open {
 		n.RefuseHint("all($ > 0), say, is of all of them", "`$` has no place here: it stands for each of `axes` in a list, a name's value or a function")
+		return zero(n.Position)
 	}
 	return f
 }
@@ -79,6 +81,7 @@ func syntax(text string, where tree.Position, hint string) *expr.Node {
 	var fault *expr.SyntaxError
 	if errors.As(err, &fault) {
 		where.Right(max(0, fault.Column-1)).RefuseHint(hint, "bad expression `%s`: %s", text, fault.Message)
+		return constant("0").code.Root()
 	}
 	return root
 }
@@ -99,11 +102,19 @@ func (l *language) expanded(root *expr.Node, text, axis string, where tree.Posit
 	var fault *expr.SyntaxError
 	if errors.As(err, &fault) {
 		where.Refuse("bad expression `%s`: %s", text, fault.Message)
+		return zero(where), false
 	}
 	return f, false
 }
 
 func constant(text string) Formula { return Formula{Text: text, code: expr.MustParse(text)} }
+
+// zero stands for a formula that was refused.
+func zero(where tree.Position) Formula {
+	f := constant("0")
+	f.Position = where
+	return f
+}
 
 func (l *language) over(s scope) func(*tree.Node) Formula {
 	return func(n *tree.Node) Formula { return l.uses(l.formula(n), s) }
@@ -115,7 +126,7 @@ func (l *language) uses(f Formula, s scope) Formula {
 		l.seen[name] = true
 	}
 	unknown := slices.DeleteFunc(f.code.Names(), func(name string) bool { return s[name] != "" })
-	if len(unknown) == 0 {
+	if len(unknown) == 0 || l.Failed() {
 		return f
 	}
 	column := func(name string) int { return f.written.ColumnOf(name, f.axis) }
@@ -140,7 +151,7 @@ func (l *language) interpolated(n *tree.Node, s scope) Interpolated {
 	for {
 		plain, after, found := strings.Cut(rest, "{")
 		t.parts, t.Text = append(t.parts, plain), t.Text+plain
-		if !found {
+		if !found || l.Failed() {
 			return t
 		}
 		where = where.Right(len([]rune(plain)))
@@ -176,6 +187,9 @@ func (l *language) forAxes(text string, where tree.Position) []Formula {
 func list[T any](l *language, n *tree.Node, what string, read func(*tree.Node) T) []T {
 	values := []T{}
 	for _, item := range n.List(what) {
+		if l.Failed() {
+			break
+		}
 		values = append(values, lists.Of(l.eachAxis(item), read)...)
 	}
 	return values
@@ -228,6 +242,9 @@ func (l *language) definitions(entries []tree.Entry, s scope) []Definition {
 	for _, e := range entries {
 		l.declare(s, e.Position, e.Key, "derived value")
 	}
+	if l.Failed() {
+		return nil
+	}
 	formulas, names := map[string]Formula{}, make([]string, len(entries))
 	for i, e := range entries {
 		formulas[e.Key], names[i] = l.over(s)(e.Value), e.Key
@@ -250,6 +267,7 @@ func (l *language) define(n *tree.Node, s scope) {
 		head, err := expr.ParseOpen(e.Key)
 		if err != nil || head.Op != expr.OpName && head.Op != expr.OpCall || head.Open() {
 			e.Refuse(form, e.Key)
+			return
 		}
 		if what := s[head.Name]; what != "" || slices.Contains(reserved, head.Name) {
 			e.Refuse("`%s` of `let` has the name of something else", head.Name)

@@ -28,15 +28,16 @@ func Load(fsys fs.FS, dir string) (*Operator, error) { return load(fsys, dir, ""
 func LoadFile(fsys fs.FS, dir, name string) (*Operator, error) { return load(fsys, dir, name) }
 
 // load reads an operator from one file, or else from op.yaml.
-func load(fsys fs.FS, dir, single string) (loaded *Operator, err error) {
-	defer tree.Catch[*tree.Error](&err)
+func load(fsys fs.FS, dir, single string) (*Operator, error) {
+	faults := &tree.Faults{}
 	name := cmp.Or(single, "op.yaml")
 	file := tree.File{
 		Name: path.Join(dir, name), What: "an operator's description",
 		Empty: "it starts with `operator: NAME`", Second: "one " + name + " describes one operator",
+		Faults: faults,
 	}
-	whole := tree.Position{File: file.Name}
-	l := &loader{folder: folder{fsys: fsys, dir: dir, files: map[string]string{}, paths: map[string]string{}, lines: map[string][]string{}}}
+	whole := faults.At(file.Name, 0, 0)
+	l := &loader{folder: folder{faults: faults, fsys: fsys, dir: dir, files: map[string]string{}, paths: map[string]string{}, lines: map[string][]string{}}}
 	text, err := l.read(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && single == "":
@@ -46,7 +47,7 @@ func load(fsys fs.FS, dir, single string) (loaded *Operator, err error) {
 	case err != nil:
 		whole.Refuse("the file %v", err)
 	}
-	if single != "" {
+	if single != "" && err == nil {
 		description, kernels, ok := partFile(text)
 		if !ok {
 			whole.Line, whole.Column = 1, 1
@@ -58,15 +59,19 @@ func load(fsys fs.FS, dir, single string) (loaded *Operator, err error) {
 	in := tree.Includer{Read: l.include, Shared: fileNames(templates.FS, "include/*.yaml")}
 	in.Expand(root, "")
 	o := &Operator{File: file.Name, files: l.files, FillKernels: map[string]*OwnKernel{}, Parameters: []ParameterSpec{}}
-	l.language = &language{o, expr.Macros{Named: map[string]expr.Macro{}}, map[string]bool{}}
+	l.language = &language{o, expr.Macros{Named: map[string]expr.Macro{}}, map[string]bool{}, faults}
 	o.mentioned = l.seen
 	l.operator(root)
-	o.checkExample()
+	if !l.Failed() {
+		o.checkExample()
+	}
+	if err := faults.Err(); err != nil {
+		return nil, err
+	}
 	return o, nil
 }
 
-// loader fills in an operator from its description. Its methods panic with a *tree.Error
-// at the first fault, which Load returns.
+// loader fills in an operator from its description. Its methods record the first fault, which Load returns.
 type loader struct {
 	*language
 	folder
@@ -79,6 +84,9 @@ type loader struct {
 // the expressions that may use it are read, so one pass checks form and meaning.
 func (l *loader) operator(root *tree.Node) {
 	f := fields(root, "an operator")
+	if l.Failed() {
+		return
+	}
 	o, names := l.o, scope{}
 	o.Name, o.Summary = f["operator"].Name(), tree.Optional(f["summary"], (*tree.Node).Text, "")
 	if f["macros"] != nil && f["macros"].OneOf("naming of macros", "upper", "same") == "same" {
@@ -108,6 +116,9 @@ func (l *loader) operator(root *tree.Node) {
 		o.Requires = append(o.Requires, Requirement{That: formula(e.Name()), Because: l.interpolated(e.Value, names)})
 	}
 	l.arguments(f["tensors"], names, f["tolerance"])
+	if l.Failed() {
+		return
+	}
 	l.epilogues(f["parameters"])
 	o.Inputs = Distributions()
 	if n := f["inputs"]; n != nil {
@@ -121,10 +132,14 @@ func (l *loader) operator(root *tree.Node) {
 	if l.own == nil {
 		if f["reference"] = l.usual(f["reference"], root, "reference.cu"); f["reference"] == nil {
 			root.RefuseHint("or the folder a reference.cu", "an operator lacks the key `reference`")
+			return
 		}
 	}
 	l.reference(f["reference"], root)
 	l.templates(f["templates"], names)
+	if l.Failed() {
+		return
+	}
 	if l.referenceAt != nil {
 		l.referenceAt.OneOf("reference: no file and no template", templateNames(o.Templates)...)
 	}
@@ -151,7 +166,7 @@ func (l *loader) cost(n *tree.Node, formula func(*tree.Node) Formula) (bytes, fl
 		moved := lists.Of(lists.Where(l.o.Arguments, func(a ArgumentSpec) bool { return len(a.Shape) > 0 }), ArgumentSpec.moved)
 		cost = []Formula{constant(strings.Join(moved, " + "))}
 	}
-	cost = append(cost, constant("0"))
+	cost = append(cost, constant("0"), constant("0"))
 	return cost[0], cost[1]
 }
 
@@ -172,6 +187,9 @@ func (l *loader) example(n *tree.Node) {
 		return
 	}
 	words := strings.Fields(n.Text())
+	if len(words) == 0 {
+		words = []string{""}
+	}
 	shape, err := ParseShape(words[0])
 	if err != nil {
 		n.Refuse("%v", err)
@@ -182,6 +200,7 @@ func (l *loader) example(n *tree.Node) {
 		spec := l.o.parameter(name)
 		if spec == nil {
 			n.RefuseHint(tree.NearestOrAll(name, "there are", l.o.parameterNames()), "unknown parameter `%s`", name)
+			return
 		}
 		if _, err := spec.parse(value); err != nil {
 			n.Refuse("%v", err)
@@ -251,6 +270,7 @@ func (l *loader) kernelFile(n, parent *tree.Node, entries ...string) Source {
 		s, n = *l.own, parent
 	default:
 		parent.Refuse("which file is the kernel `%s` in? `source: NAME.cu` says it", entries[0])
+		return s
 	}
 	for _, entry := range entries {
 		if !defines(s.Text, entry) {

@@ -91,6 +91,9 @@ var mapTypes = []string{string(F32), "tf32", string(F16), string(BF16)}
 func (r *templateReader) tensorMaps() {
 	formula := r.over(r.known)
 	for _, item := range r.f["tensor_maps"].List("tensor_maps") {
+		if r.Failed() {
+			return
+		}
 		f := fields(item, "a tensor map")
 		s := &TensorMapSpec{
 			Name: f["name"].Name(), Of: f["of"].Name(), When: tree.Pointer(f["when"], formula), at: item.Position,
@@ -119,6 +122,7 @@ func (r *templateReader) tensorMaps() {
 			if before.Name == s.Name {
 				if before.When == nil {
 					item.Refuse("the tensor map `%s` never counts: one before it has no `when`", s.Name)
+					return
 				}
 				s.counts = s.counts.butNot(*before.When)
 			}
@@ -132,6 +136,7 @@ func (r *templateReader) mapAxis(n *tree.Node) MapAxis {
 	numbers := list(r.language, n, "an axis", r.over(r.known))
 	if len(numbers) < 3 || len(numbers) > 4 {
 		n.RefuseHint("as [extent, stride, box] or [extent, stride, box, step]", "an axis has %d numbers", len(numbers))
+		return MapAxis{constant("1"), constant("1"), constant("1"), constant("1")}
 	}
 	numbers = append(numbers, constant("1"))
 	return MapAxis{numbers[0], numbers[1], numbers[2], numbers[3]}

@@ -47,6 +47,9 @@ func (n *Node) Own(key string) *Node { return (&Node{Entries: n.own}).Get(key) }
 
 // Expand makes a node and its parts whole; key is the one that it is the value of.
 func (in *Includer) Expand(n *Node, key string) {
+	if n.Failed() { // perhaps since files include each other
+		return
+	}
 	if e := n.including(); e != nil {
 		in.merge(n, *e)
 	}
@@ -80,6 +83,9 @@ func (in *Includer) merge(n *Node, include Entry) {
 	}
 	for _, name := range names {
 		model, left := in.model(n, name)
+		if n.Failed() {
+			return
+		}
 		for _, other := range model.Entries {
 			if !slices.Contains(left, other.Key) {
 				n.add(other)
@@ -149,6 +155,7 @@ func (in *Includer) itemsOf(item *Node, include Entry, key string) []*Node {
 	name := include.Value.Text()
 	if !listForm.MatchString(name) {
 		include.Value.Refuse("this must name a file with a list of templates, in the operator's folder or a shared one, as convolution.yaml")
+		return nil
 	}
 	items := in.open(include.Value, name, key).List("a file of templates")
 	for _, n := range items {
@@ -173,7 +180,7 @@ func (in *Includer) earlier(at *Node, name string) *Node {
 		}
 	}
 	at.RefuseHint(NearestOrAll(name, "there are", names), "unknown earlier template `%s`", name)
-	return nil
+	return at
 }
 
 func (n *Node) size() int {
@@ -201,9 +208,12 @@ func (in *Includer) open(at *Node, name, key string) *Node {
 	if in.deep > mostDeep {
 		at.Refuse("files include each other, or %d deep", in.deep)
 	}
+	if at.Failed() {
+		return at
+	}
 	root := File{
 		Name: from, By: at.Position.String(),
-		What: "a fragment", Empty: "it holds keys, or a list of templates", Second: "one file has one fragment",
+		Faults: at.faults, What: "a fragment", Empty: "it holds keys, or a list of templates", Second: "one file has one fragment",
 	}.Parse(text)
 	in.Expand(root, key)
 	return root

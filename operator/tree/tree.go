@@ -37,8 +37,8 @@ var kinds = map[ast.NodeType]Kind{
 	ast.LiteralType: Text, ast.SequenceType: List, ast.MappingType: Mapping, ast.MappingValueType: Mapping,
 }
 
-// Node is a value of a file. Its place is where its text starts, past a quote. Its methods panic with
-// an *Error where it is not what they read.
+// Node is a value of a file. Its place is where its text starts, past a quote. Its methods refuse
+// it where it is not what they read, and then give an empty value.
 type Node struct {
 	Position
 	Kind    Kind
@@ -73,12 +73,17 @@ type File struct {
 	What     string // "an operator's description"
 	Empty    string // what to say of an empty one
 	Second   string // what to say of a second document in it
+	Faults   *Faults
 }
 
+// Parse reads a file's text; after a fault, which f.Faults keeps, it is a node of nothing.
 func (f File) Parse(text string) *Node {
 	f.checkEncoding(text)
 	f.checkSize(text)
 	f.checkNesting(text)
+	if f.Faults.Failed() {
+		return f.node(nil)
+	}
 	parsed, err := parseYAML(text)
 	var syntax *yaml.SyntaxError
 	if errors.As(err, &syntax) {
@@ -86,6 +91,7 @@ func (f File) Parse(text string) *Node {
 	}
 	if err != nil {
 		f.at(1, 1).Refuse("YAML: %s", firstLine(err.Error()))
+		return f.node(nil)
 	}
 	var root ast.Node
 	for _, doc := range parsed.Docs {
@@ -173,11 +179,12 @@ func (f File) checkNesting(text string) {
 		indent := len(line) - len(strings.TrimLeft(line, " "))
 		if max(most, entries, indent) > deep {
 			f.at(number+1, 1).Refuse("nested too deep to be part of %s", f.What)
+			return
 		}
 	}
 }
 
-func (f File) at(line, column int) Position { return Position{f.Name, line, column, f.By} }
+func (f File) at(line, column int) Position { return Position{f.Name, line, column, f.By, f.Faults} }
 
 func (f File) place(t *token.Token) Position {
 	if t == nil || t.Position == nil {
@@ -304,6 +311,7 @@ func (n *Node) Int() int64 {
 	v, err := strconv.ParseInt(n.Value, 10, 64)
 	if n.Kind != Integer || err != nil {
 		n.Refuse("this must be an integer; it is %s `%s`", n.Kind, n.Written)
+		return 0
 	}
 	return v
 }
@@ -338,6 +346,7 @@ func (n *Node) OneOf(what string, words ...string) string {
 	word := n.Text()
 	if !slices.Contains(words, word) {
 		n.RefuseHint(NearestOrAll(word, "there are", words), "unknown %s `%s`", what, word)
+		return ""
 	}
 	return word
 }
@@ -384,10 +393,14 @@ func (n *Node) Fields(what string, keys map[string]bool) Fields {
 			e.Refuse("`%s` has no value", e.Key)
 		}
 		values[e.Key] = e.Value
+		if n.Failed() {
+			break
+		}
 	}
 	for _, name := range names {
 		if keys[name] && values[name] == nil {
 			n.Refuse("%s lacks the key `%s`", what, name)
+			values[name] = n.Named("") // those who read it count on it
 		}
 	}
 	return values
