@@ -24,9 +24,6 @@ func (l *loader) parameters(n *tree.Node, names scope) {
 			e.Refuse("the parameter `%s` has the name of a %s", spec.Name, what)
 		}
 		l.o.Parameters = append(l.o.Parameters, spec)
-		if l.Failed() {
-			return
-		}
 	}
 	for _, spec := range l.o.Parameters {
 		if spec.Default != nil {
@@ -143,12 +140,9 @@ func (l *loader) arguments(n *tree.Node, s scope, tolerance *tree.Node) {
 		compared = compared || a.Role.Compared()
 		return a
 	})
-	if l.Failed() {
-		return
-	}
 	names := map[string]bool{}
 	for i, a := range l.o.Arguments {
-		if names[a.Name] {
+		if names[a.Name] && !l.Failed() {
 			n.Items[i].Get("name").Refuse("two tensors are called `%s`", a.Name)
 		}
 		names[a.Name] = true
@@ -171,10 +165,8 @@ func (l *loader) argument(f tree.Fields, s scope, tolerance *tree.Node) Argument
 	for _, key := range []string{"role", "shape"} {
 		if f[key] == nil {
 			f["name"].RefuseHint("a scalar has a value instead", "the tensor `%s` has no `%s`", a.Name, key)
+			return a
 		}
-	}
-	if l.Failed() {
-		return a
 	}
 	if a.Role = Role(f["role"].OneOf("role", tensorRoles...)); a.Role == constantRole {
 		a.Role, a.Symbol = Input, a.Name

@@ -17,13 +17,13 @@ import (
 
 func (l *loader) templates(n *tree.Node, problem scope) {
 	for _, item := range n.List("templates") {
-		if l.Failed() {
-			return
-		}
 		r := &templateReader{loader: l, known: problem.with("device limit", limitNames...), f: fields(item, "a template")}
 		macros := expr.Macros{Axes: l.Axes, Named: maps.Clone(l.Named)}
 		l.Axes, l.seen = l.all, map[string]bool{}
 		t := r.read(item)
+		if l.Failed() {
+			return
+		}
 		maps.Copy(l.o.mentioned, l.seen)
 		l.o.Templates = append(l.o.Templates, t)
 		l.Macros, l.seen = macros, l.o.mentioned
@@ -171,12 +171,7 @@ func (r *templateReader) launches(n *tree.Node) {
 	if n.Kind == tree.List {
 		items = n.Items
 	}
-	for _, item := range items {
-		if r.Failed() {
-			return
-		}
-		r.Launches = append(r.Launches, r.launch(item))
-	}
+	r.Launches = lists.Of(items, r.launch)
 	if len(r.Launches) == 0 {
 		n.Refuse("a template needs at least one launch")
 	}

@@ -119,6 +119,8 @@ func (f *folder) file(n *tree.Node, pattern string) Source {
 	name := n.Written
 	if !fileForm.MatchString(name) {
 		n.Refuse("this must name a file in the operator's folder, as direct.cu")
+	}
+	if n.Failed() {
 		return Source{}
 	}
 	text, _, err := f.include(name)
@@ -252,8 +254,6 @@ func (f *folder) includes(file, text string, renamed, found map[string]string) {
 			line := strings.Split(text, "\n")[number]
 			where := f.faults.At(file, number+1, strings.Index(line, `"`)+2)
 			where.RefuseHint(hint, "cannot include `%s`: it %v", name, err)
-		}
-		if f.faults.Failed() {
 			return
 		}
 		found[name] = included

@@ -69,10 +69,14 @@ func (l *language) formula(n *tree.Node) Formula {
 	text := n.Expression()
 	f, open := l.expanded(syntax(text, n.Position, n.CutHint()), text, n.Axis, n.Position)
 	if open {
-		n.RefuseHint("all($ > 0), say, is of all of them", "`$` has no place here: it stands for each of `axes` in a list, a name's value or a function")
-		return zero(n.Position)
+		refuseOpen(n)
 	}
 	return f
+}
+
+func refuseOpen(n *tree.Node) {
+	n.RefuseHint("all($ > 0), say, is of all of them",
+		"`$` has no place here: it stands for each of `axes` in a list, a name's value or a function")
 }
 
 // syntax is the tree of an expression whose text starts at a place of the file, with its macros.
@@ -81,7 +85,7 @@ func syntax(text string, where tree.Position, hint string) *expr.Node {
 	var fault *expr.SyntaxError
 	if errors.As(err, &fault) {
 		where.Right(max(0, fault.Column-1)).RefuseHint(hint, "bad expression `%s`: %s", text, fault.Message)
-		return constant("0").code.Root()
+		return zero.Root()
 	}
 	return root
 }
@@ -90,7 +94,7 @@ func syntax(text string, where tree.Position, hint string) *expr.Node {
 func (l *language) expanded(root *expr.Node, text, axis string, where tree.Position) (f Formula, open bool) {
 	node, err := l.Expand(root, axis)
 	if err == nil && node.Open() {
-		return Formula{}, true
+		return Formula{Text: "0", Position: where, code: zero}, true
 	}
 	f = Formula{Text: text, Position: where, written: root, axis: axis}
 	if err == nil && node != root {
@@ -102,19 +106,14 @@ func (l *language) expanded(root *expr.Node, text, axis string, where tree.Posit
 	var fault *expr.SyntaxError
 	if errors.As(err, &fault) {
 		where.Refuse("bad expression `%s`: %s", text, fault.Message)
-		return zero(where), false
+		return Formula{Text: "0", Position: where, code: zero}, false
 	}
 	return f, false
 }
 
 func constant(text string) Formula { return Formula{Text: text, code: expr.MustParse(text)} }
 
-// zero stands for a formula that was refused.
-func zero(where tree.Position) Formula {
-	f := constant("0")
-	f.Position = where
-	return f
-}
+var zero = expr.MustParse("0") // of a formula that was refused
 
 func (l *language) over(s scope) func(*tree.Node) Formula {
 	return func(n *tree.Node) Formula { return l.uses(l.formula(n), s) }
@@ -241,9 +240,6 @@ const derivedForm = "derived must be a mapping of names to expressions"
 func (l *language) definitions(entries []tree.Entry, s scope) []Definition {
 	for _, e := range entries {
 		l.declare(s, e.Position, e.Key, "derived value")
-	}
-	if l.Failed() {
-		return nil
 	}
 	formulas, names := map[string]Formula{}, make([]string, len(entries))
 	for i, e := range entries {

@@ -65,8 +65,8 @@ func load(fsys fs.FS, dir, single string) (*Operator, error) {
 	if !l.Failed() {
 		o.checkExample()
 	}
-	if err := faults.Err(); err != nil {
-		return nil, err
+	if l.Failed() {
+		return nil, l.Err()
 	}
 	return o, nil
 }
@@ -84,9 +84,6 @@ type loader struct {
 // the expressions that may use it are read, so one pass checks form and meaning.
 func (l *loader) operator(root *tree.Node) {
 	f := fields(root, "an operator")
-	if l.Failed() {
-		return
-	}
 	o, names := l.o, scope{}
 	o.Name, o.Summary = f["operator"].Name(), tree.Optional(f["summary"], (*tree.Node).Text, "")
 	if f["macros"] != nil && f["macros"].OneOf("naming of macros", "upper", "same") == "same" {
@@ -116,9 +113,6 @@ func (l *loader) operator(root *tree.Node) {
 		o.Requires = append(o.Requires, Requirement{That: formula(e.Name()), Because: l.interpolated(e.Value, names)})
 	}
 	l.arguments(f["tensors"], names, f["tolerance"])
-	if l.Failed() {
-		return
-	}
 	l.epilogues(f["parameters"])
 	o.Inputs = Distributions()
 	if n := f["inputs"]; n != nil {
@@ -132,14 +126,10 @@ func (l *loader) operator(root *tree.Node) {
 	if l.own == nil {
 		if f["reference"] = l.usual(f["reference"], root, "reference.cu"); f["reference"] == nil {
 			root.RefuseHint("or the folder a reference.cu", "an operator lacks the key `reference`")
-			return
 		}
 	}
 	l.reference(f["reference"], root)
 	l.templates(f["templates"], names)
-	if l.Failed() {
-		return
-	}
 	if l.referenceAt != nil {
 		l.referenceAt.OneOf("reference: no file and no template", templateNames(o.Templates)...)
 	}
@@ -162,7 +152,7 @@ func (l *loader) cost(n *tree.Node, formula func(*tree.Node) Formula) (bytes, fl
 	if n != nil && (len(cost) < 1 || len(cost) > 2) {
 		n.RefuseHint("as [8*n, 2*n]", "cost has one number or two: bytes, and operations")
 	}
-	if n == nil {
+	if n == nil && !l.Failed() {
 		moved := lists.Of(lists.Where(l.o.Arguments, func(a ArgumentSpec) bool { return len(a.Shape) > 0 }), ArgumentSpec.moved)
 		cost = []Formula{constant(strings.Join(moved, " + "))}
 	}
@@ -186,16 +176,13 @@ func (l *loader) example(n *tree.Node) {
 	if n == nil {
 		return
 	}
-	words := strings.Fields(n.Text())
-	if len(words) == 0 {
-		words = []string{""}
-	}
-	shape, err := ParseShape(words[0])
+	first, others, _ := strings.Cut(strings.Join(strings.Fields(n.Text()), " "), " ")
+	shape, err := ParseShape(first)
 	if err != nil {
 		n.Refuse("%v", err)
 	}
 	l.o.Example, l.o.exampleAt = shape, n.Position
-	for _, word := range words[1:] {
+	for _, word := range strings.Fields(others) {
 		name, value, _ := strings.Cut(word, "=")
 		spec := l.o.parameter(name)
 		if spec == nil {

@@ -44,13 +44,7 @@ func ReadProblems(file, text string) ([]Asked, error) {
 	case n > maxProblems:
 		root.RefuseHint("search some after the others", "the file holds %d problems; %d are the most", n, maxProblems)
 	}
-	var problems []Asked
-	for _, n := range root.Items {
-		if faults.Failed() {
-			break
-		}
-		problems = append(problems, problem(n))
-	}
+	problems := lists.Of(root.Items, problem)
 	if err := faults.Err(); err != nil {
 		return nil, err
 	}

@@ -115,9 +115,6 @@ func (v TorchValue) Python() string {
 func (l *loader) pytorch(n *tree.Node) PyTorch {
 	f, files := fields(n, "pytorch"), map[string]*tree.Node{}
 	for _, file := range f["files"].List("files") {
-		if l.Failed() {
-			return PyTorch{}
-		}
 		kind := "module"
 		if strings.HasPrefix(path.Ext(file.Written), ".cu") {
 			kind = "general"

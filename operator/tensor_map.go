@@ -91,9 +91,6 @@ var mapTypes = []string{string(F32), "tf32", string(F16), string(BF16)}
 func (r *templateReader) tensorMaps() {
 	formula := r.over(r.known)
 	for _, item := range r.f["tensor_maps"].List("tensor_maps") {
-		if r.Failed() {
-			return
-		}
 		f := fields(item, "a tensor map")
 		s := &TensorMapSpec{
 			Name: f["name"].Name(), Of: f["of"].Name(), When: tree.Pointer(f["when"], formula), at: item.Position,
@@ -108,7 +105,7 @@ func (r *templateReader) tensorMaps() {
 			f["axes"].Refuse("axes has %d entries; a tensor map has 1 to 5", rank)
 		}
 		tensors := lists.Of(r.passable(), func(a ArgumentSpec) string { return a.Name })
-		if i := r.o.argument(s.Of); !slices.Contains(tensors, s.Of) || r.o.Arguments[i].Role == Scalar {
+		if i := r.o.argument(s.Of); !r.Failed() && (!slices.Contains(tensors, s.Of) || r.o.Arguments[i].Role == Scalar) {
 			hint := tree.NearestOrAll(s.Of, "there are", tensors)
 			f["of"].RefuseHint(hint, "no tensor or workspace that can be passed is called `%s`", s.Of)
 		}

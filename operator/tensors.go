@@ -166,12 +166,13 @@ func (l *loader) fill(n *tree.Node, s scope, a *ArgumentSpec) {
 	}
 	if len(call.Args) != len(wanted) {
 		n.RefuseHint("as "+fillForm(f.Distribution), "`%s` takes %s, not %d", f.Distribution, output.Count(int64(len(wanted)), "number"), len(call.Args))
-	}
-	if l.Failed() {
 		return
 	}
 	for _, number := range call.Args {
-		formula, _ := l.expanded(number, number.Source(), "", n.Position)
+		formula, open := l.expanded(number, number.Source(), "", n.Position)
+		if open {
+			refuseOpen(n)
+		}
 		f.Numbers = append(f.Numbers, l.uses(formula, s))
 	}
 	if f.Distribution != scaled {

@@ -61,9 +61,7 @@ func (p Position) Right(columns int) Position {
 func (p Position) Refuse(format string, args ...any) { p.RefuseHint("", format, args...) }
 
 func (p Position) RefuseHint(hint, format string, args ...any) {
-	if !p.Failed() {
-		p.Record(&Error{Position: p, Message: fmt.Sprintf(format, args...), Hint: hint})
-	}
+	p.Record(&Error{Position: p, Message: fmt.Sprintf(format, args...), Hint: hint})
 }
 
 // Record is Refuse for a fault that says itself where it is.

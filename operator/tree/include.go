@@ -155,7 +155,6 @@ func (in *Includer) itemsOf(item *Node, include Entry, key string) []*Node {
 	name := include.Value.Text()
 	if !listForm.MatchString(name) {
 		include.Value.Refuse("this must name a file with a list of templates, in the operator's folder or a shared one, as convolution.yaml")
-		return nil
 	}
 	items := in.open(include.Value, name, key).List("a file of templates")
 	for _, n := range items {

@@ -179,7 +179,6 @@ func (f File) checkNesting(text string) {
 		indent := len(line) - len(strings.TrimLeft(line, " "))
 		if max(most, entries, indent) > deep {
 			f.at(number+1, 1).Refuse("nested too deep to be part of %s", f.What)
-			return
 		}
 	}
 }
@@ -311,7 +310,6 @@ func (n *Node) Int() int64 {
 	v, err := strconv.ParseInt(n.Value, 10, 64)
 	if n.Kind != Integer || err != nil {
 		n.Refuse("this must be an integer; it is %s `%s`", n.Kind, n.Written)
-		return 0
 	}
 	return v
 }
@@ -386,16 +384,13 @@ func (n *Node) Fields(what string, keys map[string]bool) Fields {
 	names := slices.Sorted(maps.Keys(keys))
 	values := Fields{}
 	for _, e := range n.Mapped(what + " must be a mapping with the keys " + strings.Join(names, ", ")) {
-		if _, known := keys[e.Key]; !known {
+		if _, known := keys[e.Key]; !known && !n.Failed() {
 			e.RefuseHint(NearestOrAll(e.Key, what+" has the keys", names), "unknown key `%s`", e.Key)
 		}
 		if e.Value.Kind == Nothing {
 			e.Refuse("`%s` has no value", e.Key)
 		}
 		values[e.Key] = e.Value
-		if n.Failed() {
-			break
-		}
 	}
 	for _, name := range names {
 		if keys[name] && values[name] == nil {
