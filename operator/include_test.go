@@ -337,11 +337,11 @@ func TestTemplateLikeAnother(t *testing.T) {
 
 func TestBadLikes(t *testing.T) {
 	for old, fault := range map[string][2]string{
-		"include: direct":         {"include: again", "op.yaml:37:14: unknown earlier template `again`; there are direct"},
-		"deeper.cuh: other":       {"deep.cuh: other", "op.yaml:38:15: `direct.cu` does not include `deep.cuh`; did you mean `deeper.cuh`?"},
-		"other.cuh":               {"none.cuh", "op.yaml:38:27: the file `none.cuh` is neither in the operator's folder nor a shared one"},
+		"include: direct":         {"include: again", "op.yaml:38:14: unknown earlier template `again`; there are direct"},
+		"deeper.cuh: other":       {"deep.cuh: other", "op.yaml:39:15: `direct.cu` does not include `deep.cuh`; did you mean `deeper.cuh`?"},
+		"other.cuh":               {"none.cuh", "op.yaml:39:27: the file `none.cuh` is neither in the operator's folder nor a shared one"},
 		"{deeper.cuh: other.cuh}": {"[other.cuh]", "headers must be a mapping of names that kernels include to files"},
-		"chunk: block_x*rows":     {"more: block_x", "op.yaml:32:22: `vec` is not defined here"}, // of the one that it is like
+		"chunk: block_x*rows":     {"more: block_x", "op.yaml:33:22: `vec` is not defined here"}, // of the one that it is like
 		"rows: [1":                {"area: [1", "the tunable `area` has the name of a derived value"},
 	} {
 		_, err := likeFiles(strings.Replace(likeDirect, old, fault[0], 1))

@@ -27,7 +27,21 @@ struct Activations {
     AUTOTUNE_FUNCTION sigmoid(float x) { return 1.0f / (1.0f + expf(-x)); }
     AUTOTUNE_FUNCTION silu(float x) { return x / (1.0f + expf(-x)); }
     AUTOTUNE_FUNCTION swish(float x) { return silu(x); }
-    AUTOTUNE_FUNCTION gelu(float x) { return 0.5f * x * (1.0f + erff(x * 0.70710678f)); }
+    // x times the normal distribution, whose tail is 2 to a polynomial of |x|, fitted to be as exact as PyTorch's formula
+    // with erf (4e-7, absolute), and shorter. Nothing cancels for negative x.
+    AUTOTUNE_FUNCTION gelu(float x) {
+        const float a = fabsf(x);
+        float p = -1.473523e-6f;
+        p = fmaf(p, a, 2.3859726e-5f);
+        p = fmaf(p, a, -1.1653019e-4f);
+        p = fmaf(p, a, -2.9433228e-4f);
+        p = fmaf(p, a, 7.2532375e-3f);
+        p = fmaf(p, a, -5.2615087e-2f);
+        p = fmaf(p, a, -0.45917386f);
+        p = fmaf(p, a, -1.1511085f);
+        const float tail = exp2f(fmaf(p, a, -1.0f));
+        return x * (x > 0.0f ? 1.0f - tail : tail);
+    }
     AUTOTUNE_FUNCTION gelu_tanh(float x) {
         return 0.5f * x * (1.0f + tanhf(0.79788456f * (x + 0.044715f * x * x * x)));
     }

@@ -363,10 +363,10 @@ __device__ __forceinline__ void store_lines(const Sums& sums, const Output& outp
 #pragma unroll
             for (int j = 0; j < 4 && j < eights; ++j) {
                 const float* const s = &sums[4 * (piece * 4 + j) + 2 * half];
-                float two[2] = {output.value(s[0], own + 8 * half, beside[j].x),
-                                output.value(s[1], own + 8 * half, beside[j].y)};
+                const float low = output.value(s[0], own + 8 * half, beside[j].x);
+                const float high = output.value(s[1], own + 8 * half, beside[j].y);
                 if constexpr (sizeof(Stored) == 2)
-                    even[j] = Pair<Stored>::pack(two[0], two[1]);
+                    even[j] = Pair<Stored>::pack(low, high);
                 else
                     even[j] = __float_as_uint(low), odd[j] = __float_as_uint(high);
             }
