@@ -158,6 +158,7 @@ func (l *loader) chains(s *ParameterSpec, f tree.Fields, whole *tree.Node) {
 	for _, key := range []string{"choices", "functions"} {
 		if f[key] == nil {
 			whole.RefuseHint("as choices: [x], functions: {relu: [1]}", "`%s` has no `%s`, which a parameter of expressions needs", s.Name, key)
+			return
 		}
 	}
 	s.Axes = tree.Optional(f["axes"], func(n *tree.Node) []string { return l.names(n, "axes") }, nil)
@@ -175,6 +176,7 @@ func (l *loader) chains(s *ParameterSpec, f tree.Fields, whole *tree.Node) {
 		text := n.Text()
 		if _, err := s.chain(text); err != nil {
 			n.Refuse("%v", err)
+			return constant("0")
 		}
 		return Formula{Text: text, Position: n.Position, code: expr.MustParse(expr.String(text).Source())}
 	})

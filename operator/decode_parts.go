@@ -86,6 +86,7 @@ func (l *loader) parameter(e tree.Entry) ParameterSpec {
 		bounds := list(l.language, n, "range", number)
 		if len(bounds) < 1 || len(bounds) > 2 || below(bounds[len(bounds)-1], bounds[0]) {
 			n.RefuseHint("as [1] or [0, 1]", "the range of `%s` is not the least value and perhaps the greatest", s.Name)
+			return s
 		}
 		if s.Min = &bounds[0]; len(bounds) == 2 {
 			s.Max = &bounds[1]
@@ -111,6 +112,7 @@ func (l *language) words(s *ParameterSpec, f tree.Fields, whole *tree.Node) {
 	f.None("it is for expressions", "functions")
 	if f["choices"] == nil {
 		whole.RefuseHint("as choices: [relu, gelu]", "`%s` has no choices, which a parameter of words needs", s.Name)
+		return
 	}
 	words := l.names(f["choices"], "choices")
 	for _, word := range words {
@@ -140,7 +142,7 @@ func (l *loader) arguments(n *tree.Node, s scope, tolerance *tree.Node) {
 	})
 	names := map[string]bool{}
 	for i, a := range l.o.Arguments {
-		if names[a.Name] {
+		if names[a.Name] && !l.Failed() {
 			n.Items[i].Get("name").Refuse("two tensors are called `%s`", a.Name)
 		}
 		names[a.Name] = true
@@ -163,6 +165,7 @@ func (l *loader) argument(f tree.Fields, s scope, tolerance *tree.Node) Argument
 	for _, key := range []string{"role", "shape"} {
 		if f[key] == nil {
 			f["name"].RefuseHint("a scalar has a value instead", "the tensor `%s` has no `%s`", a.Name, key)
+			return a
 		}
 	}
 	if a.Role = Role(f["role"].OneOf("role", tensorRoles...)); a.Role == constantRole {
@@ -190,6 +193,7 @@ func (l *loader) argument(f tree.Fields, s scope, tolerance *tree.Node) Argument
 	bounds := append(list(l.language, tolerance, "tolerance", formula), a.tolerance())
 	if len(bounds) < 2 || len(bounds) > 3 {
 		tolerance.RefuseHint("as [1e-5, 1e-4]", "a tolerance is one number or two: absolute and relative")
+		return a
 	}
 	a.ATol, a.RTol = bounds[0], bounds[1]
 	return a

@@ -21,6 +21,9 @@ func (l *loader) templates(n *tree.Node, problem scope) {
 		macros := expr.Macros{Axes: l.Axes, Named: maps.Clone(l.Named)}
 		l.Axes, l.seen = l.all, map[string]bool{}
 		t := r.read(item)
+		if l.Failed() {
+			return
+		}
 		maps.Copy(l.o.mentioned, l.seen)
 		l.o.Templates = append(l.o.Templates, t)
 		l.Macros, l.seen = macros, l.o.mentioned
@@ -73,6 +76,9 @@ func (r *templateReader) read(n *tree.Node) *Template {
 	t.Flags = list(r.language, f["flags"], "flags", func(n *tree.Node) Interpolated { return r.interpolated(n, s) })
 	r.tensorMaps()
 	r.launches(f["launch"])
+	if r.Failed() {
+		return t
+	}
 	r.launchLimits = launchLimits(r.Launches, r.TensorMaps)
 	r.free()
 	r.defaults()
@@ -178,7 +184,7 @@ func (r *templateReader) launch(n *tree.Node) LaunchSpec {
 		if len(formulas) < 1 || len(formulas) > 3 {
 			f[what].Refuse("%s has %d entries; it has one to three: x, y, z", what, len(formulas))
 		}
-		copy(all[:], append(formulas, constant("1"), constant("1")))
+		copy(all[:], append(formulas, constant("1"), constant("1"), constant("1")))
 		return all
 	}
 	spec := LaunchSpec{
@@ -214,6 +220,7 @@ func (r *templateReader) free() {
 	for _, name := range t.Free {
 		if !slices.Contains(r.o.Shape, name) {
 			n.RefuseHint(tree.NearestOrAll(name, "there are", r.o.Shape), "`%s` is no dimension, and only dimensions can be free", name)
+			return
 		}
 	}
 	texts := slices.Clone(t.Flags)
@@ -361,6 +368,7 @@ func (r *templateReader) exchange(n *tree.Node, s Source) Source {
 	for _, e := range n.Mapped(headersForm) {
 		if _, used := s.Includes[e.Key]; !used {
 			e.RefuseHint(tree.NearestOrAll(e.Key, "it includes", sorted(s.Includes)), "`%s` does not include `%s`", s.File, e.Key)
+			break
 		}
 		files[e.Key] = r.header(e.Value).File // which says where it is named that there is no such file
 	}

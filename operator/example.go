@@ -31,6 +31,7 @@ func (o *Operator) checkExample() {
 		var request *RequestError
 		if errors.As(err, &request) {
 			o.exampleAt.Refuse("the example cannot be bound: %s", request.Message)
+			return
 		}
 		for _, t := range o.Templates {
 			t.checkDefault(p)
@@ -52,11 +53,11 @@ func (t *Template) checkDefault(p *Problem) {
 		return
 	}
 	c, err := u.at(t.Default.Values)
-	refuse(err)
+	p.Operator.refuse(err)
 	t.checkConstraints(c.env)
 	if t.Estimate != nil {
 		_, err := p.Estimate(t.Default)
-		refuse(err)
+		p.Operator.refuse(err)
 	}
 	for _, limit := range t.launchLimits() {
 		if v, err := limit.code.Eval(c.env); err != nil || !v.Truth() {
@@ -65,10 +66,11 @@ func (t *Template) checkDefault(p *Problem) {
 	}
 }
 
-func refuse(err error) {
+// refuse records what is wrong with the example.
+func (o *Operator) refuse(err error) {
 	var fault *tree.Error
 	if errors.As(err, &fault) {
-		fault.RefuseHint(fault.Hint, "%s", fault.Message)
+		o.exampleAt.Record(fault)
 	}
 }
 

@@ -70,9 +70,10 @@ func ReadSource(r io.Reader) (string, error) {
 
 // folder is an operator's, with the files that were read of it, or in its place of the shared one.
 type folder struct {
-	fsys  fs.FS
-	dir   string
-	files map[string]string // by name
+	faults *tree.Faults
+	fsys   fs.FS
+	dir    string
+	files  map[string]string // by name
 	// Kernels share most of what they include.
 	paths map[string]string   // by name: of what was included
 	lines map[string][]string // by path: the file that each line includes
@@ -119,6 +120,9 @@ func (f *folder) file(n *tree.Node, pattern string) Source {
 	if !fileForm.MatchString(name) {
 		n.Refuse("this must name a file in the operator's folder, as direct.cu")
 	}
+	if n.Failed() {
+		return Source{}
+	}
 	text, _, err := f.include(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		hint := tree.NearestOrAll(name, "the folder has", fileNames(f.fsys, path.Join(f.dir, pattern)))
@@ -143,6 +147,7 @@ func (f *folder) header(n *tree.Node) Source {
 	name := n.Text()
 	if !fileForm.MatchString(name) {
 		n.Refuse("this must name a file in the operator's folder or the shared one")
+		return Source{}
 	}
 	_, from, err := f.include(name)
 	if missing(err) {
@@ -247,8 +252,9 @@ func (f *folder) includes(file, text string, renamed, found map[string]string) {
 		}
 		if err != nil {
 			line := strings.Split(text, "\n")[number]
-			where := tree.Position{File: file, Line: number + 1, Column: strings.Index(line, `"`) + 2}
+			where := f.faults.At(file, number+1, strings.Index(line, `"`)+2)
 			where.RefuseHint(hint, "cannot include `%s`: it %v", name, err)
+			return
 		}
 		found[name] = included
 		f.includes(from, included, renamed, found)

@@ -18,6 +18,7 @@ type language struct {
 	o *Operator
 	expr.Macros
 	seen map[string]bool // the names in formulas that were read so far, of the operator or of a template
+	*tree.Faults
 }
 
 // scope holds the names that an expression may use, and what each is.
@@ -68,9 +69,14 @@ func (l *language) formula(n *tree.Node) Formula {
 	text := n.Expression()
 	f, open := l.expanded(syntax(text, n.Position, n.CutHint()), text, n.Axis, n.Position)
 	if open {
-		n.RefuseHint("all($ > 0), say, is of all of them", "`$` has no place here: it stands for each of `axes` in a list, a name's value or a function")
+		refuseOpen(n)
 	}
 	return f
+}
+
+func refuseOpen(n *tree.Node) {
+	n.RefuseHint("all($ > 0), say, is of all of them",
+		"`$` has no place here: it stands for each of `axes` in a list, a name's value or a function")
 }
 
 // syntax is the tree of an expression whose text starts at a place of the file, with its macros.
@@ -79,6 +85,7 @@ func syntax(text string, where tree.Position, hint string) *expr.Node {
 	var fault *expr.SyntaxError
 	if errors.As(err, &fault) {
 		where.Right(max(0, fault.Column-1)).RefuseHint(hint, "bad expression `%s`: %s", text, fault.Message)
+		return zero.Root()
 	}
 	return root
 }
@@ -87,7 +94,7 @@ func syntax(text string, where tree.Position, hint string) *expr.Node {
 func (l *language) expanded(root *expr.Node, text, axis string, where tree.Position) (f Formula, open bool) {
 	node, err := l.Expand(root, axis)
 	if err == nil && node.Open() {
-		return Formula{}, true
+		return Formula{Text: "0", Position: where, code: zero}, true
 	}
 	f = Formula{Text: text, Position: where, written: root, axis: axis}
 	if err == nil && node != root {
@@ -99,11 +106,14 @@ func (l *language) expanded(root *expr.Node, text, axis string, where tree.Posit
 	var fault *expr.SyntaxError
 	if errors.As(err, &fault) {
 		where.Refuse("bad expression `%s`: %s", text, fault.Message)
+		return Formula{Text: "0", Position: where, code: zero}, false
 	}
 	return f, false
 }
 
 func constant(text string) Formula { return Formula{Text: text, code: expr.MustParse(text)} }
+
+var zero = expr.MustParse("0") // of a formula that was refused
 
 func (l *language) over(s scope) func(*tree.Node) Formula {
 	return func(n *tree.Node) Formula { return l.uses(l.formula(n), s) }
@@ -115,7 +125,7 @@ func (l *language) uses(f Formula, s scope) Formula {
 		l.seen[name] = true
 	}
 	unknown := slices.DeleteFunc(f.code.Names(), func(name string) bool { return s[name] != "" })
-	if len(unknown) == 0 {
+	if len(unknown) == 0 || l.Failed() {
 		return f
 	}
 	column := func(name string) int { return f.written.ColumnOf(name, f.axis) }
@@ -140,7 +150,7 @@ func (l *language) interpolated(n *tree.Node, s scope) Interpolated {
 	for {
 		plain, after, found := strings.Cut(rest, "{")
 		t.parts, t.Text = append(t.parts, plain), t.Text+plain
-		if !found {
+		if !found || l.Failed() {
 			return t
 		}
 		where = where.Right(len([]rune(plain)))
@@ -176,6 +186,9 @@ func (l *language) forAxes(text string, where tree.Position) []Formula {
 func list[T any](l *language, n *tree.Node, what string, read func(*tree.Node) T) []T {
 	values := []T{}
 	for _, item := range n.List(what) {
+		if l.Failed() {
+			break
+		}
 		values = append(values, lists.Of(l.eachAxis(item), read)...)
 	}
 	return values
@@ -250,6 +263,7 @@ func (l *language) define(n *tree.Node, s scope) {
 		head, err := expr.ParseOpen(e.Key)
 		if err != nil || head.Op != expr.OpName && head.Op != expr.OpCall || head.Open() {
 			e.Refuse(form, e.Key)
+			return
 		}
 		if what := s[head.Name]; what != "" || slices.Contains(reserved, head.Name) {
 			e.Refuse("`%s` of `let` has the name of something else", head.Name)

@@ -28,15 +28,16 @@ func Load(fsys fs.FS, dir string) (*Operator, error) { return load(fsys, dir, ""
 func LoadFile(fsys fs.FS, dir, name string) (*Operator, error) { return load(fsys, dir, name) }
 
 // load reads an operator from one file, or else from op.yaml.
-func load(fsys fs.FS, dir, single string) (loaded *Operator, err error) {
-	defer tree.Catch[*tree.Error](&err)
+func load(fsys fs.FS, dir, single string) (*Operator, error) {
+	faults := &tree.Faults{}
 	name := cmp.Or(single, "op.yaml")
 	file := tree.File{
 		Name: path.Join(dir, name), What: "an operator's description",
 		Empty: "it starts with `operator: NAME`", Second: "one " + name + " describes one operator",
+		Faults: faults,
 	}
-	whole := tree.Position{File: file.Name}
-	l := &loader{folder: folder{fsys: fsys, dir: dir, files: map[string]string{}, paths: map[string]string{}, lines: map[string][]string{}}}
+	whole := faults.At(file.Name, 0, 0)
+	l := &loader{folder: folder{faults: faults, fsys: fsys, dir: dir, files: map[string]string{}, paths: map[string]string{}, lines: map[string][]string{}}}
 	text, err := l.read(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && single == "":
@@ -46,7 +47,7 @@ func load(fsys fs.FS, dir, single string) (loaded *Operator, err error) {
 	case err != nil:
 		whole.Refuse("the file %v", err)
 	}
-	if single != "" {
+	if single != "" && err == nil {
 		description, kernels, ok := partFile(text)
 		if !ok {
 			whole.Line, whole.Column = 1, 1
@@ -58,15 +59,19 @@ func load(fsys fs.FS, dir, single string) (loaded *Operator, err error) {
 	in := tree.Includer{Read: l.include, Shared: fileNames(templates.FS, "include/*.yaml")}
 	in.Expand(root, "")
 	o := &Operator{File: file.Name, files: l.files, FillKernels: map[string]*OwnKernel{}, Parameters: []ParameterSpec{}}
-	l.language = &language{o, expr.Macros{Named: map[string]expr.Macro{}}, map[string]bool{}}
+	l.language = &language{o, expr.Macros{Named: map[string]expr.Macro{}}, map[string]bool{}, faults}
 	o.mentioned = l.seen
 	l.operator(root)
-	o.checkExample()
+	if !l.Failed() {
+		o.checkExample()
+	}
+	if l.Failed() {
+		return nil, l.Err()
+	}
 	return o, nil
 }
 
-// loader fills in an operator from its description. Its methods panic with a *tree.Error
-// at the first fault, which Load returns.
+// loader fills in an operator from its description. Its methods record the first fault, which Load returns.
 type loader struct {
 	*language
 	folder
@@ -147,11 +152,11 @@ func (l *loader) cost(n *tree.Node, formula func(*tree.Node) Formula) (bytes, fl
 	if n != nil && (len(cost) < 1 || len(cost) > 2) {
 		n.RefuseHint("as [8*n, 2*n]", "cost has one number or two: bytes, and operations")
 	}
-	if n == nil {
+	if n == nil && !l.Failed() {
 		moved := lists.Of(lists.Where(l.o.Arguments, func(a ArgumentSpec) bool { return len(a.Shape) > 0 }), ArgumentSpec.moved)
 		cost = []Formula{constant(strings.Join(moved, " + "))}
 	}
-	cost = append(cost, constant("0"))
+	cost = append(cost, constant("0"), constant("0"))
 	return cost[0], cost[1]
 }
 
@@ -171,17 +176,18 @@ func (l *loader) example(n *tree.Node) {
 	if n == nil {
 		return
 	}
-	words := strings.Fields(n.Text())
-	shape, err := ParseShape(words[0])
+	first, others, _ := strings.Cut(strings.Join(strings.Fields(n.Text()), " "), " ")
+	shape, err := ParseShape(first)
 	if err != nil {
 		n.Refuse("%v", err)
 	}
 	l.o.Example, l.o.exampleAt = shape, n.Position
-	for _, word := range words[1:] {
+	for _, word := range strings.Fields(others) {
 		name, value, _ := strings.Cut(word, "=")
 		spec := l.o.parameter(name)
 		if spec == nil {
 			n.RefuseHint(tree.NearestOrAll(name, "there are", l.o.parameterNames()), "unknown parameter `%s`", name)
+			return
 		}
 		if _, err := spec.parse(value); err != nil {
 			n.Refuse("%v", err)
@@ -251,6 +257,7 @@ func (l *loader) kernelFile(n, parent *tree.Node, entries ...string) Source {
 		s, n = *l.own, parent
 	default:
 		parent.Refuse("which file is the kernel `%s` in? `source: NAME.cu` says it", entries[0])
+		return s
 	}
 	for _, entry := range entries {
 		if !defines(s.Text, entry) {

@@ -113,6 +113,8 @@ func TestLoadFindsFaults(t *testing.T) {
 		{"fill of an output", "role: output,", "role: output, fill: permutation,", "op.yaml:19:35: only what is read is filled; `y` is an output"},
 		{"fill of a workspace", "role: weight, shape: [\"w if twice else 0\"], fill: within(0.5)", "role: workspace, shape: [w], fill: permutation", "op.yaml:18:55: only what is read is filled; `weight` is a workspace"},
 		{"unknown fill", "fill: within(0.5)", "fill: \"unifrom(0, 1)\"", "op.yaml:18:71: there is no distribution `unifrom`; did you mean `uniform`?"},
+		{"fill of each axis", "fill: within(0.5)", "fill: \"constant($)\"", "op.yaml:18:71: `$` has no place here"},
+		{"empty example", "example: 4x100 kernel=3x5 twice=true", "example: ''", "op.yaml:4:11: `` is not a shape"},
 		{"fill without numbers", "fill: within(0.5)", "fill: uniform", "op.yaml:18:70: `uniform` takes 2 numbers, not 0; as uniform(least, most)"},
 		{"fill with a number too many", "fill: within(0.5)", "fill: \"constant(1, 2)\"", "op.yaml:18:71: `constant` takes 1 number, not 2; as constant(value)"},
 		{"fill without an end", "fill: within(0.5)", "fill: \"range(0, max(1, 2)\"", "op.yaml:18:89: bad expression `range(0, max(1, 2)`: expected ')' or an operator, found the end"},

@@ -28,6 +28,7 @@ func (l *loader) math(n, auto *tree.Node, names scope) {
 	if auto != nil && auto.Kind == tree.List {
 		if len(auto.Items) != 2 {
 			auto.RefuseHint("as [\"'tf32'\", ask.py]", "auto is an expression, or a list of one and of a Python file")
+			return
 		}
 		auto, asks = auto.Items[0], auto.Items[1:]
 	}

@@ -30,9 +30,11 @@ const problemForm = "want a list of {operator, shape, parameters, math, free, ba
 
 // ReadProblems reads the text of a problems file: a list in YAML or JSON. Its
 // error is a *tree.Error. Problems with the largest share come first; others stay in their order.
-func ReadProblems(file, text string) (problems []Asked, err error) {
-	defer tree.Catch[*tree.Error](&err)
-	root := tree.File{Name: file, What: "a list of problems", Empty: problemForm, Second: "give all problems in one list"}.Parse(text)
+func ReadProblems(file, text string) ([]Asked, error) {
+	faults := &tree.Faults{}
+	root := tree.File{
+		Name: file, What: "a list of problems", Empty: problemForm, Second: "give all problems in one list", Faults: faults,
+	}.Parse(text)
 	if root.Kind != tree.List {
 		root.Refuse("%s; this is %s", problemForm, root.Kind)
 	}
@@ -42,7 +44,10 @@ func ReadProblems(file, text string) (problems []Asked, err error) {
 	case n > maxProblems:
 		root.RefuseHint("search some after the others", "the file holds %d problems; %d are the most", n, maxProblems)
 	}
-	problems = lists.Of(root.Items, problem)
+	problems := lists.Of(root.Items, problem)
+	if err := faults.Err(); err != nil {
+		return nil, err
+	}
 	slices.SortStableFunc(problems, func(a, b Asked) int { return cmp.Compare(b.Share, a.Share) })
 	return problems, nil
 }

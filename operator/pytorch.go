@@ -145,6 +145,7 @@ func (l *loader) pytorch(n *tree.Node) PyTorch {
 	at := l.usual(files["general"], n, "general.cuh")
 	if at == nil {
 		n.RefuseHint("name it among `files`, or call it general.cuh", "pytorch lacks the general kernel")
+		return p
 	}
 	general, function := l.file(at, "*.cu*"), l.kernelName(at, l.o.Name+"_general")
 	general.mustDefine(at, function, `\b(float|Element|Answer)\s+`+regexp.QuoteMeta(function)+`\s*\(`,
@@ -241,6 +242,7 @@ func (r torchReader) fold(a *TorchArgument, n *tree.Node) {
 	}
 	if len(words) < 1 || len(words) > 2 {
 		n.RefuseHint("as flat or [along, dim]", "a fold is a name, or a list of two")
+		return
 	}
 	a.Fold = TorchFold(words[0].OneOf("fold", "rows", "along", "over", "flat", "added"))
 	if len(words) == 2 {

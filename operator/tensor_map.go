@@ -105,7 +105,7 @@ func (r *templateReader) tensorMaps() {
 			f["axes"].Refuse("axes has %d entries; a tensor map has 1 to 5", rank)
 		}
 		tensors := lists.Of(r.passable(), func(a ArgumentSpec) string { return a.Name })
-		if i := r.o.argument(s.Of); !slices.Contains(tensors, s.Of) || r.o.Arguments[i].Role == Scalar {
+		if i := r.o.argument(s.Of); !r.Failed() && (!slices.Contains(tensors, s.Of) || r.o.Arguments[i].Role == Scalar) {
 			hint := tree.NearestOrAll(s.Of, "there are", tensors)
 			f["of"].RefuseHint(hint, "no tensor or workspace that can be passed is called `%s`", s.Of)
 		}
@@ -119,6 +119,7 @@ func (r *templateReader) tensorMaps() {
 			if before.Name == s.Name {
 				if before.When == nil {
 					item.Refuse("the tensor map `%s` never counts: one before it has no `when`", s.Name)
+					return
 				}
 				s.counts = s.counts.butNot(*before.When)
 			}
@@ -132,6 +133,7 @@ func (r *templateReader) mapAxis(n *tree.Node) MapAxis {
 	numbers := list(r.language, n, "an axis", r.over(r.known))
 	if len(numbers) < 3 || len(numbers) > 4 {
 		n.RefuseHint("as [extent, stride, box] or [extent, stride, box, step]", "an axis has %d numbers", len(numbers))
+		return MapAxis{constant("1"), constant("1"), constant("1"), constant("1")}
 	}
 	numbers = append(numbers, constant("1"))
 	return MapAxis{numbers[0], numbers[1], numbers[2], numbers[3]}

@@ -42,7 +42,9 @@ func (l *loader) order(n *tree.Node, a *ArgumentSpec) {
 			names = append(names, spec.Name)
 		}
 	}
-	a.OrderBy = n.OneOf("order", names...)
+	if a.OrderBy = n.OneOf("order", names...); l.Failed() {
+		return
+	}
 	for _, word := range l.o.parameter(a.OrderBy).Choices {
 		if w := word.String(); w != channelsSecond && w != channelsLast {
 			n.RefuseHint("write choices: ["+channelsSecond+", "+channelsLast+"]", "`%s` is a parameter of words, and its word `%s` is no order of a tensor in memory", a.OrderBy, w)
@@ -164,9 +166,13 @@ func (l *loader) fill(n *tree.Node, s scope, a *ArgumentSpec) {
 	}
 	if len(call.Args) != len(wanted) {
 		n.RefuseHint("as "+fillForm(f.Distribution), "`%s` takes %s, not %d", f.Distribution, output.Count(int64(len(wanted)), "number"), len(call.Args))
+		return
 	}
 	for _, number := range call.Args {
-		formula, _ := l.expanded(number, number.Source(), "", n.Position)
+		formula, open := l.expanded(number, number.Source(), "", n.Position)
+		if open {
+			refuseOpen(n)
+		}
 		f.Numbers = append(f.Numbers, l.uses(formula, s))
 	}
 	if f.Distribution != scaled {

@@ -76,7 +76,9 @@ func TestBuiltInExpressionsAreShort(t *testing.T) {
 		if !read[path.Base(name)] {
 			t.Errorf("nothing includes %s", name)
 		}
-		longest(t, tree.File{Name: name}.Parse(string(text)))
+		var faults tree.Faults
+		longest(t, tree.File{Name: name, Faults: &faults}.Parse(string(text)))
+		must.OK(t, faults.Err())
 	}
 }
 

@@ -3,6 +3,7 @@
 package tree
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -21,6 +22,27 @@ type Position struct {
 	Line   int    // 1-based; 0: no place of the file's
 	Column int    // 1-based
 	By     string // where the file is included; "": nowhere
+
+	faults *Faults // of the reading that the place is part of
+}
+
+// Faults keeps the first fault that a reading finds. What reads does not stop there: it goes on with empty values, which
+// nobody sees, and whoever began the reading asks for Err at its end. Failed is for what would take long until then,
+// or needs more than empty values.
+type Faults struct{ first *Error }
+
+func (s *Faults) At(file string, line, column int) Position {
+	return Position{File: file, Line: line, Column: column, faults: s}
+}
+
+func (s *Faults) Failed() bool { return s.first != nil }
+
+// Err is the first fault, an *Error; nil if there is none.
+func (s *Faults) Err() error {
+	if s.first == nil {
+		return nil
+	}
+	return s.first
 }
 
 func (p Position) String() string {
@@ -35,12 +57,18 @@ func (p Position) Right(columns int) Position {
 	return p
 }
 
-// Refuse ends the reading with a fault at the place, which Catch makes an error.
+// Refuse records a fault at the place, unless the reading has one already.
 func (p Position) Refuse(format string, args ...any) { p.RefuseHint("", format, args...) }
 
 func (p Position) RefuseHint(hint, format string, args ...any) {
-	panic(&Error{Position: p, Message: fmt.Sprintf(format, args...), Hint: hint})
+	p.Record(&Error{Position: p, Message: fmt.Sprintf(format, args...), Hint: hint})
 }
+
+// Record is Refuse for a fault that says itself where it is.
+func (p Position) Record(fault *Error) { p.faults.first = cmp.Or(p.faults.first, fault) }
+
+// Failed tells whether the reading that the place is part of has found a fault.
+func (p Position) Failed() bool { return p.faults.Failed() }
 
 // Error is one line, as "op.yaml:12:5: unknown key `tunable`; did you mean `tunables`?".
 func (e *Error) Error() string {
@@ -77,17 +105,6 @@ func shorten(message string) string {
 		return string(runes[:most]) + "..."
 	}
 	return message
-}
-
-// Catch ends a panic with a fault of type E, which becomes the error.
-func Catch[E error](err *error) {
-	switch r := recover().(type) {
-	case nil:
-	case E:
-		*err = r
-	default:
-		panic(r)
-	}
 }
 
 // DidYouMean is a hint with the name nearest to word, or "" when none is near.

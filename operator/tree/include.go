@@ -47,6 +47,9 @@ func (n *Node) Own(key string) *Node { return (&Node{Entries: n.own}).Get(key) }
 
 // Expand makes a node and its parts whole; key is the one that it is the value of.
 func (in *Includer) Expand(n *Node, key string) {
+	if n.Failed() { // perhaps since files include each other
+		return
+	}
 	if e := n.including(); e != nil {
 		in.merge(n, *e)
 	}
@@ -80,6 +83,9 @@ func (in *Includer) merge(n *Node, include Entry) {
 	}
 	for _, name := range names {
 		model, left := in.model(n, name)
+		if n.Failed() {
+			return
+		}
 		for _, other := range model.Entries {
 			if !slices.Contains(left, other.Key) {
 				n.add(other)
@@ -173,7 +179,7 @@ func (in *Includer) earlier(at *Node, name string) *Node {
 		}
 	}
 	at.RefuseHint(NearestOrAll(name, "there are", names), "unknown earlier template `%s`", name)
-	return nil
+	return at
 }
 
 func (n *Node) size() int {
@@ -201,9 +207,12 @@ func (in *Includer) open(at *Node, name, key string) *Node {
 	if in.deep > mostDeep {
 		at.Refuse("files include each other, or %d deep", in.deep)
 	}
+	if at.Failed() {
+		return at
+	}
 	root := File{
 		Name: from, By: at.Position.String(),
-		What: "a fragment", Empty: "it holds keys, or a list of templates", Second: "one file has one fragment",
+		Faults: at.faults, What: "a fragment", Empty: "it holds keys, or a list of templates", Second: "one file has one fragment",
 	}.Parse(text)
 	in.Expand(root, key)
 	return root

@@ -37,8 +37,8 @@ var kinds = map[ast.NodeType]Kind{
 	ast.LiteralType: Text, ast.SequenceType: List, ast.MappingType: Mapping, ast.MappingValueType: Mapping,
 }
 
-// Node is a value of a file. Its place is where its text starts, past a quote. Its methods panic with
-// an *Error where it is not what they read.
+// Node is a value of a file. Its place is where its text starts, past a quote. Its methods refuse
+// it where it is not what they read, and then give an empty value.
 type Node struct {
 	Position
 	Kind    Kind
@@ -73,12 +73,17 @@ type File struct {
 	What     string // "an operator's description"
 	Empty    string // what to say of an empty one
 	Second   string // what to say of a second document in it
+	Faults   *Faults
 }
 
+// Parse reads a file's text; after a fault, which f.Faults keeps, it is a node of nothing.
 func (f File) Parse(text string) *Node {
 	f.checkEncoding(text)
 	f.checkSize(text)
 	f.checkNesting(text)
+	if f.Faults.Failed() {
+		return f.node(nil)
+	}
 	parsed, err := parseYAML(text)
 	var syntax *yaml.SyntaxError
 	if errors.As(err, &syntax) {
@@ -86,6 +91,7 @@ func (f File) Parse(text string) *Node {
 	}
 	if err != nil {
 		f.at(1, 1).Refuse("YAML: %s", firstLine(err.Error()))
+		return f.node(nil)
 	}
 	var root ast.Node
 	for _, doc := range parsed.Docs {
@@ -177,7 +183,7 @@ func (f File) checkNesting(text string) {
 	}
 }
 
-func (f File) at(line, column int) Position { return Position{f.Name, line, column, f.By} }
+func (f File) at(line, column int) Position { return Position{f.Name, line, column, f.By, f.Faults} }
 
 func (f File) place(t *token.Token) Position {
 	if t == nil || t.Position == nil {
@@ -338,6 +344,7 @@ func (n *Node) OneOf(what string, words ...string) string {
 	word := n.Text()
 	if !slices.Contains(words, word) {
 		n.RefuseHint(NearestOrAll(word, "there are", words), "unknown %s `%s`", what, word)
+		return ""
 	}
 	return word
 }
@@ -377,7 +384,7 @@ func (n *Node) Fields(what string, keys map[string]bool) Fields {
 	names := slices.Sorted(maps.Keys(keys))
 	values := Fields{}
 	for _, e := range n.Mapped(what + " must be a mapping with the keys " + strings.Join(names, ", ")) {
-		if _, known := keys[e.Key]; !known {
+		if _, known := keys[e.Key]; !known && !n.Failed() {
 			e.RefuseHint(NearestOrAll(e.Key, what+" has the keys", names), "unknown key `%s`", e.Key)
 		}
 		if e.Value.Kind == Nothing {
@@ -388,6 +395,7 @@ func (n *Node) Fields(what string, keys map[string]bool) Fields {
 	for _, name := range names {
 		if keys[name] && values[name] == nil {
 			n.Refuse("%s lacks the key `%s`", what, name)
+			values[name] = n.Named("") // those who read it count on it
 		}
 	}
 	return values

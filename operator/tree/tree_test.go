@@ -21,10 +21,10 @@ func TestNotUTF8(t *testing.T) {
 	}
 }
 
-func parsed(text string) (err error) {
-	defer tree.Catch[*tree.Error](&err)
-	tree.File{Name: "op.yaml", What: "an operator's description"}.Parse(text)
-	return nil
+func parsed(text string) error {
+	var faults tree.Faults
+	tree.File{Name: "op.yaml", What: "an operator's description", Faults: &faults}.Parse(text)
+	return faults.Err()
 }
 
 func message(err error) string {
