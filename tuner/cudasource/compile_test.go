@@ -160,7 +160,7 @@ func TestWrittenLaunches(t *testing.T) {
 		0: {
 			"Build with nvcc -O3 -std=c++17 -maxrregcount=64 --use_fast_math -arch=",
 			"// Launch clear with grid 1x1x1, block 32x1x1.\n", "// Then launch steps::add<long long, 256> with grid 20x1x1, block 256x1x1.\n",
-			"cudaMemcpyToSymbolAsync(table, weights, 64, 0, cudaMemcpyDeviceToDevice, stream)",
+			"cudaMemcpyToSymbolAsync(::table, table, 64, 0, cudaMemcpyDeviceToDevice, stream)",
 			"void* arguments[] = {&sum, nullptr};", "void* arguments[] = {&sum, &x, &count, nullptr};",
 			"cudaLaunchKernel((const void*)steps::add<long long, 256>, dim3(20, 1, 1), dim3(256, 1, 1), arguments, 0, stream)",
 		},
