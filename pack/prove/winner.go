@@ -24,7 +24,7 @@ import (
 )
 
 type Options struct {
-	Opener *devices.Opener
+	Opener    *devices.Opener
 	Operators []*operator.Operator // those that are not built in
 	// CI times each winner against itself, and compares it with its recorded time beyond that noise.
 	CI   bool
@@ -182,9 +182,9 @@ func Bench(ctx context.Context, s final.Subject, best bestconfig.Document, o Ben
 	info := s.Device.Info()
 	r = tuner.Record{
 		Problem: s.Problem.Record(), Device: info, Protocol: s.Protocol, Winner: &found.Centre, Ceilings: found.Ceilings,
-		At:       time.Now().UTC(),
+		At:              time.Now().UTC(),
 		ReferenceDigest: best.ReferenceDigest,
-		Warnings: trial.Lines(found.Centre.Warnings),
+		Warnings:        trial.Lines(found.Centre.Warnings),
 	}
 	if info.Kind.Properties().Caveat == "" {
 		r.Warnings = append(r.Warnings, trial.Lines(found.Centre.Time.Warnings())...)
