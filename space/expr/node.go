@@ -140,10 +140,3 @@ func (n *Node) nameNodes() (names []*Node) {
 	visit(n)
 	return names
 }
-
-// Constant is an expression of a value alone, and Variable that of a name.
-func Constant(v Value) *Expr { return made(&Node{Op: OpConst, Value: v}) }
-
-func Variable(name string) *Expr { return made(&Node{Op: OpName, Name: name}) }
-
-func made(root *Node) *Expr { return &Expr{source: root.Source(), root: root, names: root.Names()} }
