@@ -25,21 +25,28 @@ const (
 // chooses is the function whose first argument is a comparison, which stands nowhere else.
 const chooses = "where"
 
-func (s *ParameterSpec) chain(text string) (*expr.Node, error) {
+// parsedChain is an expression that was read, with an epilogue's tensors in the order in which it names them first.
+type parsedChain struct {
+	root     *expr.Node
+	operands []operand
+	items    []string // what the expression calls the operands
+}
+
+func (s *ParameterSpec) chain(text string) (c parsedChain, err error) {
 	if len(text) > chainLength {
-		return nil, fmt.Errorf("`%s` has %d characters; it may have %d", s.Name, len(text), chainLength)
+		return c, fmt.Errorf("`%s` has %d characters; it may have %d", s.Name, len(text), chainLength)
 	}
-	root, err := expr.ParseCalls(text, s.Functions)
+	c.root, err = expr.ParseCalls(text, s.Functions)
 	if err == nil {
-		err = s.holds(root, chainDepth)
+		err = s.holds(c.root, chainDepth)
 	}
 	if err == nil {
-		_, _, err = s.operands(root)
+		c.operands, c.items, err = s.operands(c.root)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("`%s`: %w", s.Name, err)
+		return c, fmt.Errorf("`%s`: %w", s.Name, err)
 	}
-	return root, nil
+	return c, nil
 }
 
 // holds checks that an expression has nothing but numbers, the parameter's names and functions, and arithmetic.
@@ -85,12 +92,12 @@ func (s *ParameterSpec) holds(n *expr.Node, depth int) error {
 // readChain gives the values of the parameter's components: the expression as it is written
 // canonically, and whether it has each of the names.
 func (s *ParameterSpec) readChain(text string) ([]expr.Value, error) {
-	root, err := s.chain(text)
+	c, err := s.chain(text)
 	if err != nil {
 		return nil, err
 	}
-	values := []expr.Value{expr.String(strings.ReplaceAll(root.Source(), " ", ""))}
-	names := root.Names()
+	values := []expr.Value{expr.String(strings.ReplaceAll(c.root.Source(), " ", ""))}
+	names := c.root.Names()
 	values = append(values, lists.Of(s.Of, func(name string) expr.Value { return expr.Bool(slices.Contains(names, name)) })...)
 	return values, nil
 }
@@ -134,18 +141,17 @@ func (p *Problem) ExpressionMacros() []Macro {
 
 // written is a value in a dialect, where an epilogue's tensors have other names.
 func (s *ParameterSpec) written(value string, in expr.Dialect, named func(t operand, i int) string) string {
-	root, err := s.chain(value)
+	c, err := s.chain(value)
 	if err != nil {
 		return value // no problem has such a value
 	}
-	operands, items, _ := s.operands(root)
 	in.Name = func(name string) string {
-		if i := slices.Index(items, name); i >= 0 {
-			return named(operands[i], i)
+		if i := slices.Index(c.items, name); i >= 0 {
+			return named(c.operands[i], i)
 		}
 		return name
 	}
-	text, err := in.Print(root)
+	text, err := in.Print(c.root)
 	if err != nil {
 		panic(err) // chain admits only what the dialects have
 	}

@@ -132,17 +132,16 @@ func (b *binder) epilogue(Request) {
 		if s.Axes == nil {
 			continue
 		}
-		root, _ := s.chain(b.values[s.Name].String()) // it was read before
-		operands, items, _ := s.operands(root)
+		c, _ := s.chain(b.values[s.Name].String()) // it was read before
 		output := o.Arguments[slices.IndexFunc(o.Arguments, func(a ArgumentSpec) bool { return a.Role.Compared() })]
-		for i, t := range operands {
+		for i, t := range c.operands {
 			if what := o.calls(t.name); what != "" {
-				b.refuse("call it otherwise, as "+strings.Replace(items[i], "[", "_[", 1),
-					"`%s`: `%s` names a tensor `%s`, and %s has a %s of that name", s.Name, items[i], t.name, o.Name, what)
+				b.refuse("call it otherwise, as "+strings.Replace(c.items[i], "[", "_[", 1),
+					"`%s`: `%s` names a tensor `%s`, and %s has a %s of that name", s.Name, c.items[i], t.name, o.Name, what)
 			}
 		}
-		if len(operands) > 0 {
-			more := lists.Of(operands, func(t operand) ArgumentSpec { return t.argument(output) })
+		if len(c.operands) > 0 {
+			more := lists.Of(c.operands, func(t operand) ArgumentSpec { return t.argument(output) })
 			b.p.Operator = o.with(more, output.Name)
 		}
 	}
@@ -197,14 +196,13 @@ func (o *Operator) Epilogue() []ArgumentSpec {
 
 // epilogueMacros tell a kernel of each of the tensors which type it has and which of the output's axes.
 func (p *Problem) epilogueMacros(s *ParameterSpec) (all []Macro) {
-	root, _ := s.chain(p.Values[s.Name].String())
-	operands, _, _ := s.operands(root)
+	c, _ := s.chain(p.Values[s.Name].String())
 	add := func(name string, value any) {
 		all = append(all, Macro{p.Operator.Macros.Macro(s.Name + "_" + name), fmt.Sprint(value)})
 	}
-	for i, t := range operands {
+	for i, t := range c.operands {
 		if i == 0 {
-			add("tensors", len(operands))
+			add("tensors", len(c.operands))
 		}
 		add(fmt.Sprint(i, "_type"), p.Operator.Epilogue()[i].typeIn(p.Values))
 		add(fmt.Sprint(i, "_axes"), t.mask())

@@ -17,9 +17,9 @@ var castErrors = map[string]float64{string(BF16): 1.0 / 128, string(F16): 1.0 / 
 func (b *binder) loosened(tolerance float64) float64 {
 	for i := range b.p.Operator.Parameters {
 		if s := &b.p.Operator.Parameters[i]; s.Axes != nil {
-			root, _ := s.chain(b.values[s.Name].String())
-			grown, _ := spread(root, 1, 0)
-			rounded, _ := spread(root, 0, 1)
+			c, _ := s.chain(b.values[s.Name].String())
+			grown, _ := spread(c.root, 1, 0)
+			rounded, _ := spread(c.root, 0, 1)
 			tolerance = tolerance*max(1, grown) + rounded
 		}
 	}
