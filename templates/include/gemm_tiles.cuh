@@ -159,13 +159,13 @@ constexpr bool kIsApart = false;
 template <class Output>
 constexpr bool kIsApart<Output, decltype(void(&Output::apart))> = true;
 
-// Beside is what an Output's epilogue loads beside Count outputs side by side. An Output has load<Count>(...), of what
-// it stores, only if its epilogue has something to load; then its stores take that. All that a lane stores together is
-// loaded before the first is used, since few warps wait.
+// kLoads: whether an Output has an epilogue. Then load<Count>(...) gives what that wants beside Count outputs side by
+// side, a Beside<Count>, and stores take it. All that a lane stores together is loaded before the first is used, since few
+// warps wait. An Output of whole rows has load(row, column), of eight columns, and apply(sums, loaded).
 template <class Output, class = void>
 constexpr bool kLoads = false;
 template <class Output>
-constexpr bool kLoads<Output, decltype(void(sizeof(typename Output::template Beside<1>)))> = Output::kLoads;
+constexpr bool kLoads<Output, decltype(void(Output::kLoads))> = Output::kLoads;
 
 // store_sums takes a warp's 16 rows, from `row` on, through its buffer, so that they leave
 // 32 outputs of a channel at a time.
@@ -335,13 +335,6 @@ __device__ __forceinline__ float2 pair_at(const T* from, int index, int count) {
     }
     return make_float2(v[0], v[1]);
 }
-
-// kFinishes: whether an Output of whole rows has an epilogue: load(row, column), of eight columns, and
-// apply(sums, loaded).
-template <class Output, class = void>
-constexpr bool kFinishes = false;
-template <class Output>
-constexpr bool kFinishes<Output, decltype(void(Output::kFinishes))> = Output::kFinishes;
 
 // store_lines is store_sums where columns lie side by side in the output. Four threads that have
 // pairs of the same columns exchange them, so that each has eight neighbours. The last piece may lack some.

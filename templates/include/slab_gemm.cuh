@@ -296,7 +296,7 @@ __device__ __forceinline__ void consume(const Pipeline& pipeline, typename Work:
         for (int r = 0; r < ROW_BLOCKS; r += together) {
             const int row = tile.m * TILE_M + warp_row<Products>(block, r), first = tile.n * TILE_N + column;
             static_assert((Work::Output::kMixed == kWholeRows) == (kBuffersBytes == 0), "WHOLE_ROWS says how sums leave");
-            if constexpr (kFinishes<typename Work::Output>)
+            if constexpr (Work::Output::kMixed == kWholeRows && kLoads<typename Work::Output>)
                 store_finished_lines(sums[r], output, sums_of_split, row, first);
             else if constexpr (Work::Output::kMixed == kWholeRows)
                 store_lines(sums[r], output, sums_of_split, row, first);

@@ -110,8 +110,10 @@ struct TransposedOutput {
     template <class... B>
     __device__ __forceinline__ void store(Stored* y, int n, int first_m, int c, float value, const B&... beside) const {
         const int m = first_m + c;
-        float sums[1] = {biased && n < N ? value + read_only(given.bias + n) : value};
-        if constexpr (sizeof...(B) > 0) given.apply(sums, beside...);
-        if (n < N && m < M) y[first + static_cast<long long>(m) * N + n] = from_float<Stored>(sums[0]);
+        if (n < N && m < M) {
+            float sums[1] = {biased ? value + read_only(given.bias + n) : value};
+            if constexpr (sizeof...(B) > 0) given.apply(sums, beside...);
+            y[first + static_cast<long long>(m) * N + n] = from_float<Stored>(sums[0]);
+        }
     }
 };

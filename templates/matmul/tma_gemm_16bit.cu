@@ -14,7 +14,7 @@ namespace {
 struct LinesOutput {
     typedef MatrixGiven Given;
     static constexpr int kMixed = kWholeRows;
-    static constexpr bool kFinishes = !TileEpilogue::kIsNone;
+    static constexpr bool kLoads = !TileEpilogue::kIsNone;
     MatrixGiven given;
     int batch;
     long long first;
