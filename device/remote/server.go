@@ -45,12 +45,6 @@ type hosted struct {
 	used   time.Time
 }
 
-// Extra is what a request from this machine may have beside it.
-type Extra struct {
-	Launches operator.Launches // of the kernel that the request is about
-	Binaries map[string]built  // kernels that are compiled, by their digests
-}
-
 // Answer answers a request. What is wrong with the problem or the kernel is a Fault of the response. An error is the
 // device's: what it says of the variant beside it may still count. The search of this machine says how the kernel is
 // launched.

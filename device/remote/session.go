@@ -27,6 +27,12 @@ type Query struct {
 	Wait  time.Duration // how long the response may take
 }
 
+// Extra is what a request from this machine may have beside it.
+type Extra struct {
+	Launches operator.Launches // of the kernel that the request is about
+	Binaries map[string]built  // kernels that are compiled, by their digests
+}
+
 // How long this side waits for a child before it gives it up. The child watches each launch itself and answers in
 // time; these are for a child that is stuck in a driver.
 const (
