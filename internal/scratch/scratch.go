@@ -17,11 +17,14 @@ type Folder struct {
 	lock *os.File // the folder itself
 }
 
+// attempts is how many folders are made until one can be locked: not all file systems have locks.
+const attempts = 100
+
 // New makes a folder of a kind, as "emulator": its name begins with autotune and that.
 func New(kind string) (*Folder, error) {
 	pattern := "autotune-" + kind + "-"
 	sweep(filepath.Join(os.TempDir(), pattern+"*"))
-	for {
+	for range attempts {
 		dir, err := os.MkdirTemp("", pattern)
 		if err != nil {
 			return nil, fmt.Errorf("the %s needs a temporary folder: %w", kind, err)
@@ -30,7 +33,9 @@ func New(kind string) (*Folder, error) {
 		if lock := locked(dir); lock != nil {
 			return &Folder{Dir: filepath.Clean(dir), lock: lock}, nil
 		}
+		_ = os.Remove(dir) // it is empty, or gone
 	}
+	return nil, fmt.Errorf("the %s needs a temporary folder, and none in %s can be locked", kind, os.TempDir())
 }
 
 func (s *Folder) Free() (int64, error) {
