@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"autotune/device/trial"
+	"autotune/internal/test/must"
 	"autotune/internal/test/toy"
 	"autotune/operator"
 	"autotune/space"
@@ -48,7 +49,7 @@ func courseOf(t *testing.T, s strategy.Strategy, l *ledger, first ...int64) (c *
 	t.Helper()
 	p := threadsProblem(t)
 	sp, err := p.Space(t.Context())
-	toy.Must(t, err)
+	must.OK(t, err)
 	warned = new([]string)
 	return &course{
 		kernel: p.Kernel, space: sp, field: final.NewField(-1, nil), ledger: l, strategy: s, first: first,

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"autotune/device"
+	"autotune/internal/test/must"
 	"autotune/internal/test/toy"
 	"autotune/operator"
 	"autotune/tuner"
@@ -36,6 +37,6 @@ func wideToy(n int) string {
 func search(t testing.TB, p *operator.Problem, d device.Device, o tuner.Options) *tuner.Result {
 	t.Helper()
 	r, err := tuner.Search(t.Context(), p, d, o)
-	toy.Must(t, err)
+	must.OK(t, err)
 	return r
 }

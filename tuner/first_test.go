@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"autotune/internal/test/must"
 	"autotune/internal/test/toy"
 	"autotune/operator"
 	"autotune/tuner"
@@ -41,9 +42,9 @@ func TestWholeWindowsBeginAsRows(t *testing.T) {
 		"max_pool2d": {"kernel": "7", "stride": "1", "padding": "0"},
 	} {
 		o, err := operator.Find(name)
-		toy.Must(t, err)
+		must.OK(t, err)
 		p, err := o.Bind(operator.Request{Shape: []int64{64, 2048, 7, 7}, Parameters: parameters}, limits)
-		toy.Must(t, err)
+		must.OK(t, err)
 		first := tuner.FirstCompilations(t.Context(), p.Whole(), &fakeDevice{}, 1)[1] // after the reference
 		if first.Configuration.Template != "rows" {
 			t.Errorf("%s begins with %s", p, first.Configuration)

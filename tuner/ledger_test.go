@@ -9,7 +9,7 @@ import (
 	"autotune/device"
 	"autotune/device/trial"
 	"autotune/internal/lists"
-	"autotune/internal/test/toy"
+	"autotune/internal/test/must"
 	"autotune/tuner/store"
 )
 
@@ -25,7 +25,7 @@ func books(t *testing.T) func(driver string, fresh bool) *ledger {
 	path := filepath.Join(t.TempDir(), "cache.db")
 	return func(driver string, fresh bool) *ledger {
 		s, err := store.Open(t.Context(), path, store.Options{})
-		toy.Must(t, err)
+		must.OK(t, err)
 		t.Cleanup(func() { s.Close() })
 		id := store.ProblemID{Problem: "toy 64", Device: "fake", Kind: device.CUDA}
 		return newLedger(s, id, store.Provenance{Device: "fake", Driver: driver}, fresh)
@@ -35,9 +35,9 @@ func books(t *testing.T) func(driver string, fresh bool) *ledger {
 func keptTrials(t *testing.T, l *ledger, trials ...trial.Trial) {
 	t.Helper()
 	for _, one := range trials {
-		toy.Must(t, l.keep(one))
+		must.OK(t, l.keep(one))
 	}
-	toy.Must(t, l.close())
+	must.OK(t, l.close())
 }
 
 // A search takes the trials of earlier ones in the order of their evaluation, and not those that were measured
@@ -48,7 +48,7 @@ func TestTrialsThatCount(t *testing.T) {
 	keptTrials(t, book("2", false), made("other", 4))
 	for l, want := range map[*ledger][]string{book("1", false): {"a", "b", "c"}, book("1", true): nil, {}: nil} {
 		trials, err := l.trials()
-		toy.Must(t, err)
+		must.OK(t, err)
 		kernels := lists.Of(trials, func(one trial.Trial) string { return one.KernelDigest })
 		if !slices.Equal(kernels, want) {
 			t.Errorf("trials %q, want %q", kernels, want)
@@ -60,7 +60,7 @@ func TestTrialsThatCount(t *testing.T) {
 func TestCrown(t *testing.T) {
 	book := books(t)
 	winner := made("k", 1)
-	toy.Must(t, book("1", false).crown(Record{Strategy: "first", Winner: &winner}))
+	must.OK(t, book("1", false).crown(Record{Strategy: "first", Winner: &winner}))
 	for l, want := range map[*ledger]bool{book("1", true): true, book("2", true): false, {}: false} {
 		if r, err := l.winner(); err != nil || (r != nil) != want || want && r.Strategy != "first" {
 			t.Errorf("%+v, %v; want %v", r, err, want)

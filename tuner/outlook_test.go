@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"autotune/device/trial"
+	"autotune/internal/test/must"
 	"autotune/internal/test/toy"
 	"autotune/operator"
 	"autotune/space"
@@ -29,7 +30,7 @@ func slowly(f func(space.Configuration) (trial.Outcome, error)) func(space.Confi
 func TestSearchEndsWhenNothingIsLeft(t *testing.T) {
 	d := &fakeDevice{Evaluate: slowly(bowl)}
 	kept, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "c.db"), store.Options{})
-	toy.Must(t, err)
+	must.OK(t, err)
 	defer kept.Close()
 	o := tuner.Options{Store: kept, Target: strategy.Target}
 	r := search(t, hilly(t, 64), d, o)
@@ -44,7 +45,7 @@ func TestSearchEndsWhenNothingIsLeft(t *testing.T) {
 		tried[t.Configuration.String()] = true
 	}
 	sp, err := hilly(t, 64).Space(t.Context())
-	toy.Must(t, err)
+	must.OK(t, err)
 	winner, _ := sp.Index(r.Winner.Configuration)
 	for _, id := range sp.Neighbours(winner) {
 		steps := 0

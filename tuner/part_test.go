@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"autotune/device/trial"
-	"autotune/internal/test/toy"
+	"autotune/internal/test/must"
 	"autotune/operator"
 	"autotune/tuner"
 	"autotune/tuner/strategy"
@@ -23,7 +23,7 @@ func TestSearchOfAPart(t *testing.T) {
 		r, err := tuner.Search(t.Context(), toyProblem(t), &fakeDevice{Evaluate: bowl, Driver: driver}, tuner.Options{
 			Only: only, Store: store, Evaluated: func(one trial.Trial) { told = append(told, one) },
 		})
-		toy.Must(t, err)
+		must.OK(t, err)
 		return r, told
 	}
 	kept := func() string {
@@ -78,7 +78,7 @@ func TestStrategiesOnOneConfiguration(t *testing.T) {
 			{Where: []string{"b == 2"}},
 		} {
 			part, err := toyProblem(t).Part(only)
-			toy.Must(t, err)
+			must.OK(t, err)
 			r, err := tuner.Search(t.Context(), part.Problem, &fakeDevice{Evaluate: bowl}, tuner.Options{Only: only, Strategy: name, Target: 1.05})
 			if err != nil {
 				t.Errorf("%s: %s: %v", name, only, err)

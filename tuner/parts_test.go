@@ -7,7 +7,7 @@ import (
 
 	"autotune/device"
 	"autotune/device/trial"
-	"autotune/internal/test/toy"
+	"autotune/internal/test/must"
 	"autotune/operator"
 	"autotune/space"
 	"autotune/space/expr"
@@ -94,7 +94,7 @@ func TestResultNames(t *testing.T) {
 func TestNearestWinners(t *testing.T) {
 	p := threadsProblem(t)
 	sp, err := p.Space(t.Context())
-	toy.Must(t, err)
+	must.OK(t, err)
 	record := func(n, threads int64) Record {
 		c := space.Configuration{Template: "plain", Values: space.Values{{Name: "threads", Value: expr.Int(threads)}}}
 		return Record{Problem: operator.ProblemRecord{Text: "m", Shape: []int64{n}}, Winner: &trial.Trial{Configuration: c}}

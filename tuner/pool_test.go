@@ -14,6 +14,7 @@ import (
 	"autotune/device"
 	"autotune/device/compile"
 	"autotune/device/trial"
+	"autotune/internal/test/must"
 	"autotune/internal/test/toy"
 	"autotune/operator"
 	"autotune/space"
@@ -264,7 +265,7 @@ func TestPoolGrows(t *testing.T) {
 			p.come("b")
 		}
 	}})
-	toy.Must(t, err)
+	must.OK(t, err)
 	late := 0
 	for _, trial := range r.Trials[20:] {
 		if trial.Worker == "b" {

@@ -13,6 +13,7 @@ import (
 	"autotune/device"
 	"autotune/device/compile"
 	"autotune/device/trial"
+	"autotune/internal/test/must"
 	"autotune/internal/test/toy"
 	"autotune/operator"
 	"autotune/space"
@@ -125,7 +126,7 @@ func TestInterruptedSearchKeepsWhatWasDone(t *testing.T) {
 	}
 	s := openStore(t, filepath.Join(t.TempDir(), "cache.db"))
 	r, err := tuner.Search(ctx, toyProblem(t), d, tuner.Options{Store: s})
-	toy.Must(t, err)
+	must.OK(t, err)
 	if r.Stop != tuner.Interrupted || len(r.Trials) < 3 || r.Winner == nil {
 		t.Errorf("stop %q with %d trials; want interrupted with about 4", r.Stop, len(r.Trials))
 	}
@@ -246,7 +247,7 @@ const finalSamples = 3
 func openStore(t *testing.T, path string) *store.Store {
 	t.Helper()
 	s, err := store.Open(t.Context(), path, store.Options{})
-	toy.Must(t, err)
+	must.OK(t, err)
 	t.Cleanup(func() { s.Close() })
 	return s
 }
@@ -291,7 +292,7 @@ func TestWinnersNewestFirst(t *testing.T) {
 		}
 	}
 	records, err := winners.List(s, "toy")
-	toy.Must(t, err)
+	must.OK(t, err)
 	var got []string
 	for _, r := range records {
 		got = append(got, r.Problem.Text)

@@ -17,7 +17,6 @@ import (
 	"autotune/device/emulator"
 	"autotune/internal/test/must"
 	"autotune/internal/test/testneeds"
-	"autotune/internal/test/toy"
 	"autotune/internal/worker"
 	"autotune/operator"
 )
@@ -117,9 +116,9 @@ func TestAutoWithoutGPU(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			op, err := operator.Find(test.operator)
-			toy.Must(t, err)
+			must.OK(t, err)
 			shape, err := operator.ParseShape(test.shape)
-			toy.Must(t, err)
+			must.OK(t, err)
 			var awaited []string
 			opener := NewOpener(Spec{}, Options{CacheDir: t.TempDir(), Await: func(what string) func() {
 				awaited = append(awaited, what)
@@ -133,7 +132,7 @@ func TestAutoWithoutGPU(t *testing.T) {
 				}
 				return
 			}
-			toy.Must(t, err)
+			must.OK(t, err)
 			if want := []string{"opening the device", "there"}; !slices.Equal(awaited, want) {
 				t.Errorf("awaited %q, want %q", awaited, want)
 			}
@@ -146,7 +145,7 @@ func TestAutoWithoutGPU(t *testing.T) {
 
 func TestTooLargeForTheDevice(t *testing.T) {
 	op, err := operator.Find("max_pool2d")
-	toy.Must(t, err)
+	must.OK(t, err)
 	opener := NewOpener(Spec{Kind: device.Emulator}, Options{})
 	defer opener.Close()
 	_, err = opener.Open(t.Context(), op, operator.Request{Shape: []int64{1 << 20, 1 << 10, 64, 64}})
@@ -167,7 +166,7 @@ func (d described) Info() device.Info { return d.about }
 func TestAutoMath(t *testing.T) {
 	testneeds.NumPy.Need(t)
 	fake, err := filepath.Abs("../torchmath/testdata/fake")
-	toy.Must(t, err)
+	must.OK(t, err)
 	log := filepath.Join(t.TempDir(), "log")
 	t.Setenv("PYTHONDONTWRITEBYTECODE", "1")
 	t.Setenv("FAKE_LOG", log)
@@ -195,13 +194,13 @@ func TestAutoMath(t *testing.T) {
 				}
 			}
 			op, err := operator.Find(test.operator)
-			toy.Must(t, err)
+			must.OK(t, err)
 			shape := []int64{1, 4, 9, 8}
 			a, err := ask(op, operator.Request{Shape: shape, Math: test.math})
-			toy.Must(t, err)
+			must.OK(t, err)
 			limits := emulator.Limits()
 			p, err := a.bind(limits)
-			toy.Must(t, err)
+			must.OK(t, err)
 			for _, way := range []struct {
 				unsettled bool
 				memory    int64 // a problem that leaves PyTorch little of it waits for the answer
@@ -211,7 +210,7 @@ func TestAutoMath(t *testing.T) {
 				limits.MemoryBytes = way.memory
 				d := described{about: device.Info{Name: "a GPU", Kind: test.kind, Limits: limits}}
 				opened, err := NewOpener(Spec{}, Options{}).bind(t.Context(), a, d, way.unsettled)
-				toy.Must(t, err)
+				must.OK(t, err)
 				mode, by := opened.Problem.Math, opened.Problem.MathBy
 				if later := opened.Mode != nil; later != (way.later && test.asked) {
 					t.Errorf("the answer comes later: %v", later)
@@ -263,13 +262,13 @@ func TestSeveral(t *testing.T) {
 // One device is that device, however it is named: no worker, no server.
 func TestOneIsNotSeveral(t *testing.T) {
 	op, err := operator.Find("max_pool2d")
-	toy.Must(t, err)
+	must.OK(t, err)
 	for _, name := range []string{"emulator", "emulator*1"} {
 		spec, err := Parse(name)
-		toy.Must(t, err)
+		must.OK(t, err)
 		opener := NewOpener(spec, Options{CacheDir: t.TempDir()})
 		opened, err := opener.Open(t.Context(), op, operator.Request{Shape: []int64{1, 1, 8, 8}})
-		toy.Must(t, err)
+		must.OK(t, err)
 		if d, ok := opened.Device.(device.Pool); ok {
 			t.Errorf("%s is a pool: %v", name, d.Workers())
 		}

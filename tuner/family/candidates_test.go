@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"autotune/device/trial"
-	"autotune/internal/test/toy"
+	"autotune/internal/test/must"
 	"autotune/operator"
 	"autotune/space"
 	"autotune/tuner"
@@ -42,11 +42,11 @@ func poolWith(t *testing.T, shapes ...[]int64) (Plan, []*operator.Problem, []spa
 	var problems []*operator.Problem
 	for _, shape := range shapes {
 		p, err := plan.Operator.Bind(plan.at(shape, true), operator.TypicalLimits())
-		toy.Must(t, err)
+		must.OK(t, err)
 		problems = append(problems, p)
 	}
 	sp, err := problems[0].Space(t.Context())
-	toy.Must(t, err)
+	must.OK(t, err)
 	var all []space.Configuration
 	for id := int64(0); len(all) < 6; id++ {
 		c := sp.At(id)
@@ -87,7 +87,7 @@ func TestKernelsOf(t *testing.T) {
 	_, problems, all := poolWith(t, []int64{1, 2, 16, 16}, []int64{1, 2, 16, 17}, []int64{4, 2, 16, 18}, []int64{9, 2, 64, 64})
 	for _, c := range all {
 		kernels, err := kernelsOf(problems, c)
-		toy.Must(t, err)
+		must.OK(t, err)
 		for _, p := range problems {
 			n := 0
 			for i := range kernels {

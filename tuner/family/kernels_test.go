@@ -7,7 +7,6 @@ import (
 
 	"autotune/device"
 	"autotune/internal/test/must"
-	"autotune/internal/test/toy"
 	"autotune/operator"
 	"autotune/tuner/cudasource"
 )
@@ -15,15 +14,15 @@ import (
 // Kernels of an operator that was edited are not the family's.
 func TestKernels(t *testing.T) {
 	op, err := operator.Find("max_pool2d")
-	toy.Must(t, err)
+	must.OK(t, err)
 	limits := operator.TypicalLimits()
 	f := &Family{Operator: "max_pool2d", Shapes: "{1..8}x3x8x8", Dimensions: op.Shape, Free: []string{"n"}, Math: "fp32", Device: device.Info{Limits: limits}}
 	shape := []int64{2, 3, 8, 8}
 	p, err := op.Bind(f.Request(shape), limits)
-	toy.Must(t, err)
+	must.OK(t, err)
 	c := p.Defaults(t.Context())[0]
 	k, err := p.Kernel(c)
-	toy.Must(t, err)
+	must.OK(t, err)
 	f.Reference, err = p.ReferenceDigest()
 	must.OK(t, err)
 	f.Parameters, f.Samples, f.Entries = p.Parameters, []Sample{{Shape: shape}}, []Entry{{Configuration: c, Shape: shape, Digest: k.Digest()}}

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"autotune/internal/test/must"
-	"autotune/internal/test/toy"
 	"autotune/operator"
 	"autotune/tuner/batch"
 )
@@ -13,14 +12,14 @@ import (
 func request(t *testing.T, name string) batch.Request {
 	t.Helper()
 	op, err := operator.Find(name)
-	toy.Must(t, err)
+	must.OK(t, err)
 	return batch.Request{Name: name, Operator: op, Request: operator.Request{Parameters: map[string]string{}}}
 }
 
 func shapes(t *testing.T, text string) Shapes {
 	t.Helper()
 	s, err := ParseShapes(text)
-	toy.Must(t, err)
+	must.OK(t, err)
 	return s
 }
 

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"autotune/internal/test/toy"
+	"autotune/internal/test/must"
 )
 
 func have(s Shapes, shape []int64) bool {
@@ -88,7 +88,7 @@ func FuzzParseShapes(f *testing.F) {
 func TestSamples(t *testing.T) {
 	for _, text := range []string{"{1..4096}x64", "{1,8,32}x64x{14..112}x{14..112}", "{1..3}x{1,2}", "{1..1000000}x{1..1000000}"} {
 		s, err := ParseShapes(text)
-		toy.Must(t, err)
+		must.OK(t, err)
 		count := len(s.all(31))
 		samples := s.Samples(20, alike)
 		held := s.HeldOut(10, samples, every)

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"autotune/internal/lists"
-	"autotune/internal/test/toy"
+	"autotune/internal/test/must"
 	"autotune/space/expr"
 )
 
@@ -49,7 +49,7 @@ func (f field) taken(t *testing.T, n *Node) (all []float64) {
 	t.Helper()
 	for i, shape := range f.shapes {
 		leaf, err := n.Leaf(map[string]expr.Value{"n": expr.Int(shape[0]), "h": expr.Int(shape[1])})
-		toy.Must(t, err)
+		must.OK(t, err)
 		x := f.general[i]
 		for _, e := range leaf.Entries {
 			if !math.IsInf(f.slow[i][e], 1) {
@@ -104,7 +104,7 @@ func TestTreeIsGood(t *testing.T) {
 		own, general := map[*Node][]float64{}, map[*Node][]float64{}
 		for i, x := range f.taken(t, tree) {
 			leaf, err := tree.Leaf(map[string]expr.Value{"n": expr.Int(f.shapes[i][0]), "h": expr.Int(f.shapes[i][1])})
-			toy.Must(t, err)
+			must.OK(t, err)
 			own[leaf], general[leaf] = append(own[leaf], x), append(general[leaf], f.general[i])
 		}
 		for leaf, all := range own {
@@ -147,7 +147,7 @@ func TestBetween(t *testing.T) {
 func text(t *testing.T, n *Node) string {
 	t.Helper()
 	data, err := json.Marshal(n)
-	toy.Must(t, err)
+	must.OK(t, err)
 	return string(data)
 }
 

@@ -13,6 +13,7 @@ import (
 	"autotune/device"
 	"autotune/device/trial"
 	"autotune/internal/lists"
+	"autotune/internal/test/must"
 	"autotune/internal/test/toy"
 	"autotune/operator"
 	"autotune/space"
@@ -63,14 +64,14 @@ func tiles(t *testing.T, wrong map[string]bool) (*tuning, *Family) {
 	t.Helper()
 	op := toy.Operator(t, tilesOperator)
 	plan, err := NewPlan(batch.Request{Operator: op}, Shapes{{{132, 4224}}}, 16, 20)
-	toy.Must(t, err)
+	must.OK(t, err)
 	f := newTuning(slab(wrong).Open, plan, Options{MaxSlowdown: 1.03, Notice: func(string) {}})
-	toy.Must(t, f.begin(t.Context()))
+	must.OK(t, f.begin(t.Context()))
 	fastest := func(shape []int64) []tried {
 		p, err := op.Bind(plan.at(shape, true), toy.Limits)
-		toy.Must(t, err)
+		must.OK(t, err)
 		s, err := p.Space(t.Context())
-		toy.Must(t, err)
+		must.OK(t, err)
 		var r tuner.Result
 		for id := range s.Len() {
 			one := trial.Trial{Configuration: s.At(id)}
@@ -86,7 +87,7 @@ func tiles(t *testing.T, wrong map[string]bool) (*tuning, *Family) {
 		f.own[operator.FormatShape(shape)] = fastest(shape)[0].Configuration
 	}
 	family, err := f.settle(t.Context())
-	toy.Must(t, err)
+	must.OK(t, err)
 	return f, family
 }
 
@@ -134,7 +135,7 @@ func TestLeftOut(t *testing.T) {
 	const most = 2000
 	whole := f.open
 	f.open = limited{open: whole, most: most}.Open
-	toy.Must(t, f.begin(t.Context()))
+	must.OK(t, f.begin(t.Context()))
 	want := len(lists.Where(f.Samples, func(s []int64) bool { return s[0] <= most }))
 	timed, err := f.timeAll(t.Context(), f.Samples, nil)
 	if err != nil || len(timed) != want || len(f.leftOut) != len(f.Samples)-want {
@@ -161,7 +162,7 @@ func TestRounds(t *testing.T) {
 	device := slab(nil)
 	f.open = device.Open
 	list, err := f.timeAll(t.Context(), f.Samples[:1], f.all())
-	toy.Must(t, err)
+	must.OK(t, err)
 	all, n := device.Raced, len(f.candidates)
 	for i, best := range all {
 		if i > 0 && i < n && best < policy.farBehind*list[0].ownBest() || (i == 0 || i >= n) && best != 0 {

@@ -12,6 +12,7 @@ import (
 	"autotune/device"
 	"autotune/device/compile"
 	"autotune/device/trial"
+	"autotune/internal/test/must"
 	"autotune/internal/test/toy"
 	"autotune/operator"
 	"autotune/space"
@@ -155,7 +156,7 @@ func TestSettle(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			b := &bench{takes: c.takes, wrong: c.wrong}
 			f, verdict, amended, err := settled(t, b, c.gating)
-			toy.Must(t, err)
+			must.OK(t, err)
 			var got string
 			if winner, _ := f.Decide(); winner != nil {
 				got = winner.Configuration.String()
@@ -199,7 +200,7 @@ func TestSettleLooksForRaces(t *testing.T) {
 	for gating, checks := range map[Gating]bool{GateWinner: true, GateAll: true, GateRaces: false} {
 		b := &bench{takes: takes, races: 1}
 		f, verdict, _, err := settled(t, b, gating)
-		toy.Must(t, err)
+		must.OK(t, err)
 		winner, _ := f.Decide()
 		if got := f.Trials[0]; winner == nil || winner.Configuration.String() != "plain a=2" || got.Status != trial.WrongResult || got.Message != "gate races: race: plain.cu:1" {
 			t.Errorf("%s: winner %v; %s, %s", gating, winner, got.Status, got.Message)
@@ -277,12 +278,12 @@ func TestNeighbours(t *testing.T) {
 // configurations are.
 func TestBuiltinNeighbours(t *testing.T) {
 	operators, err := operator.Operators()
-	toy.Must(t, err)
+	must.OK(t, err)
 	for _, o := range operators {
 		p, err := o.Bind(operator.Request{Shape: o.Example}, operator.TypicalLimits())
-		toy.Must(t, err)
+		must.OK(t, err)
 		sp, err := p.Space(t.Context())
-		toy.Must(t, err)
+		must.OK(t, err)
 		choices, random := p.Defaults(t.Context()), rand.New(rand.NewPCG(1, 2))
 		for part := range sp.Parts() {
 			first, end := sp.Range(part)

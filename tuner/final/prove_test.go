@@ -6,7 +6,7 @@ import (
 
 	"autotune/device"
 	"autotune/device/trial"
-	"autotune/internal/test/toy"
+	"autotune/internal/test/must"
 	"autotune/operator"
 )
 
@@ -26,7 +26,7 @@ func TestProve(t *testing.T) {
 		b := &bench{takes: map[int64]float64{2: 5}, wrong: c.wrong}
 		s := Subject{Problem: p, Device: b, Protocol: device.ProtocolFor(p.Operator), Launches: Launches}
 		got, err := Prove(t.Context(), s, tried(2, 0, 1).Configuration, 3)
-		toy.Must(t, err)
+		must.OK(t, err)
 		if got.Status != c.status || !strings.Contains(got.Message, c.fails) {
 			t.Errorf("%s: %s, %q", c.name, got.Status, got.Message)
 		}

@@ -4,7 +4,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"autotune/internal/test/toy"
+	"autotune/internal/test/must"
 	"autotune/space"
 	"autotune/space/expr"
 )
@@ -27,7 +27,7 @@ func blocks(t *testing.T) *space.Space {
 		}},
 		space.Part{Template: "b", Tunables: []space.Tunable{{Name: "y", Values: numbers(1, 2, 4)}}},
 	)
-	toy.Must(t, err)
+	must.OK(t, err)
 	return s
 }
 

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"autotune/internal/test/toy"
+	"autotune/internal/test/must"
 	"autotune/space/expr"
 	"autotune/tuner/strategy"
 )
@@ -19,10 +19,10 @@ func TestExpected(t *testing.T) {
 	expected, err := strategy.Expect(s, 1, func(id int64) (float64, bool, error) {
 		return 1000 * score(id) * (1 + 0.1*math.Sin(float64(7*id))), true, nil
 	})
-	toy.Must(t, err)
+	must.OK(t, err)
 	ended := func(e *strategy.Expected) (trials int, best float64) {
 		st, err := strategy.New("bayesian", s, strategy.Options{Seed: 1, Expected: e})
-		toy.Must(t, err)
+		must.OK(t, err)
 		var seen []strategy.Seen
 		best = math.Inf(1)
 		for len(seen) < 400 {
@@ -60,7 +60,7 @@ func TestExpectedBehindHundreds(t *testing.T) {
 	}
 	const expects, truth = 1.3, 0.6
 	expected, err := strategy.Expect(s, 1, func(id int64) (float64, bool, error) { return score(id, expects), true, nil })
-	toy.Must(t, err)
+	must.OK(t, err)
 	st := started(t, "bayesian", s, strategy.Options{Expected: expected})
 	tell := func(id int64) (ms float64) {
 		ms = score(id, truth)
@@ -107,7 +107,7 @@ func TestExpect(t *testing.T) {
 // Clearly less must be expected; nothing is less than what is not known, and nothing known promises nothing.
 func TestPromiseMore(t *testing.T) {
 	e, err := strategy.Expect(gridSpace(t, 9, 9), 1, func(id int64) (float64, bool, error) { return float64(id), id < 81, nil })
-	toy.Must(t, err)
+	must.OK(t, err)
 	for _, c := range []struct {
 		some, others []int64
 		want         bool

@@ -10,7 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"autotune/internal/test/toy"
+	"autotune/internal/test/must"
 	"autotune/space"
 	"autotune/space/expr"
 	"autotune/tuner/strategy"
@@ -49,7 +49,7 @@ func mixedSpace(t testing.TB) *space.Space {
 func built(t testing.TB, parts ...space.Part) *space.Space {
 	t.Helper()
 	s, err := space.New(t.Context(), parts...)
-	toy.Must(t, err)
+	must.OK(t, err)
 	return s
 }
 
@@ -73,7 +73,7 @@ func failing(int64) strategy.Outcome { return strategy.Outcome{} }
 func started(t testing.TB, name string, s *space.Space, o strategy.Options) strategy.Strategy {
 	t.Helper()
 	strat, err := strategy.New(name, s, o)
-	toy.Must(t, err)
+	must.OK(t, err)
 	return strat
 }
 
@@ -160,7 +160,7 @@ func TestToldConfigurationsAreNotProposed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
 				strat, err := strategy.New(name, s, strategy.Options{Seed: rapid.Uint64().Draw(t, "seed")})
-				toy.Must(t, err)
+				must.OK(t, err)
 				score := bowl(s)
 				told := map[int64]bool{}
 				for _, id := range rapid.SliceOfN(rapid.Int64Range(0, s.Len()-1), 0, 10).Draw(t, "told") {

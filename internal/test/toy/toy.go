@@ -19,17 +19,6 @@ import (
 	"autotune/space"
 )
 
-// Must ends a test at an error.
-func Must(t interface {
-	Helper()
-	Fatal(args ...any)
-}, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // Limits are of the toy's device.
 var Limits = operator.Limits{
 	Arch: 90, SMs: 132, MaxThreadsPerBlock: 1024, MaxSharedPerBlock: 232448, SharedPerSM: 233472, RegistersPerSM: 65536,
