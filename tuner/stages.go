@@ -228,6 +228,7 @@ func (st *stages) prepare(ctx context.Context, j job) job {
 	})
 	j.trial.Phases.CompileMS = trial.MS(time.Since(start))
 	var refused *compile.Error
+	var reference *device.ReferenceError // from a worker that opened the problem for this kernel
 	switch {
 	case err == nil:
 		j.variant.Binary, j.trial.Log = binary, binary.Log
@@ -235,6 +236,8 @@ func (st *stages) prepare(ctx context.Context, j job) job {
 		j.err = ctx.Err()
 	case errors.As(err, &refused):
 		j.trial.Status, j.trial.Message, j.trial.Log = trial.CompileError, refused.Text(), refused.Log
+	case errors.As(err, &reference):
+		j.err = err
 	default:
 		j.err = fmt.Errorf("compile %s: %w", k.File, err)
 	}
