@@ -27,10 +27,10 @@ struct LinesOutput {
         return biased ? pair_at(given.bias, column, N) : make_float2(0.0f, 0.0f);
     }
     __device__ __forceinline__ float value(float sum, int, float bias) const { return BIAS ? sum + bias : sum; }
-    __device__ __forceinline__ TileEpilogue::Loaded<8, 3> load(int row, int column) const {
+    __device__ __forceinline__ TileEpilogue::Loaded<8, Coordinates<3>> load(int row, int column) const {
         return given.template load<8>(matrix_place(batch, row < M ? row : M - 1, column));
     }
-    __device__ __forceinline__ void apply(float (&sums)[8], const TileEpilogue::Loaded<8, 3>& loaded) const {
+    __device__ __forceinline__ void apply(float (&sums)[8], const TileEpilogue::Loaded<8, Coordinates<3>>& loaded) const {
         given.apply(sums, loaded);
     }
     __device__ __forceinline__ Stored* line(Stored* y, int row) const {
