@@ -329,17 +329,17 @@ var problems = map[string][]string{
 		"2x6x41 c_out=9 kernel=4 stride=3 padding=2 output_padding=1 groups=3 layout=nhwc bias=true normal",
 	},
 	"group_norm": {
-		"3x6x337 groups=2 normal", // rows that begin anywhere
+		"3x6x337 groups=2 epilogue=relu(x)*q[c]+r[n,c,hw] normal", // rows that begin anywhere
 		"2x4x40 groups=4 weight=false type=bf16 negative",
 		"1x6x2804 groups=1 bias=false normal",
-		"8x10x13111 groups=2 type=f16 normal", // rows that many blocks have
+		"8x10x13111 groups=2 type=f16 epilogue=x*u[n,c]+r[n,c,hw,f32] normal", // rows that many blocks have
 	},
 	"batch_norm": {
-		"3x5x37 training=true normal",
+		"3x5x37 training=true epilogue=relu(x+r[n,c,hw])-w[hw] normal",
 		"3x2x2008 training=true bias=false momentum=0.5 type=f16 normal",
 		"1x1x448500 training=true normal", // a row that misses room in all shared memory
-		"4x3x16392 training=true type=bf16 normal",
-		"3x5x72 special",
+		"4x3x16392 training=true type=bf16 epilogue=gelu(x)+r[n,c,hw] normal",
+		"3x5x72 epilogue=x*s[]+q[c] special",
 	},
 	"triplet_margin_loss": {
 		"5x1003 normal", // no two rows begin alike
