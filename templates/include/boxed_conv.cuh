@@ -264,48 +264,50 @@ struct Work : ConvolutionWork {
         __device__ __forceinline__ Output(const Tile& tile, const Given& given)
             : given(given), first(tile.group * C_OUT_GROUP), biased(BIAS && tile.split == 0) {}
 
-        // At is the output that a row has in a column, if there is one.
-        struct At {
-            int n, channel, d, h, w;  // channel of the group
-            __device__ __forceinline__ At(int row, int first_column, int c) {
-                // Columns begin with a channel's: so a column's phase is known when this is compiled, but for the
-                // lane's part of it.
-                static_assert(32 % kPhases == 0, "a channel's phases lie in 32 columns");
-                const Run run(row / RUN);
-                const Place phase(c % kPhases, AxisH::phases, AxisW::phases);
-                n = run.n, channel = first_column / kPhases + c / kPhases;
-                d = AxisD::output(run.d, phase.d), h = AxisH::output(run.h, phase.h);
-                w = AxisW::output(run.w + row % RUN, phase.w);
-            }
-            __device__ __forceinline__ bool there() const {
-                return n < N && AxisD::has(d) && AxisH::has(h) && AxisW::has(w) && channel < C_OUT_GROUP;
-            }
-            __device__ __forceinline__ long long pixel() const {
-                return (static_cast<long long>(d) * H_OUT + h) * W_OUT + w;
-            }
-        };
-
         static constexpr bool kLoads = !TileEpilogue::kIsNone;
         template <int Count>
         using Beside = TileEpilogue::Loaded<Count, Coordinates<3>>;
         // load loads what belongs to an output, or to the first where there is none.
         __device__ __forceinline__ Beside<1> load(int row, int first_column, int c) const {
-            const At at(row, first_column, c);
-            const bool there = at.there();
-            return given.template load<1>(Coordinates<3>{
-                {there ? at.n : 0, there ? first + at.channel : 0, there ? at.pixel() : 0}, {N, C_OUT, out_volume()}});
+            Coordinates<3> place = {{0, 0, 0}, {N, C_OUT, out_volume()}};
+            with_output(row, first_column, c, [&](int n, long long /*image*/, int channel, long long pixel) {
+                place.at[0] = n, place.at[1] = first + channel, place.at[2] = pixel;
+            });
+            return given.template load<1>(place);
         }
         template <class Outputs, class... B>
         __device__ __forceinline__ void store(Outputs y, int row, int first_column, int c, float value,
                                               const B&... beside) const {
-            const At at(row, first_column, c);
-            const long long pixel = at.pixel(), image = static_cast<long long>(at.n) * C_OUT + first;
-            if (!at.there()) return;
-            float sums[1] = {biased ? value + __ldg(given.bias + first + at.channel) : value};
-            // A sum that is to be mended stays: an epilogue might make a number of it.
-            if constexpr (sizeof...(B) > 0)
-                if (!kMasked || is_finite(value)) given.apply(sums, beside...);
-            y[(image + at.channel) * out_volume() + pixel] = sums[0];
+            with_output(row, first_column, c, [&](int /*n*/, long long image, int channel, long long pixel) {
+                y[(image + channel) * out_volume() + pixel] =
+                    finished(biased ? value + __ldg(given.bias + first + channel) : value, value, beside...);
+            });
+        }
+
+       private:
+        // with_output calls `with` for the output that a row has in a column, if there is one: of an image, and of a
+        // channel of those that the group has from `image` on.
+        template <class With>
+        __device__ __forceinline__ void with_output(int row, int first_column, int c, const With& with) const {
+            // Columns begin with a channel's: so a column's phase is known when this is compiled, but for the lane's
+            // part of it.
+            static_assert(32 % kPhases == 0, "a channel's phases lie in 32 columns");
+            const Run run(row / RUN);
+            const Place phase(c % kPhases, AxisH::phases, AxisW::phases);
+            const int channel = first_column / kPhases + c / kPhases, d = AxisD::output(run.d, phase.d);
+            const int h = AxisH::output(run.h, phase.h), w = AxisW::output(run.w + row % RUN, phase.w);
+            const long long pixel = (static_cast<long long>(d) * H_OUT + h) * W_OUT + w;
+            const long long image = static_cast<long long>(run.n) * C_OUT + first;
+            if (run.n < N && AxisD::has(d) && AxisH::has(h) && AxisW::has(w) && channel < C_OUT_GROUP)
+                with(run.n, image, channel, pixel);
+        }
+        // finished is the output of a product's sum, with its bias. If that must be mended it is left as it is: an
+        // epilogue might make a number of it.
+        __device__ __forceinline__ static float finished(float sum, float) { return sum; }
+        __device__ __forceinline__ float finished(float sum, float product, const Beside<1>& beside) const {
+            float output[1] = {sum};
+            given.apply(output, beside);
+            return kMasked && !is_finite(product) ? sum : output[0];
         }
     };
 };
