@@ -435,12 +435,12 @@ var problems = map[string][]string{
 		"1x5x8x40 c_out=33 kernel=5 padding=2 uniform01",
 		"3x8x7x9 c_out=16 kernel=2 stride=2 groups=2 normal",
 		"1x2x6x7 c_out=3 kernel=2 padding=4 normal",
-		"1x3x6x1024 c_out=10 kernel=3 special",                                   // strips, the last one ragged
-		"2x7x6x216 c_out=10 kernel=3 padding=1 normal",                           // rows begin with sectors
-		"1x16x5x301 c_out=140 groups=2 kernel=2x2 bias=true normal",              // a strip's width and little more
-		"2x5x12x67 c_out=5 kernel=3x2 dilation=2x2 padding=2x1 bias=true normal", // rows of odd length
-		"1x16x3x110 c_out=70 kernel=3 normal",                                    // one row of outputs
-		"1x40x9x19 c_out=200 kernel=3x5 padding=1x2 bias=true normal",            // several steps of channels and blocks of rows
+		"1x3x6x1024 c_out=10 kernel=3 epilogue=gelu(x+q[c])*s[]+r[n,c,h,w] special",                                         // strips, the last one ragged
+		"2x7x6x216 c_out=10 kernel=3 padding=1 normal",                                                                      // rows begin with sectors
+		"1x16x5x301 c_out=140 groups=2 kernel=2x2 bias=true normal",                                                         // a strip's width and little more
+		"2x5x12x67 c_out=5 kernel=3x2 dilation=2x2 padding=2x1 bias=true epilogue=x*v[c,h,w,bf16]-u[n,c]+r[n,c,h,w] normal", // rows of odd length
+		"1x16x3x110 c_out=70 kernel=3 normal",                                                                               // one row of outputs
+		"1x40x9x19 c_out=200 kernel=3x5 padding=1x2 bias=true normal",                                                       // several steps of channels and blocks of rows
 		"1x80x6x19 c_out=130 kernel=3x5 padding=1x2 normal",
 		"1x20x9x40 c_out=65 kernel=7x1 padding=3x0 normal",
 		"1x20x12x15 c_out=129 kernel=3 padding=1 normal",

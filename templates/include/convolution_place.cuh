@@ -25,3 +25,15 @@ struct ConvolutionPlace {
         return Coordinates<3>{{image, channel, place}, {1, channels, volume}}.index<Axes>();
     }
 };
+
+// RowPlace is that of an output of a plane in NCHW whose row and column a kernel knows: it takes no divisions. The
+// outputs side by side are the row's.
+struct RowPlace : Coordinates<3> {
+    long long column, columns;
+    __device__ __forceinline__ RowPlace(long long image, long long channel, long long channels, long long row,
+                                        long long column, long long rows, long long columns)
+        : Coordinates<3>{{image, channel, row * columns + column}, {1, channels, rows * columns}}, column(column),
+          columns(columns) {}
+    __device__ __forceinline__ long long along() const { return column; }
+    __device__ __forceinline__ long long side_by_side() const { return columns; }
+};
