@@ -35,5 +35,8 @@ struct RowPlace : Coordinates<3> {
         : Coordinates<3>{{image, channel, row * columns + column}, {1, channels, rows * columns}}, column(column),
           columns(columns) {}
     __device__ __forceinline__ long long along() const { return column; }
-    __device__ __forceinline__ long long side_by_side() const { return columns; }
+    template <unsigned>
+    __device__ __forceinline__ long long side_by_side() const {
+        return columns;
+    }
 };
