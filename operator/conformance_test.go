@@ -329,17 +329,17 @@ var problems = map[string][]string{
 		"2x6x41 c_out=9 kernel=4 stride=3 padding=2 output_padding=1 groups=3 layout=nhwc bias=true normal",
 	},
 	"group_norm": {
-		"3x6x337 groups=2 normal", // rows that begin anywhere
+		"3x6x337 groups=2 epilogue=relu(x)*q[c]+r[n,c,hw] normal", // rows that begin anywhere
 		"2x4x40 groups=4 weight=false type=bf16 negative",
 		"1x6x2804 groups=1 bias=false normal",
-		"8x10x13111 groups=2 type=f16 normal", // rows that many blocks have
+		"8x10x13111 groups=2 type=f16 epilogue=x*u[n,c]+r[n,c,hw,f32] normal", // rows that many blocks have
 	},
 	"batch_norm": {
-		"3x5x37 training=true normal",
+		"3x5x37 training=true epilogue=relu(x+r[n,c,hw])-w[hw] normal",
 		"3x2x2008 training=true bias=false momentum=0.5 type=f16 normal",
 		"1x1x448500 training=true normal", // a row that misses room in all shared memory
-		"4x3x16392 training=true type=bf16 normal",
-		"3x5x72 special",
+		"4x3x16392 training=true type=bf16 epilogue=gelu(x)+r[n,c,hw] normal",
+		"3x5x72 epilogue=x*s[]+q[c] special",
 	},
 	"triplet_margin_loss": {
 		"5x1003 normal", // no two rows begin alike
@@ -435,12 +435,12 @@ var problems = map[string][]string{
 		"1x5x8x40 c_out=33 kernel=5 padding=2 uniform01",
 		"3x8x7x9 c_out=16 kernel=2 stride=2 groups=2 normal",
 		"1x2x6x7 c_out=3 kernel=2 padding=4 normal",
-		"1x3x6x1024 c_out=10 kernel=3 special",                                   // strips, the last one ragged
-		"2x7x6x216 c_out=10 kernel=3 padding=1 normal",                           // rows begin with sectors
-		"1x16x5x301 c_out=140 groups=2 kernel=2x2 bias=true normal",              // a strip's width and little more
-		"2x5x12x67 c_out=5 kernel=3x2 dilation=2x2 padding=2x1 bias=true normal", // rows of odd length
-		"1x16x3x110 c_out=70 kernel=3 normal",                                    // one row of outputs
-		"1x40x9x19 c_out=200 kernel=3x5 padding=1x2 bias=true normal",            // several steps of channels and blocks of rows
+		"1x3x6x1024 c_out=10 kernel=3 epilogue=gelu(x+q[c])*s[]+r[n,c,h,w] special",                                         // strips, the last one ragged
+		"2x7x6x216 c_out=10 kernel=3 padding=1 normal",                                                                      // rows begin with sectors
+		"1x16x5x301 c_out=140 groups=2 kernel=2x2 bias=true normal",                                                         // a strip's width and little more
+		"2x5x12x67 c_out=5 kernel=3x2 dilation=2x2 padding=2x1 bias=true epilogue=x*v[c,h,w,bf16]-u[n,c]+r[n,c,h,w] normal", // rows of odd length
+		"1x16x3x110 c_out=70 kernel=3 normal",                                                                               // one row of outputs
+		"1x40x9x19 c_out=200 kernel=3x5 padding=1x2 bias=true normal",                                                       // several steps of channels and blocks of rows
 		"1x80x6x19 c_out=130 kernel=3x5 padding=1x2 normal",
 		"1x20x9x40 c_out=65 kernel=7x1 padding=3x0 normal",
 		"1x20x12x15 c_out=129 kernel=3 padding=1 normal",

@@ -59,6 +59,7 @@
 
 #include "async_copy.cuh"
 #include "bulk_copy.cuh"
+#include "convolution_place.cuh"
 #include "mma.cuh"
 #include "named_barrier.cuh"
 #include "tensor_scales.cuh"
@@ -169,11 +170,13 @@ struct Block {
     int group, first_row;  // of the group's output channels
     const float *inputs, *weights, *bias;
     float* y;
-    __device__ __forceinline__ Block(const float* x, const float* weight, const float* scales, const float* all_bias, float* y)
+    Epilogue epilogue;
+    __device__ __forceinline__ Block(const float* x, const float* weight, const float* scales, const float* all_bias, float* y,
+                                     const Epilogue& epilogue)
         : scales(scales), group(blockIdx.y / kTilesM), first_row(blockIdx.y % kTilesM * TILE_M),
           inputs(x + static_cast<long long>(group) * C_GROUP * kInPlane),
           weights(weight + static_cast<long long>(group) * C_OUT_GROUP * C_GROUP * kTaps),
-          bias(all_bias + group * C_OUT_GROUP), y(y) {}
+          bias(all_bias + group * C_OUT_GROUP), y(y), epilogue(epilogue) {}
     // plane is the number of a row's plane among all of the output.
     __device__ __forceinline__ int plane(const Tile& tile, int row) const {
         return tile.image * C_OUT + group * C_OUT_GROUP + first_row + row;
@@ -410,6 +413,31 @@ __device__ __forceinline__ void add_bias(float (&sums)[kFragmentsP][4], const fl
     }
 }
 
+// place_of is where a pixel of a tile is in the plane of a row. What lies beyond the output's end has its last place.
+__device__ __forceinline__ RowPlace place_of(const Block& block, const Tile& tile, int row, int pixel) {
+    const int channel = block.group * C_OUT_GROUP + smaller(block.first_row + row, C_OUT_GROUP - 1);
+    if (FLAT) return {tile.image, channel, C_OUT, 0, tile.first - tile.lead + pixel, 1, PLANE};
+    return {tile.image, channel, C_OUT, smaller(tile.y + pixel / kTileW, H_OUT - 1), tile.x + pixel % kTileW, H_OUT, W_OUT};
+}
+
+// finish makes outputs of a lane's sums of two rows. What tensors have beside them is loaded first.
+__device__ __forceinline__ void finish(float (&sums)[kFragmentsP][4], const Block& block, const Tile& tile, int row,
+                                       int first_pixel) {
+    if constexpr (!Epilogue::kIsNone) {
+        Epilogue::Loaded<2, RowPlace> beside[kFragmentsP][2];
+#pragma unroll
+        for (int i = 0; i < 2 * kFragmentsP; ++i)
+            beside[i / 2][i % 2] = block.epilogue.load<2>(place_of(block, tile, row + i % 2 * 8, first_pixel + i / 2 * 8));
+#pragma unroll
+        for (int i = 0; i < 2 * kFragmentsP; ++i) {
+            float* const at = sums[i / 2] + i % 2 * 2;
+            float pair[2] = {at[0], at[1]};
+            block.epilogue.apply(pair, beside[i / 2][i % 2]);
+            at[0] = pair[0], at[1] = pair[1];
+        }
+    }
+}
+
 // write_row writes a lane's sums of one row, the first or second half of each four.
 __device__ __forceinline__ void write_row(float* to, const float (&sums)[kFragmentsP][4], int half, int first_place) {
 #pragma unroll
@@ -429,6 +457,7 @@ __device__ __forceinline__ void write_sums(float* store_buffer, Sums& sums, cons
 #pragma unroll
         for (int i = 0; i < 4 * kFragmentsP; ++i) sums[m][i / 4][i % 4] = block.scales.sum(sums[m][i / 4][i % 4]);
         if (BIAS) add_bias(sums[m], block.bias, block.first_row + row);
+        finish(sums[m], block, tile, row, first_pixel + at.lane % 4 * 2);
 #pragma unroll
         for (int half = 0; half < 2; ++half) {  // the lane's row, and the one 8 further on
             const int shift = run_shift(block.plane(tile, row) + 8 * half) - tile.lead;
@@ -615,11 +644,11 @@ __device__ __forceinline__ void compute_tiles(const Shared& shared, const Block&
 
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS_PER_SM)
     conv2d_implicit_gemm(const float* __restrict__ x, const float* __restrict__ weight, const float* __restrict__ scales,
-                         const float* __restrict__ bias, float* __restrict__ y) {
+                         const float* __restrict__ bias, float* __restrict__ y EPILOGUE_PARAMETERS) {
     extern __shared__ __align__(128) uint4 memory[];
     const Shared shared = {memory};
     wait_for_launches();
-    const Block block(x, weight, scales, bias, y);
+    const Block block(x, weight, scales, bias, y, {EPILOGUE_ARGUMENTS});
     if (blockIdx.x >= TILES) return;
     if (STORE_WARPS && threadIdx.x >= kComputeThreads)
         store_tiles(shared, block);

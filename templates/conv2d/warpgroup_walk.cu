@@ -189,7 +189,7 @@ struct ConsumerTiles : TileScheduler {
 };
 
 __device__ __forceinline__ void convolve(const float* x, const float* weight, float* largest, const float* bias, float* y,
-                                         const PowerScale& input) {
+                                         const PowerScale& input, const Epilogue& epilogue) {
     extern __shared__ __align__(128) uint4 memory[];
     char* const patches = reinterpret_cast<char*>(memory);
     float* const store_buffer = reinterpret_cast<float*>(patches + RING * kPatchBytes);
@@ -205,7 +205,7 @@ __device__ __forceinline__ void convolve(const float* x, const float* weight, fl
     const Role role;
     if (role.consumes()) {
         more_registers<kConsumerRegisters>();
-        consume_tiles(ConsumerTiles(ring), role, y, store_buffer, weight, bias, input);
+        consume_tiles(ConsumerTiles(ring), role, y, store_buffer, weight, bias, input, epilogue);
     } else {
         fewer_registers<kProducerRegisters>();
         if (role.stores())
@@ -219,7 +219,7 @@ __device__ __forceinline__ void convolve(const float* x, const float* weight, fl
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
     conv2d_warpgroup_walk(const float* __restrict__ x, const float* __restrict__ weight, float* largest, const float* found,
-                          const float* __restrict__ bias, float* __restrict__ y) {
+                          const float* __restrict__ bias, float* __restrict__ y EPILOGUE_PARAMETERS) {
     PowerScale input(0);
-    if (input_power(input, x, found)) convolve(x, weight, largest, bias, y, input);
+    if (input_power(input, x, found)) convolve(x, weight, largest, bias, y, input, {EPILOGUE_ARGUMENTS});
 }

@@ -14,7 +14,10 @@ struct PixelPlace {
     long long pixel;
     int first, channel;  // channel of the group, and in it
     __device__ __forceinline__ long long along() const { return channel; }
-    __device__ __forceinline__ static constexpr long long side_by_side() { return OutGroup; }
+    template <unsigned>
+    __device__ __forceinline__ static constexpr long long side_by_side() {
+        return OutGroup;
+    }
     template <unsigned Axes>
     __device__ __forceinline__ long long index() const {
         if constexpr (Axes == 7) return pixel * C_OUT + (first + channel);

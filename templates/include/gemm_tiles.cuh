@@ -219,12 +219,16 @@ __device__ __forceinline__ void store_sums(const Sums& sums, const Output& outpu
             if (place < 0) continue;
             if constexpr (kIsApart<Output>) place += row / mixed * output.apart;
             if constexpr (kLoads<Output>) {
+                const auto of_channel = [&](int i) {
+                    if constexpr (kIsApart<Output>) return place + i * output.apart;
+                    return place;
+                };
                 typename Output::template Beside<1> beside[16 / mixed];
 #pragma unroll
-                for (int i = 0; i < 16 / mixed; ++i) beside[i] = output.template load<1>(row / mixed + i, place);
+                for (int i = 0; i < 16 / mixed; ++i) beside[i] = output.template load<1>(row / mixed + i, of_channel(i));
 #pragma unroll
                 for (int i = 0; i < 16 / mixed; ++i)
-                    output.store(y, row / mixed + i, place, buffer[(i * mixed + r) * pitch + c], beside[i]);
+                    output.store(y, row / mixed + i, of_channel(i), buffer[(i * mixed + r) * pitch + c], beside[i]);
                 continue;
             }
 #pragma unroll
