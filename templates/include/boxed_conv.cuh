@@ -267,11 +267,14 @@ struct Work : ConvolutionWork {
         static constexpr bool kLoads = !TileEpilogue::kIsNone;
         template <int Count>
         using Beside = TileEpilogue::Loaded<Count, Coordinates<3>>;
-        // load loads what belongs to an output, or to the first where there is none.
+        // load loads what belongs to an output. Where there is none it is the first pixel's, or the last channel's: so
+        // the addresses of a row's columns are as far apart as channels, and take few registers.
         __device__ __forceinline__ Beside<1> load(int row, int first_column, int c) const {
-            Coordinates<3> place = {{0, 0, 0}, {N, C_OUT, out_volume()}};
-            with_output(row, first_column, c, [&](int n, long long /*image*/, int channel, long long pixel) {
-                place.at[0] = n, place.at[1] = first + channel, place.at[2] = pixel;
+            int channel = first_column / kPhases + c / kPhases;
+            if (kColumns % TILE_N != 0 && channel >= C_OUT_GROUP) channel = C_OUT_GROUP - 1;
+            Coordinates<3> place = {{0, first + channel, 0}, {N, C_OUT, out_volume()}};
+            with_output(row, 0, c % kPhases, [&](int n, long long /*image*/, int /*channel*/, long long pixel) {
+                place.at[0] = n, place.at[2] = pixel;
             });
             return given.template load<1>(place);
         }
