@@ -329,17 +329,17 @@ var problems = map[string][]string{
 		"2x6x41 c_out=9 kernel=4 stride=3 padding=2 output_padding=1 groups=3 layout=nhwc bias=true normal",
 	},
 	"group_norm": {
-		"3x6x337 groups=2 normal", // rows that begin anywhere
+		"3x6x337 groups=2 epilogue=relu(x)*q[c]+r[n,c,hw] normal", // rows that begin anywhere
 		"2x4x40 groups=4 weight=false type=bf16 negative",
 		"1x6x2804 groups=1 bias=false normal",
-		"8x10x13111 groups=2 type=f16 normal", // rows that many blocks have
+		"8x10x13111 groups=2 type=f16 epilogue=x*u[n,c]+r[n,c,hw,f32] normal", // rows that many blocks have
 	},
 	"batch_norm": {
-		"3x5x37 training=true normal",
+		"3x5x37 training=true epilogue=relu(x+r[n,c,hw])-w[hw] normal",
 		"3x2x2008 training=true bias=false momentum=0.5 type=f16 normal",
 		"1x1x448500 training=true normal", // a row that misses room in all shared memory
-		"4x3x16392 training=true type=bf16 normal",
-		"3x5x72 special",
+		"4x3x16392 training=true type=bf16 epilogue=gelu(x)+r[n,c,hw] normal",
+		"3x5x72 epilogue=x*s[]+q[c] special",
 	},
 	"triplet_margin_loss": {
 		"5x1003 normal", // no two rows begin alike
@@ -382,11 +382,11 @@ var problems = map[string][]string{
 		"2x40x5x11 c_out=130 kernel=4x14 stride=2 padding=1 negative",
 		"1x20x7x9 c_out=12 kernel=5x4 stride=2x6 padding=1x7 dilation=2x4 normal", // phases without taps
 		"2x8x6x5 c_out=6 kernel=3 stride=3x2 padding=4x1 dilation=2x8 output_padding=1 groups=2 bias=true negative",
-		"2x64x6x68 c_out=70 kernel=3x4 stride=1x2 padding=1x3 dilation=2x1 output_padding=1x0 groups=2 bias=true normal", // input that a tensor map may have
+		"2x64x6x68 c_out=70 kernel=3x4 stride=1x2 padding=1x3 dilation=2x1 output_padding=1x0 groups=2 bias=true epilogue=where(x>-1e30,x,2)*s[c]+p[h,w] special", // input that a tensor map may have
 		"2x40x5x9 c_out=70 kernel=4 stride=2 padding=1 type=bf16 bias=true normal",
 		"2x8x6x5 c_out=6 kernel=3 stride=3x2 padding=4x1 dilation=2x8 output_padding=1 groups=2 layout=nhwc bias=true normal",
-		"1x64x5x7 c_out=20 kernel=2x3 stride=2x3 padding=2x0 type=bf16 layout=nhwc bias=true normal", // phases as columns
-		"2x64x5x3 c_out=24 kernel=3 stride=2 padding=1 output_padding=1x0 groups=8 type=f16 layout=nhwc bias=true special",
+		"1x64x5x7 c_out=20 kernel=2x3 stride=2x3 padding=2x0 type=bf16 layout=nhwc bias=true epilogue=gelu(x+q[c])*p[h,w,f32]+r[n,c,h,w] normal", // phases as columns
+		"2x64x5x3 c_out=24 kernel=3 stride=2 padding=1 output_padding=1x0 groups=8 type=f16 layout=nhwc bias=true epilogue=where(x>-30000,x,2)*s[c]+r[n,c,h,w] special",
 	},
 	"conv_transpose3d": {
 		"1x4x3x4x5 c_out=6 kernel=2x3x4 stride=1x2x3 padding=0x1x2 output_padding=0x1x0 groups=2 bias=true normal",
@@ -444,10 +444,10 @@ var problems = map[string][]string{
 		"1x80x6x19 c_out=130 kernel=3x5 padding=1x2 normal",
 		"1x20x9x40 c_out=65 kernel=7x1 padding=3x0 normal",
 		"1x20x12x15 c_out=129 kernel=3 padding=1 normal",
-		"1x20x27x29 c_out=70 kernel=4x8 stride=2 padding=1 dilation=1x3 normal", // phases of a stride
-		"3x516x7x13 c_out=130 kernel=1 stride=1x2 bias=true negative",           // one tap, and many channels
-		"1x2080x4x14 c_out=280 kernel=1 groups=2 bias=true normal",              // which tensor maps may have
-		"2x40x3x140 c_out=150 kernel=3 padding=1 bias=true normal",              // input that a tensor map may have, and long runs
+		"1x20x27x29 c_out=70 kernel=4x8 stride=2 padding=1 dilation=1x3 normal",                     // phases of a stride
+		"3x516x7x13 c_out=130 kernel=1 stride=1x2 bias=true negative",                               // one tap, and many channels
+		"1x2080x4x14 c_out=280 kernel=1 groups=2 bias=true normal",                                  // which tensor maps may have
+		"2x40x3x140 c_out=150 kernel=3 padding=1 bias=true epilogue=gelu(x+q[c])+r[n,c,h,w] normal", // input that a tensor map may have, and long runs
 		"2x64x9x76 c_out=260 kernel=2x3 stride=1x2 padding=0x2 dilation=2x3 groups=2 negative",
 		"1x330x6x12 c_out=70 kernel=3x1 stride=2x1 padding=1x0 normal",     // many stages
 		"2x3x7x260 c_out=130 kernel=7 stride=2 padding=3 bias=true normal", // few channels, which a tensor map may have
@@ -457,9 +457,9 @@ var problems = map[string][]string{
 		"1x4112x4x10 c_out=70 kernel=1 groups=2 type=bf16 bias=true normal",
 		"2x6x12x15 c_out=10 kernel=2x3 stride=2 padding=1 groups=2 type=f16 bias=true normal",
 		"1x6x15x21 c_out=9 kernel=3x4 stride=2x3 padding=1x5 dilation=2x1 groups=3 layout=nhwc bias=true normal",
-		"9x72x5x10 c_out=60 kernel=2x3 stride=2x1 padding=1 layout=nhwc bias=true negative", // boxes of images, weights that stay
-		"1x72x6x47 c_out=140 kernel=3x4 padding=1 layout=nhwc normal",                       // of one, and many stages
-		"1x72x9x46 c_out=130 kernel=3 dilation=1x2 padding=1 type=bf16 layout=nhwc bias=true normal",
+		"9x72x5x10 c_out=60 kernel=2x3 stride=2x1 padding=1 layout=nhwc bias=true epilogue=silu(x+q[c])*s[]+r[n,c,h,w] negative", // boxes of images, weights that stay
+		"1x72x6x47 c_out=140 kernel=3x4 padding=1 layout=nhwc normal",                                                            // of one, and many stages
+		"1x72x9x46 c_out=130 kernel=3 dilation=1x2 padding=1 type=bf16 layout=nhwc bias=true epilogue=gelu(x)*u[n,c]+r[n,c,h,w,f32]-p[h,w] normal",
 		"1x136x4x9 c_out=40 kernel=3x4 padding=1 type=f16 layout=nhwc normal", // sums in sixteen parts
 		"9x264x3x17 c_out=70 kernel=1 type=f16 layout=nhwc normal",
 		"2x3x29x21 c_out=69 kernel=7 stride=2 padding=3 type=bf16 layout=nhwc bias=true normal", // odd channels

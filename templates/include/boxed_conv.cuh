@@ -243,32 +243,71 @@ struct BoxedProducer {
     }
 };
 
+// BoxedGiven is what outputs are made with; an epilogue that has nothing takes no room.
+struct BoxedGiven : TileEpilogue {
+    const float* bias;
+};
+
 struct Work : ConvolutionWork {
     typedef BoxedOperands Operands;
-    typedef PlainConvolution<float> Plain;
+    typedef PlainConvolution<float, TileEpilogue> Plain;
     static constexpr bool kMasked = AxisD::lacks || AxisH::lacks || AxisW::lacks;
     __device__ __forceinline__ static int groups() { return GROUPS; }
     static constexpr int kStages = kStagesOfTile;
 
     struct Output {
-        typedef const float* Given;  // the bias
+        typedef BoxedGiven Given;
         static constexpr int kMixed = 0;
-        const float* bias;
+        BoxedGiven given;
         int first;  // channel of the group
         bool biased;
-        __device__ __forceinline__ Output(const Tile& tile, Given given)
-            : bias(given), first(tile.group * C_OUT_GROUP), biased(BIAS && tile.split == 0) {}
-        template <class Outputs>
-        __device__ __forceinline__ void store(Outputs y, int row, int first_column, int c, float value) const {
-            // Columns begin with a channel's: so a column's phase is known when this is compiled, but for the lane's part of it.
+        __device__ __forceinline__ Output(const Tile& tile, const Given& given)
+            : given(given), first(tile.group * C_OUT_GROUP), biased(BIAS && tile.split == 0) {}
+
+        static constexpr bool kLoads = !TileEpilogue::kIsNone;
+        template <int Count>
+        using Beside = TileEpilogue::Loaded<Count, Coordinates<3>>;
+        // load loads what belongs to an output, or to the first where there is none.
+        __device__ __forceinline__ Beside<1> load(int row, int first_column, int c) const {
+            Coordinates<3> place = {{0, 0, 0}, {N, C_OUT, out_volume()}};
+            with_output(row, first_column, c, [&](int n, long long /*image*/, int channel, long long pixel) {
+                place.at[0] = n, place.at[1] = first + channel, place.at[2] = pixel;
+            });
+            return given.template load<1>(place);
+        }
+        template <class Outputs, class... B>
+        __device__ __forceinline__ void store(Outputs y, int row, int first_column, int c, float value,
+                                              const B&... beside) const {
+            with_output(row, first_column, c, [&](int /*n*/, long long image, int channel, long long pixel) {
+                y[(image + channel) * out_volume() + pixel] =
+                    finished(biased ? value + __ldg(given.bias + first + channel) : value, value, beside...);
+            });
+        }
+
+       private:
+        // with_output calls `with` for the output that a row has in a column, if there is one: of an image, and of a
+        // channel of those that the group has from `image` on.
+        template <class With>
+        __device__ __forceinline__ void with_output(int row, int first_column, int c, const With& with) const {
+            // Columns begin with a channel's: so a column's phase is known when this is compiled, but for the lane's
+            // part of it.
             static_assert(32 % kPhases == 0, "a channel's phases lie in 32 columns");
             const Run run(row / RUN);
             const Place phase(c % kPhases, AxisH::phases, AxisW::phases);
-            const int channel = first_column / kPhases + c / kPhases, d = AxisD::output(run.d, phase.d), h = AxisH::output(run.h, phase.h),
-                      w = AxisW::output(run.w + row % RUN, phase.w);
-            const long long pixel = (static_cast<long long>(d) * H_OUT + h) * W_OUT + w, image = static_cast<long long>(run.n) * C_OUT + first;
+            const int channel = first_column / kPhases + c / kPhases, d = AxisD::output(run.d, phase.d);
+            const int h = AxisH::output(run.h, phase.h), w = AxisW::output(run.w + row % RUN, phase.w);
+            const long long pixel = (static_cast<long long>(d) * H_OUT + h) * W_OUT + w;
+            const long long image = static_cast<long long>(run.n) * C_OUT + first;
             if (run.n < N && AxisD::has(d) && AxisH::has(h) && AxisW::has(w) && channel < C_OUT_GROUP)
-                y[(image + channel) * out_volume() + pixel] = biased ? value + __ldg(bias + first + channel) : value;
+                with(run.n, image, channel, pixel);
+        }
+        // finished is the output of a product's sum, with its bias. If that must be mended it is left as it is: an
+        // epilogue might make a number of it.
+        __device__ __forceinline__ static float finished(float sum, float) { return sum; }
+        __device__ __forceinline__ float finished(float sum, float product, const Beside<1>& beside) const {
+            float output[1] = {sum};
+            given.apply(output, beside);
+            return kMasked && !is_finite(product) ? sum : output[0];
         }
     };
 };
@@ -276,7 +315,8 @@ struct Work : ConvolutionWork {
 template <class Steps>
 __device__ __forceinline__ void boxed_conv(uint4* memory, const TensorMap* input, const float* packed_weight, const Work::Plain& plain, Stored* y) {
     const BoxedOperands operands = {input, reinterpret_cast<const char*>(packed_weight)};
-    slab_gemm<Work, BoxedProducer<Steps>>(reinterpret_cast<char*>(memory), operands, plain.bias, y, plain);
+    slab_gemm<Work, BoxedProducer<Steps>>(reinterpret_cast<char*>(memory), operands, {plain.epilogue, plain.bias}, y,
+                                          plain);
 }
 
 }  // namespace

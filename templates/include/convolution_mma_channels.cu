@@ -173,12 +173,13 @@ extern "C" __global__ void __launch_bounds__(256)
 
 extern "C" __global__ void __launch_bounds__(THREADS)
     convolution_mma_channels(const Element* __restrict__ x, const Element* __restrict__ weight, const Element* turned_weight,
-                             const Element* __restrict__ bias, Stored* y) {
+                             const Element* __restrict__ bias, Stored* y TILE_EPILOGUE_PARAMETERS) {
     extern __shared__ __align__(128) uint4 memory[];
-    mma_gemm<Work, ChannelFetch>(reinterpret_cast<char*>(memory), {x, TRANSPOSED ? turned_weight : weight}, bias, y);
+    mma_gemm<Work, ChannelFetch>(reinterpret_cast<char*>(memory), {x, TRANSPOSED ? turned_weight : weight},
+                                 {{TILE_EPILOGUE_ARGUMENTS}, bias}, y);
 }
 
 extern "C" __global__ void __launch_bounds__(256)
-    convolution_mma_channels_sum(const float* partial_sums, Element* __restrict__ y) {
-    sum_splits(partial_sums, y, Work::outputs());
+    convolution_mma_channels_sum(const float* partial_sums, Element* __restrict__ y EPILOGUE_PARAMETERS) {
+    sum_splits(partial_sums, y, Work::outputs(), 0, ConvolutionSums{{EPILOGUE_ARGUMENTS}});
 }

@@ -11,7 +11,10 @@ struct ConvolutionPlace {
     long long output, channel, channels, volume;
     bool channels_last;
     __device__ __forceinline__ long long along() const { return channels_last ? channel : output % volume; }
-    __device__ __forceinline__ long long side_by_side() const { return channels_last ? channels : volume; }
+    template <unsigned>
+    __device__ __forceinline__ long long side_by_side() const {
+        return channels_last ? channels : volume;
+    }
     template <unsigned Axes>
     __device__ __forceinline__ long long index() const {
         if constexpr (Axes == 7) return output;
@@ -32,5 +35,8 @@ struct RowPlace : Coordinates<3> {
         : Coordinates<3>{{image, channel, row * columns + column}, {1, channels, rows * columns}}, column(column),
           columns(columns) {}
     __device__ __forceinline__ long long along() const { return column; }
-    __device__ __forceinline__ long long side_by_side() const { return columns; }
+    template <unsigned>
+    __device__ __forceinline__ long long side_by_side() const {
+        return columns;
+    }
 };

@@ -72,12 +72,11 @@ struct Pixels {
 
 // PixelsOutput takes the factors' powers of two off again.
 struct PixelsOutput : PhasesOutput<Pixels> {
-    struct Given {
-        const Element* biases;
+    struct Given : ChannelsGiven {
         float* scales;
     };
     float inverses[2];
-    __device__ __forceinline__ PixelsOutput(const Tile& tile, const Given& given) : PhasesOutput(tile, given.biases) {
+    __device__ __forceinline__ PixelsOutput(const Tile& tile, const Given& given) : PhasesOutput(tile, given) {
         const GuessedScales scales = {given.scales};
         if (kScaled) inverses[0] = scales.inverse(the_input), inverses[1] = scales.inverse(the_weights);
     }
@@ -89,7 +88,7 @@ struct PixelsOutput : PhasesOutput<Pixels> {
 struct Work : ConvolutionWork {
     typedef MappedOperands Operands;
     typedef PixelsOutput Output;
-    typedef PlainConvolution<float> Plain;
+    typedef PlainConvolution<float, TileEpilogue> Plain;
     static constexpr bool kMasked = FOLD > 1;
     __device__ __forceinline__ static constexpr int stages(int taps) { return taps / kStageTaps * kChunks / kAtoms; }
     static constexpr int kStages = kPhaseTaps / kStageTaps * kChunks / kAtoms;
@@ -256,22 +255,28 @@ extern "C" __global__ void __launch_bounds__(256)
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
     convolution_tma_channels(const __grid_constant__ TensorMap rows, const __grid_constant__ TensorMap columns, float* channel_scales,
                              const Element* __restrict__ x, const Element* __restrict__ weight, const Element* __restrict__ bias,
-                             Element* __restrict__ y, float* left, float* there) {
+                             Element* __restrict__ y, float* left, float* there TILE_EPILOGUE_PARAMETERS) {
     extern __shared__ __align__(1024) uint4 memory[];
-    slab_gemm<Work, BoxProducer>(reinterpret_cast<char*>(memory), {&rows, &columns}, {bias, channel_scales}, y, Work::Plain{x, weight, bias}, {left, reinterpret_cast<int*>(there)});
+    const Work::Plain plain = {x, weight, bias, {TILE_EPILOGUE_ARGUMENTS}};
+    slab_gemm<Work, BoxProducer>(reinterpret_cast<char*>(memory), {&rows, &columns},
+                                 {{plain.epilogue, bias}, channel_scales}, y, plain,
+                                 {left, reinterpret_cast<int*>(there)});
 }
 #else
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
     convolution_tma_channels(const __grid_constant__ TensorMap rows, const __grid_constant__ TensorMap columns, float* channel_scales,
                              const Element* __restrict__ x, const Element* __restrict__ weight, const Element* __restrict__ bias,
-                             Stored* y) {
+                             Stored* y TILE_EPILOGUE_PARAMETERS) {
     extern __shared__ __align__(1024) uint4 memory[];
-    slab_gemm<Work, BoxProducer>(reinterpret_cast<char*>(memory), {&rows, &columns}, {bias, channel_scales}, y, Work::Plain{x, weight, bias});
+    const Work::Plain plain = {x, weight, bias, {TILE_EPILOGUE_ARGUMENTS}};
+    slab_gemm<Work, BoxProducer>(reinterpret_cast<char*>(memory), {&rows, &columns},
+                                 {{plain.epilogue, bias}, channel_scales}, y, plain);
 }
 #endif
 
 extern "C" __global__ void __launch_bounds__(256)
     convolution_tma_channels_sum(const float* partial_sums, const Element* __restrict__ x, const Element* __restrict__ weight,
-                                 const Element* __restrict__ bias, Element* __restrict__ y) {
-    sum_splits<Work::kMasked>(partial_sums, y, Work::outputs(), Work::Plain{x, weight, bias});
+                                 const Element* __restrict__ bias, Element* __restrict__ y EPILOGUE_PARAMETERS) {
+    const PlainConvolution<float, Epilogue> plain = {x, weight, bias, {EPILOGUE_ARGUMENTS}};
+    sum_splits<Work::kMasked>(partial_sums, y, Work::outputs(), plain, ConvolutionSums{{EPILOGUE_ARGUMENTS}});
 }

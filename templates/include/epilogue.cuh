@@ -11,14 +11,18 @@
 #include "element.cuh"
 
 // Coordinates say where an output lies: its index along each axis. The first axis needs no size. They are a Place:
-// that has kAlong, the axis along which outputs lie side by side, as tensors have axes; an output's index along it,
-// and how many there are; and the index of the element of a tensor that belongs to the output.
+// that has kAlong, the axis along which outputs lie side by side, as tensors have axes; along(), an output's index along it;
+// and, of a tensor that has some axes, the index of the element that belongs to the output, and how many elements lie
+// side by side.
 template <int Rank>
 struct Coordinates {
     static constexpr unsigned kAlong = 1u << (Rank - 1);
     long long at[Rank], size[Rank];
     __device__ __forceinline__ long long along() const { return at[Rank - 1]; }
-    __device__ __forceinline__ long long side_by_side() const { return size[Rank - 1]; }
+    template <unsigned>
+    __device__ __forceinline__ long long side_by_side() const {
+        return size[Rank - 1];
+    }
     template <unsigned Axes>
     __device__ __forceinline__ long long index() const {
         long long index = 0, step = 1;
@@ -101,7 +105,7 @@ struct Broadcast {
         Held<Count, Place> held;
         if constexpr (Held<Count, Place>::kPacked) {
             constexpr int most = 16 / sizeof(T);
-            load_by<(Count < most ? Count : most)>(held.words, data + index, place.side_by_side(), place.along());
+            load_by<(Count < most ? Count : most)>(held.words, data + index, place.template side_by_side<Axes>(), place.along());
         } else {
             held.words[0] = read_only(data + index);
         }

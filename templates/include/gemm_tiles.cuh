@@ -219,12 +219,16 @@ __device__ __forceinline__ void store_sums(const Sums& sums, const Output& outpu
             if (place < 0) continue;
             if constexpr (kIsApart<Output>) place += row / mixed * output.apart;
             if constexpr (kLoads<Output>) {
+                const auto of_channel = [&](int i) {
+                    if constexpr (kIsApart<Output>) return place + i * output.apart;
+                    return place;
+                };
                 typename Output::template Beside<1> beside[16 / mixed];
 #pragma unroll
-                for (int i = 0; i < 16 / mixed; ++i) beside[i] = output.template load<1>(row / mixed + i, place);
+                for (int i = 0; i < 16 / mixed; ++i) beside[i] = output.template load<1>(row / mixed + i, of_channel(i));
 #pragma unroll
                 for (int i = 0; i < 16 / mixed; ++i)
-                    output.store(y, row / mixed + i, place, buffer[(i * mixed + r) * pitch + c], beside[i]);
+                    output.store(y, row / mixed + i, of_channel(i), buffer[(i * mixed + r) * pitch + c], beside[i]);
                 continue;
             }
 #pragma unroll
@@ -376,12 +380,15 @@ __device__ __forceinline__ void store_lines(const Sums& sums, const Output& outp
 }
 
 // store_finished_lines is store_lines of an Output that has an epilogue. Threads exchange floats, of which they make
-// eight neighbouring outputs. What the next eight want is loaded meanwhile.
-template <class Output, class Stored>
-__device__ __forceinline__ void store_finished_lines(const Sums& sums, const Output& output, Stored* y, int row, int column) {
+// eight neighbouring outputs. What the next eight want is loaded meanwhile. If it Mends, what is not finite is left as
+// it is, to be mended: an epilogue might make a number of it. Tells whether there was none.
+template <bool Mends, class Output, class Stored>
+__device__ __forceinline__ bool store_finished_lines(const Sums& sums, const Output& output, Stored* y, int row,
+                                                     int column) {
     const int lane = threadIdx.x % 32, own = row + lane / 4, eight = column + 8 * (lane % 4);
     Stored* const lines[2] = {output.line(y, own), output.line(y, own + 8)};
     constexpr int chunks = (COLUMNS + 31) / 32 * 2;  // of 8 rows by 32 columns
+    bool finite = true;
     auto ahead = output.load(own, eight);
 #pragma unroll
     for (int chunk = 0; chunk < chunks; ++chunk) {
@@ -401,13 +408,26 @@ __device__ __forceinline__ void store_finished_lines(const Sums& sums, const Out
         float words[8];
 #pragma unroll
         for (int i = 0; i < 8; ++i) words[i] = __uint_as_float(i % 2 ? odd[i / 2] : even[i / 2]);
-        output.apply(words, loaded);
+        if constexpr (Mends) {
+            float outputs[8];
+#pragma unroll
+            for (int i = 0; i < 8; ++i) outputs[i] = words[i];
+            output.apply(outputs, loaded);
+#pragma unroll
+            for (int i = 0; i < 8; ++i) {
+                finite &= is_finite(words[i]);
+                if (is_finite(words[i])) words[i] = outputs[i];
+            }
+        } else {
+            output.apply(words, loaded);
+        }
         if constexpr (sizeof(Stored) == 2)
 #pragma unroll
             for (int i = 0; i < 4; ++i)
                 words[i] = __uint_as_float(Pair<Stored>::pack(words[2 * i], words[2 * i + 1]));
         if (lines[half] && lane % 4 < eights) output.store(lines[half], eight + piece * 32, words);
     }
+    return finite;
 }
 
 // mend mends a warp's 16 rows, from `row` on, when they are stored.

@@ -224,7 +224,9 @@ __device__ __forceinline__ void mma_gemm(char* memory, const typename Work::Oper
     Stored* const sums_of_split = y + tile.split * Work::outputs();
 #pragma unroll
     for (int i = 0; i < ROW_BLOCKS; ++i) {
-        if constexpr (Work::Output::kMixed == kWholeRows)
+        if constexpr (Work::Output::kMixed == kWholeRows && kLoads<typename Work::Output>)
+            store_finished_lines<false>(sums[i], output, sums_of_split, row + 16 * i, column);
+        else if constexpr (Work::Output::kMixed == kWholeRows)
             store_lines(sums[i], output, sums_of_split, row + 16 * i, column);
         else
             store_sums(sums[i], output, sums_of_split, reinterpret_cast<float*>(memory + warp * kBufferBytes), row + 16 * i, column);

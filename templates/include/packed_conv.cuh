@@ -274,7 +274,7 @@ __device__ __forceinline__ void packed_conv_pack(const Element* x, const Element
 
 struct Work : ConvolutionWork {
     typedef PackedOperands Operands;
-    typedef PlainConvolution<float> Plain;
+    typedef PlainConvolution<float, TileEpilogue> Plain;
     static constexpr bool kMasked = MERGE > 1 || AxisD::lacks || AxisH::lacks || AxisW::lacks || (INTERLEAVE == 1 && AxisW::taps > AxisW::of_phase);
     static constexpr int kParts = kOutputPhases, kPlanes = kPlanesInAll, kStages = kSteps / DEPTH;
     __device__ __forceinline__ static int groups() { return kMergedGroups; }
@@ -312,21 +312,24 @@ struct Work : ConvolutionWork {
     }
 
     struct Output {
-        struct Given {
+        struct Given : TileEpilogue {
             const Element* bias;
             const float* scales;
         };
         static constexpr int kMixed = MIXED;
         // Whether all rows of all tiles are channels.
         static constexpr bool kWholeBlocks = MIXED == 1 && kChannelsOut == ROW_BLOCKS_IN_ALL * kBlockRows && ROW_BLOCKS_IN_ALL % kBlocks == 0;
+        TileEpilogue epilogue;
         const Element* bias;
-        long long first;  // of the group's first channel
+        int first_channel;  // of the group
+        long long first;    // its first output
         long long apart;  // from each to the next
         Place phase;
         bool biased;
         float inverses[2];  // where factors are scaled
         __device__ __forceinline__ Output(const Tile& tile, const Given& given)
-            : bias(given.bias + (BIAS ? tile.group * kChannelsOut : 0)), first(tile.group * kChannelsOut * output_strides().channel), apart(output_strides().channel),
+            : epilogue(given), bias(given.bias + (BIAS ? tile.group * kChannelsOut : 0)), first_channel(tile.group * kChannelsOut),
+              first(tile.group * kChannelsOut * output_strides().channel), apart(output_strides().channel),
               phase(tile.part, AxisH::output_phases, ROW_PRODUCTS), biased(BIAS && tile.split == 0) {
             if (!kScaled) return;
             inverses[0] = inverse_of(given.scales, the_input);
@@ -340,11 +343,32 @@ struct Work : ConvolutionWork {
                        ? first + image * output_strides().image + ((static_cast<long long>(d) * AxisH::out() + h) * AxisW::out() + w) * output_strides().place
                        : -1;
         }
-        template <class Outputs>
-        __device__ __forceinline__ void store(Outputs y, int channel, long long place, float value) const {
+        static constexpr bool kLoads = !TileEpilogue::kIsNone;
+        template <int Count>
+        using Beside = TileEpilogue::Loaded<Count, ConvolutionPlace>;
+        // load loads what the first output has where there is no such channel.
+        template <int Count>
+        __device__ __forceinline__ Beside<Count> load(int channel, long long place) const {
+            const bool there = kWholeBlocks || channel < kChannelsOut;
+            return epilogue.template load<Count>(output_place(there ? place : 0, there ? first_channel + channel : 0));
+        }
+        template <class Outputs, class... B>
+        __device__ __forceinline__ void store(Outputs y, int channel, long long place, float value, const B&... beside) const {
             if (!kWholeBlocks && channel >= kChannelsOut) return;
+            const bool finite = is_finite(value);
             if (kScaled) value = unscaled(value, inverses[0], inverses[1]);
-            y[place] = from_float<Stored>(biased ? value + read_only(bias + channel) : value);
+            value = biased ? value + read_only(bias + channel) : value;
+            y[place] = from_float<Stored>(finished(value, finite, beside...));
+        }
+
+       private:
+        // finished is the output of a sum. One that mended.cuh must find is left as it is: an epilogue might make a
+        // number of an infinity.
+        __device__ __forceinline__ static float finished(float sum, bool) { return sum; }
+        __device__ __forceinline__ float finished(float sum, bool finite, const Beside<1>& beside) const {
+            float output[1] = {sum};
+            epilogue.apply(output, beside);
+            return kMasked && !finite ? sum : output[0];
         }
     };
 };
@@ -352,7 +376,7 @@ struct Work : ConvolutionWork {
 __device__ __forceinline__ void packed_conv_gemm(const float* packed_x, const float* packed_weight, const float* scales,
                                                  const Work::Plain& plain, Stored* y, uint4* memory) {
     const PackedOperands operands = {reinterpret_cast<const char*>(packed_weight), reinterpret_cast<const char*>(packed_x)};
-    packed_gemm<Work>(reinterpret_cast<char*>(memory), operands, {plain.bias, scales}, y, plain);
+    packed_gemm<Work>(reinterpret_cast<char*>(memory), operands, {plain.epilogue, plain.bias, scales}, y, plain);
 }
 
 }  // namespace

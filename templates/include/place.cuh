@@ -30,6 +30,11 @@ __device__ __forceinline__ ConvolutionPlace output_place(long long output, long 
     return {output, channel, C_OUT, out_volume(), CHANNELS_LAST};
 }
 
+// ConvolutionGiven is what Outputs are made with; an epilogue that has nothing takes no room.
+struct ConvolutionGiven : TileEpilogue {
+    const Element* bias;
+};
+
 // ConvolutionSums are what sum_splits (split_k.cuh) makes outputs of sums with.
 struct ConvolutionSums {
     Epilogue epilogue;

@@ -291,13 +291,13 @@ __device__ __forceinline__ void consume(const Pipeline& pipeline, typename Work:
         static_assert(!side_by_side || (WHOLE_STAGE_BYTES % 128 == 0 && kBufferBytes % 128 == 0), "buffers begin at multiples of 128 bytes");
         constexpr int together = side_by_side && Products::kFromRegisters && ROW_BLOCKS > 1 ? 2 : 1;
         constexpr bool mends = Work::kMasked && SPLITS == 1;
-        const bool finite = !mends || all_finite(sums);
+        bool finite = !mends || all_finite(sums);
 #pragma unroll
         for (int r = 0; r < ROW_BLOCKS; r += together) {
             const int row = tile.m * TILE_M + warp_row<Products>(block, r), first = tile.n * TILE_N + column;
             static_assert((Work::Output::kMixed == kWholeRows) == (kBuffersBytes == 0), "WHOLE_ROWS says how sums leave");
             if constexpr (Work::Output::kMixed == kWholeRows && kLoads<typename Work::Output>)
-                store_finished_lines(sums[r], output, sums_of_split, row, first);
+                finite &= store_finished_lines<mends>(sums[r], output, sums_of_split, row, first);
             else if constexpr (Work::Output::kMixed == kWholeRows)
                 store_lines(sums[r], output, sums_of_split, row, first);
             else if constexpr (side_by_side)
