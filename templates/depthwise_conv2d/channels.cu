@@ -13,8 +13,7 @@
 //   streaming             stores that leave the L2 to the inputs
 #include "channels.cuh"
 
-constexpr int Taps = KERNEL_H * KERNEL_W;
-static_assert(SHARED_BYTES >= 4 * Taps * BlockChannels, "shared memory holds the kernels");
+constexpr int Taps = TAPS;
 
 struct Windows {
     const float* taps; // the thread's channels of the first tap
