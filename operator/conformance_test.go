@@ -291,13 +291,13 @@ var problems = map[string][]string{
 	"depthwise_conv2d": {
 		"1x2x34x515 kernel=3 negative",
 		"1x3x21x27 kernel=3x4 stride=2x3 padding=1x5 dilation=2x1 bias=true normal",
-		"2x2x18x264 kernel=5 padding=2 normal",
+		"2x2x18x264 kernel=5 padding=2 epilogue=silu(x+q[c])*s[]+r[n,c,h,w] normal",
 		"1x1x9x9 kernel=1 stride=2 bias=true negative",
 		"1x3x34x40 kernel=3 padding=1 special",
-		"1x136x13x18 kernel=3 padding=1 bias=true layout=nhwc type=bf16 normal",
+		"1x136x13x18 kernel=3 padding=1 bias=true layout=nhwc type=bf16 epilogue=gelu(x+q[c])+r[n,c,h,w] normal",
 		"2x66x11x17 kernel=3x4 stride=2x1 padding=1x5 dilation=2x1 layout=nhwc special",
 		"1x8x36x72 kernel=33x31 padding=16 layout=nhwc type=f16 normal", // kernels too large to be unrolled
-		"2x2x18x64 kernel=5 padding=2 bias=true type=f16 normal",
+		"2x2x18x63 kernel=5 padding=2 bias=true type=f16 epilogue=x*v[c,h,w,f32]-u[n,c] normal",
 	},
 	"conv1d": {
 		"2x6x131 c_out=9 kernel=4 stride=2 padding=3 dilation=3 groups=3 bias=true normal",

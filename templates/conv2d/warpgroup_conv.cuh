@@ -9,8 +9,12 @@
 //   STORE_WARPS      2 of them store; 0: the consumer warps store
 //   PINGPONG         1: one consumer warpgroup multiplies while the other is in its
 //                    epilogue; 0: as it comes
-//   PATCH            pixels of a patch, a stage of the pipeline
-//   STORE_PITCH      floats from one channel's run in the store buffer to the next's
+//
+// and what op.yaml derives from them:
+//
+//   PATCH, PATCH_BYTES      of a patch, a stage of the pipeline: its pixels
+//   STORE_PITCH             floats from one channel's run in the store buffer to the next's
+//   STORE_BYTES             of the store buffer
 //
 // Warps are specialised, and meet at barriers only:
 //
@@ -38,17 +42,13 @@ static_assert(PLANE % 4 == 0, "the copy engine wants 16-byte aligned runs");
 
 constexpr int kTileM = 128;                // output channels of a block
 constexpr int kTilesM = TILES_M / GROUPS;  // in a group
-constexpr int kPatchBytes = 64 * PATCH;
-constexpr int kStoreBytes = 4 * kTileM * STORE_PITCH;
-static_assert(kTilesM * kTileM >= C_OUT_GROUP && POSITIONS == COLUMNS * PIECES, "op.yaml and the kernel differ");
 
 // The warps' roles, and their shares of an SM's 65536 registers.
-constexpr int kConsumerThreads = 256;
+constexpr int kConsumerThreads = THREADS - 32 * PRODUCER_WARPS;
 constexpr int kProducers = PRODUCER_WARPS - STORE_WARPS;  // warps that produce
 constexpr int kProducerThreads = 32 * kProducers;
 constexpr int kProducerRegisters = 40;
 constexpr int kConsumerRegisters = THREADS == 384 ? 232 : 216;
-static_assert(kConsumerThreads + 32 * PRODUCER_WARPS == THREADS, "op.yaml and the kernel differ");
 
 // Named barriers, two of each; a kernel's own begin at kFreeBarrier.
 constexpr int kBufferFull = 1, kBufferFree = 3, kPingPong = 5, kFreeBarrier = 7;
@@ -270,7 +270,6 @@ __device__ __forceinline__ void multiply(Sums& sums, const WeightFragment (&weig
 struct Run {
     int image, first, end;
 };
-static_assert(STORE_PITCH % 16 == 8, "op.yaml and the kernel differ");
 
 // run_shift is how far back an output's sector begins. Planes begin anywhere in one.
 __device__ __forceinline__ int run_shift(int plane, int output) {
@@ -287,60 +286,13 @@ struct Finish {
     }
 };
 
-// kBeside of a lane's positions are outputs side by side: both are, or neither is, and they are aligned.
-constexpr int kBeside = W_OUT % 2 == 0 && kRowJump % 2 == 0 ? 2 : 1;
-
-// Finished does nothing.
-struct Finished {
-    __device__ __forceinline__ float operator()(float output, int) const { return output; }
-};
-
-// Outputs makes outputs of a lane's sums, where there is an epilogue. Its two rows are neighbouring channels.
-struct Outputs {
-    typedef Coordinates<3> Place;
-    Epilogue epilogue;
-    int channel, last;  // of all: the first row's, and the last there is
-    int image, first[2];  // where a tile's runs begin in the rows' planes
-    __device__ __forceinline__ Place place(int r, int at) const {
-        const int place = first[r] + (at > 0 ? at : 0);
-        return {{image, smaller(channel + r, last), place > 0 ? place : 0}, {N, C_OUT, PLANE}};
-    }
-
-    // make makes those of a piece, in turn: what tensors have beside some is loaded before the first is used. A
-    // position that has no place in the store buffer is as good as the first that has.
-    template <class Layout>
-    __device__ __forceinline__ void make(float (&sums)[COLUMNS / 2], int piece, int lane, const Finish& finish,
-                                         const Layout& layout) const {
-        constexpr int at_once = 4;
-#pragma unroll
-        for (int begin = 0; begin < COLUMNS / 8; begin += at_once) {
-            Epilogue::Loaded<kBeside, Place> beside[at_once][2][2 / kBeside];
-#pragma unroll
-            for (int i = 0; i < at_once * 4; i += kBeside)
-                if (begin + i / 4 < COLUMNS / 8)
-                    beside[i / 4][i / 2 % 2][i % 2] = epilogue.load<kBeside>(
-                        place(i / 2 % 2, layout.at(i / 2 % 2, piece * COLUMNS + 8 * (begin + i / 4) + lane % 4 * 2 + i % 2)));
-#pragma unroll
-            for (int i = 0; i < at_once * 4; i += kBeside) {
-                if (begin + i / 4 >= COLUMNS / 8) continue;
-                float outputs[kBeside];
-#pragma unroll
-                for (int j = 0; j < kBeside; ++j) outputs[j] = finish(sums[4 * begin + i + j], i / 2 % 2);
-                epilogue.apply(outputs, beside[i / 4][i / 2 % 2][i % 2]);
-#pragma unroll
-                for (int j = 0; j < kBeside; ++j) sums[4 * begin + i + j] = outputs[j];
-            }
-        }
-    }
-};
-
 // write_piece writes a lane's sums of a piece to its two rows of the store buffer.
 // The layout says where: always(first) whether eight positions from first on all belong
 // there, at(r, position) the place of a position in row r, negative if it has none.
-template <class AnyFinish, class Layout>
+template <class Layout>
 __device__ __forceinline__ void write_piece(float* buffer, const float (&sums)[COLUMNS / 2], int piece, int row,
-                                            int lane, const AnyFinish& finish, const Layout& layout) {
-    constexpr bool pairs = kBeside == 2;
+                                            int lane, const Finish& finish, const Layout& layout) {
+    constexpr bool pairs = W_OUT % 2 == 0 && kRowJump % 2 == 0;  // both or neither are outputs, and aligned
 #pragma unroll
     for (int j = 0; j < COLUMNS / 8; ++j) {
         const float* s = &sums[4 * j];
@@ -377,20 +329,49 @@ __device__ __forceinline__ void write_piece(float* buffer, const float (&sums)[C
 // products are done.
 template <int Piece = 0, class Layout, class Tiles>
 __device__ __forceinline__ void write_tile(float* buffer, Sums& sums, int row, int lane, const Finish& finish,
-                                           const Outputs& outputs, const Layout& layout, const Tiles& tiles,
-                                           const Role& role) {
+                                           const Layout& layout, const Tiles& tiles, const Role& role) {
     wgmma_wait<PIECES - 1 - Piece>(sums[Piece]);
     if (Piece == PIECES - 1) {
         if (PINGPONG && (role.half == 0 || !tiles.last())) named_barrier_arrive(kPingPong + 1 - role.half, kConsumerThreads);
         tiles.consumer_release();
     }
-    if constexpr (Epilogue::kIsNone) {
-        write_piece(buffer, sums[Piece], Piece, row, lane, finish, layout);
-    } else {
-        outputs.make(sums[Piece], Piece, lane, finish, layout);
-        write_piece(buffer, sums[Piece], Piece, row, lane, Finished(), layout);
+    write_piece(buffer, sums[Piece], Piece, row, lane, finish, layout);
+    if constexpr (Piece + 1 < PIECES) write_tile<Piece + 1>(buffer, sums, row, lane, finish, layout, tiles, role);
+}
+
+// finish_runs makes outputs of what a consumer warp has in its 16 rows of the store buffer, where there is an epilogue.
+// Here sums are dead, lanes have neighbouring outputs, and registers are left for many loads at a time. What lies
+// beyond a run is left as it is; what it loads for that is somebody else's.
+__device__ __forceinline__ void finish_runs(float* buffer, const Run& run, int first_channel, int last_channel,
+                                            const Epilogue& epilogue) {
+    if constexpr (!Epilogue::kIsNone) {
+        typedef Coordinates<3> Place;
+        constexpr int vectors = STORE_PITCH / 4, at_once = 8;
+        __syncwarp();
+#pragma unroll 1
+        for (int begin = threadIdx.x % 32; begin < 16 * vectors; begin += 32 * at_once) {
+            Epilogue::Loaded<4, Place> beside[at_once];
+            int vector[at_once];  // in the buffer; -1: there is none
+#pragma unroll
+            for (int i = 0; i < at_once; ++i) {
+                const int number = begin + 32 * i, row = smaller(number / vectors, 15), at = number % vectors * 4;
+                const int channel = smaller(first_channel + row, last_channel), plane = run.image * C_OUT + channel;
+                const int place = run.first - run_shift(plane, run.first) + at;
+                const int end = smaller(run.end - run_shift(plane, run.end), PLANE);
+                const bool there = number < 16 * vectors && place >= 0 && place < end && channel == first_channel + row;
+                vector[i] = there ? row_of(row) * STORE_PITCH + at : -1;
+                beside[i] = epilogue.load<4>(Place{{run.image, channel, place > 0 ? place : 0}, {N, C_OUT, PLANE}});
+            }
+#pragma unroll
+            for (int i = 0; i < at_once; ++i) {
+                if (vector[i] < 0) continue;
+                float outputs[4];
+                load_vector<4>(outputs, buffer + vector[i]);
+                epilogue.apply(outputs, beside[i]);
+                store_vector<4>(buffer + vector[i], outputs);
+            }
+        }
     }
-    if constexpr (Piece + 1 < PIECES) write_tile<Piece + 1>(buffer, sums, row, lane, finish, outputs, layout, tiles, role);
 }
 
 // store_runs tells the copy engine what to store of Rows rows of the store buffer, run by run,
@@ -453,7 +434,6 @@ __device__ __forceinline__ void consume_tiles(Tiles tiles, const Role& role, flo
             if (out + r < C_OUT_GROUP) finish.offsets[r] = __ldg(bias + role.group * C_OUT_GROUP + out + r);
     }
 
-    Outputs outputs = {epilogue, role.group * C_OUT_GROUP + out, (role.group + 1) * C_OUT_GROUP - 1, 0, {0, 0}};
     float* const buffer = role.buffer(store_buffer);
     PendingRuns pending(buffer + 16 * warp * STORE_PITCH, C_OUT_GROUP - role.first_out - 16 * warp);
     Sums sums;
@@ -475,11 +455,12 @@ __device__ __forceinline__ void consume_tiles(Tiles tiles, const Role& role, flo
         const Run run = tiles.run();
         const int plane = run.image * C_OUT + role.channel() + 16 * warp;  // an even number of planes from the lane's rows
         const int shifts[2] = {run_shift(plane, run.first), run_shift(plane + 1, run.first)};
-        outputs.image = run.image, outputs.first[0] = run.first - shifts[0], outputs.first[1] = run.first - shifts[1];
         if (tiles.inner())
-            write_tile(buffer, sums, row, lane, finish, outputs, tiles.template layout<true>(shifts), tiles, role);
+            write_tile(buffer, sums, row, lane, finish, tiles.template layout<true>(shifts), tiles, role);
         else
-            write_tile(buffer, sums, row, lane, finish, outputs, tiles.template layout<false>(shifts), tiles, role);
+            write_tile(buffer, sums, row, lane, finish, tiles.template layout<false>(shifts), tiles, role);
+        finish_runs(buffer + 16 * warp * STORE_PITCH, run, role.channel() + 16 * warp,
+                    (role.group + 1) * C_OUT_GROUP - 1, epilogue);
         publish_to_async_proxy();
         if (STORE_WARPS > 0)
             named_barrier_arrive(kBufferFull + half, kBufferThreads);

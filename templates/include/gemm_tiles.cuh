@@ -137,12 +137,11 @@ __device__ __forceinline__ void move_sums(Sums (&some)[ROW_BLOCKS], Sums (&sums)
 }
 
 // ---- The epilogue. A warp has the sums of 16 rows by COLUMNS columns as products leave them,
-// eight columns in four registers. It has a buffer in shared memory: 16 rows of 32 columns, a
-// pitch without bank conflicts.
+// eight columns in four registers. It has a buffer in shared memory, of BUFFER_BYTES: 16 rows of
+// 32 columns, a pitch without bank conflicts.
 
 constexpr int kWholeRows = -1;
 constexpr int kPiece = 32, kPitch = kPiece + 8;
-constexpr int kBufferBytes = 16 * kPitch * 4;
 
 // buffered is where store_rows has a pair of a line.
 __device__ __forceinline__ constexpr int buffered(int line, int pair) { return line * 32 + (pair ^ (line % 4 * 4 + line / 4)) * 2; }

@@ -144,6 +144,8 @@ var cases = map[string][]string{
 		"1x1x1x1 kernel=1",
 		"1x1x1x1 kernel=3 padding=1",
 		"1x1x3x3 kernel=3",
+		"2x33x57x54 kernel=3 padding=1 epilogue=gelu(x*s[c]+q[c])+r[n,c,h,w]",
+		"2x72x57x54 kernel=3 padding=1 type=bf16 layout=nhwc epilogue=silu(x+q[c])*u[n,c]+r[n,c,h,w]",
 		"1x2x2x5 kernel=1x5 bias=true",
 		"1x3x5x6 kernel=1 bias=true",
 		"1x1x9x9 kernel=1 stride=2 bias=true",
