@@ -301,16 +301,16 @@ var problems = map[string][]string{
 	},
 	"conv1d": {
 		"2x6x131 c_out=9 kernel=4 stride=2 padding=3 dilation=3 groups=3 bias=true normal",
-		"1x40x300 c_out=200 kernel=2 stride=2 bias=true uniform01",
+		"1x40x300 c_out=200 kernel=2 stride=2 bias=true epilogue=gelu(x+q[c])*s[]+r[n,c,w] uniform01",
 		"1x70x90 c_out=130 kernel=7 padding=3 negative",
 		"2x40x60 c_out=70 kernel=1 bias=true normal",
 		"2x36x600 c_out=70 kernel=3 padding=40 dilation=50 bias=true normal", // input that a tensor map may have
 		"2x2x680 c_out=130 kernel=10 stride=5 padding=3 bias=true normal",    // and of few channels
-		"2x40x72 c_out=70 kernel=1 type=f16 bias=true normal",
+		"2x40x72 c_out=70 kernel=1 type=f16 bias=true epilogue=silu(x)*u[n,c]+r[n,c,w] normal",
 		"2x6x41 c_out=9 kernel=4 stride=2 padding=3 dilation=3 groups=3 layout=nhwc bias=true normal",
 	},
 	"conv3d": {
-		"1x4x7x8x9 c_out=6 kernel=2x3x4 stride=1x2x3 padding=1x0x5 dilation=2x1x2 groups=2 bias=true normal",
+		"1x4x7x8x9 c_out=6 kernel=2x3x4 stride=1x2x3 padding=1x0x5 dilation=2x1x2 groups=2 bias=true epilogue=where(x>-1e30,x,2)*v[c,d,h,w]-p[d,h,w,bf16] special",
 		"1x20x4x6x10 c_out=70 kernel=2x1x2 stride=2x1x2 bias=true normal",
 		"2x17x2x5x11 c_out=130 kernel=3x3x7 padding=1x1x3 negative",
 		"2x24x2x6x10 c_out=70 kernel=1 normal",
@@ -323,8 +323,8 @@ var problems = map[string][]string{
 		"2x6x41 c_out=9 kernel=4 stride=3 padding=2 output_padding=1 groups=3 bias=true normal",
 		"2x70x60 c_out=200 kernel=15 stride=3 padding=3 negative",
 		"2x20x41 c_out=9 kernel=7 stride=5 padding=3 dilation=3 bias=true normal",
-		"1x20x41 c_out=70 kernel=16 stride=8 padding=4 normal",                            // half the phases read from one position on
-		"2x36x132 c_out=40 kernel=5 stride=2 padding=3 output_padding=1 bias=true normal", // input that a tensor map may have
+		"1x20x41 c_out=70 kernel=16 stride=8 padding=4 epilogue=gelu(x+q[c])+r[n,c,w] normal", // half the phases read from one position on
+		"2x36x132 c_out=40 kernel=5 stride=2 padding=3 output_padding=1 bias=true normal",     // input that a tensor map may have
 		"2x70x144 c_out=130 kernel=3 dilation=4 padding=1 negative",
 		"2x6x41 c_out=9 kernel=4 stride=3 padding=2 output_padding=1 groups=3 layout=nhwc bias=true normal",
 	},
@@ -378,7 +378,7 @@ var problems = map[string][]string{
 	},
 	"conv_transpose2d": {
 		"1x4x7x9 c_out=6 kernel=3x4 stride=2x3 padding=1x2 output_padding=1x0 groups=2 bias=true normal",
-		"2x6x5x21 c_out=10 kernel=4x8 stride=2x4 padding=1x6 groups=2 bias=true normal",
+		"2x6x5x21 c_out=10 kernel=4x8 stride=2x4 padding=1x6 groups=2 bias=true epilogue=where(x>-1e30,x,2)*q[c]+r[n,c,h,w] special",
 		"2x40x5x11 c_out=130 kernel=4x14 stride=2 padding=1 negative",
 		"1x20x7x9 c_out=12 kernel=5x4 stride=2x6 padding=1x7 dilation=2x4 normal", // phases without taps
 		"2x8x6x5 c_out=6 kernel=3 stride=3x2 padding=4x1 dilation=2x8 output_padding=1 groups=2 bias=true negative",
@@ -393,7 +393,7 @@ var problems = map[string][]string{
 		"1x20x3x5x7 c_out=130 kernel=3x3x7 padding=1 negative",
 		"1x20x3x4x5 c_out=10 kernel=2x3x3 stride=3x2x4 padding=0x1x5 dilation=2x2x6 normal",
 		"2x20x3x4x36 c_out=34 kernel=2x3x6 stride=2x1x4 padding=0x1x2 output_padding=1x0x0 bias=true negative", // input that a tensor map may have
-		"1x4x3x4x5 c_out=6 kernel=2x3x4 stride=1x2x3 padding=0x1x2 output_padding=0x1x0 groups=2 type=bf16 layout=nhwc bias=true normal",
+		"1x4x3x4x5 c_out=6 kernel=2x3x4 stride=1x2x3 padding=0x1x2 output_padding=0x1x0 groups=2 type=bf16 layout=nhwc bias=true epilogue=gelu(x)*u[n,c]+r[n,c,d,h,w] normal",
 	},
 	"matmul": {
 		"2x70x33x90 bias=true normal",
@@ -446,7 +446,7 @@ var problems = map[string][]string{
 		"1x20x12x15 c_out=129 kernel=3 padding=1 normal",
 		"1x20x27x29 c_out=70 kernel=4x8 stride=2 padding=1 dilation=1x3 normal",                     // phases of a stride
 		"3x516x7x13 c_out=130 kernel=1 stride=1x2 bias=true negative",                               // one tap, and many channels
-		"1x2080x4x14 c_out=280 kernel=1 groups=2 bias=true normal",                                  // which tensor maps may have
+		"1x2080x4x14 c_out=280 kernel=1 groups=2 bias=true epilogue=gelu(x+q[c])+r[n,c,h,w] normal", // which tensor maps may have
 		"2x40x3x140 c_out=150 kernel=3 padding=1 bias=true epilogue=gelu(x+q[c])+r[n,c,h,w] normal", // input that a tensor map may have, and long runs
 		"2x64x9x76 c_out=260 kernel=2x3 stride=1x2 padding=0x2 dilation=2x3 groups=2 negative",
 		"1x330x6x12 c_out=70 kernel=3x1 stride=2x1 padding=1x0 normal",     // many stages

@@ -69,21 +69,16 @@
 namespace {
 
 constexpr int kComputeThreads = 32 * WARPS_M * WARPS_P;  // load, convert and multiply
-constexpr int kStoreThreads = 32 * STORE_WARPS;          // do nothing but store
-static_assert(kComputeThreads + kStoreThreads == THREADS, "op.yaml and the kernel differ");
+constexpr int kStoreThreads = THREADS - kComputeThreads;  // do nothing but store
 
 // The tile, and what a warp multiplies of it at a time.
 constexpr int kChunk = 16;  // input channels
-constexpr int kTileW = TILE_P / TILE_H;
-constexpr int kTilesX = ceil_div(W_OUT, kTileW);  // of rectangles
 constexpr int kTilesInImage = TILES / N;
 constexpr int kTilesM = TILES_M / GROUPS;  // in a group
 constexpr int kFragmentsM = WARP_M / 16;
 constexpr int kFragmentsP = STEP_P / 8;
 constexpr int kSteps = WARP_P / STEP_P;
 constexpr int kTapRowsUnrolled = WEIGHTS_IN_REGISTERS ? KERNEL_H : TAP_UNROLL;
-static_assert(TILE_M == WARPS_M * WARP_M && TILE_P == WARPS_P * WARP_P, "op.yaml and the kernel differ");
-static_assert(CHUNKS * kChunk >= C_GROUP && TILES % N == 0, "op.yaml and the kernel differ");
 static_assert(kSteps == 1 || CHUNKS == 1, "sums that wait for further channels must all be in registers");
 
 // The patch: PATCH_ROWS stretches of the virtual plane, kPatchStep apart, of
@@ -91,23 +86,21 @@ static_assert(kSteps == 1 || CHUNKS == 1, "sums that wait for further channels m
 // these would overlap much, one stretch serves all (MERGED).
 constexpr int kPatchStep = !FLAT ? PITCH : DILATION_H * PITCH;
 constexpr int kTapRow = !FLAT ? DILATION_H * PATCH_COLUMNS : MERGED ? DILATION_H * PITCH : PATCH_COLUMNS;
-constexpr int kPatchVectors = PATCH_ROWS * PATCH_COLUMNS * 4;  // 16 bytes each
+constexpr int kPatchVectors = PATCH_BYTES / 16;
 static_assert(PATCH_COLUMNS % 4 == 0, "a patch is loaded in blocks of 4 pixels");
 static_assert(W % LOAD_WIDTH == 0, "a copy must end within its row");
 
 // Weights in shared memory: for each tap and 16 rows, two vectors a lane.
-constexpr int kWeightVectors = WEIGHTS_IN_REGISTERS ? 0 : kTaps * (TILE_M / 16) * 64;
+constexpr int kWeightVectors = WEIGHT_BYTES / 16;
 constexpr int kKeptTaps = WEIGHTS_IN_REGISTERS ? kTaps : 1;
-constexpr int kWeightBuffers = CHUNKS > 1 ? 2 : 1;
 static_assert(!WEIGHTS_IN_REGISTERS || CHUNKS == 1, "registers hold the weights of one chunk");
 
 // A store buffer holds TILE_H runs of each channel. Planes begin anywhere in a 32-byte sector of
 // memory. So a flat tile's runs begin a few pixels early in some channels (run_shift), where
 // sectors do: at most SLACK, by which runs are shorter than the tile.
 constexpr int kRuns = TILE_M * TILE_H;
-constexpr int kStoreFloats = TILE_M * STORE_PITCH;
+constexpr int kStoreFloats = STORE_BYTES / 4;
 constexpr int kStoreWidth = RUN_ALIGNMENT % 4 == 0 ? 4 : RUN_ALIGNMENT % 2 == 0 ? 2 : 1;
-static_assert(RUN + SLACK <= kTileW && RUN * TILE_H <= STORE_PITCH, "op.yaml and the kernel differ");
 static_assert(!BULK_STORE || kStoreWidth == 4, "the copy engine wants 16-byte aligned runs");
 static_assert(ALIGNMENT == 1 || (FLAT && PLANE % 4 == 0), "shifted runs are for flat tiles of vectors");
 
@@ -118,12 +111,9 @@ struct Shared {
     __device__ __forceinline__ uint4* patch(int stage) const { return memory + stage * kPatchVectors; }
     __device__ __forceinline__ uint4* weights(int buffer) const { return patch(STAGES) + buffer * kWeightVectors; }
     __device__ __forceinline__ float* store_buffer(int buffer) const {
-        return reinterpret_cast<float*>(weights(kWeightBuffers)) + buffer * kStoreFloats;
+        return reinterpret_cast<float*>(weights(WEIGHT_BUFFERS)) + buffer * kStoreFloats;
     }
 };
-static_assert(16 * (STAGES * kPatchVectors + kWeightBuffers * kWeightVectors) + 4 * STORE_BUFFERS * kStoreFloats ==
-                  SHARED_BYTES,
-              "op.yaml allocates what the kernel uses");
 
 // ---- The persistent tile scheduler.
 
@@ -143,8 +133,8 @@ __device__ __forceinline__ Tile tile_at(int index) {
         tile.y = (tile.first - tile.lead) / W_OUT;
         tile.x = (tile.first - tile.lead) % W_OUT;
     } else {
-        tile.y = rest / kTilesX * TILE_H;
-        tile.x = rest % kTilesX * kTileW;
+        tile.y = rest / TILES_X * TILE_H;
+        tile.x = rest % TILES_X * TILE_W;
     }
     return tile;
 }
@@ -352,7 +342,7 @@ __device__ __forceinline__ int pixel_offset(const Tile& tile, int pixel) {
         const int row_ends = TILE_P <= W_OUT ? column >= W_OUT : column / W_OUT;
         return pixel * STRIDE_W + row_ends * kRowJump;
     }
-    return pixel / kTileW * STRIDE_H * PATCH_COLUMNS + pixel % kTileW * STRIDE_W;
+    return pixel / TILE_W * STRIDE_H * PATCH_COLUMNS + pixel % TILE_W * STRIDE_W;
 }
 
 typedef float Sums[kFragmentsM][kFragmentsP][4];
@@ -483,7 +473,7 @@ __device__ __forceinline__ Run run_at(const float* store_buffer, const Block& bl
                  0};
     if (run >= kRuns || block.first_row + m >= C_OUT_GROUP || tile.y + r >= H_OUT) return found;
     found.begin = first < 0 ? -first : 0;
-    found.end = FLAT ? smaller(RUN, PLANE - first) : smaller(kTileW, W_OUT - tile.x);
+    found.end = FLAT ? smaller(RUN, PLANE - first) : smaller(TILE_W, W_OUT - tile.x);
     return found;
 }
 

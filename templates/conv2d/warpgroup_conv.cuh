@@ -9,8 +9,12 @@
 //   STORE_WARPS      2 of them store; 0: the consumer warps store
 //   PINGPONG         1: one consumer warpgroup multiplies while the other is in its
 //                    epilogue; 0: as it comes
-//   PATCH            pixels of a patch, a stage of the pipeline
-//   STORE_PITCH      floats from one channel's run in the store buffer to the next's
+//
+// and what op.yaml derives from them:
+//
+//   PATCH, PATCH_BYTES      of a patch, a stage of the pipeline: its pixels
+//   STORE_PITCH             floats from one channel's run in the store buffer to the next's
+//   STORE_BYTES             of the store buffer
 //
 // Warps are specialised, and meet at barriers only:
 //
@@ -38,17 +42,13 @@ static_assert(PLANE % 4 == 0, "the copy engine wants 16-byte aligned runs");
 
 constexpr int kTileM = 128;                // output channels of a block
 constexpr int kTilesM = TILES_M / GROUPS;  // in a group
-constexpr int kPatchBytes = 64 * PATCH;
-constexpr int kStoreBytes = 4 * kTileM * STORE_PITCH;
-static_assert(kTilesM * kTileM >= C_OUT_GROUP && POSITIONS == COLUMNS * PIECES, "op.yaml and the kernel differ");
 
 // The warps' roles, and their shares of an SM's 65536 registers.
-constexpr int kConsumerThreads = 256;
+constexpr int kConsumerThreads = THREADS - 32 * PRODUCER_WARPS;
 constexpr int kProducers = PRODUCER_WARPS - STORE_WARPS;  // warps that produce
 constexpr int kProducerThreads = 32 * kProducers;
 constexpr int kProducerRegisters = 40;
 constexpr int kConsumerRegisters = THREADS == 384 ? 232 : 216;
-static_assert(kConsumerThreads + 32 * PRODUCER_WARPS == THREADS, "op.yaml and the kernel differ");
 
 // Named barriers, two of each; a kernel's own begin at kFreeBarrier.
 constexpr int kBufferFull = 1, kBufferFree = 3, kPingPong = 5, kFreeBarrier = 7;
@@ -270,7 +270,6 @@ __device__ __forceinline__ void multiply(Sums& sums, const WeightFragment (&weig
 struct Run {
     int image, first, end;
 };
-static_assert(STORE_PITCH % 16 == 8, "op.yaml and the kernel differ");
 
 // run_shift is how far back an output's sector begins. Planes begin anywhere in one.
 __device__ __forceinline__ int run_shift(int plane, int output) {

@@ -14,8 +14,7 @@
 #include "channels.cuh"
 #include "convolution_place.cuh"
 
-constexpr int Taps = KERNEL_H * KERNEL_W;
-static_assert(SHARED_BYTES >= 4 * Taps * BlockChannels, "shared memory holds the kernels");
+constexpr int Taps = TAPS;
 
 struct Windows : Epilogue { // which takes no room where there is none
     const float* taps; // the thread's channels of the first tap

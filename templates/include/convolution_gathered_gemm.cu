@@ -84,12 +84,13 @@ struct Work : ConvolutionWork {
         }
         static constexpr bool kLoads = !TileEpilogue::kIsNone;
         template <int Count>
-        using Beside = TileEpilogue::Loaded<Count, ConvolutionPlace>;
-        // load loads what the first output has where there is no such channel.
+        using Beside = TileEpilogue::Loaded<Count, ChannelPlace>;
+        // Where there is no such channel, load loads what the first has.
         template <int Count>
-        __device__ __forceinline__ Beside<Count> load(int channel, long long place) const {
+        __device__ __forceinline__ Beside<Count> load(int channel, long long place, long long first) const {
             const bool there = channel < C_OUT_GROUP;
-            return epilogue.template load<Count>(output_place(there ? place : 0, there ? first_channel + channel : 0));
+            return epilogue.template load<Count>(
+                ChannelPlace{output_place(there ? place : first, first_channel + (there ? channel : 0)), first});
         }
         template <class... B>
         __device__ __forceinline__ void store(float* y, int channel, long long place, float value,

@@ -44,12 +44,12 @@ struct NoEpilogue {
     __device__ __forceinline__ Loaded<Count, Place> load(const Place&) const {
         return {};
     }
-    template <class P>
-    __device__ __forceinline__ float of(float x, const P&) const {
+    template <class Place>
+    __device__ __forceinline__ float of(float x, const Place&) const {
         return x;
     }
-    template <int Count, class P>
-    __device__ __forceinline__ void apply(float (&)[Count], const P&) const {}
+    template <int Count, class Place>
+    __device__ __forceinline__ void apply(float (&)[Count], const Place&) const {}
 };
 
 #ifdef EPILOGUE
@@ -188,8 +188,8 @@ struct Epilogue {
     __device__ __forceinline__ void apply(float (&sums)[Count], const Place& place) const {
         apply<Count, Place>(sums, load<Count>(place));
     }
-    template <class P>
-    __device__ __forceinline__ float of(float x, const P& place) const {
+    template <class Place>
+    __device__ __forceinline__ float of(float x, const Place& place) const {
         float one[1] = {x};
         apply(one, place);
         return one[0];

@@ -8,7 +8,6 @@
 #pragma once
 #include "element.cuh"
 #define PARTS (kOfBf16 ? one_bf16 : one_fp16)
-#define WHOLE_ROWS
 #include "place.cuh"
 #include "swizzled_16bit.cuh"
 

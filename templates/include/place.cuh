@@ -30,6 +30,17 @@ __device__ __forceinline__ ConvolutionPlace output_place(long long output, long 
     return {output, channel, C_OUT, out_volume(), CHANNELS_LAST};
 }
 
+// ChannelPlace is that of a channel's output where a group's first channel has its `first`: what many channels have in
+// common is divided once.
+struct ChannelPlace : ConvolutionPlace {
+    long long first;
+    template <unsigned Axes>
+    __device__ __forceinline__ long long index() const {
+        if constexpr (Axes == 7) return output;
+        return ConvolutionPlace{first, channel, channels, volume, channels_last}.index<Axes>();
+    }
+};
+
 // ConvolutionGiven is what Outputs are made with; an epilogue that has nothing takes no room.
 struct ConvolutionGiven : TileEpilogue {
     const Element* bias;

@@ -3,7 +3,6 @@
 // factor, transposed or not. swizzled_16bit.cuh tells how, slab_gemm.cuh the mainloop and
 // what the tunables trade.
 #include "element.cuh"
-#define WHOLE_ROWS
 #define PARTS (kOfBf16 ? one_bf16 : one_fp16)
 #include "matrix_output.cuh"
 #include "swizzled_16bit.cuh"
