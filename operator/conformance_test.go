@@ -291,26 +291,26 @@ var problems = map[string][]string{
 	"depthwise_conv2d": {
 		"1x2x34x515 kernel=3 negative",
 		"1x3x21x27 kernel=3x4 stride=2x3 padding=1x5 dilation=2x1 bias=true normal",
-		"2x2x18x264 kernel=5 padding=2 normal",
+		"2x2x18x264 kernel=5 padding=2 epilogue=silu(x+q[c])*s[]+r[n,c,h,w] normal",
 		"1x1x9x9 kernel=1 stride=2 bias=true negative",
 		"1x3x34x40 kernel=3 padding=1 special",
-		"1x136x13x18 kernel=3 padding=1 bias=true layout=nhwc type=bf16 normal",
+		"1x136x13x18 kernel=3 padding=1 bias=true layout=nhwc type=bf16 epilogue=gelu(x+q[c])+r[n,c,h,w] normal",
 		"2x66x11x17 kernel=3x4 stride=2x1 padding=1x5 dilation=2x1 layout=nhwc special",
 		"1x8x36x72 kernel=33x31 padding=16 layout=nhwc type=f16 normal", // kernels too large to be unrolled
-		"2x2x18x64 kernel=5 padding=2 bias=true type=f16 normal",
+		"2x2x18x63 kernel=5 padding=2 bias=true type=f16 epilogue=x*v[c,h,w,f32]-u[n,c] normal",
 	},
 	"conv1d": {
 		"2x6x131 c_out=9 kernel=4 stride=2 padding=3 dilation=3 groups=3 bias=true normal",
-		"1x40x300 c_out=200 kernel=2 stride=2 bias=true uniform01",
+		"1x40x300 c_out=200 kernel=2 stride=2 bias=true epilogue=gelu(x+q[c])*s[]+r[n,c,w] uniform01",
 		"1x70x90 c_out=130 kernel=7 padding=3 negative",
 		"2x40x60 c_out=70 kernel=1 bias=true normal",
 		"2x36x600 c_out=70 kernel=3 padding=40 dilation=50 bias=true normal", // input that a tensor map may have
 		"2x2x680 c_out=130 kernel=10 stride=5 padding=3 bias=true normal",    // and of few channels
-		"2x40x72 c_out=70 kernel=1 type=f16 bias=true normal",
+		"2x40x72 c_out=70 kernel=1 type=f16 bias=true epilogue=silu(x)*u[n,c]+r[n,c,w] normal",
 		"2x6x41 c_out=9 kernel=4 stride=2 padding=3 dilation=3 groups=3 layout=nhwc bias=true normal",
 	},
 	"conv3d": {
-		"1x4x7x8x9 c_out=6 kernel=2x3x4 stride=1x2x3 padding=1x0x5 dilation=2x1x2 groups=2 bias=true normal",
+		"1x4x7x8x9 c_out=6 kernel=2x3x4 stride=1x2x3 padding=1x0x5 dilation=2x1x2 groups=2 bias=true epilogue=where(x>-1e30,x,2)*v[c,d,h,w]-p[d,h,w,bf16] special",
 		"1x20x4x6x10 c_out=70 kernel=2x1x2 stride=2x1x2 bias=true normal",
 		"2x17x2x5x11 c_out=130 kernel=3x3x7 padding=1x1x3 negative",
 		"2x24x2x6x10 c_out=70 kernel=1 normal",
@@ -323,23 +323,23 @@ var problems = map[string][]string{
 		"2x6x41 c_out=9 kernel=4 stride=3 padding=2 output_padding=1 groups=3 bias=true normal",
 		"2x70x60 c_out=200 kernel=15 stride=3 padding=3 negative",
 		"2x20x41 c_out=9 kernel=7 stride=5 padding=3 dilation=3 bias=true normal",
-		"1x20x41 c_out=70 kernel=16 stride=8 padding=4 normal",                            // half the phases read from one position on
-		"2x36x132 c_out=40 kernel=5 stride=2 padding=3 output_padding=1 bias=true normal", // input that a tensor map may have
+		"1x20x41 c_out=70 kernel=16 stride=8 padding=4 epilogue=gelu(x+q[c])+r[n,c,w] normal", // half the phases read from one position on
+		"2x36x132 c_out=40 kernel=5 stride=2 padding=3 output_padding=1 bias=true normal",     // input that a tensor map may have
 		"2x70x144 c_out=130 kernel=3 dilation=4 padding=1 negative",
 		"2x6x41 c_out=9 kernel=4 stride=3 padding=2 output_padding=1 groups=3 layout=nhwc bias=true normal",
 	},
 	"group_norm": {
-		"3x6x337 groups=2 normal", // rows that begin anywhere
+		"3x6x337 groups=2 epilogue=relu(x)*q[c]+r[n,c,hw] normal", // rows that begin anywhere
 		"2x4x40 groups=4 weight=false type=bf16 negative",
 		"1x6x2804 groups=1 bias=false normal",
-		"8x10x13111 groups=2 type=f16 normal", // rows that many blocks have
+		"8x10x13111 groups=2 type=f16 epilogue=x*u[n,c]+r[n,c,hw,f32] normal", // rows that many blocks have
 	},
 	"batch_norm": {
-		"3x5x37 training=true normal",
+		"3x5x37 training=true epilogue=relu(x+r[n,c,hw])-w[hw] normal",
 		"3x2x2008 training=true bias=false momentum=0.5 type=f16 normal",
 		"1x1x448500 training=true normal", // a row that misses room in all shared memory
-		"4x3x16392 training=true type=bf16 normal",
-		"3x5x72 special",
+		"4x3x16392 training=true type=bf16 epilogue=gelu(x)+r[n,c,hw] normal",
+		"3x5x72 epilogue=x*s[]+q[c] special",
 	},
 	"triplet_margin_loss": {
 		"5x1003 normal", // no two rows begin alike
@@ -378,22 +378,22 @@ var problems = map[string][]string{
 	},
 	"conv_transpose2d": {
 		"1x4x7x9 c_out=6 kernel=3x4 stride=2x3 padding=1x2 output_padding=1x0 groups=2 bias=true normal",
-		"2x6x5x21 c_out=10 kernel=4x8 stride=2x4 padding=1x6 groups=2 bias=true normal",
+		"2x6x5x21 c_out=10 kernel=4x8 stride=2x4 padding=1x6 groups=2 bias=true epilogue=where(x>-1e30,x,2)*q[c]+r[n,c,h,w] special",
 		"2x40x5x11 c_out=130 kernel=4x14 stride=2 padding=1 negative",
 		"1x20x7x9 c_out=12 kernel=5x4 stride=2x6 padding=1x7 dilation=2x4 normal", // phases without taps
 		"2x8x6x5 c_out=6 kernel=3 stride=3x2 padding=4x1 dilation=2x8 output_padding=1 groups=2 bias=true negative",
-		"2x64x6x68 c_out=70 kernel=3x4 stride=1x2 padding=1x3 dilation=2x1 output_padding=1x0 groups=2 bias=true normal", // input that a tensor map may have
+		"2x64x6x68 c_out=70 kernel=3x4 stride=1x2 padding=1x3 dilation=2x1 output_padding=1x0 groups=2 bias=true epilogue=where(x>-1e30,x,2)*s[c]+p[h,w] special", // input that a tensor map may have
 		"2x40x5x9 c_out=70 kernel=4 stride=2 padding=1 type=bf16 bias=true normal",
 		"2x8x6x5 c_out=6 kernel=3 stride=3x2 padding=4x1 dilation=2x8 output_padding=1 groups=2 layout=nhwc bias=true normal",
-		"1x64x5x7 c_out=20 kernel=2x3 stride=2x3 padding=2x0 type=bf16 layout=nhwc bias=true normal", // phases as columns
-		"2x64x5x3 c_out=24 kernel=3 stride=2 padding=1 output_padding=1x0 groups=8 type=f16 layout=nhwc bias=true special",
+		"1x64x5x7 c_out=20 kernel=2x3 stride=2x3 padding=2x0 type=bf16 layout=nhwc bias=true epilogue=gelu(x+q[c])*p[h,w,f32]+r[n,c,h,w] normal", // phases as columns
+		"2x64x5x3 c_out=24 kernel=3 stride=2 padding=1 output_padding=1x0 groups=8 type=f16 layout=nhwc bias=true epilogue=where(x>-30000,x,2)*s[c]+r[n,c,h,w] special",
 	},
 	"conv_transpose3d": {
 		"1x4x3x4x5 c_out=6 kernel=2x3x4 stride=1x2x3 padding=0x1x2 output_padding=0x1x0 groups=2 bias=true normal",
 		"1x20x3x5x7 c_out=130 kernel=3x3x7 padding=1 negative",
 		"1x20x3x4x5 c_out=10 kernel=2x3x3 stride=3x2x4 padding=0x1x5 dilation=2x2x6 normal",
 		"2x20x3x4x36 c_out=34 kernel=2x3x6 stride=2x1x4 padding=0x1x2 output_padding=1x0x0 bias=true negative", // input that a tensor map may have
-		"1x4x3x4x5 c_out=6 kernel=2x3x4 stride=1x2x3 padding=0x1x2 output_padding=0x1x0 groups=2 type=bf16 layout=nhwc bias=true normal",
+		"1x4x3x4x5 c_out=6 kernel=2x3x4 stride=1x2x3 padding=0x1x2 output_padding=0x1x0 groups=2 type=bf16 layout=nhwc bias=true epilogue=gelu(x)*u[n,c]+r[n,c,d,h,w] normal",
 	},
 	"matmul": {
 		"2x70x33x90 bias=true normal",
@@ -435,19 +435,19 @@ var problems = map[string][]string{
 		"1x5x8x40 c_out=33 kernel=5 padding=2 uniform01",
 		"3x8x7x9 c_out=16 kernel=2 stride=2 groups=2 normal",
 		"1x2x6x7 c_out=3 kernel=2 padding=4 normal",
-		"1x3x6x1024 c_out=10 kernel=3 special",                                   // strips, the last one ragged
-		"2x7x6x216 c_out=10 kernel=3 padding=1 normal",                           // rows begin with sectors
-		"1x16x5x301 c_out=140 groups=2 kernel=2x2 bias=true normal",              // a strip's width and little more
-		"2x5x12x67 c_out=5 kernel=3x2 dilation=2x2 padding=2x1 bias=true normal", // rows of odd length
-		"1x16x3x110 c_out=70 kernel=3 normal",                                    // one row of outputs
-		"1x40x9x19 c_out=200 kernel=3x5 padding=1x2 bias=true normal",            // several steps of channels and blocks of rows
+		"1x3x6x1024 c_out=10 kernel=3 epilogue=gelu(x+q[c])*s[]+r[n,c,h,w] special",                                         // strips, the last one ragged
+		"2x7x6x216 c_out=10 kernel=3 padding=1 normal",                                                                      // rows begin with sectors
+		"1x16x5x301 c_out=140 groups=2 kernel=2x2 bias=true normal",                                                         // a strip's width and little more
+		"2x5x12x67 c_out=5 kernel=3x2 dilation=2x2 padding=2x1 bias=true epilogue=x*v[c,h,w,bf16]-u[n,c]+r[n,c,h,w] normal", // rows of odd length
+		"1x16x3x110 c_out=70 kernel=3 normal",                                                                               // one row of outputs
+		"1x40x9x19 c_out=200 kernel=3x5 padding=1x2 bias=true normal",                                                       // several steps of channels and blocks of rows
 		"1x80x6x19 c_out=130 kernel=3x5 padding=1x2 normal",
 		"1x20x9x40 c_out=65 kernel=7x1 padding=3x0 normal",
 		"1x20x12x15 c_out=129 kernel=3 padding=1 normal",
-		"1x20x27x29 c_out=70 kernel=4x8 stride=2 padding=1 dilation=1x3 normal", // phases of a stride
-		"3x516x7x13 c_out=130 kernel=1 stride=1x2 bias=true negative",           // one tap, and many channels
-		"1x2080x4x14 c_out=280 kernel=1 groups=2 bias=true normal",              // which tensor maps may have
-		"2x40x3x140 c_out=150 kernel=3 padding=1 bias=true normal",              // input that a tensor map may have, and long runs
+		"1x20x27x29 c_out=70 kernel=4x8 stride=2 padding=1 dilation=1x3 normal",                     // phases of a stride
+		"3x516x7x13 c_out=130 kernel=1 stride=1x2 bias=true negative",                               // one tap, and many channels
+		"1x2080x4x14 c_out=280 kernel=1 groups=2 bias=true epilogue=gelu(x+q[c])+r[n,c,h,w] normal", // which tensor maps may have
+		"2x40x3x140 c_out=150 kernel=3 padding=1 bias=true epilogue=gelu(x+q[c])+r[n,c,h,w] normal", // input that a tensor map may have, and long runs
 		"2x64x9x76 c_out=260 kernel=2x3 stride=1x2 padding=0x2 dilation=2x3 groups=2 negative",
 		"1x330x6x12 c_out=70 kernel=3x1 stride=2x1 padding=1x0 normal",     // many stages
 		"2x3x7x260 c_out=130 kernel=7 stride=2 padding=3 bias=true normal", // few channels, which a tensor map may have
@@ -457,9 +457,9 @@ var problems = map[string][]string{
 		"1x4112x4x10 c_out=70 kernel=1 groups=2 type=bf16 bias=true normal",
 		"2x6x12x15 c_out=10 kernel=2x3 stride=2 padding=1 groups=2 type=f16 bias=true normal",
 		"1x6x15x21 c_out=9 kernel=3x4 stride=2x3 padding=1x5 dilation=2x1 groups=3 layout=nhwc bias=true normal",
-		"9x72x5x10 c_out=60 kernel=2x3 stride=2x1 padding=1 layout=nhwc bias=true negative", // boxes of images, weights that stay
-		"1x72x6x47 c_out=140 kernel=3x4 padding=1 layout=nhwc normal",                       // of one, and many stages
-		"1x72x9x46 c_out=130 kernel=3 dilation=1x2 padding=1 type=bf16 layout=nhwc bias=true normal",
+		"9x72x5x10 c_out=60 kernel=2x3 stride=2x1 padding=1 layout=nhwc bias=true epilogue=silu(x+q[c])*s[]+r[n,c,h,w] negative", // boxes of images, weights that stay
+		"1x72x6x47 c_out=140 kernel=3x4 padding=1 layout=nhwc normal",                                                            // of one, and many stages
+		"1x72x9x46 c_out=130 kernel=3 dilation=1x2 padding=1 type=bf16 layout=nhwc bias=true epilogue=gelu(x)*u[n,c]+r[n,c,h,w,f32]-p[h,w] normal",
 		"1x136x4x9 c_out=40 kernel=3x4 padding=1 type=f16 layout=nhwc normal", // sums in sixteen parts
 		"9x264x3x17 c_out=70 kernel=1 type=f16 layout=nhwc normal",
 		"2x3x29x21 c_out=69 kernel=7 stride=2 padding=3 type=bf16 layout=nhwc bias=true normal", // odd channels

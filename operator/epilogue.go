@@ -71,6 +71,10 @@ func (s *ParameterSpec) operand(item string) (t operand, err error) {
 		}
 		t.axes = append(t.axes, axis)
 	}
+	beyond := len(lists.Where(t.axes, func(axis int) bool { return axis >= s.Apart }))
+	if s.Apart > 0 && beyond > 0 && beyond < len(s.Axes)-s.Apart {
+		return t, fmt.Errorf("`%s`: a tensor has all of %s, or none of them", item, strings.Join(s.Axes[s.Apart:], ","))
+	}
 	return t, nil
 }
 
@@ -98,9 +102,13 @@ func (s *ParameterSpec) operands(root *expr.Node) (all []operand, items []string
 	return all, items, nil
 }
 
-// mask is the tensor's axes as kernels know them: bit 0 is the output's first axis.
-func (t operand) mask() (mask int) {
+// mask is the tensor's axes as kernels know them: bit 0 is the output's first axis. Axes that tensors have together are
+// one.
+func (s *ParameterSpec) mask(t operand) (mask int) {
 	for _, axis := range t.axes {
+		if s.Apart > 0 {
+			axis = min(axis, s.Apart)
+		}
 		mask |= 1 << axis
 	}
 	return mask
@@ -120,6 +128,10 @@ func (t operand) argument(output ArgumentSpec) ArgumentSpec {
 		a.Shape = []Formula{constant("1")}
 	case len(output.Shape): // as large as the output, and lies in memory as it does
 		a.Role, a.OrderBy = Input, output.OrderBy
+	case len(output.Shape) - 1:
+		if output.OrderBy != "" && t.axes[0] == 1 { // an image, which lies as those of the output do
+			a.Shape, a.OrderBy = slices.Insert(a.Shape, 0, constant("1")), output.OrderBy
+		}
 	}
 	return a
 }
@@ -205,15 +217,20 @@ func (p *Problem) epilogueMacros(s *ParameterSpec) (all []Macro) {
 			add("tensors", len(c.operands))
 		}
 		add(fmt.Sprint(i, "_type"), p.Operator.Epilogue()[i].typeIn(p.Values))
-		add(fmt.Sprint(i, "_axes"), t.mask())
+		add(fmt.Sprint(i, "_axes"), s.mask(t))
 	}
 	return all
 }
 
-// epilogues checks that the axes of expressions are those of the output.
+// epilogues checks that the axes of expressions are those of the output. Where an output's order in memory is a
+// parameter, the axes behind images and channels are one for kernels: places.
 func (l *loader) epilogues(parameters *tree.Node) {
 	output, _ := lists.First(l.o.Arguments, func(a ArgumentSpec) bool { return a.Role.Compared() })
-	for _, s := range l.o.Parameters {
+	for i := range l.o.Parameters {
+		s := &l.o.Parameters[i]
+		if output.OrderBy != "" {
+			s.Apart = 2
+		}
 		if s.Axes != nil && len(s.Axes) != len(output.Shape) {
 			parameters.Get(s.Name).Refuse("`%s` has %d axes, and the output `%s` has %d",
 				s.Name, len(s.Axes), output.Name, len(output.Shape))

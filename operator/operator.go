@@ -130,6 +130,7 @@ type ParameterSpec struct {
 	Of        []string              `json:"of,omitempty"`        // what an expression may name
 	Functions map[string]expr.Arity `json:"functions,omitempty"` // of an expression
 	Axes      []string              `json:"axes,omitempty"`      // of an epilogue: the output's, as its tensors name them; nil: it has no tensors
+	Apart     int                   `json:"-"`                   // tensors have the axes from that one on all or not at all; 0: any of them
 	Later     bool                  `json:"-"`                   // where it has its default, a problem's text and macros leave it out
 }
 

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"autotune/internal/quote"
+	"autotune/internal/lists"
 	"autotune/operator/tree"
 )
 
@@ -138,9 +139,13 @@ func (l *loader) pytorch(n *tree.Node) PyTorch {
 		Module:    source("module", "module.py", "class ModelNew", "def get_inputs", "def get_init_inputs"),
 		Gradients: source("gradients", "gradients.py", "def gradients"),
 	}
-	expressions := slices.ContainsFunc(l.o.Parameters, func(s ParameterSpec) bool { return s.Type == ExpressionParameter })
-	if functions, _, err := l.include("functions.py"); err == nil && expressions && p.Gradients.Text != "" {
+	expressions := lists.Where(l.o.Parameters, func(s ParameterSpec) bool { return s.Type == ExpressionParameter })
+	if functions, _, err := l.include("functions.py"); err == nil && len(expressions) > 0 && p.Gradients.Text != "" {
+		known := strings.Contains(p.Gradients.Text, "through_epilogue")
 		p.Gradients.Text = functions + "\n\n" + p.Gradients.Text
+		if expressions[0].Axes != nil && !known {
+			p.Gradients.Text += "\n\ngradients = before_epilogue(gradients)\n"
+		}
 	}
 	at := l.usual(files["general"], n, "general.cuh")
 	if at == nil {

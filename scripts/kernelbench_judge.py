@@ -104,12 +104,10 @@ def import_kernelbench(checkout):
     where that is not installed, empty modules do. Inputs are made on the GPU, and labels and masks keep their types."""
     sys.path.insert(0, str(checkout / "src"))
     unused = lambda *_, **__: None
-    stand_in("dotenv", load_dotenv=unused)
-    stand_in("openai", OpenAI=unused)
-    stand_in("litellm", completion=unused)
-    stand_in("requests")
-    stand_in("tqdm", tqdm=unused)
-    stand_in("pydantic", BaseModel=Record)
+    members = {"dotenv": {"load_dotenv": unused}, "openai": {"OpenAI": unused}, "litellm": {"completion": unused},
+               "requests": {}, "tqdm": {"tqdm": unused}, "pydantic": {"BaseModel": Record}}
+    for name in members:
+        stand_in(name, **members[name])
     from kernelbench import eval as evaluation, kernel_static_checker as checker, timing
 
     evaluation._process_input_tensor = at_precision

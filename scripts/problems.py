@@ -53,13 +53,6 @@ def bound(requests):
         return [Problem(about) for about in json.loads(autotune("ops", "calls", file.name))]
 
 
-def answering(path, **options):
-    """A process of one of autotune's own Python programs, which answers on the descriptor 3. It is run by the python3
-    that autotune takes."""
-    command = ["bash", "-c", 'exec python3 -c "$0" 3>&1 1>&2', path.read_text()]
-    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, **options)
-
-
 @functools.cache
 def described(operator):
     """What `autotune ops show` says of an operator."""
@@ -136,13 +129,6 @@ def rounded(x, math):
     return ((bits + half) & ~0x1FFF).view(torch.float32)
 
 
-class Functions(dict):
-    """The functions of expressions by their names, as gradients have them."""
-
-    def __missing__(self, name):
-        return getattr(functions(), name)
-
-
 @functools.cache
 def functions():
     import torch
@@ -154,7 +140,9 @@ def functions():
 
 def expression(text, **tensors):
     """What an expression of autotune's is, of tensors by name."""
-    return eval(compile(text, "f", "eval"), {"__builtins__": {}}, Functions(tensors))
+    code = compile(text, "f", "eval")
+    known = {name: getattr(functions(), name) for name in code.co_names if name not in tensors}
+    return eval(code, {"__builtins__": {}}, known | tensors)
 
 
 def epilogue(text, axes, x, tensors):

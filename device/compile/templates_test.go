@@ -67,6 +67,11 @@ func requestsOf(o *operator.Operator) []operator.Request {
 	for _, spec := range o.Parameters {
 		if spec.Type == operator.ExpressionParameter && spec.Later { // its default leaves the kernels as they are
 			requests = append(requests, operator.Request{Shape: large, Parameters: map[string]string{spec.Name: "gelu(x)", "type": "bf16"}})
+			if slices.ContainsFunc(o.Parameters, func(p operator.ParameterSpec) bool { return p.Name == "layout" }) {
+				requests = append(requests,
+					operator.Request{Shape: large, Parameters: map[string]string{spec.Name: "gelu(x)*s[]", "type": "bf16", "layout": "nhwc"}},
+					operator.Request{Shape: large, Parameters: map[string]string{spec.Name: "gelu(x)*s[]"}, Math: o.MathModes[len(o.MathModes)-1]})
+			}
 		}
 		if spec.Type != operator.WordParameter {
 			continue

@@ -91,8 +91,8 @@ func (p *Packed) addTensor(o *pack.Operator, a operator.ArgumentSpec, parameter,
 	named := parameter + "_" + a.Name
 	t := p.tensor(o, a)
 	t.Shape[0].Expr = expr.MustParse("(" + t.Shape[0].String() + ") if " + named + " else 0")
-	own := lists.Where(o.Tensors, func(t pack.TensorSpec) bool { return !ofEpilogue(o, t.Name) })
-	beside := lists.Where(o.Tensors, func(t pack.TensorSpec) bool { return ofEpilogue(o, t.Name) })
+	own := lists.Where(o.Tensors, func(t pack.TensorSpec) bool { return !ofEpilogue(o, t) })
+	beside := lists.Where(o.Tensors, func(t pack.TensorSpec) bool { return ofEpilogue(o, t) })
 	order := func(a, b pack.TensorSpec) int { return cmp.Compare(a.Name, b.Name) }
 	switch at, known := slices.BinarySearchFunc(beside, t, order); {
 	case !known:
@@ -110,7 +110,8 @@ func (p *Packed) addTensor(o *pack.Operator, a operator.ArgumentSpec, parameter,
 // operands are the tensors of all packed epilogues.
 func (p *Packed) operands(of string, s operator.ParameterSpec) []string {
 	o, _ := p.parameter(of, s.Name)
-	return lists.Where(o.Taken(), func(name string) bool { return s.Axes != nil && ofEpilogue(o, name) })
+	beside := lists.Where(o.Tensors, func(t pack.TensorSpec) bool { return s.Axes != nil && ofEpilogue(o, t) })
+	return lists.Of(beside, func(t pack.TensorSpec) string { return t.Name })
 }
 
 // epilogueCall is a function that PyTorch lacks: an operator's tensors, an epilogue, its tensors, and parameters.
@@ -145,10 +146,10 @@ func (p *Packed) epilogueCall(o *operator.Operator, s operator.ParameterSpec) op
 	return c
 }
 
-// ofEpilogue tells whether a tensor is an epilogue's.
-func ofEpilogue(o *pack.Operator, tensor string) bool {
+// ofEpilogue tells whether a tensor is an epilogue's, by what addTensor makes of its shape.
+func ofEpilogue(o *pack.Operator, t pack.TensorSpec) bool {
 	return slices.ContainsFunc(o.Parameters, func(s pack.Parameter) bool {
-		return slices.ContainsFunc(o.Derived, func(d pack.Definition) bool { return d.Name == s.Name+"_"+tensor })
+		return strings.HasSuffix(t.Shape[0].String(), " if "+s.Name+"_"+t.Name+" else 0")
 	})
 }
 

@@ -70,6 +70,9 @@ func refused(w cudasource.Winner) string {
 	if why := unserved(o.Arguments[:len(o.Arguments)-len(o.Epilogue())], e); why != "" {
 		return why + "; a module takes " + e.taken() + " and gives one"
 	}
+	if len(o.Epilogue()) > 0 && !strings.Contains(o.PyTorch.Module.Text, "*beside") {
+		return "a module of it takes no tensors of an epilogue"
+	}
 	for _, spec := range o.Parameters {
 		if spec.Type == operator.WordParameter && spec.Name != e.Parameter && !slices.Contains(o.Orders(), spec.Name) {
 			return fmt.Sprintf("`%s` is a parameter of words; a module's are numbers", spec.Name)

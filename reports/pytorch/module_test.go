@@ -322,8 +322,9 @@ func checkModule(t *testing.T, c moduleCase, p *operator.Problem, line string) {
 		t.Errorf("get_init_inputs gives %s, want %s", arguments, c.arguments)
 	}
 	inputs := [][]int64{p.Arguments[0].Shape}
-	for _, a := range p.Arguments[1:] {
-		passed := c.operator == "matmul" || c.operator == "elementwise" // weights that are no parameters of the module
+	for i, a := range p.Arguments[1:] {
+		beside := i+1 >= len(p.Arguments)-len(p.Operator.Epilogue())
+		passed := c.operator == "matmul" || c.operator == "elementwise" || beside // weights that are no parameters of the module
 		if a.Elements > 0 && (a.Role == operator.Input || passed && a.Role == operator.Weight) {
 			inputs = append(inputs, a.Shape)
 		}

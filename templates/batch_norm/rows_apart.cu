@@ -8,6 +8,6 @@ extern "C" __global__ void __launch_bounds__(THREADS) rows_apart_merge(float* st
 extern "C" __global__ void __launch_bounds__(THREADS)
     rows_apart_give(const Element* __restrict__ x, const float* states, const Element* __restrict__ weight,
                     const Element* __restrict__ bias, Answer* __restrict__ y, Element* __restrict__ running_mean,
-                    Element* __restrict__ running_var) {
-    give_apart(x, states, y, {weight, bias, WEIGHTS});
+                    Element* __restrict__ running_var EPILOGUE_PARAMETERS) {
+    give_apart(x, states, y, {weight, bias, WEIGHTS}, Epilogue{EPILOGUE_ARGUMENTS});
 }

@@ -6,6 +6,6 @@ extern "C" __global__ void __launch_bounds__(THREADS) rows_in_turn_clear(float* 
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
     rows_in_turn(const Element* __restrict__ x, float* states, float* turns, const Element* __restrict__ weight,
                  const Element* __restrict__ bias, Answer* __restrict__ y, Element* __restrict__ running_mean,
-                 Element* __restrict__ running_var) {
-    answer_in_turn(x, states, turns, y, {weight, bias, WEIGHTS});
+                 Element* __restrict__ running_var EPILOGUE_PARAMETERS) {
+    answer_in_turn(x, states, turns, y, {weight, bias, WEIGHTS}, Epilogue{EPILOGUE_ARGUMENTS});
 }

@@ -19,6 +19,7 @@
 //   unroll            rows of a window in flight at once
 //   stage             weights through shared memory: loads that never miss, for a
 //                     barrier at the start
+#include "convolution_place.cuh"
 #include "factor.cuh"
 #include "vector_access.cuh"
 
@@ -79,7 +80,8 @@ __device__ __forceinline__ void windows(float (&sums)[CHANNELS][VEC], const floa
 
 extern "C" __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y)
 conv2d_direct(const float* __restrict__ x, const float* __restrict__ weight,
-              const float* __restrict__ bias, float* __restrict__ y) {
+              const float* __restrict__ bias, float* __restrict__ y EPILOGUE_PARAMETERS) {
+    const Epilogue epilogue = {EPILOGUE_ARGUMENTS};
     unsigned block = blockIdx.x;
     const int tile_c = block % TILES_C;
     block /= TILES_C;
@@ -117,6 +119,7 @@ conv2d_direct(const float* __restrict__ x, const float* __restrict__ weight,
         const float offset = BIAS ? bias[c_out + k] : 0.0f;
 #pragma unroll
         for (int v = 0; v < VEC; ++v) sums[k][v] += offset;
+        if constexpr (!Epilogue::kIsNone) epilogue.apply(sums[k], RowPlace(image, c_out + k, C_OUT, oy, ox, H_OUT, W_OUT));
 
         float* to = y + ((image * C_OUT + c_out + k) * H_OUT + oy) * W_OUT + ox;
 #if W_OUT % VEC == 0

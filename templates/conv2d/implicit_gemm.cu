@@ -59,6 +59,7 @@
 
 #include "async_copy.cuh"
 #include "bulk_copy.cuh"
+#include "convolution_place.cuh"
 #include "mma.cuh"
 #include "named_barrier.cuh"
 #include "tensor_scales.cuh"
@@ -68,21 +69,16 @@
 namespace {
 
 constexpr int kComputeThreads = 32 * WARPS_M * WARPS_P;  // load, convert and multiply
-constexpr int kStoreThreads = 32 * STORE_WARPS;          // do nothing but store
-static_assert(kComputeThreads + kStoreThreads == THREADS, "op.yaml and the kernel differ");
+constexpr int kStoreThreads = THREADS - kComputeThreads;  // do nothing but store
 
 // The tile, and what a warp multiplies of it at a time.
 constexpr int kChunk = 16;  // input channels
-constexpr int kTileW = TILE_P / TILE_H;
-constexpr int kTilesX = ceil_div(W_OUT, kTileW);  // of rectangles
 constexpr int kTilesInImage = TILES / N;
 constexpr int kTilesM = TILES_M / GROUPS;  // in a group
 constexpr int kFragmentsM = WARP_M / 16;
 constexpr int kFragmentsP = STEP_P / 8;
 constexpr int kSteps = WARP_P / STEP_P;
 constexpr int kTapRowsUnrolled = WEIGHTS_IN_REGISTERS ? KERNEL_H : TAP_UNROLL;
-static_assert(TILE_M == WARPS_M * WARP_M && TILE_P == WARPS_P * WARP_P, "op.yaml and the kernel differ");
-static_assert(CHUNKS * kChunk >= C_GROUP && TILES % N == 0, "op.yaml and the kernel differ");
 static_assert(kSteps == 1 || CHUNKS == 1, "sums that wait for further channels must all be in registers");
 
 // The patch: PATCH_ROWS stretches of the virtual plane, kPatchStep apart, of
@@ -90,23 +86,21 @@ static_assert(kSteps == 1 || CHUNKS == 1, "sums that wait for further channels m
 // these would overlap much, one stretch serves all (MERGED).
 constexpr int kPatchStep = !FLAT ? PITCH : DILATION_H * PITCH;
 constexpr int kTapRow = !FLAT ? DILATION_H * PATCH_COLUMNS : MERGED ? DILATION_H * PITCH : PATCH_COLUMNS;
-constexpr int kPatchVectors = PATCH_ROWS * PATCH_COLUMNS * 4;  // 16 bytes each
+constexpr int kPatchVectors = PATCH_BYTES / 16;
 static_assert(PATCH_COLUMNS % 4 == 0, "a patch is loaded in blocks of 4 pixels");
 static_assert(W % LOAD_WIDTH == 0, "a copy must end within its row");
 
 // Weights in shared memory: for each tap and 16 rows, two vectors a lane.
-constexpr int kWeightVectors = WEIGHTS_IN_REGISTERS ? 0 : kTaps * (TILE_M / 16) * 64;
+constexpr int kWeightVectors = WEIGHT_BYTES / 16;
 constexpr int kKeptTaps = WEIGHTS_IN_REGISTERS ? kTaps : 1;
-constexpr int kWeightBuffers = CHUNKS > 1 ? 2 : 1;
 static_assert(!WEIGHTS_IN_REGISTERS || CHUNKS == 1, "registers hold the weights of one chunk");
 
 // A store buffer holds TILE_H runs of each channel. Planes begin anywhere in a 32-byte sector of
 // memory. So a flat tile's runs begin a few pixels early in some channels (run_shift), where
 // sectors do: at most SLACK, by which runs are shorter than the tile.
 constexpr int kRuns = TILE_M * TILE_H;
-constexpr int kStoreFloats = TILE_M * STORE_PITCH;
+constexpr int kStoreFloats = STORE_BYTES / 4;
 constexpr int kStoreWidth = RUN_ALIGNMENT % 4 == 0 ? 4 : RUN_ALIGNMENT % 2 == 0 ? 2 : 1;
-static_assert(RUN + SLACK <= kTileW && RUN * TILE_H <= STORE_PITCH, "op.yaml and the kernel differ");
 static_assert(!BULK_STORE || kStoreWidth == 4, "the copy engine wants 16-byte aligned runs");
 static_assert(ALIGNMENT == 1 || (FLAT && PLANE % 4 == 0), "shifted runs are for flat tiles of vectors");
 
@@ -117,12 +111,9 @@ struct Shared {
     __device__ __forceinline__ uint4* patch(int stage) const { return memory + stage * kPatchVectors; }
     __device__ __forceinline__ uint4* weights(int buffer) const { return patch(STAGES) + buffer * kWeightVectors; }
     __device__ __forceinline__ float* store_buffer(int buffer) const {
-        return reinterpret_cast<float*>(weights(kWeightBuffers)) + buffer * kStoreFloats;
+        return reinterpret_cast<float*>(weights(WEIGHT_BUFFERS)) + buffer * kStoreFloats;
     }
 };
-static_assert(16 * (STAGES * kPatchVectors + kWeightBuffers * kWeightVectors) + 4 * STORE_BUFFERS * kStoreFloats ==
-                  SHARED_BYTES,
-              "op.yaml allocates what the kernel uses");
 
 // ---- The persistent tile scheduler.
 
@@ -142,8 +133,8 @@ __device__ __forceinline__ Tile tile_at(int index) {
         tile.y = (tile.first - tile.lead) / W_OUT;
         tile.x = (tile.first - tile.lead) % W_OUT;
     } else {
-        tile.y = rest / kTilesX * TILE_H;
-        tile.x = rest % kTilesX * kTileW;
+        tile.y = rest / TILES_X * TILE_H;
+        tile.x = rest % TILES_X * TILE_W;
     }
     return tile;
 }
@@ -169,11 +160,13 @@ struct Block {
     int group, first_row;  // of the group's output channels
     const float *inputs, *weights, *bias;
     float* y;
-    __device__ __forceinline__ Block(const float* x, const float* weight, const float* scales, const float* all_bias, float* y)
+    Epilogue epilogue;
+    __device__ __forceinline__ Block(const float* x, const float* weight, const float* scales, const float* all_bias, float* y,
+                                     const Epilogue& epilogue)
         : scales(scales), group(blockIdx.y / kTilesM), first_row(blockIdx.y % kTilesM * TILE_M),
           inputs(x + static_cast<long long>(group) * C_GROUP * kInPlane),
           weights(weight + static_cast<long long>(group) * C_OUT_GROUP * C_GROUP * kTaps),
-          bias(all_bias + group * C_OUT_GROUP), y(y) {}
+          bias(all_bias + group * C_OUT_GROUP), y(y), epilogue(epilogue) {}
     // plane is the number of a row's plane among all of the output.
     __device__ __forceinline__ int plane(const Tile& tile, int row) const {
         return tile.image * C_OUT + group * C_OUT_GROUP + first_row + row;
@@ -349,7 +342,7 @@ __device__ __forceinline__ int pixel_offset(const Tile& tile, int pixel) {
         const int row_ends = TILE_P <= W_OUT ? column >= W_OUT : column / W_OUT;
         return pixel * STRIDE_W + row_ends * kRowJump;
     }
-    return pixel / kTileW * STRIDE_H * PATCH_COLUMNS + pixel % kTileW * STRIDE_W;
+    return pixel / TILE_W * STRIDE_H * PATCH_COLUMNS + pixel % TILE_W * STRIDE_W;
 }
 
 typedef float Sums[kFragmentsM][kFragmentsP][4];
@@ -410,6 +403,31 @@ __device__ __forceinline__ void add_bias(float (&sums)[kFragmentsP][4], const fl
     }
 }
 
+// place_of is where a pixel of a tile is in the plane of a row. What lies beyond the output's end has its last place.
+__device__ __forceinline__ RowPlace place_of(const Block& block, const Tile& tile, int row, int pixel) {
+    const int channel = block.group * C_OUT_GROUP + smaller(block.first_row + row, C_OUT_GROUP - 1);
+    if (FLAT) return {tile.image, channel, C_OUT, 0, tile.first - tile.lead + pixel, 1, PLANE};
+    return {tile.image, channel, C_OUT, smaller(tile.y + pixel / kTileW, H_OUT - 1), tile.x + pixel % kTileW, H_OUT, W_OUT};
+}
+
+// finish makes outputs of a lane's sums of two rows. What tensors have beside them is loaded first.
+__device__ __forceinline__ void finish(float (&sums)[kFragmentsP][4], const Block& block, const Tile& tile, int row,
+                                       int first_pixel) {
+    if constexpr (!Epilogue::kIsNone) {
+        Epilogue::Loaded<2, RowPlace> beside[kFragmentsP][2];
+#pragma unroll
+        for (int i = 0; i < 2 * kFragmentsP; ++i)
+            beside[i / 2][i % 2] = block.epilogue.load<2>(place_of(block, tile, row + i % 2 * 8, first_pixel + i / 2 * 8));
+#pragma unroll
+        for (int i = 0; i < 2 * kFragmentsP; ++i) {
+            float* const at = sums[i / 2] + i % 2 * 2;
+            float pair[2] = {at[0], at[1]};
+            block.epilogue.apply(pair, beside[i / 2][i % 2]);
+            at[0] = pair[0], at[1] = pair[1];
+        }
+    }
+}
+
 // write_row writes a lane's sums of one row, the first or second half of each four.
 __device__ __forceinline__ void write_row(float* to, const float (&sums)[kFragmentsP][4], int half, int first_place) {
 #pragma unroll
@@ -429,6 +447,7 @@ __device__ __forceinline__ void write_sums(float* store_buffer, Sums& sums, cons
 #pragma unroll
         for (int i = 0; i < 4 * kFragmentsP; ++i) sums[m][i / 4][i % 4] = block.scales.sum(sums[m][i / 4][i % 4]);
         if (BIAS) add_bias(sums[m], block.bias, block.first_row + row);
+        finish(sums[m], block, tile, row, first_pixel + at.lane % 4 * 2);
 #pragma unroll
         for (int half = 0; half < 2; ++half) {  // the lane's row, and the one 8 further on
             const int shift = run_shift(block.plane(tile, row) + 8 * half) - tile.lead;
@@ -454,7 +473,7 @@ __device__ __forceinline__ Run run_at(const float* store_buffer, const Block& bl
                  0};
     if (run >= kRuns || block.first_row + m >= C_OUT_GROUP || tile.y + r >= H_OUT) return found;
     found.begin = first < 0 ? -first : 0;
-    found.end = FLAT ? smaller(RUN, PLANE - first) : smaller(kTileW, W_OUT - tile.x);
+    found.end = FLAT ? smaller(RUN, PLANE - first) : smaller(TILE_W, W_OUT - tile.x);
     return found;
 }
 
@@ -615,11 +634,11 @@ __device__ __forceinline__ void compute_tiles(const Shared& shared, const Block&
 
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS_PER_SM)
     conv2d_implicit_gemm(const float* __restrict__ x, const float* __restrict__ weight, const float* __restrict__ scales,
-                         const float* __restrict__ bias, float* __restrict__ y) {
+                         const float* __restrict__ bias, float* __restrict__ y EPILOGUE_PARAMETERS) {
     extern __shared__ __align__(128) uint4 memory[];
     const Shared shared = {memory};
     wait_for_launches();
-    const Block block(x, weight, scales, bias, y);
+    const Block block(x, weight, scales, bias, y, {EPILOGUE_ARGUMENTS});
     if (blockIdx.x >= TILES) return;
     if (STORE_WARPS && threadIdx.x >= kComputeThreads)
         store_tiles(shared, block);

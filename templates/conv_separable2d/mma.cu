@@ -35,23 +35,18 @@ constexpr int kChunk = 16;  // channels
 constexpr int kTaps = KERNEL_H * KERNEL_W;
 constexpr int kLanesAcross = RUN / PLACES, kRows = 8 / kLanesAcross;  // of a warp
 constexpr int kBlocks = PLACES / 2;                                   // of 16 rows, a warp's products
-constexpr int kTilesX = (W_OUT + TILE_W - 1) / TILE_W, kTilesY = (H_OUT + TILE_H - 1) / TILE_H;
-static_assert(TILE_W == ACROSS * RUN && TILE_H == WARPS / ACROSS * kRows && TILES == N * kTilesY * kTilesX, "op.yaml and the kernel differ");
-static_assert(CHUNKS * kChunk >= C && TAP_PITCH > kTaps && TAP_PITCH % 4 == 0, "op.yaml and the kernel differ");
 static_assert(W % LOAD_WIDTH == 0 && TILE_W % LOAD_WIDTH == 0 && (LEAD + PADDING_W) % LOAD_WIDTH == 0, "copies are aligned, and end within rows");
 
 // ---- Shared memory: the pipeline, the pointwise weights and the depthwise ones.
 //
 // Planes and rows of weights lie so far apart that lanes of one access share no banks. A chunk's channels are
 // in the order in which lanes take them: lane % 4 has channels 4 * (lane % 4) + i, at the positions 4 * i + lane % 4.
-constexpr int kStageBytes = kChunk * PLANE_BYTES, kWeightBytes = CHANNELS * WEIGHT_PITCH * sizeof(Element);
-static_assert(STAGES * kStageBytes + kWeightBytes + CHUNKS * kChunk * TAP_PITCH * 4 == SHARED_BYTES, "op.yaml allocates what the kernel uses");
 
 struct Shared {
     char* memory;
-    __device__ __forceinline__ char* stage(int i) const { return memory + i * kStageBytes; }
-    __device__ __forceinline__ Element* pointwise() const { return reinterpret_cast<Element*>(memory + STAGES * kStageBytes); }
-    __device__ __forceinline__ float* taps() const { return reinterpret_cast<float*>(memory + STAGES * kStageBytes + kWeightBytes); }
+    __device__ __forceinline__ char* stage(int i) const { return memory + i * STAGE_BYTES; }
+    __device__ __forceinline__ Element* pointwise() const { return reinterpret_cast<Element*>(memory + STAGES * STAGE_BYTES); }
+    __device__ __forceinline__ float* taps() const { return reinterpret_cast<float*>(memory + STAGES * STAGE_BYTES + WEIGHT_BYTES); }
 };
 
 __device__ __forceinline__ void stage_weights(const Shared& shared, const Weights& weights, int first) {
@@ -73,7 +68,7 @@ __device__ __forceinline__ void stage_weights(const Shared& shared, const Weight
 struct Tile {
     int image, y, x;
     __device__ __forceinline__ explicit Tile(int index)
-        : image(index / (kTilesX * kTilesY)), y(index / kTilesX % kTilesY * TILE_H), x(index % kTilesX * TILE_W) {}
+        : image(index / (TILES_X * TILES_Y)), y(index / TILES_X % TILES_Y * TILE_H), x(index % TILES_X * TILE_W) {}
 };
 
 struct Step {

@@ -12,11 +12,11 @@
 //   blocks_per_sm         makes the compiler use few enough registers for that many
 //   streaming             stores that leave the L2 to the inputs
 #include "channels.cuh"
+#include "convolution_place.cuh"
 
-constexpr int Taps = KERNEL_H * KERNEL_W;
-static_assert(SHARED_BYTES >= 4 * Taps * BlockChannels, "shared memory holds the kernels");
+constexpr int Taps = TAPS;
 
-struct Windows {
+struct Windows : Epilogue { // which takes no room where there is none
     const float* taps; // the thread's channels of the first tap
     float start[VEC];
     float sums[ROWS][COLUMNS][VEC];
@@ -60,15 +60,20 @@ struct Windows {
         for (int e = 0; e < VEC; ++e) sums[0][0][e] += factors[e] * values[e];
     }
 
-    __device__ __forceinline__ void output(float (&outputs)[VEC], const Group&, int, int r, int c) const {
+    __device__ __forceinline__ void output(float (&outputs)[VEC], const Group& group, int, int r, int c) const {
 #pragma unroll
         for (int e = 0; e < VEC; ++e) outputs[e] = sums[r][c][e];
+        if constexpr (!Epilogue::kIsNone) {
+            const int column = min(group.column + c, (int)W_OUT - 1);
+            const long long output = ((group.image * H_OUT + group.row + r) * W_OUT + column) * C + group.channel;
+            apply(outputs, ConvolutionPlace{output, group.channel, C, (long long)H_OUT * W_OUT, true});
+        }
     }
 };
 
 extern "C" __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y, BLOCKS_PER_SM)
 depthwise_conv2d_channels(const Element* __restrict__ x, const Element* __restrict__ weight, const Element* __restrict__ bias,
-                          Element* __restrict__ y) {
+                          Element* __restrict__ y EPILOGUE_PARAMETERS) {
     extern __shared__ __align__(16) float staged[];
     const int first = first_channel(), own = threadIdx.x * VEC;
     const int channels = min(C - first, BlockChannels);
@@ -77,6 +82,7 @@ depthwise_conv2d_channels(const Element* __restrict__ x, const Element* __restri
     __syncthreads();
 
     Windows windows;
+    if constexpr (!Epilogue::kIsNone) static_cast<Epilogue&>(windows) = {EPILOGUE_ARGUMENTS};
     windows.taps = staged + own;
 #pragma unroll
     for (int e = 0; e < VEC; ++e) windows.start[e] = BIAS && own < channels ? read_only(bias + first + own + e) : 0.0f;

@@ -15,11 +15,13 @@
 //   vec               adjacent outputs a thread: wider stores and windows that
 //                     share loads, but threads of a warp read further apart
 //   unroll            rows of a window in flight at once
+#include "depthwise.cuh"
 #include "plane_windows.cuh"
 
 struct Windows {
     const Element* weight; // of the block's channel
     float bias;
+    Epilogue epilogue;
 
     template <bool Inside>
     __device__ __forceinline__ void reduce(float (&sums)[VEC], const Element* plane, long long row, long long column) const {
@@ -32,16 +34,18 @@ struct Windows {
         });
     }
 
-    __device__ __forceinline__ void finish(float (&sums)[VEC], int, int) const {
+    __device__ __forceinline__ void finish(float (&sums)[VEC], int row, int column) const {
 #pragma unroll
         for (int v = 0; v < VEC; ++v) sums[v] += bias;
+        finish_row(sums, epilogue, tile_of_block().plane, row, column);
     }
 };
 
 extern "C" __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y)
 depthwise_conv2d_direct(const Element* __restrict__ x, const Element* __restrict__ weight,
-                        const Element* __restrict__ bias, Element* __restrict__ y) {
+                        const Element* __restrict__ bias, Element* __restrict__ y EPILOGUE_PARAMETERS) {
     const int channel = (int)(tile_of_block().plane % C);
-    const Windows windows = {weight + (long long)channel * KERNEL_H * KERNEL_W, BIAS ? to_float(bias[channel]) : 0.0f};
+    const Windows windows = {weight + (long long)channel * KERNEL_H * KERNEL_W, BIAS ? to_float(bias[channel]) : 0.0f,
+                             {EPILOGUE_ARGUMENTS}};
     plane_windows(x, y, windows);
 }

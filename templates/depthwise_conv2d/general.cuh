@@ -4,8 +4,7 @@
 #ifndef SIZES
 #define SIZES long long c, h, w, kernel_h, kernel_w, stride_h, stride_w, padding_h, padding_w, dilation_h, dilation_w, h_out, w_out, channels_last
 #endif
-#include "element.cuh"
-#include "layout.cuh"
+#include "convolution_place.cuh"
 #include "taps.cuh"
 
 struct Sizes {
@@ -13,9 +12,9 @@ struct Sizes {
 };
 
 // Sum is the type of the sums.
-template <class Sum = float>
-__device__ Element depthwise_conv2d_general(const Element* x, const Element* weight, const Element* bias, const Sizes& s,
-                                            long long i) {
+template <class Sum>
+__device__ Element depthwise_plain(const Element* x, const Element* weight, const Element* bias, const Sizes& s, long long i,
+                                   const Epilogue& epilogue) {
     const Spot output(s.channels_last, s.c, s.h_out * s.w_out, i);
     const long long column = output.place % s.w_out, row = output.place / s.w_out, channel = output.channel;
     const Strides strides(s.channels_last, s.c, s.h * s.w);
@@ -32,5 +31,11 @@ __device__ Element depthwise_conv2d_general(const Element* x, const Element* wei
             sum += (Sum)to_float(plane[(first + kx * s.dilation_w) * strides.place]) * to_float(taps_of_row[kx]);
         total += sum;
     }
-    return from_float<Element>((float)total);
+    const ConvolutionPlace place = {i, channel, s.c, s.h_out * s.w_out, s.channels_last != 0};
+    return from_float<Element>(epilogue.of((float)total, place));
+}
+
+__device__ Element depthwise_conv2d_general(const Element* x, const Element* weight, const Element* bias, const Sizes& s,
+                                            long long i EPILOGUE_PARAMETERS) {
+    return depthwise_plain<float>(x, weight, bias, s, i, {EPILOGUE_ARGUMENTS});
 }

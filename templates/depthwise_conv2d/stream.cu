@@ -34,9 +34,10 @@
 
 extern "C" __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y)
 depthwise_conv2d_stream(const float* __restrict__ x, const float* __restrict__ weight, const float* __restrict__ bias,
-                        float* __restrict__ y) {
+                        float* __restrict__ y EPILOGUE_PARAMETERS) {
     extern __shared__ __align__(16) float rows[]; // input rows, then gathered outputs
     __shared__ float staged_weights[KERNEL_H * KERNEL_W];
+    const Epilogue epilogue = {EPILOGUE_ARGUMENTS};
     Stream stream(x, rows, 0.0f);
     const int channel = (int)(stream.tile.plane % C);
     Weights weights;
@@ -45,6 +46,9 @@ depthwise_conv2d_stream(const float* __restrict__ x, const float* __restrict__ w
 
     float sums[ROWS][VEC];
     stream_rows(stream, y, [&](const float (&span)[SPAN], int i) {
-        join_span(sums, span + LEAD, i, weights, start, [&](int r) { stream.store_row(y, r, sums[r]); });
+        join_span(sums, span + LEAD, i, weights, start, [&](int r) {
+            finish_row(sums[r], epilogue, stream.tile.plane, stream.row + r, stream.column);
+            stream.store_row(y, r, sums[r]);
+        });
     });
 }

@@ -30,9 +30,10 @@
 
 extern "C" __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y)
 depthwise_conv2d_walk(const Element* __restrict__ x, const Element* __restrict__ weight, const Element* __restrict__ bias,
-                      Element* __restrict__ y) {
+                      Element* __restrict__ y EPILOGUE_PARAMETERS) {
     __shared__ float staged_weights[KERNEL_H * KERNEL_W];
     extern __shared__ __align__(16) float buffers[];
+    const Epilogue epilogue = {EPILOGUE_ARGUMENTS};
     Walk walk(x, buffers);
     const int channel = (int)(walk.tile.plane % C);
     Weights weights;
@@ -41,6 +42,9 @@ depthwise_conv2d_walk(const Element* __restrict__ x, const Element* __restrict__
 
     float sums[Walk::Windows][VEC];
     walk.run(y, 0.0f, sums, [&](const float (&span)[SPAN], int i) {
-        join_span(sums, span + LEAD, i, weights, start, [&](int r) { walk.store_row(y, r, sums[r]); });
+        join_span(sums, span + LEAD, i, weights, start, [&](int r) {
+            finish_row(sums[r], epilogue, walk.tile.plane, walk.row + r, walk.column);
+            walk.store_row(y, r, sums[r]);
+        });
     });
 }

@@ -2,4 +2,5 @@
 #include "norm_row.cuh"
 #define WEIGHTS EPS, GROUPS, HW
 #define WEIGHTS_OF(s) (s).eps, (s).groups, (s).hw
+#define AXES_OF(s) (s).c, (s).hw
 template <class Real> struct Row : Norm<Real, true> {};

@@ -5,7 +5,7 @@
 // The idea. The pixels of a row are taken in runs of RUN. What a run reads of CHANNELS channels,
 // for one tap or for a row of the kernel (TAPS_ACROSS), is one box of the input. A stage may have
 // all taps of a plane of the kernel (TAPS_DOWN). Then the runs lie below each other and share one
-// box, of PATCH rows: with a kernel of three, four runs read six rows, not twelve. The copy
+// box, of BOX_ROWS: with a kernel of three, four runs read six rows, not twelve. The copy
 // engine puts zeros where a box lies outside, so padding costs nothing. A stride or a dilation is
 // only another place to begin at. It begins at multiples of 16 bytes alone, so that a box begins
 // up to three floats early. A stage of the pipeline is the boxes of a tile's runs and the weights
@@ -30,14 +30,10 @@
 // loads four channels of eight pixels, 8 floats more than a multiple of 16 let them share no banks.
 //
 // A kernel that includes this has the tunables of slab_gemm.cuh, RUN and CHANNELS. As macros it
-// has TRANSPOSED, the problem's sizes (axes that it lacks have the size 1), BOX and SEGMENTS
-// (runs of a row). It also has TAPS_ACROSS, TAPS_DOWN, PATCH and TALL (rows of pixels, in whole
-// tiles with TAPS_DOWN > 1).
+// has TRANSPOSED, the problem's sizes (axes that it lacks have the size 1), BOX, BOX_ROWS and BOX_BYTES
+// (a box's place in shared memory), TILE_RUNS, IN_TILE (stages) and SEGMENTS (runs of a row). It also
+// has TAPS_ACROSS, TAPS_DOWN and TALL (rows of pixels, in whole tiles with TAPS_DOWN > 1).
 #pragma once
-#define BOX_ROWS (TAPS_DOWN > 1 ? PATCH : 1)  /* runs share one box, or have one each */
-#define BOX_BYTES (BOX_ROWS * CHANNELS * BOX * 4)
-#define BOX_PLACE ((BOX_BYTES + 127) / 128 * 128) /* boxes begin at multiples of 128 bytes */
-#define STAGE_A_BYTES (PATCH / BOX_ROWS * BOX_PLACE)
 #include "bulk_copy.cuh"
 #include "dependent_launch.cuh"
 #include "place.cuh"
@@ -82,19 +78,15 @@ typedef BoxedAxis<SizeW, KERNEL_W, STRIDE_W, PADDING_W, DILATION_W> AxisW;
 constexpr int kTaps = AxisD::taps * AxisH::taps * AxisW::taps;
 constexpr int kPhases = AxisD::phases * AxisH::phases * AxisW::phases;
 constexpr int kColumns = C_OUT_GROUP * kPhases;  // of a product; a channel's phases lie side by side
-constexpr int kChunks = (C_GROUP + CHANNELS - 1) / CHANNELS;
 constexpr int kRowFloats = CHANNELS * BOX;  // of a box
-constexpr int kTileRuns = TILE_M / RUN;
 constexpr bool kPatches = TAPS_DOWN > 1;
-constexpr int kBoxes = PATCH / BOX_ROWS;  // of a stage
+constexpr int kBoxes = STAGE_A_BYTES / BOX_BYTES;
 constexpr int kStageTaps = TAPS_DOWN * TAPS_ACROSS;
 constexpr int kStageSlabs = DEPTH * kSlabs;
 constexpr int kStagesInChunk = kTaps / kStageTaps;
-constexpr int kStagesOfTile = kChunks * kStagesInChunk;
-constexpr int kStageWeightBytes = kStageSlabs * COLUMN_SLAB_BYTES;
+constexpr int kStageWeightBytes = STAGE_BYTES - STAGE_A_BYTES;
 static_assert(AxisW::taps % TAPS_ACROSS == 0, "stages of a row have as many taps");
 static_assert(!kPatches || kStageTaps == AxisH::taps * AxisW::taps, "a stage of a patch has all taps of a plane");
-static_assert(PATCH == (kPatches ? (kTileRuns - 1) * AxisH::stride + (TAPS_DOWN - 1) * AxisH::step + 1 : kTileRuns), "op.yaml and the kernel differ");
 static_assert(RUN % 16 == 0 && TILE_M % RUN == 0, "a warp's 16 rows lie in one run");
 
 // Run is where a run of pixels begins; the image N is behind the last. The next lies below it where
@@ -118,7 +110,7 @@ struct Element {
 // ---- The first launch: packed weights. An item is four elements of k and a column.
 
 constexpr int kPackedColumns = TILES_N * TILE_N;
-constexpr int kQuads = kStagesOfTile * kStageSlabs;
+constexpr int kQuads = IN_TILE * kStageSlabs;
 constexpr long long kWeightItems = static_cast<long long>(GROUPS) * kPackedColumns * kQuads;
 
 template <class Steps>
@@ -172,7 +164,7 @@ template <class Steps>
 struct BoxedProducts {
     static constexpr bool kFromRegisters = true;
     static constexpr int kTogether = products_together();
-    static constexpr int kRunFloats = kPatches ? AxisH::stride * kRowFloats : BOX_PLACE / 4;  // from a run to the next
+    static constexpr int kRunFloats = kPatches ? AxisH::stride * kRowFloats : BOX_BYTES / 4;  // from a run to the next
 
     template <class Work>
     __device__ __forceinline__ static void start(Sums (&sums)[ROW_BLOCKS], const char* stage, const char* columns, int index, int block, int column) {
@@ -222,53 +214,95 @@ struct BoxedProducer {
         for (int index = blockIdx.x; index < Tiles<Work>::all(); index += gridDim.x) {
             const Tile tile = Tiles<Work>::at(index);
             const Stages stages = Tiles<Work>::stages(index);
-            const Run run(tile.m * kTileRuns + (kBoxes > 1 ? lane : 0));  // without a lane in uniform registers
+            const Run run(tile.m * TILE_RUNS + (kBoxes > 1 ? lane : 0));  // without a lane in uniform registers
             const char* const weights =
-                operands.weight + (static_cast<long long>(tile.group) * TILES_N + tile.n) * kStagesOfTile * kStageWeightBytes;
+                operands.weight + (static_cast<long long>(tile.group) * TILES_N + tile.n) * IN_TILE * kStageWeightBytes;
             for (int s = stages.first; s < stages.end; ++s, turn.next()) {
                 mbarrier_wait(pipeline.empty(turn.slot), turn.parity ^ 1);
-                if (lane == 0) mbarrier_expect(pipeline.full(turn.slot), kBoxes * BOX_BYTES + kStageWeightBytes);
+                if (lane == 0) mbarrier_expect(pipeline.full(turn.slot), kBoxes * BOX_ROWS * kRowFloats * 4 + kStageWeightBytes);
                 __syncwarp();
                 char* const stage = pipeline.stage(turn.slot);
                 const Place tap(s % kStagesInChunk * kStageTaps, AxisH::taps, AxisW::taps);  // the first
                 if (lane < kBoxes)
-                    tensor_load(stage + lane * BOX_PLACE, operands.input,
+                    tensor_load(stage + lane * BOX_BYTES, operands.input,
                                 {AxisW::input(run.w, tap.w) - AxisW::early(tap.w), tile.group * C_GROUP + s / kStagesInChunk * CHANNELS,
                                  AxisH::input(run.h, tap.h), AxisD::input(run.d, tap.d), run.n},
                                 pipeline.full(turn.slot));
                 if (lane == 0)
-                    bulk_load(stage + kStageABytes, weights + static_cast<long long>(s) * kStageWeightBytes, kStageWeightBytes, pipeline.full(turn.slot));
+                    bulk_load(stage + STAGE_A_BYTES, weights + static_cast<long long>(s) * kStageWeightBytes, kStageWeightBytes, pipeline.full(turn.slot));
             }
         }
     }
 };
 
+// BoxedGiven is what outputs are made with; an epilogue that has nothing takes no room.
+struct BoxedGiven : TileEpilogue {
+    const float* bias;
+};
+
 struct Work : ConvolutionWork {
     typedef BoxedOperands Operands;
-    typedef PlainConvolution<float> Plain;
+    typedef PlainConvolution<float, TileEpilogue> Plain;
     static constexpr bool kMasked = AxisD::lacks || AxisH::lacks || AxisW::lacks;
     __device__ __forceinline__ static int groups() { return GROUPS; }
-    static constexpr int kStages = kStagesOfTile;
+    static constexpr int kStages = IN_TILE;
 
     struct Output {
-        typedef const float* Given;  // the bias
+        typedef BoxedGiven Given;
         static constexpr int kMixed = 0;
-        const float* bias;
+        BoxedGiven given;
         int first;  // channel of the group
         bool biased;
-        __device__ __forceinline__ Output(const Tile& tile, Given given)
-            : bias(given), first(tile.group * C_OUT_GROUP), biased(BIAS && tile.split == 0) {}
-        template <class Outputs>
-        __device__ __forceinline__ void store(Outputs y, int row, int first_column, int c, float value) const {
-            // Columns begin with a channel's: so a column's phase is known when this is compiled, but for the lane's part of it.
+        __device__ __forceinline__ Output(const Tile& tile, const Given& given)
+            : given(given), first(tile.group * C_OUT_GROUP), biased(BIAS && tile.split == 0) {}
+
+        static constexpr bool kLoads = !TileEpilogue::kIsNone;
+        template <int Count>
+        using Beside = TileEpilogue::Loaded<Count, Coordinates<3>>;
+        // load loads what belongs to an output. Where there is none it is the first pixel's, or the last channel's: so
+        // the addresses of a row's columns are as far apart as channels, and take few registers.
+        __device__ __forceinline__ Beside<1> load(int row, int first_column, int c) const {
+            int channel = first_column / kPhases + c / kPhases;
+            if (kColumns % TILE_N != 0 && channel >= C_OUT_GROUP) channel = C_OUT_GROUP - 1;
+            Coordinates<3> place = {{0, first + channel, 0}, {N, C_OUT, out_volume()}};
+            with_output(row, 0, c % kPhases, [&](int n, long long /*image*/, int /*channel*/, long long pixel) {
+                place.at[0] = n, place.at[2] = pixel;
+            });
+            return given.template load<1>(place);
+        }
+        template <class Outputs, class... B>
+        __device__ __forceinline__ void store(Outputs y, int row, int first_column, int c, float value,
+                                              const B&... beside) const {
+            with_output(row, first_column, c, [&](int /*n*/, long long image, int channel, long long pixel) {
+                y[(image + channel) * out_volume() + pixel] =
+                    finished(biased ? value + __ldg(given.bias + first + channel) : value, value, beside...);
+            });
+        }
+
+       private:
+        // with_output calls `with` for the output that a row has in a column, if there is one: of an image, and of a
+        // channel of those that the group has from `image` on.
+        template <class With>
+        __device__ __forceinline__ void with_output(int row, int first_column, int c, const With& with) const {
+            // Columns begin with a channel's: so a column's phase is known when this is compiled, but for the lane's
+            // part of it.
             static_assert(32 % kPhases == 0, "a channel's phases lie in 32 columns");
             const Run run(row / RUN);
             const Place phase(c % kPhases, AxisH::phases, AxisW::phases);
-            const int channel = first_column / kPhases + c / kPhases, d = AxisD::output(run.d, phase.d), h = AxisH::output(run.h, phase.h),
-                      w = AxisW::output(run.w + row % RUN, phase.w);
-            const long long pixel = (static_cast<long long>(d) * H_OUT + h) * W_OUT + w, image = static_cast<long long>(run.n) * C_OUT + first;
+            const int channel = first_column / kPhases + c / kPhases, d = AxisD::output(run.d, phase.d);
+            const int h = AxisH::output(run.h, phase.h), w = AxisW::output(run.w + row % RUN, phase.w);
+            const long long pixel = (static_cast<long long>(d) * H_OUT + h) * W_OUT + w;
+            const long long image = static_cast<long long>(run.n) * C_OUT + first;
             if (run.n < N && AxisD::has(d) && AxisH::has(h) && AxisW::has(w) && channel < C_OUT_GROUP)
-                y[(image + channel) * out_volume() + pixel] = biased ? value + __ldg(bias + first + channel) : value;
+                with(run.n, image, channel, pixel);
+        }
+        // finished is the output of a product's sum, with its bias. If that must be mended it is left as it is: an
+        // epilogue might make a number of it.
+        __device__ __forceinline__ static float finished(float sum, float) { return sum; }
+        __device__ __forceinline__ float finished(float sum, float product, const Beside<1>& beside) const {
+            float output[1] = {sum};
+            given.apply(output, beside);
+            return kMasked && !is_finite(product) ? sum : output[0];
         }
     };
 };
@@ -276,7 +310,8 @@ struct Work : ConvolutionWork {
 template <class Steps>
 __device__ __forceinline__ void boxed_conv(uint4* memory, const TensorMap* input, const float* packed_weight, const Work::Plain& plain, Stored* y) {
     const BoxedOperands operands = {input, reinterpret_cast<const char*>(packed_weight)};
-    slab_gemm<Work, BoxedProducer<Steps>>(reinterpret_cast<char*>(memory), operands, plain.bias, y, plain);
+    slab_gemm<Work, BoxedProducer<Steps>>(reinterpret_cast<char*>(memory), operands, {plain.epilogue, plain.bias}, y,
+                                          plain);
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ typedef Element Factor;
 
 struct BoxProducts {
     static constexpr bool kFromRegisters = false;
-    static constexpr int kBlockBytes = kBlockRows * BOX_LINES / kBox * kLineBytes;  // of 64 rows
+    static constexpr int kBlockBytes = kBlockRows * BOX_LINES / BOX * kLineBytes;  // of 64 rows
     static constexpr bool kShared = kStageTaps > 1;
     static constexpr int kApart = !kShared ? 0 : DOWN == 1 ? BOX_LINES : BOX_ACROSS;  // lines from eight rows to the next
     static_assert(!kShared || (RUN == 8 && IMAGES == 1 && (DOWN == 1 || DOWN == 8 || BOX_LINES == DOWN * BOX_ACROSS)), "all of a product's rows are as far apart");

@@ -4,17 +4,58 @@
 #pragma once
 #include "element.cuh"
 #include "gemm_tiles.cuh"
+#include "place.cuh"
 
-// A row has OutGroup channels, those of a group.
+// PixelPlace is where an output lies whose pixel and channel a kernel knows (epilogue.cuh). A row has OutGroup
+// channels, those of a group, and ends there for what is loaded.
+template <int OutGroup>
+struct PixelPlace {
+    static constexpr unsigned kAlong = 2;
+    long long pixel;
+    int first, channel;  // channel of the group, and in it
+    __device__ __forceinline__ long long along() const { return channel; }
+    template <unsigned>
+    __device__ __forceinline__ static constexpr long long side_by_side() {
+        return OutGroup;
+    }
+    template <unsigned Axes>
+    __device__ __forceinline__ long long index() const {
+        if constexpr (Axes == 7) return pixel * C_OUT + (first + channel);
+        if constexpr (Axes == 5) return pixel;
+        if constexpr ((Axes & 5) == 0) return Axes ? first + channel : 0;
+        const long long image = pixel / out_volume(), place = pixel - image * out_volume();
+        const long long other = Axes & 4 ? place : image;
+        return Axes & 2 ? other * C_OUT + (first + channel) : other;
+    }
+};
+
+// ChannelsGiven is what outputs are made with; an epilogue that has nothing takes no room.
+struct ChannelsGiven : TileEpilogue {
+    const Element* biases;
+};
+
 template <class Pixels, int OutGroup = C_OUT_GROUP>
 struct ChannelsOutput {
-    typedef const Element* Given;  // the biases
+    typedef ChannelsGiven Given;
     static constexpr int kMixed = kWholeRows, kColumns = OutGroup;
+    static constexpr bool kLoads = !TileEpilogue::kIsNone;
+    typedef TileEpilogue::Loaded<8, PixelPlace<OutGroup>> Loaded;
     const Element* biases;
     int first;  // channel of the group
     bool biased;
-    __device__ __forceinline__ ChannelsOutput(const Tile& tile, Given given)
-        : biases(given + (BIAS ? tile.group * OutGroup : 0)), first(tile.group * OutGroup), biased(BIAS && tile.split == 0) {}
+    TileEpilogue epilogue;
+    __device__ __forceinline__ ChannelsOutput(const Tile& tile, const Given& given)
+        : biases(given.biases + (BIAS ? tile.group * OutGroup : 0)), first(tile.group * OutGroup),
+          biased(BIAS && tile.split == 0), epilogue(given) {}
+    // load loads what belongs to eight channels of the pixel that lies `on` behind a row's, or behind the first where
+    // the row has none.
+    __device__ __forceinline__ Loaded load(int row, int channel, long long on = 0) const {
+        const long long pixel = Pixels::of(row);
+        return epilogue.template load<8>(PixelPlace<OutGroup>{(pixel < 0 ? 0 : pixel) + on, first, channel});
+    }
+    __device__ __forceinline__ void apply(float (&sums)[8], const Loaded& loaded) const {
+        epilogue.apply(sums, loaded);
+    }
     __device__ __forceinline__ float2 beside(int channel) const { return biased ? pair_at(biases, channel, OutGroup) : make_float2(0.0f, 0.0f); }
     __device__ __forceinline__ float value(float sum, int, float bias) const { return BIAS ? sum + bias : sum; }
     __device__ __forceinline__ Stored* line(Stored* y, int row) const {

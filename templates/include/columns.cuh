@@ -62,7 +62,7 @@ __device__ __forceinline__ void fill_margins(float* lines, int thread) {
 template <class Reduction, int Rows, int Vector, bool Prefetch>
 struct ColumnWalk {
     static constexpr int Fresh = Rows * STRIDE_H; // input rows that a step adds to the halo
-    static constexpr int Unfinished = (HaloRows + STRIDE_H - 1) / STRIDE_H;
+    static constexpr int Unfinished = (HALO_ROWS + STRIDE_H - 1) / STRIDE_H;
 
     float kept[Rows + Unfinished][Vector];
     float fetched[Prefetch ? Fresh : 1][Vector];
@@ -82,7 +82,7 @@ struct ColumnWalk {
     __device__ __forceinline__ void fetch(const float* plane, int first_row, int column) {
 #pragma unroll
         for (int i = 0; i < Fresh; ++i)
-            if (row_is_used<Rows + Unfinished>(HaloRows + i)) load(fetched[i], plane, first_row, column, HaloRows + i);
+            if (row_is_used<Rows + Unfinished>(HALO_ROWS + i)) load(fetched[i], plane, first_row, column, HALO_ROWS + i);
     }
 
     // join joins row i to the windows that contain it; those that end go to
@@ -113,14 +113,14 @@ struct ColumnWalk {
     __device__ __forceinline__ void step(float* to, const float* plane, int first_row, int column, bool first,
                                          bool last) {
         if (Prefetch && first) fetch(plane, first_row, column);
-        if (first) join_rows<Ahead>(to, plane, first_row, column, 0, HaloRows);
+        if (first) join_rows<Ahead>(to, plane, first_row, column, 0, HALO_ROWS);
         if constexpr (Prefetch) {
 #pragma unroll
             for (int i = 0; i < Fresh; ++i)
-                if (row_is_used<Rows + Unfinished>(HaloRows + i)) join(to, fetched[i], HaloRows + i);
+                if (row_is_used<Rows + Unfinished>(HALO_ROWS + i)) join(to, fetched[i], HALO_ROWS + i);
             if (!last) fetch(plane, first_row + Fresh, column);
         } else {
-            join_rows<Ahead>(to, plane, first_row, column, HaloRows, HaloRows + Fresh);
+            join_rows<Ahead>(to, plane, first_row, column, HALO_ROWS, HALO_ROWS + Fresh);
         }
 #pragma unroll
         for (int r = 0; r < Unfinished; ++r)

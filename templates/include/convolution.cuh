@@ -3,9 +3,9 @@
 // Sizes has the problem's sizes as members, those of axes that it lacks as ones. Sums are
 // of type Sum.
 #pragma once
+#include "convolution_place.cuh"
 #include "element.cuh"
 #include "factor.cuh"
-#include "layout.cuh"
 
 // OutputPlace is which output the i-th in memory is.
 struct OutputPlace : Spot {
@@ -28,9 +28,9 @@ __device__ __forceinline__ long long source(long long output, long long tap, lon
     return from >= 0 && from % stride == 0 && from / stride < size ? from / stride : -1;
 }
 
-template <class Sum, bool Transposed, class Sizes>
+template <class Sum, bool Transposed, class Sizes, class AnyEpilogue = NoEpilogue>
 __device__ __forceinline__ Element convolution_plain(const Element* x, const Element* weight, const Element* bias, const Sizes& s,
-                                                     long long i) {
+                                                     long long i, const AnyEpilogue& epilogue = {}) {
     const OutputPlace o(s, i);
     const long long group = o.channel / s.c_out_group;
     const Strides in(s.channels_last, s.c, s.d * s.h * s.w);
@@ -59,5 +59,6 @@ __device__ __forceinline__ Element convolution_plain(const Element* x, const Ele
         }
         total += sum;
     }
-    return from_float<Element>((float)total);
+    const ConvolutionPlace place = {i, o.channel, s.c_out, s.d_out * s.h_out * s.w_out, s.channels_last != 0};
+    return from_float<Element>(epilogue.of((float)total, place));
 }

@@ -11,7 +11,8 @@
 
 extern "C" __global__ void __launch_bounds__(THREADS)
     convolution_direct(const Element* __restrict__ x, const Element* __restrict__ weight, const Element* __restrict__ bias,
-                       Element* __restrict__ y) {
+                       Element* __restrict__ y EPILOGUE_PARAMETERS) {
+    const Epilogue epilogue = {EPILOGUE_ARGUMENTS};
     constexpr long long places = (long long)D_OUT * H_OUT * W_OUT;
     constexpr int parts = (C_OUT_GROUP + CHANNELS - 1) / CHANNELS;
     constexpr Strides in(CHANNELS_LAST, C, (long long)D * H * W), written(CHANNELS_LAST, C_OUT, places),
@@ -50,6 +51,8 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     for (int j = 0; j < CHANNELS; ++j) {
         if (first + j >= C_OUT_GROUP) break;
         const long long out = group * C_OUT_GROUP + first + j;
-        y[image * written.image + out * written.channel + index % places * written.place] = from_float<Element>(sums[j] + (BIAS ? read_only(bias + out) : 0.0f));
+        const long long at = image * written.image + out * written.channel + index % places * written.place;
+        const float sum = sums[j] + (BIAS ? read_only(bias + out) : 0.0f);
+        y[at] = from_float<Element>(epilogue.of(sum, ConvolutionPlace{at, out, C_OUT, places, CHANNELS_LAST}));
     }
 }

@@ -66,20 +66,39 @@ struct Work : ConvolutionWork {
     typedef Pixels Columns;
 
     struct Output {
-        typedef const float* Given;  // the bias
+        typedef ConvolutionGiven Given;
         static constexpr int kMixed = 1;
+        TileEpilogue epilogue;
         const float* bias;
-        long long first;  // of the group's first channel
+        int first_channel;  // of the group
+        long long first;    // its first output
         long long apart;  // from each to the next
         bool biased;
-        __device__ __forceinline__ Output(const Tile& tile, Given given)
-            : bias(given + (BIAS ? tile.group * C_OUT_GROUP : 0)), first(tile.group * C_OUT_GROUP * out_volume()), apart(out_volume()),
+        __device__ __forceinline__ Output(const Tile& tile, const Given& given)
+            : epilogue(given), bias(given.bias + (BIAS ? tile.group * C_OUT_GROUP : 0)),
+              first_channel(tile.group * C_OUT_GROUP),
+              first(tile.group * C_OUT_GROUP * out_volume()), apart(out_volume()),
               biased(BIAS && tile.split == 0) {}
         __device__ __forceinline__ long long column(int pixel, int) const {
             return pixel < pixels() ? first + pixel / out_pixels() * (C_OUT * out_volume()) + pixel % out_pixels() : -1;
         }
-        __device__ __forceinline__ void store(float* y, int channel, long long place, float value) const {
-            if (channel < C_OUT_GROUP) y[place] = biased ? value + __ldg(bias + channel) : value;
+        static constexpr bool kLoads = !TileEpilogue::kIsNone;
+        template <int Count>
+        using Beside = TileEpilogue::Loaded<Count, ChannelPlace>;
+        // Where there is no such channel, load loads what the first has.
+        template <int Count>
+        __device__ __forceinline__ Beside<Count> load(int channel, long long place, long long first) const {
+            const bool there = channel < C_OUT_GROUP;
+            return epilogue.template load<Count>(
+                ChannelPlace{output_place(there ? place : first, first_channel + (there ? channel : 0)), first});
+        }
+        template <class... B>
+        __device__ __forceinline__ void store(float* y, int channel, long long place, float value,
+                                              const B&... beside) const {
+            if (channel >= C_OUT_GROUP) return;
+            float output[1] = {biased ? value + __ldg(bias + channel) : value};
+            if constexpr (sizeof...(B) > 0) epilogue.apply(output, beside...);
+            y[place] = output[0];
         }
     };
 };
@@ -88,12 +107,13 @@ struct Work : ConvolutionWork {
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
     convolution_gathered_gemm(const float* __restrict__ x, const float* __restrict__ weight, const float* __restrict__ bias,
-                              float* __restrict__ y) {
+                              float* __restrict__ y TILE_EPILOGUE_PARAMETERS) {
     extern __shared__ __align__(128) uint4 memory[];
-    slab_gemm<Work, Gatherers>(reinterpret_cast<char*>(memory), Tensors{x, weight}, bias, y);
+    slab_gemm<Work, Gatherers>(reinterpret_cast<char*>(memory), Tensors{x, weight},
+                               {{TILE_EPILOGUE_ARGUMENTS}, bias}, y);
 }
 
 extern "C" __global__ void __launch_bounds__(256)
-    convolution_gathered_gemm_sum(const float* partial_sums, float* __restrict__ y) {
-    sum_splits(partial_sums, y, Work::outputs());
+    convolution_gathered_gemm_sum(const float* partial_sums, float* __restrict__ y EPILOGUE_PARAMETERS) {
+    sum_splits(partial_sums, y, Work::outputs(), 0, ConvolutionSums{{EPILOGUE_ARGUMENTS}});
 }

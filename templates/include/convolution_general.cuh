@@ -6,6 +6,9 @@ struct Sizes {
     SIZES;
 };
 
-__device__ Element convolution_general(const Element* x, const Element* weight, const Element* bias, const Sizes& s, long long i) {
-    return s.transposed ? convolution_plain<float, true>(x, weight, bias, s, i) : convolution_plain<float, false>(x, weight, bias, s, i);
+__device__ Element convolution_general(const Element* x, const Element* weight, const Element* bias, const Sizes& s, long long i
+                                       EPILOGUE_PARAMETERS) {
+    const Epilogue epilogue = {EPILOGUE_ARGUMENTS};
+    return s.transposed ? convolution_plain<float, true>(x, weight, bias, s, i, epilogue)
+                        : convolution_plain<float, false>(x, weight, bias, s, i, epilogue);
 }

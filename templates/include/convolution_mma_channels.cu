@@ -9,7 +9,6 @@
 // elements of k. Copies are as wide as the channels of a group allow; those of 2 bytes pass registers.
 #include "element.cuh"
 #define PARTS (kOfBf16 ? one_bf16 : kOf16Bits ? one_fp16 : one_tf32)
-#define LINE_PAD (PIECES < 8 ? 128 / PIECES : 16)
 #define EXACT_OPERANDS 1
 #include "mma_gemm.cuh"
 #include "phases.cuh"
@@ -19,7 +18,6 @@ namespace {
 constexpr int kDepth = C_GROUP * kPhaseTaps;  // at most
 constexpr int kInPiece = 16 / sizeof(Element);  // elements of k
 constexpr int kWidth = C_GROUP % kInPiece == 0 ? kInPiece : C_GROUP % 4 == 0 ? 4 : C_GROUP % 2 == 0 ? 2 : 1;  // of a copy
-static_assert(PIECES == DEPTH * kSlabs, "op.yaml and the kernel differ");
 
 // PhasePixel is the output of a phase that a row of its tiles is.
 struct PhasePixel {
@@ -133,7 +131,7 @@ struct ChannelFetch {
     }
     __device__ __forceinline__ void share(char* stage, int /*s*/, int k, int part) const {
         char* const rows = stage + piece * kRowSlabBytes;
-        char* const columns = stage + kStageABytes + piece * kSlabBytes + line * 16;
+        char* const columns = stage + STAGE_A_BYTES + piece * kSlabBytes + line * 16;
 #pragma unroll(kWidth * 2 < kInPiece ? 1 : 2)  // many copies of a piece are a loop
         for (int i = 0; i < kInPiece; i += kWidth) {
             const Tap tap(k + i, phase);
@@ -173,12 +171,13 @@ extern "C" __global__ void __launch_bounds__(256)
 
 extern "C" __global__ void __launch_bounds__(THREADS)
     convolution_mma_channels(const Element* __restrict__ x, const Element* __restrict__ weight, const Element* turned_weight,
-                             const Element* __restrict__ bias, Stored* y) {
+                             const Element* __restrict__ bias, Stored* y TILE_EPILOGUE_PARAMETERS) {
     extern __shared__ __align__(128) uint4 memory[];
-    mma_gemm<Work, ChannelFetch>(reinterpret_cast<char*>(memory), {x, TRANSPOSED ? turned_weight : weight}, bias, y);
+    mma_gemm<Work, ChannelFetch>(reinterpret_cast<char*>(memory), {x, TRANSPOSED ? turned_weight : weight},
+                                 {{TILE_EPILOGUE_ARGUMENTS}, bias}, y);
 }
 
 extern "C" __global__ void __launch_bounds__(256)
-    convolution_mma_channels_sum(const float* partial_sums, Element* __restrict__ y) {
-    sum_splits(partial_sums, y, Work::outputs());
+    convolution_mma_channels_sum(const float* partial_sums, Element* __restrict__ y EPILOGUE_PARAMETERS) {
+    sum_splits(partial_sums, y, Work::outputs(), 0, ConvolutionSums{{EPILOGUE_ARGUMENTS}});
 }

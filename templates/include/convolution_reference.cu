@@ -8,7 +8,8 @@
 constexpr int kEach = C_OUT_GROUP < 8 ? C_OUT_GROUP : 8; // output channels
 
 extern "C" __global__ void convolution_reference(const Element* __restrict__ x, const Element* __restrict__ weight,
-                                                 const Element* __restrict__ bias, Element* __restrict__ y) {
+                                                 const Element* __restrict__ bias, Element* __restrict__ y EPILOGUE_PARAMETERS) {
+    const Epilogue epilogue = {EPILOGUE_ARGUMENTS};
     const ProblemSizes s;
     const long long places = s.d_out * s.h_out * s.w_out, groups = s.c / s.c_group, parts = (s.c_out_group + kEach - 1) / kEach;
     const long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;
@@ -53,5 +54,9 @@ extern "C" __global__ void convolution_reference(const Element* __restrict__ x, 
         for (int e = 0; e < kEach; ++e) totals[e] += sums[e];
     }
 #pragma unroll
-    for (int e = 0; e < kEach; ++e) y[image * out.image + channels[e] * out.channel + place * out.place] = from_float<Element>((float)totals[e]);
+    for (int e = 0; e < kEach; ++e) {
+        const long long at = image * out.image + channels[e] * out.channel + place * out.place;
+        const ConvolutionPlace output = {at, channels[e], s.c_out, places, s.channels_last};
+        y[at] = from_float<Element>(epilogue.of((float)totals[e], output));
+    }
 }

@@ -28,8 +28,9 @@
 //                      of a stage: more taps bring each pixel fewer times, where copies limit; their weights fill
 //                      shared memory, and boxes are eight pixels across, whether that fits or not
 //   LINE               bytes of a pixel's channels in a copy: 64 leave out zeros where channels are no multiple of 64
-#define WHOLE_ROWS
-constexpr int kBox = RUN * DOWN * IMAGES;  // pixels of the output
+//
+// op.yaml derives BOX, a box's outputs, BOX_ACROSS and BOX_DOWN, its pixels with their halo, and BOX_LINES, its place in
+// shared memory; BOXES, of a stage; CHUNKS, boxes of channels; and IN_TILE, the most stages of a tile.
 constexpr int kStageTaps = TAPS_ACROSS * TAPS_DOWN;
 #include "channel_boxes.cuh"
 #include "guessed_scale.cuh"
@@ -38,14 +39,13 @@ constexpr int kStageTaps = TAPS_ACROSS * TAPS_DOWN;
 
 namespace {
 
-constexpr int kChunks = (kChannelsIn + kAtomDepth - 1) / kAtomDepth;
 constexpr bool kRounded = ROWS_EXACT || PIXELS_MADE;  // by threads, what is made
-constexpr int kBoxes = TILE_M / kBox;
-constexpr int kStageBytes = kAtoms * kBoxes * (BOX_ACROSS * BOX_DOWN * IMAGES) * kLineBytes + (KEPT ? 0 : STAGE_B_BYTES);  // that arrive
-static_assert(kBox % 8 == 0 && TILE_M % kBox == 0 && kBoxes <= 32, "boxes begin at multiples of eight lines, a lane each");
+constexpr int kBoxes = TILE_M / BOX;
+constexpr int kArriving = BOXES * BOX_ACROSS * BOX_DOWN * IMAGES * kLineBytes + STAGE_BYTES - STAGE_A_BYTES;  // bytes
+static_assert(BOX % 8 == 0 && TILE_M % BOX == 0 && kBoxes <= 32, "boxes begin at multiples of eight lines, a lane each");
 constexpr int kShare = TILE_N / CLUSTER;  // columns of a tile that a block of a cluster loads for all
 static_assert(kShare % (COLUMNS_ALONG_K ? 8 : 64) == 0, "a block's columns begin at multiples of eight lines, or are in boxes of their own");
-static_assert((kEvenPhases || kStageTaps == 1) && kPhaseTaps % kStageTaps == 0 && (kEvenPhases ? kPhaseTaps / kStageTaps : 1) * kChunks % kAtoms == 0,
+static_assert((kEvenPhases || kStageTaps == 1) && kPhaseTaps % kStageTaps == 0 && (kEvenPhases ? kPhaseTaps / kStageTaps : 1) * CHUNKS % kAtoms == 0,
               "stages have as many taps' channels each");
 
 // Box is where a box of a phase's outputs begins; the image N, or one behind it, is behind the last.
@@ -63,8 +63,8 @@ struct Box {
 struct Pixels {
     __device__ __forceinline__ static long long of(int row) {
         const PhaseTile tile(row / TILE_M);
-        const Box box(tile.m * kBoxes + row % TILE_M / kBox);
-        const int inside = row % kBox, w = box.w + inside % RUN, h = box.h + inside / RUN % DOWN, n = box.n + inside / (RUN * DOWN);
+        const Box box(tile.m * kBoxes + row % TILE_M / BOX);
+        const int inside = row % BOX, w = box.w + inside % RUN, h = box.h + inside / RUN % DOWN, n = box.n + inside / (RUN * DOWN);
         const bool there = w < PhaseW::kOutputs && h < PhaseH::kOutputs;
         return there ? phase_pixel(tile.phase, n, box.d, h, w) : -1;
     }
@@ -72,12 +72,11 @@ struct Pixels {
 
 // PixelsOutput takes the factors' powers of two off again.
 struct PixelsOutput : PhasesOutput<Pixels> {
-    struct Given {
-        const Element* biases;
+    struct Given : ChannelsGiven {
         float* scales;
     };
     float inverses[2];
-    __device__ __forceinline__ PixelsOutput(const Tile& tile, const Given& given) : PhasesOutput(tile, given.biases) {
+    __device__ __forceinline__ PixelsOutput(const Tile& tile, const Given& given) : PhasesOutput(tile, given) {
         const GuessedScales scales = {given.scales};
         if (kScaled) inverses[0] = scales.inverse(the_input), inverses[1] = scales.inverse(the_weights);
     }
@@ -89,10 +88,10 @@ struct PixelsOutput : PhasesOutput<Pixels> {
 struct Work : ConvolutionWork {
     typedef MappedOperands Operands;
     typedef PixelsOutput Output;
-    typedef PlainConvolution<float> Plain;
+    typedef PlainConvolution<float, TileEpilogue> Plain;
     static constexpr bool kMasked = FOLD > 1;
-    __device__ __forceinline__ static constexpr int stages(int taps) { return taps / kStageTaps * kChunks / kAtoms; }
-    static constexpr int kStages = kPhaseTaps / kStageTaps * kChunks / kAtoms;
+    __device__ __forceinline__ static constexpr int stages(int taps) { return taps / kStageTaps * CHUNKS / kAtoms; }
+    static constexpr int kStages = IN_TILE;
     __device__ __forceinline__ static int groups() { return GROUPS / FOLD; }
 };
 
@@ -126,7 +125,7 @@ struct BoxProducer {
                 tensor_load(place, map, at, there);
         }
     }
-    static_assert(!KEPT || (TILES_N == 1 && GROUPS == FOLD && kTilePhases == 1 && CLUSTER == 1 && SPLITS == 1 && IN_TILE == Work::kStages && IN_TILE <= 64), "all tiles have the same weights");
+    static_assert(!KEPT || (TILES_N == 1 && GROUPS == FOLD && kTilePhases == 1 && CLUSTER == 1 && SPLITS == 1 && IN_TILE <= 64), "all tiles have the same weights");
 
     template <class Of>
     __device__ __forceinline__ static void produce(const Pipeline& pipeline, const MappedOperands& operands) {
@@ -144,14 +143,14 @@ struct BoxProducer {
                 if (KEPT) brought |= 1ull << s % 64;
                 mbarrier_wait(pipeline.empty(turn.slot), turn.parity ^ 1);
                 Mbarrier *const full = pipeline.full(turn.slot), *const there = KEPT ? pipeline.kept(s) : full;
-                if (lane == 0) mbarrier_expect(full, kStageBytes);
-                if (KEPT && !kept && lane == 0) mbarrier_expect(there, STAGE_B_BYTES);
+                if (lane == 0) mbarrier_expect(full, kArriving);
+                if (KEPT && !kept && lane == 0) mbarrier_expect(there, WEIGHT_BYTES);
                 __syncwarp();
                 char *const stage = pipeline.stage(turn.slot), *const columns = pipeline.columns(turn.slot, s);
 #pragma unroll
                 for (int atom = 0; atom < kAtoms; ++atom) {
-                    const int at = s * kAtoms + atom, channel = at % kChunks * kAtomDepth;
-                    const int first_tap = at / kChunks * kStageTaps;
+                    const int at = s * kAtoms + atom, channel = at % CHUNKS * kAtomDepth;
+                    const int first_tap = at / CHUNKS * kStageTaps;
                     const Place tap = phase.place(first_tap);
                     if (lane < kBoxes)
                         tensor_load(stage + (atom * kBoxes + lane) * (BOX_LINES * kLineBytes), operands.rows,
@@ -256,22 +255,28 @@ extern "C" __global__ void __launch_bounds__(256)
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
     convolution_tma_channels(const __grid_constant__ TensorMap rows, const __grid_constant__ TensorMap columns, float* channel_scales,
                              const Element* __restrict__ x, const Element* __restrict__ weight, const Element* __restrict__ bias,
-                             Element* __restrict__ y, float* left, float* there) {
+                             Element* __restrict__ y, float* left, float* there TILE_EPILOGUE_PARAMETERS) {
     extern __shared__ __align__(1024) uint4 memory[];
-    slab_gemm<Work, BoxProducer>(reinterpret_cast<char*>(memory), {&rows, &columns}, {bias, channel_scales}, y, Work::Plain{x, weight, bias}, {left, reinterpret_cast<int*>(there)});
+    const Work::Plain plain = {x, weight, bias, {TILE_EPILOGUE_ARGUMENTS}};
+    slab_gemm<Work, BoxProducer>(reinterpret_cast<char*>(memory), {&rows, &columns},
+                                 {{plain.epilogue, bias}, channel_scales}, y, plain,
+                                 {left, reinterpret_cast<int*>(there)});
 }
 #else
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
     convolution_tma_channels(const __grid_constant__ TensorMap rows, const __grid_constant__ TensorMap columns, float* channel_scales,
                              const Element* __restrict__ x, const Element* __restrict__ weight, const Element* __restrict__ bias,
-                             Stored* y) {
+                             Stored* y TILE_EPILOGUE_PARAMETERS) {
     extern __shared__ __align__(1024) uint4 memory[];
-    slab_gemm<Work, BoxProducer>(reinterpret_cast<char*>(memory), {&rows, &columns}, {bias, channel_scales}, y, Work::Plain{x, weight, bias});
+    const Work::Plain plain = {x, weight, bias, {TILE_EPILOGUE_ARGUMENTS}};
+    slab_gemm<Work, BoxProducer>(reinterpret_cast<char*>(memory), {&rows, &columns},
+                                 {{plain.epilogue, bias}, channel_scales}, y, plain);
 }
 #endif
 
 extern "C" __global__ void __launch_bounds__(256)
     convolution_tma_channels_sum(const float* partial_sums, const Element* __restrict__ x, const Element* __restrict__ weight,
-                                 const Element* __restrict__ bias, Element* __restrict__ y) {
-    sum_splits<Work::kMasked>(partial_sums, y, Work::outputs(), Work::Plain{x, weight, bias});
+                                 const Element* __restrict__ bias, Element* __restrict__ y EPILOGUE_PARAMETERS) {
+    const PlainConvolution<float, Epilogue> plain = {x, weight, bias, {EPILOGUE_ARGUMENTS}};
+    sum_splits<Work::kMasked>(partial_sums, y, Work::outputs(), plain, ConvolutionSums{{EPILOGUE_ARGUMENTS}});
 }

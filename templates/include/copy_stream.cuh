@@ -15,7 +15,7 @@
 #if !COPY_ENGINE
 
 struct CopyStream : Strip {
-    static constexpr int Ring = STAGED_ROWS, RingFloats = round_up(Ring * PITCH, 4);
+    static constexpr int Ring = STAGED_ROWS;
 
     const float* from; // input plane
     float* ring;
@@ -71,7 +71,7 @@ struct CopyStream : Strip {
     __device__ __forceinline__ void store_row(float* y, int r, const float (&outputs)[VEC]) const {
         if (row + r >= H_OUT) return;
         if (GATHER)
-            gather<VEC>(ring + RingFloats + gather_skew(first_output()) + (threadIdx.y * ROWS + r) * W_OUT, column, outputs);
+            gather<VEC>(ring + STAGED + gather_skew(first_output()) + (threadIdx.y * ROWS + r) * W_OUT, column, outputs);
         else
             store_elements_of_row<VEC, STREAMING>(y + output_at(row + r), column, outputs);
     }
@@ -81,7 +81,7 @@ struct CopyStream : Strip {
         if (GATHER) {
             __syncthreads();
             const int rows = min(StepRows, H_OUT - step_row());
-            store_gathered<Threads, STREAMING>(y, first_output(), ring + RingFloats, rows * W_OUT, thread());
+            store_gathered<Threads, STREAMING>(y, first_output(), ring + STAGED, rows * W_OUT, thread());
         }
         ++step;
         row += StepRows;

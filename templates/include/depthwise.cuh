@@ -1,7 +1,7 @@
 // depthwise.cuh: a channel's own small kernel, shared by a block's threads. The
 // tunable VEC is the number of neighbouring outputs that a thread computes.
 #pragma once
-#include "element.cuh"
+#include "convolution_place.cuh"
 #include "window.cuh"
 
 // Weights holds a channel's kernel: a small one in registers, a large one in
@@ -41,6 +41,13 @@ __device__ __forceinline__ void add_row(float (&outputs)[VEC], const float* span
     for (int k = 0; k < KERNEL_W; ++k)
 #pragma unroll
         for (int v = 0; v < VEC; ++v) outputs[v] += weights[tap * KERNEL_W + k] * span[v * STRIDE_W + k * DILATION_W];
+}
+
+// finish_row makes outputs of a row's sums from a column on. Behind the last row and column it loads what those have.
+__device__ __forceinline__ void finish_row(float (&sums)[VEC], const Epilogue& epilogue, long long plane, int row,
+                                           int column) {
+    if constexpr (!Epilogue::kIsNone)
+        epilogue.apply(sums, RowPlace(plane / C, plane % C, C, row < H_OUT ? row : H_OUT - 1, column, H_OUT, W_OUT));
 }
 
 // join_span adds row i of a band to VEC neighbouring outputs of each output row

@@ -13,7 +13,6 @@
 #if COPY_ENGINE
 
 struct EngineStream : Strip {
-    static constexpr int BandFloats = round_up(STAGED_ROWS * PITCH, 4), BarrierFloats = round_up(2 * STEPS, 4);
     static constexpr int Line = 32; // floats
     static constexpr int InsideBegin = PADDING_W + STAGE_LEAD; // the staged columns inside the image
     static constexpr int InsideEnd = ENGINE_W + InsideBegin < PITCH ? ENGINE_W + InsideBegin : PITCH;
@@ -25,8 +24,8 @@ struct EngineStream : Strip {
     float* run;        // its outputs, as far from a line as in the tensor
 
     __device__ __forceinline__ EngineStream(const float* x, float* shared, float outside)
-        : arrived(reinterpret_cast<Mbarrier*>(shared)), band(shared + BarrierFloats),
-          run(band + BandFloats + gather_skew(output_at(tile.row))) {
+        : arrived(reinterpret_cast<Mbarrier*>(shared)), band(shared + BARRIERS),
+          run(band + STAGED + gather_skew(output_at(tile.row))) {
         if (thread() < 32) request(x, thread());
         fill_outside(outside);
         __syncthreads();

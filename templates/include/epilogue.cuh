@@ -10,26 +10,46 @@
 #include "activations.cuh"
 #include "element.cuh"
 
-// Coordinates say where an output lies: its index along each axis. The first axis needs no size.
-template <int Axes>
+// Coordinates say where an output lies: its index along each axis. The first axis needs no size. They are a Place:
+// that has kAlong, the axis along which outputs lie side by side, as tensors have axes; along(), an output's index along it;
+// and, of a tensor that has some axes, the index of the element that belongs to the output, and how many elements lie
+// side by side.
+template <int Rank>
 struct Coordinates {
-    long long at[Axes], size[Axes];
+    static constexpr unsigned kAlong = 1u << (Rank - 1);
+    long long at[Rank], size[Rank];
+    __device__ __forceinline__ long long along() const { return at[Rank - 1]; }
+    template <unsigned>
+    __device__ __forceinline__ long long side_by_side() const {
+        return size[Rank - 1];
+    }
+    template <unsigned Axes>
+    __device__ __forceinline__ long long index() const {
+        long long index = 0, step = 1;
+#pragma unroll
+        for (int axis = Rank - 1; axis >= 0; --axis) {
+            if (!(Axes >> axis & 1)) continue;
+            index += at[axis] * step;
+            step *= size[axis];
+        }
+        return index;
+    }
 };
 
 struct NoEpilogue {
     static constexpr bool kIsNone = true;
-    template <int, int>
+    template <int, class>
     struct Loaded {};
-    template <int Count, int Rank>
-    __device__ __forceinline__ Loaded<Count, Rank> load(const Coordinates<Rank>&) const {
+    template <int Count, class Place>
+    __device__ __forceinline__ Loaded<Count, Place> load(const Place&) const {
         return {};
     }
-    template <class P>
-    __device__ __forceinline__ float of(float x, const P&) const {
+    template <class Place>
+    __device__ __forceinline__ float of(float x, const Place&) const {
         return x;
     }
-    template <int Count, class P>
-    __device__ __forceinline__ void apply(float (&)[Count], const P&) const {}
+    template <int Count, class Place>
+    __device__ __forceinline__ void apply(float (&)[Count], const Place&) const {}
 };
 
 #ifdef EPILOGUE
@@ -56,11 +76,11 @@ struct NoEpilogue {
 #define EPILOGUE_ARGUMENTS EPILOGUE_EACH(EPILOGUE_ARGUMENT)
 #define EPILOGUE_MEMBER(I) Broadcast<EPILOGUE_##I##_TYPE, EPILOGUE_##I##_AXES> t##I;
 #define EPILOGUE_VALUE(I) , float t##I
-#define EPILOGUE_HELD(I) typename decltype(Epilogue::t##I)::template Held<Count, Rank> t##I;
+#define EPILOGUE_HELD(I) typename decltype(Epilogue::t##I)::template Held<Count, Place> t##I;
 #define EPILOGUE_LOAD(I) t##I.template load<Count>(place),
 #define EPILOGUE_UNPACK(I)  \
     float beside##I[Count]; \
-    decltype(Epilogue::t##I)::template unpack<Count, Rank>(beside##I, loaded.t##I);
+    decltype(Epilogue::t##I)::template unpack<Count, Place>(beside##I, loaded.t##I);
 #define EPILOGUE_LOADED(I) , beside##I[i]
 
 // Broadcast is a tensor that has some of the output's axes.
@@ -68,41 +88,35 @@ template <class T, unsigned Axes>
 struct Broadcast {
     const T* data;
 
-    // Held is what belongs to Count outputs side by side along the last axis, as it lies in memory if it has that axis.
+    // Held is what belongs to Count outputs side by side, as it lies in memory if it has the axis along which they are.
     // Elements of 16 bits are pairs. One number is a float.
-    template <int Count, int Rank>
+    template <int Count, class Place>
     struct Held {
-        static constexpr bool kPacked = Count > 1 && (Axes >> (Rank - 1) & 1);
+        static constexpr bool kPacked = Count > 1 && (Axes & Place::kAlong);
         float words[kPacked ? Count * sizeof(T) / 4 : 1];
     };
 
     // load has no branches, so that many loads are under way before the first is used. What lies behind the end of the
-    // last axis is what lies before it.
-    template <int Count, int Rank>
-    __device__ __forceinline__ Held<Count, Rank> load(const Coordinates<Rank>& place) const {
+    // axis is what lies before it.
+    template <int Count, class Place>
+    __device__ __forceinline__ Held<Count, Place> load(const Place& place) const {
         static_assert(Count == 1 || Count % 2 == 0, "elements of 16 bits are held as pairs");
-        long long index = 0, step = 1;
-#pragma unroll
-        for (int axis = Rank - 1; axis >= 0; --axis) {
-            if (!(Axes >> axis & 1)) continue;
-            index += place.at[axis] * step;
-            step *= place.size[axis];
-        }
-        Held<Count, Rank> held;
-        if constexpr (Held<Count, Rank>::kPacked) {
+        const long long index = place.template index<Axes>();
+        Held<Count, Place> held;
+        if constexpr (Held<Count, Place>::kPacked) {
             constexpr int most = 16 / sizeof(T);
-            load_by<(Count < most ? Count : most)>(held.words, data + index, place.size[Rank - 1], place.at[Rank - 1]);
+            load_by<(Count < most ? Count : most)>(held.words, data + index, place.template side_by_side<Axes>(), place.along());
         } else {
             held.words[0] = read_only(data + index);
         }
         return held;
     }
 
-    template <int Count, int Rank>
-    __device__ __forceinline__ static void unpack(float (&to)[Count], const Held<Count, Rank>& held) {
+    template <int Count, class Place>
+    __device__ __forceinline__ static void unpack(float (&to)[Count], const Held<Count, Place>& held) {
 #pragma unroll
         for (int i = 0; i < Count; ++i)
-            if constexpr (!Held<Count, Rank>::kPacked)
+            if constexpr (!Held<Count, Place>::kPacked)
                 to[i] = held.words[0];
             else if constexpr (sizeof(T) == 4)
                 to[i] = held.words[i];
@@ -154,28 +168,28 @@ struct Epilogue {
     static constexpr bool kIsNone = false;
     EPILOGUE_EACH(EPILOGUE_MEMBER)
 
-    // Loaded is what the tensors have beside Count outputs side by side along the last axis, of Rank.
-    template <int Count, int Rank>
+    // Loaded is what the tensors have beside Count outputs side by side.
+    template <int Count, class Place>
     struct Loaded {
         EPILOGUE_EACH(EPILOGUE_HELD)
     };
-    template <int Count, int Rank>
-    __device__ __forceinline__ Loaded<Count, Rank> load(const Coordinates<Rank>& place) const {
+    template <int Count, class Place>
+    __device__ __forceinline__ Loaded<Count, Place> load(const Place& place) const {
         return {EPILOGUE_EACH(EPILOGUE_LOAD)};
     }
-    template <int Count, int Rank>
-    __device__ __forceinline__ static void apply(float (&sums)[Count], const Loaded<Count, Rank>& loaded) {
+    template <int Count, class Place>
+    __device__ __forceinline__ static void apply(float (&sums)[Count], const Loaded<Count, Place>& loaded) {
         EPILOGUE_EACH(EPILOGUE_UNPACK)
 #pragma unroll
         for (int i = 0; i < Count; ++i) sums[i] = Formula::of(sums[i] EPILOGUE_EACH(EPILOGUE_LOADED));
     }
     // apply makes outputs of sums of which the first is at a place.
-    template <int Count, int Rank>
-    __device__ __forceinline__ void apply(float (&sums)[Count], const Coordinates<Rank>& place) const {
-        apply(sums, load<Count>(place));
+    template <int Count, class Place>
+    __device__ __forceinline__ void apply(float (&sums)[Count], const Place& place) const {
+        apply<Count, Place>(sums, load<Count>(place));
     }
-    template <class P>
-    __device__ __forceinline__ float of(float x, const P& place) const {
+    template <class Place>
+    __device__ __forceinline__ float of(float x, const Place& place) const {
         float one[1] = {x};
         apply(one, place);
         return one[0];

@@ -1,3 +1,26 @@
+def through_epilogue(s, wanted, gradient, sums, *beside):
+    """PyTorch's gradients of what an epilogue begins with, which sums() computes, and of the epilogue's tensors."""
+    if epilogue(s, Functions(), gradient, *beside) is gradient:
+        return [gradient]
+
+    def outputs(x, *beside):
+        return epilogue(s, Functions(), x, *beside).expand_as(x).to(gradient.dtype)
+
+    return differentiated(outputs, (True, *wanted), gradient, sums(), *beside)
+
+
+def before_epilogue(gradients):
+    """The gradients of an operator that has no epilogue; with one they would be others."""
+    own = gradients.__code__.co_argcount - 3
+
+    def checked(s, wanted, gradient, *tensors):
+        if epilogue(s, Functions(), gradient, *tensors[own:]) is not gradient:
+            raise NotImplementedError("the gradient behind this operator's epilogue is not there: ask for none")
+        return *gradients(s, wanted[:own], gradient, *tensors[:own]), *[None] * len(tensors[own:])
+
+    return checked
+
+
 class Functions:
     """The functions of expressions: PyTorch's methods of tensors, and its operators, but for a few."""
 

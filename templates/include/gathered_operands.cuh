@@ -81,7 +81,7 @@ struct Gatherers {
                 row_share.load(rows, s * DEPTH * kStepDepth, a);
                 mbarrier_wait(pipeline.empty(turn.slot), turn.parity ^ 1);
                 char* const stage = pipeline.stage(turn.slot);
-                ColumnShare::store(b, COLUMN_SLAB_BYTES, [=](int column, int step) { return stage + kStageABytes + step * COLUMN_PLANE_BYTES + column * 16; });
+                ColumnShare::store(b, COLUMN_SLAB_BYTES, [=](int column, int step) { return stage + STAGE_A_BYTES + step * COLUMN_PLANE_BYTES + column * 16; });
                 RowShare::store(a, kRowSlabBytes, [=](int row, int step) {
                     return stage + (row / kBlockRows * DEPTH + step) * kStepBytes + row % kBlockRows * 16;
                 });

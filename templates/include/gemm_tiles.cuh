@@ -137,12 +137,11 @@ __device__ __forceinline__ void move_sums(Sums (&some)[ROW_BLOCKS], Sums (&sums)
 }
 
 // ---- The epilogue. A warp has the sums of 16 rows by COLUMNS columns as products leave them,
-// eight columns in four registers. It has a buffer in shared memory: 16 rows of 32 columns, a
-// pitch without bank conflicts.
+// eight columns in four registers. It has a buffer in shared memory, of BUFFER_BYTES: 16 rows of
+// 32 columns, a pitch without bank conflicts.
 
 constexpr int kWholeRows = -1;
 constexpr int kPiece = 32, kPitch = kPiece + 8;
-constexpr int kBufferBytes = 16 * kPitch * 4;
 
 // buffered is where store_rows has a pair of a line.
 __device__ __forceinline__ constexpr int buffered(int line, int pair) { return line * 32 + (pair ^ (line % 4 * 4 + line / 4)) * 2; }
@@ -160,12 +159,24 @@ template <class Output>
 constexpr bool kIsApart<Output, decltype(void(&Output::apart))> = true;
 
 // kLoads: whether an Output has an epilogue. Then load<Count>(...) gives what that wants beside Count outputs side by
-// side, a Beside<Count>, and stores take it. All that a lane stores together is loaded before the first is used, since few
+// side, a Beside<Count>, and stores take it. Where there is `apart`, it gets the first channel's place, too. All that a lane stores together is loaded before the first is used, since few
 // warps wait. An Output of whole rows has load(row, column), of eight columns, and apply(sums, loaded).
 template <class Output, class = void>
 constexpr bool kLoads = false;
 template <class Output>
 constexpr bool kLoads<Output, decltype(void(Output::kLoads))> = Output::kLoads;
+
+// loads_together is how many of `most` outputs load before the first is stored. Beside the most sums that a lane has,
+// few registers are left, and fewer where many producers have theirs.
+#ifdef PRODUCERS
+constexpr int kMostLoaded = 24;  // of four bytes
+#else
+constexpr int kMostLoaded = 48;
+#endif
+template <class Beside>
+constexpr int loads_together(int most) {
+    return most > 1 && most * sizeof(Beside) > kMostLoaded * 4 ? loads_together<Beside>(most / 2) : most;
+}
 
 // store_sums takes a warp's 16 rows, from `row` on, through its buffer, so that they leave
 // 32 outputs of a channel at a time.
@@ -217,14 +228,29 @@ __device__ __forceinline__ void store_sums(const Sums& sums, const Output& outpu
             const int c = (run * kPiece + lane) / mixed, r = (run * kPiece + lane) % mixed;
             long long place = output.column(first + c, r);
             if (place < 0) continue;
+            const long long of_first = place;
             if constexpr (kIsApart<Output>) place += row / mixed * output.apart;
             if constexpr (kLoads<Output>) {
-                typename Output::template Beside<1> beside[16 / mixed];
+                const auto of_channel = [&](int i) {
+                    if constexpr (kIsApart<Output>) return place + i * output.apart;
+                    return place;
+                };
+                typedef typename Output::template Beside<1> Beside;
+                constexpr int together = loads_together<Beside>(16 / mixed);
 #pragma unroll
-                for (int i = 0; i < 16 / mixed; ++i) beside[i] = output.template load<1>(row / mixed + i, place);
+                for (int begin = 0; begin < 16 / mixed; begin += together) {
+                    Beside beside[together];
 #pragma unroll
-                for (int i = 0; i < 16 / mixed; ++i)
-                    output.store(y, row / mixed + i, place, buffer[(i * mixed + r) * pitch + c], beside[i]);
+                    for (int i = 0; i < together; ++i)
+                        if constexpr (kIsApart<Output>)
+                            beside[i] = output.template load<1>(row / mixed + begin + i, of_channel(begin + i), of_first);
+                        else
+                            beside[i] = output.template load<1>(row / mixed + begin + i, place);
+#pragma unroll
+                    for (int i = 0; i < together; ++i)
+                        output.store(y, row / mixed + begin + i, of_channel(begin + i),
+                                     buffer[((begin + i) * mixed + r) * pitch + c], beside[i]);
+                }
                 continue;
             }
 #pragma unroll
@@ -376,12 +402,15 @@ __device__ __forceinline__ void store_lines(const Sums& sums, const Output& outp
 }
 
 // store_finished_lines is store_lines of an Output that has an epilogue. Threads exchange floats, of which they make
-// eight neighbouring outputs. What the next eight want is loaded meanwhile.
-template <class Output, class Stored>
-__device__ __forceinline__ void store_finished_lines(const Sums& sums, const Output& output, Stored* y, int row, int column) {
+// eight neighbouring outputs. What the next eight want is loaded meanwhile. If it Mends, what is not finite is left as
+// it is, to be mended: an epilogue might make a number of it. Tells whether there was none.
+template <bool Mends, class Output, class Stored>
+__device__ __forceinline__ bool store_finished_lines(const Sums& sums, const Output& output, Stored* y, int row,
+                                                     int column) {
     const int lane = threadIdx.x % 32, own = row + lane / 4, eight = column + 8 * (lane % 4);
     Stored* const lines[2] = {output.line(y, own), output.line(y, own + 8)};
     constexpr int chunks = (COLUMNS + 31) / 32 * 2;  // of 8 rows by 32 columns
+    bool finite = true;
     auto ahead = output.load(own, eight);
 #pragma unroll
     for (int chunk = 0; chunk < chunks; ++chunk) {
@@ -401,13 +430,26 @@ __device__ __forceinline__ void store_finished_lines(const Sums& sums, const Out
         float words[8];
 #pragma unroll
         for (int i = 0; i < 8; ++i) words[i] = __uint_as_float(i % 2 ? odd[i / 2] : even[i / 2]);
-        output.apply(words, loaded);
+        if constexpr (Mends) {
+            float outputs[8];
+#pragma unroll
+            for (int i = 0; i < 8; ++i) outputs[i] = words[i];
+            output.apply(outputs, loaded);
+#pragma unroll
+            for (int i = 0; i < 8; ++i) {
+                finite &= is_finite(words[i]);
+                if (is_finite(words[i])) words[i] = outputs[i];
+            }
+        } else {
+            output.apply(words, loaded);
+        }
         if constexpr (sizeof(Stored) == 2)
 #pragma unroll
             for (int i = 0; i < 4; ++i)
                 words[i] = __uint_as_float(Pair<Stored>::pack(words[2 * i], words[2 * i + 1]));
         if (lines[half] && lane % 4 < eights) output.store(lines[half], eight + piece * 32, words);
     }
+    return finite;
 }
 
 // mend mends a warp's 16 rows, from `row` on, when they are stored.

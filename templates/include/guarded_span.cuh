@@ -7,8 +7,6 @@
 #include "guarded_load.cuh"
 #include "window.cuh"
 
-static_assert((VEC - 1) * STRIDE_W + SPAN_W + LEAD <= SPAN && SPAN % LOAD == 0, "a span holds a thread's windows");
-
 // columns_are_used tells whether any window reads one of a span's LOAD columns from j on.
 __host__ __device__ constexpr bool columns_are_used(int j) {
     for (int v = 0; v < VEC; ++v)

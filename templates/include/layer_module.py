@@ -5,7 +5,7 @@ NAMES = {"kernel": "kernel_size", "c_out": "out_channels", "c": "in_channels"}  
 
 class ModelNew(nn.Module):
     """As PyTorch's layer of the operator's name, with its arguments; a convolution has no bias unless it is asked for.
-    layout is how tensors lie: nchw, nhwc, or auto, as the input does; else as tuned."""
+    layout is how tensors lie: nchw, nhwc, or auto, as the input does; else as tuned. An epilogue's tensors follow x."""
 
     def __init__(self, *arguments, layout: str = None, **named):
         super().__init__()
@@ -33,13 +33,13 @@ class ModelNew(nn.Module):
             self.first = [size - within[i // 2] for i, size in enumerate(self.first)]
         self.settings.update(zip(PARAMETERS["padding"], reversed(within)))
 
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
+    def forward(self, x: torch.Tensor, *beside: torch.Tensor) -> torch.Tensor:
         if x.dim() == RANKS[0] - 1:  # without a batch
-            return self.forward(x.unsqueeze(0)).squeeze(0)
+            return self.forward(x.unsqueeze(0), *beside).squeeze(0)
         if any(self.first):
             x = torch.ops.aten.pad(x, self.first, self.mode)
         layer = getattr(self, OPERATOR)
-        return run(self.settings, x, *((layer.weight, layer.bias) if "bias" in PARAMETERS else ()))
+        return run(self.settings, x, *((layer.weight, layer.bias, *beside) if "bias" in PARAMETERS else ()))
 
 
 def margins(s, padding):
@@ -53,7 +53,8 @@ def margins(s, padding):
 
 
 def get_inputs():
-    return [laid(torch.rand(*list(TUNED.values())[:RANKS[0]], dtype=DTYPE), TUNED["layout"])]
+    beside = [torch.rand(shape, dtype=dtype) for shape, dtype in zip(plan(**TUNED)[4:-1], TYPES[3:])] if READ[3:] else []
+    return [laid(torch.rand(*list(TUNED.values())[:RANKS[0]], dtype=DTYPE), TUNED["layout"]), *beside]
 
 
 def get_init_inputs():

@@ -27,7 +27,7 @@ struct TensorMaps {
             const Tile tile = Tiles<Work>::at(taken.index);
             for (int s = taken.stages.first; s < taken.stages.end; ++s, turn.next()) {
                 mbarrier_wait(pipeline.empty(turn.slot), turn.parity ^ 1);
-                mbarrier_expect(pipeline.full(turn.slot), WHOLE_STAGE_BYTES);
+                mbarrier_expect(pipeline.full(turn.slot), STAGE_BYTES);
                 Boxes::template load<Work>(pipeline.stage(turn.slot), operands, tile, s * DEPTH * kStepDepth, pipeline.full(turn.slot));
             }
         }

@@ -1,8 +1,8 @@
 // mma_gemm.cuh: the tensor-core mainloop of GPUs without warpgroup products, from sm_80 on:
 // D = A * B by mma.sync. For packed operands a template's `headers` put it in the place of
 // packed_operands.cuh, the mainloop of Hopper. Other kernels bring a Fetch of their own
-// (mma_gemm). Theirs may have LINE_PAD bytes behind each slab, so that copies into several slabs
-// share no banks. With EXACT_OPERANDS floats are rounded as fragments.
+// (mma_gemm). Theirs may have PAD bytes behind each slab, so that copies into several slabs share no
+// banks. With EXACT_OPERANDS floats are rounded as fragments.
 //
 // All warps of a block do the same. Each starts its share of the copies that fill a stage of a
 // pipeline in shared memory. These are cp.async, 16 bytes a thread, neighbours side by side. It
@@ -24,7 +24,8 @@
 //   STAGES            of the pipeline: STAGES - 1 are asked for ahead
 //   SPLITS            blocks that share a tile's k (split_k.cuh), where tiles are few
 //
-// and what op.yaml derives from them: TILE_M, TILE_N, SPAN, PLANES, THREADS, SHARED_BYTES.
+// and what op.yaml derives from them: TILE_M, TILE_N, SPAN, PLANES, THREADS; and of shared memory, which it allocates,
+// in bytes: PAD behind a slab, STAGE_BYTES, with STAGE_A_BYTES of A's rows, and BUFFER_BYTES of a warp's.
 // gemm_tiles.cuh tells what it asks of a kernel's Work.
 #pragma once
 #include "async_copy.cuh"
@@ -33,24 +34,18 @@
 #include "ldmatrix.cuh"
 #include "mma.cuh"
 
-constexpr int kWarps = WARPS_M * WARPS_N, kRows = 16 * ROW_BLOCKS;  // a warp has
-static_assert(TILE_M == WARPS_M * kRows && TILE_N == WARPS_N * COLUMNS && THREADS == 32 * kWarps, "op.yaml and the kernel differ");
+constexpr int kRows = 16 * ROW_BLOCKS;  // a warp has
 static_assert(kBlockRows % kRows == 0 && COLUMNS % kPiece == 0, "a warp has whole fragments of a block of A");
 
 // ---- The pipeline: STAGES places in shared memory, each with A's blocks and B's planes, as
 // they lie in memory.
 
-#ifndef LINE_PAD
-#define LINE_PAD 0
+#ifndef EXACT_OPERANDS
 #define EXACT_OPERANDS 0
 #endif
-constexpr int kRowSlabBytes = kBlockRows * 16 + LINE_PAD, kSlabBytes = SPAN * 16 + LINE_PAD;  // of A and of B
+constexpr int kRowSlabBytes = kBlockRows * 16 + PAD, kSlabBytes = SPAN * 16 + PAD;  // of A and of B
 constexpr int kStepBytes = kSlabs * kRowSlabBytes, kPlaneBytes = kSlabs * kSlabBytes;
-constexpr int kStageABytes = kBlocks * DEPTH * kStepBytes;
-constexpr int kStageBytes = kStageABytes + PLANES * kPlaneBytes;
 static_assert(PLANES == 1 || (PLANES == DEPTH && SPAN == TILE_N), "steps share a plane, or have one each");
-static_assert((STAGES * kStageBytes > kWarps * kBufferBytes ? STAGES * kStageBytes : kWarps * kBufferBytes) == SHARED_BYTES,
-              "op.yaml allocates what the kernel uses");
 
 // A step is done in phases, each the products of a pair of A's slabs and a pair of B's. In TF32 a
 // pair is half of the step's depth. A pair is loaded while another is multiplied. Of two parts,
@@ -72,7 +67,7 @@ constexpr bool kLoadsLast = kPhases == 1 && DEPTH % 2 == 1;
 // thread copies 16 bytes: of a block of A, or of columns of some of B's slabs.
 template <class Work>
 struct Fetch {
-    static constexpr int kInBlock = DEPTH * kBlockStepBytes, kRoundBytes = THREADS * 16, kRoundsA = kStageABytes / kRoundBytes;
+    static constexpr int kInBlock = DEPTH * kBlockStepBytes, kRoundBytes = THREADS * 16, kRoundsA = STAGE_A_BYTES / kRoundBytes;
     static constexpr int kWide = SPAN < THREADS ? (SPAN + 31) / 32 * 32 : THREADS, kAcross = THREADS / kWide;  // columns, slabs
     static constexpr int kWidths = (SPAN + kWide - 1) / kWide, kRoundsB = (kSlabs * PLANES + kAcross - 1) / kAcross * kWidths;
     static constexpr int kRounds = kRoundsA + kRoundsB, kShares = kStagePhases > 1 ? kStagePhases - 1 : 1;
@@ -98,7 +93,7 @@ struct Fetch {
                 const int slabs = (round - kRoundsA) / kWidths * kAcross, wide = (round - kRoundsA) % kWidths * kWide;
                 if ((THREADS % kWide == 0 || slab < kAcross) && (kSlabs * PLANES % kAcross == 0 || slabs + slab < kSlabs * PLANES) &&
                     (SPAN % kWide == 0 || wide + column < SPAN))
-                    async_copy<16>(stage + kStageABytes + (slabs + slab) * kSlabBytes + (wide + column) * 16,
+                    async_copy<16>(stage + STAGE_A_BYTES + (slabs + slab) * kSlabBytes + (wide + column) * 16,
                                    columns + slabs * slab_bytes() + wide * 16);
             }
         }
@@ -144,7 +139,7 @@ struct Fragments {
         const int row = row_pair(phase), column = column_pair(phase);
         if (kPhases == 1 || row != row_pair(before)) load_rows(place(step, row), row, stage + step * kStepBytes);
         if (kPhases == 1 || column != column_pair(before))
-            load_columns(place(step, column), column, stage + kStageABytes + (PLANES > 1 ? step * kPlaneBytes : Work::step_shift(step) * 16));
+            load_columns(place(step, column), column, stage + STAGE_A_BYTES + (PLANES > 1 ? step * kPlaneBytes : Work::step_shift(step) * 16));
     }
     __device__ __forceinline__ void multiply(Sums (&sums)[ROW_BLOCKS], int step, int phase) const {
         const int row = place(step, row_pair(phase)), column = place(step, column_pair(phase));
@@ -172,7 +167,7 @@ __device__ __forceinline__ void multiply_stages(Sums (&sums)[ROW_BLOCKS], char* 
     // A group of copies is a stage's; behind the last one groups are empty.
 #pragma unroll
     for (int ahead = 0; ahead < STAGES - 1; ++ahead) {
-        if (first + ahead < end) fetch.all(memory + ahead * kStageBytes, first + ahead);
+        if (first + ahead < end) fetch.all(memory + ahead * STAGE_BYTES, first + ahead);
         async_copy_commit();
     }
     async_copy_wait<STAGES - 2>();
@@ -188,17 +183,17 @@ __device__ __forceinline__ void multiply_stages(Sums (&sums)[ROW_BLOCKS], char* 
 #pragma unroll
         for (int p = 0; p < kStagePhases; ++p) {
             if (p + 1 < kStagePhases) {
-                fragments.load<Work>(memory + slot * kStageBytes, (p + 1) / kPhases, (p + 1) % kPhases);
-                if (ahead < end) fetch.share(memory + emptied * kStageBytes, ahead, at, p);
+                fragments.load<Work>(memory + slot * STAGE_BYTES, (p + 1) / kPhases, (p + 1) % kPhases);
+                if (ahead < end) fetch.share(memory + emptied * STAGE_BYTES, ahead, at, p);
             } else {  // all fragments of the stage are in registers, so that it may be filled again
-                if (kStagePhases == 1 && ahead < end) fetch.share(memory + emptied * kStageBytes, ahead, at, 0);
+                if (kStagePhases == 1 && ahead < end) fetch.share(memory + emptied * STAGE_BYTES, ahead, at, 0);
                 async_copy_commit();
                 async_copy_wait<STAGES - 2>();
                 __syncthreads();
-                if (!kLoadsLast && s + 1 < end) fragments.load<Work>(memory + next * kStageBytes, 0, 0);
+                if (!kLoadsLast && s + 1 < end) fragments.load<Work>(memory + next * STAGE_BYTES, 0, 0);
             }
             fragments.multiply(kMovesSums<Work::kStages> ? some : sums, p / kPhases, p % kPhases);
-            if (kLoadsLast && p + 1 == kStagePhases && s + 1 < end) fragments.load<Work>(memory + next * kStageBytes, 0, 0);
+            if (kLoadsLast && p + 1 == kStagePhases && s + 1 < end) fragments.load<Work>(memory + next * STAGE_BYTES, 0, 0);
         }
         if (kMovesSums<Work::kStages> && (s % kChunk == kChunk - 1 || s + 1 == end)) move_sums(some, sums);
         emptied = slot;
@@ -224,10 +219,12 @@ __device__ __forceinline__ void mma_gemm(char* memory, const typename Work::Oper
     Stored* const sums_of_split = y + tile.split * Work::outputs();
 #pragma unroll
     for (int i = 0; i < ROW_BLOCKS; ++i) {
-        if constexpr (Work::Output::kMixed == kWholeRows)
+        if constexpr (Work::Output::kMixed == kWholeRows && kLoads<typename Work::Output>)
+            store_finished_lines<false>(sums[i], output, sums_of_split, row + 16 * i, column);
+        else if constexpr (Work::Output::kMixed == kWholeRows)
             store_lines(sums[i], output, sums_of_split, row + 16 * i, column);
         else
-            store_sums(sums[i], output, sums_of_split, reinterpret_cast<float*>(memory + warp * kBufferBytes), row + 16 * i, column);
+            store_sums(sums[i], output, sums_of_split, reinterpret_cast<float*>(memory + warp * BUFFER_BYTES), row + 16 * i, column);
     }
     if constexpr (Work::kMasked && SPLITS == 1)
         if (__any_sync(0xffffffffu, !all_finite(sums)))

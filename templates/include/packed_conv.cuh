@@ -140,8 +140,6 @@ constexpr int kChannelsIn = C_GROUP * MERGE, kChannelsOut = C_OUT_GROUP * MERGE;
 constexpr int kInputPhases = AxisD::phases * AxisH::phases * AxisW::phases;
 constexpr int kOutputPhases = AxisD::output_phases * AxisH::output_phases * ROW_PRODUCTS;
 constexpr int kPlanesInAll = CHUNKS * kInputPhases;               // of a merged group
-constexpr int kSteps = CHUNKS * AxisD::taps * AxisH::taps * AxisW::taps;      // of k
-constexpr bool kOneTap = AxisD::taps * AxisH::taps * AxisW::taps == 1;
 
 // Position is where a position lies in the packed input.
 struct Position : Place {
@@ -163,17 +161,16 @@ struct Channel {
           w(FOLD_W ? packed / kChannelsIn % KERNEL_W : 0) {}
 };
 
-// A stage has kStageRows rows of kStageColumns taps. A row's taps are in the order in which
+// A stage has STAGE_ROWS rows of kStageColumns taps. A row's taps are in the order in which
 // stages take them: kStageColumns of one phase each.
-constexpr int kStageRows = DEPTH > AxisW::taps && !kOneTap ? DEPTH / AxisW::taps : 1;
-constexpr int kStageColumns = kOneTap ? 1 : DEPTH / kStageRows;
-static_assert(kOneTap || (AxisW::taps % kStageColumns == 0 && AxisH::taps % kStageRows == 0 && kStageRows * kStageColumns == DEPTH),
+constexpr int kStageColumns = ONE_TAP ? 1 : DEPTH / STAGE_ROWS;
+static_assert(ONE_TAP || (AxisW::taps % kStageColumns == 0 && AxisH::taps % STAGE_ROWS == 0 && STAGE_ROWS * kStageColumns == DEPTH),
               "stages have DEPTH taps each");
 __host__ __device__ __forceinline__ constexpr int first_column(int stage) {
     return stage % AxisW::period + stage / AxisW::period * (kStageColumns * AxisW::period);
 }
 __host__ __device__ __forceinline__ constexpr int column_at(int place) {
-    return kOneTap ? 0 : first_column(place / kStageColumns) + place % kStageColumns * AxisW::period;
+    return ONE_TAP ? 0 : first_column(place / kStageColumns) + place % kStageColumns * AxisW::period;
 }
 
 // Packed is half a step of a line, on its way to memory.
@@ -248,14 +245,14 @@ __device__ __forceinline__ void load_weight(Packed& to, const Element* weight, c
     const long long block = static_cast<long long>(product) * ROW_BLOCKS_IN_ALL + row / kBlockRows;
     to.apart = kBlockRows * 16;
     to.half = half;
-    to.first = packed + (block * kSteps + step) * kBlockStepBytes + row % kBlockRows * 16;
+    to.first = packed + (block * STEPS + step) * kBlockStepBytes + row % kBlockRows * 16;
 }
 
 // The blocks of the launch that packs: 256 positions of half a plane each, all planes of them one
 // after the other; then weights. The last to be written are the first to be multiplied.
 constexpr int kParts = 2 * kMergedGroups * kPlanesInAll;
 __device__ __forceinline__ int input_blocks() { return (PACKED_POSITIONS + 255) / 256 * kParts; }
-constexpr long long kWeightItems = 2ll * kMergedGroups * kOutputPhases * kSteps * ROW_BLOCKS_IN_ALL * kBlockRows;
+constexpr long long kWeightItems = 2ll * kMergedGroups * kOutputPhases * STEPS * ROW_BLOCKS_IN_ALL * kBlockRows;
 
 __device__ __forceinline__ void packed_conv_pack(const Element* x, const Element* weight, float* scales, float* packed_x,
                                                  float* packed_weight) {
@@ -274,29 +271,29 @@ __device__ __forceinline__ void packed_conv_pack(const Element* x, const Element
 
 struct Work : ConvolutionWork {
     typedef PackedOperands Operands;
-    typedef PlainConvolution<float> Plain;
+    typedef PlainConvolution<float, TileEpilogue> Plain;
     static constexpr bool kMasked = MERGE > 1 || AxisD::lacks || AxisH::lacks || AxisW::lacks || (INTERLEAVE == 1 && AxisW::taps > AxisW::of_phase);
-    static constexpr int kParts = kOutputPhases, kPlanes = kPlanesInAll, kStages = kSteps / DEPTH;
+    static constexpr int kParts = kOutputPhases, kPlanes = kPlanesInAll, kStages = STEPS / DEPTH;
     __device__ __forceinline__ static int groups() { return kMergedGroups; }
     __device__ __forceinline__ static int groups_a() { return kMergedGroups; }
     __device__ __forceinline__ static int groups_b() { return kMergedGroups; }
     __device__ __forceinline__ static int row_blocks() { return ROW_BLOCKS_IN_ALL; }
     __device__ __forceinline__ static long long columns() { return PACKED_POSITIONS; }
-    static_assert(kSteps % DEPTH == 0, "stages have DEPTH steps each");
+    static_assert(STEPS % DEPTH == 0, "stages have DEPTH steps each");
     __device__ __forceinline__ static int step_shift(int step) {
-        return kOneTap ? 0 : step / kStageColumns * AxisH::step * AxisW::positions() + step % kStageColumns * TAP_STEP;
+        return ONE_TAP ? 0 : step / kStageColumns * AxisH::step * AxisW::positions() + step % kStageColumns * TAP_STEP;
     }
 
     // The stages of a chunk of channels, taken apart by their first taps.
-    static constexpr int kInRow = AxisW::taps / kStageColumns, kInSlice = AxisH::taps / kStageRows * kInRow;
+    static constexpr int kInRow = AxisW::taps / kStageColumns, kInSlice = AxisH::taps / STAGE_ROWS * kInRow;
     __device__ __forceinline__ static Place first_tap(int s) {
-        Place stage(s % (AxisD::taps * kInSlice), AxisH::taps / kStageRows, kInRow);
-        stage.h *= kStageRows;
+        Place stage(s % (AxisD::taps * kInSlice), AxisH::taps / STAGE_ROWS, kInRow);
+        stage.h *= STAGE_ROWS;
         stage.w = first_column(stage.w);
         return stage;
     }
     __device__ __forceinline__ static int plane(int s) {
-        if (kOneTap) return s * DEPTH;
+        if (ONE_TAP) return s * DEPTH;
         const Place tap = first_tap(s);
         return ((s / (AxisD::taps * kInSlice) * AxisD::phases + tap.d % AxisD::period) * AxisH::phases + tap.h % AxisH::period) * AxisW::phases +
                tap.w % AxisW::period;
@@ -305,28 +302,31 @@ struct Work : ConvolutionWork {
         const Place phase(tile.part, AxisH::output_phases, ROW_PRODUCTS);
         const int start = (AxisD::offset(phase.d) * AxisH::positions() + AxisH::offset(phase.h)) * AxisW::positions() +
                           (INTERLEAVE == 1 ? 0 : AxisW::offset(phase.w * MIXED));
-        if (kOneTap) return start;
+        if (ONE_TAP) return start;
         const Place tap = first_tap(s);
         return start + (tap.d / AxisD::period * AxisD::step * AxisH::positions() + tap.h / AxisH::period * AxisH::step) * AxisW::positions() +
                tap.w / AxisW::period * TAP_STEP;
     }
 
     struct Output {
-        struct Given {
+        struct Given : TileEpilogue {
             const Element* bias;
             const float* scales;
         };
         static constexpr int kMixed = MIXED;
         // Whether all rows of all tiles are channels.
         static constexpr bool kWholeBlocks = MIXED == 1 && kChannelsOut == ROW_BLOCKS_IN_ALL * kBlockRows && ROW_BLOCKS_IN_ALL % kBlocks == 0;
+        TileEpilogue epilogue;
         const Element* bias;
-        long long first;  // of the group's first channel
+        int first_channel;  // of the group
+        long long first;    // its first output
         long long apart;  // from each to the next
         Place phase;
         bool biased;
         float inverses[2];  // where factors are scaled
         __device__ __forceinline__ Output(const Tile& tile, const Given& given)
-            : bias(given.bias + (BIAS ? tile.group * kChannelsOut : 0)), first(tile.group * kChannelsOut * output_strides().channel), apart(output_strides().channel),
+            : epilogue(given), bias(given.bias + (BIAS ? tile.group * kChannelsOut : 0)), first_channel(tile.group * kChannelsOut),
+              first(tile.group * kChannelsOut * output_strides().channel), apart(output_strides().channel),
               phase(tile.part, AxisH::output_phases, ROW_PRODUCTS), biased(BIAS && tile.split == 0) {
             if (!kScaled) return;
             inverses[0] = inverse_of(given.scales, the_input);
@@ -340,11 +340,33 @@ struct Work : ConvolutionWork {
                        ? first + image * output_strides().image + ((static_cast<long long>(d) * AxisH::out() + h) * AxisW::out() + w) * output_strides().place
                        : -1;
         }
-        template <class Outputs>
-        __device__ __forceinline__ void store(Outputs y, int channel, long long place, float value) const {
+        static constexpr bool kLoads = !TileEpilogue::kIsNone;
+        template <int Count>
+        using Beside = TileEpilogue::Loaded<Count, ChannelPlace>;
+        // Where there is no such channel, load loads what the first has.
+        template <int Count>
+        __device__ __forceinline__ Beside<Count> load(int channel, long long place, long long first) const {
+            const bool there = kWholeBlocks || channel < kChannelsOut;
+            return epilogue.template load<Count>(
+                ChannelPlace{output_place(there ? place : first, first_channel + (there ? channel : 0)), first});
+        }
+        template <class Outputs, class... B>
+        __device__ __forceinline__ void store(Outputs y, int channel, long long place, float value, const B&... beside) const {
             if (!kWholeBlocks && channel >= kChannelsOut) return;
+            const bool finite = is_finite(value);
             if (kScaled) value = unscaled(value, inverses[0], inverses[1]);
-            y[place] = from_float<Stored>(biased ? value + read_only(bias + channel) : value);
+            value = biased ? value + read_only(bias + channel) : value;
+            y[place] = from_float<Stored>(finished(value, finite, beside...));
+        }
+
+       private:
+        // finished is the output of a sum. One that mended.cuh must find is left as it is: an epilogue might make a
+        // number of an infinity.
+        __device__ __forceinline__ static float finished(float sum, bool) { return sum; }
+        __device__ __forceinline__ float finished(float sum, bool finite, const Beside<1>& beside) const {
+            float output[1] = {sum};
+            epilogue.apply(output, beside);
+            return kMasked && !finite ? sum : output[0];
         }
     };
 };
@@ -352,7 +374,7 @@ struct Work : ConvolutionWork {
 __device__ __forceinline__ void packed_conv_gemm(const float* packed_x, const float* packed_weight, const float* scales,
                                                  const Work::Plain& plain, Stored* y, uint4* memory) {
     const PackedOperands operands = {reinterpret_cast<const char*>(packed_weight), reinterpret_cast<const char*>(packed_x)};
-    packed_gemm<Work>(reinterpret_cast<char*>(memory), operands, {plain.bias, scales}, y, plain);
+    packed_gemm<Work>(reinterpret_cast<char*>(memory), operands, {plain.epilogue, plain.bias, scales}, y, plain);
 }
 
 }  // namespace

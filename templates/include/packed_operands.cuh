@@ -23,14 +23,14 @@ struct CopyEngine {
             const char* const rows = operands.rows<Work>(tile, lane);
             for (int s = stages.first; s < stages.end; ++s, turn.next()) {
                 mbarrier_wait(pipeline.empty(turn.slot), turn.parity ^ 1);
-                if (lane == 0) mbarrier_expect(pipeline.full(turn.slot), WHOLE_STAGE_BYTES);
+                if (lane == 0) mbarrier_expect(pipeline.full(turn.slot), STAGE_BYTES);
                 __syncwarp();
                 char* const stage = pipeline.stage(turn.slot);
                 if (lane < kBlocks)
                     bulk_load(stage + lane * DEPTH * kBlockStepBytes, rows + static_cast<long long>(s) * DEPTH * kBlockStepBytes,
                               DEPTH * kBlockStepBytes, pipeline.full(turn.slot));
                 else if (lane < copies)
-                    bulk_load(stage + kStageABytes + in_b * COLUMN_SLAB_BYTES, operands.columns<Work>(tile, s) + in_b * slab, COLUMN_SLAB_BYTES,
+                    bulk_load(stage + STAGE_A_BYTES + in_b * COLUMN_SLAB_BYTES, operands.columns<Work>(tile, s) + in_b * slab, COLUMN_SLAB_BYTES,
                               pipeline.full(turn.slot));
             }
         }

@@ -112,14 +112,23 @@ constexpr int kTapsApart = JOINED ? 1 : kKernelVolume;                          
 template <class Pixels>
 struct PhasesOutput : ChannelsOutput<Pixels, kChannelsOut> {
     typedef ChannelsOutput<Pixels, kChannelsOut> Channels;
-    __device__ __forceinline__ PhasesOutput(const Tile& tile, typename Channels::Given given) : Channels(tile, given) {}
+    __device__ __forceinline__ PhasesOutput(const Tile& tile, const ChannelsGiven& given) : Channels(tile, given) {}
     __device__ __forceinline__ float2 beside(int column) const { return Channels::beside(JOINED ? column % kPhaseColumns : column); }
     __device__ __forceinline__ void store(Stored* line, int column, const float* words) const {
         if (!JOINED) return Channels::store(line, column, words);
         if (column >= kGroupColumns) return;
+        Channels::store(line + pixels_on(column) * C_OUT, column % kPhaseColumns, words);
+    }
+    __device__ __forceinline__ typename Channels::Loaded load(int row, int column) const {
+        if (!JOINED) return Channels::load(row, column);
+        return Channels::load(row, column % kPhaseColumns, column < kGroupColumns ? pixels_on(column) : 0);
+    }
+
+   private:
+    // pixels_on is how many pixels behind a row's that of a column's phase is.
+    __device__ __forceinline__ static long long pixels_on(int column) {
         const Place to(column / kPhaseColumns, KERNEL_H, KERNEL_W);
-        const long long pixel = (static_cast<long long>(to.d) * H_OUT + to.h) * W_OUT + to.w;
-        Channels::store(line + pixel * C_OUT, column % kPhaseColumns, words);
+        return (static_cast<long long>(to.d) * H_OUT + to.h) * W_OUT + to.w;
     }
 };
 

@@ -1,5 +1,6 @@
 // place.cuh: places in up to three dimensions, for the convolutions as matrix products.
 #pragma once
+#include "convolution_place.cuh"
 
 // SizeD, SizeH and SizeW have the sizes of input and output along an axis, as functions: a kernel may know
 // them only when it runs.
@@ -23,6 +24,37 @@ struct ConvolutionWork {
     static constexpr bool kMasked = false;
     __device__ __forceinline__ static constexpr int step_shift(int) { return 0; }
     __device__ __forceinline__ static long long outputs() { return out_volume() * C_OUT * N; }
+};
+
+__device__ __forceinline__ ConvolutionPlace output_place(long long output, long long channel) {
+    return {output, channel, C_OUT, out_volume(), CHANNELS_LAST};
+}
+
+// ChannelPlace is that of a channel's output where a group's first channel has its `first`: what many channels have in
+// common is divided once.
+struct ChannelPlace : ConvolutionPlace {
+    long long first;
+    template <unsigned Axes>
+    __device__ __forceinline__ long long index() const {
+        if constexpr (Axes == 7) return output;
+        return ConvolutionPlace{first, channel, channels, volume, channels_last}.index<Axes>();
+    }
+};
+
+// ConvolutionGiven is what Outputs are made with; an epilogue that has nothing takes no room.
+struct ConvolutionGiven : TileEpilogue {
+    const Element* bias;
+};
+
+// ConvolutionSums are what sum_splits (split_k.cuh) makes outputs of sums with.
+struct ConvolutionSums {
+    Epilogue epilogue;
+    static constexpr bool kIsNone = Epilogue::kIsNone;
+    __device__ __forceinline__ static long long side_by_side() { return CHANNELS_LAST ? C_OUT : out_volume(); }
+    template <int Count>
+    __device__ __forceinline__ void apply(float (&sums)[Count], long long first) const {
+        epilogue.apply(sums, output_place(first, CHANNELS_LAST ? first % C_OUT : first / out_volume() % C_OUT));
+    }
 };
 
 // Place is three coordinates, taken apart: w the fastest.

@@ -11,10 +11,11 @@ struct ProblemSizes {
     const long long w = W, kernel_w = KERNEL_W, stride_w = STRIDE_W, padding_w = PADDING_W, dilation_w = DILATION_W, w_out = W_OUT;
 };
 
-template <class Sum>
+template <class Sum, class AnyEpilogue = NoEpilogue>
 struct PlainConvolution {
     const Element *x, *weight, *bias;
+    AnyEpilogue epilogue;
     __device__ __forceinline__ Element operator()(long long i) const {
-        return convolution_plain<Sum, TRANSPOSED>(x, weight, BIAS ? bias : nullptr, ProblemSizes(), i);
+        return convolution_plain<Sum, TRANSPOSED>(x, weight, BIAS ? bias : nullptr, ProblemSizes(), i, epilogue);
     }
 };

@@ -5,4 +5,6 @@ struct Sizes {
     SIZES;
 };
 
-__device__ Answer row_general(const Element* x, const Sizes& s, long long i) { return plain_answer(x, s, i, WEIGHTS_OF(s)); }
+__device__ Answer row_general(const Element* x, const Sizes& s, long long i EPILOGUE_PARAMETERS) {
+    return plain_answer(x, s, i, WEIGHTS_OF(s), Epilogue{EPILOGUE_ARGUMENTS});
+}

@@ -119,8 +119,16 @@ __device__ __forceinline__ void plain_rows(const Element* x, const Weights& weig
         for (long long i = blockIdx.x; i < kRowsInAll; i += gridDim.x) plain_put(plain_state(x, i, 0), x, i, 0, weights, put);
 }
 
-__device__ __forceinline__ void plain_rows(const Element* x, Answer* y, const Weights& weights) {
-    plain_rows(x, weights, [y](long long at, auto answer) { y[at] = to_answer<Answer>(answer); });
+template <class AnyEpilogue = NoEpilogue>
+__device__ __forceinline__ void plain_rows(const Element* x, Answer* y, const Weights& weights, const AnyEpilogue& epilogue = {}) {
+    plain_rows(x, weights, [&](long long at, auto answer) {
+#ifdef HW
+        const auto place = place_in<Row<double>::kMaps>(C, HW, at);
+#else
+        const auto place = place_in<Row<double>::kMaps>(LENGTH, INNER, at);
+#endif
+        y[at] = answered_as<Answer>(epilogue, answer, place);
+    });
 }
 #endif
 
@@ -136,7 +144,7 @@ __device__ auto plain_given(const Element* x, const Sizes& s, long long i, Weigh
     return state.give(to_float(x[place(s, row, answered)]), answered, weights);
 }
 
-template <class Sizes>
-__device__ Answer plain_answer(const Element* x, const Sizes& s, long long i, const Weights& weights) {
-    return to_answer<Answer>(plain_given(x, s, i, weights));
+template <class Sizes, class AnyEpilogue = NoEpilogue>
+__device__ Answer plain_answer(const Element* x, const Sizes& s, long long i, const Weights& weights, const AnyEpilogue& epilogue = {}) {
+    return answered_as<Answer>(epilogue, plain_given(x, s, i, weights), place_in<Row<double>::kMaps>(AXES_OF(s), i));
 }

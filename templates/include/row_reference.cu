@@ -1,4 +1,6 @@
 // The reference of operators of rows.
 #include "row_plain.cuh"
 
-extern "C" __global__ void row_reference(const Element* __restrict__ x, Answer* __restrict__ y) { plain_rows(x, y, WEIGHTS); }
+extern "C" __global__ void row_reference(const Element* __restrict__ x, Answer* __restrict__ y EPILOGUE_PARAMETERS) {
+    plain_rows(x, y, WEIGHTS, Epilogue{EPILOGUE_ARGUMENTS});
+}

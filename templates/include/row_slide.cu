@@ -26,12 +26,10 @@
 //   stage      copies the inputs to shared memory, at the price of a barrier,
 //              in place of loading shared ones again from the L1
 //   streaming  stores that leave the L2 to the inputs
+//
+// op.yaml derives TILE, a block's outputs, and TILE_SPAN, their inputs, of which it allocates room at any phase.
 #include "async_copy.cuh"
 #include "pool.cuh"
-
-static_assert(TILE == THREADS * VEC * CHUNKS, "a block computes TILE outputs");
-static_assert(!STAGE || SHARED_BYTES >= 16 * ((TILE_SPAN + 3 + 3) / 4),
-              "shared memory holds a tile's inputs at any phase");
 
 // one_window computes one output, its window clipped to the row.
 __device__ __forceinline__ float one_window(const float* row, int column) {

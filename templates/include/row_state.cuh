@@ -19,7 +19,7 @@
 // A row's elements lie INNER apart. Or INNER is 1, and rows lie in turns, CHUNK elements of each: so
 // do the channels of a batch of images.
 #pragma once
-#include "element.cuh"
+#include "epilogue.cuh"
 
 // Seen is what finish is told of a row: how long it is, which it is, and whether this is its first thread.
 struct Seen {
@@ -34,6 +34,9 @@ struct Seen {
 #ifndef CHUNK_OF
 #define CHUNK_OF(s) (s).length  // where sizes are members of s
 #endif
+#ifndef AXES_OF
+#define AXES_OF(s) (s).length, (s).inner  // the output's, behind the first
+#endif
 
 // Answer is the type of the problem's output.
 #ifdef INDICES
@@ -44,6 +47,48 @@ typedef Element Answer;
 template <class T> __device__ __forceinline__ T to_answer(double x) { return from_float<T>(static_cast<float>(x)); }
 template <class T> __device__ __forceinline__ T to_answer(float x) { return from_float<T>(x); }
 template <class T> __device__ __forceinline__ T to_answer(long long index) { return index; }
+
+// AnswerPlace is where an answer lies, for epilogues. Answers of elements have three axes: of rows, which lie side by side
+// along the second, or of images, channels and places. Where rows have answers, there are two.
+template <bool Maps>
+struct AnswerPlace {
+#ifdef HW
+    static constexpr int kAxis = 2;
+#else
+    static constexpr int kAxis = 1;
+#endif
+    static constexpr unsigned kAlong = 1 << kAxis;
+    long long answer;  // its index in memory
+    Coordinates<Maps ? 3 : 2> at;
+    __device__ __forceinline__ long long along() const { return at.at[kAxis]; }
+    // A tensor like the answers begins where they do, so its vectors lie as theirs.
+    template <unsigned Axes>
+    __device__ __forceinline__ long long side_by_side() const {
+        return Axes == (Maps ? 7 : 3) ? 1ll << 40 : at.size[kAxis];
+    }
+    template <unsigned Axes>
+    __device__ __forceinline__ long long index() const {
+        return Axes == (Maps ? 7 : 3) ? answer : at.template index<Axes>();
+    }
+};
+
+// place_in is that of the i-th answer, whose axes behind the first have two sizes.
+template <bool Maps>
+__device__ __forceinline__ AnswerPlace<Maps> place_in(long long second, long long third, long long i) {
+    if constexpr (Maps)
+        return {i, {{i / third / second, i / third % second, i % third}, {1, second, third}}};
+    else
+        return {i, {{i / third, i % third}, {1, third}}};
+}
+
+// answered_as is an answer as it is stored, behind the epilogue.
+template <class T, class AnyEpilogue, class Real, class AnyPlace>
+__device__ __forceinline__ T answered_as(const AnyEpilogue& epilogue, Real answer, const AnyPlace& place) {
+    if constexpr (AnyEpilogue::kIsNone)
+        return to_answer<T>(answer);
+    else
+        return to_answer<T>(epilogue.of(static_cast<float>(answer), place));
+}
 
 // merged gives a state and the one of the lane `apart`, that of the lower lane first: both
 // lanes know the same then.

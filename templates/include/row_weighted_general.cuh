@@ -5,6 +5,7 @@ struct Sizes {
     SIZES;
 };
 
-__device__ Answer row_weighted_general(const Element* x, const Element* weight, const Element* bias, const Sizes& s, long long i) {
-    return plain_answer(x, s, i, {weight, bias, WEIGHTS_OF(s)});
+__device__ Answer row_weighted_general(const Element* x, const Element* weight, const Element* bias, const Sizes& s, long long i
+                                       EPILOGUE_PARAMETERS) {
+    return plain_answer(x, s, i, {weight, bias, WEIGHTS_OF(s)}, Epilogue{EPILOGUE_ARGUMENTS});
 }

@@ -11,6 +11,6 @@
 //   once     the L2 gives up first what is kept here, and has more room for answers
 #include "rows.cuh"
 
-extern "C" __global__ void __launch_bounds__(THREADS) rows(const Element* __restrict__ x, Answer* __restrict__ y) {
-    answer_rows(x, y, WEIGHTS);
+extern "C" __global__ void __launch_bounds__(THREADS) rows(const Element* __restrict__ x, Answer* __restrict__ y EPILOGUE_PARAMETERS) {
+    answer_rows(x, y, WEIGHTS, Epilogue{EPILOGUE_ARGUMENTS});
 }

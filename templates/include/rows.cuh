@@ -81,6 +81,24 @@ __device__ __forceinline__ auto give_vector(const Row& row, float (&y)[VEC], con
         give_vector(row, y, x, j, weights, 0L);
 }
 
+// answer_place is where the answer of element j of a row lies, whose index in memory is known.
+template <bool Maps>
+__device__ __forceinline__ AnswerPlace<Maps> answer_place(long long answer, long long row, long long j) {
+#ifdef HW
+    return place_in<Maps>(C, HW, answer);
+#else
+    if constexpr (Maps)
+        return {answer, {{row / INNER, j, row % INNER}, {1, LENGTH, INNER}}};
+    else
+        return place_in<Maps>(LENGTH, INNER, row);
+#endif
+}
+#ifdef HW
+constexpr bool kTogether = HW % VEC == 0;  // a vector's answers are of one channel
+#else
+constexpr bool kTogether = true;
+#endif
+
 // Vectors are a thread's of a row: kItems, kApart apart.
 struct Vectors {
     int member, from, lead;   // of the team; the thread's first vector; elements before the row in the row's first
@@ -130,11 +148,18 @@ struct Vectors {
             at_ends(k, [&](int e, Offset j) { state.join({v[e]}, j, 1); });
     }
     // give answers each element of an item.
-    template <class Row>
-    __device__ __forceinline__ void give(const Row& state, const float (&v)[VEC], Element* y, const Weights& weights, int k) const {
-        if (!whole(k)) return at_ends(k, [&](int e, Offset j) { y[address(k) + e] = from_float<Element>(state.give(v[e], j, weights)); });
+    template <class Row, class AnyEpilogue>
+    __device__ __forceinline__ void give(const Row& state, const float (&v)[VEC], Element* y, const Weights& weights, const AnyEpilogue& epilogue, int k) const {
+        const auto at = [&](int e) { return answer_place<true>(address(k) + e, row, place(k) + e); };
+        if (!whole(k))
+            return at_ends(k, [&](int e, Offset j) { y[address(k) + e] = answered_as<Element>(epilogue, state.give(v[e], j, weights), at(e)); });
         float answers[VEC];
         give_vector(state, answers, v, place(k), weights, 0);
+        if constexpr (!AnyEpilogue::kIsNone && kTogether)
+            epilogue.apply(answers, at(0));
+        else
+#pragma unroll
+            for (int e = 0; e < VEC; ++e) answers[e] = epilogue.of(answers[e], at(e));
         // The compiler takes plain stores apart where it knows no alignment.
         store_elements<VEC, kAgain || !kAligned>(y + address(k), answers);
     }
@@ -209,13 +234,14 @@ __device__ __forceinline__ void take_row(Row& state, const Vectors& of, Kept& ke
 }
 
 // give_row answers them.
-template <class Row>
-__device__ __forceinline__ void give_row(const Row& state, const Vectors& of, const Kept& kept, const Element* x, Element* y, const Weights& weights) {
+template <class Row, class AnyEpilogue>
+__device__ __forceinline__ void give_row(const Row& state, const Vectors& of, const Kept& kept, const Element* x, Element* y, const Weights& weights,
+                                         const AnyEpilogue& epilogue) {
     by_groups<kAgain>([&](int first, auto count) {
         float v[count.value][VEC];
         kept.get(v, of, x, first);
 #pragma unroll
-        for (int u = 0; u < count.value; ++u) of.give(state, v[u], y, weights, first + u);
+        for (int u = 0; u < count.value; ++u) of.give(state, v[u], y, weights, epilogue, first + u);
     });
 #pragma unroll
     for (int k = 0; k < kHeld; ++k) {
@@ -225,7 +251,7 @@ __device__ __forceinline__ void give_row(const Row& state, const Vectors& of, co
         else
 #pragma unroll
             for (int e = 0; e < VEC; ++e) v[e] = kept.own[k][e];
-        of.give(state, v, y, weights, k);
+        of.give(state, v, y, weights, epilogue, k);
     }
 }
 
@@ -347,8 +373,8 @@ template <class Weights>
 __device__ __forceinline__ void ask(Weights&, long long, int, long) {}
 
 // answer_rows does all of it in one launch.
-template <class T>
-__device__ __forceinline__ void answer_rows(const Element* x, T* y, Weights weights) {
+template <class T, class AnyEpilogue = NoEpilogue>
+__device__ __forceinline__ void answer_rows(const Element* x, T* y, Weights weights, const AnyEpilogue& epilogue = {}) {
     extern __shared__ __align__(16) unsigned char staged[];
     const Vectors of(blockIdx.x / SPLIT, blockIdx.x % SPLIT);
     Kept kept;
@@ -365,9 +391,9 @@ __device__ __forceinline__ void answer_rows(const Element* x, T* y, Weights weig
     if (of.there && answers) {
         state.finish({LENGTH, of.row, of.from == 0}, weights);
         if constexpr (Row<float>::kMaps)
-            give_row(state, of, kept, x, y, weights);
+            give_row(state, of, kept, x, y, weights, epilogue);
         else
-            y[of.row] = to_answer<T>(state.give(0.0f, 0, weights));
+            y[of.row] = answered_as<T>(epilogue, state.give(0.0f, 0, weights), answer_place<false>(of.row, of.row, 0));
     }
     if constexpr (!GIVEN) leave_cluster();
 }

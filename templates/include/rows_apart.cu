@@ -8,6 +8,6 @@ extern "C" __global__ void __launch_bounds__(THREADS) rows_apart_take(const Elem
 extern "C" __global__ void __launch_bounds__(THREADS) rows_apart_merge(float* states) { merge_apart(states); }
 
 extern "C" __global__ void __launch_bounds__(THREADS)
-    rows_apart_give(const Element* __restrict__ x, const float* states, Answer* __restrict__ y) {
-    give_apart(x, states, y, WEIGHTS);
+    rows_apart_give(const Element* __restrict__ x, const float* states, Answer* __restrict__ y EPILOGUE_PARAMETERS) {
+    give_apart(x, states, y, WEIGHTS, Epilogue{EPILOGUE_ARGUMENTS});
 }

@@ -39,8 +39,8 @@ __device__ __forceinline__ void merge_apart(float* states) {
 
 // answer_apart answers a vector a thread, from the tensor's end on: what was read last may be in the L2
 // still. Rows that share weights go abreast, a band of blocks each.
-template <class T>
-__device__ __forceinline__ void answer_apart(const Element* x, const float* states, T* y, Weights weights) {
+template <class T, class AnyEpilogue>
+__device__ __forceinline__ void answer_apart(const Element* x, const float* states, T* y, Weights weights, const AnyEpilogue& epilogue) {
     constexpr int kParts = (kVectors + TEAM - 1) / TEAM, kBand = ABREAST ? (kParts < 8 ? kParts : 8) : kParts;
     const unsigned block = gridDim.x - 1 - blockIdx.x, band = block / (kBand * OUTER), within = block % (kBand * OUTER);
     // The last band has fewer parts.
@@ -51,14 +51,14 @@ __device__ __forceinline__ void answer_apart(const Element* x, const float* stat
     wait_for_launches();
     Row<float> state = reinterpret_cast<const Row<float>*>(states)[of.row * SPLIT];
     state.finish({LENGTH, of.row, of.from == 0}, weights);
-    of.give(state, v, y, weights, 0);
+    of.give(state, v, y, weights, epilogue, 0);
 }
 
 // give_apart answers what is not answered by a vector a thread: columns, and rows that have one answer, which the
 // block of their first part gives.
-template <class T>
-__device__ __forceinline__ void give_apart(const Element* x, const float* states, T* y, Weights weights) {
-    if constexpr (Row<float>::kMaps && !kColumns) return answer_apart(x, states, y, weights);
+template <class T, class AnyEpilogue = NoEpilogue>
+__device__ __forceinline__ void give_apart(const Element* x, const float* states, T* y, Weights weights, const AnyEpilogue& epilogue = {}) {
+    if constexpr (Row<float>::kMaps && !kColumns) return answer_apart(x, states, y, weights, epilogue);
     constexpr int kParts = Row<float>::kMaps ? SPLIT : 1;
     const Vectors of(blockIdx.x / kParts, blockIdx.x % kParts);
     wait_for_launches();
@@ -66,7 +66,7 @@ __device__ __forceinline__ void give_apart(const Element* x, const float* states
     if (!of.there) return;
     state.finish({LENGTH, of.row, of.from == 0}, weights);
     if constexpr (Row<float>::kMaps)
-        give_row(state, of, Kept(), x, y, weights);
+        give_row(state, of, Kept(), x, y, weights, epilogue);
     else if (of.member == 0)
-        y[of.row] = to_answer<T>(state.give(0.0f, 0, weights));
+        y[of.row] = answered_as<T>(epilogue, state.give(0.0f, 0, weights), answer_place<false>(of.row, of.row, 0));
 }

@@ -9,6 +9,6 @@
 extern "C" __global__ void __launch_bounds__(THREADS) rows_in_turn_clear(float* __restrict__ states, float* __restrict__ turns) { clear_turns(states, turns); }
 
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
-    rows_in_turn(const Element* __restrict__ x, float* states, float* turns, Answer* __restrict__ y) {
-    answer_in_turn(x, states, turns, y, WEIGHTS);
+    rows_in_turn(const Element* __restrict__ x, float* states, float* turns, Answer* __restrict__ y EPILOGUE_PARAMETERS) {
+    answer_in_turn(x, states, turns, y, WEIGHTS, Epilogue{EPILOGUE_ARGUMENTS});
 }

@@ -35,8 +35,9 @@ __device__ __forceinline__ void fetch(const Vectors& of, const Element* x) {
 #endif
 }
 
-template <class T>
-__device__ __forceinline__ void answer_in_turn(const Element* x, float* states, float* turns, T* y, const Weights& weights) {
+template <class T, class AnyEpilogue = NoEpilogue>
+__device__ __forceinline__ void answer_in_turn(const Element* x, float* states, float* turns, T* y, const Weights& weights,
+                                               const AnyEpilogue& epilogue = {}) {
     constexpr int kKept = KEPT < kLoaded ? KEPT / kUnroll * kUnroll : kLoaded;
     extern __shared__ __align__(16) unsigned char staged[];
     __shared__ int next, mine[SPLIT];  // parts of the row at hand: as a rule one
@@ -74,7 +75,7 @@ __device__ __forceinline__ void answer_in_turn(const Element* x, float* states, 
             Row<float> state = all;
             Weights its = weights;
             state.finish({LENGTH, row, of.from == 0}, its);
-            give_row(state, of, kept, x, y, its);
+            give_row(state, of, kept, x, y, its, epilogue);
             kept.items = 0;  // shared memory and registers have the part that was read last
         }
     }

@@ -5,6 +5,6 @@ extern "C" __global__ void __launch_bounds__(THREADS) rows_in_turn_clear(float* 
 
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
     rows_in_turn(const Element* __restrict__ x, float* states, float* turns, const Element* __restrict__ weight,
-                 const Element* __restrict__ bias, Answer* __restrict__ y) {
-    answer_in_turn(x, states, turns, y, {weight, bias, WEIGHTS});
+                 const Element* __restrict__ bias, Answer* __restrict__ y EPILOGUE_PARAMETERS) {
+    answer_in_turn(x, states, turns, y, {weight, bias, WEIGHTS}, Epilogue{EPILOGUE_ARGUMENTS});
 }

@@ -24,15 +24,17 @@
 //   STAGES       of the pipeline: what is asked for ahead
 //   SPLITS       blocks that share a tile's k (split_k.cuh), where tiles are few
 //   KEPT         whether B of all stages of a tile stays in shared memory, where all tiles have the same;
-//                IN_TILE is how many they are; defined where the producer can do that
+//                defined where the producer can do that
 //   SHARING      whether the last tiles are shared along k, so that all blocks end at a time
 //                (shared_tiles.cuh); defined where the producer can do that
 //   CLUSTER      blocks whose tiles lie below each other, and which load their columns together
 //                (multicast.cuh); defined where the producer can do that
 //   PRODUCERS    threads that gather operands; not defined where those are packed
-//   WHOLE_ROWS   defined where columns lie side by side in the output (gemm_tiles.cuh)
 //
-// and what op.yaml derives from them: TILE_M, TILE_N, SPAN, PLANES, THREADS, SHARED_BYTES.
+// and what op.yaml derives from them: CONSUMERS, THREADS, TILE_M, TILE_N, SPAN, PLANES; and of shared memory, which
+// it allocates, in bytes: PAD behind a slab, STAGE_BYTES, with STAGE_A_BYTES of A's rows, BUFFER_BYTES of a consumer
+// warp's, none where columns lie side by side in the output (gemm_tiles.cuh), and WEIGHT_BYTES of a stage's B that
+// is kept, of KEPT_STAGES.
 //
 // A kernel brings its Work, as gemm_tiles.cuh has it, with
 //
@@ -52,80 +54,45 @@
 
 #ifndef KEPT
 #define KEPT 0
+#define KEPT_STAGES 0
+#define WEIGHT_BYTES 0
 #endif
 
 enum Arrangement { alone, stacked, beside, pingpong };
 
-constexpr int kConsumers = ARRANGEMENT == alone ? 1 : 2;
 // What the kind of producers decides. Registers are the warpgroups' as they need them.
 #ifdef PRODUCERS
-constexpr int kProducers = PRODUCERS;
 constexpr int kFilling = PRODUCERS / 32;  // warps that fill a stage
-constexpr int kPad = 16;                  // behind a slab, so that neighbouring slabs share no banks
-constexpr bool kRegistersMove = PRODUCERS > 128 && kConsumers > 1;  // with fewer threads all have enough
+constexpr bool kRegistersMove = PRODUCERS > 128 && CONSUMERS > 1;  // with fewer threads all have enough
 constexpr int kProducerRegisters = 80, kConsumerRegisters = 176;
 #else
-constexpr int kProducers = 128;  // of which one warp works
 constexpr int kFilling = 1;
-constexpr int kPad = 0;
-constexpr bool kRegistersMove = kConsumers > 1;
+constexpr bool kRegistersMove = CONSUMERS > 1;
 constexpr int kProducerRegisters = 40, kConsumerRegisters = 232;
 #endif
-constexpr int kProducerThread = 128 * kConsumers;  // the first
-constexpr int kPingPong = 1;                       // two named barriers, a consumer's turn each
-static_assert(TILE_M == 64 * ROW_BLOCKS * (ARRANGEMENT == stacked ? 2 : 1) &&
-                  TILE_N == COLUMNS * (ARRANGEMENT == beside ? 2 : 1) && THREADS == kProducerThread + kProducers,
-              "op.yaml and the kernel differ");
+constexpr int kProducerThread = 128 * CONSUMERS;  // the first
+constexpr int kPingPong = 1;                      // two named barriers, a consumer's turn each
 
 // ---- The pipeline: STAGES places in shared memory, each with A's blocks and B's planes. B that is kept lies behind
-// them, of all stages of a tile.
+// them, of all stages of a tile; then come the consumer warps' buffers, and barriers.
 
-constexpr int kRowSlabBytes = kBlockRows * 16 + kPad, kStepBytes = kSlabs * kRowSlabBytes;  // of a block of A
-// Sums that leave as whole rows do so without buffers.
-#ifdef WHOLE_ROWS
-constexpr int kBuffersBytes = 0;
-#else
-constexpr int kBuffersBytes = 4 * kConsumers * kBufferBytes;
-#endif
+constexpr int kRowSlabBytes = kBlockRows * 16 + PAD, kStepBytes = kSlabs * kRowSlabBytes;  // of a block of A
 // Of B. Macros, since a convolution's span may be known at run time alone.
-#define COLUMN_SLAB_BYTES (SPAN * 16 + kPad)
+#define COLUMN_SLAB_BYTES (SPAN * 16 + PAD)
 #define COLUMN_PLANE_BYTES (kSlabs * COLUMN_SLAB_BYTES)
-#ifdef STAGE_A_BYTES  // where rows lie in another form
-constexpr int kStageABytes = STAGE_A_BYTES;
-#else
-constexpr int kStageABytes = kBlocks * DEPTH * kStepBytes;
-#endif
-#define STAGE_B_BYTES (PLANES * COLUMN_PLANE_BYTES)
-#define WHOLE_STAGE_BYTES (kStageABytes + STAGE_B_BYTES)
-#if KEPT
-#define PLACE_BYTES kStageABytes
-#define KEPT_BYTES (IN_TILE * STAGE_B_BYTES)
-#define BARRIERS (2 * STAGES + IN_TILE)
-#else
-#define PLACE_BYTES WHOLE_STAGE_BYTES
-#define KEPT_BYTES 0
-#define BARRIERS (2 * STAGES)
-#endif
 static_assert(PLANES == 1 || (PLANES % DEPTH == 0 && SPAN == TILE_N), "steps share a plane, or have one each, or one for each tap");
-
-#if PLANES > 1  // else the bytes may be known at run time alone. They are named in parts, so that no kernel has them then:
-#define ALLOCATED(NAME) NAME##_BYTES  // a kernel's sizes are fast to read where they are few
-static_assert(STAGES * PLACE_BYTES + KEPT_BYTES + kBuffersBytes + 8 * BARRIERS == ALLOCATED(SHARED), "op.yaml allocates what the kernel uses");
-#endif
 
 struct Pipeline {
     char* memory;
-    __device__ __forceinline__ char* stage(int slot) const { return memory + slot * PLACE_BYTES; }
+    __device__ __forceinline__ char* stage(int slot) const { return memory + slot * STAGE_BYTES; }
     // columns is where B of a tile's stage lies.
     __device__ __forceinline__ char* columns(int slot, int index) const {
-        return KEPT ? stage(STAGES) + index * STAGE_B_BYTES : stage(slot) + kStageABytes;
+        return KEPT ? stage(STAGES) + index * WEIGHT_BYTES : stage(slot) + STAGE_A_BYTES;
     }
-    __device__ __forceinline__ float* buffer(int warp) const {
-        return reinterpret_cast<float*>(stage(STAGES) + KEPT_BYTES + warp * kBufferBytes);
+    __device__ __forceinline__ char* buffer(int warp) const {
+        return stage(STAGES) + KEPT_STAGES * WEIGHT_BYTES + warp * BUFFER_BYTES;
     }
-    __device__ __forceinline__ Mbarrier* full(int slot) const {
-        return reinterpret_cast<Mbarrier*>(stage(STAGES) + KEPT_BYTES + kBuffersBytes) + slot;
-    }
+    __device__ __forceinline__ Mbarrier* full(int slot) const { return reinterpret_cast<Mbarrier*>(buffer(4 * CONSUMERS)) + slot; }
     __device__ __forceinline__ Mbarrier* empty(int slot) const { return full(STAGES) + slot; }
     __device__ __forceinline__ Mbarrier* kept(int index) const { return empty(STAGES) + index; }  // is B of a stage there?
 
@@ -134,9 +101,9 @@ struct Pipeline {
     __device__ __forceinline__ void initialise() const {
         for (int slot = 0; slot < STAGES; ++slot) {
             mbarrier_init(full(slot), kFilling);
-            mbarrier_init(empty(slot), CLUSTER * (ARRANGEMENT == pingpong ? 4 : 4 * kConsumers));
+            mbarrier_init(empty(slot), CLUSTER * (ARRANGEMENT == pingpong ? 4 : 4 * CONSUMERS));
         }
-        for (int i = 2 * STAGES; i < BARRIERS; ++i) mbarrier_init(full(i), 1);
+        for (int i = 0; i < KEPT_STAGES; ++i) mbarrier_init(kept(i), 1);
         publish_to_async_proxy();
     }
     // release is called by all lanes of a warp that has read a stage.
@@ -276,7 +243,7 @@ __device__ __forceinline__ void consume(const Pipeline& pipeline, typename Work:
         }
         if (ARRANGEMENT == pingpong && ahead.more()) named_barrier_arrive(kPingPong + 1 - consumer, 256);
         if constexpr (SHARING > 0) {
-            constexpr int warps = ARRANGEMENT == pingpong ? 4 : 4 * kConsumers;
+            constexpr int warps = ARRANGEMENT == pingpong ? 4 : 4 * CONSUMERS;
             if (stages.end < Work::kStages) {
                 left.leave(sums, warp % warps, warps);
                 continue;
@@ -288,22 +255,22 @@ __device__ __forceinline__ void consume(const Pipeline& pipeline, typename Work:
         const typename Work::Output output(tile, given);
         Stored* const sums_of_split = y + tile.split * Work::outputs();
         constexpr bool side_by_side = Work::Output::kMixed == 0;
-        static_assert(!side_by_side || (WHOLE_STAGE_BYTES % 128 == 0 && kBufferBytes % 128 == 0), "buffers begin at multiples of 128 bytes");
+        static_assert(!side_by_side || STAGE_BYTES % 128 == 0, "buffers begin at multiples of 128 bytes");
         constexpr int together = side_by_side && Products::kFromRegisters && ROW_BLOCKS > 1 ? 2 : 1;
         constexpr bool mends = Work::kMasked && SPLITS == 1;
-        const bool finite = !mends || all_finite(sums);
+        bool finite = !mends || all_finite(sums);
 #pragma unroll
         for (int r = 0; r < ROW_BLOCKS; r += together) {
             const int row = tile.m * TILE_M + warp_row<Products>(block, r), first = tile.n * TILE_N + column;
-            static_assert((Work::Output::kMixed == kWholeRows) == (kBuffersBytes == 0), "WHOLE_ROWS says how sums leave");
+            static_assert((Work::Output::kMixed == kWholeRows) == (BUFFER_BYTES == 0), "whole rows leave without buffers");
             if constexpr (Work::Output::kMixed == kWholeRows && kLoads<typename Work::Output>)
-                store_finished_lines(sums[r], output, sums_of_split, row, first);
+                finite &= store_finished_lines<mends>(sums[r], output, sums_of_split, row, first);
             else if constexpr (Work::Output::kMixed == kWholeRows)
                 store_lines(sums[r], output, sums_of_split, row, first);
             else if constexpr (side_by_side)
-                store_rows<together>(sums + r, output, sums_of_split, pipeline.buffer(warp), row, first);
+                store_rows<together>(sums + r, output, sums_of_split, reinterpret_cast<float*>(pipeline.buffer(warp)), row, first);
             else
-                store_sums(sums[r], output, sums_of_split, pipeline.buffer(warp), row, first);
+                store_sums(sums[r], output, sums_of_split, reinterpret_cast<float*>(pipeline.buffer(warp)), row, first);
         }
         if constexpr (mends)
             if (__any_sync(0xffffffffu, !finite))

@@ -21,7 +21,7 @@
 //
 // A's rows come in blocks of 64; a step of such a block is one piece. B's columns come in planes;
 // a plane's slab is as long as there are columns. A column that lies a constant further on is a
-// constant further on in memory.
+// constant further on in memory. op.yaml gives SLAB_BYTES, of a step of one row or column.
 #pragma once
 #include "bf16.cuh"
 #include "fp16.cuh"
@@ -38,9 +38,9 @@ constexpr Parts kOfParts = MATH_TF32 ? one_tf32 : three_bf16;
 constexpr bool kAreBf16 = kOfParts == one_bf16 || kOfParts == three_bf16;
 constexpr int kPartCount = kOfParts == three_bf16 ? 3 : kOfParts == two_fp16 ? 2 : 1;
 constexpr int kStepDepth = 16;                             // elements of k
-constexpr int kSlabs = kOfParts == one_tf32 ? 4 : 2 * kPartCount;  // of a step
+constexpr int kSlabs = SLAB_BYTES / 16;                    // of a step
 constexpr int kBlockRows = 64;                             // of A
-constexpr int kBlockStepBytes = kBlockRows * 16 * kSlabs;  // a step of a block
+constexpr int kBlockStepBytes = kBlockRows * SLAB_BYTES;   // a step of a block
 
 // split_pair splits two floats into parts, the largest first.
 __device__ __forceinline__ void split_pair(float a, float b, unsigned (&parts)[1]) {

@@ -7,8 +7,8 @@
 // one slice, the AHEAD next are on their way. One barrier a slice tells that the slot before is
 // free.
 //
-// The macros, beside volume_pool.cuh's: the tunables AHEAD and COPY_ENGINE; SLOT, the floats of
-// a slot, from op.yaml.
+// The macros, beside volume_pool.cuh's: the tunables AHEAD and COPY_ENGINE; and from op.yaml SLOTS, SLOT, the
+// floats of one, BAND_ROWS, the rows of a slice that a block reads, and BARRIERS, the floats that barriers take.
 #pragma once
 #include "async_copy.cuh"
 #include "bulk_copy.cuh"
@@ -17,10 +17,7 @@
 // StagedSlices is what both ways of copying share: the ring, and where a block's rows lie.
 struct StagedSlices {
     static constexpr bool Cached = false; // but in shared memory
-    static constexpr int Slots = AHEAD + 1, BandRows = (BlockRows - 1) * STRIDE_H + SPAN_H;
     static constexpr long long Total = (long long)N * C * D * H * W;
-    static_assert(SLOT % 4 == 0 && SLOT >= (BandRows < H ? BandRows : H) * W + 3,
-                  "a slot holds a block's rows at any phase");
     static_assert(BlockColumns >= W_OUT, "a block stages whole rows");
 
     const float* x;
@@ -34,7 +31,7 @@ struct StagedSlices {
     __device__ __forceinline__ StagedSlices(const float* x, float* ring, const Block& block, const FreshSlices& fresh)
         : x(x), ring(ring), fresh(fresh), volume(block.volume * ((long long)D * H * W)),
           begin(max(block.row * STRIDE_H - PADDING_H, 0)), requested(fresh.first), slice(fresh.first), from(0), to(0) {
-        count = (min(block.row * STRIDE_H - PADDING_H + BandRows, (int)H) - begin) * W;
+        count = (min(block.row * STRIDE_H - PADDING_H + BAND_ROWS, (int)H) - begin) * W;
     }
 
     // start_of is where a block's rows of a slice begin in the tensor.
@@ -43,7 +40,7 @@ struct StagedSlices {
     }
 
     static __device__ __forceinline__ int phase_of(long long start) { return W % 4 == 0 ? 0 : (int)(start & 3); }
-    static __device__ __forceinline__ void advance(int& slot) { slot = slot + 1 < Slots ? slot + 1 : 0; }
+    static __device__ __forceinline__ void advance(int& slot) { slot = slot + 1 < SLOTS ? slot + 1 : 0; }
 
     // take gives the slice to be reduced, such that [row * W + column] is an element of it.
     __device__ __forceinline__ const float* take() {
@@ -57,16 +54,13 @@ struct StagedSlices {
 #if COPY_ENGINE
 
 struct EngineSlices : StagedSlices {
-    static constexpr int BarrierFloats = round_up(2 * Slots, 4);
-    static_assert(SHARED_BYTES >= 4 * (GATHER * 2 * GATHERED + BarrierFloats + Slots * SLOT), "shared memory holds all");
-
     Mbarrier* arrived; // a slot's slice
     int parity;        // of the round that is being reduced
 
     __device__ __forceinline__ EngineSlices(const float* x, float* shared, const Block& block, const FreshSlices& fresh)
-        : StagedSlices(x, shared + BarrierFloats, block, fresh), arrived(reinterpret_cast<Mbarrier*>(shared)), parity(0) {
+        : StagedSlices(x, shared + BARRIERS, block, fresh), arrived(reinterpret_cast<Mbarrier*>(shared)), parity(0) {
         if (thread_of_block() == 0) {
-            for (int slot = 0; slot < Slots; ++slot) mbarrier_init(arrived + slot, 1);
+            for (int slot = 0; slot < SLOTS; ++slot) mbarrier_init(arrived + slot, 1);
             publish_to_async_proxy();
             for (int k = 0; k < AHEAD; ++k) request();
         }
@@ -110,8 +104,6 @@ typedef EngineSlices PipelinedSlices;
 #else
 
 struct CopiedSlices : StagedSlices {
-    static_assert(SHARED_BYTES >= 4 * (GATHER * 2 * GATHERED + Slots * SLOT), "shared memory holds all");
-
     __device__ __forceinline__ CopiedSlices(const float* x, float* shared, const Block& block, const FreshSlices& fresh)
         : StagedSlices(x, shared, block, fresh) {
 #pragma unroll

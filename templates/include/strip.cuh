@@ -10,8 +10,8 @@
 // per load that a thread's span is aligned to; LEAD, the columns of a span before
 // the thread's first window; SPAN, its columns; BAND, the input rows of ROWS output
 // rows; STAGE_LOAD and STAGE_LEAD, the same for the strip's rows; PITCH, the columns
-// staged per row; STAGED_ROWS, the rows staged; FRESH_ROWS and HALO_ROWS, the input
-// rows that a step adds and shares.
+// staged per row; STAGED_ROWS, the rows staged, and STAGED, their floats; FRESH_ROWS, the
+// input rows that a step adds; BARRIERS, the floats that barriers take.
 #pragma once
 #include "plane_tiles.cuh"
 #include "window.cuh"
@@ -19,8 +19,6 @@
 struct Strip {
     static constexpr int Threads = BLOCK_X * BLOCK_Y;
     static constexpr int StepRows = BLOCK_Y * ROWS, TileRows = StepRows * STEPS, TileColumns = BLOCK_X * VEC;
-    static_assert(HALO_ROWS == HaloRows && FRESH_ROWS == StepRows * STRIDE_H, "op.yaml counts rows as this file does");
-    static_assert((BLOCK_X - 1) * VEC * STRIDE_W + STAGE_LEAD - LEAD + SPAN <= PITCH, "a staged row holds every span");
 
     Tile tile;
     int row, column; // of the thread's first output in this step

@@ -22,7 +22,7 @@
 constexpr int kStageDepth = DEPTH * kStepDepth;  // elements of k
 constexpr int kLineBytes = LINE, kAtomDepth = LINE / 2, kAtoms = kStageDepth / kAtomDepth;  // elements of k in a line
 static_assert(kPartCount == 1 && PLANES % DEPTH == 0 && kStageDepth % kAtomDepth == 0, "whole lines of k");
-static_assert(WHOLE_STAGE_BYTES % 1024 == 0 && kStageABytes % 1024 == 0, "boxes begin at multiples of 1024 bytes");
+static_assert(STAGE_BYTES % 1024 == 0 && STAGE_A_BYTES % 1024 == 0, "boxes begin at multiples of 1024 bytes");
 
 // tensor_load_streaming is tensor_load of what is read within a short time and never again, to all blocks that Share
 // it: the L2 gives it up first, and keeps what else it holds, which it may have to write back first.
@@ -101,6 +101,6 @@ struct Boxes16Bit {
     template <class Work>
     __device__ __forceinline__ static void load(char* stage, const MappedOperands& operands, const Tile& tile, int k, Mbarrier* full) {
         Lines<Work::kRowsAlongK, TILE_M>::load(stage, operands.rows, tile.m * TILE_M, k, Work::rows_of(tile.group), full);
-        Lines<Work::kColumnsAlongK, TILE_N, CLUSTER, STREAMING>::load(stage + kStageABytes, operands.columns, tile.n * TILE_N, k, Work::columns_of(tile.group), full);
+        Lines<Work::kColumnsAlongK, TILE_N, CLUSTER, STREAMING>::load(stage + STAGE_A_BYTES, operands.columns, tile.n * TILE_N, k, Work::columns_of(tile.group), full);
     }
 };

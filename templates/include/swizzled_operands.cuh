@@ -22,7 +22,7 @@ constexpr int kAtoms = DEPTH * kStepDepth / kAtomDepth;
 constexpr int kEighths = DEPTH * kStepDepth / 8;         // products of a stage
 constexpr int kRowsBoxBytes = kEighths * 8 * 128;        // of rows side by side
 static_assert(DEPTH % 2 == 0 && PLANES == DEPTH, "whole boxes of 32 elements of k");
-static_assert(WHOLE_STAGE_BYTES % 1024 == 0 && kStageABytes % 1024 == 0, "boxes begin at multiples of 1024 bytes");
+static_assert(STAGE_BYTES % 1024 == 0 && STAGE_A_BYTES % 1024 == 0, "boxes begin at multiples of 1024 bytes");
 
 struct SwizzledProducts {
     static constexpr bool kFromRegisters = !ROWS_ALONG_K || ROWS_EXACT;
@@ -102,7 +102,7 @@ struct Tf32Boxes {
 #if ROWS_ALONG_K
             tensor_load(stage + atom * TILE_M * 128, operands.rows, {at, row, rows}, full);
 #endif
-            tensor_load(stage + kStageABytes + atom * TILE_N * 128, operands.columns, {at, column, columns}, full);
+            tensor_load(stage + STAGE_A_BYTES + atom * TILE_N * 128, operands.columns, {at, column, columns}, full);
         }
     }
 };

@@ -21,7 +21,7 @@
 // STREAMING, and the values that op.yaml derives from them: LOAD, the floats per load that a
 // thread's span is aligned to; LEAD, the columns of a span before the thread's first window;
 // SPAN, its columns; BAND, the input rows of ROWS output rows; GATHERED, the floats of a buffer
-// that collects a block's outputs of a slice.
+// that collects a block's outputs of a slice at any skew.
 #pragma once
 #include "element_rows.cuh"
 #include "guarded_span.cuh"
@@ -29,7 +29,6 @@
 #include "volume.cuh"
 
 constexpr int Threads = BLOCK_X * BLOCK_Y, BlockRows = BLOCK_Y * ROWS, BlockColumns = BLOCK_X * VEC;
-static_assert(!GATHER || GATHERED >= 31 + BlockRows * W_OUT, "a buffer holds a block's outputs of a slice at any skew");
 
 __device__ __forceinline__ int thread_of_block() { return threadIdx.y * BLOCK_X + threadIdx.x; }
 

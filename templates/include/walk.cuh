@@ -31,7 +31,7 @@ struct Walk {
     static constexpr int Threads = BLOCK_X * BLOCK_Y;
     static constexpr int StepRows = BLOCK_Y * ROWS, TileColumns = BLOCK_X * VEC;
     static constexpr int Fresh = ROWS * STRIDE_H; // input rows that a step adds to the halo
-    static constexpr int Unfinished = STEPS > 1 ? (HaloRows + STRIDE_H - 1) / STRIDE_H : 0;
+    static constexpr int Unfinished = STEPS > 1 ? (HALO_ROWS + STRIDE_H - 1) / STRIDE_H : 0;
     static constexpr int Windows = ROWS + Unfinished;
 
     Tile tile;         // row: the first of this step
@@ -57,7 +57,7 @@ struct Walk {
     // run is the mainloop: it loads the thread's rows, joins and stores them.
     template <class Join>
     __device__ __forceinline__ void run(Element* y, float outside, float (&kept)[Windows][VEC], Join join) {
-        constexpr int Before = STEPS > 1 ? HaloRows : BAND;
+        constexpr int Before = STEPS > 1 ? HALO_ROWS : BAND;
 #pragma unroll
         for (int i = 0; i < Before; ++i) {
             if (!row_is_used<Windows>(i)) continue;
@@ -67,13 +67,13 @@ struct Walk {
         }
         if constexpr (STEPS > 1) {
             float fetched[Fresh][SPAN];
-            fetch(fetched, HaloRows, outside);
+            fetch(fetched, HALO_ROWS, outside);
             for (;; ++step) {
 #pragma unroll
                 for (int i = 0; i < Fresh; ++i)
-                    if (row_is_used<Windows>(HaloRows + i)) join(fetched[i], HaloRows + i);
+                    if (row_is_used<Windows>(HALO_ROWS + i)) join(fetched[i], HALO_ROWS + i);
                 const bool last = step + 1 == STEPS || row + ROWS >= H_OUT;
-                if (!last) fetch(fetched, HaloRows + Fresh, outside);
+                if (!last) fetch(fetched, HALO_ROWS + Fresh, outside);
                 finish(y);
                 if (last) return;
 #pragma unroll
@@ -91,7 +91,7 @@ struct Walk {
     __device__ __forceinline__ void fetch(float (&fetched)[Fresh][SPAN], int first, float outside) const {
 #pragma unroll
         for (int i = 0; i < Fresh; ++i)
-            if (row_is_used<Windows>(HaloRows + i)) load_row(fetched[i], first + i, outside);
+            if (row_is_used<Windows>(HALO_ROWS + i)) load_row(fetched[i], first + i, outside);
     }
 
     // store_row stores the thread's outputs of its row r, or gathers them for

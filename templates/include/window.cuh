@@ -1,7 +1,7 @@
 // window.cuh: the steps that kernels over sliding windows share.
 //
-// op.yaml gives H, W, H_OUT, W_OUT, KERNEL_*, STRIDE_*, PADDING_*, DILATION_* and
-// SPAN_*, the extent of a dilated window, as macros. The words:
+// op.yaml gives H, W, H_OUT, W_OUT, KERNEL_*, STRIDE_*, PADDING_*, DILATION_*, SPAN_*, the extent of a dilated
+// window, and HALO_ROWS, those of a halo, as macros. The words:
 //
 //   band    the input rows that a run of output rows reads
 //   halo    the rows that two neighbouring bands have in common
@@ -18,9 +18,6 @@
 
 // round_up gives the smallest multiple of `to` that is not below n.
 __host__ __device__ constexpr int round_up(int n, int to) { return (n + to - 1) / to * to; }
-
-// HaloRows counts the halo of a band and the next.
-constexpr int HaloRows = SPAN_H > STRIDE_H ? SPAN_H - STRIDE_H : 0;
 
 // tap_row tells which row of the window of output row r the band's row i is,
 // or -1 when that window does not contain it.

@@ -20,19 +20,20 @@
 //   WARPS        of a block, which share k
 //   STAGES       of a warp's copies under way
 //   SPLITS       blocks that share a tile's k (split_k.cuh), where tiles are few
+//
+// op.yaml derives STAGE_K, elements of k of a stage, and the bytes in shared memory: STAGE_BYTES, a warp's, are DEPTH
+// times STEP_BYTES, of which the wide lines have the first WIDE_BYTES. Sums of lines are PITCH floats apart.
 #include "async_copy.cuh"
 #include "few_lines.cuh"
 #include "split_k.cuh"
 
 namespace {
 
-constexpr int kLines = 16 * LINE_BLOCKS, kVec = 2 * LINE_BLOCKS, kPitch = kLines + 4;
+constexpr int kLines = 16 * LINE_BLOCKS, kVec = 2 * LINE_BLOCKS;
 constexpr int kInRegister = kOf16Bits ? 2 : 1;  // elements
 constexpr int kBytesAlong = K * sizeof(Element) % 16 == 0 ? 16 : K * sizeof(Element) % 8 == 0 ? 8 : 4;  // of a load along k
 constexpr int kLoad = kVec * sizeof(Element) < 16 ? kVec * sizeof(Element) : 16;  // bytes, where lines lie across
-constexpr int kWideBytes = 32 * 32 * LINE_BLOCKS, kFewBytes = 32 * FEW_BLOCKS * (FEW_ALONG_K ? 16 : 4 * kOfLane);
-constexpr int kStageBytes = DEPTH * (kWideBytes + kFewBytes), kStages = (K + DEPTH * kStep - 1) / (DEPTH * kStep);
-static_assert(SHARED_BYTES >= WARPS * STAGES * kStageBytes && SHARED_BYTES >= WARPS * kSums * kPitch * 4, "op.yaml allocates what the kernel uses");
+constexpr int kStages = (K + STAGE_K - 1) / STAGE_K;
 
 // halves takes the lower, or the upper, halves of two registers.
 __device__ __forceinline__ unsigned halves(unsigned first, unsigned second, bool upper) { return __byte_perm(first, second, upper ? 0x7632 : 0x5410); }
@@ -103,9 +104,9 @@ typedef Lines<FEW_ALONG_K, FEW_BLOCKS, 1> Few;
 
 __device__ __forceinline__ void fetch_stage(const Wide& wide, const Few& few, char* to, int stage) {
 #pragma unroll
-    for (int d = 0; d < DEPTH; ++d, to += kWideBytes + kFewBytes) {
+    for (int d = 0; d < DEPTH; ++d, to += STEP_BYTES) {
         wide.fetch(to, (stage * DEPTH + d) * kStep);
-        few.fetch(to + kWideBytes, (stage * DEPTH + d) * kStep);
+        few.fetch(to + WIDE_BYTES, (stage * DEPTH + d) * kStep);
     }
 }
 
@@ -115,7 +116,7 @@ typedef float Sums[kOnTensorCores ? 4 : 16];
 template <class T>
 __device__ __forceinline__ void multiply_stage(T (&sums)[LINE_BLOCKS][FEW_BLOCKS], const Wide& wide, const Few& few, const char* from) {
 #pragma unroll
-    for (int d = 0; d < DEPTH; ++d, from += kWideBytes + kFewBytes) {
+    for (int d = 0; d < DEPTH; ++d, from += STEP_BYTES) {
         unsigned left[LINE_BLOCKS][2][4];
 #pragma unroll
         for (int i = 0; i < 2 * LINE_BLOCKS; ++i) wide.take(left[i / 2][i % 2], from, i / 2, i % 2);
@@ -124,7 +125,7 @@ __device__ __forceinline__ void multiply_stage(T (&sums)[LINE_BLOCKS][FEW_BLOCKS
             for (int f = 0; f < 8 * FEW_BLOCKS; ++f) {
                 if (f >= few.count) break;
                 unsigned right[4];
-                Few{few.matrix, few.count, 0, f % 8 * 4 + few.lane % 4}.take(right, from + kWideBytes, f / 8, 0);
+                Few{few.matrix, few.count, 0, f % 8 * 4 + few.lane % 4}.take(right, from + WIDE_BYTES, f / 8, 0);
 #pragma unroll
                 for (int i = 0; i < 2 * LINE_BLOCKS; ++i)
 #pragma unroll
@@ -135,7 +136,7 @@ __device__ __forceinline__ void multiply_stage(T (&sums)[LINE_BLOCKS][FEW_BLOCKS
 #pragma unroll
             for (int f = 0; f < FEW_BLOCKS; ++f) {
                 unsigned right[4];
-                few.take(right, from + kWideBytes, f, 0);
+                few.take(right, from + WIDE_BYTES, f, 0);
 #pragma unroll
                 for (int s = 0; s < 4; s += 2)
 #pragma unroll
@@ -161,27 +162,27 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS)
     const Wide wide = {FEW_IS_A ? b : a, wide_lines, first, lane};
     const Few few = {FEW_IS_A ? a : b, few_lines, 0, lane};
 
-    char* const mine = memory + warp * STAGES * kStageBytes;
+    char* const mine = memory + warp * STAGES * STAGE_BYTES;
     const Stages stages = stages_of<kStages>(split);
     Sums sums[LINE_BLOCKS][FEW_BLOCKS] = {};
     int stage = stages.first + warp, ahead = stage, slot = 0;
 #pragma unroll
     for (int s = 0; s < STAGES - 1; ++s, ahead += WARPS) {
-        if (ahead < stages.end) fetch_stage(wide, few, mine + s * kStageBytes, ahead);
+        if (ahead < stages.end) fetch_stage(wide, few, mine + s * STAGE_BYTES, ahead);
         async_copy_commit();
     }
     for (; stage < stages.end; stage += WARPS, ahead += WARPS) {
         async_copy_wait<STAGES - 2>();
         if (!kOnTensorCores) __syncwarp();  // what other lanes copied is there, and what they read is free
-        if (ahead < stages.end) fetch_stage(wide, few, mine + (slot > 0 ? slot - 1 : STAGES - 1) * kStageBytes, ahead);
+        if (ahead < stages.end) fetch_stage(wide, few, mine + (slot > 0 ? slot - 1 : STAGES - 1) * STAGE_BYTES, ahead);
         async_copy_commit();
-        multiply_stage(sums, wide, few, mine + slot * kStageBytes);
+        multiply_stage(sums, wide, few, mine + slot * STAGE_BYTES);
         if (++slot == STAGES) slot = 0;
     }
     begin_dependents();
     __syncthreads();
 
-    float* const shared_sums = reinterpret_cast<float*>(memory) + warp * kSums * kPitch;
+    float* const shared_sums = reinterpret_cast<float*>(memory) + warp * kSums * PITCH;
     constexpr int each = kOnTensorCores ? 4 : 16;
 #pragma unroll
     for (int i = 0; i < LINE_BLOCKS * FEW_BLOCKS * each; ++i) {
@@ -190,14 +191,14 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS)
         if constexpr (!kOnTensorCores) sum += __shfl_xor_sync(0xffffffffu, sum, 1);
         if constexpr (!kOnTensorCores) sum += __shfl_xor_sync(0xffffffffu, sum, 2);
         const int column = kOnTensorCores ? lane % 4 * 2 + i % 2 : i % 8;
-        if (kOnTensorCores || lane % 4 == i % 4) shared_sums[(f + column) * kPitch + wide.line(b, i % each / (each / 2)) - first] = sum;
+        if (kOnTensorCores || lane % 4 == i % 4) shared_sums[(f + column) * PITCH + wide.line(b, i % each / (each / 2)) - first] = sum;
     }
     __syncthreads();
     y += split * static_cast<long long>(BATCH) * M * N;
     const int lines = wide_lines - first < kLines ? wide_lines - first : kLines;
-    store_wide_lines<WARPS, kPitch>(reinterpret_cast<const float*>(memory), first, lines, few_lines, batch,
-                                    BIAS && split == 0 ? bias : nullptr, y, TileEpilogue{TILE_EPILOGUE_ARGUMENTS},
-                                    threadIdx.x, 32 * WARPS);
+    store_wide_lines<WARPS, PITCH>(reinterpret_cast<const float*>(memory), first, lines, few_lines, batch,
+                                   BIAS && split == 0 ? bias : nullptr, y, TileEpilogue{TILE_EPILOGUE_ARGUMENTS},
+                                   threadIdx.x, 32 * WARPS);
 }
 
 extern "C" __global__ void __launch_bounds__(256)

@@ -2,7 +2,7 @@
 // both lie along k. Nearly all there is to do is to read the other factor, the wide one, once: a layer's weights.
 //
 // Every block has as many lines of the wide factor as another, give or take one a pass. So all multiprocessors end
-// at a time, however many lines there are. It takes them in passes of kLines or fewer, and k in chunks. What all
+// at a time, however many lines there are. It takes them in passes of LINES or fewer, and k in chunks. What all
 // blocks take in a pass lies together: memory is 5 % faster then. One warp asks the copy engine for a chunk of each
 // line of a pass, and of each of the few lines. It does so stage after stage and pass after pass: no pass begins with
 // an empty pipeline. No split sums, no tensor maps: one launch.
@@ -19,6 +19,9 @@
 //   STAGES       under way
 //   STREAMING    whether the L2 gives wide lines up first: nobody reads them again soon, and what it holds else,
 //                which it may have to write back first, stays
+//
+// op.yaml derives LINES, of a pass, and of shared memory: APART, bytes from a line of a stage to the next, PITCH,
+// floats from the sums of a line to the next, STAGE_BYTES and SUM_BYTES.
 #include "async_proxy.cuh"
 #include "bulk_copy.cuh"
 #include "few_lines.cuh"
@@ -26,20 +29,18 @@
 
 namespace {
 
-constexpr int kLines = 16 * LINE_BLOCKS * BESIDE, kPitch = kLines + 4, kWarps = BESIDE * ALONG;
-constexpr int kLineBytes = K * sizeof(Element), kChunks = (kLineBytes + CHUNK - 1) / CHUNK, kApart = CHUNK + 64;
-constexpr int kStageBytes = (kLines + kSums) * kApart, kSumBytes = ALONG * kSums * kPitch * 4;
+constexpr int kWarps = BESIDE * ALONG;
+constexpr int kLineBytes = K * sizeof(Element), kChunks = (kLineBytes + CHUNK - 1) / CHUNK;
 static_assert(kLineBytes % 64 == 0 && CHUNK % 128 == 0, "whole steps, and lines that share no banks");
-static_assert(SHARED_BYTES == STAGES * (kStageBytes + 16) + kSumBytes, "op.yaml allocates what the kernel uses");
 
 // Turn is a stage of the pipeline.
 struct Turn {
     char* memory;
     int slot, parity;
     __device__ __forceinline__ explicit Turn(char* memory) : memory(memory), slot(0), parity(0) {}
-    __device__ __forceinline__ char* stage() const { return memory + slot * kStageBytes; }
-    __device__ __forceinline__ float* sums() const { return reinterpret_cast<float*>(memory + STAGES * kStageBytes); }
-    __device__ __forceinline__ Mbarrier* full() const { return reinterpret_cast<Mbarrier*>(memory + STAGES * kStageBytes + kSumBytes) + slot; }
+    __device__ __forceinline__ char* stage() const { return memory + slot * STAGE_BYTES; }
+    __device__ __forceinline__ float* sums() const { return reinterpret_cast<float*>(memory + STAGES * STAGE_BYTES); }
+    __device__ __forceinline__ Mbarrier* full() const { return reinterpret_cast<Mbarrier*>(memory + STAGES * STAGE_BYTES + SUM_BYTES) + slot; }
     __device__ __forceinline__ Mbarrier* empty() const { return full() + STAGES; }
     __device__ __forceinline__ void next() {
         if (++slot == STAGES) slot = 0, parity ^= 1;
@@ -74,9 +75,9 @@ struct Pass {
         if (lane == 0) mbarrier_expect(turn.full(), (lines + few_lines) * bytes);
         __syncwarp();
         for (int l = lane; l < lines; l += 32)
-            bulk_load_wide(turn.stage() + l * kApart, wide + static_cast<long long>(l) * kLineBytes + chunk * CHUNK, bytes, turn.full());
+            bulk_load_wide(turn.stage() + l * APART, wide + static_cast<long long>(l) * kLineBytes + chunk * CHUNK, bytes, turn.full());
         for (int l = lane; l < few_lines; l += 32)
-            bulk_load(turn.stage() + (kLines + l) * kApart, few + static_cast<long long>(l) * kLineBytes + chunk * CHUNK, bytes, turn.full());
+            bulk_load(turn.stage() + (LINES + l) * APART, few + static_cast<long long>(l) * kLineBytes + chunk * CHUNK, bytes, turn.full());
     }
 };
 
@@ -98,10 +99,10 @@ struct Places {
 #pragma unroll
         for (int i = 0; i < 2 * LINE_BLOCKS; ++i) {
             const int l = (beside * 2 * LINE_BLOCKS + i) * 8 + line;
-            wide[i / 2][i % 2] = (l < pass.lines ? l : pass.lines - 1) * kApart + part;
+            wide[i / 2][i % 2] = (l < pass.lines ? l : pass.lines - 1) * APART + part;
         }
 #pragma unroll
-        for (int f = 0; f < FEW_BLOCKS; ++f) few[f] = (kLines + (f * 8 + line < pass.few_lines ? f * 8 + line : pass.few_lines - 1)) * kApart + part;
+        for (int f = 0; f < FEW_BLOCKS; ++f) few[f] = (LINES + (f * 8 + line < pass.few_lines ? f * 8 + line : pass.few_lines - 1)) * APART + part;
     }
 };
 
@@ -131,7 +132,7 @@ __device__ __forceinline__ void leave(const Sums& sums, float* part, int beside)
 #pragma unroll
     for (int i = 0; i < LINE_BLOCKS * FEW_BLOCKS * 4; ++i) {
         const int b = i / 4 / FEW_BLOCKS, f = i / 4 % FEW_BLOCKS;
-        part[(f * 8 + lane % 4 * 2 + i % 2) * kPitch + (beside * LINE_BLOCKS + b) * 16 + lane / 4 + i % 4 / 2 * 8] = sums[b][f][i % 4];
+        part[(f * 8 + lane % 4 * 2 + i % 2) * PITCH + (beside * LINE_BLOCKS + b) * 16 + lane / 4 + i % 4 / 2 * 8] = sums[b][f][i % 4];
     }
 }
 
@@ -146,7 +147,7 @@ extern "C" __global__ void __launch_bounds__(32 * kWarps + 32)
     const int few_lines = FEW_IS_A ? M : N;
     if (BATCHES_A > 1) a += batch * M * K;
     if (BATCHES_B > 1) b += batch * K * N;
-    const int share = (wide_lines + blocks - 1) / blocks, passes = (share + kLines - 1) / kLines;
+    const int share = (wide_lines + blocks - 1) / blocks, passes = (share + LINES - 1) / LINES;
     const char* const wide = reinterpret_cast<const char*>(FEW_IS_A ? b : a);
     const char* const few = reinterpret_cast<const char*>(FEW_IS_A ? a : b);
 
@@ -182,9 +183,9 @@ extern "C" __global__ void __launch_bounds__(32 * kWarps + 32)
             if (threadIdx.x % 32 == 0) mbarrier_arrive(turn.empty());
         }
         named_barrier_wait(1, 32 * kWarps);  // what the pass before left has been stored
-        leave(sums, turn.sums() + along * kSums * kPitch, beside);
+        leave(sums, turn.sums() + along * kSums * PITCH, beside);
         named_barrier_wait(1, 32 * kWarps);
-        store_wide_lines<ALONG, kPitch>(turn.sums(), first, pass.lines, few_lines, batch, BIAS ? bias : nullptr, y,
-                                        Epilogue{EPILOGUE_ARGUMENTS}, threadIdx.x, 32 * kWarps);
+        store_wide_lines<ALONG, PITCH>(turn.sums(), first, pass.lines, few_lines, batch, BIAS ? bias : nullptr, y,
+                                       Epilogue{EPILOGUE_ARGUMENTS}, threadIdx.x, 32 * kWarps);
     }
 }

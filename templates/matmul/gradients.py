@@ -4,17 +4,14 @@ def triangle(t, which):
 
 
 def gradients(s, wanted, gradient, a, b, bias, *beside):
-    """Products of matrices, too; where there is an epilogue, PyTorch's own of the sums and of its tensors first."""
+    """Products of matrices, too, behind those of an epilogue."""
     a, b = (t.mT if s[f"transpose_{name}"] else t for name, t in (("a", a), ("b", b)))
-    found = [None] * len(beside)
-    if epilogue(s, Functions(), gradient, *beside) is not gradient:
-        sums = triangle(triangle(a, s["triangular_a"]) @ triangle(b, s["triangular_b"]), s["triangular_output"])
-        sums = sums if bias is None else sums + bias
 
-        def outputs(x, *beside):
-            return epilogue(s, Functions(), x, *beside).expand_as(x).to(gradient.dtype)
+    def sums():
+        y = triangle(triangle(a, s["triangular_a"]) @ triangle(b, s["triangular_b"]), s["triangular_output"])
+        return y if bias is None else y + bias
 
-        gradient, *found = differentiated(outputs, (True, *wanted[3:]), gradient, sums, *beside)
+    gradient, *found = through_epilogue(s, wanted[3:], gradient, sums, *beside)
     gradient = triangle(gradient, s["triangular_output"])
     left = triangle(gradient @ triangle(b, s["triangular_b"]).mT, s["triangular_a"]) if wanted[0] else None
     right = triangle(triangle(a, s["triangular_a"]).mT @ gradient, s["triangular_b"]) if wanted[1] else None

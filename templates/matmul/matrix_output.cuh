@@ -38,7 +38,7 @@ struct MatrixOutput {
     // that is nobody's, the first one's.
     static constexpr bool kLoads = !TileEpilogue::kIsNone;
     template <int Count>
-    using Beside = TileEpilogue::Loaded<Count, 3>;
+    using Beside = TileEpilogue::Loaded<Count, Coordinates<3>>;
     template <int Count>
     __device__ __forceinline__ Beside<Count> load(int row, long long place) const {
         return given.template load<Count>(matrix_place(batch, row < M ? row : M - 1, place < 0 ? 0 : place - first));
@@ -102,7 +102,7 @@ struct TransposedOutput {
           biased(BIAS && tile.split == 0) {}
     static constexpr bool kLoads = !TileEpilogue::kIsNone;
     template <int Count>
-    using Beside = TileEpilogue::Loaded<Count, 3>;
+    using Beside = TileEpilogue::Loaded<Count, Coordinates<3>>;
     __device__ __forceinline__ Beside<1> load(int n, int first_m, int c) const {
         const int m = first_m + c;
         return given.template load<1>(matrix_place(batch, m < M ? m : M - 1, n < N ? n : N - 1));

@@ -9,11 +9,8 @@ class ModelNew(nn.Module):
 
     def forward(self, a: torch.Tensor, b: torch.Tensor, bias: torch.Tensor | None = None, *beside: torch.Tensor) -> torch.Tensor:
         s = {**self.settings, "bias": int(bias is not None)}
-        need(len(beside) == len(READ) - 3, f"the epilogue takes {', '.join(READ[3:]) or 'no tensors'}")
-        if beside:  # whose dimensions are those of batches
+        if beside or (a.dim() == b.dim() == 3 and a.size(0) == b.size(0) and not s["broadcast_a"] and not s["broadcast_b"]):
             return run(s, a, b, bias, *beside)
-        if a.dim() == b.dim() == 3 and a.size(0) == b.size(0) and not s["broadcast_a"] and not s["broadcast_b"]:
-            return run(s, a, b, bias)
         if a.dim() == 1:  # a row
             return self.forward(a.unsqueeze(1 if s["transpose_a"] else 0), b, bias).squeeze(-1 if b.dim() == 1 else -2)
         if b.dim() == 1:  # a column
@@ -39,9 +36,8 @@ def get_inputs():
     factors = [torch.rand(1 if TUNED[f"broadcast_{factor}"] else batch, *shape, dtype=DTYPE) for factor, shape in zip("ab", shapes)]
     if not READ[3:]:
         return factors
-    bias, *beside = plan(**TUNED)[3:-1]
-    beside = [torch.rand(shape, dtype=dtype) for shape, dtype in zip(beside, TYPES[3:])]
-    return [*factors, torch.rand(bias, dtype=DTYPE) if TUNED["bias"] else None, *beside]
+    bias, *beside = [torch.rand(shape, dtype=dtype) for shape, dtype in zip(plan(**TUNED)[3:-1], (DTYPE, *TYPES[3:]))]
+    return [*factors, bias if TUNED["bias"] else None, *beside]
 
 
 def get_init_inputs():

@@ -37,7 +37,6 @@ struct Columns {
 // lines longer than a strip, a launch of its own has found that of each stretch.
 constexpr int kPackers = 512, kOfLine = kPackers / STRIP_LINES;  // threads
 constexpr int kStripSteps = (STEPS + CHUNKS - 1) / CHUNKS, kStepsAtOnce = kOfLine / 2;
-static_assert(ITEMS * kStepsAtOnce >= kStripSteps, "op.yaml and the kernel differ");
 
 template <class Side>
 struct Strip {

@@ -3,7 +3,6 @@
 // factor, transposed or not. swizzled_16bit.cuh tells how, slab_gemm.cuh the mainloop and
 // what the tunables trade.
 #include "element.cuh"
-#define WHOLE_ROWS
 #define PARTS (kOfBf16 ? one_bf16 : one_fp16)
 #include "matrix_output.cuh"
 #include "swizzled_16bit.cuh"
@@ -27,10 +26,10 @@ struct LinesOutput {
         return biased ? pair_at(given.bias, column, N) : make_float2(0.0f, 0.0f);
     }
     __device__ __forceinline__ float value(float sum, int, float bias) const { return BIAS ? sum + bias : sum; }
-    __device__ __forceinline__ TileEpilogue::Loaded<8, 3> load(int row, int column) const {
+    __device__ __forceinline__ TileEpilogue::Loaded<8, Coordinates<3>> load(int row, int column) const {
         return given.template load<8>(matrix_place(batch, row < M ? row : M - 1, column));
     }
-    __device__ __forceinline__ void apply(float (&sums)[8], const TileEpilogue::Loaded<8, 3>& loaded) const {
+    __device__ __forceinline__ void apply(float (&sums)[8], const TileEpilogue::Loaded<8, Coordinates<3>>& loaded) const {
         given.apply(sums, loaded);
     }
     __device__ __forceinline__ Stored* line(Stored* y, int row) const {

@@ -15,15 +15,14 @@
 //   radix      how much wider windows become in a step: less traffic between fewer barriers,
 //              but more reads that smaller steps would share
 //   streaming  stores that leave the L2 to the inputs
+//
+// op.yaml derives NEEDED, a block's inputs, and LINE, the floats of a line, which holds them at any phase.
 #include "async_copy.cuh"
 #include "pooling.cuh"
 
-constexpr int Needed = (OUTPUTS - 1) * STRIDE + SPAN_W; // inputs
-static_assert(LINE % 4 == 0 && LINE >= Needed + 3 && SHARED_BYTES >= 8 * LINE, "a line holds them at any phase");
-
 // load copies the row's inputs from `begin` on, which is `phase` floats after 16 bytes' alignment.
 __device__ __forceinline__ void load(float* line, const float* row, int begin, int phase) {
-    for (int k = threadIdx.x * 4; k < phase + Needed; k += THREADS * 4) {
+    for (int k = threadIdx.x * 4; k < phase + NEEDED; k += THREADS * 4) {
         const int at = begin - phase + k;
         if (at >= 0 && at + 4 <= W) {
             async_copy<16>(line + k, row + at);
@@ -44,7 +43,7 @@ __device__ __forceinline__ void load(float* line, const float* row, int begin, i
 // widen makes windows of Factor * width elements of those of `width`.
 template <int Factor>
 __device__ __forceinline__ void widen(float*& from, float*& to, int& width) {
-    const int count = Needed - (Factor * width - 1) * DILATION;
+    const int count = NEEDED - (Factor * width - 1) * DILATION;
 #pragma unroll 4
     for (int k = threadIdx.x; k < count; k += THREADS) {
         float maximum = from[k];

@@ -6,7 +6,7 @@
 // exponentials, packed to pairs, are just the fragments that multiply the tile's values. Exponentials
 // are of the distance to the row's largest product so far, and averages decrease where a larger one
 // comes. Lines in shared memory are 16 bytes longer than they need be, so that ldmatrix meets no
-// bank conflicts.
+// bank conflicts: op.yaml derives PITCH and PITCH_V, their elements, and STAGE, those of a tile's keys and values.
 //
 // Tunables
 //   warps       share a block's tiles
@@ -30,19 +30,16 @@ namespace {
 
 constexpr int kThreads = 32 * WARPS;
 constexpr int kSteps = PADDED / 16, kBlocksV = PADDED_V / 8;          // of the width: 16 to multiply, 8 of values
-constexpr int kPitch = PADDED + 8, kPitchV = PADDED_V + 8;            // elements
-constexpr int kStage = TILE_KEYS * (kPitch + kPitchV);                // keys, then values
-static_assert(2 * (ROWS * kPitch + STAGES * kStage) == SHARED_BYTES, "op.yaml allocates what the kernel uses");
 
 // copy_lines starts copying lines of `width` elements; those from `lines` on, and what pads them, become zeros.
-template <int Lines, int Width, int Padded>
+template <int Lines, int Width, int Padded, int Pitch>
 __device__ __forceinline__ void copy_lines(Element* to, const Element* from, int lines) {
     constexpr int pieces = Padded / 8;
 #pragma unroll 4
     for (int i = threadIdx.x; i < Lines * pieces; i += kThreads) {
         const int line = i / pieces, piece = i % pieces;
         const bool valid = line < lines && piece * 8 < Width;
-        async_copy<16>(to + line * (Padded + 8) + piece * 8, from + (valid ? static_cast<long long>(line) * Width + piece * 8 : 0), valid);
+        async_copy<16>(to + line * Pitch + piece * 8, from + (valid ? static_cast<long long>(line) * Width + piece * 8 : 0), valid);
     }
 }
 
@@ -68,14 +65,14 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     const int met = rows.met(ROWS), tiles = (met + TILE_KEYS - 1) / TILE_KEYS;
     const auto load = [&](int tile) {
         if (tile < tiles) {
-            Element* const stage = queries + ROWS * kPitch + tile % STAGES * kStage;
+            Element* const stage = queries + ROWS * PITCH + tile % STAGES * STAGE;
             const int first = tile * TILE_KEYS;
-            copy_lines<TILE_KEYS, WIDTH, PADDED>(stage, k + static_cast<long long>(first) * WIDTH, KEYS - first);
-            copy_lines<TILE_KEYS, WIDTH_V, PADDED_V>(stage + TILE_KEYS * kPitch, v + static_cast<long long>(first) * WIDTH_V, KEYS - first);
+            copy_lines<TILE_KEYS, WIDTH, PADDED, PITCH>(stage, k + static_cast<long long>(first) * WIDTH, KEYS - first);
+            copy_lines<TILE_KEYS, WIDTH_V, PADDED_V, PITCH_V>(stage + TILE_KEYS * PITCH, v + static_cast<long long>(first) * WIDTH_V, KEYS - first);
         }
         async_copy_commit();
     };
-    copy_lines<ROWS, WIDTH, PADDED>(queries, q + rows.first_row() * WIDTH, QUERIES - rows.first);
+    copy_lines<ROWS, WIDTH, PADDED, PITCH>(queries, q + rows.first_row() * WIDTH, QUERIES - rows.first);
 #pragma unroll
     for (int tile = 0; tile < STAGES - 1; ++tile) load(tile);
 
@@ -87,13 +84,13 @@ extern "C" __global__ void __launch_bounds__(kThreads)
         async_copy_wait<STAGES - 2>();
         __syncthreads();  // the tile is there, and the one before is done with
         load(tile + STAGES - 1);
-        const Element* const keys = queries + ROWS * kPitch + tile % STAGES * kStage;
-        const Element* const values = keys + TILE_KEYS * kPitch;
+        const Element* const keys = queries + ROWS * PITCH + tile % STAGES * STAGE;
+        const Element* const values = keys + TILE_KEYS * PITCH;
         if (KEEP && tile == 0) {
 #pragma unroll
             for (int r = 0; r < ROW_BLOCKS; ++r)
 #pragma unroll
-                for (int step = 0; step < kSteps; ++step) load_fragments(kept[KEEP ? r : 0][KEEP ? step : 0], queries + (mine + 16 * r) * kPitch + step * 16, kPitch, true);
+                for (int step = 0; step < kSteps; ++step) load_fragments(kept[KEEP ? r : 0][KEEP ? step : 0], queries + (mine + 16 * r) * PITCH + step * 16, PITCH, true);
         }
 
         float products[ROW_BLOCKS][TILE_KEYS / 8][4] = {};
@@ -105,12 +102,12 @@ extern "C" __global__ void __launch_bounds__(kThreads)
                 if constexpr (KEEP)
                     for (int i = 0; i < 4; ++i) a[r][i] = kept[r][step][i];
                 else
-                    load_fragments(a[r], queries + (mine + 16 * r) * kPitch + step * 16, kPitch, true);
+                    load_fragments(a[r], queries + (mine + 16 * r) * PITCH + step * 16, PITCH, true);
             }
 #pragma unroll
             for (int n = 0; n < TILE_KEYS / 16; ++n) {
                 unsigned b[4];
-                load_fragments(b, keys + n * 16 * kPitch + step * 16, kPitch, false);
+                load_fragments(b, keys + n * 16 * PITCH + step * 16, PITCH, false);
 #pragma unroll
                 for (int r = 0; r < ROW_BLOCKS; ++r) {
                     multiply_elements(products[r][2 * n], a[r], {b[0], b[1]});
@@ -135,7 +132,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
 #pragma unroll
             for (int j = 0; j < kBlocksV / 2; ++j) {
                 unsigned b[4];
-                load_fragments<true>(b, values + n * 16 * kPitchV + j * 16, kPitchV, true);
+                load_fragments<true>(b, values + n * 16 * PITCH_V + j * 16, PITCH_V, true);
 #pragma unroll
                 for (int r = 0; r < ROW_BLOCKS; ++r) {
                     multiply_elements(sums[r][2 * j], a[r], {b[0], b[1]});

@@ -46,18 +46,17 @@
 
 namespace {
 
-constexpr int kConsumerWarps = 8, kConverterWarps = 7, kConverter = 32 * kConsumerWarps, kLoader = kConverter + 32 * kConverterWarps;
+constexpr int kConsumerWarps = TILE_M / 16, kConverterWarps = THREADS / 32 - kConsumerWarps - 1;
+constexpr int kConverter = 32 * kConsumerWarps, kLoader = THREADS - 32;  // threads, the first of each
 // Together no more than a block of 512 threads begins with: a warpgroup that asks for more waits for ever.
 constexpr int kConsumerRegisters = 200, kOtherRegisters = 56;
-static_assert(THREADS == kLoader + 32 && 2 * kConsumerRegisters + 2 * kOtherRegisters <= 4 * (65536 / THREADS), "more registers than a block has");
+static_assert(2 * kConsumerRegisters + 2 * kOtherRegisters <= 4 * (65536 / THREADS), "more registers than a block has");
 
 constexpr int kStageDepth = DEPTH * kStepDepth, kLineBytes = kStageDepth * 4;
-constexpr int kRowBytes = TILE_M * kLineBytes, kColumnBytes = COLUMNS * kLineBytes;  // of a stage, as they come
-constexpr int kSlabBytes = COLUMNS * 16, kPlaneBytes = kSlabs * kSlabBytes, kStageBytes = DEPTH * kPlaneBytes;  // in parts
+constexpr int kSlabBytes = COLUMNS * 16, kPlaneBytes = kSlabs * kSlabBytes;  // of columns in parts
 constexpr int kPieces = COLUMNS / 32;  // of a stage, that warps split
 constexpr int kColumnsOfBlock = COLUMNS / CLUSTER, kLinesOfBlock = kStageDepth / CLUSTER;     // that it loads for the cluster
-static_assert(DEPTH == 2 && TILE_M == 16 * kConsumerWarps && COLUMNS % 32 == 0 && kColumnsOfBlock % 8 == 0, "a line is 128 bytes, and eight of them are swizzled");
-static_assert(AHEAD * (kRowBytes + kColumnBytes + 32) + STAGES * (kStageBytes + 16) == SHARED_BYTES, "op.yaml and the kernel differ");
+static_assert(DEPTH == 2 && COLUMNS % 32 == 0 && kColumnsOfBlock % 8 == 0, "a line is 128 bytes, and eight of them are swizzled");
 
 // place_of gives the element of k in the i-th place of a step.
 template <class Work>
@@ -74,7 +73,8 @@ __device__ __forceinline__ void split(float a, float b, unsigned& high, unsigned
     low = pack_fp16x2(a - fp16_low(high), b - fp16_high(high));
 }
 
-// ---- Shared memory: rows, columns and columns in parts, a ring of stages each.
+// ---- Shared memory: rows, columns and columns in parts, a ring of stages each, whose bytes op.yaml derives: ROW_BYTES,
+// COLUMN_BYTES and STAGE_BYTES.
 
 // Stage is a place of a ring, of Places.
 template <int Places>
@@ -123,10 +123,10 @@ struct Ring {
 
 struct Shared {
     char* memory;
-    __device__ __forceinline__ Mbarrier* barriers() const { return reinterpret_cast<Mbarrier*>(memory + AHEAD * (kRowBytes + kColumnBytes) + STAGES * kStageBytes); }
-    __device__ __forceinline__ Ring<AHEAD> rows() const { return {memory, barriers(), kRowBytes}; }
-    __device__ __forceinline__ Ring<AHEAD> columns() const { return {memory + AHEAD * kRowBytes, barriers() + 2 * AHEAD, kColumnBytes}; }
-    __device__ __forceinline__ Ring<STAGES> parts() const { return {memory + AHEAD * (kRowBytes + kColumnBytes), barriers() + 4 * AHEAD, kStageBytes}; }
+    __device__ __forceinline__ Mbarrier* barriers() const { return reinterpret_cast<Mbarrier*>(memory + AHEAD * (ROW_BYTES + COLUMN_BYTES) + STAGES * STAGE_BYTES); }
+    __device__ __forceinline__ Ring<AHEAD> rows() const { return {memory, barriers(), ROW_BYTES}; }
+    __device__ __forceinline__ Ring<AHEAD> columns() const { return {memory + AHEAD * ROW_BYTES, barriers() + 2 * AHEAD, COLUMN_BYTES}; }
+    __device__ __forceinline__ Ring<STAGES> parts() const { return {memory + AHEAD * (ROW_BYTES + COLUMN_BYTES), barriers() + 4 * AHEAD, STAGE_BYTES}; }
     __device__ __forceinline__ void initialise() const {
         rows().initialise(1, kConsumerWarps);
         columns().initialise(1, CLUSTER * kConverterWarps);
@@ -148,15 +148,15 @@ __device__ __forceinline__ void load(const Shared& shared, const MappedOperands&
         const int row = tile.m * TILE_M, column = tile.n * TILE_N, group = Work::group_b(tile.group);
         for (int s = 0, end = Work::stages(tile), k = 0; s < end; ++s, k += kStageDepth, at.next()) {
             columns.wait_empty(at);
-            mbarrier_expect(columns.full(at), kColumnBytes);
+            mbarrier_expect(columns.full(at), COLUMN_BYTES);
             const int from_b[3] = {Work::kAcross ? column : k, Work::kAcross ? k + rank * kLinesOfBlock : column + rank * kColumnsOfBlock, group};
-            char* const to = columns.stage(at) + rank * (kColumnBytes / CLUSTER);
+            char* const to = columns.stage(at) + rank * (COLUMN_BYTES / CLUSTER);
             if (CLUSTER > 1)
                 tensor_load_multicast(to, maps.columns, from_b, columns.full(at));
             else
                 tensor_load(to, maps.columns, from_b, columns.full(at));
             rows.wait_empty(at);
-            mbarrier_expect(rows.full(at), kRowBytes);
+            mbarrier_expect(rows.full(at), ROW_BYTES);
             const int from_a[3] = {k, row, tile.group};
             tensor_load(rows.stage(at), maps.rows, from_a, rows.full(at));
         }

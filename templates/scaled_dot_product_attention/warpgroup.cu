@@ -15,6 +15,8 @@
 //              begins before this one is stored; 0: each block has one
 //   turns      1: two consumers start products in turn, so that one multiplies while the other
 //              has exponentials to make
+//
+// op.yaml derives QUERY_BYTES, of a consumer's queries, KEY_BYTES and VALUE_BYTES, of a tile's.
 #include "async_proxy.cuh"
 #include "dependent_launch.cuh"
 #include "named_barrier.cuh"
@@ -26,11 +28,9 @@ namespace {
 
 constexpr int kConsumerThreads = 128 * CONSUMERS;
 constexpr int kBoxBytes = TILE_KEYS * 128;  // 64 elements of the width, of a tile's keys or values
-constexpr int kQueryBoxBytes = 64 * 128, kQueryBytes = PADDED / 64 * kQueryBoxBytes;  // a consumer's
-constexpr int kKeyBytes = PADDED / 64 * kBoxBytes, kValueBytes = PADDED_V / 64 * kBoxBytes;
+constexpr int kQueryBoxBytes = 64 * 128;
 constexpr int kTurns = 1;  // two named barriers, a consumer's turn each
 constexpr bool kLate = PADDED_V > 128;  // many averages decrease while the next products run, few before them
-static_assert(CONSUMERS * (kQueryBytes + 32) + STAGES * (kKeyBytes + kValueBytes + 32) == SHARED_BYTES, "op.yaml allocates what the kernel uses");
 
 // Ring is a ring of STAGES tiles, of keys or of values. They are counted through all that a block has.
 struct Ring {
@@ -142,7 +142,7 @@ struct Queries {
     Mbarrier *full, *empty;
     volatile int* index;
     __device__ __forceinline__ void load(const TensorMap* map, const Work& work, int row) const {
-        mbarrier_expect(full, kQueryBytes);
+        mbarrier_expect(full, QUERY_BYTES);
 #pragma unroll
         for (int i = 0; i < PADDED / 64; ++i) {
             const int at[3] = {i * 64, work.rows.first + row, work.rows.batch * HEADS + work.rows.head};
@@ -158,12 +158,12 @@ struct Queries {
 // Shared is a block's memory.
 struct Shared {
     char* memory;
-    __device__ __forceinline__ Mbarrier* barriers() const { return reinterpret_cast<Mbarrier*>(memory + CONSUMERS * kQueryBytes + STAGES * (kKeyBytes + kValueBytes)); }
-    __device__ __forceinline__ Ring keys() const { return {memory + CONSUMERS * kQueryBytes, barriers(), kKeyBytes}; }
-    __device__ __forceinline__ Ring values() const { return {memory + CONSUMERS * kQueryBytes + STAGES * kKeyBytes, barriers() + 2 * STAGES, kValueBytes}; }
+    __device__ __forceinline__ Mbarrier* barriers() const { return reinterpret_cast<Mbarrier*>(memory + CONSUMERS * QUERY_BYTES + STAGES * (KEY_BYTES + VALUE_BYTES)); }
+    __device__ __forceinline__ Ring keys() const { return {memory + CONSUMERS * QUERY_BYTES, barriers(), KEY_BYTES}; }
+    __device__ __forceinline__ Ring values() const { return {memory + CONSUMERS * QUERY_BYTES + STAGES * KEY_BYTES, barriers() + 2 * STAGES, VALUE_BYTES}; }
     __device__ __forceinline__ Queries queries(int consumer) const {
         Mbarrier* const mine = barriers() + 4 * STAGES + 4 * consumer;  // the last two are the index and nothing
-        return {memory + consumer * kQueryBytes, mine, mine + 1, reinterpret_cast<volatile int*>(mine + 2)};
+        return {memory + consumer * QUERY_BYTES, mine, mine + 1, reinterpret_cast<volatile int*>(mine + 2)};
     }
     __device__ __forceinline__ void initialise() const {
         keys().initialise();

@@ -144,6 +144,8 @@ var cases = map[string][]string{
 		"1x1x1x1 kernel=1",
 		"1x1x1x1 kernel=3 padding=1",
 		"1x1x3x3 kernel=3",
+		"2x33x57x54 kernel=3 padding=1 epilogue=gelu(x*s[c]+q[c])+r[n,c,h,w]",
+		"2x72x57x54 kernel=3 padding=1 type=bf16 layout=nhwc epilogue=silu(x+q[c])*u[n,c]+r[n,c,h,w]",
 		"1x2x2x5 kernel=1x5 bias=true",
 		"1x3x5x6 kernel=1 bias=true",
 		"1x1x9x9 kernel=1 stride=2 bias=true",
@@ -400,17 +402,17 @@ var cases = map[string][]string{
 		"1x256x14x14 c_out=128 kernel=2 stride=2 bias=true",
 		"4x256x64x64 c_out=128 kernel=2 stride=2",
 		"64x512x8x8 c_out=256 kernel=4 stride=2 padding=1",
-		"2x64x26x68 c_out=70 kernel=3x4 stride=1x2 padding=1x3 dilation=2x1 output_padding=1x0 groups=2 bias=true",
+		"2x64x26x68 c_out=70 kernel=3x4 stride=1x2 padding=1x3 dilation=2x1 output_padding=1x0 groups=2 bias=true epilogue=silu(x)*s[c]+r[n,c,h,w]",
 		"2x32x9x13 c_out=70 kernel=3 stride=5 padding=1 dilation=2",
 		"2x6x5x21 c_out=10 kernel=4x8 stride=2x4 padding=1x6 groups=2 type=bf16 bias=true",
 		"16x512x8x8 c_out=256 kernel=4 stride=2 padding=1 type=f16",
-		"8x256x64x64 c_out=128 kernel=2 stride=2 bias=true type=bf16 layout=nhwc",
+		"8x256x64x64 c_out=128 kernel=2 stride=2 bias=true type=bf16 layout=nhwc epilogue=gelu(x+q[c])*p[h,w,f32]+r[n,c,h,w]",
 		"64x512x8x8 c_out=256 kernel=4 stride=2 padding=1 type=f16 layout=nhwc",
 		"4x128x33x32 c_out=64 kernel=3 stride=2 padding=1 output_padding=1 bias=true layout=nhwc",
 		"4x64x33x32 c_out=3 kernel=4 stride=2 padding=1 bias=true type=f16 layout=nhwc",
 		"2x96x17x19 c_out=90 kernel=3 padding=1 bias=true type=bf16 layout=nhwc",                                           // one phase
 		"2x64x9x13 c_out=36 kernel=3 stride=3x2 padding=4x1 dilation=2x8 output_padding=1 bias=true type=bf16 layout=nhwc", // phases without taps
-		"2x64x14x15 c_out=64 kernel=3 stride=2 padding=1 groups=8 bias=true type=f16 layout=nhwc",
+		"2x64x14x15 c_out=64 kernel=3 stride=2 padding=1 groups=8 bias=true type=f16 layout=nhwc epilogue=where(x>-30000,x,2)*s[c]+r[n,c,h,w]",
 		"2x21x14x15 c_out=5 kernel=2x3 stride=2x3 bias=true layout=nhwc",
 	},
 	"conv_transpose3d": {
@@ -707,7 +709,7 @@ var cases = map[string][]string{
 		"1x17x37x1030 c_out=9 kernel=3 padding=1",
 		"2x16x512x510 c_out=128 kernel=3",
 		"2x48x33x140 c_out=130 kernel=3 padding=1 bias=true",
-		"2x64x41x76 c_out=260 kernel=2x3 stride=1x2 padding=0x2 dilation=2x3 groups=2 bias=true",
+		"2x64x41x76 c_out=260 kernel=2x3 stride=1x2 padding=0x2 dilation=2x3 groups=2 bias=true epilogue=gelu(x+q[c])+r[n,c,h,w]-p[h,w]",
 		"1x330x13x20 c_out=70 kernel=3x5 stride=2x3 padding=1x0",
 		"32x128x56x56 c_out=128 kernel=3 stride=2 padding=1",
 		"16x16x1024x1024 c_out=128 kernel=3",
@@ -719,9 +721,9 @@ var cases = map[string][]string{
 		"1x2048x7x8 c_out=512 kernel=1 type=f16",
 		"1x3x224x224 c_out=64 kernel=7 stride=2 padding=3 type=bf16",
 		"32x128x56x56 c_out=128 kernel=3 padding=1 type=f16",
-		"2x128x28x29 c_out=128 kernel=3 padding=1 groups=32 bias=true type=bf16 layout=nhwc", // groups of few channels
+		"2x128x28x29 c_out=128 kernel=3 padding=1 groups=32 bias=true type=bf16 layout=nhwc epilogue=gelu(x+q[c])*s[]+r[n,c,h,w]", // groups of few channels
 		"2x320x33x32 c_out=320 kernel=3 padding=1 type=f16 layout=nhwc",
-		"2x64x29x28 c_out=130 kernel=3 stride=2 padding=1 bias=true layout=nhwc",
+		"2x64x29x28 c_out=130 kernel=3 stride=2 padding=1 bias=true layout=nhwc epilogue=silu(x)*v[c,h,w]+u[n,c]",
 		"1x512x7x7 c_out=512 kernel=3 padding=1 type=bf16",
 	},
 }

@@ -22,9 +22,9 @@ var freeCases = map[string][][]string{
 	},
 	"conv3d":           {{"1x16x4x6x8 c_out=16 padding=1", "2x16x5x7x12 c_out=16 padding=1"}},
 	"conv_transpose1d": {{"2x16x20 c_out=16 kernel=4 stride=2 padding=1", "3x16x33 c_out=16 kernel=4 stride=2 padding=1"}},
-	"conv_transpose2d": {{"2x16x6x8 c_out=16 kernel=4 stride=2 padding=1", "3x16x7x12 c_out=16 kernel=4 stride=2 padding=1"}},
+	"conv_transpose2d": {{"2x16x6x8 c_out=16 kernel=4 stride=2 padding=1 epilogue=silu(x)*s[c]+r[n,c,h,w]", "3x16x7x12 c_out=16 kernel=4 stride=2 padding=1 epilogue=silu(x)*s[c]+r[n,c,h,w]"}},
 	"conv_transpose3d": {{"1x16x4x4x4 c_out=16 kernel=2 stride=2", "2x16x5x3x8 c_out=16 kernel=2 stride=2"}},
-	"depthwise_conv2d": {{"2x3x12x16 kernel=3", "3x5x17x20 kernel=3"}},
+	"depthwise_conv2d": {{"2x3x12x16 kernel=3 epilogue=silu(x+q[c])*u[n,c]+r[n,c,h,w]", "3x5x17x20 kernel=3 epilogue=silu(x+q[c])*u[n,c]+r[n,c,h,w]"}},
 	"matmul":           {{"2x48x64x40", "3x130x64x72"}, {"2x48x64x40 type=f16 epilogue=gelu(x+d[n])*s[]+r[batch,m,n,f32]", "3x130x64x72 type=f16 epilogue=gelu(x+d[n])*s[]+r[batch,m,n,f32]"}, {"1x6x128x40 transpose_b=true type=f16", "3x7x128x72 transpose_b=true type=f16"}},
 	"max_pool2d": {
 		{"2x3x12x16 kernel=2", "3x5x17x20 kernel=2"},
