@@ -296,8 +296,8 @@ func (b *binder) tensor(spec ArgumentSpec) Argument {
 	}
 	if spec.Role.Compared() {
 		_, t.ATol = b.number("atol of `"+spec.Name+"`", spec.ATol, "tolerance", 0, math.MaxFloat64)
-		t.ATol = b.loosened(t.ATol)
 		_, t.RTol = b.number("rtol of `"+spec.Name+"`", spec.RTol, "tolerance", 0, math.MaxFloat64)
+		t.ATol, t.RTol = b.loosened(t.ATol, t.RTol, t.Type)
 	}
 	return t
 }

@@ -8,22 +8,28 @@ import (
 
 // An operator's tolerance is that of its outputs before an epilogue. `x*1000` makes their errors 1000 times as large,
 // and a cast to 16 bits may round two values that are nearly the same to neighbours. So the absolute tolerance grows by
-// what an epilogue makes of errors, where values and tensors are of the magnitude 1 as what they are drawn from.
+// what an epilogue makes of errors, where values and tensors are of the magnitude 1 as what they are drawn from. What it
+// computes of a maximum, which is exact, is not: a compiler fuses other products with sums in each kernel.
 
 // castErrors are the relative errors of casts: an element of that many bits has two neighbours.
 var castErrors = map[string]float64{string(BF16): 1.0 / 128, string(F16): 1.0 / 1024}
 
-// loosened is an absolute tolerance with an epilogue's errors in it.
-func (b *binder) loosened(tolerance float64) float64 {
+const fused = 1e-6 // error of a few sums that are fused with products or not, relative
+
+// loosened are an absolute and a relative tolerance of an output, with an epilogue's errors in them.
+func (b *binder) loosened(atol, rtol float64, output Type) (float64, float64) {
 	for i := range b.p.Operator.Parameters {
 		if s := &b.p.Operator.Parameters[i]; s.Axes != nil {
 			c, _ := s.chain(b.values[s.Name].String())
 			grown, _ := spread(c.root, 1, 0)
-			rounded, _ := spread(c.root, 0, 1)
-			tolerance = tolerance*max(1, grown) + rounded
+			rounded, size := spread(c.root, 0, 1)
+			atol = atol*max(1, grown) + rounded
+			if c.root.Op != expr.OpName {
+				atol, rtol = max(atol, fused*size), max(rtol, fused+castErrors[string(output)])
+			}
 		}
 	}
-	return tolerance
+	return atol, rtol
 }
 
 // spread is the error of an expression and its magnitude, where `x` has some error and so have casts.

@@ -14,7 +14,7 @@
 //   vec      adjacent outputs a thread: wider stores and windows that share
 //            loads, but threads of a warp read further apart
 //   unroll   elements of a window in flight at once
-#include "element.cuh"
+#include "convolution_place.cuh"
 
 #define OUTPUTS ((long long)N * C * W_OUT)
 
@@ -43,7 +43,8 @@ __device__ __forceinline__ float window_at_edge(const Element* row, long long co
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK_X)
-avg_pool1d_direct(const Element* __restrict__ x, Element* __restrict__ y) {
+avg_pool1d_direct(const Element* __restrict__ x, Element* __restrict__ y EPILOGUE_PARAMETERS) {
+    const Epilogue epilogue = {EPILOGUE_ARGUMENTS};
     long long i = ((long long)blockIdx.x * STEPS * BLOCK_X + threadIdx.x) * VEC;
     for (int step = 0; step < STEPS; ++step, i += BLOCK_X * VEC) {
         if (i >= OUTPUTS) return;
@@ -59,6 +60,16 @@ avg_pool1d_direct(const Element* __restrict__ x, Element* __restrict__ y) {
                 means[v] = i + v < OUTPUTS ? window_at_edge(x + (i + v) / W_OUT * W, (i + v) % W_OUT) : 0.0f;
         }
 
+        if constexpr (!Epilogue::kIsNone) {
+            if (column + VEC <= W_OUT)
+                epilogue.apply(means, RunPlace(row, C, 0, 1, column, W_OUT));
+            else
+#pragma unroll
+                for (int v = 0; v < VEC; ++v) {
+                    const long long its = i + v < OUTPUTS ? i + v : OUTPUTS - 1;
+                    means[v] = epilogue.of(means[v], RowPlace(its / W_OUT, C, 0, 1, its % W_OUT, W_OUT));
+                }
+        }
         if (i + VEC <= OUTPUTS)
             store_elements<VEC>(y + i, means);
         else

@@ -12,11 +12,10 @@
 //   blocks_per_sm         makes the compiler use few enough registers for that many
 //   streaming             stores that leave the L2 to the inputs
 #include "channels.cuh"
-#include "convolution_place.cuh"
 
 constexpr int Taps = TAPS;
 
-struct Windows : Epilogue { // which takes no room where there is none
+struct Windows : Epilogue {
     const float* taps; // the thread's channels of the first tap
     float start[VEC];
     float sums[ROWS][COLUMNS][VEC];
@@ -60,14 +59,9 @@ struct Windows : Epilogue { // which takes no room where there is none
         for (int e = 0; e < VEC; ++e) sums[0][0][e] += factors[e] * values[e];
     }
 
-    __device__ __forceinline__ void output(float (&outputs)[VEC], const Group& group, int, int r, int c) const {
+    __device__ __forceinline__ void output(float (&outputs)[VEC], const Group&, int, int r, int c) const {
 #pragma unroll
         for (int e = 0; e < VEC; ++e) outputs[e] = sums[r][c][e];
-        if constexpr (!Epilogue::kIsNone) {
-            const int column = min(group.column + c, (int)W_OUT - 1);
-            const long long output = ((group.image * H_OUT + group.row + r) * W_OUT + column) * C + group.channel;
-            apply(outputs, ConvolutionPlace{output, group.channel, C, (long long)H_OUT * W_OUT, true});
-        }
     }
 };
 

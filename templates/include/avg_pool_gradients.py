@@ -1,10 +1,10 @@
-def gradients(s, wanted, gradient, x):
-    window = [each(s, name) for name in ("kernel", "stride", "padding")]
-    rest = bool(s["ceil_mode"]), bool(s["count_include_pad"]), s.get("divisor_override") or None
-    if RANKS[0] == 5:
-        return [torch.ops.aten.avg_pool3d_backward(gradient, x, *window, *rest)]
-    if RANKS[0] == 4:
-        return [torch.ops.aten.avg_pool2d_backward(gradient, x, *window, *rest)]
-    # PyTorch knows rows as images of height 1.
-    window = [[alone, *size] for size, alone in zip(window, (1, 1, 0))]
-    return [torch.ops.aten.avg_pool2d_backward(gradient.unsqueeze(-2), x.unsqueeze(-2), *window, *rest).squeeze(-2)]
+def gradients(s, wanted, gradient, x, *beside):
+    """PyTorch's own, which knows rows as images of height 1."""
+    rows, pool = RANKS[0] == 3, f"avg_pool{max(RANKS[0] - 2, 2)}d"
+    forward, backward = (getattr(torch.ops.aten, pool + way) for way in ("", "_backward"))
+    window = [[alone] * rows + each(s, name) for name, alone in (("kernel", 1), ("stride", 1), ("padding", 0))]
+    how = *window, bool(s["ceil_mode"]), bool(s["count_include_pad"]), s.get("divisor_override") or None
+    images = x.unsqueeze(-2) if rows else x
+    means = lambda: forward(images, *how).reshape(gradient.shape)
+    above, *found = through_epilogue(s, wanted[1:], gradient, means, *beside)
+    return backward(above.unsqueeze(-2) if rows else above, images, *how).reshape(x.shape), *found

@@ -12,9 +12,12 @@
 //   windows.join_tap(values, d, h, w)          joins a tap to the thread's only window, too large to be unrolled
 //   windows.output(outputs, group, s, r, c)    VEC outputs
 //
+// Windows are an Epilogue, which takes no room where there is none.
+//
 // The macros, beside the problem's sizes: the tunables BLOCK_X, BLOCK_Y, SLICES, ROWS, COLUMNS, VEC, STREAMING,
 // and what op.yaml derives of them: UNROLLED, whether windows are small enough for code without loops.
 #pragma once
+#include "convolution_place.cuh"
 #include "guarded_load.cuh"
 
 constexpr int BandSlices = (SLICES - 1) * STRIDE_D + SPAN_D, BandRows = (ROWS - 1) * STRIDE_H + SPAN_H,
@@ -74,6 +77,13 @@ struct Group {
         load_cached<VEC>(to, x + (((image * D + front) * H + top) * W + left) * C + channel + ((long long)(i * H + j) * W + k) * C, 0, inside);
     }
 
+    // place is an output's; behind the last column it is that one's.
+    __device__ __forceinline__ ConvolutionPlace place(int s, int r, int c) const {
+        const int its_column = column + c < W_OUT ? column + c : W_OUT - 1;
+        const long long output = ((image * D_OUT + slice + s) * H_OUT + row + r) * W_OUT + its_column;
+        return {output * C + channel, channel, C, (long long)D_OUT * H_OUT * W_OUT, true};
+    }
+
     template <class Windows>
     __device__ __forceinline__ void store(Element* y, const Windows& windows, int s, int r) const {
         if (slice + s >= D_OUT || row + r >= H_OUT) return;
@@ -82,6 +92,7 @@ struct Group {
         for (int c = 0; c < COLUMNS; ++c) {
             float outputs[VEC];
             windows.output(outputs, *this, s, r, c);
+            if constexpr (!Epilogue::kIsNone) windows.apply(outputs, place(s, r, c));
             if (column + c < W_OUT) store_elements<VEC, STREAMING>(to + (long long)c * C, outputs);
         }
     }

@@ -15,7 +15,7 @@
 #include "channels.cuh"
 #include "pool.cuh"
 
-struct Windows {
+struct Windows : Epilogue {
     float kept[SLICES][ROWS][COLUMNS][VEC];
     float line[COLUMNS][VEC]; // a row's part: rows are reduced by themselves, which keeps large sums accurate
 
@@ -56,7 +56,8 @@ struct Windows {
 };
 
 extern "C" __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y, BLOCKS_PER_SM)
-channels_pool(const Element* __restrict__ x, Element* __restrict__ y) {
+channels_pool(const Element* __restrict__ x, Element* __restrict__ y EPILOGUE_PARAMETERS) {
     Windows windows;
+    if constexpr (!Epilogue::kIsNone) static_cast<Epilogue&>(windows) = {EPILOGUE_ARGUMENTS};
     slide(x, y, windows);
 }

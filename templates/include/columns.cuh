@@ -8,7 +8,7 @@
 // that one barrier a step is enough.
 //
 //   extern __shared__ __align__(16) float lines[];  ROWS of PITCH floats, twice when there are steps
-//   pool_by_columns<Pool>(x, y, lines);             Pool is pool.cuh's
+//   pool_by_columns<Pool>(x, y, lines, epilogue);   Pool is pool.cuh's
 //
 // The macros, beside window.cuh's: the tunables THREADS, ROWS, STEPS, VECTOR, AHEAD,
 // OUTPUTS, PREFETCH, STREAMING, and the values that op.yaml derives from them:
@@ -132,7 +132,7 @@ struct ColumnWalk {
 // pool_by_columns computes a block's outputs. It is one function because the same steps
 // took more registers in parts.
 template <class Pool>
-__device__ __forceinline__ void pool_by_columns(const float* x, float* y, float* lines) {
+__device__ __forceinline__ void pool_by_columns(const float* x, float* y, float* lines, const Epilogue& epilogue) {
     const Tile tile = tile_of(ROWS * STEPS, COLUMNS);
     const float* plane = x + tile.plane * ((long long)H * W);
     const int first_column = tile.column * STRIDE_W - PADDING_W - LEAD;
@@ -164,7 +164,7 @@ __device__ __forceinline__ void pool_by_columns(const float* x, float* y, float*
             if (OUTPUTS == 4 && column >= 0 && column + 4 <= columns_left) {
                 float outputs[4];
                 reduce_four<Pool>(outputs, reduced + row * PITCH, LEAD + column * STRIDE_W);
-                finish_row<Pool>(outputs, top + row, tile.column + column);
+                finish_row<Pool>(outputs, epilogue, tile.plane, 0, top + row, tile.column + column);
                 put<4, STREAMING>(y + first + (long long)row * W_OUT + column, outputs);
                 continue;
             }
@@ -172,9 +172,9 @@ __device__ __forceinline__ void pool_by_columns(const float* x, float* y, float*
             for (int at = max(k, 0); at < k + OUTPUTS; ++at) {
                 const int its_row = (unsigned)at / COLUMNS, its_column = at - its_row * COLUMNS;
                 if (its_column >= columns_left || its_row >= rows_left) continue;
-                const float window = reduce_across<Pool>(reduced + its_row * PITCH + LEAD + its_column * STRIDE_W);
-                const float output = Pool::finish(window, 0, top + its_row, tile.column + its_column);
-                put<1, STREAMING>(y + first + (long long)its_row * W_OUT + its_column, &output);
+                float output[1] = {reduce_across<Pool>(reduced + its_row * PITCH + LEAD + its_column * STRIDE_W)};
+                finish_row<Pool>(output, epilogue, tile.plane, 0, top + its_row, tile.column + its_column);
+                put<1, STREAMING>(y + first + (long long)its_row * W_OUT + its_column, output);
             }
         }
     }

@@ -26,17 +26,37 @@ struct ConvolutionPlace {
     }
 };
 
-// RowPlace is that of an output of a plane in NCHW whose row and column a kernel knows: it takes no divisions. The
-// outputs side by side are the row's.
-struct RowPlace : Coordinates<3> {
-    long long column, columns;
-    __device__ __forceinline__ RowPlace(long long image, long long channel, long long channels, long long row,
-                                        long long column, long long rows, long long columns)
-        : Coordinates<3>{{image, channel, row * columns + column}, {1, channels, rows * columns}}, column(column),
-          columns(columns) {}
+// RowPlace is that of an output in NCHW whose plane, of all images' channels, row and column a kernel knows: there are
+// divisions only where a tensor has images or channels alone. The outputs side by side are the row's. Behind the last row
+// and column it is that of those.
+struct RowPlace {
+    static constexpr unsigned kAlong = 4;
+    long long plane, channels, place, volume, column, columns;
+    __device__ __forceinline__ RowPlace(long long plane, long long channels, long long row, long long rows,
+                                        long long column, long long columns)
+        : plane(plane), channels(channels), volume(rows * columns), column(column < columns ? column : columns - 1),
+          columns(columns) {
+        place = (row < rows ? row : rows - 1) * columns + this->column;
+    }
     __device__ __forceinline__ long long along() const { return column; }
     template <unsigned>
     __device__ __forceinline__ long long side_by_side() const {
         return columns;
+    }
+    template <unsigned Axes>
+    __device__ __forceinline__ long long index() const {
+        constexpr unsigned kPlane = Axes & 3;
+        const long long its = kPlane == 3 ? plane : kPlane == 2 ? plane % channels : kPlane == 1 ? plane / channels : 0;
+        return Axes & 4 ? its * volume + place : its;
+    }
+};
+
+// RunPlace is of kernels whose outputs side by side are a run of the tensor that begins aligned, wherever rows begin.
+// Those of a place are of one row.
+struct RunPlace : RowPlace {
+    using RowPlace::RowPlace;
+    template <unsigned Axes>
+    __device__ __forceinline__ long long side_by_side() const {
+        return Axes == 7 ? 1ll << 40 : columns;
     }
 };

@@ -43,11 +43,11 @@ __device__ __forceinline__ void add_row(float (&outputs)[VEC], const float* span
         for (int v = 0; v < VEC; ++v) outputs[v] += weights[tap * KERNEL_W + k] * span[v * STRIDE_W + k * DILATION_W];
 }
 
-// finish_row makes outputs of a row's sums from a column on. Behind the last row and column it loads what those have.
+// finish_row makes outputs of a row's sums from a column on.
 __device__ __forceinline__ void finish_row(float (&sums)[VEC], const Epilogue& epilogue, long long plane, int row,
                                            int column) {
     if constexpr (!Epilogue::kIsNone)
-        epilogue.apply(sums, RowPlace(plane / C, plane % C, C, row < H_OUT ? row : H_OUT - 1, column, H_OUT, W_OUT));
+        epilogue.apply(sums, RowPlace(plane, C, row, H_OUT, column, W_OUT));
 }
 
 // join_span adds row i of a band to VEC neighbouring outputs of each output row

@@ -39,7 +39,7 @@ class ModelNew(nn.Module):
         if any(self.first):
             x = torch.ops.aten.pad(x, self.first, self.mode)
         layer = getattr(self, OPERATOR)
-        return run(self.settings, x, *((layer.weight, layer.bias, *beside) if "bias" in PARAMETERS else ()))
+        return run(self.settings, x, *((layer.weight, layer.bias) if "bias" in PARAMETERS else ()), *beside)
 
 
 def margins(s, padding):
@@ -53,7 +53,8 @@ def margins(s, padding):
 
 
 def get_inputs():
-    beside = [torch.rand(shape, dtype=dtype) for shape, dtype in zip(plan(**TUNED)[4:-1], TYPES[3:])] if READ[3:] else []
+    own = 3 if "bias" in PARAMETERS else 1
+    beside = [torch.rand(shape, dtype=dtype) for shape, dtype in zip(plan(**TUNED)[1 + own:-1], TYPES[own:])] if READ[own:] else []
     return [laid(torch.rand(*list(TUNED.values())[:RANKS[0]], dtype=DTYPE), TUNED["layout"]), *beside]
 
 

@@ -2,14 +2,14 @@
 //
 // Padding is minus infinity: what lies outside the input is left out. A NaN in the
 // window is the result, as in PyTorch.
-#include "element.cuh"
-#include "layout.cuh"
+#include "convolution_place.cuh"
 #include "limits.cuh"
 #include "taps.cuh"
 #include "volume_sizes.cuh"
 
-__device__ Element max_pool_general(const Element* x, const Sizes& s, long long i) {
+__device__ Element max_pool_plain(const Element* x, const Sizes& s, long long i, const Epilogue& epilogue) {
     const Spot output(s.channels_last, s.c, s.d_out * s.h_out * s.w_out, i);
+    const ConvolutionPlace place = {i, output.channel, s.c, s.d_out * s.h_out * s.w_out, s.channels_last != 0};
     const long long column = output.place % s.w_out, row = output.place / s.w_out % s.h_out, slice = output.place / s.w_out / s.h_out;
     const Strides strides(s.channels_last, s.c, s.d * s.h * s.w);
     const Element* volume = x + output.image * strides.image + output.channel * strides.channel;
@@ -27,5 +27,9 @@ __device__ Element max_pool_general(const Element* x, const Sizes& s, long long 
                 if (value > largest || value != value) largest = value;
             }
         }
-    return from_float<Element>(largest);
+    return from_float<Element>(epilogue.of(largest, place));
+}
+
+__device__ Element max_pool_general(const Element* x, const Sizes& s, long long i EPILOGUE_PARAMETERS) {
+    return max_pool_plain(x, s, i, {EPILOGUE_ARGUMENTS});
 }

@@ -35,7 +35,7 @@
 #include "pool.cuh"
 
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS_PER_SM)
-plane_columns(const float* __restrict__ x, float* __restrict__ y) {
+plane_columns(const float* __restrict__ x, float* __restrict__ y EPILOGUE_PARAMETERS) {
     extern __shared__ __align__(16) float lines[]; // ROWS lines of PITCH columns, twice when there are steps
-    pool_by_columns<Pool>(x, y, lines);
+    pool_by_columns<Pool>(x, y, lines, {EPILOGUE_ARGUMENTS});
 }

@@ -19,6 +19,8 @@
 #include "pool.cuh"
 
 struct Windows {
+    Epilogue epilogue;
+
     template <bool Inside>
     __device__ __forceinline__ void reduce(float (&windows)[VEC], const Element* plane, long long row, long long column) const {
 #pragma unroll
@@ -34,11 +36,11 @@ struct Windows {
     }
 
     __device__ __forceinline__ void finish(float (&windows)[VEC], int row, int column) const {
-        finish_row<Pool>(windows, row, column);
+        finish_row<Pool>(windows, epilogue, tile_of_block().plane, 0, row, column);
     }
 };
 
 extern "C" __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y)
-plane_direct(const Element* __restrict__ x, Element* __restrict__ y) {
-    plane_windows(x, y, Windows());
+plane_direct(const Element* __restrict__ x, Element* __restrict__ y EPILOGUE_PARAMETERS) {
+    plane_windows(x, y, Windows{{EPILOGUE_ARGUMENTS}});
 }

@@ -34,14 +34,15 @@
 #include "stream.cuh"
 
 extern "C" __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y)
-plane_stream(const float* __restrict__ x, float* __restrict__ y) {
+plane_stream(const float* __restrict__ x, float* __restrict__ y EPILOGUE_PARAMETERS) {
     extern __shared__ __align__(16) float rows[]; // input rows, then gathered outputs
+    const Epilogue epilogue = {EPILOGUE_ARGUMENTS};
     Stream stream(x, rows, Pool::nothing());
 
     float kept[ROWS][VEC];
     stream_rows(stream, y, [&](const float (&span)[SPAN], int i) {
         join_span<Pool>(kept, span + LEAD, i, [&](int r) {
-            finish_row<Pool>(kept[r], stream.row + r, stream.column);
+            finish_row<Pool>(kept[r], epilogue, stream.tile.plane, 0, stream.row + r, stream.column);
             stream.store_row(y, r, kept[r]);
         });
     });

@@ -30,14 +30,15 @@
 #include "walk.cuh"
 
 extern "C" __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y)
-plane_walk(const Element* __restrict__ x, Element* __restrict__ y) {
+plane_walk(const Element* __restrict__ x, Element* __restrict__ y EPILOGUE_PARAMETERS) {
     extern __shared__ __align__(16) float buffers[];
+    const Epilogue epilogue = {EPILOGUE_ARGUMENTS};
     Walk walk(x, buffers);
 
     float kept[Walk::Windows][VEC];
     walk.run(y, Pool::nothing(), kept, [&](const float (&span)[SPAN], int i) {
         join_span<Pool>(kept, span + LEAD, i, [&](int r) {
-            finish_row<Pool>(kept[r], walk.row + r, walk.column);
+            finish_row<Pool>(kept[r], epilogue, walk.tile.plane, 0, walk.row + r, walk.column);
             walk.store_row(y, r, kept[r]);
         });
     });

@@ -5,6 +5,7 @@
 // nothing is subtracted when a window moves on. So a NaN or an infinity affects only
 // the windows that contain it, and errors do not accumulate along a row.
 #pragma once
+#include "convolution_place.cuh"
 #include "limits.cuh"
 #include "window.cuh"
 
@@ -70,10 +71,15 @@ __device__ __forceinline__ void join_span(float (&kept)[Rows][Count], const floa
         if (ends_window(i, r)) ended(r);
 }
 
-// finish_row makes outputs of the reduced windows of neighbouring outputs of a plane's row, from
-// `column` on.
+// finish_row makes outputs of the reduced windows of neighbouring outputs of a row, from `column` on. The plane is a
+// volume, one of all images' channels.
 template <class Pool, int Count>
-__device__ __forceinline__ void finish_row(float (&windows)[Count], int row, int column) {
+__device__ __forceinline__ void finish_row(float (&windows)[Count], const Epilogue& epilogue, long long plane, int slice,
+                                           int row, int column) {
 #pragma unroll
-    for (int v = 0; v < Count; ++v) windows[v] = Pool::finish(windows[v], 0, row, column + v);
+    for (int v = 0; v < Count; ++v) windows[v] = Pool::finish(windows[v], slice, row, column + v);
+    if constexpr (!Epilogue::kIsNone) {
+        const long long its_row = static_cast<long long>(slice) * H_OUT + row;
+        epilogue.apply(windows, RowPlace(plane, C, its_row, static_cast<long long>(D_OUT) * H_OUT, column, W_OUT));
+    }
 }

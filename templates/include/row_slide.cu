@@ -31,20 +31,20 @@
 #include "async_copy.cuh"
 #include "pool.cuh"
 
-// one_window computes one output, its window clipped to the row.
+// one_window reduces one output's window, clipped to the row.
 __device__ __forceinline__ float one_window(const float* row, int column) {
     const int begin = column * STRIDE_W - PADDING_W;
     float window = Pool::nothing();
     int at = max(begin, 0);
     at += ((begin - at) % DILATION_W + DILATION_W) % DILATION_W; // the first of its elements in the row
     for (; at < min(begin + SPAN_W, W); at += DILATION_W) window = Pool::join(window, row[at]);
-    return Pool::finish(window, 0, 0, column);
+    return window;
 }
 
 // windows computes Runs runs of VEC outputs, THREADS * VEC apart, whose windows lie
 // inside one row. `from` is 16-byte aligned, Phase floats before the first.
 template <int Phase, int Runs>
-__device__ __forceinline__ void windows(float* to, const float* from, int column) {
+__device__ __forceinline__ void windows(float* to, const float* from, const Epilogue& epilogue, long long row, int column) {
     constexpr int Loaded = (Phase + SPAN + 3) / 4 * 4;
     float inputs[Runs][Loaded];
 #pragma unroll
@@ -62,18 +62,21 @@ __device__ __forceinline__ void windows(float* to, const float* from, int column
                 window = Pool::join(window, inputs[run][Phase + v * STRIDE_W + k * DILATION_W]);
             outputs[v] = Pool::finish(window, 0, 0, column + run * (THREADS * VEC) + v);
         }
+        if constexpr (!Epilogue::kIsNone)
+            epilogue.apply(outputs, RunPlace(row, C, 0, 1, column + run * (THREADS * VEC), W_OUT));
 #pragma unroll
         for (int v = 0; v < VEC; v += 4) put<4, STREAMING>(to + run * (THREADS * VEC) + v, outputs + v);
     }
 }
 
 template <int Runs>
-__device__ __forceinline__ void windows_of_phase(int phase, float* to, const float* from, int column) {
+__device__ __forceinline__ void windows_of_phase(int phase, float* to, const float* from, const Epilogue& epilogue, long long row,
+                                                 int column) {
     switch (phase) {
-    case 0: windows<0, Runs>(to, from, column); break;
-    case 1: windows<1, Runs>(to, from, column); break;
-    case 2: windows<2, Runs>(to, from, column); break;
-    default: windows<3, Runs>(to, from, column);
+    case 0: windows<0, Runs>(to, from, epilogue, row, column); break;
+    case 1: windows<1, Runs>(to, from, epilogue, row, column); break;
+    case 2: windows<2, Runs>(to, from, epilogue, row, column); break;
+    default: windows<3, Runs>(to, from, epilogue, row, column);
     }
 }
 
@@ -97,15 +100,20 @@ __device__ __forceinline__ void stage_tile(float* staged, const float* from, int
 }
 
 // edge computes VEC outputs that may lie in several rows, their windows clipped.
-__device__ __forceinline__ void edge(float* y, const float* x, long long first) {
+__device__ __forceinline__ void edge(float* y, const float* x, const Epilogue& epilogue, long long first) {
     constexpr long long OUTPUTS = (long long)N * C * W_OUT;
-    for (long long output = first; output < first + VEC && output < OUTPUTS; ++output)
-        y[output] = one_window(x + output / W_OUT * W, (int)(output % W_OUT));
+    for (long long output = first; output < first + VEC && output < OUTPUTS; ++output) {
+        const int column = (int)(output % W_OUT);
+        float one[1] = {one_window(x + output / W_OUT * W, column)};
+        finish_row<Pool>(one, epilogue, output / W_OUT, 0, 0, column);
+        y[output] = one[0];
+    }
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS)
-row_slide(const float* __restrict__ x, float* __restrict__ y) {
+row_slide(const float* __restrict__ x, float* __restrict__ y EPILOGUE_PARAMETERS) {
     extern __shared__ __align__(16) float staged[];
+    const Epilogue epilogue = {EPILOGUE_ARGUMENTS};
 
     // The tile's first output and the input at which its window begins.
     const long long first = (long long)blockIdx.x * TILE;
@@ -121,7 +129,7 @@ row_slide(const float* __restrict__ x, float* __restrict__ y) {
             stage_tile(staged, from, phase);
             from = staged;
         }
-        windows_of_phase<CHUNKS>(phase, y + first + mine, from + mine * STRIDE_W, column + mine);
+        windows_of_phase<CHUNKS>(phase, y + first + mine, from + mine * STRIDE_W, epilogue, row, column + mine);
         return;
     }
     for (int run = 0; run < CHUNKS; ++run) { // the tile touches the end of a row
@@ -130,9 +138,10 @@ row_slide(const float* __restrict__ x, float* __restrict__ y) {
         const long long my_row = (first + offset) / W_OUT;
         if (inside(my_row, my_column, VEC)) {
             const long long my_begin = my_row * W + (long long)my_column * STRIDE_W - PADDING_W;
-            windows_of_phase<1>((int)(my_begin & 3), y + first + offset, x + (my_begin & ~3LL), my_column);
+            windows_of_phase<1>((int)(my_begin & 3), y + first + offset, x + (my_begin & ~3LL), epilogue, my_row,
+                                my_column);
         } else {
-            edge(y, x, first + offset);
+            edge(y, x, epilogue, first + offset);
         }
     }
 }

@@ -27,6 +27,9 @@ enum Keep { registers, shared, again, partly };
 #ifndef ONCE
 #define ONCE 0  // of what is kept here: the L2 gives it up first
 #endif
+#ifndef ANSWERS_ACROSS
+#define ANSWERS_ACROSS INNER  // the rows' answers' second axis
+#endif
 #ifndef GIVEN
 #define GIVEN 0  // states are known beforehand
 #endif
@@ -90,7 +93,7 @@ __device__ __forceinline__ AnswerPlace<Maps> answer_place(long long answer, long
     if constexpr (Maps)
         return {answer, {{row / INNER, j, row % INNER}, {1, LENGTH, INNER}}};
     else
-        return place_in<Maps>(LENGTH, INNER, row);
+        return place_in<Maps>(LENGTH, ANSWERS_ACROSS, row);
 #endif
 }
 #ifdef HW

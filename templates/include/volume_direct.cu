@@ -16,6 +16,6 @@
 #include "volume_windows.cuh"
 
 extern "C" __global__ void __launch_bounds__(THREADS)
-volume_direct(const Element* __restrict__ x, Element* __restrict__ y) {
-    pool_windows<Pool>(x, y, Pool::finish);
+volume_direct(const Element* __restrict__ x, Element* __restrict__ y EPILOGUE_PARAMETERS) {
+    pool_windows<Pool>(x, y, {EPILOGUE_ARGUMENTS});
 }

@@ -7,7 +7,7 @@
 // joins the result to all windows that contain the slice. Windows that an output slice leaves
 // unfinished stay in registers for the next, so that no slice is read twice.
 //
-//   pool_volume<Slices, Sum>(x, y, shared, finish)    finish(sum, slice, row, column) gives the output
+//   pool_volume<Slices, Pool>(x, y, shared, epilogue)    Pool is pool.cuh's
 //
 // Slices says where a thread finds a slice, as CachedSlices below or those of
 // staged_slices.cuh:
@@ -117,8 +117,8 @@ __device__ __forceinline__ void store_slice(Element* y, float* buffer, const Blo
 }
 
 // pool_volume computes a block's outputs.
-template <class Slices, class Reduction, class Finish>
-__device__ __forceinline__ void pool_volume(const Element* x, Element* y, float* shared, Finish finish) {
+template <class Slices, class Pool>
+__device__ __forceinline__ void pool_volume(const Element* x, Element* y, float* shared, const Epilogue& epilogue) {
     const Block block = block_of<SLICES, BlockRows, BlockColumns>(blockIdx.x);
     const int row = block.row + threadIdx.y * ROWS, column = block.column + threadIdx.x * VEC;
     const int steps = min((int)SLICES, D_OUT - block.slice);
@@ -128,7 +128,7 @@ __device__ __forceinline__ void pool_volume(const Element* x, Element* y, float*
     Windows kept[Unfinished + 1];
 #pragma unroll
     for (int e = 0; e < (Unfinished + 1) * ROWS * VEC; ++e)
-        kept[e / VEC / ROWS][e / VEC % ROWS][e % VEC] = Reduction::nothing();
+        kept[e / VEC / ROWS][e / VEC % ROWS][e % VEC] = Pool::nothing();
     int at = fresh.first;
     for (int step = -Unfinished; step < steps; ++step) {
 #pragma unroll
@@ -136,18 +136,20 @@ __device__ __forceinline__ void pool_volume(const Element* x, Element* y, float*
             const auto slice = slices.next();
             if (!slice_is_used(i)) continue;
             if (at >= fresh.needed && at < D)
-                join_slice<Reduction, Slices::Cached>(kept, slice, row * STRIDE_H - PADDING_H,
-                                                      column * STRIDE_W - PADDING_W - LEAD, i);
+                join_slice<Pool, Slices::Cached>(kept, slice, row * STRIDE_H - PADDING_H,
+                                                 column * STRIDE_W - PADDING_W - LEAD, i);
             else
-                begin_empty<Reduction>(kept, i);
+                begin_empty<Pool>(kept, i);
         }
         if (step >= 0) {
             const int its_slice = block.slice + step;
             Windows outputs;
 #pragma unroll
-            for (int r = 0; r < ROWS; ++r)
+            for (int r = 0; r < ROWS; ++r) {
 #pragma unroll
-                for (int v = 0; v < VEC; ++v) outputs[r][v] = finish(kept[0][r][v], its_slice, row + r, column + v);
+                for (int v = 0; v < VEC; ++v) outputs[r][v] = kept[0][r][v];
+                finish_row<Pool>(outputs[r], epilogue, block.volume, its_slice, row + r, column);
+            }
             const long long first = ((block.volume * D_OUT + its_slice) * H_OUT + block.row) * W_OUT;
             store_slice(y, shared + step % 2 * GATHERED, block, first, outputs); // one barrier is enough for two buffers
         }

@@ -25,7 +25,7 @@
 #include "staged_slices.cuh"
 
 extern "C" __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y)
-volume_stream(const float* __restrict__ x, float* __restrict__ y) {
+volume_stream(const float* __restrict__ x, float* __restrict__ y EPILOGUE_PARAMETERS) {
     extern __shared__ __align__(16) float buffers[]; // gathered outputs, then slices
-    pool_volume<PipelinedSlices, Pool>(x, y, buffers, Pool::finish);
+    pool_volume<PipelinedSlices, Pool>(x, y, buffers, {EPILOGUE_ARGUMENTS});
 }

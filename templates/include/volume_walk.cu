@@ -26,7 +26,7 @@
 #include "volume_pool.cuh"
 
 extern "C" __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y, BLOCKS_PER_SM)
-volume_walk(const Element* __restrict__ x, Element* __restrict__ y) {
+volume_walk(const Element* __restrict__ x, Element* __restrict__ y EPILOGUE_PARAMETERS) {
     extern __shared__ __align__(16) float buffers[]; // gathered outputs
-    pool_volume<CachedSlices, Pool>(x, y, buffers, Pool::finish);
+    pool_volume<CachedSlices, Pool>(x, y, buffers, {EPILOGUE_ARGUMENTS});
 }

@@ -38,8 +38,8 @@ __device__ __forceinline__ void reduce_row(float (&reduced)[VEC], const Element*
 }
 
 // pool_windows computes a thread's outputs.
-template <class Reduction, class Finish>
-__device__ __forceinline__ void pool_windows(const Element* x, Element* y, Finish finish) {
+template <class Pool>
+__device__ __forceinline__ void pool_windows(const Element* x, Element* y, const Epilogue& epilogue) {
     constexpr long long Across = (W_OUT + VEC - 1LL) / VEC, Groups = (long long)N * C * D_OUT * H_OUT * Across;
     const long long group = (long long)blockIdx.x * THREADS + threadIdx.x;
     if (group >= Groups) return;
@@ -51,7 +51,7 @@ __device__ __forceinline__ void pool_windows(const Element* x, Element* y, Finis
 
     float windows[VEC];
 #pragma unroll
-    for (int v = 0; v < VEC; ++v) windows[v] = Reduction::nothing();
+    for (int v = 0; v < VEC; ++v) windows[v] = Pool::nothing();
 #pragma unroll SlicesAhead
     for (int kd = 0; kd < KERNEL_D; ++kd) {
         const long long its_slice = front + (long long)kd * DILATION_D;
@@ -60,16 +60,15 @@ __device__ __forceinline__ void pool_windows(const Element* x, Element* y, Finis
             const long long its_row = top + (long long)kh * DILATION_H;
             const bool inside = its_slice >= 0 && its_slice < D && its_row >= 0 && its_row < H;
             float reduced[VEC];
-            reduce_row<Reduction>(reduced, volume + (its_slice * H + its_row) * W, left, inside);
+            reduce_row<Pool>(reduced, volume + (its_slice * H + its_row) * W, left, inside);
 #pragma unroll
-            for (int v = 0; v < VEC; ++v) windows[v] = Reduction::join(windows[v], reduced[v]);
+            for (int v = 0; v < VEC; ++v) windows[v] = Pool::join(windows[v], reduced[v]);
         }
     }
 
     constexpr int Vector = W_OUT % VEC == 0 ? VEC : 1;
     Element* to = y + group / Across * W_OUT + column;
-#pragma unroll
-    for (int v = 0; v < VEC; ++v) windows[v] = finish(windows[v], slice, row, column + v);
+    finish_row<Pool>(windows, epilogue, plane / D_OUT, slice, row, column);
 #pragma unroll
     for (int v = 0; v < VEC; v += Vector)
         if (column + v < W_OUT) store_elements<Vector>(to + v, windows + v);

@@ -18,7 +18,7 @@
 //
 // op.yaml derives NEEDED, a block's inputs, and LINE, the floats of a line, which holds them at any phase.
 #include "async_copy.cuh"
-#include "pooling.cuh"
+#include "pool.cuh"
 
 // load copies the row's inputs from `begin` on, which is `phase` floats after 16 bytes' alignment.
 __device__ __forceinline__ void load(float* line, const float* row, int begin, int phase) {
@@ -57,8 +57,9 @@ __device__ __forceinline__ void widen(float*& from, float*& to, int& width) {
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS)
-max_pool1d_fold(const float* __restrict__ x, float* __restrict__ y) {
+max_pool1d_fold(const float* __restrict__ x, float* __restrict__ y EPILOGUE_PARAMETERS) {
     extern __shared__ __align__(16) float lines[]; // two
+    const Epilogue epilogue = {EPILOGUE_ARGUMENTS};
     constexpr unsigned Across = (W_OUT + OUTPUTS - 1) / OUTPUTS;
     const long long row = blockIdx.x / Across;
     const int first = blockIdx.x % Across * OUTPUTS, begin = first * STRIDE - PADDING;
@@ -73,7 +74,8 @@ max_pool1d_fold(const float* __restrict__ x, float* __restrict__ y) {
 
 #pragma unroll 4
     for (int o = threadIdx.x; o < min((int)OUTPUTS, W_OUT - first); o += THREADS) {
-        const float maximum = max_or_nan(from[o * STRIDE], from[o * STRIDE + (KERNEL - width) * DILATION]);
-        put<1, STREAMING>(y + row * W_OUT + first + o, &maximum);
+        float maximum[1] = {max_or_nan(from[o * STRIDE], from[o * STRIDE + (KERNEL - width) * DILATION])};
+        finish_row<Pool>(maximum, epilogue, row, 0, 0, first + o);
+        put<1, STREAMING>(y + row * W_OUT + first + o, maximum);
     }
 }
