@@ -351,8 +351,8 @@ var problems = map[string][]string{
 	"conv_separable2d": {
 		"2x20x13x17 c_out=40 padding=1 bias=true normal",
 		"1x35x9x70 c_out=130 kernel=3x5 stride=2x1 padding=1x3 dilation=1x2 negative",
-		"1x70x20x19 c_out=9 kernel=2 bias=true normal",
-		"2x20x13x40 c_out=40 padding=1 bias=true type=bf16 normal",
+		"1x70x20x19 c_out=9 kernel=2 bias=true epilogue=x*s[c]+r[n,c,h,w]-o[h] normal",
+		"2x20x13x40 c_out=40 padding=1 bias=true type=bf16 epilogue=silu(x+q[c])-u[n,c] normal",
 		"1x40x11x21 c_out=20 kernel=5x2 stride=1x2 padding=2x1 type=f16 negative",
 	},
 	"scaled_dot_product_attention": {
