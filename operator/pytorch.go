@@ -10,8 +10,8 @@ import (
 	"slices"
 	"strings"
 
-	"autotune/internal/quote"
 	"autotune/internal/lists"
+	"autotune/internal/quote"
 	"autotune/operator/tree"
 )
 
