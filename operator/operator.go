@@ -6,6 +6,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 
 	"autotune/internal/lists"
 	"autotune/operator/tree"
@@ -284,7 +285,7 @@ func OperatorNames() []string {
 func Operators() ([]*Operator, error) {
 	var operators []*Operator
 	for _, name := range OperatorNames() {
-		o, err := Load(templates.FS, name)
+		o, err := builtIn(name)
 		if err != nil {
 			return nil, err
 		}
@@ -293,12 +294,27 @@ func Operators() ([]*Operator, error) {
 	return operators, nil
 }
 
+// known are the built-in operators that were loaded before, by name: a list of problems asks for the same ones again
+// and again.
+var known sync.Map
+
+func builtIn(name string) (*Operator, error) {
+	if o, found := known.Load(name); found {
+		return o.(*Operator), nil
+	}
+	o, err := Load(templates.FS, name)
+	if err == nil {
+		known.Store(name, o)
+	}
+	return o, err
+}
+
 func Find(name string) (*Operator, error) {
 	names := OperatorNames()
 	if !slices.Contains(names, name) {
 		return nil, &RequestError{Message: "there is no operator `" + name + "`", Hint: tree.NearestOrAll(name, "there are", names)}
 	}
-	o, err := Load(templates.FS, name)
+	o, err := builtIn(name)
 	if err != nil {
 		return nil, err
 	}

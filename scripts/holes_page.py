@@ -18,10 +18,6 @@ def better(row):
     return min((baselines[way] for way in WAYS if way in baselines), key=lambda b: b["speedup"], default=None)
 
 
-def factor(row):
-    return better(row)["speedup"]
-
-
 def over_the_better(row):
     """The factor with its interval, and that PyTorch's outputs differ; or why there is no factor."""
     if "fault" in row:
@@ -51,7 +47,7 @@ def by_operator(timed):
     """An operator a line: how many rows, their geometric mean, and the lowest."""
     groups = {}
     for row in timed:
-        groups.setdefault(row["asked"]["operator"], []).append(factor(row))
+        groups.setdefault(row["asked"]["operator"], []).append(better(row)["speedup"])
     lines = sorted((statistics.geometric_mean(factors), operator, factors) for operator, factors in groups.items())
     cells = [(operator, len(f), f"{mean:.2f}x", f"{min(f):.2f}x") for mean, operator, f in lines]
     return table(("operator", "rows", "over the better", "lowest"), cells)
@@ -69,13 +65,13 @@ def measured_on(rows):
 
 
 def page(rows, wanted, command):
-    timed = sorted((row for row in rows if better(row)), key=factor)
+    timed = sorted((row for row in rows if better(row)), key=lambda row: better(row)["speedup"])
     others = [row for row in rows if not better(row)]
-    slower = [row for row in timed if factor(row) < SLOWER]
+    slower = [row for row in timed if better(row)["speedup"] < SLOWER]
     parts = ["# Every operator, layout and type beside PyTorch", measured_on(rows)]
     parts.append(STORY.format(rows=len(rows), wanted=wanted, command=command))
     if timed:
-        factors = list(map(factor, timed))
+        factors = [better(row)["speedup"] for row in timed]
         mean, behind = statistics.geometric_mean(factors), sum(f < 1 for f in factors)
         parts.append(f"Over the better of PyTorch: {mean:.2f}x in the geometric mean of {len(factors)} rows. "
                      f"{len(slower)} of them are below {SLOWER}x, {behind} below 1x.")

@@ -32,18 +32,18 @@ def fill(shape, seed, distribution="normal"):
     if distribution == "nothing":
         return torch.full(shape, float("-inf"))
     if distribution == "negative":
-        return -0.5 - uniform(shape, generator)
+        return -0.5 - torch.rand(shape, generator=generator)
     if distribution == "coarse":  # many of them are the same
         return torch.randint(-2, 3, shape, generator=generator).float()
     if distribution == "integers":
         return torch.randint(-3, 4, shape, generator=generator).float()
     x = torch.randn(shape, generator=generator)
     if distribution == "nan":
-        x[uniform(shape, generator) < 0.03] = float("nan")
+        x[torch.rand(shape, generator=generator) < 0.03] = float("nan")
     elif distribution == "infinite":
-        x[uniform(shape, generator) < 0.2] = float("-inf")
+        x[torch.rand(shape, generator=generator) < 0.2] = float("-inf")
     elif distribution == "both infinities":
-        x = torch.where(uniform(shape, generator) < 0.1, x * float("inf"), x)
+        x = torch.where(torch.rand(shape, generator=generator) < 0.1, x * float("inf"), x)
     elif distribution != "normal":
         raise ValueError(distribution)
     return x
@@ -60,17 +60,13 @@ def nearest(y, dtype):
     return (y / unit).round() * unit
 
 
-def uniform(shape, generator):
-    return torch.rand(shape, generator=generator)
-
-
 def dense(p, seed, distribution):
     """Inputs of a distribution, and weights within their bounds."""
     generator = torch.Generator().manual_seed(1000 + seed)
     made = {name: fill(a["Shape"], seed, distribution) for name, a in p.read.items() if a["Role"] == "input"}
     others = [name for name in p.read if name not in made]
     for name in sorted(others, key=lambda name: name.endswith("bias")):
-        made[name] = (2 * uniform(p.read[name]["Shape"], generator) - 1) * p.read[name]["Scale"]
+        made[name] = (2 * torch.rand(p.read[name]["Shape"], generator=generator) - 1) * p.read[name]["Scale"]
     return made
 
 
@@ -94,7 +90,7 @@ def rows(p, seed, distribution):
 def chains(p, seed, distribution):
     """Inputs of a distribution, and what is broadcast between 0.5 and 1.5."""
     generator = torch.Generator().manual_seed(3000 + seed)
-    beside = {name: 0.5 + uniform(a["Shape"], generator) for name, a in p.read.items() if name != "x"}
+    beside = {name: 0.5 + torch.rand(a["Shape"], generator=generator) for name, a in p.read.items() if name != "x"}
     return {"x": fill(p.shape, 3000 + seed, distribution), **beside}
 
 

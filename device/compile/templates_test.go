@@ -42,7 +42,8 @@ var largeShapes = map[string][]int64{
 
 // requestsOf are the problems that an operator's templates are compiled for: a
 // small ragged one and the large one, one of them in every further math mode, and one for
-// each further word of a parameter; an operator with kernels that are at home elsewhere has one of the words.
+// each further word of a parameter; an operator with kernels that are at home elsewhere has one of the words, and so
+// has every one unless tests run in full.
 func requestsOf(o *operator.Operator) []operator.Request {
 	small := []int64{2, 4, 37, 29}
 	if len(o.Shape) == 3 {
@@ -77,7 +78,7 @@ func requestsOf(o *operator.Operator) []operator.Request {
 		}
 		words := spec.Choices[1:] // the first is the default's
 		guest := slices.ContainsFunc(o.Templates, func(t *operator.Template) bool { return elsewhere(o, t.Name) })
-		if guest && (largeShapes[o.Name] == nil || len(o.MathModes) == 1) { // where products have types, both are compiled
+		if !endurance.Full() || guest && (largeShapes[o.Name] == nil || len(o.MathModes) == 1) { // where products have types, both are compiled
 			one := len(o.Name) % len(words)
 			words = words[one : one+1]
 		}
@@ -95,7 +96,7 @@ type variant struct {
 }
 
 // variants are what to compile of an operator for a GPU, whose number is turn. On the newest every
-// template is compiled at its default and at a drawn configuration. Every file is compiled at a default in
+// template is compiled at its default and, in full, at a drawn configuration. Every file is compiled at a default in
 // every math mode, and for each further word of a parameter. The reference stands beside the first and the
 // last problem. On the others all are compiled once: the reference on the first problem, templates at the
 // default on one of the problems that they serve, each in turn. So is another operator's kernel over other
@@ -120,7 +121,7 @@ func variants(t *testing.T, o *operator.Operator, gpu operator.Limits, turn int,
 		}
 		drawn := map[string]space.Configuration{} // by template
 		_, headers := o.MathVariants[p.Math]      // all that differs
-		if gpu.Arch == newest && !headers && !testing.Short() {
+		if gpu.Arch == newest && !headers && endurance.Full() {
 			drawn = drawnOf(t, o, p, uint64(n))
 		}
 		for _, c := range p.Defaults(t.Context()) {

@@ -118,9 +118,10 @@ func (c *hostCompiler) Compile(ctx context.Context, r compile.Request) (*compile
 	begin := time.Now()
 	limited, cancel := context.WithTimeout(ctx, cmp.Or(r.Timeout, compile.DefaultTimeout))
 	defer cancel()
-	var refused, log string
-	if log, err = c.run(limited, dir, c.arguments(r, dir, shim)); err == nil {
-		refused, log, err = c.link(limited, r, dir, object)
+	refused, log, err := c.build(limited, r, dir, shim, object)
+	if err != nil && limited.Err() == nil && inTrouble(log, err) {
+		_ = os.Remove(filepath.Join(shim, words+".gch")) // it may be what cannot be read; the header itself does as well
+		refused, log, err = c.build(limited, r, dir, shim, object)
 	}
 	took := time.Since(begin)
 	switch {
@@ -138,6 +139,14 @@ func (c *hostCompiler) Compile(ctx context.Context, r compile.Request) (*compile
 		return nil, err
 	}
 	return &compile.Binary{Code: code, Log: log, Duration: took}, nil
+}
+
+// build compiles and links the sources in a folder.
+func (c *hostCompiler) build(ctx context.Context, r compile.Request, dir, shim, object string) (refused, log string, err error) {
+	if log, err = c.run(ctx, dir, c.arguments(r, dir, shim)); err == nil {
+		refused, log, err = c.link(ctx, r, dir, object)
+	}
+	return refused, log, err
 }
 
 func (c *hostCompiler) writeSources(dir string, r compile.Request) error {

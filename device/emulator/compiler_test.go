@@ -2,8 +2,10 @@ package emulator
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -115,6 +117,51 @@ func TestCompileTimeout(t *testing.T) {
 	cancel()
 	if _, err := c.Compile(ctx, compile.Request{Kernel: slow, Arch: "host"}); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled compilation: %v", err)
+	}
+}
+
+// A compiler that fails through no fault of the kernel's is asked once more. Where it fails again, that is no outcome to
+// keep, which Crashed says.
+func TestCompilerInTrouble(t *testing.T) {
+	needCompiler(t)
+	real, err := findCompiler()
+	must.OK(t, err)
+	const fine, wrong = `extern "C" __global__ void k(float* y) { y[0] = 1.0f; }`, `extern "C" __global__ void k(float* y) { y[0] = none; }`
+	for _, c := range []struct {
+		name, source, fails string // how it fails
+		times, asked        int
+		crashed             bool
+	}{
+		{"unreadable header", fine, "echo 'k.cu:1:1: fatal error: cannot read PCH file: Success'; exit 1", 1, 2, false},
+		{"always unreadable", fine, "echo 'k.cu:1:1: fatal error: cannot read PCH file: Success'; exit 1", 9, 2, true},
+		{"crash", fine, "echo 'k.cu:1:1: internal compiler error: Segmentation fault'; exit 1", 9, 2, true},
+		{"part killed", fine, "echo 'g++: fatal error: Killed signal terminated program cc1plus'; exit 1", 1, 2, false},
+		{"killed", fine, "kill -9 $$", 9, 2, true},
+		{"its part killed, in a shell", fine, "exit 137", 1, 2, false},
+		{"full disk", fine, "echo 'as: /tmp/k.s: No space left on device'; exit 1", 9, 2, true},
+		{"limit", fine, "echo 'cc1plus: out of memory allocating 65536 bytes'; exit 1", 9, 1, true},
+		{"mistake", wrong, "", 0, 1, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			h, err := newHostCompiler(Options{CacheDir: testCache})
+			must.OK(t, err)
+			defer h.Close()
+			// Each compilation of a kernel leaves a letter; the first ones fail.
+			text := fmt.Sprintf("#!/bin/sh\ncase \"$*\" in *'-c '*kernel.cpp*) printf x >>%s/asked; if [ $(wc -c <%[1]s/asked) -le %d ]; then %s\nfi;; esac\nexec %s \"$@\"\n",
+				dir, c.times, cmp.Or(c.fails, ":"), strings.Join(real, " "))
+			must.OK(t, os.WriteFile(filepath.Join(dir, "g++"), []byte(text), 0o755))
+			h.command = []string{filepath.Join(dir, "g++")}
+			_, err = h.Compile(t.Context(), compile.Request{Kernel: tinyKernel(t, c.source), Arch: "host"})
+			var failed *compile.Error
+			if works := c.source == fine && !c.crashed; works != (err == nil) || !works && (!errors.As(err, &failed) || failed.Crashed != c.crashed) {
+				t.Errorf("error is %+v", err)
+			}
+			if asked, _ := os.ReadFile(filepath.Join(dir, "asked")); len(asked) != c.asked {
+				t.Errorf("it was asked %d times, want %d", len(asked), c.asked)
+			}
+		})
 	}
 }
 

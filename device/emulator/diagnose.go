@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"autotune/device/compile"
 	"autotune/operator"
@@ -24,6 +25,26 @@ var linkTrouble = regexp.MustCompile(`(?m)(?:undefined reference to|Error:) .*$`
 // exhausted is what compilers, assemblers and linkers print when they reach a limit.
 var exhausted = regexp.MustCompile(`(?mi)^.*(?:out of memory|memory exhausted|cannot allocate memory|bad_alloc|file size limit|file too large|CPU time limit|final link failed: file truncated).*$`)
 
+// trouble is what compilers, assemblers and linkers print when they fail through no fault of the kernel's: a crash, a
+// signal from outside, a full disk, a precompiled header that they cannot read.
+var trouble = regexp.MustCompile(`(?i)internal compiler error|signal terminated program|segmentation fault|bus error|PCH file|no space left on device|` +
+	`input/output error|resource temporarily unavailable|cannot (?:execute|fork)|(?:error|fatal): (?:closing|writing|write)`)
+
+// inTrouble tells whether a compilation failed in a way that says nothing of the kernel. What has reached a limit would
+// reach it again.
+func inTrouble(log string, failure error) bool {
+	if exhausted.MatchString(log) {
+		return false
+	}
+	var exit *exec.ExitError
+	if !errors.As(failure, &exit) {
+		return false
+	}
+	status, ok := exit.Sys().(syscall.WaitStatus)
+	const bySignal = 128 // beyond it a shell's code has the number of the signal
+	return trouble.MatchString(log) || ok && status.Signaled() || exit.ExitCode() > bySignal
+}
+
 func (c *hostCompiler) judge(r compile.Request, dir, log string, failure error) error {
 	for path, name := range map[string]string{
 		filepath.Join(dir, "include") + "/": "", filepath.Join(dir, "kernel.cpp"): r.Kernel.File, c.support.shim + "/": "emulator/",
@@ -31,7 +52,7 @@ func (c *hostCompiler) judge(r compile.Request, dir, log string, failure error) 
 	} {
 		log = strings.ReplaceAll(log, path, name)
 	}
-	e := &compile.Error{File: r.Kernel.File, Log: log}
+	e := &compile.Error{File: r.Kernel.File, Log: log, Crashed: inTrouble(log, failure)}
 	if line := exhausted.FindString(log); line != "" {
 		e.Crashed = true
 		e.Message = fmt.Sprintf("the compiler may take %d GiB of memory, %d MiB for the program and %d s, which are not enough: %s", compilerMemory>>30, compilerFile>>20, compilerTime, line)

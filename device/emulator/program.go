@@ -43,7 +43,8 @@ func supportDigest() string {
 // each made once, when the first variant needs it.
 type runtimeObject struct {
 	mu     sync.Mutex
-	dir    string // what was unpacked
+	dir    string // where all of it is
+	whole  bool   // the sources are there, which only a compilation needs
 	shim   string // folder
 	object string // file
 	walls  *walls
@@ -55,7 +56,10 @@ func (r *runtimeObject) get(ctx context.Context, c *hostCompiler) (shim, object 
 	if r.object != "" {
 		return r.shim, r.object, nil
 	}
-	dir, err := r.unpack(c)
+	dir, err := r.folder(c)
+	if err == nil {
+		err = r.unpack()
+	}
 	if err != nil {
 		return "", "", err
 	}
@@ -73,22 +77,28 @@ func (r *runtimeObject) get(ctx context.Context, c *hostCompiler) (shim, object 
 	return shim, object, nil
 }
 
-func (r *runtimeObject) unpack(c *hostCompiler) (string, error) {
-	if r.dir != "" {
-		return r.dir, nil
+func (r *runtimeObject) folder(c *hostCompiler) (dir string, err error) {
+	if r.dir == "" {
+		r.dir, err = temporary(c.scratch.Dir, "support-")
 	}
-	dir, err := temporary(c.scratch.Dir, "support-")
+	return r.dir, err
+}
+
+// unpack writes the sources into the folder. They are some fifty files, which a search whose kernels are all in the
+// cache does without.
+func (r *runtimeObject) unpack() error {
+	if r.whole {
+		return nil
+	}
+	err := os.CopyFS(r.dir, support)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(r.dir, "runtime", "elements.h"), []byte(elements.Source), 0o644)
+	}
 	if err != nil {
-		return "", err
+		return fmt.Errorf("the emulator cannot unpack its headers: %w", err)
 	}
-	if err := os.CopyFS(dir, support); err != nil {
-		return "", fmt.Errorf("the emulator cannot unpack its headers: %w", err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "runtime", "elements.h"), []byte(elements.Source), 0o644); err != nil {
-		return "", fmt.Errorf("the emulator cannot unpack its headers: %w", err)
-	}
-	r.dir = dir
-	return dir, nil
+	r.whole = true
+	return nil
 }
 
 // makeOnce takes what the compiler makes of a part of the support from the cache, or has it made.
@@ -100,6 +110,9 @@ func (c *hostCompiler) makeOnce(ctx context.Context, dir, part, path string, arg
 		if code, _, err := kept.GetBytes(key); err == nil {
 			return writeProgram(path, code)
 		}
+	}
+	if err := c.support.unpack(); err != nil {
+		return err
 	}
 	log, err := c.run(ctx, dir, append(arguments, "-o", path))
 	if err != nil {

@@ -102,7 +102,7 @@ func (c *hostCompiler) wallsOf(ctx context.Context) (*walls, error) {
 	if c.support.walls != nil {
 		return c.support.walls, nil
 	}
-	dir, err := c.support.unpack(c)
+	dir, err := c.support.folder(c)
 	if err != nil {
 		return nil, err
 	}

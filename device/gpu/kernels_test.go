@@ -3,6 +3,7 @@ package gpu_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -11,6 +12,7 @@ import (
 	"autotune/device/gpu"
 	"autotune/device/gpu/driver/cuda"
 	"autotune/device/verify"
+	"autotune/internal/test/endurance"
 	"autotune/internal/test/must"
 	"autotune/internal/test/testcache"
 	"autotune/internal/test/testneeds"
@@ -31,7 +33,7 @@ func compiling(t *testing.T) (compile.Compiler, operator.Limits) {
 // The device's own kernels, and those of its tests, are what a compiler takes.
 func TestKernelsCompile(t *testing.T) {
 	compiler, limits := compiling(t)
-	kernels := gpu.Kernels([]operator.Argument{{Type: operator.F64}})
+	var kernels []operator.Kernel
 	problems := map[string]*operator.Problem{}
 	for name, modes := range map[string]int64{"affine": 12, "mixed": 8, "steps": 8} {
 		p := testoperators.Problem(t, name, 1000, limits)
@@ -48,7 +50,7 @@ func TestKernelsCompile(t *testing.T) {
 	for mode := range int64(4) {
 		kernels = append(kernels, testoperators.Variant(t, own, mode).Kernel)
 	}
-	for _, k := range kernels {
+	for _, k := range slices.Concat(gpu.Kernels([]operator.Argument{{Type: operator.F64}}), endurance.Some(kernels, 9)) {
 		b, err := compiler.Compile(t.Context(), compile.Request{Kernel: k, Arch: "sm_90"})
 		if err != nil {
 			t.Errorf("%s: %v", k.File, err)

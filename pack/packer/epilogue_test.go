@@ -37,7 +37,9 @@ func TestEpilogues(t *testing.T) {
 		}
 	}
 	winnersServed(t, winners)
-	withTorch(t, "epilogue.py", winners...)
+	convolved := operator.Request{Shape: []int64{2, 3, 9, 8}, Parameters: map[string]string{
+		"c_out": "6", "padding": "1", "epilogue": "silu(x*q[c])+r[n,c,h,w]"}}
+	withTorch(t, "epilogue.py", append(winners, winner(t, convolved, "conv2d"))...)
 }
 
 func TestEpiloguesOfOneName(t *testing.T) {

@@ -20,6 +20,7 @@ import (
 	"autotune/device/compile"
 	"autotune/device/emulator"
 	"autotune/device/trial"
+	"autotune/internal/test/endurance"
 	"autotune/internal/test/must"
 	"autotune/internal/test/testcache"
 	"autotune/internal/test/testneeds"
@@ -151,8 +152,8 @@ func TestExportedFilesKeepTheRules(t *testing.T) {
 	testneeds.Nothing(t)
 	known := map[string]bool{}
 	for _, o := range withPyTorch(t) {
-		for _, r := range examples(o) {
-			for _, w := range winners(t, o, r) {
+		for _, r := range endurance.Some(examples(o), 1) {
+			for _, w := range endurance.Some(winners(t, o, r), 3) {
 				checkRules(t, w, known)
 			}
 		}
@@ -391,7 +392,7 @@ func TestExportedKernelsCompile(t *testing.T) {
 		for _, r := range examples(o) {
 			all = append(all, winnersOn(t, limits, o, r)...)
 		}
-		for i, w := range all {
+		for i, w := range endurance.Some(all, 4) {
 			kernel := fmt.Sprint(o.Name, w.Kernel.Template, w.Problem.Output().Type)
 			for _, shared := range []string{"packed_conv.cuh", "convolution_direct.cu"} {
 				if w.Kernel.Includes[shared] != "" || w.Kernel.File == shared {

@@ -407,7 +407,7 @@ __device__ __forceinline__ void add_bias(float (&sums)[kFragmentsP][4], const fl
 __device__ __forceinline__ RowPlace place_of(const Block& block, const Tile& tile, int row, int pixel) {
     const int channel = block.group * C_OUT_GROUP + smaller(block.first_row + row, C_OUT_GROUP - 1);
     if (FLAT) return {tile.image, channel, C_OUT, 0, tile.first - tile.lead + pixel, 1, PLANE};
-    return {tile.image, channel, C_OUT, smaller(tile.y + pixel / kTileW, H_OUT - 1), tile.x + pixel % kTileW, H_OUT, W_OUT};
+    return {tile.image, channel, C_OUT, smaller(tile.y + pixel / TILE_W, H_OUT - 1), tile.x + pixel % TILE_W, H_OUT, W_OUT};
 }
 
 // finish makes outputs of a lane's sums of two rows. What tensors have beside them is loaded first.

@@ -1,7 +1,7 @@
 class ModelNew(nn.Module):
     """2-D convolution of each channel with its own kernel, as nn.Conv2d with as
     many groups as channels. layout is how tensors lie: nchw, nhwc, or auto, as the input
-    does; else as tuned."""
+    does; else as tuned. An epilogue's tensors follow x."""
 
     def __init__(
         self, in_channels: int, kernel_size: int, stride: int = 1, padding: int | str = 0, bias: bool = False, dilation: int = 1,
@@ -25,16 +25,17 @@ class ModelNew(nn.Module):
             self.settings.update(zip(PARAMETERS["padding"], [t // 2 for t in taken]))
             self.first = [0, taken[1] % 2, 0, taken[0] % 2]
 
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
+    def forward(self, x: torch.Tensor, *beside: torch.Tensor) -> torch.Tensor:
         if x.dim() == 3:  # without a batch
-            return self.forward(x.unsqueeze(0)).squeeze(0)
+            return self.forward(x.unsqueeze(0), *beside).squeeze(0)
         if any(self.first):
             x = torch.ops.aten.pad(x, self.first, "constant")
-        return run(self.settings, x, self.conv2d.weight, self.conv2d.bias)
+        return run(self.settings, x, self.conv2d.weight, self.conv2d.bias, *beside)
 
 
 def get_inputs():
-    return [laid(torch.rand(TUNED["n"], TUNED["c"], TUNED["h"], TUNED["w"], dtype=DTYPE), TUNED["layout"])]
+    beside = [torch.rand(shape, dtype=dtype) for shape, dtype in zip(plan(**TUNED)[4:-1], TYPES[3:])] if READ[3:] else []
+    return [laid(torch.rand(TUNED["n"], TUNED["c"], TUNED["h"], TUNED["w"], dtype=DTYPE), TUNED["layout"]), *beside]
 
 
 def get_init_inputs():

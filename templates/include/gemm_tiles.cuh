@@ -166,9 +166,13 @@ constexpr bool kLoads = false;
 template <class Output>
 constexpr bool kLoads<Output, decltype(void(Output::kLoads))> = Output::kLoads;
 
-// loads_together is how many of `most` outputs load before the first is stored: in tiles of 192 sums a lane, few
-// registers are left.
-constexpr int kMostLoaded = 48;  // of four bytes
+// loads_together is how many of `most` outputs load before the first is stored. Beside the most sums that a lane has,
+// few registers are left, and fewer where many producers have theirs.
+#ifdef PRODUCERS
+constexpr int kMostLoaded = 24;  // of four bytes
+#else
+constexpr int kMostLoaded = 48;
+#endif
 template <class Beside>
 constexpr int loads_together(int most) {
     return most > 1 && most * sizeof(Beside) > kMostLoaded * 4 ? loads_together<Beside>(most / 2) : most;

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"autotune/device/emulator"
+	"autotune/internal/test/endurance"
 	"autotune/internal/test/must"
 	"autotune/internal/test/testneeds"
 	"autotune/operator"
@@ -27,7 +28,7 @@ func TestCasesBind(t *testing.T) {
 		if len(casesOf(o)) < fewest {
 			t.Errorf("%s has %d rows; add some to reach %d", o.Name, len(casesOf(o)), fewest)
 		}
-		for _, row := range casesOf(o) {
+		for _, row := range endurance.Some(casesOf(o), 12) {
 			for _, math := range modes(o, row) {
 				p, err := bind(o, row, math, limits)
 				if err != nil {

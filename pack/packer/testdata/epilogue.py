@@ -31,10 +31,18 @@ with torch.no_grad():
     refused("another extent", "d has the shape (15,)", a, b, "relu(x+d[n])", d=d[1:])
     refused("another epilogue", "epilogue must be one of", a, b, "tanh(x)")
 
-tensors = [t.clone().requires_grad_() for t in (a, b, d, s)]
-y = layers.matmul_epilogue(tensors[0], tensors[1], "gelu(x+d[n])*s[f32]", d=tensors[2], s=tensors[3])
-own = [t.detach().clone().requires_grad_() for t in tensors]
-theirs = torch.nn.functional.gelu(own[0] @ own[1] + own[2]) * own[3]
-g = torch.randn(2, 9, 16)
-for name, ours, wanted in zip("abds", torch.autograd.grad(y, tensors, g), torch.autograd.grad(theirs, own, g)):
-    check(f"the gradient of {name}", torch.allclose(ours, wanted, atol=1e-4))
+
+def same_gradients(names, ours, theirs, *tensors):
+    given, own = ([t.detach().clone().requires_grad_() for t in tensors] for _ in range(2))
+    y, wanted = ours(*given), theirs(*own)
+    g = torch.randn(wanted.shape)
+    for name, a, b in zip(names, torch.autograd.grad(y, given, g), torch.autograd.grad(wanted, own, g)):
+        check(f"the gradient of {name}", torch.allclose(a, b, atol=1e-4))
+
+
+F = torch.nn.functional
+same_gradients("abds", lambda a, b, d, s: layers.matmul_epilogue(a, b, "gelu(x+d[n])*s[f32]", d=d, s=s),
+               lambda a, b, d, s: F.gelu(a @ b + d) * s, a, b, d, s)
+x, w, q, r = torch.randn(2, 3, 9, 8), torch.randn(6, 3, 3, 3), torch.randn(6), torch.randn(2, 6, 9, 8)
+same_gradients("xwqr", lambda x, w, q, r: layers.conv2d_epilogue(x, w, "silu(x*q[c])+r[n,c,h,w]", q=q, r=r, padding=1),
+               lambda x, w, q, r: F.silu(F.conv2d(x, w, padding=1) * q.view(6, 1, 1)) + r, x, w, q, r)
