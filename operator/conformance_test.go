@@ -221,29 +221,29 @@ func compareWithPyTorch(t *testing.T, what string, got, want []float32) {
 // default, windows over the edge, wide rows and many rows for large tiles.
 var problems = map[string][]string{
 	"avg_pool1d": {
-		"2x3x1029 kernel=8 stride=1 padding=4 negative",
+		"2x3x1029 kernel=8 stride=1 padding=4 epilogue=gelu(x+q[c])*s[]+r[n,c,w] negative",
 		"3x2x2050 kernel=3 stride=2 padding=1 ceil_mode=true count_include_pad=false normal",
 		"1x5x37 kernel=12 stride=5 ceil_mode=true uniform01",
 		"2x1x4096 kernel=4 special",
 		"5x7x3 kernel=1 stride=2 negative",
 		"1x2x1501 kernel=39 stride=17 padding=19 normal", // slide's widest windows
-		"2x136x37 kernel=4 stride=2 padding=1 ceil_mode=true layout=nhwc type=bf16 normal",
+		"2x136x37 kernel=4 stride=2 padding=1 ceil_mode=true layout=nhwc type=bf16 epilogue=silu(x)*u[n,c]+r[n,c,w]-p[w,f32] normal",
 		"3x6x61 kernel=8 stride=1 padding=4 count_include_pad=false layout=nhwc special",
-		"2x5x70 kernel=3 stride=2 type=f16 negative",
-		"3x7x33 kernel=33 stride=2 ceil_mode=true special", // a window that is the whole image
+		"2x5x70 kernel=3 stride=2 type=f16 epilogue=gelu(x)*v[c,w,f32]+r[n,c,w] negative",
+		"3x7x33 kernel=33 stride=2 ceil_mode=true epilogue=where(x>-1e30,x,2)*q[c]+r[n,c,w] special", // a window that is the whole image
 	},
 	"avg_pool2d": {
 		"2x3x45x70 kernel=11 negative",
-		"1x2x33x530 kernel=3x5 stride=1x2 padding=1x2 normal",
+		"1x2x33x530 kernel=3x5 stride=1x2 padding=1x2 epilogue=gelu(x+q[c])*p[h,w]+r[n,c,h,w] normal",
 		"1x2x19x23 kernel=4x3 stride=3x2 padding=2x1 ceil_mode=true count_include_pad=false uniform01",
 		"1x1x70x264 kernel=2 negative",
 		"2x1x23x37 kernel=3 stride=2 padding=1 ceil_mode=true divisor_override=7 normal",
 		"3x1x5x7 kernel=5x7 normal",
 		"1x3x34x40 kernel=3 stride=1 padding=1 special",
 		"1x66x13x19 kernel=3 stride=1 padding=1 layout=nhwc normal",
-		"2x40x23x37 kernel=3x2 stride=2 padding=1 ceil_mode=true divisor_override=7 layout=nhwc type=f16 special",
-		"1x2x33x53 kernel=3x5 stride=1x2 padding=1x2 type=bf16 normal",
-		"3x7x7x7 kernel=7 stride=1 ceil_mode=true divisor_override=50 type=bf16 special", // a window that is the whole image
+		"2x40x23x37 kernel=3x2 stride=2 padding=1 ceil_mode=true divisor_override=7 layout=nhwc type=f16 epilogue=where(x>-30000,x,2)*q[c]+r[n,c,h,w] special",
+		"1x2x33x53 kernel=3x5 stride=1x2 padding=1x2 type=bf16 epilogue=silu(x)*v[c,h,w,f32]-u[n,c] normal",
+		"3x7x7x7 kernel=7 stride=1 ceil_mode=true divisor_override=50 type=bf16 epilogue=where(x>-1e30,x,2)*u[n,c]-p[h,w] special", // a window that is the whole image
 		"1x2x64x65 kernel=64x65 normal",
 	},
 	"max_pool2d": {
@@ -251,39 +251,39 @@ var problems = map[string][]string{
 		"2x1x21x27 kernel=3x4 stride=2x3 padding=1x2 dilation=2x1 normal",
 		"1x3x19x22 kernel=3 stride=4 padding=1 dilation=2 ceil_mode=true negative",
 		"1x1x66x264 kernel=2 stride=2 padding=0 uniform01",
-		"2x2x5x6 kernel=2 stride=3 padding=1 ceil_mode=true negative",
-		"1x3x34x40 kernel=3 stride=1 padding=1 special",
+		"2x2x5x6 kernel=2 stride=3 padding=1 ceil_mode=true epilogue=x*q[c]+r[n,c,h,w]-u[n,c]*v[c,h,w] negative",
+		"1x3x34x40 kernel=3 stride=1 padding=1 epilogue=where(x>-1e30,x,2)*q[c]+r[n,c,h,w] special",
 		"1x2x9x4 kernel=2 stride=1 padding=1 dilation=5 normal", // windows that hold nothing but padding
-		"1x136x21x18 kernel=3 stride=1 padding=1 layout=nhwc type=bf16 special",
-		"2x6x21x27 kernel=3x4 stride=2x3 padding=1x2 dilation=2x1 ceil_mode=true layout=nhwc normal",
+		"1x136x21x18 kernel=3 stride=1 padding=1 layout=nhwc type=bf16 epilogue=where(x>-1e30,x,2)*q[c]+r[n,c,h,w] special",
+		"2x6x21x27 kernel=3x4 stride=2x3 padding=1x2 dilation=2x1 ceil_mode=true layout=nhwc epilogue=gelu(x+q[c])*u[n,c]+v[c,h,w]-p[h,w] normal",
 		"1x5x40x41 kernel=33 stride=8 padding=16 layout=nhwc type=f16 special", // windows too large to be unrolled
-		"1x3x19x22 kernel=3 stride=4 padding=1 dilation=2 ceil_mode=true type=f16 special",
+		"1x3x19x22 kernel=3 stride=4 padding=1 dilation=2 ceil_mode=true type=f16 epilogue=where(x>-30000,x,2)*s[]+r[n,c,h,w,f32] special",
 		"3x7x7x7 kernel=7 stride=1 padding=0 ceil_mode=true type=bf16 special", // a window that is the whole image
-		"1x2x64x65 kernel=64x65 padding=0 special",
+		"1x2x64x65 kernel=64x65 padding=0 epilogue=where(x>-1e30,x,2)*q[c]+r[n,c,h,w] special",
 	},
 	"max_pool1d": {
-		"2x3x1031 kernel=8 stride=1 padding=4 dilation=3 negative",
-		"1x2x2100 kernel=100 stride=1 padding=50 special",
+		"2x3x1031 kernel=8 stride=1 padding=4 dilation=3 epilogue=gelu(x+q[c])*s[]+r[n,c,w] negative",
+		"1x2x2100 kernel=100 stride=1 padding=50 epilogue=where(x>-1e30,x,2)*q[c]+r[n,c,w] special",
 		"5x300x4 kernel=2 stride=1 padding=1 dilation=5 ceil_mode=true normal", // windows that hold nothing but padding
 		"2x136x37 kernel=4 stride=2 padding=1 dilation=2 layout=nhwc type=f16 special",
 		"3x6x61 kernel=8 stride=1 padding=4 layout=nhwc normal",
-		"2x5x70 kernel=3 stride=2 type=bf16 special",
+		"2x5x70 kernel=3 stride=2 type=bf16 epilogue=where(x>-1e30,x,2)*u[n,c]-p[w] special",
 		"3x7x4099 kernel=4099 stride=2 padding=0 ceil_mode=true special", // a window that is the whole image
 	},
 	"max_pool3d": {
 		"1x1x36x9x13 kernel=3x2x3 stride=1 padding=1 negative",
 		"2x1x9x10x12 kernel=3 stride=2 padding=1 dilation=3 special",
-		"1x1x5x20x131 kernel=2x3x4 stride=3x2x2 padding=1x1x2 dilation=1x2x1 ceil_mode=true normal",
+		"1x1x5x20x131 kernel=2x3x4 stride=3x2x2 padding=1x1x2 dilation=1x2x1 ceil_mode=true epilogue=gelu(x)*p[d,h,w]+r[n,c,d,h,w] normal",
 		"1x136x7x6x5 kernel=3x2x3 stride=1 padding=1 layout=nhwc type=bf16 special",
-		"1x6x9x12x11 kernel=3 stride=2x1x2 padding=1 dilation=1x2x1 layout=nhwc normal",
-		"2x1x5x6x12 kernel=3 stride=2 padding=1 type=f16 special",
+		"1x6x9x12x11 kernel=3 stride=2x1x2 padding=1 dilation=1x2x1 layout=nhwc epilogue=silu(x+q[c])*v[c,d,h,w]+r[n,c,d,h,w] normal",
+		"2x1x5x6x12 kernel=3 stride=2 padding=1 type=f16 epilogue=where(x>-30000,x,2)*u[n,c]+r[n,c,d,h,w] special",
 		"3x5x3x11x1 kernel=3x11x1 stride=1 special", // a window that is the whole image
 	},
 	"avg_pool3d": {
 		"1x1x36x9x13 kernel=3x2x3 stride=1 padding=1 divisor_override=7 negative",
-		"2x1x9x10x12 kernel=3 stride=2 padding=1 special",
+		"2x1x9x10x12 kernel=3 stride=2 padding=1 epilogue=where(x>-1e30,x,2)*q[c]+r[n,c,d,h,w] special",
 		"1x1x5x20x131 kernel=2x3x4 stride=3x2x2 padding=1x1x2 ceil_mode=true count_include_pad=false normal",
-		"1x136x7x6x5 kernel=3x2x3 stride=1 padding=1 layout=nhwc type=f16 special",
+		"1x136x7x6x5 kernel=3x2x3 stride=1 padding=1 layout=nhwc type=f16 epilogue=where(x>-30000,x,2)*s[]+r[n,c,d,h,w] special",
 		"1x6x9x12x11 kernel=3 stride=2x1x2 padding=1 ceil_mode=true layout=nhwc normal",
 		"2x1x5x6x12 kernel=3 stride=2 padding=1 divisor_override=7 type=bf16 normal",
 		"3x5x3x11x1 kernel=3x11x1 divisor_override=5 special", // a window that is the whole image
@@ -351,8 +351,8 @@ var problems = map[string][]string{
 	"conv_separable2d": {
 		"2x20x13x17 c_out=40 padding=1 bias=true normal",
 		"1x35x9x70 c_out=130 kernel=3x5 stride=2x1 padding=1x3 dilation=1x2 negative",
-		"1x70x20x19 c_out=9 kernel=2 bias=true normal",
-		"2x20x13x40 c_out=40 padding=1 bias=true type=bf16 normal",
+		"1x70x20x19 c_out=9 kernel=2 bias=true epilogue=x*s[c]+r[n,c,h,w]-o[h] normal",
+		"2x20x13x40 c_out=40 padding=1 bias=true type=bf16 epilogue=silu(x+q[c])-u[n,c] normal",
 		"1x40x11x21 c_out=20 kernel=5x2 stride=1x2 padding=2x1 type=f16 negative",
 	},
 	"scaled_dot_product_attention": {
@@ -522,7 +522,7 @@ func TestTemplatesMatchReferences(t *testing.T) {
 // coveringChecks chooses configurations so that every value of every tunable of every template is proven on some
 // problem; of a number that has more than four, the first, the last and one between, unless tests endure. Every
 // template is proven on the problems that it serves and that have a trait which those of its file before lack. The
-// convolutions that are one kernel, packed_conv.cuh, convolution_gathered_gemm.cu, mapped_conv.cuh, boxed_conv.cuh or
+// convolutions that are one kernel, packed_conv.cuh, convolution_gathered_gemm.cu, convolution_tma_gemm.cu, boxed_conv.cuh or
 // channels_output.cuh, prove its tunables together, and so do operators of rows: shared has the values of such kernels,
 // and whether those before have proven them. What kernels of rows have met is in frame. Unless tests run in full, each
 // kernel's file is proven once, by one configuration, and each operator by one template at least; files has those that
@@ -534,7 +534,7 @@ func coveringChecks(t *testing.T, o *operator.Operator, limits operator.Limits, 
 	for _, template := range o.Templates {
 		_, packed := template.Source.Includes["packed_conv.cuh"]
 		gathered := template.Source.File == "convolution_gathered_gemm.cu"
-		_, mapped := template.Source.Includes["mapped_conv.cuh"]
+		mapped := template.Source.File == "convolution_tma_gemm.cu"
 		_, boxed := template.Source.Includes["boxed_conv.cuh"]
 		_, channels := template.Source.Includes["channels_output.cuh"]
 		_, rows := template.Source.Includes["row_state.cuh"]

@@ -41,10 +41,7 @@ def arguments():
     add("--again", action="store_true", help="measure rows again that are there")
     add("--table", action="store_true", help="write the table and end")
     add("--time", default="700ms", help="how long a row is searched")
-    add("--processes", type=int, default=max(1, min(14, (os.cpu_count() or 1) - 2)),
-        help="that fill torch.compile's cache; 0: it is left as it is")
     add("--work", type=pathlib.Path, default=ROOT / "bench-out/holes", help="folder for all that is kept")
-    add("--markdown", type=pathlib.Path, help="where the table goes (docs/results/<gpu>/holes.md, or layers.md)")
     return parser.parse_args()
 
 
@@ -88,14 +85,14 @@ def compiled(calls, modes):
     return ""
 
 
-def prepare(rows, ready, options):
+def prepare(rows, ready):
     """Fills torch.compile's cache for the rows that lack it."""
     bound = dict(zip(rows, problems.bound(list(rows.values()))))
     wanted, began = {name: p for name, p in bound.items() if name not in ready.all}, time.monotonic()
     spawn = multiprocessing.get_context("spawn")
-    if options.processes and wanted:
+    if wanted:
         os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"  # here processes are the threads
-        with concurrent.futures.ProcessPoolExecutor(options.processes, spawn) as pool:
+        with concurrent.futures.ProcessPoolExecutor(max(1, min(14, os.cpu_count() - 2)), spawn) as pool:
             # PyTorch has yet to say whether it rounds a problem whose mode is asked for.
             modes = {name: (False, True) if p.about["ask_math"] else (rows[name]["math"] not in ("auto", "fp32"),)
                      for name, p in wanted.items()}
@@ -182,7 +179,7 @@ def write_page(rows, kept, options):
     if not there:
         sys.exit("holes.py: nothing was measured yet")
     gpu = next((row["device"]["name"] for row in there if "device" in row), "gpu")
-    target = options.markdown or results_page(gpu, f"{options.problems.stem}.md")
+    target = results_page(gpu, f"{options.problems.stem}.md")
     target.write_text(holes_page.page(there, len(rows), command))
     print(f"wrote {target}: {len(there)} of {len(rows)} rows")
 
@@ -197,7 +194,7 @@ def main():
                   if asked["operator"] in only and (options.again or name not in kept.all)}
         caches = {"XDG_CACHE_HOME": "cache", "TORCHINDUCTOR_CACHE_DIR": "inductor"}
         os.environ |= {name: str(options.work / folder) for name, folder in caches.items()}
-        prepare(wanted, ready, options)
+        prepare(wanted, ready)
         measure(wanted, kept, options)
     write_page(rows, kept, options)
 

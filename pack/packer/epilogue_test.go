@@ -39,7 +39,10 @@ func TestEpilogues(t *testing.T) {
 	winnersServed(t, winners)
 	convolved := operator.Request{Shape: []int64{2, 3, 9, 8}, Parameters: map[string]string{
 		"c_out": "6", "padding": "1", "epilogue": "silu(x*q[c])+r[n,c,h,w]"}}
-	withTorch(t, "epilogue.py", append(winners, winner(t, convolved, "conv2d"))...)
+	rows := operator.Request{Shape: []int64{2, 3, 9}, Parameters: map[string]string{
+		"kernel": "3", "epilogue": "silu(x*q[c])+r[n,c,w]"}}
+	winners = append(winners, winner(t, convolved, "conv2d"), winner(t, rows, "avg_pool1d"), winner(t, rows, "max_pool1d"))
+	withTorch(t, "epilogue.py", winners...)
 }
 
 func TestEpiloguesOfOneName(t *testing.T) {

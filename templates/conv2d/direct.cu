@@ -119,9 +119,11 @@ conv2d_direct(const float* __restrict__ x, const float* __restrict__ weight,
         const float offset = BIAS ? bias[c_out + k] : 0.0f;
 #pragma unroll
         for (int v = 0; v < VEC; ++v) sums[k][v] += offset;
-        if constexpr (!Epilogue::kIsNone) epilogue.apply(sums[k], RowPlace(image, c_out + k, C_OUT, oy, ox, H_OUT, W_OUT));
+        const long long plane = image * C_OUT + c_out + k;
+        if constexpr (!Epilogue::kIsNone)
+            epilogue.apply(sums[k], RowPlace(image, c_out + k, plane, oy, H_OUT, ox, W_OUT));
 
-        float* to = y + ((image * C_OUT + c_out + k) * H_OUT + oy) * W_OUT + ox;
+        float* to = y + (plane * H_OUT + oy) * W_OUT + ox;
 #if W_OUT % VEC == 0
         store_vector<VEC>(to, sums[k]);
 #else

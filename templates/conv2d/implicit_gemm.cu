@@ -403,11 +403,12 @@ __device__ __forceinline__ void add_bias(float (&sums)[kFragmentsP][4], const fl
     }
 }
 
-// place_of is where a pixel of a tile is in the plane of a row. What lies beyond the output's end has its last place.
+// place_of is where a pixel of a tile is in the plane of a row, or of the group's last.
 __device__ __forceinline__ RowPlace place_of(const Block& block, const Tile& tile, int row, int pixel) {
-    const int channel = block.group * C_OUT_GROUP + smaller(block.first_row + row, C_OUT_GROUP - 1);
-    if (FLAT) return {tile.image, channel, C_OUT, 0, tile.first - tile.lead + pixel, 1, PLANE};
-    return {tile.image, channel, C_OUT, smaller(tile.y + pixel / TILE_W, H_OUT - 1), tile.x + pixel % TILE_W, H_OUT, W_OUT};
+    const int plane = block.plane(tile, smaller(row, C_OUT_GROUP - 1 - block.first_row));
+    const int channel = plane - tile.image * C_OUT;
+    if (FLAT) return {tile.image, channel, plane, 0, 1, tile.first - tile.lead + pixel, PLANE};
+    return {tile.image, channel, plane, tile.y + pixel / TILE_W, H_OUT, tile.x + pixel % TILE_W, W_OUT};
 }
 
 // finish makes outputs of a lane's sums of two rows. What tensors have beside them is loaded first.

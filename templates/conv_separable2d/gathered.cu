@@ -13,16 +13,39 @@ struct Tensors {
     Weights weights;
 };
 
-struct PlacesOutput {
-    typedef const float* Given;  // the bias
-    static constexpr int kMixed = 1;
+struct PlacesGiven : Epilogue {
     const float* bias;
+};
+
+struct PlacesOutput : PlacesGiven {
+    typedef PlacesGiven Given;
+    static constexpr int kMixed = 1;
     long long first;
-    __device__ __forceinline__ PlacesOutput(const Tile& tile, Given given) : bias(given), first(tile.group * (Sizes::c_out * Sizes::h_out * Sizes::w_out)) {}
+    __device__ __forceinline__ PlacesOutput(const Tile& tile, const Given& given)
+        : PlacesGiven(given), first(tile.group * (Sizes::c_out * Sizes::h_out * Sizes::w_out)) {}
     __device__ __forceinline__ long long column(int c, int) const { return c < H_OUT * W_OUT ? first + c : -1; }
-    template <class To>
-    __device__ __forceinline__ void store(const To& y, int row, long long place, float sum) const {
-        if (row < C_OUT) y[place + row * (Sizes::h_out * Sizes::w_out)] = bias ? sum + __ldg(bias + row) : sum;
+    // load loads what the last row has behind it.
+    static constexpr bool kLoads = !Epilogue::kIsNone;
+    template <int Count>
+    using Beside = Epilogue::Loaded<Count, Coordinates<4>>;
+    template <int Count>
+    __device__ __forceinline__ Beside<Count> load(int row, long long place) const {
+        const int at = place - first, channel = row < C_OUT ? row : C_OUT - 1;
+        const long long image = first / (Sizes::c_out * Sizes::h_out * Sizes::w_out);
+        return Epilogue::load<Count>(Coordinates<4>{{image, channel, at / W_OUT, at % W_OUT}, {N, C_OUT, H_OUT, W_OUT}});
+    }
+    template <class To, class... B>
+    __device__ __forceinline__ void store(const To& y, int row, long long place, float sum, const B&... beside) const {
+        if (row < C_OUT)
+            y[place + row * (Sizes::h_out * Sizes::w_out)] = output(bias ? sum + __ldg(bias + row) : sum, beside...);
+    }
+
+   private:
+    template <class... B>
+    __device__ __forceinline__ float output(float sum, const B&... beside) const {
+        float one[1] = {sum};
+        if constexpr (sizeof...(B) > 0) apply(one, beside...);
+        return one[0];
     }
 };
 
@@ -71,8 +94,10 @@ struct Work {
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
     conv_separable2d_gathered(const float* __restrict__ x, const float* __restrict__ depthwise, const float* __restrict__ depthwise_bias,
-                              const float* __restrict__ pointwise, const float* __restrict__ pointwise_bias, float* __restrict__ y) {
+                              const float* __restrict__ pointwise, const float* __restrict__ pointwise_bias, float* __restrict__ y
+                              EPILOGUE_PARAMETERS) {
     extern __shared__ __align__(128) uint4 memory[];
     const Weights weights = weights_of(depthwise, depthwise_bias, pointwise, pointwise_bias);
-    slab_gemm<Work, Gatherers>(reinterpret_cast<char*>(memory), Tensors{x, weights}, weights.pointwise_bias, y);
+    slab_gemm<Work, Gatherers>(reinterpret_cast<char*>(memory), Tensors{x, weights},
+                               {{EPILOGUE_ARGUMENTS}, weights.pointwise_bias}, y);
 }

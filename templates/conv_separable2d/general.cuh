@@ -6,6 +6,6 @@ struct Sizes {
 };
 
 __device__ Element conv_separable2d_general(const Element* x, const Element* depthwise, const Element* depthwise_bias, const Element* pointwise,
-                                          const Element* pointwise_bias, const Sizes& s, long long i) {
-    return separable_plain<float>(x, {depthwise, depthwise_bias, pointwise, pointwise_bias}, s, i);
+                                          const Element* pointwise_bias, const Sizes& s, long long i EPILOGUE_PARAMETERS) {
+    return separable_plain<float>(x, {depthwise, depthwise_bias, pointwise, pointwise_bias}, s, i, {EPILOGUE_ARGUMENTS});
 }

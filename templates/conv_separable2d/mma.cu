@@ -229,7 +229,8 @@ __device__ __forceinline__ void begin(Sums& sums, const Element* bias, int first
 }
 
 // store writes a lane's places of its channels. Nobody reads them soon; and a store of a vector that says so stays one.
-__device__ __forceinline__ void store(Element* y, const Sums& sums, const Tile& tile, int first, const Lane& lane) {
+__device__ __forceinline__ void store(Element* y, const Sums& sums, const Tile& tile, int first, const Lane& lane,
+                                      const Epilogue& epilogue) {
     constexpr int most = PLACES < kMostVector ? PLACES : kMostVector;
     constexpr int width = W_OUT % most == 0 ? most : W_OUT % 4 == 0 && most > 4 ? 4 : W_OUT % 2 == 0 ? 2 : 1;
     constexpr long long plane = static_cast<long long>(H_OUT) * W_OUT;
@@ -237,24 +238,35 @@ __device__ __forceinline__ void store(Element* y, const Sums& sums, const Tile& 
     if (row >= H_OUT) return;
     Element* const to = y + (static_cast<long long>(tile.image) * C_OUT + channel) * plane + row * W_OUT + column;
 #pragma unroll
-    for (int j = 0; j < CHANNELS / 8; ++j)
+    for (int j = 0; j < CHANNELS / 8; ++j) {
+        Epilogue::Loaded<PLACES, Coordinates<4>> beside[2];  // of both channels before the first is used
+        if constexpr (!Epilogue::kIsNone) {
+#pragma unroll
+            for (int e = 0; e < 2; ++e) {
+                const int of = channel + 8 * j + e < C_OUT ? channel + 8 * j + e : C_OUT - 1;
+                beside[e] = epilogue.load<PLACES>(Coordinates<4>{{tile.image, of, row, column}, {N, C_OUT, H_OUT, W_OUT}});
+            }
+        }
 #pragma unroll
         for (int e = 0; e < 2; ++e) {
             if (C_OUT % CHANNELS != 0 && channel + 8 * j + e >= C_OUT) continue;
             float line[PLACES];
 #pragma unroll
             for (int p = 0; p < PLACES; ++p) line[p] = sums[p / 2][j][p % 2 * 2 + e];
+            epilogue.apply(line, beside[e]);
 #pragma unroll
             for (int p = 0; p < PLACES; p += width)
                 if (W_OUT % TILE_W == 0 || column + p < W_OUT) store_elements<width, true>(to + (8 * j + e) * plane + p, line + p);
         }
+    }
 }
 
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS_PER_SM)
     conv_separable2d_mma(const Element* __restrict__ x, const Element* __restrict__ depthwise, const Element* __restrict__ depthwise_bias,
-                         const Element* __restrict__ pointwise, const Element* __restrict__ pointwise_bias, Element* __restrict__ y) {
+                         const Element* __restrict__ pointwise, const Element* __restrict__ pointwise_bias, Element* __restrict__ y
+                         EPILOGUE_PARAMETERS) {
     extern __shared__ __align__(128) uint4 memory[];
     const Shared shared = {reinterpret_cast<char*>(memory)};
     const Lane lane;
@@ -284,6 +296,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS_PER_SM)
             multiply(sums, a, shared.pointwise() + chunk * kChunk);
             stage = stage + 1 < STAGES ? stage + 1 : 0;
         }
-        store(y, sums, Tile(index), first, lane);
+        store(y, sums, Tile(index), first, lane, {EPILOGUE_ARGUMENTS});
     }
 }

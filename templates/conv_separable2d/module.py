@@ -1,5 +1,6 @@
 class ModelNew(nn.Module):
-    """A depthwise convolution and one of 1 x 1 over its channels, with the parameters of two nn.Conv2d."""
+    """A depthwise convolution and one of 1 x 1 over its channels, with the parameters of two nn.Conv2d.
+    An epilogue's tensors follow x."""
 
     def __init__(
         self, in_channels: int, out_channels: int, kernel_size: int, stride: int = 1, padding: int = 0, dilation: int = 1, bias: bool = False,
@@ -13,15 +14,16 @@ class ModelNew(nn.Module):
         self.pointwise = nn.Conv2d(in_channels, out_channels, 1, bias=bias, dtype=DTYPE)
         self.settings = settings(c_out=out_channels, kernel=kernel_size, stride=stride, padding=padding, dilation=dilation, bias=bias)
 
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
+    def forward(self, x: torch.Tensor, *beside: torch.Tensor) -> torch.Tensor:
         if x.dim() == 3:  # without a batch
-            return self.forward(x.unsqueeze(0)).squeeze(0)
+            return self.forward(x.unsqueeze(0), *beside).squeeze(0)
         first, second = self.depthwise, self.pointwise
-        return run(self.settings, x, first.weight, first.bias, second.weight, second.bias)
+        return run(self.settings, x, first.weight, first.bias, second.weight, second.bias, *beside)
 
 
 def get_inputs():
-    return [torch.rand(TUNED["n"], TUNED["c"], TUNED["h"], TUNED["w"], dtype=DTYPE)]
+    beside = [torch.rand(shape, dtype=dtype) for shape, dtype in zip(plan(**TUNED)[6:-1], TYPES[5:])] if READ[5:] else []
+    return [torch.rand(TUNED["n"], TUNED["c"], TUNED["h"], TUNED["w"], dtype=DTYPE), *beside]
 
 
 def get_init_inputs():

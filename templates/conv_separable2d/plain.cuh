@@ -1,7 +1,7 @@
 // plain.cuh: a separable convolution as its definition says, which all of its kernels share. A Sizes
 // has the problem's sizes as members; sums are of type Sum.
 #pragma once
-#include "element.cuh"
+#include "epilogue.cuh"
 #include "factor.cuh"
 #include "taps.cuh"
 
@@ -25,11 +25,13 @@ __device__ __forceinline__ float depthwise_sum(const Element* first, const Weigh
 
 // separable_plain gives output element i.
 template <class Sum, class Sizes>
-__device__ __forceinline__ Element separable_plain(const Element* x, const Weights& weights, const Sizes& s, long long i) {
+__device__ __forceinline__ Element separable_plain(const Element* x, const Weights& weights, const Sizes& s, long long i,
+                                                   const Epilogue& epilogue) {
     const long long column = i % s.w_out, row = i / s.w_out % s.h_out, to = i / s.w_out / s.h_out % s.c_out, image = i / s.w_out / s.h_out / s.c_out;
     Sum total = weights.pointwise_bias ? to_float(weights.pointwise_bias[to]) : 0.0f;
     for (long long channel = 0; channel < s.c; ++channel)
         total += Sum(factor(to_float(weights.pointwise[to * s.c + channel]))) *
                  Sum(factor(depthwise_sum<Sum>(x + image * s.c * s.h * s.w, weights, s, channel, row, column)));
-    return from_float<Element>(static_cast<float>(total));
+    const Coordinates<4> place = {{image, to, row, column}, {1, s.c_out, s.h_out, s.w_out}};
+    return from_float<Element>(epilogue.of(static_cast<float>(total), place));
 }

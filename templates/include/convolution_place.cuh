@@ -26,18 +26,21 @@ struct ConvolutionPlace {
     }
 };
 
-// RowPlace is that of an output in NCHW whose plane, of all images' channels, row and column a kernel knows: there are
-// divisions only where a tensor has images or channels alone. The outputs side by side are the row's. Behind the last row
-// and column it is that of those.
+// RowPlace is that of an output in NCHW whose plane, of all images' channels, row and column a kernel knows; where it
+// knows no image and channel, only tensors that have one of them cost divisions. The outputs side by side are the row's.
+// Behind the last row and column it is that of those.
 struct RowPlace {
     static constexpr unsigned kAlong = 4;
-    long long plane, channels, place, volume, column, columns;
-    __device__ __forceinline__ RowPlace(long long plane, long long channels, long long row, long long rows,
-                                        long long column, long long columns)
-        : plane(plane), channels(channels), volume(rows * columns), column(column < columns ? column : columns - 1),
-          columns(columns) {
+    long long image, channel, plane, place, volume, column, columns;
+    __device__ __forceinline__ RowPlace(long long image, long long channel, long long plane, long long row,
+                                        long long rows, long long column, long long columns)
+        : image(image), channel(channel), plane(plane), volume(rows * columns),
+          column(column < columns ? column : columns - 1), columns(columns) {
         place = (row < rows ? row : rows - 1) * columns + this->column;
     }
+    __device__ __forceinline__ RowPlace(long long plane, long long channels, long long row, long long rows,
+                                        long long column, long long columns)
+        : RowPlace(plane / channels, plane % channels, plane, row, rows, column, columns) {}
     __device__ __forceinline__ long long along() const { return column; }
     template <unsigned>
     __device__ __forceinline__ long long side_by_side() const {
@@ -46,7 +49,7 @@ struct RowPlace {
     template <unsigned Axes>
     __device__ __forceinline__ long long index() const {
         constexpr unsigned kPlane = Axes & 3;
-        const long long its = kPlane == 3 ? plane : kPlane == 2 ? plane % channels : kPlane == 1 ? plane / channels : 0;
+        const long long its = kPlane == 3 ? plane : kPlane == 2 ? channel : kPlane == 1 ? image : 0;
         return Axes & 4 ? its * volume + place : its;
     }
 };

@@ -2,10 +2,7 @@ def through_epilogue(s, wanted, gradient, sums, *beside):
     """PyTorch's gradients of what an epilogue begins with, which sums() computes, and of the epilogue's tensors."""
     if epilogue(s, Functions(), gradient, *beside) is gradient:
         return [gradient]
-
-    def outputs(x, *beside):
-        return epilogue(s, Functions(), x, *beside).expand_as(x).to(gradient.dtype)
-
+    outputs = lambda x, *beside: epilogue(s, Functions(), x, *beside).expand_as(x).to(gradient.dtype)
     return differentiated(outputs, (True, *wanted), gradient, sums(), *beside)
 
 

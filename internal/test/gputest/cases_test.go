@@ -537,6 +537,7 @@ var cases = map[string][]string{
 		"1x1x3x3 c_out=1",
 		"1x3x5x7 c_out=2 padding=1",
 		"2x3x8x9 c_out=5 bias=true",
+		"2x40x19x28 c_out=21 bias=true epilogue=gelu(x*s[c]+q[c])+r[n,c,h,w]",
 		"1x4x9x11 c_out=6 kernel=3x2 stride=2x1 padding=1x3 dilation=1x2 bias=true",
 		"1x5x4x3 c_out=2 kernel=1 bias=true",
 		"3x2x6x6 c_out=9 kernel=5 padding=2",

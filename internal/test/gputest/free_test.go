@@ -27,13 +27,13 @@ var freeCases = map[string][][]string{
 	"depthwise_conv2d": {{"2x3x12x16 kernel=3 epilogue=silu(x+q[c])*u[n,c]+r[n,c,h,w]", "3x5x17x20 kernel=3 epilogue=silu(x+q[c])*u[n,c]+r[n,c,h,w]"}},
 	"matmul":           {{"2x48x64x40", "3x130x64x72"}, {"2x48x64x40 type=f16 epilogue=gelu(x+d[n])*s[]+r[batch,m,n,f32]", "3x130x64x72 type=f16 epilogue=gelu(x+d[n])*s[]+r[batch,m,n,f32]"}, {"1x6x128x40 transpose_b=true type=f16", "3x7x128x72 transpose_b=true type=f16"}},
 	"max_pool2d": {
-		{"2x3x12x16 kernel=2", "3x5x17x20 kernel=2"},
+		{"2x3x12x16 kernel=2 epilogue=x*u[n,c]+r[n,c,h,w]", "3x5x17x20 kernel=2 epilogue=x*u[n,c]+r[n,c,h,w]"},
 		{"2x3x9x15 kernel=3 stride=2 padding=1", "3x5x17x21 kernel=3 stride=2 padding=1"}, // rows of odd width
 		{"2x8x9x15 kernel=3 stride=2 padding=1 layout=nhwc", "3x8x17x21 kernel=3 stride=2 padding=1 layout=nhwc"},
 	},
 	"avg_pool2d": {
 		{"2x3x12x16 kernel=2", "3x5x17x20 kernel=2"},
-		{"2x3x5x7 kernel=5x7", "3x7x5x7 kernel=5x7"}, // one window
+		{"2x3x5x7 kernel=5x7 epilogue=x*u[n,c]+r[n,c,h,w]", "3x7x5x7 kernel=5x7 epilogue=x*u[n,c]+r[n,c,h,w]"}, // one window
 	},
 
 	// One operator of each frame that operators of rows share.

@@ -46,3 +46,6 @@ same_gradients("abds", lambda a, b, d, s: layers.matmul_epilogue(a, b, "gelu(x+d
 x, w, q, r = torch.randn(2, 3, 9, 8), torch.randn(6, 3, 3, 3), torch.randn(6), torch.randn(2, 6, 9, 8)
 same_gradients("xwqr", lambda x, w, q, r: layers.conv2d_epilogue(x, w, "silu(x*q[c])+r[n,c,h,w]", q=q, r=r, padding=1),
                lambda x, w, q, r: F.silu(F.conv2d(x, w, padding=1) * q.view(6, 1, 1)) + r, x, w, q, r)
+for ours, theirs in ((layers.avg_pool1d_epilogue, F.avg_pool1d), (layers.max_pool1d_epilogue, F.max_pool1d)):
+    same_gradients("xqr", lambda x, q, r: ours(x, "silu(x*q[c])+r[n,c,w]", kernel=3, q=q, r=r),
+                   lambda x, q, r: F.silu(theirs(x, 3) * q.view(3, 1)) + r, x[..., 0], q[:3], r[:, :3, 0, :3])
