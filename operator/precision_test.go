@@ -326,7 +326,7 @@ func TestTiesAreRounded(t *testing.T) {
 	inFull(t)
 	for _, name := range operator.OperatorNames() {
 		o := find(t, name)
-		if (tied[name] == "") != (o.MathVariants["tf32_even"].Of != "tf32") {
+		if (tied[name] == "") != (o.MathVariants["tf32_even"] != "tf32") {
 			t.Fatalf("%s: the modes are %v, the problem is %q", name, o.MathModes, tied[name])
 		}
 		d := openEmulator(t)

@@ -59,7 +59,7 @@ func requestsOf(o *operator.Operator) []operator.Request {
 		for i, shape := range [][]int64{small, large} {
 			fits := len(shape) == len(o.Shape)
 			only := len(small) != len(o.Shape)
-			if fits && (n == 0 || only && !variant || variant == (i == 0)) { // a variant has the same kernels, but for headers
+			if fits && (n == 0 || only && !variant || variant == (i == 0)) { // a variant has the same kernels, but for the rounding
 				requests = append(requests, operator.Request{Shape: shape, Math: math})
 			}
 		}
@@ -120,8 +120,8 @@ func variants(t *testing.T, o *operator.Operator, gpu operator.Limits, turn int,
 			all = append(all, variant{p, k})
 		}
 		drawn := map[string]space.Configuration{} // by template
-		_, headers := o.MathVariants[p.Math]      // all that differs
-		if gpu.Arch == newest && !headers && endurance.Full() {
+		_, rounding := o.MathVariants[p.Math]     // all that differs
+		if gpu.Arch == newest && !rounding && endurance.Full() {
 			drawn = drawnOf(t, o, p, uint64(n))
 		}
 		for _, c := range p.Defaults(t.Context()) {
