@@ -32,7 +32,7 @@ struct Work : ConvolutionWork {
         static constexpr int kMixed = 0;
         TileEpilogue epilogue;
         const float* bias;
-        int group;        // of an image
+        int group;  // of all images
         long long first;  // of the group's first channel
         bool biased;
         __device__ __forceinline__ Output(const Tile& tile, const Given& given)

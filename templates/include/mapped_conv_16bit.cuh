@@ -35,7 +35,7 @@ struct Work : ConvolutionWork {
         static constexpr int kMixed = kWholeRows;
         TileEpilogue epilogue;
         const Element* bias;
-        int group;        // of an image
+        int group;  // of all images
         long long first;  // of the group's first channel
         bool biased;
         __device__ __forceinline__ Output(const Tile& tile, const Given& given)
