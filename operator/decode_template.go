@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -85,9 +84,6 @@ func (r *templateReader) read(n *tree.Node) *Template {
 	t.mentioned = maps.Clone(r.seen)
 	t.Estimate = tree.Pointer(f["estimate"], r.over(s))
 	t.Source = r.kernelFile(f["source"], n, t.entries()...)
-	if f["headers"] != nil {
-		t.Source = r.exchange(f["headers"], t.Source)
-	}
 	return t
 }
 
@@ -310,8 +306,7 @@ func (r *templateReader) workspaces() {
 	}
 }
 
-// A template that includes an earlier one is the same kernel of other tunables, and of other
-// `headers`: files in place of those that the source includes.
+// A template that includes an earlier one is the same kernel of other tunables.
 
 // likeAnother copies what a template takes from the one that it includes beside keys: the kernel's
 // name, workspaces, and the values of a file's `with`.
@@ -360,18 +355,4 @@ func (r *templateReader) sameWorkspaces(model *Template, own []tree.Entry) {
 // has tells whether a template's workspaces are this one's too: its own, or those of one that it is like.
 func (t *Template) has(owner string) bool {
 	return t.Name == owner || t.like != nil && t.like.has(owner)
-}
-
-// exchange gives a source for which some included names, its own or those of its headers, stand for other files.
-func (r *templateReader) exchange(n *tree.Node, s Source) Source {
-	files := map[string]string{}
-	for _, e := range n.Mapped(headersForm) {
-		if _, used := s.Includes[e.Key]; !used {
-			e.RefuseHint(tree.NearestOrAll(e.Key, "it includes", sorted(s.Includes)), "`%s` does not include `%s`", s.File, e.Key)
-			break
-		}
-		files[e.Key] = r.header(e.Value).File // which says where it is named that there is no such file
-	}
-	r.Headers = files
-	return r.withIncludes(s, path.Join(r.dir, s.File), files)
 }

@@ -115,7 +115,6 @@ var elsewhere = map[string]string{
 	"a template/let":         "another way to write formulas: TestIncludeIsTheSameOperator",
 	"an operator/let":        "another way to write formulas: TestIncludeIsTheSameOperator",
 	"an operator/axes":       "another way to write formulas: TestIncludeIsTheSameOperator",
-	"a template/headers":     "headers, which TestDigest changes",
 	"a template/tensor_maps": "words, which belong to a launch: TestTensorMaps",
 	"a tensor map/name":      "words, which belong to a launch: TestTensorMaps",
 	"a tensor map/of":        "words, which belong to a launch: TestTensorMaps",

@@ -1,7 +1,6 @@
 package operator
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -142,22 +141,6 @@ func (f *folder) usual(given, parent *tree.Node, name string) *tree.Node {
 	return parent.Named(name)
 }
 
-// header reads a file that kernels include by another name, with all that it includes.
-func (f *folder) header(n *tree.Node) Source {
-	name := n.Text()
-	if !fileForm.MatchString(name) {
-		n.Refuse("this must name a file in the operator's folder or the shared one")
-		return Source{}
-	}
-	_, from, err := f.include(name)
-	if missing(err) {
-		n.Refuse("the file `%s` is neither in the operator's folder nor a shared one", name)
-	} else if err != nil {
-		n.Refuse("the file `%s` %v", name, err)
-	}
-	return f.withIncludes(Source{File: name, Text: f.files[name]}, from, nil)
-}
-
 // kernelName is the name of a kernel or function: the usual one, or that of its file if several
 // operators share the file.
 func (f *folder) kernelName(file *tree.Node, usual string) string {
@@ -205,10 +188,10 @@ func (s Source) lacks(n *tree.Node, what, hint string) {
 	n.RefuseHint(hint, "`%s` does not define `%s`", s.File, what)
 }
 
-// withIncludes is a source with all that it includes. It finds other files under the names of renamed.
-func (f *folder) withIncludes(s Source, from string, renamed map[string]string) Source {
+// withIncludes is a source with all that it includes.
+func (f *folder) withIncludes(s Source, from string) Source {
 	s.Includes = map[string]string{}
-	f.includes(from, s.Text, renamed, s.Includes)
+	f.includes(from, s.Text, s.Includes)
 	return s
 }
 
@@ -231,7 +214,7 @@ func Included(text string) []string {
 }
 
 // includes adds to found what a file includes, what that includes, and so on.
-func (f *folder) includes(file, text string, renamed, found map[string]string) {
+func (f *folder) includes(file, text string, found map[string]string) {
 	names, known := f.lines[file]
 	if !known {
 		names = Included(text)
@@ -241,7 +224,7 @@ func (f *folder) includes(file, text string, renamed, found map[string]string) {
 		if _, known := found[name]; known || name == "" {
 			continue
 		}
-		included, from, err := f.include(cmp.Or(renamed[name], name))
+		included, from, err := f.include(name)
 		hint := ""
 		switch {
 		case missing(err):
@@ -257,7 +240,7 @@ func (f *folder) includes(file, text string, renamed, found map[string]string) {
 			return
 		}
 		found[name] = included
-		f.includes(from, included, renamed, found)
+		f.includes(from, included, found)
 	}
 }
 

@@ -88,10 +88,11 @@ func (p *Problem) Reference() (Kernel, error) {
 }
 
 // neighbours are the other templates in a template's file, or in the reference's, without those
-// that have other headers.
+// that have the same kernel.
 func neighbours(p *Problem, template string, source Source) []*Template {
+	own, found := p.Operator.Template(template)
 	return lists.Where(p.Operator.Templates, func(t *Template) bool {
-		return t.Name != template && t.Source.File == source.File && maps.Equal(t.Source.Includes, source.Includes)
+		return t.Source.File == source.File && !(found && t.kernel == own.kernel)
 	})
 }
 
@@ -116,7 +117,7 @@ func neighbourValues(p *Problem, template string, source Source, values space.Va
 func kernelOf(p *Problem, template string, s Source, values space.Values, l Launches) Kernel {
 	return Kernel{
 		Operator: p.Operator.Name, Template: template,
-		File: s.File, Source: s.Text, Includes: p.Includes(s), Macros: macros(p, values), Launches: l,
+		File: s.File, Source: s.Text, Includes: s.Includes, Macros: macros(p, values), Launches: l,
 	}
 }
 

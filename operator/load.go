@@ -264,7 +264,7 @@ func (l *loader) kernelFile(n, parent *tree.Node, entries ...string) Source {
 			s.lacks(n, entry, "its entry point is extern \"C\" __global__ void "+entry+"(...)")
 		}
 	}
-	return l.withIncludes(s, path.Join(l.dir, s.File), nil)
+	return l.withIncludes(s, path.Join(l.dir, s.File))
 }
 
 // separate leaves only a kernel's own part in its source, if one file has them all. So editing

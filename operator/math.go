@@ -1,20 +1,12 @@
 package operator
 
 import (
-	"maps"
 	"slices"
 	"strings"
 
 	"autotune/operator/tree"
 	"autotune/space/expr"
 )
-
-// MathVariant is a math mode whose kernels are those of another mode with other headers, as tf32_even is of
-// tf32: what they include as tf32.cuh is tf32_even.cuh. So kernels and macros of the other mode do not change.
-type MathVariant struct {
-	Of      string
-	Headers map[string]Source // by the name that kernels include
-}
 
 // AutoMath tells whether a mode that is asked for is the one that op.yaml's rule, or PyTorch, chooses.
 func AutoMath(asked string) bool { return asked == "" || asked == "auto" }
@@ -36,11 +28,11 @@ func (l *loader) math(n, auto *tree.Node, names scope) {
 	if auto == nil && !slices.Contains(modes, usualMath) {
 		n.Refuse("these modes need `auto`: an expression that gives one of %s", strings.Join(modes, ", "))
 	}
-	l.o.MathVariants = map[string]MathVariant{}
+	l.o.MathVariants = map[string]string{}
 	for _, mode := range modes {
 		for _, of := range modes {
 			if strings.HasPrefix(mode, of+"_") {
-				l.o.MathVariants[mode] = MathVariant{of, map[string]Source{of + ".cuh": l.header(n.Named(mode + ".cuh"))}}
+				l.o.MathVariants[mode] = of
 			}
 		}
 	}
@@ -52,8 +44,6 @@ func (l *loader) math(n, auto *tree.Node, names scope) {
 		l.o.MathAsk = &s
 	}
 }
-
-const headersForm = "headers must be a mapping of names that kernels include to files"
 
 func (b *binder) math(r Request) {
 	o, mode := b.p.Operator, r.Math
@@ -70,27 +60,15 @@ func (b *binder) math(r Request) {
 	b.p.Math, b.values["math"] = mode, expr.String(mode)
 }
 
-// MathMacros are the macros that tell a kernel its math mode, where there is more than one. A
-// variant has those of the mode that it is a variant of.
+// MathMacros are the macros that tell a kernel its math mode, where there is more than one. In a variant its own is 1, and
+// that of the mode that it is a variant of.
 func (p *Problem) MathMacros() []Macro {
 	var macros []Macro
 	for _, mode := range p.Operator.MathModes {
-		if _, variant := p.Operator.MathVariants[mode]; !variant && mode != usualMath && len(p.Operator.MathModes) > 1 {
-			is := mode == p.Math || mode == p.Operator.MathVariants[p.Math].Of
+		if mode != usualMath && len(p.Operator.MathModes) > 1 {
+			is := mode == p.Math || mode == p.Operator.MathVariants[p.Math]
 			macros = append(macros, Macro{"MATH_" + strings.ToUpper(mode), macroValue(expr.Bool(is))})
 		}
 	}
 	return macros
-}
-
-// Includes are the files that a source includes in the problem's math mode, by name.
-func (p *Problem) Includes(s Source) map[string]string {
-	includes := maps.Clone(s.Includes)
-	for name, header := range p.Operator.MathVariants[p.Math].Headers {
-		if _, used := includes[name]; used {
-			maps.Copy(includes, header.Includes)
-			includes[name] = header.Text
-		}
-	}
-	return includes
 }

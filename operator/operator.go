@@ -30,10 +30,10 @@ type Operator struct {
 	Macros     Naming            `json:"macros,omitempty"` // how kernels know names
 	MathModes  []string          `json:"math_modes"`
 	MathAuto   Formula           `json:"math_auto"` // the mode that "auto" means
-	// MathVariants are the modes whose kernels are another mode's, with other headers.
-	MathVariants map[string]MathVariant `json:"-"`
-	MathAsk      *Source                `json:"-"`      // Python that asks PyTorch which mode it takes; nil: nobody asks
-	Inputs       []string               `json:"inputs"` // distributions: a search uses the first, the gates all
+	// MathVariants are modes that round otherwise than another one, by their names, as tf32_even does than tf32.
+	MathVariants map[string]string `json:"-"`
+	MathAsk      *Source           `json:"-"`      // Python that asks PyTorch which mode it takes; nil: nobody asks
+	Inputs       []string          `json:"inputs"` // distributions: a search uses the first, the gates all
 	// Deterministic: every launch of a kernel must give the same bits.
 	Deterministic  bool    `json:"-"`
 	Bytes          Formula `json:"-"` // least bytes moved, for the roofline
@@ -202,9 +202,8 @@ type Template struct {
 	Name        string              `json:"template"`
 	Summary     string              `json:"summary,omitempty"`
 	Source      Source              `json:"source"`
-	Headers     map[string]string   `json:"headers,omitempty"` // the files that the source finds under some names; other names are files
-	With        []Definition        `json:"with,omitempty"`    // what it knows besides the problem's values; no macros
-	When        *Formula            `json:"when,omitempty"`    // nil: serves every problem
+	With        []Definition        `json:"with,omitempty"` // what it knows besides the problem's values; no macros
+	When        *Formula            `json:"when,omitempty"` // nil: serves every problem
 	Tunables    []space.Tunable     `json:"tunables"`
 	Derived     []Definition        `json:"derived"` // each after those that it names
 	Constraints []Formula           `json:"constraints"`

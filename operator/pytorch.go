@@ -156,7 +156,7 @@ func (l *loader) pytorch(n *tree.Node) PyTorch {
 	general.mustDefine(at, function, `\b(float|Element|Answer)\s+`+regexp.QuoteMeta(function)+`\s*\(`,
 		"it is a __device__ function, of float, of element.cuh's Element or of row_state.cuh's Answer, of the tensors "+
 			"read, the sizes and the output element's index")
-	p.General, p.Function = l.withIncludes(general, path.Join(l.dir, general.File), nil), function
+	p.General, p.Function = l.withIncludes(general, path.Join(l.dir, general.File)), function
 	if f["arguments"] != nil {
 		p.Calls = append(p.Calls, torchReader{l.o}.call(l.o.Name, n, f))
 	}

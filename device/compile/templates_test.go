@@ -59,7 +59,7 @@ func requestsOf(o *operator.Operator) []operator.Request {
 		for i, shape := range [][]int64{small, large} {
 			fits := len(shape) == len(o.Shape)
 			only := len(small) != len(o.Shape)
-			if fits && (n == 0 || only && !variant || variant == (i == 0)) { // a variant has the same kernels, but for headers
+			if fits && (n == 0 || only && !variant || variant == (i == 0)) { // a variant has the same kernels, but for the rounding
 				requests = append(requests, operator.Request{Shape: shape, Math: math})
 			}
 		}
@@ -100,7 +100,7 @@ type variant struct {
 // every math mode, and for each further word of a parameter. The reference stands beside the first and the
 // last problem. On the others all are compiled once: the reference on the first problem, templates at the
 // default on one of the problems that they serve, each in turn. So is another operator's kernel over other
-// axes, on the newest alone. A template that an older GPU has is not compiled again before the newest, which
+// axes, on the newest alone and in full. A template that an older GPU has is not compiled again before the newest, which
 // takes the branches of those between as well. older holds the templates, and has these added.
 func variants(t *testing.T, o *operator.Operator, gpu operator.Limits, turn int, older map[string]bool) []variant {
 	t.Helper()
@@ -120,8 +120,8 @@ func variants(t *testing.T, o *operator.Operator, gpu operator.Limits, turn int,
 			all = append(all, variant{p, k})
 		}
 		drawn := map[string]space.Configuration{} // by template
-		_, headers := o.MathVariants[p.Math]      // all that differs
-		if gpu.Arch == newest && !headers && endurance.Full() {
+		_, rounding := o.MathVariants[p.Math]     // all that differs
+		if gpu.Arch == newest && !rounding && endurance.Full() {
 			drawn = drawnOf(t, o, p, uint64(n))
 		}
 		for _, c := range p.Defaults(t.Context()) {
@@ -136,7 +136,7 @@ func variants(t *testing.T, o *operator.Operator, gpu operator.Limits, turn int,
 	}
 	for i, template := range o.Templates {
 		served := defaults[template.Name]
-		if gpu.Arch != newest && (older[template.Name] || elsewhere(o, template.Name)) {
+		if gpu.Arch != newest && older[template.Name] || (gpu.Arch != newest || !endurance.Full()) && elsewhere(o, template.Name) {
 			continue
 		}
 		older[template.Name] = older[template.Name] || len(served) > 0

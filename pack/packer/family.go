@@ -148,7 +148,7 @@ func (p *Packed) family(f Family, arch string) (*pack.Family, []*task, error) {
 
 // variant describes an entry's kernel for an architecture.
 func (p *Packed) variant(k family.Kernel, arch string) (*pack.Variant, error) {
-	source, err := cudasource.Inline(k.File, k.Source, k.Includes)
+	source, err := cudasource.Inline(k.File, k.Source, k.Includes, k.Macros)
 	if err != nil {
 		return nil, err
 	}

@@ -413,7 +413,7 @@ func (p *Packed) generals(of *operator.Problem, seen map[string]bool) (tasks []*
 		p.General = append(p.General, g)
 		tasks = append(tasks, &task{what: entry, request: compile.Request{Kernel: k}, archs: virtualArchs, take: func(b *compile.Binary, _ string) error {
 			p.files[g.File] = b.Code
-			if text, err := cudasource.Inline(k.File, k.Source, k.Includes); err == nil {
+			if text, err := cudasource.Inline(k.File, k.Source, k.Includes, k.Macros); err == nil {
 				p.files[g.Source] = []byte(cudasource.Defines(k.Macros) + text)
 			}
 			return nil
@@ -459,7 +459,7 @@ func general(p *operator.Problem, entry string) (operator.Kernel, []string) {
 	return operator.Kernel{
 		Operator: p.Operator.Name, Template: "general", File: source.File,
 		Source:   source.Text + cudasource.EveryElement(p, `extern "C" `, entry),
-		Includes: p.Includes(source), Macros: cudasource.GeneralMacros(p), Launches: operator.Launches{{Entry: entry}},
+		Includes: source.Includes, Macros: cudasource.GeneralMacros(p), Launches: operator.Launches{{Entry: entry}},
 	}, append(cudasource.Sizes(p), cudasource.Reals(p.Operator)...)
 }
 

@@ -335,7 +335,7 @@ func (v *view) findDimension(dim string) string {
 // general puts the operator's general function and its kernel together.
 func (v *view) general(p *operator.Problem) (err error) {
 	general, macros := p.Operator.PyTorch.General, cudasource.GeneralMacros(p)
-	v.General, err = cudasource.Inline(general.File, general.Text, p.Includes(general))
+	v.General, err = cudasource.Inline(general.File, general.Text, general.Includes, nil)
 	v.EveryElement = cudasource.EveryElement(p, "", "every_element")
 	v.GeneralDefines, v.GeneralUndefines = cudasource.Defines(macros), cudasource.Undefines(macros, v.General)
 	return err
@@ -344,6 +344,6 @@ func (v *view) general(p *operator.Problem) (err error) {
 // tuned puts the winner's kernel together.
 func (v *view) tuned(k operator.Kernel) (err error) {
 	v.TunedDefines = cudasource.Defines(k.Macros)
-	v.Tuned, err = cudasource.Inline(k.File, k.Source, k.Includes)
+	v.Tuned, err = cudasource.Inline(k.File, k.Source, k.Includes, k.Macros)
 	return err
 }

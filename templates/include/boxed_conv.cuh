@@ -12,8 +12,7 @@
 // of these channels and taps. Products take rows from registers: consumers load them from the
 // boxes, each tap a constant number of floats further on, and round them there.
 //
-// In which order k takes a stage's channels and taps is the kernel's Steps: channel_steps.cuh's, or
-// with few channels stem_steps.cuh's.
+// In which order k takes a stage's channels and taps the kernel's Steps say.
 //
 // A first launch packs the weights, as slabs (slab_operands.cuh), so that those of a stage are
 // one bulk copy.

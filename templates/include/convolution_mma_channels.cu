@@ -7,8 +7,6 @@
 // asynchronously, of pixels and of weights, straight to where fragments are loaded from; what lies outside of the
 // input is copied as zeros. Nothing is packed, and k has no gaps: three channels of a 7 x 7 kernel are 147
 // elements of k. Copies are as wide as the channels of a group allow; those of 2 bytes pass registers.
-#include "element.cuh"
-#define PARTS (kOfBf16 ? one_bf16 : kOf16Bits ? one_fp16 : one_tf32)
 #define EXACT_OPERANDS 1
 #include "mma_gemm.cuh"
 #include "phases.cuh"

@@ -11,7 +11,7 @@
 // of their own and the same channels: each loads a part of the weights for all (multicast.cuh).
 //
 // A stage may have several taps: a row of the kernel, or its plane. They share one box, which is larger by its halo.
-// The products of a tap begin some lines further on in it (channel_boxes_16bit.cuh).
+// The products of a tap begin some lines further on in it (BoxProducts).
 //
 // Groups of few channels are multiplied together, FOLD of them, so that their channels fill 128 bytes: weights
 // that lead from one to another are zeros. Zero times an infinity is NaN; such outputs are added up again (mended.cuh).
@@ -31,14 +31,24 @@
 //
 // op.yaml derives BOX, a box's outputs, BOX_ACROSS and BOX_DOWN, its pixels with their halo, and BOX_LINES, its place in
 // shared memory; BOXES, of a stage; CHUNKS, boxes of channels; and IN_TILE, the most stages of a tile.
-constexpr int kStageTaps = TAPS_ACROSS * TAPS_DOWN;
-#include "channel_boxes.cuh"
 #include "guessed_scale.cuh"
+#include "mapped_operands.cuh"
 #include "phases.cuh"
 #include "plain_convolution.cuh"
 
 namespace {
 
+template <bool Scaled>
+struct FactorOf {
+    typedef Element Type;
+};
+template <>
+struct FactorOf<true> {
+    typedef f16 Type;
+};
+typedef FactorOf<SCALED>::Type Factor;
+
+constexpr int kStageTaps = TAPS_ACROSS * TAPS_DOWN;
 constexpr bool kRounded = ROWS_EXACT || PIXELS_MADE;  // by threads, what is made
 constexpr int kBoxes = TILE_M / BOX;
 constexpr int kArriving = BOXES * BOX_ACROSS * BOX_DOWN * IMAGES * kLineBytes + STAGE_BYTES - STAGE_A_BYTES;  // bytes
@@ -92,6 +102,7 @@ struct Work : ConvolutionWork {
     static constexpr bool kMasked = FOLD > 1;
     __device__ __forceinline__ static constexpr int stages(int taps) { return taps / kStageTaps * CHUNKS / kAtoms; }
     static constexpr int kStages = IN_TILE;
+    static constexpr bool kRowsAlongK = true, kColumnsAlongK = COLUMNS_ALONG_K;
     __device__ __forceinline__ static int groups() { return GROUPS / FOLD; }
 };
 
@@ -104,10 +115,43 @@ struct TileStages<Work> {
 
 namespace {
 
+// BoxProducts take floats that are not rounded yet by way of registers; else taps of a stage share its boxes. A tap's
+// products begin some lines further on, at any line. Eight of their rows are eight pixels of a row of the image. The next
+// eight lie below, a row of the box further on: a product has one such distance, from eight rows to the next.
+template <bool Exact>
+struct BoxProducts : MappedProducts<true> {};
+template <>
+struct BoxProducts<false> {
+    static constexpr bool kFromRegisters = false;
+    static constexpr int kBlockBytes = kBlockRows * BOX_LINES / BOX * kLineBytes;  // of 64 rows
+    static constexpr bool kShared = kStageTaps > 1;
+    static constexpr int kApart = !kShared ? 0 : DOWN == 1 ? BOX_LINES : BOX_ACROSS;  // lines from eight rows to the next
+    static_assert(!kShared || (RUN == 8 && IMAGES == 1 && (DOWN == 1 || DOWN == 8 || BOX_LINES == DOWN * BOX_ACROSS)), "all of a product's rows are as far apart");
+
+    template <class Work>
+    __device__ __forceinline__ static void start(Sums (&sums)[ROW_BLOCKS], const char* stage, const char* columns, int /*index*/, int block, int column) {
+        typedef Lines<COLUMNS_ALONG_K, TILE_N> Columns;
+        typedef SwizzledLines<true, kLineBytes> Rows;
+        wgmma_fence();
+#pragma unroll
+        for (int tap = 0; tap < kStageTaps; ++tap)
+#pragma unroll
+            for (int p = 0; p < kStageProducts; ++p)
+#pragma unroll
+                for (int r = 0; r < ROW_BLOCKS; ++r) {
+                    const int further = tap / TAPS_ACROSS * TAP_STEP_H * BOX_ACROSS + tap % TAPS_ACROSS * TAP_STEP_W;
+                    const char* const rows = stage + p / kLineProducts * (TILE_M / kBlockRows * kBlockBytes) + (block + r) * kBlockBytes;
+                    wgmma_swizzled<kFactors, COLUMNS>(
+                        sums[r], Rows(rows + further * kLineBytes, p % kLineProducts, kApart * kLineBytes),
+                        Columns::at(columns + tap * (Columns::kBoxes * Columns::kBoxBytes), column, p));
+                }
+    }
+};
+
 // BoxProducer is a warp, whose lanes share the copies of a stage. Weights that are kept come with the first tile that
 // has their stage.
 struct BoxProducer {
-    typedef BoxProducts Products;
+    typedef BoxProducts<ROWS_EXACT> Products;
 
     // load_columns loads a block's share of a tap's weights, in one box. Where channels of the output lie side by
     // side, it does so in boxes of 64 of them; in shared memory those follow each other with the channels of all atoms.

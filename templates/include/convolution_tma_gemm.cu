@@ -1,13 +1,95 @@
-// Convolutions of up to three axes on Hopper's warpgroup products (sm_90a), of one tap and stride 1. The idea
-// is in mapped_conv.cuh, or for bf16 and fp16 in mapped_conv_16bit.cuh, which stands for it then; slab_gemm.cuh
-// has the mainloop and what the tunables trade.
-#include "mapped_conv.cuh"
+// Convolutions of up to three axes on Hopper's warpgroup products (sm_90a), of one tap and stride 1, as matrix products.
+// The copy engine fetches both operands by tensor maps (mapped_operands.cuh). Nothing is packed, and each input element
+// comes from memory once. Of floats rows are the pixels of an image, and columns are output channels; of bf16 and fp16
+// it is the other way round, so that outputs leave as whole rows. k is the input channels.
+//
+// slab_gemm.cuh has the mainloop and what the tunables trade. Axes that a problem lacks have the size 1.
+#include "mapped_operands.cuh"
+#include "place.cuh"
+
+namespace {
+
+__device__ __forceinline__ int pixels() { return D * H * W; }  // of a channel
+
+// ImageOutput is of an image's group, of which a channel's pixels lie side by side.
+struct ImageOutput {
+    typedef ConvolutionGiven Given;
+    static constexpr bool kLoads = !TileEpilogue::kIsNone;
+    TileEpilogue epilogue;
+    const Element* bias;
+    int group;        // groups of images are numbered
+    long long first;  // of the group's first channel
+    bool biased;
+    __device__ __forceinline__ ImageOutput(const Tile& tile, const Given& given)
+        : epilogue(given), bias(given.bias + (BIAS ? tile.group % GROUPS * C_OUT_GROUP : 0)), group(tile.group),
+          first(static_cast<long long>(tile.group) * C_OUT_GROUP * pixels()), biased(BIAS && tile.split == 0) {}
+    // place is where a pixel of a channel lies, for epilogues; behind the last channel, that has its place.
+    __device__ __forceinline__ Coordinates<3> place(int channel, int pixel) const {
+        const int there = channel < C_OUT_GROUP ? channel : C_OUT_GROUP - 1;
+        return {{group / GROUPS, group % GROUPS * C_OUT_GROUP + there, pixel}, {1, C_OUT, pixels()}};
+    }
+    __device__ __forceinline__ float sum(float value, int channel) const {
+        return biased && channel < C_OUT_GROUP ? value + read_only(bias + channel) : value;
+    }
+};
+
+// Output is of 16 bits, or of floats.
+template <bool Of16Bits>
+struct Output : ImageOutput {
+    using ImageOutput::ImageOutput;
+    static constexpr int kMixed = kWholeRows;
+    typedef TileEpilogue::Loaded<8, Coordinates<3>> Beside;
+    __device__ __forceinline__ float2 beside(int) const { return make_float2(0.0f, 0.0f); }
+    __device__ __forceinline__ float value(float value, int channel, float) const { return sum(value, channel); }
+    __device__ __forceinline__ Beside load(int channel, int pixel) const {
+        return epilogue.template load<8>(place(channel, pixel));
+    }
+    __device__ __forceinline__ void apply(float (&sums)[8], const Beside& beside) const { epilogue.apply(sums, beside); }
+    __device__ __forceinline__ Stored* line(Stored* y, int channel) const {
+        return channel < C_OUT_GROUP ? y + first + static_cast<long long>(channel) * pixels() : nullptr;
+    }
+    __device__ __forceinline__ void store(Stored* line, int pixel, const float* words) const {
+        store_columns(line, pixel, pixels(), words);
+    }
+};
+template <>
+struct Output<false> : ImageOutput {
+    using ImageOutput::ImageOutput;
+    static constexpr int kMixed = 0;
+    template <int Count>
+    using Beside = TileEpilogue::Loaded<Count, Coordinates<3>>;
+    __device__ __forceinline__ Beside<1> load(int pixel, int first_channel, int c) const {
+        return epilogue.template load<1>(place(first_channel + c, pixel < pixels() ? pixel : pixels() - 1));
+    }
+    template <class... B>
+    __device__ __forceinline__ void store(float* y, int pixel, int first_channel, int c, float value,
+                                          const B&... beside) const {
+        const int channel = first_channel + c;
+        if (pixel < pixels() && channel < C_OUT_GROUP) {
+            float output[1] = {sum(value, channel)};
+            if constexpr (sizeof...(B) > 0) epilogue.apply(output, beside...);
+            y[first + static_cast<long long>(channel) * pixels() + pixel] = output[0];
+        }
+    }
+};
+
+struct Work : ConvolutionWork {
+    typedef MappedOperands Operands;
+    typedef ::Output<kOf16Bits> Output;
+    __device__ __forceinline__ static int groups() { return N * GROUPS; }  // a product for each image's group
+    static constexpr int kStages = (C_GROUP + kStageDepth - 1) / kStageDepth;
+    static constexpr bool kRowsAlongK = kOf16Bits, kColumnsAlongK = !kOf16Bits;
+    __device__ __forceinline__ static int rows_of(int group) { return kOf16Bits ? group % GROUPS : group; }
+    __device__ __forceinline__ static int columns_of(int group) { return kOf16Bits ? group : group % GROUPS; }
+};
+
+}  // namespace
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
     convolution_tma_gemm(const __grid_constant__ TensorMap rows, const __grid_constant__ TensorMap columns, const Element* __restrict__ bias,
                          Stored* __restrict__ y TILE_EPILOGUE_PARAMETERS) {
     extern __shared__ __align__(1024) uint4 memory[];
-    mapped_gemm<Work, Boxes>(memory, {&rows, &columns}, {{TILE_EPILOGUE_ARGUMENTS}, bias}, y);
+    mapped_gemm<Work>(memory, {&rows, &columns}, {{TILE_EPILOGUE_ARGUMENTS}, bias}, y);
 }
 
 extern "C" __global__ void __launch_bounds__(256)

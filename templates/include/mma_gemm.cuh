@@ -1,7 +1,6 @@
 // mma_gemm.cuh: the tensor-core mainloop of GPUs without warpgroup products, from sm_80 on:
-// D = A * B by mma.sync. For packed operands a template's `headers` put it in the place of
-// packed_operands.cuh, the mainloop of Hopper. Other kernels bring a Fetch of their own
-// (mma_gemm). Theirs may have PAD bytes behind each slab, so that copies into several slabs share no
+// D = A * B by mma.sync. Packed operands are multiplied by it where warps do (packed_gemm.cuh).
+// Other kernels bring a Fetch of their own (mma_gemm). Theirs may have PAD bytes behind each slab, so that copies into several slabs share no
 // banks. With EXACT_OPERANDS floats are rounded as fragments.
 //
 // All warps of a block do the same. Each starts its share of the copies that fill a stage of a

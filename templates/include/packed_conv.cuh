@@ -56,8 +56,7 @@
 #include "factor.cuh"
 #include "layout.cuh"
 #include "power_scale.cuh"
-#define PARTS PACKED_PARTS
-#include "packed_operands.cuh"
+#include "packed_gemm.cuh"
 #include "place.cuh"
 #include "plain_convolution.cuh"
 

@@ -2,7 +2,7 @@
 // products take them (slab_operands.cuh), so that bulk copies are all that it takes: one
 // warp, whose lanes share the copies of a stage. Nothing is converted.
 //
-// gemm_tiles.cuh tells what it asks of Work.
+// gemm_tiles.cuh tells what it asks of Work. Another mainloop for such operands is mma_gemm.cuh's.
 #pragma once
 #include "bulk_copy.cuh"
 #include "slab_gemm.cuh"

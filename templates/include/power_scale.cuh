@@ -6,9 +6,9 @@
 #include "element.cuh"
 #include "finite.cuh"
 
-// What kernels that pack factors multiply (slab_operands.cuh), and whether times powers of two.
+// What kernels that pack floats multiply (slab_operands.cuh), and whether times powers of two.
 #ifdef SCALED
-#define PACKED_PARTS (kOfBf16 ? one_bf16 : kOf16Bits || (MATH_TF32 && SCALED) ? one_fp16 : MATH_TF32 ? one_tf32 : two_fp16)
+#define FLOAT_PARTS (!MATH_TF32 ? two_fp16 : SCALED ? one_fp16 : one_tf32)
 constexpr bool kScaled = !kOf16Bits && (!MATH_TF32 || SCALED);
 #endif
 

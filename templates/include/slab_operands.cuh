@@ -16,24 +16,21 @@
 //                     two                                           largest is near 2^15
 //     three_bf16      all 24 bits                         6         about 2^-23
 //
-//                   A kernel that defines PARTS before it includes this chooses; else floats are
-//                   one_tf32 or three_bf16, as MATH_TF32 says.
+//                   Elements of 16 bits are one part. Floats are one_tf32 or three_bf16, as
+//                   MATH_TF32 says, but where a kernel defines FLOAT_PARTS before it includes this.
 //
 // A's rows come in blocks of 64; a step of such a block is one piece. B's columns come in planes;
 // a plane's slab is as long as there are columns. A column that lies a constant further on is a
 // constant further on in memory. op.yaml gives SLAB_BYTES, of a step of one row or column.
 #pragma once
-#include "bf16.cuh"
-#include "fp16.cuh"
+#include "element.cuh"
 #include "tf32.cuh"
 
 enum Parts { one_tf32, one_bf16, one_fp16, two_fp16, three_bf16 };
-#ifdef PARTS
-constexpr Parts kOfParts = PARTS;
-#undef PARTS
-#else
-constexpr Parts kOfParts = MATH_TF32 ? one_tf32 : three_bf16;
+#ifndef FLOAT_PARTS
+#define FLOAT_PARTS (MATH_TF32 ? one_tf32 : three_bf16)
 #endif
+constexpr Parts kOfParts = kOfBf16 ? one_bf16 : kOf16Bits ? one_fp16 : FLOAT_PARTS;
 
 constexpr bool kAreBf16 = kOfParts == one_bf16 || kOfParts == three_bf16;
 constexpr int kPartCount = kOfParts == three_bf16 ? 3 : kOfParts == two_fp16 ? 2 : 1;

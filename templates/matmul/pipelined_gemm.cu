@@ -15,10 +15,9 @@
 //
 // What the tunables trade is told in slab_gemm.cuh.
 #include "power_scale.cuh"
-#define PARTS PACKED_PARTS
 #include "compiled_sizes.cuh"
 #include "dependent_launch.cuh"
-#include "packed_operands.cuh"
+#include "packed_gemm.cuh"
 #include "strips.cuh"
 
 namespace {

@@ -1,13 +1,13 @@
 // matmul on Hopper's warpgroup products (sm_90a), of factors that the copy engine fetches
 // by tensor maps, and rounds on the way: nothing is packed, and no thread touches a factor
-// that lies along k. swizzled_operands.cuh tells how, slab_gemm.cuh the mainloop and what
+// that lies along k. mapped_operands.cuh tells how, slab_gemm.cuh the mainloop and what
 // the tunables trade.
 //
 // The engine rounds ties to even, so this is math mode tf32_even alone. Products take their
 // columns along k. Where b is not transposed, its columns lie across, so the product is that
 // of the transposed matrices (SWAPPED): rows are b's columns, and columns a's rows.
 #include "matrix_output.cuh"
-#include "swizzled_operands.cuh"
+#include "mapped_operands.cuh"
 
 namespace {
 
@@ -17,7 +17,8 @@ __device__ __forceinline__ int column_batches() { return SWAPPED ? BATCHES_A : B
 
 struct Work : MatrixWork {
     typedef MappedOperands Operands;
-    static constexpr int kStages = (K + DEPTH * kStepDepth - 1) / (DEPTH * kStepDepth);
+    static constexpr int kStages = (K + kStageDepth - 1) / kStageDepth;
+    static constexpr bool kRowsAlongK = ROWS_ALONG_K, kColumnsAlongK = true;
     __device__ __forceinline__ static int rows_of(int group) { return row_batches() > 1 ? group : 0; }
     __device__ __forceinline__ static int columns_of(int group) { return column_batches() > 1 ? group : 0; }
 #if SWAPPED
@@ -33,7 +34,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     matmul_tma_gemm(const __grid_constant__ TensorMap rows, const __grid_constant__ TensorMap columns, const float* __restrict__ bias,
                     float* __restrict__ y TILE_EPILOGUE_PARAMETERS) {
     extern __shared__ __align__(1024) uint4 memory[];
-    mapped_gemm<Work, Tf32Boxes>(memory, {&rows, &columns}, {{TILE_EPILOGUE_ARGUMENTS}, bias}, y);
+    mapped_gemm<Work>(memory, {&rows, &columns}, {{TILE_EPILOGUE_ARGUMENTS}, bias}, y);
 }
 
 extern "C" __global__ void __launch_bounds__(256)

@@ -1,11 +1,10 @@
 // matmul of bf16 or fp16 on Hopper's warpgroup products (sm_90a), of factors that the copy
 // engine fetches by tensor maps: nothing is packed or converted, and no thread touches a
-// factor, transposed or not. swizzled_16bit.cuh tells how, slab_gemm.cuh the mainloop and
+// factor, transposed or not. mapped_operands.cuh tells how, slab_gemm.cuh the mainloop and
 // what the tunables trade.
 #include "element.cuh"
-#define PARTS (kOfBf16 ? one_bf16 : one_fp16)
 #include "matrix_output.cuh"
-#include "swizzled_16bit.cuh"
+#include "mapped_operands.cuh"
 
 namespace {
 
@@ -61,7 +60,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     matmul_tma_gemm_16bit(const __grid_constant__ TensorMap rows, const __grid_constant__ TensorMap columns, const Element* __restrict__ bias,
                           Element* __restrict__ y, float* left, float* there TILE_EPILOGUE_PARAMETERS) {
     extern __shared__ __align__(1024) uint4 memory[];
-    mapped_gemm<Work, Boxes16Bit>(memory, {&rows, &columns}, {{TILE_EPILOGUE_ARGUMENTS}, bias}, y,
+    mapped_gemm<Work>(memory, {&rows, &columns}, {{TILE_EPILOGUE_ARGUMENTS}, bias}, y,
                                   {left, reinterpret_cast<int*>(there)});
 }
 #else
@@ -69,7 +68,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     matmul_tma_gemm_16bit(const __grid_constant__ TensorMap rows, const __grid_constant__ TensorMap columns, const Element* __restrict__ bias,
                           Stored* __restrict__ y TILE_EPILOGUE_PARAMETERS) {
     extern __shared__ __align__(1024) uint4 memory[];
-    mapped_gemm<Work, Boxes16Bit>(memory, {&rows, &columns}, {{TILE_EPILOGUE_ARGUMENTS}, bias}, y);
+    mapped_gemm<Work>(memory, {&rows, &columns}, {{TILE_EPILOGUE_ARGUMENTS}, bias}, y);
 }
 #endif
 

@@ -14,7 +14,7 @@
 //   stages   of columns in parts
 //   ahead    stages that the copy engine brings, or that are being split
 //   cluster  blocks that bring keys, or values, together: they read less of the L2, and wait for each other
-#define PARTS two_fp16
+#define FLOAT_PARTS two_fp16
 #define TILES_N Work::tiles_n()
 #include "compiled_sizes.cuh"
 #include "exponential.cuh"

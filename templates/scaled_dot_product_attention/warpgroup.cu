@@ -22,13 +22,14 @@
 #include "named_barrier.cuh"
 #include "online_softmax.cuh"
 #include "tensor_map.cuh"
-#include "wgmma_16bit.cuh"
+#include "wgmma_swizzled.cuh"
 
 namespace {
 
 constexpr int kConsumerThreads = 128 * CONSUMERS;
 constexpr int kBoxBytes = TILE_KEYS * 128;  // 64 elements of the width, of a tile's keys or values
 constexpr int kQueryBoxBytes = 64 * 128;
+constexpr WgmmaType kFactors = kOfBf16 ? wgmma_of_bf16 : wgmma_of_fp16;
 constexpr int kTurns = 1;  // two named barriers, a consumer's turn each
 constexpr bool kLate = PADDED_V > 128;  // many averages decrease while the next products run, few before them
 
@@ -76,11 +77,11 @@ __device__ __forceinline__ float (&by_columns(float (&sums)[Sums]))[Sums / 4][4]
 // multiply_keys starts the products of a consumer's queries with a tile of keys.
 __device__ __forceinline__ void multiply_keys(Products& products, const char* queries, const char* keys) {
     wgmma_fence();
-    wgmma_16bit_first<kOfBf16, TILE_KEYS>(products, SwizzledLines<true>(queries, 0, 0), SwizzledLines<true>(keys, 0, 0));
+    wgmma_swizzled_first<kFactors, TILE_KEYS>(products, SwizzledLines<true>(queries, 0, 0), SwizzledLines<true>(keys, 0, 0));
 #pragma unroll
     for (int step = 1; step < PADDED / 16; ++step)
-        wgmma_16bit<kOfBf16, TILE_KEYS>(products, SwizzledLines<true>(queries + step / 4 * kQueryBoxBytes, step % 4, 0),
-                                        SwizzledLines<true>(keys + step / 4 * kBoxBytes, step % 4, 0));
+        wgmma_swizzled<kFactors, TILE_KEYS>(products, SwizzledLines<true>(queries + step / 4 * kQueryBoxBytes, step % 4, 0),
+                                            SwizzledLines<true>(keys + step / 4 * kBoxBytes, step % 4, 0));
     wgmma_commit();
 }
 
@@ -89,7 +90,7 @@ __device__ __forceinline__ void add_values(Averages& sums, const Weights& weight
     wgmma_fence();
 #pragma unroll
     for (int step = 0; step < TILE_KEYS / 16; ++step)
-        wgmma_16bit<kOfBf16, PADDED_V>(sums, weights[step], SwizzledLines<false>(values, step, kBoxBytes));
+        wgmma_swizzled<kFactors, PADDED_V>(sums, weights[step], SwizzledLines<false>(values, step, kBoxBytes));
     wgmma_commit();
 }
 

@@ -6,30 +6,33 @@ import (
 	"slices"
 	"strings"
 
+	"autotune/internal/cudafile"
 	"autotune/internal/lists"
 	"autotune/operator"
 )
 
 var (
-	onceForm      = regexp.MustCompile(`^[ \t]*#[ \t]*pragma[ \t]+once\b`)
-	conditionForm = regexp.MustCompile(`^[ \t]*#[ \t]*(if|ifdef|ifndef|endif)\b`)
-	defineForm    = regexp.MustCompile(`^[ \t]*#[ \t]*define[ \t]+(\w+)`)
-	guardForm     = regexp.MustCompile(`^[ \t]*#[ \t]*ifndef[ \t]+(\w+)`)
+	onceForm   = regexp.MustCompile(`^[ \t]*#[ \t]*pragma[ \t]+once\b`)
+	defineForm = regexp.MustCompile(`^[ \t]*#[ \t]*define[ \t]+(\w+)`)
+	guardForm  = regexp.MustCompile(`^[ \t]*#[ \t]*ifndef[ \t]+(\w+)`)
 )
 
 // Inline replaces the first #include of each file by the file's text, between
-// blank lines, and drops later ones.
-func Inline(file, source string, includes map[string]string) (string, error) {
-	in := inliner{includes: includes, done: map[string]bool{}}
+// blank lines, and drops later ones. Of those under conditions it takes what the macros decide.
+func Inline(file, source string, includes map[string]string, macros []operator.Macro) (string, error) {
+	in := inliner{includes: includes, macros: map[string]bool{}, done: map[string]bool{}}
+	for _, m := range macros {
+		in.macros[m.Name] = m.Value != "0"
+	}
 	err := in.add(file, source)
 	return in.text.String(), err
 }
 
 type inliner struct {
 	includes map[string]string
+	macros   map[string]bool // whether #if of each holds
 	done     map[string]bool
 	text     strings.Builder
-	depth    int  // of conditions
 	border   bool // between two files
 }
 
@@ -37,19 +40,15 @@ func (in *inliner) add(file, source string) error {
 	if !strings.HasSuffix(source, "\n") {
 		source += "\n"
 	}
-	included := operator.Included(source)
+	included, if1, if0 := operator.Included(source), in.leftOut(source, true), in.leftOut(source, false)
 	for i, line := range slices.Collect(strings.Lines(source)) {
 		name := included[i]
-		if condition := conditionForm.FindStringSubmatch(line); condition != nil && condition[1] == "endif" {
-			in.depth--
-		} else if condition != nil {
-			in.depth++
-		}
 		switch text, known := in.includes[name]; {
 		case onceForm.MatchString(line) || in.done[name]:
 		case name == "":
 			in.write(line)
-		case in.depth > 0:
+		case if1[i] && if0[i]:
+		case if1[i] || if0[i]:
 			return fmt.Errorf("%s includes %s under a condition: it cannot be put into one file", file, name)
 		case !known:
 			return fmt.Errorf("%s includes %s, which is not among its files", file, name)
@@ -62,6 +61,20 @@ func (in *inliner) add(file, source string) error {
 		}
 	}
 	return nil
+}
+
+// leftOut tells of each line whether conditions leave it out, where those that the macros do not decide are all true, or
+// all false.
+func (in *inliner) leftOut(source string, others bool) (all []bool) {
+	for _, out := range cudafile.Branches(cudafile.BlankComments(source), func(word, condition string) (yes, known bool) {
+		if yes, known = in.macros[condition]; known && word == "if" {
+			return yes, true
+		}
+		return others, true
+	}) {
+		all = append(all, out)
+	}
+	return all
 }
 
 // write adds a line, with one blank line before it at a border. Of blank lines that follow each other it keeps the

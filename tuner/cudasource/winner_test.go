@@ -135,11 +135,15 @@ func TestInline(t *testing.T) {
 		"nothing":   {source: "int x;", want: "int x;\n"},
 		"each once": {source: "#include \"a.cuh\"\n# include \"b.cuh\"\n#include \"a.cuh\"\nint x;\n", want: "#ifdef X\nint b;\n#endif\n\nint a;\n\nint x;\n"},
 		"missing":   {source: "#include \"c.cuh\"\n", fault: "x.cu includes c.cuh, which is not among its files"},
+		"decided": {source: "#if A\n#include \"a.cuh\"\n#else\n#include \"c.cuh\"\n#endif\n#if !A || Z\n#endif\n",
+			want: "#if A\n\n#ifdef X\nint b;\n#endif\n\nint a;\n\n#else\n#endif\n#if !A || Z\n#endif\n"},
+		"decided for the other": {source: "#if Z\n#include \"a.cuh\"\n#else\n#include \"b.cuh\"\n#endif\n",
+			want: "#if Z\n#else\n\n#ifdef X\nint b;\n#endif\n\n#endif\n"},
 		"sometimes": {source: "#if X\n#include \"a.cuh\"\n#endif\n", fault: "x.cu includes a.cuh under a condition"},
 		"again":     {source: "#include \"a.cuh\"\n#if X\n#include \"a.cuh\"\n#endif\n", want: "#ifdef X\nint b;\n#endif\n\nint a;\n\n#if X\n#endif\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := Inline("x.cu", test.source, includes)
+			got, err := Inline("x.cu", test.source, includes, []operator.Macro{{Name: "A", Value: "1"}, {Name: "Z", Value: "0"}})
 			if test.fault != "" {
 				if err == nil || !strings.Contains(err.Error(), test.fault) {
 					t.Errorf("got %v, want %s", err, test.fault)

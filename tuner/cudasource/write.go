@@ -20,7 +20,7 @@ import (
 // it. No macro of the kernel's reaches what follows in a program.
 func (w Winner) WriteCUDA(out io.Writer) error {
 	k := w.Kernel
-	text, err := Inline(k.File, k.Source, k.Includes)
+	text, err := Inline(k.File, k.Source, k.Includes, k.Macros)
 	if err != nil {
 		return err
 	}
