@@ -26,19 +26,24 @@ struct SwizzledLines {
 
 #ifndef AUTOTUNE_EMULATOR
 
-// swizzled_descriptor packs where lines lie. Eight of them follow each other, and the next eight begin `eights` bytes
-// further on. apart counts the bytes from 128 of lines that lie side by side to the next; along k it means nothing.
+// swizzled_descriptor packs where lines lie, so many bytes behind `first`. Eight of them follow each other, and the next
+// eight begin `eights` bytes further on. apart counts the bytes from 128 of lines that lie side by side to the next; along
+// k it means nothing.
 //
 // A product swaps pieces of 16 bytes by their addresses, as the copy engine did. So it may begin between any two
 // lines of what the engine brought: the base offset, which tells of patterns that begin elsewhere, stays zero.
-template <bool AlongK, int Line>
-__device__ __forceinline__ unsigned long long swizzled_descriptor(const SwizzledLines<AlongK, Line>& of) {
-    const unsigned start =
-        static_cast<unsigned>(__cvta_generic_to_shared(of.first)) + of.product * (AlongK ? 32 : 2048);
-    const unsigned apart = AlongK ? 16 : of.apart, eights = AlongK && of.apart > 0 ? of.apart : 8 * Line;
+template <int Line>
+__device__ __forceinline__ unsigned long long swizzled_descriptor(const char* first, int behind, unsigned apart,
+                                                                  unsigned eights) {
+    const unsigned start = static_cast<unsigned>(__cvta_generic_to_shared(first)) + behind;
     return static_cast<unsigned long long>((start & 0x3ffff) >> 4) |
            static_cast<unsigned long long>((apart & 0x3ffff) >> 4) << 16 |
            static_cast<unsigned long long>((eights & 0x3ffff) >> 4) << 32 | (Line == 128 ? 1ull : 2ull) << 62;
+}
+template <bool AlongK, int Line>
+__device__ __forceinline__ unsigned long long swizzled_descriptor(const SwizzledLines<AlongK, Line>& of) {
+    return swizzled_descriptor<Line>(of.first, of.product * (AlongK ? 32 : 2048), AlongK ? 16 : of.apart,
+                                     AlongK && of.apart > 0 ? of.apart : 8 * Line);
 }
 
 // start starts a product, by descriptors, and first one that replaces the sums. AcrossA, AcrossB: the
