@@ -100,7 +100,7 @@ type variant struct {
 // every math mode, and for each further word of a parameter. The reference stands beside the first and the
 // last problem. On the others all are compiled once: the reference on the first problem, templates at the
 // default on one of the problems that they serve, each in turn. So is another operator's kernel over other
-// axes, on the newest alone. A template that an older GPU has is not compiled again before the newest, which
+// axes, on the newest alone and in full. A template that an older GPU has is not compiled again before the newest, which
 // takes the branches of those between as well. older holds the templates, and has these added.
 func variants(t *testing.T, o *operator.Operator, gpu operator.Limits, turn int, older map[string]bool) []variant {
 	t.Helper()
@@ -136,7 +136,7 @@ func variants(t *testing.T, o *operator.Operator, gpu operator.Limits, turn int,
 	}
 	for i, template := range o.Templates {
 		served := defaults[template.Name]
-		if gpu.Arch != newest && (older[template.Name] || elsewhere(o, template.Name)) {
+		if gpu.Arch != newest && older[template.Name] || (gpu.Arch != newest || !endurance.Full()) && elsewhere(o, template.Name) {
 			continue
 		}
 		older[template.Name] = older[template.Name] || len(served) > 0

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"autotune/device/compile"
+	"autotune/internal/test/endurance"
 	"autotune/internal/test/must"
 	"autotune/operator"
 )
@@ -29,17 +30,20 @@ func launchesOf(entries ...string) operator.Launches {
 	return launches
 }
 
+// compileError is a kernel that does not compile, and what is said of it.
+type compileError struct {
+	name, source string
+	includes     map[string]string
+	macros       []operator.Macro
+	entries      []string // nil: k
+	file         string
+	line         int
+	message      string
+}
+
 func TestCompileErrors(t *testing.T) {
 	needCompiler(t)
-	for _, c := range []struct {
-		name, source string
-		includes     map[string]string
-		macros       []operator.Macro
-		entries      []string // nil: k
-		file         string
-		line         int
-		message      string
-	}{
+	cases := []compileError{
 		{name: "syntax", source: "// one\n// two\nextern \"C\" __global__ void k(float* y) { y[0] = ; }\n", file: "test/k.cu", line: 3, message: "expected"},
 		{name: "after dynamic shared memory", file: "test/k.cu", line: 5, message: "missing",
 			source: "extern \"C\" __global__ void k(float* y) {\n  extern __shared__\n    float s[];\n  s[0] = 1;\n  y[0] = missing;\n}\n"},
@@ -64,8 +68,9 @@ func TestCompileErrors(t *testing.T) {
 			file: "test/k.cu", message: "no kernel a::k<float, float> that is"},
 		{name: "within a template", source: "template <class T> __global__ void k(T* y) {\n y->missing(); }\n", entries: []string{"k<int>"}, file: "test/k.cu", line: 2, message: "missing"},
 		{name: "not pointers", source: "struct S { int a[9]; }; extern \"C\" __global__ void k(float* y, S s) {}\n", file: "test/k.cu", message: "a kernel's parameters must be pointers, numbers or tensor maps"},
-	} {
-		for _, sanitize := range []bool{false, true} {
+	}
+	for sanitize, cases := range map[bool][]compileError{false: cases, true: endurance.Some(cases, 5)} {
+		for _, c := range cases {
 			t.Run(c.name, func(t *testing.T) {
 				t.Parallel()
 				k := operator.Kernel{File: "test/k.cu", Source: c.source, Includes: c.includes, Macros: c.macros, Launches: launchesOf(c.entries...)}

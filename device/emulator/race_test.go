@@ -9,6 +9,7 @@ import (
 
 	"autotune/device"
 	"autotune/device/trial"
+	"autotune/internal/test/endurance"
 )
 
 // raceOperator has what kernels race on; its answers are not looked at.
@@ -287,7 +288,7 @@ func TestRaces(t *testing.T) {
 	files["op.yaml"] = &fstest.MapFile{Data: []byte(yaml)}
 	p := loaded(t, files, 256)
 	b := openBench(t, Options{CacheDir: testCache}, p, device.DefaultProtocol())
-	for _, c := range raceCases {
+	for _, c := range endurance.Some(raceCases, 22) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			o, looked := b.races(t, c.name)

@@ -185,6 +185,10 @@ func TestEvaluate(t *testing.T) {
 	proto := device.DefaultProtocol()
 	proto.LaunchTimeout = 500 * time.Millisecond
 	p := doublingProblem(t)
+	benches := map[bool]*bench{}
+	for _, sanitize := range []bool{false, true} {
+		benches[sanitize] = openBench(t, Options{Sanitize: sanitize, CacheDir: testCache}, p, proto)
+	}
 	for _, c := range []struct {
 		sanitize bool
 		template string
@@ -226,8 +230,7 @@ func TestEvaluate(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			needCompiler(t)
-			e := openBench(t, Options{Sanitize: c.sanitize, CacheDir: testCache}, p, proto).evaluate(t, c.template)
+			e := benches[c.sanitize].evaluate(t, c.template)
 			if e.Status != c.status || !regexp.MustCompile(c.message).MatchString(e.Message) {
 				t.Errorf("%s, %q; want %s, %s", e.Status, e.Message, c.status, c.message)
 			}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"autotune/device/compile"
+	"autotune/internal/test/endurance"
 	"autotune/internal/test/must"
 	"autotune/operator"
 )
@@ -503,8 +504,8 @@ var shimCases = []shimCase{
 }
 
 func TestShim(t *testing.T) {
-	for _, sanitize := range []bool{false, true} {
-		for _, c := range shimCases {
+	for sanitize, cases := range map[bool][]shimCase{false: shimCases, true: endurance.Some(shimCases, 8)} {
+		for _, c := range cases {
 			t.Run(fmt.Sprintf("%s/sanitize=%v", c.name, sanitize), func(t *testing.T) {
 				t.Parallel()
 				c.prove(t, mustCompile(t, tinyKernel(t, c.source), sanitize))

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"autotune/device/elements"
+	"autotune/internal/test/endurance"
 	"autotune/internal/test/must"
 	"autotune/operator"
 )
@@ -187,7 +188,10 @@ func TestSmallFloatArithmetic(t *testing.T) {
 	for _, f := range smallFormats[:2] {
 		t.Run(string(f.kind), func(t *testing.T) {
 			t.Parallel()
-			const n = 20000
+			n := 4000
+			if endurance.Full() {
+				n = 20000
+			}
 			k := tinyKernel(t, "#include "+names[f.kind][1]+`
 				extern "C" __global__ void k(const T* a, const T* b, const T* c, T* sum, T* difference, T* product, T* quotient, T* fused) {
 					for (int i = threadIdx.x; i < `+fmt.Sprint(n)+`; i += blockDim.x) {

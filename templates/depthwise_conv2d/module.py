@@ -1,15 +1,13 @@
 class ModelNew(nn.Module):
-    """2-D convolution of each channel with its own kernel, as nn.Conv2d with as
-    many groups as channels. layout is how tensors lie: nchw, nhwc, or auto, as the input
-    does; else as tuned. An epilogue's tensors follow x."""
+    """2-D convolution of each channel with its own kernel, as nn.Conv2d with as many groups as channels. layout is how
+    tensors lie: nchw, nhwc, or auto, as the input does; else as tuned. An epilogue's tensors follow x."""
 
     def __init__(
         self, in_channels: int, kernel_size: int, stride: int = 1, padding: int | str = 0, bias: bool = False, dilation: int = 1,
         layout: str = None,
     ):
         super().__init__()
-        # It computes nothing: it holds the parameters, with PyTorch's names and
-        # initial values.
+        # It computes nothing: it holds the parameters, with PyTorch's names and initial values.
         self.conv2d = nn.Conv2d(
             in_channels, in_channels, kernel_size,
             stride=stride, padding=padding, dilation=dilation, groups=in_channels, bias=bias, dtype=DTYPE,

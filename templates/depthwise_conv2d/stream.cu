@@ -37,7 +37,6 @@ depthwise_conv2d_stream(const float* __restrict__ x, const float* __restrict__ w
                         float* __restrict__ y EPILOGUE_PARAMETERS) {
     extern __shared__ __align__(16) float rows[]; // input rows, then gathered outputs
     __shared__ float staged_weights[KERNEL_H * KERNEL_W];
-    const Epilogue epilogue = {EPILOGUE_ARGUMENTS};
     Stream stream(x, rows, 0.0f);
     const int channel = (int)(stream.tile.plane % C);
     Weights weights;
@@ -45,10 +44,13 @@ depthwise_conv2d_stream(const float* __restrict__ x, const float* __restrict__ w
     const float start = BIAS ? bias[channel] : 0.0f;
 
     float sums[ROWS][VEC];
+    Outputs outputs = {{EPILOGUE_ARGUMENTS}, stream.tile.plane, stream.column};
+    outputs.load(stream.row);
     stream_rows(stream, y, [&](const float (&span)[SPAN], int i) {
         join_span(sums, span + LEAD, i, weights, start, [&](int r) {
-            finish_row(sums[r], epilogue, stream.tile.plane, stream.row + r, stream.column);
+            outputs.finish(sums[r], stream.row, r);
             stream.store_row(y, r, sums[r]);
         });
+        if (i == BAND - 1) outputs.load(stream.row + Stream::StepRows); // the next step's
     });
 }

@@ -33,7 +33,6 @@ depthwise_conv2d_walk(const Element* __restrict__ x, const Element* __restrict__
                       Element* __restrict__ y EPILOGUE_PARAMETERS) {
     __shared__ float staged_weights[KERNEL_H * KERNEL_W];
     extern __shared__ __align__(16) float buffers[];
-    const Epilogue epilogue = {EPILOGUE_ARGUMENTS};
     Walk walk(x, buffers);
     const int channel = (int)(walk.tile.plane % C);
     Weights weights;
@@ -41,10 +40,13 @@ depthwise_conv2d_walk(const Element* __restrict__ x, const Element* __restrict__
     const float start = BIAS ? to_float(bias[channel]) : 0.0f;
 
     float sums[Walk::Windows][VEC];
+    Outputs outputs = {{EPILOGUE_ARGUMENTS}, walk.tile.plane, walk.column};
+    outputs.load(walk.row);
     walk.run(y, 0.0f, sums, [&](const float (&span)[SPAN], int i) {
         join_span(sums, span + LEAD, i, weights, start, [&](int r) {
-            finish_row(sums[r], epilogue, walk.tile.plane, walk.row + r, walk.column);
+            outputs.finish(sums[r], walk.row, r);
             walk.store_row(y, r, sums[r]);
         });
+        if (STEPS > 1 && i == BAND - 1) outputs.load(walk.row + ROWS); // the next step's
     });
 }

@@ -2,7 +2,9 @@
 // average_pool_general.cuh computes it; the other kernels share nothing with that.
 #include "average_pool_general.cuh"
 
-extern "C" __global__ void average_pool_reference(const Element* __restrict__ x, Element* __restrict__ y EPILOGUE_PARAMETERS) {
+extern "C" __global__ void average_pool_reference(const Element* __restrict__ x,
+                                                  Element* __restrict__ y EPILOGUE_PARAMETERS) {
     const long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < (long long)N * C * D_OUT * H_OUT * W_OUT) y[i] = average_pool_plain(x, Sizes(), i, {EPILOGUE_ARGUMENTS});
+    if (i >= (long long)N * C * D_OUT * H_OUT * W_OUT) return;
+    y[i] = average_pool_plain(x, Sizes(), i, {EPILOGUE_ARGUMENTS});
 }

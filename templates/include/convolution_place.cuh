@@ -27,8 +27,8 @@ struct ConvolutionPlace {
 };
 
 // RowPlace is that of an output in NCHW whose plane, of all images' channels, row and column a kernel knows; where it
-// knows no image and channel, only tensors that have one of them cost divisions. The outputs side by side are the row's.
-// Behind the last row and column it is that of those.
+// knows no image and channel, only tensors that have one of them cost divisions. The outputs side by side are the
+// row's. Behind the last row and column it is that of those.
 struct RowPlace {
     static constexpr unsigned kAlong = 4;
     long long image, channel, plane, place, volume, column, columns;

@@ -50,6 +50,29 @@ __device__ __forceinline__ void finish_row(float (&sums)[VEC], const Epilogue& e
         epilogue.apply(sums, RowPlace(plane, C, row, H_OUT, column, W_OUT));
 }
 
+// Outputs makes outputs of a thread's sums, row by row of ROWS at a time. What an epilogue's tensors have beside them is
+// loaded before, where it takes few registers: so a thread waits for memory once, and not in each row.
+struct Outputs {
+    static constexpr bool kAhead = !Epilogue::kIsNone && ROWS * VEC <= 32;
+    Epilogue epilogue;
+    long long plane;
+    int column;
+    Epilogue::Loaded<VEC, RowPlace> beside[kAhead ? ROWS : 1];
+
+    __device__ __forceinline__ void load(int row) {
+        if constexpr (kAhead)
+#pragma unroll
+            for (int r = 0; r < ROWS; ++r)
+                beside[r] = epilogue.load<VEC>(RowPlace(plane, C, row + r, H_OUT, column, W_OUT));
+    }
+    __device__ __forceinline__ void finish(float (&sums)[VEC], int row, int r) const {
+        if constexpr (kAhead)
+            epilogue.apply(sums, beside[r]);
+        else
+            finish_row(sums, epilogue, plane, row + r, column);
+    }
+};
+
 // join_span adds row i of a band to VEC neighbouring outputs of each output row
 // whose windows contain it. The first of them begins at `from`, within a span of
 // row i. ended(r) is called for every output row r that this row completes.

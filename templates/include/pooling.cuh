@@ -74,8 +74,8 @@ __device__ __forceinline__ void join_span(float (&kept)[Rows][Count], const floa
 // finish_row makes outputs of the reduced windows of neighbouring outputs of a row, from `column` on. The plane is a
 // volume, one of all images' channels.
 template <class Pool, int Count>
-__device__ __forceinline__ void finish_row(float (&windows)[Count], const Epilogue& epilogue, long long plane, int slice,
-                                           int row, int column) {
+__device__ __forceinline__ void finish_row(float (&windows)[Count], const Epilogue& epilogue, long long plane,
+                                           int slice, int row, int column) {
 #pragma unroll
     for (int v = 0; v < Count; ++v) windows[v] = Pool::finish(windows[v], slice, row, column + v);
     if constexpr (!Epilogue::kIsNone) {

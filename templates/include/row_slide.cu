@@ -44,7 +44,8 @@ __device__ __forceinline__ float one_window(const float* row, int column) {
 // windows computes Runs runs of VEC outputs, THREADS * VEC apart, whose windows lie
 // inside one row. `from` is 16-byte aligned, Phase floats before the first.
 template <int Phase, int Runs>
-__device__ __forceinline__ void windows(float* to, const float* from, const Epilogue& epilogue, long long row, int column) {
+__device__ __forceinline__ void windows(float* to, const float* from, const Epilogue& epilogue, long long row,
+                                        int column) {
     constexpr int Loaded = (Phase + SPAN + 3) / 4 * 4;
     float inputs[Runs][Loaded];
 #pragma unroll
@@ -70,8 +71,8 @@ __device__ __forceinline__ void windows(float* to, const float* from, const Epil
 }
 
 template <int Runs>
-__device__ __forceinline__ void windows_of_phase(int phase, float* to, const float* from, const Epilogue& epilogue, long long row,
-                                                 int column) {
+__device__ __forceinline__ void windows_of_phase(int phase, float* to, const float* from, const Epilogue& epilogue,
+                                                 long long row, int column) {
     switch (phase) {
     case 0: windows<0, Runs>(to, from, epilogue, row, column); break;
     case 1: windows<1, Runs>(to, from, epilogue, row, column); break;

@@ -118,7 +118,8 @@ __device__ __forceinline__ void store_slice(Element* y, float* buffer, const Blo
 
 // pool_volume computes a block's outputs.
 template <class Slices, class Pool>
-__device__ __forceinline__ void pool_volume(const Element* x, Element* y, float* shared, const Epilogue& epilogue) {
+__device__ __forceinline__ void pool_volume(const Element* x, Element* y, float* shared,
+                                            const Epilogue& epilogue) {
     const Block block = block_of<SLICES, BlockRows, BlockColumns>(blockIdx.x);
     const int row = block.row + threadIdx.y * ROWS, column = block.column + threadIdx.x * VEC;
     const int steps = min((int)SLICES, D_OUT - block.slice);
