@@ -143,7 +143,7 @@ func productsKernel(body string) string {
 	return `#include "async_proxy.cuh"
 		#include "fp16.cuh"
 		#include "mbarrier.cuh"
-		#include "wgmma_shared.cuh"
+		#include "wgmma.cuh"
 		extern "C" __global__ void k(const float*, float* y) {
 			__shared__ __align__(128) unsigned ones[512];
 			__shared__ Mbarrier given;
@@ -160,7 +160,7 @@ func productsKernel(body string) string {
 			float d[32] = {};
 			const auto multiply = [&] {
 				wgmma_fence();
-				wgmma_fp16<64>(d, a, Slabs{reinterpret_cast<const char*>(ones), 1024}, true);
+				wgmma<wgmma_of_fp16, 64>(d, a, Slabs{reinterpret_cast<const char*>(ones), 1024});
 				wgmma_commit();
 			};
 			` + body + `
@@ -179,7 +179,7 @@ func TestProductsEndLate(t *testing.T) {
 		{"a product left under way", "multiply(); multiply(); wgmma_wait<1>(d); const float had = d[0]; wgmma_wait(d); d[0] = had; mbarrier_arrive(&given);", 16 + 32},
 		{"given back while one is under way", "multiply(); multiply(); wgmma_wait_groups<1>(); mbarrier_arrive(&given); wgmma_wait(d);", 32},
 		{"no wait", "multiply(); mbarrier_arrive(&given);", 0},
-		{"no commit", "wgmma_fp16<64>(d, a, Slabs{reinterpret_cast<const char*>(ones), 1024}, true); wgmma_wait(d); mbarrier_arrive(&given);", 0},
+		{"no commit", "wgmma<wgmma_of_fp16, 64>(d, a, Slabs{reinterpret_cast<const char*>(ones), 1024}); wgmma_wait(d); mbarrier_arrive(&given);", 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

@@ -251,12 +251,12 @@ __device__ __forceinline__ void multiply(Sums& sums, const WeightFragment (&weig
             const Slabs low = {rows[tap / KERNEL_W] + position * 16, PATCH * 16}, high = low.moved(2 * PATCH * 16);
             const auto& parts = weights[tap].parts;
             if constexpr (!kScaled) {
-                wgmma_tf32<COLUMNS>(sums[piece], parts[0], low, tap > 0);
-                wgmma_tf32<COLUMNS>(sums[piece], parts[1], high, true);
+                wgmma<wgmma_of_tf32, COLUMNS>(sums[piece], parts[0], low, tap > 0);
+                wgmma<wgmma_of_tf32, COLUMNS>(sums[piece], parts[1], high, true);
             } else {
-                wgmma_fp16<COLUMNS>(sums[piece], parts[1], low, tap > 0);
-                wgmma_fp16<COLUMNS>(sums[piece], parts[0], high, true);
-                wgmma_fp16<COLUMNS>(sums[piece], parts[0], low, true);
+                wgmma<wgmma_of_fp16, COLUMNS>(sums[piece], parts[1], low, tap > 0);
+                wgmma<wgmma_of_fp16, COLUMNS>(sums[piece], parts[0], high, true);
+                wgmma<wgmma_of_fp16, COLUMNS>(sums[piece], parts[0], low, true);
             }
         }
         wgmma_commit();

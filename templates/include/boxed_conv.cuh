@@ -185,7 +185,8 @@ struct BoxedProducts {
             for (int e = 0; e < kTogether; ++e)
 #pragma unroll
                 for (int r = 0; r < ROW_BLOCKS; ++r)
-                    wgmma_tf32<COLUMNS>(sums[r], a[e][r], Slabs{columns + (first + e) * 2 * COLUMN_SLAB_BYTES, COLUMN_SLAB_BYTES}, true);
+                    wgmma<wgmma_of_tf32, COLUMNS>(
+                        sums[r], a[e][r], Slabs{columns + (first + e) * 2 * COLUMN_SLAB_BYTES, COLUMN_SLAB_BYTES});
             if (first + kTogether < kEighths) {
                 wgmma_commit();
                 wgmma_wait_groups<1>();

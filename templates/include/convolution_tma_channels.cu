@@ -141,7 +141,7 @@ struct BoxProducts<false> {
                 for (int r = 0; r < ROW_BLOCKS; ++r) {
                     const int further = tap / TAPS_ACROSS * TAP_STEP_H * BOX_ACROSS + tap % TAPS_ACROSS * TAP_STEP_W;
                     const char* const rows = stage + p / kLineProducts * (TILE_M / kBlockRows * kBlockBytes) + (block + r) * kBlockBytes;
-                    wgmma_swizzled<kFactors, COLUMNS>(
+                    wgmma<kFactors, COLUMNS>(
                         sums[r], Rows(rows + further * kLineBytes, p % kLineProducts, kApart * kLineBytes),
                         Columns::at(columns + tap * (Columns::kBoxes * Columns::kBoxBytes), column, p));
                 }

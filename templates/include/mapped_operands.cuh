@@ -1,7 +1,7 @@
 // mapped_operands.cuh: the producer of slab_gemm.cuh for matrices that the copy engine brings as they are, by tensor maps
 // (tensor_map.cuh): one thread asks for the boxes of a stage. Nothing is packed. A stage is DEPTH steps of 16.
 //
-// Products take lines, rows of A and columns of B, as they lie in memory (wgmma_swizzled.cuh). Lines along k come in boxes
+// Products take lines, rows of A and columns of B, as they lie in memory (wgmma.cuh). Lines along k come in boxes
 // of LINE bytes, 128 unless it is defined, of all of the tile's; a stage has whole ones. Lines of 16 bits may lie across,
 // too; they come in boxes of 64 with all of the stage's k.
 //
@@ -19,7 +19,6 @@
 #pragma once
 #include "slab_gemm.cuh"
 #include "tensor_map.cuh"
-#include "wgmma_swizzled.cuh"
 
 #ifndef STREAMING
 #define STREAMING 0
@@ -28,7 +27,6 @@
 #define LINE 128
 #endif
 
-constexpr WgmmaType kFactors = kOfParts == one_tf32 ? wgmma_of_tf32 : kAreBf16 ? wgmma_of_bf16 : wgmma_of_fp16;
 constexpr int kStageDepth = DEPTH * kStepDepth, kProductDepth = kOfParts == one_tf32 ? 8 : 16;  // elements of k
 constexpr int kLineBytes = LINE, kLineProducts = kLineBytes / 32;                               // along k
 constexpr int kAtomDepth = kLineProducts * kProductDepth, kAtoms = kStageDepth / kAtomDepth;    // of a line
@@ -106,7 +104,7 @@ struct MappedProducts {
         for (int p = 0; p < kStageProducts; ++p)
 #pragma unroll
             for (int r = 0; r < ROW_BLOCKS; ++r)
-                wgmma_swizzled<kFactors, COLUMNS>(
+                wgmma<kFactors, COLUMNS>(
                     sums[r], Lines<Work::kRowsAlongK, TILE_M>::at(stage, (block + r) * kBlockRows, p),
                     Lines<Work::kColumnsAlongK, TILE_N>::at(columns, column, p));
     }
@@ -139,8 +137,8 @@ struct MappedProducts<true> {
             for (int p = 0; p < products; ++p)
 #pragma unroll
                 for (int r = 0; r < ROW_BLOCKS; ++r)
-                    wgmma_swizzled<kFactors, COLUMNS>(sums[r], a[p][r],
-                                                      Lines<true, TILE_N>::at(columns, column, half * products + p));
+                    wgmma<kFactors, COLUMNS>(sums[r], a[p][r],
+                                             Lines<true, TILE_N>::at(columns, column, half * products + p));
             if (half == 0) {
                 wgmma_commit();
                 wgmma_wait_groups<1>();

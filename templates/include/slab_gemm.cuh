@@ -50,7 +50,7 @@
 #include "named_barrier.cuh"
 #include "shared_tiles.cuh"
 #include "slab_operands.cuh"
-#include "wgmma_shared.cuh"
+#include "wgmma.cuh"
 
 #ifndef KEPT
 #define KEPT 0
@@ -133,6 +133,8 @@ struct Turn {
 
 // ---- The consumers.
 
+constexpr WgmmaType kFactors = kOfParts == one_tf32 ? wgmma_of_tf32 : kAreBf16 ? wgmma_of_bf16 : wgmma_of_fp16;
+
 // SlabProducts are those of slabs (slab_operands.cuh). start starts those of the stage that is
 // the index-th of a tile, of A and B: the consumer's rows begin at a block, its columns at one of the tile's.
 struct SlabProducts {
@@ -160,17 +162,14 @@ struct SlabProducts {
     static constexpr int kPhases = kPartCount;
     __device__ __forceinline__ static void multiply(Sums& sums, int phase, const Slabs& rows, const Slabs& columns) {
         if constexpr (kOfParts == one_tf32) {  // the lower and the upper half of the depth
-            wgmma_tf32<COLUMNS>(sums, rows, columns, true);
-            wgmma_tf32<COLUMNS>(sums, rows.moved(2 * kRowSlabBytes), columns.moved(2 * COLUMN_SLAB_BYTES), true);
+            wgmma<kFactors, COLUMNS>(sums, rows, columns);
+            wgmma<kFactors, COLUMNS>(sums, rows.moved(2 * kRowSlabBytes), columns.moved(2 * COLUMN_SLAB_BYTES));
         } else {
             const int both = kPartCount - 1 - phase;  // part i of A by part both - i of B
 #pragma unroll
             for (int i = both; i >= 0; --i) {
                 const Slabs left = rows.moved(i * 2 * kRowSlabBytes), right = columns.moved((both - i) * 2 * COLUMN_SLAB_BYTES);
-                if (!kAreBf16)
-                    wgmma_fp16<COLUMNS>(sums, left, right, true);
-                else
-                    wgmma_bf16<COLUMNS>(sums, left, right, true);
+                wgmma<kFactors, COLUMNS>(sums, left, right);
             }
         }
     }

@@ -42,7 +42,7 @@
 #include "dependent_launch.cuh"
 #include "gemm_tiles.cuh"
 #include "multicast.cuh"
-#include "wgmma_shared.cuh"
+#include "wgmma.cuh"
 
 namespace {
 
@@ -291,9 +291,9 @@ __device__ __forceinline__ void multiply(Sums& some, const Fragment& rows, const
 #pragma unroll
     for (int step = 0; step < DEPTH; ++step) {
         const Slabs columns = {stage + step * kPlaneBytes, kSlabBytes}, rest = columns.moved(2 * kSlabBytes);
-        wgmma_fp16<COLUMNS>(some, rows.low[step], columns, step > 0 || add);  // the smallest first
-        wgmma_fp16<COLUMNS>(some, rows.high[step], rest, true);
-        wgmma_fp16<COLUMNS>(some, rows.high[step], columns, true);
+        wgmma<wgmma_of_fp16, COLUMNS>(some, rows.low[step], columns, step > 0 || add);  // the smallest first
+        wgmma<wgmma_of_fp16, COLUMNS>(some, rows.high[step], rest, true);
+        wgmma<wgmma_of_fp16, COLUMNS>(some, rows.high[step], columns, true);
     }
     wgmma_commit();
 }

@@ -22,7 +22,7 @@
 #include "named_barrier.cuh"
 #include "online_softmax.cuh"
 #include "tensor_map.cuh"
-#include "wgmma_swizzled.cuh"
+#include "wgmma.cuh"
 
 namespace {
 
@@ -77,11 +77,11 @@ __device__ __forceinline__ float (&by_columns(float (&sums)[Sums]))[Sums / 4][4]
 // multiply_keys starts the products of a consumer's queries with a tile of keys.
 __device__ __forceinline__ void multiply_keys(Products& products, const char* queries, const char* keys) {
     wgmma_fence();
-    wgmma_swizzled_first<kFactors, TILE_KEYS>(products, SwizzledLines<true>(queries, 0, 0), SwizzledLines<true>(keys, 0, 0));
+    wgmma<kFactors, TILE_KEYS>(products, SwizzledLines<true>(queries, 0, 0), SwizzledLines<true>(keys, 0, 0), false);
 #pragma unroll
     for (int step = 1; step < PADDED / 16; ++step)
-        wgmma_swizzled<kFactors, TILE_KEYS>(products, SwizzledLines<true>(queries + step / 4 * kQueryBoxBytes, step % 4, 0),
-                                            SwizzledLines<true>(keys + step / 4 * kBoxBytes, step % 4, 0));
+        wgmma<kFactors, TILE_KEYS>(products, SwizzledLines<true>(queries + step / 4 * kQueryBoxBytes, step % 4, 0),
+                                   SwizzledLines<true>(keys + step / 4 * kBoxBytes, step % 4, 0));
     wgmma_commit();
 }
 
@@ -90,7 +90,7 @@ __device__ __forceinline__ void add_values(Averages& sums, const Weights& weight
     wgmma_fence();
 #pragma unroll
     for (int step = 0; step < TILE_KEYS / 16; ++step)
-        wgmma_swizzled<kFactors, PADDED_V>(sums, weights[step], SwizzledLines<false>(values, step, kBoxBytes));
+        wgmma<kFactors, PADDED_V>(sums, weights[step], SwizzledLines<false>(values, step, kBoxBytes));
     wgmma_commit();
 }
 

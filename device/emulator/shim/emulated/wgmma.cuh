@@ -12,6 +12,25 @@ inline unsigned emulated_word(const Slabs& operand, int line, int half, int at) 
     return reinterpret_cast<const unsigned*>(operand.first + half * operand.apart + line * 16)[at];
 }
 
+// emulated_element is one of 16 bits, of a line and one of the product's 16 elements of k.
+template <bool AlongK, int Line>
+inline unsigned emulated_element(const SwizzledLines<AlongK, Line>& of, int line, int k) {
+    const int row = AlongK ? line % 8 : of.product * 16 + k;  // of a line's bytes
+    const int at = AlongK ? of.product * 16 + k : line % 64;  // in the row
+    const int apart = AlongK && of.apart == 0 ? 8 * Line : of.apart;
+    const size_t there = reinterpret_cast<size_t>(of.first) + line / (AlongK ? 8 : 64) * apart + row * Line + at * 2;
+    return *reinterpret_cast<const unsigned short*>(there ^ there / 128 % (Line / 16) * 16);
+}
+
+template <bool AlongK, int Line>
+inline unsigned emulated_word(const SwizzledLines<AlongK, Line>& of, int line, int half, int at) {
+    static_assert(AlongK || Line == 128, "lines across have 128 bytes");
+    assert(reinterpret_cast<size_t>(of.first) % (AlongK ? Line : 8 * Line) == 0 && "swizzled lines across begin at a multiple of eight of them");
+    assert(!AlongK || of.product < Line / 32);
+    const int k = half * 8 + at * 2;
+    return emulated_element(of, line, k) | emulated_element(of, line, k + 1) << 16;
+}
+
 // word is those of A. Lanes hold A's rows in their registers.
 template <class Operand>
 struct EmulatedWgmma {
@@ -103,17 +122,38 @@ inline void emulated_wgmma_wait(int groups) {
     autotune_warp_meet(0xffffffffu, "wgmma_wait", &mine, emulated_wgmma_end);
 }
 
-template <int Columns>
-inline void wgmma_tf32(float (&d)[Columns / 2], const unsigned (&a)[4], Slabs b, bool add) {
-    emulated_wgmma_start<Columns, 8, emulated_tf32>(EmulatedWgmma<Slabs>{d, {a[0], a[1], a[2], a[3]}, b, add});
+template <class A, class B>
+struct EmulatedSharedWgmma {
+    float* d;
+    A a;
+    B b;
+    bool add;
+    int first_row = int(threadIdx.x / 32 % 4 * 16);  // of the warp's rows
+    static unsigned word(void** lanes, int row, int half, int at) {
+        const EmulatedSharedWgmma& all = *static_cast<EmulatedSharedWgmma*>(lanes[0]);
+        return emulated_word(all.a, all.first_row + row, half, at);
+    }
+};
+
+template <WgmmaType Type, int Columns, class Lane>
+inline void emulated_wgmma_of(const Lane& lane) {
+    if constexpr (Type == wgmma_of_tf32)
+        emulated_wgmma_start<Columns, 8, emulated_tf32>(lane);
+    else
+        emulated_wgmma_start<Columns, 16, Type == wgmma_of_bf16 ? emulated_bf16 : emulated_fp16>(lane);
 }
-template <int Columns>
-inline void wgmma_fp16(float (&d)[Columns / 2], const unsigned (&a)[4], Slabs b, bool add) {
-    emulated_wgmma_start<Columns, 16, emulated_fp16>(EmulatedWgmma<Slabs>{d, {a[0], a[1], a[2], a[3]}, b, add});
+template <WgmmaType Type, int Columns, class A, class B>
+inline void wgmma(float (&d)[Columns / 2], const A& a, const B& b, bool add = true) {
+    emulated_wgmma_of<Type, Columns>(EmulatedSharedWgmma<A, B>{d, a, b, add});
+}
+template <WgmmaType Type, int Columns, class B>
+inline void wgmma(float (&d)[Columns / 2], const unsigned (&a)[4], const B& b, bool add = true) {
+    emulated_wgmma_of<Type, Columns>(EmulatedWgmma<B>{d, {a[0], a[1], a[2], a[3]}, b, add});
 }
 
 inline void wgmma_fence() {}
 inline void wgmma_commit() { ++emulated_products().group; }
 template <int Groups = 0, int Sums> inline void wgmma_wait(float (&)[Sums]) { emulated_wgmma_wait(Groups); }
+template <int Groups> inline void wgmma_wait_groups() { emulated_wgmma_wait(Groups); }
 template <int Registers> inline void more_registers() {}
 template <int Registers> inline void fewer_registers() {}
