@@ -1,13 +1,13 @@
-// mapped_operands.cuh: the producer of slab_gemm.cuh for matrices that the copy engine brings as they are, by tensor maps
-// (tensor_map.cuh): one thread asks for the boxes of a stage. Nothing is packed. A stage is DEPTH steps of 16.
+// mapped_operands.cuh: the producer of slab_gemm.cuh for matrices that the copy engine brings as they are, by tensor
+// maps (tensor_map.cuh): one thread asks for the boxes of a stage. Nothing is packed. A stage is DEPTH steps of 16.
 //
-// Products take lines, rows of A and columns of B, as they lie in memory (wgmma.cuh). Lines along k come in boxes
-// of LINE bytes, 128 unless it is defined, of all of the tile's; a stage has whole ones. Lines of 16 bits may lie across,
-// too; they come in boxes of 64 with all of the stage's k.
+// Products take lines, rows of A and columns of B, as they lie in memory (wgmma.cuh). Lines along k come in boxes of
+// LINE bytes, 128 unless it is defined, of all of the tile's; a stage has whole ones. Lines of 16 bits may lie
+// across, too; they come in boxes of 64 with all of the stage's k.
 //
-// Floats are rounded to TF32 on the way, ties to even. Where their rows lie across, in boxes of 32, they go by way of the
-// consumers' registers. Of eight elements of k a box then has 0, 4, 1, 5, 2, 6, 3, 7 after each other: the four that
-// neighbouring lanes load lie two rows apart, and share no banks.
+// Floats are rounded to TF32 on the way, ties to even. Where their rows lie across, in boxes of 32, they go by way of
+// the consumers' registers. Of eight elements of k a box then has 0, 4, 1, 5, 2, 6, 3, 7 after each other: the four
+// that neighbouring lanes load lie two rows apart, and share no banks.
 //
 // It asks of Work, besides what slab_gemm.cuh does:
 //
@@ -91,8 +91,8 @@ struct Lines {
     }
 };
 
-// MappedProducts take both operands from shared memory; or floats as rows from registers, those that lie across and those
-// that are not rounded yet.
+// MappedProducts take both operands from shared memory; or floats as rows from registers, those that lie across and
+// those that are not rounded yet.
 template <bool FromRegisters>
 struct MappedProducts {
     static constexpr bool kFromRegisters = false;
@@ -115,8 +115,8 @@ template <>
 struct MappedProducts<true> {
     static constexpr bool kFromRegisters = true;
 
-    // Registers must be left alone while products read them: one half of the stage is loaded while those of the other are
-    // under way.
+    // Registers must be left alone while products read them: one half of the stage is loaded while those of the other
+    // are under way.
     template <class Work>
     __device__ __forceinline__ static void start(Sums (&sums)[ROW_BLOCKS], const char* stage, const char* columns, int /*index*/, int block, int column) {
 #pragma unroll

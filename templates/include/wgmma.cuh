@@ -34,7 +34,8 @@ struct Slabs {
     __device__ __forceinline__ Slabs moved(int bytes) const { return {first + bytes, apart}; }
 };
 
-// SwizzledLines locates lines as the copy engine puts them with a tensor map (tensor_map.cuh), of so many bytes. They lie
+// SwizzledLines locates lines as the copy engine puts them with a tensor map (tensor_map.cuh), of so many bytes. They
+// lie
 //
 //   along k   128 bytes are elements of k of a line; eight lines follow each other, and the next eight are
 //             somewhere behind. Lines may have 64 bytes, too
@@ -86,9 +87,9 @@ __device__ __forceinline__ unsigned long long wgmma_descriptor(const Slabs& of) 
            static_cast<unsigned long long>((of.apart & 0x3ffff) >> 4) << 16 | static_cast<unsigned long long>(128 >> 4) << 32;
 }
 
-// swizzled_descriptor packs where lines lie, so many bytes behind `first`. Eight of them follow each other, and the next
-// eight begin `eights` bytes further on. apart counts the bytes from 128 of lines that lie side by side to the next; along
-// k it means nothing.
+// swizzled_descriptor packs where lines lie, so many bytes behind `first`. Eight of them follow each other, and the
+// next eight begin `eights` bytes further on. apart counts the bytes from 128 of lines that lie side by side to the
+// next; along k it means nothing.
 //
 // A product swaps pieces of 16 bytes by their addresses, as the copy engine did. So it may begin between any two
 // lines of what the engine brought: the base offset, which tells of patterns that begin elsewhere, stays zero.
