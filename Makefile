@@ -28,7 +28,7 @@ all: bin/autotune
 test lint fuzz: export GOGC = 400
 
 # The NATS server, which only tests have, takes longer to compile than any other package: half of that unoptimized.
-test lint fuzz race: export GOFLAGS := $(GOFLAGS) '-gcflags=github.com/nats-io/nats-server/v2/server=-N -l'
+test lint fuzz race: export GOFLAGS := $(shell $(GO) env GOFLAGS) '-gcflags=github.com/nats-io/nats-server/v2/server=-N -l'
 
 # Without what only debuggers read, a quarter of it. Not with -trimpath: what `go test` and other builds compiled, Go's own packages
 # above all, would be compiled again.

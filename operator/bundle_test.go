@@ -9,6 +9,7 @@ import (
 	"testing/fstest"
 
 	"autotune/examples"
+	"autotune/internal/test/endurance"
 	"autotune/internal/test/must"
 )
 
@@ -50,7 +51,7 @@ func TestBundle(t *testing.T) {
 	must.OK(t, err)
 	begin, err := LoadFile(os.DirFS("../cmd/autotune/begin"), ".", "operator.cu")
 	must.OK(t, err)
-	all = append(append(all, begin, outside(t, outsideFiles()).Operator), exampleOperators(t)...)
+	all = append(append(endurance.Some(all, 12), begin, outside(t, outsideFiles()).Operator), exampleOperators(t)...)
 	tried := map[string]bool{}
 	for _, o := range all {
 		archive, err := o.Bundle()

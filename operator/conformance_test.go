@@ -80,8 +80,8 @@ type answer struct {
 	binary  *compile.Binary
 }
 
-// answers are those of operators, each with more parameters. References of all operators are compiled together.
-func answers(t *testing.T, d device.Device, of func(*operator.Operator) bool, more map[string]string) (all []answer) {
+// answers are those of operators, each with more parameters: a few cases of each, or all in full. References of all operators are compiled together.
+func answers(t *testing.T, d device.Device, of func(*operator.Operator) bool, more map[string]string, few int) (all []answer) {
 	t.Helper()
 	var kernels []operator.Kernel
 	for _, name := range operator.OperatorNames() {
@@ -89,7 +89,7 @@ func answers(t *testing.T, d device.Device, of func(*operator.Operator) bool, mo
 		if !of(o) {
 			continue
 		}
-		for _, c := range endurance.Some(readVectors(t, name).Cases, 2) {
+		for _, c := range endurance.Some(readVectors(t, name).Cases, few) {
 			maps.Copy(c.Parameters, more)
 			p, err := o.Bind(operator.Request{Shape: c.Shape, Parameters: c.Parameters, Math: c.Math}, d.Info().Limits)
 			must.OK(t, err)
@@ -107,7 +107,7 @@ func answers(t *testing.T, d device.Device, of func(*operator.Operator) bool, mo
 func TestReferencesMatchPyTorch(t *testing.T) {
 	inFull(t)
 	d := openEmulator(t)
-	for _, a := range answers(t, d, func(*operator.Operator) bool { return true }, nil) {
+	for _, a := range answers(t, d, func(*operator.Operator) bool { return true }, nil, 2) {
 		t.Run(fmt.Sprint(a.problem.Operator.Name, " ", a.Name, " ", a.Math), func(t *testing.T) {
 			t.Parallel()
 			if got := a.problem.Output().Shape; fmt.Sprint(got) != fmt.Sprint(a.Output.Shape) {
@@ -123,7 +123,7 @@ func TestReferencesKnowLayouts(t *testing.T) {
 	inFull(t)
 	d := openEmulator(t)
 	ordered := func(o *operator.Operator) bool { return len(o.Orders()) > 0 }
-	for _, a := range answers(t, d, ordered, map[string]string{"layout": "nhwc"}) {
+	for _, a := range answers(t, d, ordered, map[string]string{"layout": "nhwc"}, 1) {
 		inputs := map[string]torchvectors.Floats{}
 		for _, tensor := range a.problem.Arguments {
 			if tensor.Role.Filled() {

@@ -158,6 +158,25 @@ templates: [{name: direct, launch: {block: [32], grid: [n]}}]
 	}
 }
 
+// A maximum is exact; arithmetic on it is not, and a tolerance grows by no more where there is none.
+func TestEpilogueOfWhatIsExact(t *testing.T) {
+	o, err := Find("max_pool2d")
+	must.OK(t, err)
+	for _, test := range []struct {
+		epilogue, kind string
+		atol, rtol     float64
+	}{
+		{"x", "bf16", 0, 0}, {"x*3-1", "f32", 4e-6, 1e-6}, {"x*3-1", "f16", 4e-6, 1e-6 + 1.0/1024},
+	} {
+		r := Request{Shape: []int64{2, 3, 9, 9}, Parameters: map[string]string{"epilogue": test.epilogue, "type": test.kind}}
+		p, err := o.Bind(r, TypicalLimits())
+		must.OK(t, err)
+		if out := p.Output(); out.ATol != test.atol || out.RTol != test.rtol {
+			t.Errorf("%s is compared within %g and %g, want %g and %g", p, out.ATol, out.RTol, test.atol, test.rtol)
+		}
+	}
+}
+
 // However an epilogue is written, its canonical form is read as it stands, and is nothing but arithmetic in C++.
 func FuzzEpilogue(f *testing.F) {
 	for _, text := range []string{

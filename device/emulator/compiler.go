@@ -120,7 +120,9 @@ func (c *hostCompiler) Compile(ctx context.Context, r compile.Request) (*compile
 	defer cancel()
 	refused, log, err := c.build(limited, r, dir, shim, object)
 	if err != nil && limited.Err() == nil && inTrouble(log, err) {
-		_ = os.Remove(filepath.Join(shim, words+".gch")) // it may be what cannot be read; the header itself does as well
+		if strings.Contains(log, "PCH") {
+			_ = os.Remove(filepath.Join(shim, words+".gch")) // the header itself does as well
+		}
 		refused, log, err = c.build(limited, r, dir, shim, object)
 	}
 	took := time.Since(begin)

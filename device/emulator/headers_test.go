@@ -64,7 +64,7 @@ static __device__ float largest() { return std::numeric_limits<float>::infinity(
 	}
 	for name, source := range sources {
 		for _, sanitize := range []bool{false, true} {
-			if sanitize && name != "before" {
+			if sanitize && name != "before" || !endurance.Full() && name == "after" {
 				continue
 			}
 			t.Run(fmt.Sprintf("%s/sanitize=%v", name, sanitize), func(t *testing.T) {

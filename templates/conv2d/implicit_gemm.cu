@@ -478,12 +478,6 @@ __device__ __forceinline__ Run run_at(const float* store_buffer, const Block& bl
     return found;
 }
 
-// Floats to store at once.
-template <int Width> struct Floats;
-template <> struct Floats<1> { typedef float type; };
-template <> struct Floats<2> { typedef float2 type; };
-template <> struct Floats<4> { typedef float4 type; };
-
 // bulk_store_runs lets the copy engine store whole runs.
 __device__ __forceinline__ void bulk_store_runs(const float* store_buffer, const Block& block, const Tile& tile,
                                                 int thread, int threads) {
@@ -498,7 +492,7 @@ __device__ __forceinline__ void bulk_store_runs(const float* store_buffer, const
 // waited for once.
 __device__ __forceinline__ void store_vectors(const float* store_buffer, const Block& block, const Tile& tile,
                                               int thread, int threads) {
-    typedef Floats<kStoreWidth>::type Vector;
+    typedef FloatVector<kStoreWidth>::type Vector;
     constexpr int vectors = RUN / kStoreWidth, at_once = 8;
     for (int first = thread; first < kRuns * vectors; first += at_once * threads) {
         Vector values[at_once];

@@ -340,8 +340,7 @@ __device__ __forceinline__ void write_tile(float* buffer, Sums& sums, int row, i
 }
 
 // finish_runs makes outputs of what a consumer warp has in its 16 rows of the store buffer, where there is an epilogue.
-// Here sums are dead, lanes have neighbouring outputs, and registers are left for many loads at a time. What lies
-// beyond a run is left as it is; what it loads for that is somebody else's.
+// Sums are dead by then, so many loads fit into registers. Beyond a run it loads what is somebody else's.
 __device__ __forceinline__ void finish_runs(float* buffer, const Run& run, int first_channel, int last_channel,
                                             const Epilogue& epilogue) {
     if constexpr (!Epilogue::kIsNone) {

@@ -15,7 +15,7 @@
 //   vec               adjacent outputs a thread: wider stores and windows that
 //                     share loads, but threads of a warp read further apart
 //   unroll            rows of a window in flight at once
-#include "depthwise.cuh"
+#include "convolution_place.cuh"
 #include "plane_windows.cuh"
 
 struct Windows {
@@ -37,7 +37,8 @@ struct Windows {
     __device__ __forceinline__ void finish(float (&sums)[VEC], int row, int column) const {
 #pragma unroll
         for (int v = 0; v < VEC; ++v) sums[v] += bias;
-        finish_row(sums, epilogue, tile_of_block().plane, row, column);
+        if constexpr (!Epilogue::kIsNone)
+            epilogue.apply(sums, RowPlace(tile_of_block().plane, C, row, H_OUT, column, W_OUT));
     }
 };
 

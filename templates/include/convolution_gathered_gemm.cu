@@ -72,7 +72,7 @@ struct Work : ConvolutionWork {
         const float* bias;
         int first_channel;  // of the group
         long long first;    // its first output
-        long long apart;  // from each to the next
+        long long apart;    // from each to the next
         bool biased;
         __device__ __forceinline__ Output(const Tile& tile, const Given& given)
             : epilogue(given), bias(given.bias + (BIAS ? tile.group * C_OUT_GROUP : 0)),

@@ -43,13 +43,6 @@ __device__ __forceinline__ void add_row(float (&outputs)[VEC], const float* span
         for (int v = 0; v < VEC; ++v) outputs[v] += weights[tap * KERNEL_W + k] * span[v * STRIDE_W + k * DILATION_W];
 }
 
-// finish_row makes outputs of a row's sums from a column on.
-__device__ __forceinline__ void finish_row(float (&sums)[VEC], const Epilogue& epilogue, long long plane, int row,
-                                           int column) {
-    if constexpr (!Epilogue::kIsNone)
-        epilogue.apply(sums, RowPlace(plane, C, row, H_OUT, column, W_OUT));
-}
-
 // Outputs makes outputs of a thread's sums, row by row of ROWS at a time. What an epilogue's tensors have beside them is
 // loaded before, where it takes few registers: so a thread waits for memory once, and not in each row.
 struct Outputs {
@@ -62,15 +55,15 @@ struct Outputs {
     __device__ __forceinline__ void load(int row) {
         if constexpr (kAhead)
 #pragma unroll
-            for (int r = 0; r < ROWS; ++r)
-                beside[r] = epilogue.load<VEC>(RowPlace(plane, C, row + r, H_OUT, column, W_OUT));
+            for (int r = 0; r < ROWS; ++r) beside[r] = epilogue.load<VEC>(place(row + r));
     }
     __device__ __forceinline__ void finish(float (&sums)[VEC], int row, int r) const {
         if constexpr (kAhead)
             epilogue.apply(sums, beside[r]);
-        else
-            finish_row(sums, epilogue, plane, row + r, column);
+        else if constexpr (!Epilogue::kIsNone)
+            epilogue.apply(sums, place(row + r));
     }
+    __device__ __forceinline__ RowPlace place(int row) const { return {plane, C, row, H_OUT, column, W_OUT}; }
 };
 
 // join_span adds row i of a band to VEC neighbouring outputs of each output row

@@ -159,8 +159,9 @@ template <class Output>
 constexpr bool kIsApart<Output, decltype(void(&Output::apart))> = true;
 
 // kLoads: whether an Output has an epilogue. Then load<Count>(...) gives what that wants beside Count outputs side by
-// side, a Beside<Count>, and stores take it. Where there is `apart`, it gets the first channel's place, too. All that a lane stores together is loaded before the first is used, since few
-// warps wait. An Output of whole rows has load(row, column), of eight columns, and apply(sums, loaded).
+// side, a Beside<Count>, and stores take it. Where there is `apart`, it gets the first channel's place, too. Most of what
+// a lane stores together is loaded before the first is used, since few warps wait. An Output of whole rows has
+// load(row, column), of eight columns, and apply(sums, loaded).
 template <class Output, class = void>
 constexpr bool kLoads = false;
 template <class Output>
@@ -241,11 +242,13 @@ __device__ __forceinline__ void store_sums(const Sums& sums, const Output& outpu
                 for (int begin = 0; begin < 16 / mixed; begin += together) {
                     Beside beside[together];
 #pragma unroll
-                    for (int i = 0; i < together; ++i)
+                    for (int i = 0; i < together; ++i) {
+                        const int channel = row / mixed + begin + i;
                         if constexpr (kIsApart<Output>)
-                            beside[i] = output.template load<1>(row / mixed + begin + i, of_channel(begin + i), of_first);
+                            beside[i] = output.template load<1>(channel, of_channel(begin + i), of_first);
                         else
-                            beside[i] = output.template load<1>(row / mixed + begin + i, place);
+                            beside[i] = output.template load<1>(channel, place);
+                    }
 #pragma unroll
                     for (int i = 0; i < together; ++i)
                         output.store(y, row / mixed + begin + i, of_channel(begin + i),

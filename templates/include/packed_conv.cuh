@@ -319,13 +319,14 @@ struct Work : ConvolutionWork {
         const Element* bias;
         int first_channel;  // of the group
         long long first;    // its first output
-        long long apart;  // from each to the next
+        long long apart;    // from each to the next
         Place phase;
         bool biased;
         float inverses[2];  // where factors are scaled
         __device__ __forceinline__ Output(const Tile& tile, const Given& given)
-            : epilogue(given), bias(given.bias + (BIAS ? tile.group * kChannelsOut : 0)), first_channel(tile.group * kChannelsOut),
-              first(tile.group * kChannelsOut * output_strides().channel), apart(output_strides().channel),
+            : epilogue(given), bias(given.bias + (BIAS ? tile.group * kChannelsOut : 0)),
+              first_channel(tile.group * kChannelsOut), first(tile.group * kChannelsOut * output_strides().channel),
+              apart(output_strides().channel),
               phase(tile.part, AxisH::output_phases, ROW_PRODUCTS), biased(BIAS && tile.split == 0) {
             if (!kScaled) return;
             inverses[0] = inverse_of(given.scales, the_input);
@@ -350,7 +351,8 @@ struct Work : ConvolutionWork {
                 ChannelPlace{output_place(there ? place : first, first_channel + (there ? channel : 0)), first});
         }
         template <class Outputs, class... B>
-        __device__ __forceinline__ void store(Outputs y, int channel, long long place, float value, const B&... beside) const {
+        __device__ __forceinline__ void store(Outputs y, int channel, long long place, float value,
+                                              const B&... beside) const {
             if (!kWholeBlocks && channel >= kChannelsOut) return;
             const bool finite = is_finite(value);
             if (kScaled) value = unscaled(value, inverses[0], inverses[1]);

@@ -99,7 +99,7 @@ func openEmulator(t *testing.T, o emulator.Options) device.Device {
 func TestExamplesOnTheEmulator(t *testing.T) {
 	d := openEmulator(t, emulator.Options{})
 	v := &prover{device: d, launches: 3}
-	for _, o := range endurance.Some(examplesToProve(t), 8) {
+	for _, o := range endurance.Some(examplesToProve(t), 5) {
 		problems := exampleProblems(t, o, d.Info().Limits)
 		for i, p := range problems {
 			v.drawn = 0
