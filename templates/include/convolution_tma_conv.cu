@@ -147,7 +147,8 @@ struct Order {
 template <int Channels>
 struct Order<Channels, true> {
     static constexpr int kAcross = AxisW::taps, kElements = kStageTaps * CHANNELS;  // of a row, and of a stage
-    static_assert(Channels == C_GROUP && kStageTaps == AxisH::taps * kAcross && kElements <= kStageSlabs * 4, "a stage has a plane of the kernel");
+    static_assert(Channels == C_GROUP && kStageTaps == AxisH::taps * kAcross && kElements <= kStageSlabs * 4,
+                  "a stage has a plane of the kernel");
     static_assert(!kPatches || AxisH::step == 1, "rows of the kernel follow each other in a box");
 
     __device__ __forceinline__ static int slab(int quad) { return quad; }
@@ -385,8 +386,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
                          float* y TILE_EPILOGUE_PARAMETERS) {
     extern __shared__ __align__(1024) uint4 memory[];
     const Work::Plain plain = {x, weight, bias, {TILE_EPILOGUE_ARGUMENTS}};
-    slab_gemm<Work, BoxedProducer>(reinterpret_cast<char*>(memory), {&input, reinterpret_cast<const char*>(packed_weight)},
-                                   {plain.epilogue, bias}, y, plain);
+    const BoxedOperands operands = {&input, reinterpret_cast<const char*>(packed_weight)};
+    slab_gemm<Work, BoxedProducer>(reinterpret_cast<char*>(memory), operands, {plain.epilogue, bias}, y, plain);
 }
 
 extern "C" __global__ void __launch_bounds__(256)

@@ -44,7 +44,9 @@ struct Output : ImageOutput {
     __device__ __forceinline__ Beside load(int channel, int pixel) const {
         return epilogue.template load<8>(place(channel, pixel));
     }
-    __device__ __forceinline__ void apply(float (&sums)[8], const Beside& beside) const { epilogue.apply(sums, beside); }
+    __device__ __forceinline__ void apply(float (&sums)[8], const Beside& beside) const {
+        epilogue.apply(sums, beside);
+    }
     __device__ __forceinline__ Stored* line(Stored* y, int channel) const {
         return channel < C_OUT_GROUP ? y + first + static_cast<long long>(channel) * pixels() : nullptr;
     }
