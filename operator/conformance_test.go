@@ -522,7 +522,7 @@ func TestTemplatesMatchReferences(t *testing.T) {
 // coveringChecks chooses configurations so that every value of every tunable of every template is proven on some
 // problem; of a number that has more than four, the first, the last and one between, unless tests endure. Every
 // template is proven on the problems that it serves and that have a trait which those of its file before lack. The
-// convolutions that are one kernel, packed_conv.cuh, convolution_gathered_gemm.cu, convolution_tma_gemm.cu, boxed_conv.cuh or
+// convolutions that are one kernel, packed_conv.cuh, convolution_gathered_gemm.cu, convolution_tma_gemm.cu, convolution_tma_conv.cu or
 // channels_output.cuh, prove its tunables together, and so do operators of rows: shared has the values of such kernels,
 // and whether those before have proven them. What kernels of rows have met is in frame. Unless tests run in full, each
 // kernel's file is proven once, by one configuration, and each operator by one template at least; files has those that
@@ -535,7 +535,7 @@ func coveringChecks(t *testing.T, o *operator.Operator, limits operator.Limits, 
 		_, packed := template.Source.Includes["packed_conv.cuh"]
 		gathered := template.Source.File == "convolution_gathered_gemm.cu"
 		mapped := template.Source.File == "convolution_tma_gemm.cu"
-		_, boxed := template.Source.Includes["boxed_conv.cuh"]
+		boxed := template.Source.File == "convolution_tma_conv.cu"
 		_, channels := template.Source.Includes["channels_output.cuh"]
 		_, rows := template.Source.Includes["row_state.cuh"]
 		for _, tunable := range template.Tunables {

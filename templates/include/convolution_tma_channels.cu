@@ -17,10 +17,11 @@
 // that lead from one to another are zeros. Zero times an infinity is NaN; such outputs are added up again (mended.cuh).
 //
 // In math mode tf32 ties are rounded away, which the copy engine does not do. Consumers round pixels on their way
-// through registers (ROWS_EXACT), or a launch before makes rounded ones (PIXELS_MADE). That launch makes
-// weights, too: rounded, or with zeros between, or along k, as a transposed convolution's do not lie. Products take those
-// of 16 bits across k, too (COLUMNS_ALONG_K = 0): 64 output channels of one input channel are a box's line. With SCALED it makes fp16 of both, times powers of two that it guesses
-// (guessed_scale.cuh): the same factors, at twice the rate. Another launch makes them again where a guess was wrong.
+// through registers (ROWS_EXACT), or a launch before makes rounded ones (PIXELS_MADE). That launch makes weights,
+// too: rounded, or with zeros between, or along k, as a transposed convolution's do not lie. Products take those of
+// 16 bits across k, too (COLUMNS_ALONG_K = 0): 64 output channels of one input channel are a box's line. With SCALED
+// it makes fp16 of both, times powers of two that it guesses (guessed_scale.cuh): the same factors, at twice the
+// rate. Another launch makes them again where a guess was wrong.
 //
 // What the tunables trade, but for those of slab_gemm.cuh:
 //   RUN, DOWN, IMAGES  large boxes are fewer copies; small ones fit into what is to be computed
@@ -29,8 +30,8 @@
 //                      shared memory, and boxes are eight pixels across, whether that fits or not
 //   LINE               bytes of a pixel's channels in a copy: 64 leave out zeros where channels are no multiple of 64
 //
-// op.yaml derives BOX, a box's outputs, BOX_ACROSS and BOX_DOWN, its pixels with their halo, and BOX_LINES, its place in
-// shared memory; BOXES, of a stage; CHUNKS, boxes of channels; and IN_TILE, the most stages of a tile.
+// op.yaml derives BOX, a box's outputs, BOX_ACROSS and BOX_DOWN, its pixels with their halo, and BOX_LINES, its place
+// in shared memory; BOXES, of a stage; CHUNKS, boxes of channels; and IN_TILE, the most stages of a tile.
 #include "guessed_scale.cuh"
 #include "mapped_operands.cuh"
 #include "phases.cuh"
@@ -116,8 +117,8 @@ struct TileStages<Work> {
 namespace {
 
 // BoxProducts take floats that are not rounded yet by way of registers; else taps of a stage share its boxes. A tap's
-// products begin some lines further on, at any line. Eight of their rows are eight pixels of a row of the image. The next
-// eight lie below, a row of the box further on: a product has one such distance, from eight rows to the next.
+// products begin some lines further on, at any line. Eight of their rows are eight pixels of a row of the image. The
+// next eight lie below, a row of the box further on: a product has one such distance, from eight rows to the next.
 template <bool Exact>
 struct BoxProducts : MappedProducts<true> {};
 template <>

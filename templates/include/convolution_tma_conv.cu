@@ -1,12 +1,111 @@
-// Convolutions of up to three axes, transposed ones too, on Hopper's warpgroup products (sm_90a), of an input
-// that is not packed: boxed_conv.cuh has the idea, slab_gemm.cuh the mainloop and what the tunables trade.
-#include "boxed_conv.cuh"
+// convolution_tma_conv.cu: convolutions of up to three axes, and transposed ones, as matrix products on Hopper's
+// warpgroup products (sm_90a) whose rows are pixels. The copy engine fetches their input as it is (tensor_map.cuh,
+// sm_90a). Columns are output channels; k is input channels and taps.
+//
+// The idea. The pixels of a row are taken in runs of RUN. What a run reads of CHANNELS channels,
+// for one tap or for a row of the kernel (TAPS_ACROSS), is one box of the input. A stage may have
+// all taps of a plane of the kernel (TAPS_DOWN). Then the runs lie below each other and share one
+// box, of BOX_ROWS: with a kernel of three, four runs read six rows, not twelve. The copy
+// engine puts zeros where a box lies outside, so padding costs nothing. A stride or a dilation is
+// only another place to begin at. It begins at multiples of 16 bytes alone, so that a box begins
+// up to three floats early. A stage of the pipeline is the boxes of a tile's runs and the weights
+// of these channels and taps. Products take rows from registers: consumers load them from the
+// boxes, each tap a constant number of floats further on, and round them there.
+//
+// A first launch packs the weights, as slabs (slab_operands.cuh), so that those of a stage are
+// one bulk copy.
+// The input itself comes from memory once; packed_conv.cuh takes it there and back before, but
+// leaves nothing for its consumers to load.
+//
+// A transposed convolution of stride S gives S outputs along an axis for each pixel, which are
+// columns: with padding P, tap S * t + p of the kernel takes input i to output S * (i + t) + p -
+// P. So pixel i + t has in column p the outputs of all taps that leave p when divided by S. It
+// reads inputs that lie side by side. Where the kernel has no such tap the weights are zeros. A
+// dilation is for axes of stride 1.
+//
+// BOX is how many floats apart the channels of a box lie: as many as a run reads, and three. Where a warp
+// loads four channels of eight pixels, 8 floats more than a multiple of 16 let them share no banks.
+//
+// slab_gemm.cuh has the mainloop and what its tunables trade. op.yaml derives BOX_ROWS and BOX_BYTES (a box's place in
+// shared memory), TILE_RUNS, IN_TILE (stages), SEGMENTS (runs of a row), TAPS_ACROSS, TAPS_DOWN and TALL (rows of
+// pixels, in whole tiles with TAPS_DOWN > 1).
+#include "bulk_copy.cuh"
+#include "dependent_launch.cuh"
+#include "place.cuh"
+#include "plain_convolution.cuh"
+#include "slab_gemm.cuh"
+#include "tensor_map.cuh"
 
 namespace {
 
-// Steps are the order of k. With 16 channels or more a stage's taps come one after the other, of each its channels.
+// BoxedAxis is what a convolution does along one dimension.
+//   rows, taps, phases  pixels, taps of a product, and outputs of a pixel
+//   stride, step        inputs from a pixel to the next, and from a tap to the next
+//   lead                inputs of the first pixel's first tap in front of the input
+template <class Size, int Kernel, int Stride, int Padding, int Dilation>
+struct BoxedAxis {
+#if TRANSPOSED
+    static_assert(Stride == 1 || Dilation == 1, "taps of a phase lie side by side");
+    __device__ __forceinline__ static int rows() { return (Size::out() - 1 + Padding) / Stride - Padding / Stride + 1; }
+    static constexpr int taps = (Kernel + Stride - 1) / Stride, phases = Stride, stride = 1, step = Stride == 1 ? Dilation : 1, lead = (taps - 1) * step - Padding / Stride;
+    // kernel_tap is the kernel's tap that a product's is for a phase; it lies behind the kernel if there is none.
+    __device__ __forceinline__ static int kernel_tap(int tap, int phase) { return Stride * (taps - 1 - tap) + phase; }
+    static constexpr bool lacks = Kernel % Stride != 0;  // some phase a tap
+    // output is where a pixel's output of a phase lies, if that is within.
+    __device__ __forceinline__ static int output(int pixel, int phase) { return pixel * Stride + phase - Padding % Stride; }
+#else
+    __device__ __forceinline__ static decltype(Size::out()) rows() { return Size::out(); }
+    static constexpr bool lacks = false;
+    static constexpr int taps = Kernel, phases = 1, stride = Stride, step = Dilation, lead = Padding;
+    __device__ __forceinline__ static int kernel_tap(int tap, int) { return tap; }
+    __device__ __forceinline__ static int output(int pixel, int) { return pixel; }
+#endif
+    __device__ __forceinline__ static bool has(int output) { return (!TRANSPOSED || output >= 0) && output < Size::out(); }
+    __device__ __forceinline__ static int input(int pixel, int tap) { return pixel * stride + tap * step - lead; }
+    // early is how many inputs a box begins before that of its first pixel: 16 bytes is a place to begin at.
+    __device__ __forceinline__ static int early(int tap) { return input(0, tap) & 3; }
+};
+
+typedef BoxedAxis<SizeD, KERNEL_D, STRIDE_D, PADDING_D, DILATION_D> AxisD;
+typedef BoxedAxis<SizeH, KERNEL_H, STRIDE_H, PADDING_H, DILATION_H> AxisH;
+typedef BoxedAxis<SizeW, KERNEL_W, STRIDE_W, PADDING_W, DILATION_W> AxisW;
+
+constexpr int kTaps = AxisD::taps * AxisH::taps * AxisW::taps;
+constexpr int kPhases = AxisD::phases * AxisH::phases * AxisW::phases;
+constexpr int kColumns = C_OUT_GROUP * kPhases;  // of a product; a channel's phases lie side by side
+constexpr int kRowFloats = CHANNELS * BOX;  // of a box
+constexpr bool kPatches = TAPS_DOWN > 1;
+constexpr int kBoxes = STAGE_A_BYTES / BOX_BYTES;
+constexpr int kStageTaps = TAPS_DOWN * TAPS_ACROSS;
+constexpr int kStageSlabs = DEPTH * kSlabs;
+constexpr int kStagesInChunk = kTaps / kStageTaps;
+constexpr int kStageWeightBytes = STAGE_BYTES - STAGE_A_BYTES;
+static_assert(AxisW::taps % TAPS_ACROSS == 0, "stages of a row have as many taps");
+static_assert(!kPatches || kStageTaps == AxisH::taps * AxisW::taps, "a stage of a patch has all taps of a plane");
+static_assert(RUN % 16 == 0 && TILE_M % RUN == 0, "a warp's 16 rows lie in one run");
+
+// Run is where a run of pixels begins; the image N is behind the last. The next lies below it where
+// a tile's share a patch, else beside it.
+struct Run {
+    int n, d, h, w;
+    __device__ __forceinline__ explicit Run(int index) {
+        const Place at = kPatches ? Place(index, SEGMENTS, TALL) : Place(index, AxisH::rows(), SEGMENTS);
+        h = kPatches ? at.w : at.h, w = (kPatches ? at.h : at.w) * RUN;
+        n = at.d / AxisD::rows(), d = at.d - n * AxisD::rows();
+    }
+};
+
+// Element is one of k: a channel of the group and a tap, of the kernel's where that is not transposed.
+// Where it only fills a step up, its channel is C_GROUP or more.
+struct Element {
+    int channel;
+    Place tap;
+};
+
+// ---- Steps are the order of k. With 16 channels or more a stage's taps come one after the other, of each its
+// channels.
 template <int Channels, bool Few = (Channels < 16)>
-struct Steps {
+struct Order {
     static_assert(kStageSlabs * 4 == kStageTaps * Channels, "a stage has whole steps of its taps");
     static constexpr int kTapSlabs = CHANNELS / 4;
 
@@ -25,7 +124,7 @@ struct Steps {
 
     // A lane loads one channel in four.
     const float* rows;
-    __device__ __forceinline__ explicit Steps(const float* rows) : rows(rows + threadIdx.x % 4 * BOX) {}
+    __device__ __forceinline__ explicit Order(const float* rows) : rows(rows + threadIdx.x % 4 * BOX) {}
     // load gives the lane's element of a slab of a stage, of the row that begins at a place.
     __device__ __forceinline__ unsigned load(int slab, int place) const {
         const int channel = slab % kTapSlabs * 4, tap = slab / kTapSlabs;
@@ -33,9 +132,9 @@ struct Steps {
     }
 };
 
-// Few channels, as in the first layer of a network, come through the rows of a box, from tap to tap. A row of the box has
-// what one channel and one row of the kernel read; rows of all channels follow each other, then those of the kernel's next
-// row. So k has no gap: three channels of a 7 x 7 kernel are 147 elements in 160, not 49 taps of 16.
+// Few channels, as in the first layer of a network, come through the rows of a box, from tap to tap. A row of the box
+// has what one channel and one row of the kernel read; rows of all channels follow each other, then those of the
+// kernel's next row. So k has no gap: three channels of a 7 x 7 kernel are 147 elements in 160, not 49 taps of 16.
 //
 // Of a product's rows a lane loads one element in four. Four elements of k in sequence may be
 // neighbours in a row of the box. Or they are the last of one row and the first of the next,
@@ -46,9 +145,10 @@ struct Steps {
 // A stage has all rows of the kernel, whose dilation from row to row is 1, and all channels: CHANNELS
 // is C_GROUP, TAPS_ACROSS and TAPS_DOWN are the kernel's.
 template <int Channels>
-struct Steps<Channels, true> {
+struct Order<Channels, true> {
     static constexpr int kAcross = AxisW::taps, kElements = kStageTaps * CHANNELS;  // of a row, and of a stage
-    static_assert(Channels == C_GROUP && kStageTaps == AxisH::taps * kAcross && kElements <= kStageSlabs * 4, "a stage has a plane of the kernel");
+    static_assert(Channels == C_GROUP && kStageTaps == AxisH::taps * kAcross && kElements <= kStageSlabs * 4,
+                  "a stage has a plane of the kernel");
     static_assert(!kPatches || AxisH::step == 1, "rows of the kernel follow each other in a box");
 
     __device__ __forceinline__ static int slab(int quad) { return quad; }
@@ -62,7 +162,7 @@ struct Steps<Channels, true> {
     // e-th. With e = 0 no row ends there.
     const float* rows;
     int ahead[4];
-    __device__ __forceinline__ explicit Steps(const float* rows) : rows(rows) {
+    __device__ __forceinline__ explicit Order(const float* rows) : rows(rows) {
         const int lane = threadIdx.x % 4;
 #pragma unroll
         for (int e = 0; e < 4; ++e) ahead[e] = kAcross == 1 ? lane * BOX : lane * AxisW::step + (e > 0 && lane >= e ? kRowEnd : 0);
@@ -78,14 +178,206 @@ struct Steps<Channels, true> {
         return k + 4 <= kElements || threadIdx.x % 4 < kElements - k ? value : 0;
     }
 };
+typedef Order<CHANNELS> Steps;
 
-typedef Steps<CHANNELS> OwnSteps;
+// ---- The first launch: packed weights. An item is four elements of k and a column.
+
+constexpr int kPackedColumns = TILES_N * TILE_N;
+constexpr int kQuads = IN_TILE * kStageSlabs;
+constexpr long long kWeightItems = static_cast<long long>(GROUPS) * kPackedColumns * kQuads;
+
+__device__ __forceinline__ void pack_weight(const float* weight, float* packed, long long item) {
+    // Two columns side by side fill a sector of memory.
+    const int pair = item / (2ll * kQuads), group = pair / (kPackedColumns / 2);
+    const int column = pair % (kPackedColumns / 2) * 2 + item % 2, out = column / kPhases;
+    const Place phase(column % kPhases, AxisH::phases, AxisW::phases);
+    const int slab = Steps::slab(item / 2 % kQuads);
+    float v[4];
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+        const Element k = Steps::element(slab, i);
+        const int d = AxisD::kernel_tap(k.tap.d, phase.d), h = AxisH::kernel_tap(k.tap.h, phase.h), w = AxisW::kernel_tap(k.tap.w, phase.w);
+        const long long from = TRANSPOSED ? (static_cast<long long>(group) * C_GROUP + k.channel) * C_OUT_GROUP + out
+                                          : (static_cast<long long>(group) * C_OUT_GROUP + out) * C_GROUP + k.channel;
+        const bool there = column < kColumns && d < KERNEL_D && h < KERNEL_H && w < KERNEL_W && k.channel < C_GROUP;
+        v[i] = there ? tf32_value(__ldg(weight + from * kKernelVolume + (d * KERNEL_H + h) * KERNEL_W + w)) : 0.0f;
+    }
+    const long long tile = static_cast<long long>(group) * TILES_N + column / TILE_N;
+    *reinterpret_cast<float4*>(packed + ((tile * kQuads + slab) * TILE_N + column % TILE_N) * 4) = make_float4(v[0], v[1], v[2], v[3]);
+}
+
+// ---- The second launch.
+
+struct BoxedOperands {
+    const TensorMap* input;
+    const char* weight;  // packed
+};
+
+constexpr int kEighths = 2 * DEPTH;  // products of a stage, of eight elements of k
+
+// products_together is of how many products rows are loaded at a time, into 16 registers at most.
+// Two sets of registers take turns: while products read one, the other is loaded. So a stage is an
+// even number of groups, or the next would begin with the set that its last still reads.
+constexpr int products_together() {
+    int products = ROW_BLOCKS < 4 ? 4 / ROW_BLOCKS : 1;
+    while (kEighths % (2 * products) != 0) --products;
+    return products;
+}
+
+// BoxedProducts take rows from the boxes of a stage, and columns from the slabs behind them.
+struct BoxedProducts {
+    static constexpr bool kFromRegisters = true;
+    static constexpr int kTogether = products_together();
+    static constexpr int kRunFloats = kPatches ? AxisH::stride * kRowFloats : BOX_BYTES / 4;  // from a run to the next
+
+    template <class Work>
+    __device__ __forceinline__ static void start(Sums (&sums)[ROW_BLOCKS], const char* stage, const char* columns, int index, int block, int column) {
+        const int early = AxisW::early(TAPS_ACROSS == AxisW::taps ? 0 : index % AxisW::taps);
+        const int row = warp_row<BoxedProducts>(block, 0) + threadIdx.x % 32 / 4;
+        const Steps steps(reinterpret_cast<const float*>(stage) + row / RUN * kRunFloats + row % RUN * AxisW::stride + early);
+        columns += column * 16;
+#pragma unroll
+        for (int first = 0; first < kEighths; first += kTogether) {
+            unsigned a[kTogether][ROW_BLOCKS][4];
+#pragma unroll
+            for (int e = 0; e < kTogether; ++e)
+#pragma unroll
+                for (int r = 0; r < ROW_BLOCKS; ++r)
+#pragma unroll
+                    for (int i = 0; i < 4; ++i) a[e][r][i] = steps.load((first + e) * 2 + i / 2, place(r, i % 2));
+            wgmma_fence();
+#pragma unroll
+            for (int e = 0; e < kTogether; ++e)
+#pragma unroll
+                for (int r = 0; r < ROW_BLOCKS; ++r)
+                    wgmma<wgmma_of_tf32, COLUMNS>(
+                        sums[r], a[e][r], Slabs{columns + (first + e) * 2 * COLUMN_SLAB_BYTES, COLUMN_SLAB_BYTES});
+            if (first + kTogether < kEighths) {
+                wgmma_commit();
+                wgmma_wait_groups<1>();
+            }
+        }
+    }
+
+    // place is where a thread's rows are in a half of the r-th block, from its first on: another run or
+    // pixel. A warp's rows begin where RUN or as many rows as it has do.
+    __device__ __forceinline__ static constexpr int place(int r, int half) {
+        return r * 16 / RUN * kRunFloats + (r * 16 % RUN + half * 8) * AxisW::stride;
+    }
+};
+
+// BoxedProducer is a warp, whose lanes share the copies of a stage: a box each, and one the weights.
+struct BoxedProducer {
+    typedef BoxedProducts Products;
+
+    template <class Work>
+    __device__ __forceinline__ static void produce(const Pipeline& pipeline, const BoxedOperands& operands) {
+        const int lane = threadIdx.x % 32;
+        prefetch_tensor_map(operands.input);
+        Turn turn;
+        for (int index = blockIdx.x; index < Tiles<Work>::all(); index += gridDim.x) {
+            const Tile tile = Tiles<Work>::at(index);
+            const Stages stages = Tiles<Work>::stages(index);
+            const Run run(tile.m * TILE_RUNS + (kBoxes > 1 ? lane : 0));  // without a lane in uniform registers
+            const char* const weights =
+                operands.weight + (static_cast<long long>(tile.group) * TILES_N + tile.n) * IN_TILE * kStageWeightBytes;
+            for (int s = stages.first; s < stages.end; ++s, turn.next()) {
+                mbarrier_wait(pipeline.empty(turn.slot), turn.parity ^ 1);
+                if (lane == 0) mbarrier_expect(pipeline.full(turn.slot), kBoxes * BOX_ROWS * kRowFloats * 4 + kStageWeightBytes);
+                __syncwarp();
+                char* const stage = pipeline.stage(turn.slot);
+                const Place tap(s % kStagesInChunk * kStageTaps, AxisH::taps, AxisW::taps);  // the first
+                if (lane < kBoxes)
+                    tensor_load(stage + lane * BOX_BYTES, operands.input,
+                                {AxisW::input(run.w, tap.w) - AxisW::early(tap.w), tile.group * C_GROUP + s / kStagesInChunk * CHANNELS,
+                                 AxisH::input(run.h, tap.h), AxisD::input(run.d, tap.d), run.n},
+                                pipeline.full(turn.slot));
+                if (lane == 0)
+                    bulk_load(stage + STAGE_A_BYTES, weights + static_cast<long long>(s) * kStageWeightBytes, kStageWeightBytes, pipeline.full(turn.slot));
+            }
+        }
+    }
+};
+
+// BoxedGiven is what outputs are made with; an epilogue that has nothing takes no room.
+struct BoxedGiven : TileEpilogue {
+    const float* bias;
+};
+
+struct Work : ConvolutionWork {
+    typedef BoxedOperands Operands;
+    typedef PlainConvolution<float, TileEpilogue> Plain;
+    static constexpr bool kMasked = AxisD::lacks || AxisH::lacks || AxisW::lacks;
+    __device__ __forceinline__ static int groups() { return GROUPS; }
+    static constexpr int kStages = IN_TILE;
+
+    struct Output {
+        typedef BoxedGiven Given;
+        static constexpr int kMixed = 0;
+        BoxedGiven given;
+        int first;  // channel of the group
+        bool biased;
+        __device__ __forceinline__ Output(const Tile& tile, const Given& given)
+            : given(given), first(tile.group * C_OUT_GROUP), biased(BIAS && tile.split == 0) {}
+
+        static constexpr bool kLoads = !TileEpilogue::kIsNone;
+        template <int Count>
+        using Beside = TileEpilogue::Loaded<Count, Coordinates<3>>;
+        // load loads what belongs to an output. Where there is none it is the first pixel's, or the last channel's: so
+        // the addresses of a row's columns are as far apart as channels, and take few registers.
+        __device__ __forceinline__ Beside<1> load(int row, int first_column, int c) const {
+            int channel = first_column / kPhases + c / kPhases;
+            if (kColumns % TILE_N != 0 && channel >= C_OUT_GROUP) channel = C_OUT_GROUP - 1;
+            Coordinates<3> place = {{0, first + channel, 0}, {N, C_OUT, out_volume()}};
+            with_output(row, 0, c % kPhases, [&](int n, long long /*image*/, int /*channel*/, long long pixel) {
+                place.at[0] = n, place.at[2] = pixel;
+            });
+            return given.template load<1>(place);
+        }
+        template <class Outputs, class... B>
+        __device__ __forceinline__ void store(Outputs y, int row, int first_column, int c, float value,
+                                              const B&... beside) const {
+            with_output(row, first_column, c, [&](int /*n*/, long long image, int channel, long long pixel) {
+                y[(image + channel) * out_volume() + pixel] =
+                    finished(biased ? value + __ldg(given.bias + first + channel) : value, value, beside...);
+            });
+        }
+
+       private:
+        // with_output calls `with` for the output that a row has in a column, if there is one: of an image, and of a
+        // channel of those that the group has from `image` on.
+        template <class With>
+        __device__ __forceinline__ void with_output(int row, int first_column, int c, const With& with) const {
+            // Columns begin with a channel's: so a column's phase is known when this is compiled, but for the lane's
+            // part of it.
+            static_assert(32 % kPhases == 0, "a channel's phases lie in 32 columns");
+            const Run run(row / RUN);
+            const Place phase(c % kPhases, AxisH::phases, AxisW::phases);
+            const int channel = first_column / kPhases + c / kPhases, d = AxisD::output(run.d, phase.d);
+            const int h = AxisH::output(run.h, phase.h), w = AxisW::output(run.w + row % RUN, phase.w);
+            const long long pixel = (static_cast<long long>(d) * H_OUT + h) * W_OUT + w;
+            const long long image = static_cast<long long>(run.n) * C_OUT + first;
+            if (run.n < N && AxisD::has(d) && AxisH::has(h) && AxisW::has(w) && channel < C_OUT_GROUP)
+                with(run.n, image, channel, pixel);
+        }
+        // finished is the output of a product's sum, with its bias. If that must be mended it is left as it is: an
+        // epilogue might make a number of it.
+        __device__ __forceinline__ static float finished(float sum, float) { return sum; }
+        __device__ __forceinline__ float finished(float sum, float product, const Beside<1>& beside) const {
+            float output[1] = {sum};
+            given.apply(output, beside);
+            return kMasked && !is_finite(product) ? sum : output[0];
+        }
+    };
+};
 
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(256)
     convolution_tma_conv_pack(const float* __restrict__ weight, float* __restrict__ packed_weight) {
-    boxed_conv_pack<OwnSteps>(weight, packed_weight);
+    begin_dependents();
+    const long long item = blockIdx.x * 256ll + threadIdx.x;
+    if (item < kWeightItems) pack_weight(weight, packed_weight, item);
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
@@ -93,7 +385,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
                          const float* __restrict__ weight, const float* __restrict__ bias,
                          float* y TILE_EPILOGUE_PARAMETERS) {
     extern __shared__ __align__(1024) uint4 memory[];
-    boxed_conv<OwnSteps>(memory, &input, packed_weight, {x, weight, bias, {TILE_EPILOGUE_ARGUMENTS}}, y);
+    const Work::Plain plain = {x, weight, bias, {TILE_EPILOGUE_ARGUMENTS}};
+    const BoxedOperands operands = {&input, reinterpret_cast<const char*>(packed_weight)};
+    slab_gemm<Work, BoxedProducer>(reinterpret_cast<char*>(memory), operands, {plain.epilogue, bias}, y, plain);
 }
 
 extern "C" __global__ void __launch_bounds__(256)

@@ -1,7 +1,7 @@
-// Convolutions of up to three axes on Hopper's warpgroup products (sm_90a), of one tap and stride 1, as matrix products.
-// The copy engine fetches both operands by tensor maps (mapped_operands.cuh). Nothing is packed, and each input element
-// comes from memory once. Of floats rows are the pixels of an image, and columns are output channels; of bf16 and fp16
-// it is the other way round, so that outputs leave as whole rows. k is the input channels.
+// Convolutions of up to three axes on Hopper's warpgroup products (sm_90a), of one tap and stride 1, as matrix
+// products. The copy engine fetches both operands by tensor maps (mapped_operands.cuh). Nothing is packed, and each
+// input element comes from memory once. Of floats rows are the pixels of an image, and columns are output channels;
+// of bf16 and fp16 it is the other way round, so that outputs leave as whole rows. k is the input channels.
 //
 // slab_gemm.cuh has the mainloop and what the tunables trade. Axes that a problem lacks have the size 1.
 #include "mapped_operands.cuh"
@@ -44,7 +44,9 @@ struct Output : ImageOutput {
     __device__ __forceinline__ Beside load(int channel, int pixel) const {
         return epilogue.template load<8>(place(channel, pixel));
     }
-    __device__ __forceinline__ void apply(float (&sums)[8], const Beside& beside) const { epilogue.apply(sums, beside); }
+    __device__ __forceinline__ void apply(float (&sums)[8], const Beside& beside) const {
+        epilogue.apply(sums, beside);
+    }
     __device__ __forceinline__ Stored* line(Stored* y, int channel) const {
         return channel < C_OUT_GROUP ? y + first + static_cast<long long>(channel) * pixels() : nullptr;
     }

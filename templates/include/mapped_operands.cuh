@@ -1,13 +1,13 @@
-// mapped_operands.cuh: the producer of slab_gemm.cuh for matrices that the copy engine brings as they are, by tensor maps
-// (tensor_map.cuh): one thread asks for the boxes of a stage. Nothing is packed. A stage is DEPTH steps of 16.
+// mapped_operands.cuh: the producer of slab_gemm.cuh for matrices that the copy engine brings as they are, by tensor
+// maps (tensor_map.cuh): one thread asks for the boxes of a stage. Nothing is packed. A stage is DEPTH steps of 16.
 //
-// Products take lines, rows of A and columns of B, as they lie in memory (wgmma.cuh). Lines along k come in boxes
-// of LINE bytes, 128 unless it is defined, of all of the tile's; a stage has whole ones. Lines of 16 bits may lie across,
-// too; they come in boxes of 64 with all of the stage's k.
+// Products take lines, rows of A and columns of B, as they lie in memory (wgmma.cuh). Lines along k come in boxes of
+// LINE bytes, 128 unless it is defined, of all of the tile's; a stage has whole ones. Lines of 16 bits may lie
+// across, too; they come in boxes of 64 with all of the stage's k.
 //
-// Floats are rounded to TF32 on the way, ties to even. Where their rows lie across, in boxes of 32, they go by way of the
-// consumers' registers. Of eight elements of k a box then has 0, 4, 1, 5, 2, 6, 3, 7 after each other: the four that
-// neighbouring lanes load lie two rows apart, and share no banks.
+// Floats are rounded to TF32 on the way, ties to even. Where their rows lie across, in boxes of 32, they go by way of
+// the consumers' registers. Of eight elements of k a box then has 0, 4, 1, 5, 2, 6, 3, 7 after each other: the four
+// that neighbouring lanes load lie two rows apart, and share no banks.
 //
 // It asks of Work, besides what slab_gemm.cuh does:
 //
@@ -37,15 +37,17 @@ static_assert(STAGE_BYTES % 1024 == 0 && STAGE_A_BYTES % 1024 == 0, "boxes begin
 // tensor_load_streaming is tensor_load of what is read within a short time and never again, to all blocks that Share
 // it: the L2 gives it up first, and keeps what else it holds, which it may have to write back first.
 template <int Share>
-__device__ __forceinline__ void tensor_load_streaming(void* shared, const TensorMap* map, const int (&at)[3], Mbarrier* barrier) {
+__device__ __forceinline__ void tensor_load_streaming(void* shared, const TensorMap* map, const int (&at)[3],
+                                                      Mbarrier* barrier) {
 #ifndef AUTOTUNE_EMULATOR
-#define STREAMING_LOAD(MULTICAST, BLOCKS)                                                                                                     \
-    asm volatile("{.reg .b64 policy; createpolicy.fractional.L2::evict_first.b64 policy, 1.0;"                                                \
-                 " cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes" MULTICAST                                     \
-                 ".L2::cache_hint [%0], [%1, {%2, %3, %4}], [%5]" BLOCKS ", policy;}"                                                         \
-                 :                                                                                                                            \
-                 : "r"(static_cast<unsigned>(__cvta_generic_to_shared(shared))), "l"(map), "r"(at[0]), "r"(at[1]), "r"(at[2]),                \
-                   "r"(static_cast<unsigned>(__cvta_generic_to_shared(barrier))), "h"(static_cast<unsigned short>((1 << Share) - 1))          \
+#define STREAMING_LOAD(MULTICAST, BLOCKS)                                                                              \
+    asm volatile("{.reg .b64 policy; createpolicy.fractional.L2::evict_first.b64 policy, 1.0;"                         \
+                 " cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes" MULTICAST              \
+                 ".L2::cache_hint [%0], [%1, {%2, %3, %4}], [%5]" BLOCKS ", policy;}"                                  \
+                 :                                                                                                     \
+                 : "r"(static_cast<unsigned>(__cvta_generic_to_shared(shared))), "l"(map), "r"(at[0]), "r"(at[1]),     \
+                   "r"(at[2]), "r"(static_cast<unsigned>(__cvta_generic_to_shared(barrier))),                          \
+                   "h"(static_cast<unsigned short>((1 << Share) - 1))                                                  \
                  : "memory")
     if constexpr (Share > 1)
         STREAMING_LOAD(".multicast::cluster", ", %6");
@@ -60,14 +62,15 @@ __device__ __forceinline__ void tensor_load_streaming(void* shared, const Tensor
 }
 
 // Lines are a tile's rows or columns, Count of them: the map that brings them, the copies of a
-// stage, and where a product finds them.
-template <bool AlongK, int Count, int Share = 1, bool Streaming = false>  // blocks that have them in common load a part each
+// stage, and where a product finds them. Blocks that Share them load a part each.
+template <bool AlongK, int Count, int Share = 1, bool Streaming = false>
 struct Lines {
     static constexpr int kBoxes = AlongK ? kAtoms : Count / 64;
     static constexpr int kBoxBytes = AlongK ? kLineBytes * Count : 128 * kStageDepth;
     typedef SwizzledLines<AlongK, kLineBytes> Located;
 
-    __device__ __forceinline__ static void load(char* stage, const TensorMap* map, int line, int k, int matrix, Mbarrier* full) {
+    __device__ __forceinline__ static void load(char* stage, const TensorMap* map, int line, int k, int matrix,
+                                                Mbarrier* full) {
         static_assert(AlongK || kBoxes % Share == 0, "each block loads as many boxes");
         const int first = Share > 1 && AlongK ? rank_in_cluster() * (Count / Share) : 0;
 #pragma unroll
@@ -91,14 +94,15 @@ struct Lines {
     }
 };
 
-// MappedProducts take both operands from shared memory; or floats as rows from registers, those that lie across and those
-// that are not rounded yet.
+// MappedProducts take both operands from shared memory; or floats as rows from registers, those that lie across and
+// those that are not rounded yet.
 template <bool FromRegisters>
 struct MappedProducts {
     static constexpr bool kFromRegisters = false;
 
     template <class Work>
-    __device__ __forceinline__ static void start(Sums (&sums)[ROW_BLOCKS], const char* stage, const char* columns, int /*index*/, int block, int column) {
+    __device__ __forceinline__ static void start(Sums (&sums)[ROW_BLOCKS], const char* stage, const char* columns,
+                                                 int /*index*/, int block, int column) {
         wgmma_fence();
 #pragma unroll
         for (int p = 0; p < kStageProducts; ++p)
@@ -115,10 +119,11 @@ template <>
 struct MappedProducts<true> {
     static constexpr bool kFromRegisters = true;
 
-    // Registers must be left alone while products read them: one half of the stage is loaded while those of the other are
-    // under way.
+    // Registers must be left alone while products read them: one half of the stage is loaded while those of the other
+    // are under way.
     template <class Work>
-    __device__ __forceinline__ static void start(Sums (&sums)[ROW_BLOCKS], const char* stage, const char* columns, int /*index*/, int block, int column) {
+    __device__ __forceinline__ static void start(Sums (&sums)[ROW_BLOCKS], const char* stage, const char* columns,
+                                                 int /*index*/, int block, int column) {
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
             constexpr int products = kStageProducts / 2;
@@ -130,7 +135,8 @@ struct MappedProducts<true> {
                 for (int p = 0; p < products; ++p)
 #pragma unroll
                     for (int i = 0; i < 4; ++i)
-                        a[p][r][i] = element<Work::kRowsAlongK>(stage, row + i % 2 * 8, half * products + p, k + i / 2 * 4);
+                        a[p][r][i] = element<Work::kRowsAlongK>(stage, row + i % 2 * 8, half * products + p,
+                                                                k + i / 2 * 4);
             }
             wgmma_fence();
 #pragma unroll
@@ -151,10 +157,12 @@ struct MappedProducts<true> {
     __device__ __forceinline__ static unsigned element(const char* boxes, int row, int product, int k) {
         if constexpr (RowsAlongK) {
             const int piece = product % 4 * 2 + k / 4 ^ row % 8;
-            return round_to_tf32(*reinterpret_cast<const float*>(boxes + product / 4 * TILE_M * 128 + row * 128 + piece * 16 + k % 4 * 4));
+            const char* const at = boxes + product / 4 * TILE_M * 128 + row * 128 + piece * 16 + k % 4 * 4;
+            return round_to_tf32(*reinterpret_cast<const float*>(at));
         } else {
             const int at = product * 8 + k % 4 * 2 + k / 4, piece = row % 32 / 4 ^ at % 8;  // in the box's order
-            return *reinterpret_cast<const unsigned*>(boxes + row / 32 * kRowsBoxBytes + at * 128 + piece * 16 + row % 4 * 4);
+            return *reinterpret_cast<const unsigned*>(boxes + row / 32 * kRowsBoxBytes + at * 128 + piece * 16 +
+                                                      row % 4 * 4);
         }
     }
 };
@@ -165,12 +173,14 @@ struct TensorMaps {
     typedef MappedProducts<kRowsAcross> Products;
 
     // load starts the copies of a stage, from an element of k on.
-    __device__ __forceinline__ static void load(char* stage, const MappedOperands& operands, const Tile& tile, int k, Mbarrier* full) {
+    __device__ __forceinline__ static void load(char* stage, const MappedOperands& operands, const Tile& tile, int k,
+                                                Mbarrier* full) {
         const int row = tile.m * TILE_M, column = tile.n * TILE_N;
         const int rows = Work::rows_of(tile.group), columns = Work::columns_of(tile.group);
         if constexpr (!kOfTf32) {
             Lines<Work::kRowsAlongK, TILE_M>::load(stage, operands.rows, row, k, rows, full);
-            Lines<Work::kColumnsAlongK, TILE_N, CLUSTER, STREAMING>::load(stage + STAGE_A_BYTES, operands.columns, column, k, columns, full);
+            typedef Lines<Work::kColumnsAlongK, TILE_N, CLUSTER, STREAMING> Columns;
+            Columns::load(stage + STAGE_A_BYTES, operands.columns, column, k, columns, full);
         } else {
             if constexpr (kRowsAcross)
 #pragma unroll
@@ -179,7 +189,8 @@ struct TensorMaps {
 #pragma unroll
             for (int atom = 0; atom < kAtoms; ++atom) {
                 const int at = k + atom * kAtomDepth;
-                if constexpr (!kRowsAcross) tensor_load(stage + atom * TILE_M * 128, operands.rows, {at, row, rows}, full);
+                if constexpr (!kRowsAcross)
+                    tensor_load(stage + atom * TILE_M * 128, operands.rows, {at, row, rows}, full);
                 tensor_load(stage + STAGE_A_BYTES + atom * TILE_N * 128, operands.columns, {at, column, columns}, full);
             }
         }
@@ -203,7 +214,7 @@ struct TensorMaps {
 
 // mapped_gemm is the whole kernel.
 template <class Work, class Stored>
-__device__ __forceinline__ void mapped_gemm(uint4* memory, const MappedOperands& operands, typename Work::Output::Given given, Stored* y,
-                                            const LeftSums& left = {}) {
+__device__ __forceinline__ void mapped_gemm(uint4* memory, const MappedOperands& operands,
+                                            typename Work::Output::Given given, Stored* y, const LeftSums& left = {}) {
     slab_gemm<Work, TensorMaps<Work>>(reinterpret_cast<char*>(memory), operands, given, y, 0, left);
 }

@@ -3,7 +3,7 @@
 // Warps are specialised. Producers fill the stages of a pipeline with operands in a form that
 // products take them in. One warp may do it, by asking the copy engine. It asks for what lies in
 // memory like that (slab_operands.cuh, packed_operands.cuh) or for what tensor maps bring
-// (mapped_operands.cuh, boxed_conv.cuh). Or many load operands as they are and round them
+// (mapped_operands.cuh, convolution_tma_conv.cu). Or many load operands as they are and round them
 // (gathered_operands.cuh). One or two consumer warpgroups multiply a stage as soon as it is
 // there, straight from shared memory, and keep the sums in registers. The epilogue takes those
 // through shared memory, a few columns at a time, so that a warp's stores are runs of 128 bytes.

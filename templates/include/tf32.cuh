@@ -1,6 +1,6 @@
-// tf32.cuh: TF32, a float with 10 bits of mantissa: what tensor cores multiply when asked for float. Rounding to it is to
-// the nearest. Of two that are as near, cuDNN takes the one away from zero in some of its kernels, and in others the even
-// one, whose last bit is 0. The math mode says which.
+// tf32.cuh: TF32, a float with 10 bits of mantissa: what tensor cores multiply when asked for float. Rounding to it
+// is to the nearest. Of two that are as near, cuDNN takes the one away from zero in some of its kernels, and in
+// others the even one, whose last bit is 0. The math mode says which.
 #pragma once
 
 enum class Ties { away, even };

@@ -4,7 +4,7 @@
 // D has 64 rows, 16 a warp, and Columns columns. With g = lane / 4, t = lane % 4 and
 // counting in the warp's own rows:
 //
-//   a      as A of mma.cuh's m16n8k8 (TF32, 8 deep) and m16n8k16 (bf16 and fp16, 16 deep); or as b, with rows for columns
+//   a      as A of mma.cuh's m16n8k8 (TF32, 8 deep) and m16n8k16 (bf16 and fp16, 16 deep); or as b, of rows
 //   d      d[4*j .. 4*j+3]: rows g, g, g+8, g+8; columns 8*j + 2*t, +1, again, +1
 //   b      32 bytes of k of each column: Slabs, or SwizzledLines
 //
@@ -34,7 +34,8 @@ struct Slabs {
     __device__ __forceinline__ Slabs moved(int bytes) const { return {first + bytes, apart}; }
 };
 
-// SwizzledLines locates lines as the copy engine puts them with a tensor map (tensor_map.cuh), of so many bytes. They lie
+// SwizzledLines locates lines as the copy engine puts them with a tensor map (tensor_map.cuh), of so many bytes. They
+// lie
 //
 //   along k   128 bytes are elements of k of a line; eight lines follow each other, and the next eight are
 //             somewhere behind. Lines may have 64 bytes, too
@@ -44,7 +45,7 @@ template <bool AlongK, int Line = 128>
 struct SwizzledLines {
     const char* first;  // the first line's bytes, of the first of some products; across, a multiple of eight lines
     int product;        // which of them: of those in a line, or of those that follow each other
-    int apart;          // bytes from 64 lines to the next (across), from eight to the next (along k; 0: all follow each other)
+    int apart;          // bytes from 64 lines to the next (across), or from eight (along k; 0: all follow each other)
     static constexpr bool kAcross = !AlongK;
     __device__ __forceinline__ SwizzledLines(const char* first, int product, int apart)
         : first(first), product(product), apart(apart) {}
@@ -83,12 +84,13 @@ __device__ __forceinline__ void fewer_registers() {
 __device__ __forceinline__ unsigned long long wgmma_descriptor(const Slabs& of) {
     const unsigned start = static_cast<unsigned>(__cvta_generic_to_shared(of.first));
     return static_cast<unsigned long long>((start & 0x3ffff) >> 4) |
-           static_cast<unsigned long long>((of.apart & 0x3ffff) >> 4) << 16 | static_cast<unsigned long long>(128 >> 4) << 32;
+           static_cast<unsigned long long>((of.apart & 0x3ffff) >> 4) << 16 |
+           static_cast<unsigned long long>(128 >> 4) << 32;
 }
 
-// swizzled_descriptor packs where lines lie, so many bytes behind `first`. Eight of them follow each other, and the next
-// eight begin `eights` bytes further on. apart counts the bytes from 128 of lines that lie side by side to the next; along
-// k it means nothing.
+// swizzled_descriptor packs where lines lie, so many bytes behind `first`. Eight of them follow each other, and the
+// next eight begin `eights` bytes further on. apart counts the bytes from 128 of lines that lie side by side to the
+// next; along k it means nothing.
 //
 // A product swaps pieces of 16 bytes by their addresses, as the copy engine did. So it may begin between any two
 // lines of what the engine brought: the base offset, which tells of patterns that begin elsewhere, stays zero.
