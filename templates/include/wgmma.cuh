@@ -194,9 +194,9 @@ WGMMA_TYPES(224, 112, WGMMA_NAMES_112, "%112", "%113", "%114", "%115", "%116", "
 WGMMA_TYPES(256, 128, WGMMA_NAMES_128, "%128", "%129", "%130", "%131", "%132", "%133", "%134")
 
 // wgmma starts a product.
-template <WgmmaType Type, int Columns, class A, class B>
+template <WgmmaType Type, int Columns, class A, class B, bool AcrossA = A::kAcross>
 __device__ __forceinline__ void wgmma(float (&d)[Columns / 2], const A& a, const B& b, bool add = true) {
-    Wgmma<Type, Columns>::template start<A::kAcross, B::kAcross>(d, wgmma_descriptor(a), wgmma_descriptor(b), add);
+    Wgmma<Type, Columns>::template start<AcrossA, B::kAcross>(d, wgmma_descriptor(a), wgmma_descriptor(b), add);
 }
 template <WgmmaType Type, int Columns, class B>
 __device__ __forceinline__ void wgmma(float (&d)[Columns / 2], const unsigned (&a)[4], const B& b, bool add = true) {

@@ -142,7 +142,7 @@ inline void emulated_wgmma_of(const Lane& lane) {
     else
         emulated_wgmma_start<Columns, 16, Type == wgmma_of_bf16 ? emulated_bf16 : emulated_fp16>(lane);
 }
-template <WgmmaType Type, int Columns, class A, class B>
+template <WgmmaType Type, int Columns, class A, class B, bool AcrossA = A::kAcross>
 inline void wgmma(float (&d)[Columns / 2], const A& a, const B& b, bool add = true) {
     emulated_wgmma_of<Type, Columns>(EmulatedSharedWgmma<A, B>{d, a, b, add});
 }
