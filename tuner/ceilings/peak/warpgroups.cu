@@ -22,9 +22,9 @@ extern "C" __global__ void __launch_bounds__(256) peak_warpgroups(const float*, 
         for (int k = 0; k < UNROLL; ++k) {
             if (step + k >= STEPS) break;
             if (OF_TF32)
-                wgmma_tf32<kColumns>(d, a, b, true);
+                wgmma<wgmma_of_tf32, kColumns>(d, a, b);
             else
-                wgmma_fp16<kColumns>(d, a, b, true);
+                wgmma<wgmma_of_fp16, kColumns>(d, a, b);
         }
         wgmma_commit();
         wgmma_wait(d);
