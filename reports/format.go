@@ -127,7 +127,7 @@ func joined(separator string, texts ...string) string {
 	return strings.Join(lists.Where(texts, func(text string) bool { return text != "" }), separator)
 }
 
-// number is a word that belongs to the next one, its unit.
+// number matches a word that is a number. The next word is its unit, and both stay on one line.
 var number = regexp.MustCompile(`^[0-9][0-9.,]*$`)
 
 // phrases are a text's words; a number and its unit are one.

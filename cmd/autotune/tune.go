@@ -157,8 +157,8 @@ type tuning struct {
 	last     error // why the last of these has none
 }
 
-// all searches problems and then tunes families, each in the order of its share. A failure ends none of the others.
-// With --problems the budget is that of all of them.
+// all searches problems and then tunes families, each in the order of its share. Where one fails, the others are still
+// searched. With --problems the budget is that of all of them.
 func (t *tuning) all(ctx context.Context, asked listed) error {
 	problems := len(asked.problems)
 	shares := lists.Of(asked.problems, func(r batch.Request) float64 { return r.Share })

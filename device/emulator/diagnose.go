@@ -89,8 +89,8 @@ func (c *hostCompiler) judge(r compile.Request, dir, log string, failure error) 
 	return e
 }
 
-// firstError is all that a log says of its first error, whose line ends there: what
-// comes before, and the notes that follow.
+// firstError is the part of a compiler's log that concerns its first error: the lines before the error, its own line,
+// which ends at the given offset, and the notes that follow it.
 func firstError(log string, end int) string {
 	for end < len(log) {
 		line, _, _ := strings.Cut(log[end+1:], "\n")

@@ -133,7 +133,7 @@ func (t *tensors) passed() []uint64 {
 	return values
 }
 
-// start is where an argument's values for before a launch are kept.
+// start is where the values are kept that an argument must have before each launch.
 func (t *tensors) start(argument int) Address { return cmp.Or(t.pristine[argument], t.data[argument]) }
 
 // restores tells whether a launch changes tensors that it reads. They must be restored before the next.

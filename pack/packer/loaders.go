@@ -98,7 +98,7 @@ type pyOperator struct {
 	Expressions []operator.ParameterSpec
 }
 
-// Words are those of a parameter.
+// Words are the values that the pack has of a parameter of words.
 func (o pyOperator) Words(parameter string) []string { return o.p.words(o.Name, parameter) }
 
 // Of are the names in an expression: those of its parameter, and of the tensors of all packed epilogues.

@@ -3,8 +3,8 @@
 //
 // The template module.py.tmpl is the same for all operators: checks, compilation, launch and gradients' bookkeeping. The
 // expressions of op.yaml are Python's: the function plan computes a problem's sizes with them. The class is the
-// operator's own module.py, as it stands. Two kernels go with them: the winner, for the problem that it was tuned for,
-// and the operator's general one, for every other. docs/pytorch-export.md has more.
+// operator's own module.py, as it stands. The file has two kernels: the winner, for the problem that it was tuned for,
+// and the operator's general kernel, for every other problem. docs/pytorch-export.md has more.
 package pytorch
 
 import (

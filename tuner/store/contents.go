@@ -360,7 +360,8 @@ func (c *contents) take(_ ProblemID, value any) {
 	}
 }
 
-// put stores contents in one transaction, and counts what is new. Written anew, they replace what is known.
+// put stores contents in one transaction, and counts what is new. With anew, contents replace those that are stored
+// already under the same keys.
 func (s *Store) put(c contents, anew bool, tally *Tally) error {
 	key, err := c.id.key()
 	if err != nil {

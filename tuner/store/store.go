@@ -6,12 +6,12 @@
 // measuring protocol. A search with an edited kernel therefore asks for other keys and never gets old times. One that
 // asks for the same keys again finds the trials, so an interrupted search goes on where it stopped.
 //
-// Many processes share a file: each transaction opens it, works and lets it go again within milliseconds. One that
-// cannot have it waits, and then says who has it. Trials and winners are on the disk when PutTrials and PutWinner
-// return. A process that is killed at any moment leaves a file that opens and holds them. Every value carries
-// a checksum: bbolt guards only its own page headers, and a flipped bit must not become a faster kernel. A damaged file
-// is reported (DamagedError) and never changed or removed; Check has the details, and Merge takes what is whole
-// into another file.
+// Many processes share a file: each transaction opens it, works and lets it go again within milliseconds. A process
+// that cannot open it waits, and in the end says which process has it. Trials and winners are on the disk when
+// PutTrials and PutWinner return. A process that is killed at any moment leaves a file that opens and holds them.
+// Every value carries a checksum: bbolt guards only its own page headers, and a flipped bit must not become a faster
+// kernel. A damaged file is reported (DamagedError) and never changed or removed; Check has the details, and Merge
+// takes what is whole into another file.
 package store
 
 import (

@@ -87,7 +87,7 @@ func TestLostWorkers(t *testing.T) {
 		r := search(t, d, tuner.Options{Strategy: "random", Seed: uint64(round + 1)})
 		close(ended)
 		loser.Wait()
-		// A job that two of the lost had is not handed out a third time.
+		// A job that was with two workers when each of them was lost is not handed out a third time.
 		if slices.ContainsFunc(r.Trials, func(one trial.Trial) bool { return strings.Contains(one.Message, "handed out 2 times") }) {
 			if unlucky++; unlucky > 1 {
 				t.Error("a job was with two lost workers, again")
