@@ -119,8 +119,7 @@ func (s *ParameterSpec) Python(value, object string) string {
 	return s.written(value, expr.Methods(object), func(t operand, _ int) string {
 		text := t.name
 		for axis := range s.Axes {
-			image := s.Apart > 0 && axis == 0 && len(t.axes) == len(s.Axes)-1 // whose tensor has that axis, of size 1
-			if len(t.axes) > 0 && !slices.Contains(t.axes, axis) && !image {
+			if len(t.axes) > 0 && !slices.Contains(t.axes, axis) && !s.isImage(t) {
 				text += fmt.Sprintf(".unsqueeze(%d)", axis) // so it is broadcast there
 			}
 		}

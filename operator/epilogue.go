@@ -114,8 +114,13 @@ func (s *ParameterSpec) mask(t operand) (mask int) {
 	return mask
 }
 
+// isImage tells whether a tensor is one image, of size 1 along the axis of images: it lies as those of the output do.
+func (s *ParameterSpec) isImage(t operand) bool {
+	return s.Apart > 0 && len(t.axes) == len(s.Axes)-1 && t.axes[0] == 1
+}
+
 // argument is the tensor as an argument of kernels that have some output.
-func (t operand) argument(output ArgumentSpec) ArgumentSpec {
+func (s *ParameterSpec) argument(t operand, output ArgumentSpec) ArgumentSpec {
 	a := ArgumentSpec{Name: t.name, Role: Weight, Type: output.Type, TypeBy: output.TypeBy, Types: output.Types}
 	if t.kind != "" {
 		a.Type, a.TypeBy, a.Types = t.kind, "", []Type{t.kind}
@@ -123,15 +128,13 @@ func (t operand) argument(output ArgumentSpec) ArgumentSpec {
 	for _, axis := range t.axes {
 		a.Shape = append(a.Shape, output.Shape[axis])
 	}
-	switch len(t.axes) {
-	case 0:
+	switch {
+	case len(t.axes) == 0:
 		a.Shape = []Formula{constant("1")}
-	case len(output.Shape): // as large as the output, and lies in memory as it does
+	case len(t.axes) == len(output.Shape): // as large as the output, and lies in memory as it does
 		a.Role, a.OrderBy = Input, output.OrderBy
-	case len(output.Shape) - 1:
-		if output.OrderBy != "" && t.axes[0] == 1 { // an image, which lies as those of the output do
-			a.Shape, a.OrderBy = slices.Insert(a.Shape, 0, constant("1")), output.OrderBy
-		}
+	case s.isImage(t):
+		a.Shape, a.OrderBy = slices.Insert(a.Shape, 0, constant("1")), output.OrderBy
 	}
 	return a
 }
@@ -153,7 +156,7 @@ func (b *binder) epilogue(Request) {
 			}
 		}
 		if len(c.operands) > 0 {
-			more := lists.Of(c.operands, func(t operand) ArgumentSpec { return t.argument(output) })
+			more := lists.Of(c.operands, func(t operand) ArgumentSpec { return s.argument(t, output) })
 			b.p.Operator = o.with(more, output.Name)
 		}
 	}
@@ -228,10 +231,13 @@ func (l *loader) epilogues(parameters *tree.Node) {
 	output, _ := lists.First(l.o.Arguments, func(a ArgumentSpec) bool { return a.Role.Compared() })
 	for i := range l.o.Parameters {
 		s := &l.o.Parameters[i]
+		if s.Axes == nil {
+			continue
+		}
 		if output.OrderBy != "" {
 			s.Apart = 2
 		}
-		if s.Axes != nil && len(s.Axes) != len(output.Shape) {
+		if len(s.Axes) != len(output.Shape) {
 			parameters.Get(s.Name).Refuse("`%s` has %d axes, and the output `%s` has %d",
 				s.Name, len(s.Axes), output.Name, len(output.Shape))
 		}

@@ -4,6 +4,7 @@
 #define WEIGHTS EPS, C, LENGTH, running_mean, running_var, MOMENTUM, TRAINING
 #define WEIGHTS_OF(s) (s).eps, (s).c, (s).length, running_mean, running_var, (s).momentum, (s).training != 0
 #define CHUNK_OF(s) (s).chunk
+#define ANSWER_AXES C, HW
 #define AXES_OF(s) (s).c, (s).hw
 #ifdef TRAINING
 #define GIVEN !TRAINING

@@ -13,16 +13,12 @@ struct Tensors {
     Weights weights;
 };
 
-struct PlacesGiven : Epilogue {
-    const float* bias;
-};
-
-struct PlacesOutput : PlacesGiven {
-    typedef PlacesGiven Given;
+struct PlacesOutput : TileGiven {
+    typedef TileGiven Given;
     static constexpr int kMixed = 1;
     long long first;
     __device__ __forceinline__ PlacesOutput(const Tile& tile, const Given& given)
-        : PlacesGiven(given), first(tile.group * (Sizes::c_out * Sizes::h_out * Sizes::w_out)) {}
+        : TileGiven(given), first(tile.group * (Sizes::c_out * Sizes::h_out * Sizes::w_out)) {}
     __device__ __forceinline__ long long column(int c, int) const { return c < H_OUT * W_OUT ? first + c : -1; }
     // load loads what the last row has behind it.
     static constexpr bool kLoads = !Epilogue::kIsNone;

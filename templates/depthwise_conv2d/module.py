@@ -32,8 +32,7 @@ class ModelNew(nn.Module):
 
 
 def get_inputs():
-    beside = [torch.rand(shape, dtype=dtype) for shape, dtype in zip(plan(**TUNED)[4:-1], TYPES[3:])] if READ[3:] else []
-    return [laid(torch.rand(TUNED["n"], TUNED["c"], TUNED["h"], TUNED["w"], dtype=DTYPE), TUNED["layout"]), *beside]
+    return [laid(torch.rand(TUNED["n"], TUNED["c"], TUNED["h"], TUNED["w"], dtype=DTYPE), TUNED["layout"]), *epilogue_inputs(3)]
 
 
 def get_init_inputs():

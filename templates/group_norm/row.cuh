@@ -2,5 +2,6 @@
 #include "norm_row.cuh"
 #define WEIGHTS EPS, GROUPS, HW
 #define WEIGHTS_OF(s) (s).eps, (s).groups, (s).hw
+#define ANSWER_AXES C, HW
 #define AXES_OF(s) (s).c, (s).hw
 template <class Real> struct Row : Norm<Real, true> {};

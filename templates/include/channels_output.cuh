@@ -29,14 +29,9 @@ struct PixelPlace {
     }
 };
 
-// ChannelsGiven is what outputs are made with; an epilogue that has nothing takes no room.
-struct ChannelsGiven : TileEpilogue {
-    const Element* biases;
-};
-
 template <class Pixels, int OutGroup = C_OUT_GROUP>
 struct ChannelsOutput {
-    typedef ChannelsGiven Given;
+    typedef TileGiven Given;
     static constexpr int kMixed = kWholeRows, kColumns = OutGroup;
     static constexpr bool kLoads = !TileEpilogue::kIsNone;
     typedef TileEpilogue::Loaded<8, PixelPlace<OutGroup>> Loaded;
@@ -45,7 +40,7 @@ struct ChannelsOutput {
     bool biased;
     TileEpilogue epilogue;
     __device__ __forceinline__ ChannelsOutput(const Tile& tile, const Given& given)
-        : biases(given.biases + (BIAS ? tile.group * OutGroup : 0)), first(tile.group * OutGroup),
+        : biases(given.bias + (BIAS ? tile.group * OutGroup : 0)), first(tile.group * OutGroup),
           biased(BIAS && tile.split == 0), epilogue(given) {}
     // load loads what belongs to eight channels of the pixel that lies `on` behind a row's, or behind the first where
     // the row has none.

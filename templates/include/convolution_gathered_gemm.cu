@@ -66,7 +66,7 @@ struct Work : ConvolutionWork {
     typedef Pixels Columns;
 
     struct Output {
-        typedef ConvolutionGiven Given;
+        typedef TileGiven Given;
         static constexpr int kMixed = 1;
         TileEpilogue epilogue;
         const float* bias;

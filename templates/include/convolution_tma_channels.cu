@@ -83,7 +83,7 @@ struct Pixels {
 
 // PixelsOutput takes the factors' powers of two off again.
 struct PixelsOutput : PhasesOutput<Pixels> {
-    struct Given : ChannelsGiven {
+    struct Given : TileGiven {
         float* scales;
     };
     float inverses[2];

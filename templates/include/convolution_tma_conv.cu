@@ -299,11 +299,6 @@ struct BoxedProducer {
     }
 };
 
-// BoxedGiven is what outputs are made with; an epilogue that has nothing takes no room.
-struct BoxedGiven : TileEpilogue {
-    const float* bias;
-};
-
 struct Work : ConvolutionWork {
     typedef BoxedOperands Operands;
     typedef PlainConvolution<float, TileEpilogue> Plain;
@@ -312,9 +307,9 @@ struct Work : ConvolutionWork {
     static constexpr int kStages = IN_TILE;
 
     struct Output {
-        typedef BoxedGiven Given;
+        typedef TileGiven Given;
         static constexpr int kMixed = 0;
-        BoxedGiven given;
+        TileGiven given;
         int first;  // channel of the group
         bool biased;
         __device__ __forceinline__ Output(const Tile& tile, const Given& given)

@@ -13,7 +13,7 @@ __device__ __forceinline__ int pixels() { return D * H * W; }  // of a channel
 
 // ImageOutput is of an image's group, of which a channel's pixels lie side by side.
 struct ImageOutput {
-    typedef ConvolutionGiven Given;
+    typedef TileGiven Given;
     static constexpr bool kLoads = !TileEpilogue::kIsNone;
     TileEpilogue epilogue;
     const Element* bias;

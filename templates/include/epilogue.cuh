@@ -211,3 +211,8 @@ typedef NoEpilogue TileEpilogue;
 #define TILE_EPILOGUE_ARGUMENTS EPILOGUE_ARGUMENTS
 typedef Epilogue TileEpilogue;
 #endif
+
+// TileGiven is what Outputs of tiles are made with (gemm_tiles.cuh); an epilogue that has nothing takes no room.
+struct TileGiven : TileEpilogue {
+    const Element* bias;
+};

@@ -53,9 +53,8 @@ def margins(s, padding):
 
 
 def get_inputs():
-    own = 3 if "bias" in PARAMETERS else 1
-    beside = [torch.rand(shape, dtype=dtype) for shape, dtype in zip(plan(**TUNED)[1 + own:-1], TYPES[own:])] if READ[own:] else []
-    return [laid(torch.rand(*list(TUNED.values())[:RANKS[0]], dtype=DTYPE), TUNED["layout"]), *beside]
+    return [laid(torch.rand(*list(TUNED.values())[:RANKS[0]], dtype=DTYPE), TUNED["layout"]),
+            *epilogue_inputs(3 if "bias" in PARAMETERS else 1)]
 
 
 def get_init_inputs():

@@ -308,8 +308,7 @@ struct Work : ConvolutionWork {
     }
 
     struct Output {
-        struct Given : TileEpilogue {
-            const Element* bias;
+        struct Given : TileGiven {
             const float* scales;
         };
         static constexpr int kMixed = MIXED;
@@ -375,7 +374,7 @@ struct Work : ConvolutionWork {
 __device__ __forceinline__ void packed_conv_gemm(const float* packed_x, const float* packed_weight, const float* scales,
                                                  const Work::Plain& plain, Stored* y, uint4* memory) {
     const PackedOperands operands = {reinterpret_cast<const char*>(packed_weight), reinterpret_cast<const char*>(packed_x)};
-    packed_gemm<Work>(reinterpret_cast<char*>(memory), operands, {plain.epilogue, plain.bias, scales}, y, plain);
+    packed_gemm<Work>(reinterpret_cast<char*>(memory), operands, {{plain.epilogue, plain.bias}, scales}, y, plain);
 }
 
 }  // namespace

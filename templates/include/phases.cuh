@@ -112,7 +112,7 @@ constexpr int kTapsApart = JOINED ? 1 : kKernelVolume;                          
 template <class Pixels>
 struct PhasesOutput : ChannelsOutput<Pixels, kChannelsOut> {
     typedef ChannelsOutput<Pixels, kChannelsOut> Channels;
-    __device__ __forceinline__ PhasesOutput(const Tile& tile, const ChannelsGiven& given) : Channels(tile, given) {}
+    __device__ __forceinline__ PhasesOutput(const Tile& tile, const TileGiven& given) : Channels(tile, given) {}
     __device__ __forceinline__ float2 beside(int column) const { return Channels::beside(JOINED ? column % kPhaseColumns : column); }
     __device__ __forceinline__ void store(Stored* line, int column, const float* words) const {
         if (!JOINED) return Channels::store(line, column, words);

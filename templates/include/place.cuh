@@ -41,11 +41,6 @@ struct ChannelPlace : ConvolutionPlace {
     }
 };
 
-// ConvolutionGiven is what Outputs are made with; an epilogue that has nothing takes no room.
-struct ConvolutionGiven : TileEpilogue {
-    const Element* bias;
-};
-
 // ConvolutionSums are what sum_splits (split_k.cuh) makes outputs of sums with.
 struct ConvolutionSums {
     Epilogue epilogue;

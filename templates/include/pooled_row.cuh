@@ -2,7 +2,7 @@
 #pragma once
 #include "pool.cuh"
 #include "weightless_row.cuh"
-#define ANSWERS_ACROSS C  // of images, beside each other
+#define ANSWER_AXES LENGTH, C  // answers of images, beside each other
 
 template <class Real>
 struct Row {

@@ -122,12 +122,7 @@ __device__ __forceinline__ void plain_rows(const Element* x, const Weights& weig
 template <class AnyEpilogue = NoEpilogue>
 __device__ __forceinline__ void plain_rows(const Element* x, Answer* y, const Weights& weights, const AnyEpilogue& epilogue = {}) {
     plain_rows(x, weights, [&](long long at, auto answer) {
-#ifdef HW
-        const auto place = place_in<Row<double>::kMaps>(C, HW, at);
-#else
-        const auto place = place_in<Row<double>::kMaps>(LENGTH, INNER, at);
-#endif
-        y[at] = answered_as<Answer>(epilogue, answer, place);
+        y[at] = answered_as<Answer>(epilogue, answer, place_in<Row<double>::kMaps>(ANSWER_AXES, at));
     });
 }
 #endif

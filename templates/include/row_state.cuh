@@ -34,8 +34,11 @@ struct Seen {
 #ifndef CHUNK_OF
 #define CHUNK_OF(s) (s).length  // where sizes are members of s
 #endif
+#ifndef ANSWER_AXES
+#define ANSWER_AXES LENGTH, INNER  // the answers' axes behind the first; where a row has one, the second is the only one
+#endif
 #ifndef AXES_OF
-#define AXES_OF(s) (s).length, (s).inner  // the output's, behind the first
+#define AXES_OF(s) (s).length, (s).inner  // the same, where sizes are members of s
 #endif
 
 // Answer is the type of the problem's output.

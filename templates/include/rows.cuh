@@ -27,9 +27,6 @@ enum Keep { registers, shared, again, partly };
 #ifndef ONCE
 #define ONCE 0  // of what is kept here: the L2 gives it up first
 #endif
-#ifndef ANSWERS_ACROSS
-#define ANSWERS_ACROSS INNER  // the rows' answers' second axis
-#endif
 #ifndef GIVEN
 #define GIVEN 0  // states are known beforehand
 #endif
@@ -87,14 +84,10 @@ __device__ __forceinline__ auto give_vector(const Row& row, float (&y)[VEC], con
 // answer_place is where the answer of element j of a row lies, whose index in memory is known.
 template <bool Maps>
 __device__ __forceinline__ AnswerPlace<Maps> answer_place(long long answer, long long row, long long j) {
-#ifdef HW
-    return place_in<Maps>(C, HW, answer);
-#else
-    if constexpr (Maps)
-        return {answer, {{row / INNER, j, row % INNER}, {1, LENGTH, INNER}}};
-    else
-        return place_in<Maps>(LENGTH, ANSWERS_ACROSS, row);
+#ifndef HW
+    if constexpr (Maps) return {answer, {{row / INNER, j, row % INNER}, {1, LENGTH, INNER}}};
 #endif
+    return place_in<Maps>(ANSWER_AXES, answer);
 }
 #ifdef HW
 constexpr bool kTogether = HW % VEC == 0;  // a vector's answers are of one channel

@@ -15,16 +15,11 @@ struct MatrixWork {
     __device__ __forceinline__ static constexpr int step_shift(int) { return 0; }
 };
 
-// MatrixGiven is what outputs are made with; an epilogue that has nothing takes no room.
-struct MatrixGiven : TileEpilogue {
-    const Element* bias;
-};
-
 struct MatrixOutput {
-    typedef MatrixGiven Given;
+    typedef TileGiven Given;
     static constexpr int kMixed = 1;
     static constexpr bool kTwo = sizeof(Stored) == 2;  // as 4 bytes
-    MatrixGiven given;
+    TileGiven given;
     int batch;
     long long first;  // the batch's first output
     bool biased;
@@ -90,9 +85,9 @@ struct MatrixOutput {
 
 // TransposedOutput is of a product whose rows are the output's columns.
 struct TransposedOutput {
-    typedef MatrixGiven Given;
+    typedef TileGiven Given;
     static constexpr int kMixed = 0;
-    MatrixGiven given;
+    TileGiven given;
     int batch;
     long long first;
     bool biased;

@@ -36,8 +36,7 @@ def get_inputs():
     factors = [torch.rand(1 if TUNED[f"broadcast_{factor}"] else batch, *shape, dtype=DTYPE) for factor, shape in zip("ab", shapes)]
     if not READ[3:]:
         return factors
-    bias, *beside = [torch.rand(shape, dtype=dtype) for shape, dtype in zip(plan(**TUNED)[3:-1], (DTYPE, *TYPES[3:]))]
-    return [*factors, bias if TUNED["bias"] else None, *beside]
+    return [*factors, torch.rand(n, dtype=DTYPE) if TUNED["bias"] else None, *epilogue_inputs(3)]
 
 
 def get_init_inputs():

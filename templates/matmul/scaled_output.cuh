@@ -7,7 +7,7 @@
 
 struct ScaledOutput : MatrixOutput {
     struct Given {
-        MatrixGiven plain;
+        TileGiven plain;
         const float* inverses;  // of all rows, then of all columns
     };
     const float *rows, *columns;  // their inverses

@@ -10,10 +10,10 @@ namespace {
 
 // LinesOutput is MatrixOutput by whole rows: 16 bytes a store, and no shared memory on the way. Triangles it has not.
 struct LinesOutput {
-    typedef MatrixGiven Given;
+    typedef TileGiven Given;
     static constexpr int kMixed = kWholeRows;
     static constexpr bool kLoads = !TileEpilogue::kIsNone;
-    MatrixGiven given;
+    TileGiven given;
     int batch;
     long long first;
     bool biased;
