@@ -18,6 +18,8 @@ type Tensor struct {
 	Type    string  `json:"type"`           // "float32", "bfloat16", "float16", "int64", ... as PyTorch calls it
 	Shape   []int64 `json:"shape"`
 	Strides []int64 `json:"strides"` // in elements
+	// Values are a constant's elements in order: no attribute of the module holds it. A truth is 0 or 1.
+	Values []float64 `json:"values,omitempty"`
 }
 
 // Node is a call of an ATen function.

@@ -21,11 +21,14 @@ type Region struct {
 	Operator string
 	Request  operator.Request // shape, parameters with the epilogue, math mode
 	Inputs   []Input          // the tensors that the problem reads, in the order of its arguments
-	Output   Tensor           // the value of the graph that it makes
+	Output   Tensor           // the value of the graph that it makes, a view of what the problem's output is
+	Mutates  []string         // values that the kernel writes in place, as running statistics
 }
 
-// Input is a tensor that a problem reads: a value of the graph, seen in the shape that the problem's argument has.
+// Input is a tensor that a problem reads: a value of the graph, seen in the shape that the problem's argument has. A
+// tensor that a call leaves out, as a bias, has none.
 type Input struct {
-	Value string  // a name of the graph
-	Shape []int64 // the argument's; a view of the value with the same elements in the same order
+	Argument string  `json:"argument"` // the operator's, as "weight", or the epilogue's, as "t0"
+	Value    string  `json:"value"`    // a name of the graph
+	Shape    []int64 `json:"shape"`    // the argument's; a view of the value with the same elements in the same order
 }

@@ -26,7 +26,8 @@ import (
 )
 
 // The file is put together from these: module.py.tmpl is the Python around all else,
-// general_host.cu.tmpl and tuned_host.cu.tmpl are the CUDA files that it compiles.
+// general_host.cu.tmpl and tuned_host.cu.tmpl are the CUDA files that it compiles. program.py.tmpl is the Python around a
+// program, and shared.py.tmpl what both have.
 //
 //go:embed *.tmpl
 var files embed.FS
@@ -121,7 +122,7 @@ var functions = template.FuncMap{
 	"tuple":      tuple,
 }
 
-func fill(name string, v view) (string, error) {
+func fill(name string, v any) (string, error) {
 	t, err := template.New(name).Delims("{%", "%}").Funcs(functions).ParseFS(files, "*.tmpl")
 	if err != nil {
 		return "", err
