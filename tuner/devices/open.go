@@ -1,5 +1,5 @@
-// Package devices opens the device that `--device` names, and binds the problem to it: what a GPU can do decides what
-// `--math auto` means and which configurations are valid.
+// Package devices opens the device that `--device` names, and binds the problem to it: the device's abilities decide
+// what `--math auto` means and which configurations are valid.
 package devices
 
 import (
@@ -17,26 +17,27 @@ import (
 
 // Options say how to open a device.
 type Options struct {
-	CacheDir string // of compiled binaries
-	Runs     bool   // auto passes over devices that run nothing: recordings
-	// Server is where to find workers in place of a device; without a URL: nowhere. GPU is
-	// part of their devices' name, "": as the first has it.
+	CacheDir string // for compiled binaries
+	Runs     bool   // auto does not choose recordings, which run nothing
+	// Server is the NATS server where workers are used instead of a local device; an empty URL: none. GPU is a part
+	// of the name that the workers' devices must have; "": the model of the first worker.
 	Server fleet.Login
 	GPU    string
-	Say    func(text string) // is called with what a person should know about workers; nil: nobody is told
-	// Await is called with what is awaited, and what it gives once that is there; nil: nobody is told.
+	Say    func(text string) // reports news about workers to the user; may be nil
+	// Await is called before a long wait with the thing that is awaited; done is called when the wait ends. May be
+	// nil.
 	Await    func(what string) (done func())
-	Sanitize bool // find accesses that must not be: with the emulator's sanitizers, or on a GPU with compute-sanitizer
+	Sanitize bool // check memory accesses, with the emulator's sanitizers or compute-sanitizer
 }
 
 // Opened is an open device with the problem bound to it.
 type Opened struct {
 	Device  device.Device
 	Problem *operator.Problem
-	// Notice tells the user what was opened, when it is not a GPU.
+	// Notice tells the user which device was opened, unless it is a GPU.
 	Notice string
-	// Mode gives PyTorch's answer, where the operator's rule chose the problem's math mode until that is known. If the
-	// mode is another, the answer's error is an *OtherMode.
+	// Mode delivers PyTorch's choice of the math mode, if the operator's rule chose the mode for the time being. If
+	// PyTorch's mode differs, the choice's error is an *OtherMode.
 	Mode <-chan device.ModeChoice
 }
 
@@ -54,8 +55,8 @@ type asked struct {
 	emulated *operator.Problem // bound to the emulator
 }
 
-// ask binds the request with the emulator's limits. So a request that is wrong on every device is
-// refused before any is opened.
+// ask binds the request with the emulator's limits, so that a request that is wrong on every device is refused before
+// any device is opened.
 func ask(op *operator.Operator, r operator.Request) (asked, error) {
 	p, err := op.Bind(r, operator.TypicalLimits())
 	return asked{op, r, p}, err
@@ -65,8 +66,8 @@ func (a asked) bind(l operator.Limits) (*operator.Problem, error) {
 	return a.operator.Bind(a.request, l)
 }
 
-// Bind binds a problem as the device would that --device names, without running anything there: to know a space it
-// takes a device's limits, not the device. from says whose limits they are.
+// Bind binds a problem with the limits of the device that --device names, without opening the device: the limits
+// suffice to know the problem's space. from names the device whose limits they are.
 func Bind(ctx context.Context, spec Spec, op *operator.Operator, r operator.Request) (p *operator.Problem, from string, err error) {
 	a, err := ask(op, r)
 	if err != nil {
@@ -79,8 +80,8 @@ func Bind(ctx context.Context, spec Spec, op *operator.Operator, r operator.Requ
 	return p, from, err
 }
 
-// limitsFor finds the limits of the device that spec names. auto takes those of
-// a GPU that is here or was recorded, else those that the emulator has.
+// limitsFor returns the limits of the device that spec names. For auto, they are those of a GPU in this machine, else
+// of a recorded GPU, else of the emulator.
 func limitsFor(ctx context.Context, spec Spec, a asked) (operator.Limits, string, error) {
 	if spec.Kind != "" {
 		return kindsByName[spec.Kind].limits(ctx, spec.Argument, a)
@@ -94,29 +95,29 @@ func limitsFor(ctx context.Context, spec Spec, a asked) (operator.Limits, string
 	return operator.TypicalLimits(), "an sm_90 GPU, as there is none here", nil
 }
 
-// Opener opens devices for one problem after another; a GPU, its compilers and the emulator serve them all.
+// Opener opens devices for one problem after another; problems share a GPU, its compilers and the emulator.
 type Opener struct {
 	spec    Spec
 	options Options
-	shared  device.Device // nil until one is open
-	noGPU   error         // why auto found none, once it has looked
+	shared  device.Device // nil until a device is open
+	noGPU   error         // why auto found no GPU, once it has looked
 }
 
 func NewOpener(spec Spec, o Options) *Opener { return &Opener{spec: spec, options: o} }
 
-// Several tells whether it may be that more than one device is opened.
+// Several reports whether the opener may open more than one device.
 func (o *Opener) Several() bool {
 	several := strings.ContainsAny(o.spec.Argument, ","+times) || o.spec.Argument == everyGPU
 	return o.options.Server.URL != "" || several && o.spec.Kind.Properties().Compiles
 }
 
-// Open opens the device, unless it is open, and binds the problem to it. The device is the Opener's to close.
+// Open opens the device, unless it is open, and binds the problem to it. The Opener closes the device.
 func (o *Opener) Open(ctx context.Context, op *operator.Operator, r operator.Request) (*Opened, error) {
 	return o.open(ctx, op, r, false)
 }
 
-// Begin is Open for who need not know the math mode at once. PyTorch's import takes seconds. Until then the problem has
-// the mode of the operator's rule, and Opened.Mode will give the answer.
+// Begin is like Open, but does not wait for PyTorch's choice of the math mode, since importing PyTorch takes seconds.
+// Until Opened.Mode delivers the choice, the problem has the mode of the operator's rule.
 func (o *Opener) Begin(ctx context.Context, op *operator.Operator, r operator.Request) (*Opened, error) {
 	return o.open(ctx, op, r, true)
 }
@@ -138,7 +139,7 @@ func (o *Opener) open(ctx context.Context, op *operator.Operator, r operator.Req
 	if err == nil {
 		err = fits(info, opened.Problem)
 	}
-	if err == nil && info.Kind.Properties().Measures { // the emulator compares what the compiler makes of them
+	if err == nil && info.Kind.Properties().Measures { // the emulator compares compiled signatures
 		err = op.CheckSignatures()
 	}
 	if err != nil {
@@ -154,8 +155,8 @@ func (o *Opener) open(ctx context.Context, op *operator.Operator, r operator.Req
 	return opened, nil
 }
 
-// bind binds the problem to an open device. Where that is a GPU, PyTorch is asked which math mode `auto` is, if the
-// operator can ask it.
+// bind binds the problem to an open device. If that is a GPU and the operator can ask PyTorch, PyTorch decides which
+// math mode `auto` means.
 func (o *Opener) bind(ctx context.Context, a asked, d device.Device, unsettled bool) (*Opened, error) {
 	info := d.Info()
 	p, err := a.bind(info.Limits)
@@ -179,7 +180,8 @@ func (o *Opener) bind(ctx context.Context, a asked, d device.Device, unsettled b
 	return a.settled(ctx, d, <-modes)
 }
 
-// besidePyTorch is how many times a problem's memory a GPU must have for a search while PyTorch computes it, too.
+// besidePyTorch is how many times a problem's memory a GPU must have so that PyTorch can compute the problem during a
+// search.
 const besidePyTorch = 3
 
 func (a asked) settled(ctx context.Context, d device.Device, c device.ModeChoice) (*Opened, error) {
@@ -194,7 +196,7 @@ func (a asked) settled(ctx context.Context, d device.Device, c device.ModeChoice
 	return &Opened{Device: d, Problem: p}, err
 }
 
-// choiceOf is what PyTorch's answer says about a problem that has the mode of the operator's rule.
+// choiceOf turns PyTorch's answer into a choice, for a problem that has the mode of the operator's rule.
 func choiceOf(said torchmath.Mode, err error, rule string) device.ModeChoice {
 	switch {
 	case err != nil:
