@@ -207,7 +207,7 @@ func choiceOf(said torchmath.Mode, err error, rule string) device.ModeChoice {
 	return device.ModeChoice{By: said.By}
 }
 
-// OtherMode ends a search that began in another mode than PyTorch computes the problem in.
+// OtherMode is the error of a search that began in another math mode than PyTorch uses for the problem.
 type OtherMode struct{ torchmath.Mode }
 
 func (e *OtherMode) Error() string { return "the math mode is " + e.Name + ", " + e.By }
@@ -233,14 +233,15 @@ func (o *Opener) device(ctx context.Context, a asked) (d device.Device, notice s
 	if err != nil {
 		return nil, "", err
 	}
-	if len(arguments) == 1 { // a single device needs no pool
+	if len(arguments) == 1 { // one device needs no pool
 		return kindsByName[o.spec.Kind].open(ctx, arguments[0], a, o.options)
 	}
 	d, err = openSeveral(ctx, o.spec, o.options)
 	return d, severalNotice(o.spec, len(arguments)), err
 }
 
-// auto takes a GPU; else a shipped recording of exactly this problem; else the emulator, if that will not take long.
+// auto opens a GPU, or else a shipped recording of exactly this problem, or else the emulator if its runs would be
+// short.
 func (o *Opener) auto(ctx context.Context, a asked) (device.Device, string, error) {
 	if o.noGPU == nil {
 		d, notice, err := openGPU(ctx, "", a, o.options)
@@ -260,7 +261,7 @@ func (o *Opener) auto(ctx context.Context, a asked) (device.Device, string, erro
 			"an NVIDIA GPU, a smaller --shape, or insist with --device emulator: %w",
 			a.emulated, device.Reason(o.noGPU), recorded, work.Round(100*time.Millisecond), device.ErrNone)
 	}
-	if o.shared != nil { // the emulator, from a problem before
+	if o.shared != nil { // the emulator, opened for an earlier problem
 		return o.shared, "", nil
 	}
 	d, notice, err := openEmulator(ctx, "", a, o.options)
@@ -270,8 +271,8 @@ func (o *Opener) auto(ctx context.Context, a asked) (device.Device, string, erro
 	return d, "no GPU: " + notice, nil
 }
 
-// The emulator's rate and the longest evaluation that `--device auto` asks of
-// it: with a compilation beside each, a few dozen variants end in a minute.
+// emulatedOperationsPerSecond is the emulator's rate, and longestEmulation the longest evaluation for which `--device
+// auto` chooses it: with its compilations, the emulator then tries a few dozen variants in a minute.
 const (
 	emulatedOperationsPerSecond = 1e8
 	longestEmulation            = 200 * time.Millisecond

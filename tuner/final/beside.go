@@ -17,23 +17,25 @@ import (
 	"autotune/space"
 )
 
-// Rivals is another program that solves problems on the same GPU.
+// Rivals is another program that solves the same problems on the same GPU, such as PyTorch.
 type Rivals interface {
-	// Prepare may begin what takes long before a problem can be timed, as soon as the problem is known.
+	// Prepare may start slow preparations as soon as the problem is known. It is called before Start.
 	Prepare(ctx context.Context, p *operator.Problem, protocol device.Protocol)
-	// Start makes it ready for a problem. leave writes the winner's inputs and outputs into a folder, in files that
-	// package answers names; "": there are none. They may be large, so leave is called only when they are needed.
+	// Start prepares the program for timing a problem. leave writes the winner's inputs and outputs into a folder and
+	// returns its path, or "" if there are none; package answers defines the files' names. Start should call leave
+	// only if it needs the files, since they may be large.
 	Start(ctx context.Context, p *operator.Problem, protocol device.Protocol, leave func() string) (Rival, error)
 }
 
-// AbsentError is that there is no rival here, or none that solves the problem.
+// AbsentError says that this machine has no rival program, or that the program cannot solve the problem.
 type AbsentError struct{ Err error }
 
 func (e *AbsentError) Error() string { return e.Err.Error() }
 
 func (e *AbsentError) Unwrap() error { return e.Err }
 
-// Rival is such a program, ready. Names are the ways in which it can be timed; Left says why others cannot.
+// Rival is a program that is ready to solve a problem. Names lists the ways in which it can be timed, and Left says
+// why it cannot be timed in other ways.
 type Rival interface {
 	Names() []string
 	Left() []string
