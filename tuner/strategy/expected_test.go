@@ -11,8 +11,9 @@ import (
 	"autotune/tuner/strategy"
 )
 
-// A search that knows roughly what to expect finds the best in a tenth of the space. It knows sooner that nothing is
-// left. Expectations may be off by a factor, and by a tenth from one configuration to the next.
+// A search with rough expectations finds the best configuration in a tenth of the space, and sooner knows that
+// nothing is left to gain. The expectations are off by a constant factor and, from one configuration to the next, by
+// 10 %.
 func TestExpected(t *testing.T) {
 	s := gridSpace(t, 20, 20)
 	score := func(id int64) float64 { return 1 + math.Abs(float64(id%20)-13)/5 + math.Abs(float64(id/20)-4)/5 }
