@@ -15,7 +15,7 @@ type Spent struct {
 	Measure float64 `json:"measure"`
 	Finals  float64 `json:"finals"` // finals, gates and a second worker
 	Wait    float64 `json:"wait"`   // time in which the device, or an average one of several, was idle
-	// Busy is in documents written before December 2026 only.
+	// Busy occurs only in documents from November 2026 and earlier.
 	Busy float64 `json:"busy,omitempty"`
 }
 

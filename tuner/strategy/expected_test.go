@@ -44,11 +44,11 @@ func TestExpected(t *testing.T) {
 	}
 }
 
-// A value of a tunable turns out better than expected. The best configuration has it, and two hundred others were
-// expected to be better. It is tried soon.
+// The best configuration has a value of a tunable that turns out better than expected. Although two hundred other
+// configurations were expected to be better, the search tries it soon.
 func TestExpectedBehindHundreds(t *testing.T) {
 	s := gridSpace(t, 4, 4, 4, 4, 4, 4, 2)
-	score := func(id int64, factor float64) float64 { // of the last tunable's value 1
+	score := func(id int64, factor float64) float64 { // factor applies to value 1 of the last tunable
 		sum, better := 0.0, s.At(id).Values[6].Value == expr.Int(1)
 		for _, v := range s.At(id).Values[:6] {
 			x, _ := v.Value.AsFloat()
@@ -81,7 +81,8 @@ func TestExpectedBehindHundreds(t *testing.T) {
 	}
 }
 
-// The lowest come first, no two of them alike; a configuration that nothing is expected of and an error are told apart.
+// Likely returns the configurations with the lowest expectations first, no two of them alike. Expect treats a
+// configuration without an expectation and an error differently.
 func TestExpect(t *testing.T) {
 	s := gridSpace(t, 9, 9)
 	away := func(id int64) (float64, bool, error) { return math.Abs(float64(id - 40)), true, nil }
@@ -105,7 +106,8 @@ func TestExpect(t *testing.T) {
 	}
 }
 
-// Clearly less must be expected; nothing is less than what is not known, and nothing known promises nothing.
+// PromiseMore requires a clearly lower expectation. Configurations without one promise nothing, and all others
+// promise more.
 func TestPromiseMore(t *testing.T) {
 	e, err := strategy.Expect(gridSpace(t, 9, 9), 1, func(id int64) (float64, bool, error) { return float64(id), id < 81, nil })
 	must.OK(t, err)
