@@ -17,12 +17,12 @@ func twoTemplates(text string) string {
 	return text + strings.ReplaceAll(text[strings.Index(text, "  - name: plain"):], "plain", "other")
 }
 
-// A search stops trying a template whose kernels only crash and hang, and says so to the user. It goes on with a
-// template that also has other results, and with the only template of an operator.
+// A search stops trying a template whose kernels only crash and hang, and says so to the user. A template that also has
+// other results, or the only template of an operator, is still tried.
 func TestHarmfulTemplates(t *testing.T) {
 	for _, test := range []struct {
 		name   string
-		other  []trial.Status // statuses of that template's trials, in order
+		other  []trial.Status // statuses of trials of the template `other`, in order
 		plain  trial.Status
 		budget int
 		most   int    // variants of `other`: two more may be with the device

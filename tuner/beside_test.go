@@ -43,7 +43,7 @@ func speedupOver(r *tuner.Result, name string) float64 {
 	return r.Baselines[at].Speedup
 }
 
-// Rivals prepare themselves while the search goes on. A search that finds the same winner again reuses the rivals'
+// Rivals make their preparations while the search goes on. A search that finds the same winner again reuses the rivals'
 // stored times, unless the user asked for them to be timed.
 func TestRivalsOfASearch(t *testing.T) {
 	s := openStore(t, filepath.Join(t.TempDir(), "cache.db"))

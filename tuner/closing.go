@@ -20,7 +20,7 @@ import (
 type closing struct {
 	held   map[int64]device.Variant // binaries that the finals may need, by configuration
 	near   map[int64]*final.Nearby  // neighbours of leading variants for the gates, by configuration
-	waited time.Duration            // for PyTorch's answer about the math mode
+	waited time.Duration            // time of waiting for PyTorch's answer about the math mode
 }
 
 // hold keeps a finished job's binary if its variant may be in the finals.
@@ -30,7 +30,7 @@ func (c *closing) hold(f *final.Field, j job) {
 		return
 	}
 	c.held[j.id] = j.variant
-	if leader == j.id { // a new leader puts others behind
+	if leader == j.id { // a new leader may put other variants behind
 		maps.DeleteFunc(c.held, func(id int64, _ device.Variant) bool { return f.Behind(id) })
 	}
 }
@@ -58,8 +58,8 @@ func (c *closing) awaitMode(ctx context.Context, s *search) {
 	c.waited = time.Since(start)
 }
 
-// settleWinner waits for the math mode, then has the judge run the finals and the gates. The field then knows the
-// winner.
+// settleWinner waits for the math mode, then has the judge run the finals and the gates. After that, Field.Decide
+// returns the winner.
 func (c *closing) settleWinner(ctx context.Context, s *search) (err error) {
 	c.awaitMode(ctx, s)
 	if s.err != nil || s.out.Stop == Interrupted || !s.can.Compiles || s.field.Best() == nil || s.stages.session == nil {
@@ -113,8 +113,8 @@ func whileThere(
 	return ctx, cancel
 }
 
-// recall reads gates and ceilings from the winner's record in the cache. If it succeeds, a search that has no
-// configuration left to evaluate needs no device.
+// recall reads gates and ceilings from the winner's record in the cache. If recall succeeds, a search with nothing left
+// to evaluate needs no device.
 func (s *search) recall() bool {
 	record, err := s.course.ledger.winner()
 	if err != nil || record == nil {
@@ -129,7 +129,7 @@ func (s *search) recall() bool {
 	return true
 }
 
-// crown stores the winner and the search's record. If only a part of the space was searched, it does not replace a
+// crown stores the winner and the search's record. If only a part of the space was searched, crown does not replace a
 // faster winner in the cache.
 func (s *search) crown(r *Result) error {
 	if s.Only.IsZero() {
@@ -174,7 +174,7 @@ func (s *search) compare(ctx context.Context) {
 }
 
 // compared reports whether an earlier search timed rivals beside the same winner, and adds their times to the result.
-// It reports false if this search evaluated any configuration.
+// compared returns false if this search evaluated anything.
 func (s *search) compared() bool {
 	if s.began {
 		return false

@@ -87,9 +87,9 @@ func (c *course) resume() error {
 }
 
 // polish has the search try, before it ends, configurations that differ from the best one in a single tunable and are
-// likely to be faster. A search that stops at its target still misses gains of a few percent, and most of them are
-// among these neighbours. polish reports whether any of them has no trial yet; it does nothing if all trials are from
-// the cache.
+// likely to be faster. A search that stops at its target still misses gains of a few percent, and most of these gains
+// are among the best one's neighbours. polish reports whether any such neighbour has no trial yet; it does nothing if
+// all trials are from the cache.
 func (c *course) polish(p strategy.Prospect) bool {
 	if len(c.field.Trials) == c.resumed {
 		return false
@@ -124,7 +124,7 @@ func (c *course) watch(id int64, t trial.Trial) {
 	}
 }
 
-// setAside reports whether the configuration's template is given up. If so, it tells the strategy that the
+// setAside reports whether the configuration's template is given up, and if so tells the strategy that the
 // configuration failed.
 func (c *course) setAside(id int64) bool {
 	of := c.conducts[c.space.PartOf(id)]

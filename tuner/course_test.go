@@ -70,7 +70,7 @@ func walk(t *testing.T, c *course) (ids []int64) {
 	}
 }
 
-// A course tries the configurations in first before the strategy's, none of them twice, and in a recheck no others.
+// A course tries the configurations in `first` before the strategy's, none of them twice, and in a recheck no others.
 func TestCourse(t *testing.T) {
 	c, _ := courseOf(t, &wishes{ids: []int64{1, 0, 2, 0}}, &ledger{}, 2, 2)
 	if got := walk(t, c); !slices.Equal(got, []int64{2, 1, 0}) {

@@ -96,7 +96,7 @@ func (s *failingSession) Close() error {
 	return errors.Join(s.device.breaks("Close"), s.Session.Close())
 }
 
-// If any single call of the device or the compiler fails, the search ends soon with that error. It keeps every
+// If any single call of the device or the compiler fails, the search ends soon with that error. The store keeps every
 // finished trial, and the next search continues from these trials.
 func TestEveryCallFailsOnce(t *testing.T) {
 	whole := &failing{fakeDevice: &fakeDevice{Evaluate: bowl}}

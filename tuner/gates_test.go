@@ -14,8 +14,8 @@ import (
 	"autotune/tuner/final"
 )
 
-// A variant that is wrong for other shapes than the searched one does not win, although it is the fastest. Its trial
-// names the gate, and the next search does not try it again.
+// A variant that is wrong for other shapes than the searched one does not win, although it is the fastest. The
+// variant's trial names the gate that it failed, and the next search does not try it again.
 func TestGates(t *testing.T) {
 	fastest := func(c space.Configuration) bool { return number(c, "a") == 4 && number(c, "b") == 3 }
 	d := &fakeDevice{Evaluate: bowl}

@@ -35,8 +35,8 @@ func TestRacesAgainstTheOneAhead(t *testing.T) {
 
 const expected = "    estimate: 1 + abs(a - 2) + abs(b - 4)\n    launch:"
 
-// hopeful returns the toy operator with a second template, which alone has an estimate. The untuned default belongs
-// to the first.
+// hopeful returns the toy operator with a second template, which alone has an estimate. The untuned default belongs to
+// the first template.
 func hopeful() string {
 	both := strings.ReplaceAll(twoTemplates(toyOperator), "    launch:", expected)
 	at := strings.Index(both, "    estimate:")
@@ -44,9 +44,9 @@ func hopeful() string {
 }
 
 // After its time limit, a search still waits for variants with estimates clearly below those of all variants that
-// worked. It does not wait for variants with similar estimates, nor much longer than the limit.
+// worked. A search does not wait for variants with similar estimates, nor much longer than its limit.
 func TestHopesForWhatPromisesMore(t *testing.T) {
-	const limit = 13333 * time.Millisecond // 10 s of it are for trials
+	const limit = 13333 * time.Millisecond // 10 s of the limit are for trials
 	other, both := hopeful(), strings.ReplaceAll(twoTemplates(toyOperator), "    launch:", expected)
 	for _, test := range []struct {
 		name, text string

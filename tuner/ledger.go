@@ -17,7 +17,7 @@ import (
 type ledger struct {
 	store      *store.Store // nil: nothing is stored
 	id         store.ProblemID
-	provenance store.Provenance // of all trials, without the kernel
+	provenance store.Provenance // provenance of all trials, without the kernel
 	resumes    bool             // whether earlier trials count
 	writer     *store.Writer
 }
@@ -98,8 +98,8 @@ func (l *ledger) winner() (*Record, error) {
 	return &r, nil
 }
 
-// faster returns the time of the stored winner if that is faster than the given one, else 0. It also returns 0 if the
-// stored winner has another provenance, or if its kernel has changed.
+// faster returns the time of the stored winner if that is faster than the given one, else 0. The result is also 0 if
+// the stored winner has another provenance or a kernel that has changed.
 func (l *ledger) faster(p *operator.Problem, winner trial.Trial) (ms float64, err error) {
 	record, err := l.winner()
 	if err != nil || record == nil || record.Winner.Time.Median >= winner.Time.Median {

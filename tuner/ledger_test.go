@@ -41,7 +41,7 @@ func keptTrials(t *testing.T, l *ledger, trials ...trial.Trial) {
 }
 
 // A search takes over the trials of earlier searches in the order of their evaluation, except those with another
-// provenance. A fresh search takes over none.
+// provenance. A fresh search takes over no trials.
 func TestTrialsThatCount(t *testing.T) {
 	book := books(t)
 	keptTrials(t, book("1", false), made("c", 3), made("a", 1), made("b", 2))

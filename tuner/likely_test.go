@@ -35,7 +35,7 @@ func TestLikelyFirst(t *testing.T) {
 			for _, x := range r.Trials {
 				a, b := number(x.Configuration, "a"), number(x.Configuration, "b")
 				if a == 1 && b == 1 {
-					continue // it is the default
+					continue // the default is not checked
 				}
 				away := max(a-test.a, test.a-a) + max(b-test.b, test.b-b)
 				if away > test.all {
@@ -56,7 +56,7 @@ func TestLikelyFirst(t *testing.T) {
 	}
 }
 
-// If one template has all the lowest estimates, configurations of others are among the first, too.
+// If one template has all the lowest estimates, configurations of other templates are among the first, too.
 func TestLikelyOfTemplates(t *testing.T) {
 	text := strings.Replace(wideToy(100), "    launch:", "    estimate: abs(a - 80) + abs(b - 90)\n    launch:", 1)
 	text = twoTemplates(text)
@@ -69,7 +69,7 @@ func TestLikelyOfTemplates(t *testing.T) {
 		r := search(t, toy.Problem(t, text, 64), &fakeDevice{Evaluate: bowl}, tuner.Options{Budget: budget, Strategy: "random"})
 		of := map[string]int{}
 		for _, x := range r.Trials {
-			if number(x.Configuration, "a") != 1 || number(x.Configuration, "b") != 1 { // all but the defaults
+			if number(x.Configuration, "a") != 1 || number(x.Configuration, "b") != 1 { // count all but the defaults
 				of[x.Configuration.Template]++
 			}
 		}

@@ -24,8 +24,8 @@ type looking struct {
 	hoped    bool      // waited long enough for variants with low estimates
 }
 
-// promises reports whether one of the configurations under way has a clearly lower estimate than those in more, and
-// is worth waiting for.
+// promises reports whether one of the configurations under way has a clearly lower estimate than the configurations in
+// more, and is worth waiting for.
 func (l *looking) promises(begun map[int64]bool, more []int64) bool {
 	return !l.hoped && l.expected.PromiseMore(slices.Collect(maps.Keys(begun)), more)
 }
@@ -38,8 +38,8 @@ func (l *looking) ask(seen []strategy.Seen, bestMS float64) (work func() strateg
 	return func() strategy.Prospect { return strategy.Look(l.space, seen, l.expected, l.target, l.seed) }
 }
 
-// answered returns the outlook from an estimate. It returns nil if a trial has become so much faster meanwhile that
-// the estimate was wrong.
+// answered returns the outlook from an estimate. If a much faster trial has refuted the estimate meanwhile, answered
+// returns nil.
 func (l *looking) answered(chance, bestMS float64, atFloor bool) *strategy.Outlook {
 	l.asking = false
 	if bestMS*l.target < l.askedMS {

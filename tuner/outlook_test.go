@@ -78,8 +78,8 @@ func TestSearchEndsWhenNothingIsLeft(t *testing.T) {
 	}
 }
 
-// The best variant takes 1 ms. A billion elements are 8 GB to move, for which a copy takes 8 ms, so it is at the
-// roofline.
+// The best variant takes 1 ms. A billion elements are 8 GB to move, for which a copy takes 8 ms, so the variant is at
+// the roofline.
 func TestSearchKnowsTheRoofline(t *testing.T) {
 	d := &fakeDevice{Evaluate: slowly(bowl)}
 	r := search(t, hilly(t, 1e9), d, tuner.Options{Target: strategy.Target})

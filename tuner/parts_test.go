@@ -89,8 +89,8 @@ func TestResultNames(t *testing.T) {
 	}
 }
 
-// The winners of the nearest problems come first. For a winner that is not in this space, the nearest configuration
-// comes instead. No configuration comes twice.
+// The winners of the nearest problems come first. A winner that is not in this space is replaced by the nearest
+// configuration. No configuration comes twice.
 func TestNearestWinners(t *testing.T) {
 	p := threadsProblem(t)
 	sp, err := p.Space(t.Context())

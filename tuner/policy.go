@@ -6,7 +6,7 @@ import (
 	"autotune/device"
 )
 
-// policy holds the constants of a search's loop. docs/strategies.md lists how searches end with them.
+// policy holds the constants of a search's loop. docs/strategies.md lists how searches end with these constants.
 var policy = struct {
 	// These fields rule the trials before the strategy's proposals.
 	likely int // configurations tried for their low estimates (2026-11-22; docs/writing-an-operator.md)
@@ -14,19 +14,19 @@ var policy = struct {
 
 	// These fields rule times.
 	leastGrace       time.Duration // least time that a search without a winner continues after its limit
-	progressInterval time.Duration // between calls of Observe while no trial ends
-	outlookInterval  time.Duration // between estimates of what is left to gain
+	progressInterval time.Duration // time between calls of Observe while no trial ends
+	outlookInterval  time.Duration // time between estimates of what is left to gain
 	outlookNews      int           // new outcomes that a new estimate needs
 	replayedNews     int           // new outcomes that a new estimate needs in a replay, whose clock means nothing
-	lookInterval     time.Duration // between looks for a pool's workers, after the time limit
+	lookInterval     time.Duration // time between looks for a pool's workers, after the time limit
 
-	// These fields limit the work under way. More of it means that the strategy proposes with fewer outcomes, so
+	// These fields limit the work under way. With more work under way, the strategy proposes with fewer outcomes, so
 	// there is only as much as keeps all devices busy (docs/distributed.md, 2026-11-22).
 	deviceShare  int     // jobs that a device has at once: one that it evaluates and the next
 	compilations int     // most compilations at the same time
 	aheadAtFirst int     // compilations for each device before any time is known
-	aheadMargin  float64 // since compilations differ in length
-	besideRivals int64   // memory of a GPU over a problem's, from which a rival may prepare the problem during the search
+	aheadMargin  float64 // margin, since compilations differ in length
+	besideRivals int64   // a rival prepares its problem during the search if the GPU has this many times its memory
 
 	// asideAfter is the sum of harms at which a template is given up if none of its variants ended well and others
 	// did. Three crashes cost as much time as a hundred other variants, and two variants that hang cost seconds

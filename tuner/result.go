@@ -84,7 +84,7 @@ func (r *Result) name(f *final.Field, can device.Properties, gated bool) {
 	r.Baselines = baselines(r.Default, r.Ceilings, r.Baselines)
 }
 
-// baselines returns the known times to compare the winner with. Only those of rivals have speedups.
+// baselines returns the known times to compare the winner with. Only rivals' times have speedups.
 func baselines(untuned *trial.Trial, c device.Ceilings, rivals []Baseline) []Baseline {
 	var all []Baseline
 	add := func(name string, ms float64) {
@@ -122,8 +122,8 @@ func (r *Record) addBaselines(all []Baseline) {
 	r.Ceilings = withBaselines(r.Ceilings, times)
 }
 
-// noVariant returns the error of a search without a winner. late says that it ended long after its time limit, and
-// opened that the device had been opened by then.
+// noVariant returns the error of a search without a winner. If late, the search ended long after its time limit; if
+// opened, the device had been opened by then.
 func (r *Result) noVariant(o Options, late, opened bool) error {
 	switch {
 	case late && !opened:

@@ -17,8 +17,8 @@ import (
 // ErrNoVariant means that the search ended without any correct variant.
 var ErrNoVariant = errors.New("no valid variant")
 
-// search is the state of a running Search. Only one goroutine uses it, and only it changes the strategy, the trials
-// and the reason to stop, out.Stop.
+// search is the state of a running Search. Only one goroutine uses it, and no other code changes the strategy, the
+// trials and the reason to stop, out.Stop.
 type search struct {
 	Options
 	subject *final.Subject // the problem and the device
@@ -42,9 +42,9 @@ type search struct {
 // Search finds the fastest correct configuration of a problem on a device.
 //
 // Cancelling ctx ends the search early and is not an error: the Result says Interrupted and holds the trials so far.
-// Three errors come with a Result. With ErrNoVariant, its trials say what went wrong. An error of the store ends the
-// search at once. An error that wraps device.ErrGone comes with the trials from before the workers went away, if
-// there are any, and the Result says Interrupted. Any other error means that the device or the compiler failed.
+// Three errors come with a Result. With ErrNoVariant, the Result's trials say what went wrong. An error of the store
+// ends the search at once. An error that wraps device.ErrGone comes with the trials from before the workers went away,
+// if there are any, and the Result says Interrupted. Any other error means that the device or the compiler failed.
 func Search(ctx context.Context, p *operator.Problem, d device.Device, o Options) (*Result, error) {
 	s, err := newSearch(ctx, p, d, o.withDefaults(p, d))
 	if err != nil {
@@ -74,9 +74,9 @@ func Search(ctx context.Context, p *operator.Problem, d device.Device, o Options
 	return r, fmt.Errorf("%s: %w", p, r.noVariant(s.Options, s.late, s.stages.open))
 }
 
-// run runs the search. It tries configurations until there is a reason to stop and no work under way, while the
-// stages compile and evaluate. Then the judge runs the finals and the gates. If the device or the compiler fails, run
-// returns that error.
+// run runs the search. The search tries configurations until there is a reason to stop and no work under way, while the
+// stages compile and evaluate. After that, the judge runs the finals and the gates. If the device or the compiler
+// fails, run returns that error.
 func (s *search) run(ctx context.Context) error {
 	start := time.Now()
 	s.considerKnown()
@@ -161,7 +161,7 @@ func isCancel(err error) bool {
 }
 
 // timers returns a search's deadline, which leaves time for the judge, and the ticks at which a search with a target
-// estimates its outlook. They are nil if there is no limit or no target.
+// estimates its outlook. The deadline is nil without a limit, and the ticks are nil without a target.
 func timers(o Options, start time.Time, replayed bool) (deadline, look <-chan time.Time) {
 	if o.Time > 0 {
 		deadline = time.After(time.Until(start.Add(o.Time - final.Reserve(o.Time))))
@@ -172,7 +172,7 @@ func timers(o Options, start time.Time, replayed bool) (deadline, look <-chan ti
 	return deadline, look
 }
 
-// feed gives configurations to free compilers, but only so many that the strategy's proposals use recent outcomes. It
+// feed gives configurations to free compilers, but only so many that the strategy's proposals use recent outcomes. feed
 // reports whether there is anything to wait for.
 func (s *search) feed() bool {
 	st := s.stages
@@ -212,8 +212,8 @@ func (s *search) end(why Stop) {
 	s.cutShort()
 }
 
-// cutShort drops the work under way when a search with a winner ends early. If the time is up, work with estimates
-// clearly lower than those of all correct variants is still waited for.
+// cutShort drops the work under way when a search with a winner ends early. After the time limit, the search still
+// waits for variants with estimates clearly below those of all correct ones.
 func (s *search) cutShort() {
 	hasty := slices.Contains([]Stop{TimeSpent, Satisfied, AtRoofline, CacheFailed}, s.out.Stop)
 	hopes := s.out.Stop == TimeSpent && s.looking.promises(s.stages.begun, s.course.worked)
@@ -223,7 +223,7 @@ func (s *search) cutShort() {
 }
 
 // waits reports whether a compiled configuration should wait for others under way with clearly lower estimates. If a
-// fast variant comes first, slow ones lose their race against it quickly. Above all the untuned default may be very
+// fast variant comes first, slow variants lose their race against it quickly. Above all the untuned default may be very
 // slow: one launch of it can take the time of many other variants.
 func (s *search) waits(id int64) bool {
 	worked := s.course.worked

@@ -206,7 +206,7 @@ func TestStartsFromTheNearestProblem(t *testing.T) {
 func TestFinals(t *testing.T) {
 	for _, test := range []struct {
 		name    string
-		again   trial.Outcome // outcome in the finals of a=2 b=2, which looks fastest at first
+		again   trial.Outcome // final outcome of a=2 b=2, which looks fastest at first
 		winnerA int64
 	}{
 		{"the lucky one falls behind", took(9), 4},

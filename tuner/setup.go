@@ -88,8 +88,8 @@ func spaces(ctx context.Context, part *operator.Part) (sp, whole *space.Space, e
 	return sp, whole, nil
 }
 
-// chart makes the course. Before the strategy's proposals, it tries configurations with the lowest estimates, untuned
-// defaults and winners of similar problems.
+// chart makes the course. Before the strategy's proposals, a course tries configurations with the lowest estimates,
+// untuned defaults and winners of similar problems.
 func (s *search) chart(defaults []space.Configuration, book *ledger) error {
 	var start []int64
 	if book.resumes {
@@ -102,7 +102,7 @@ func (s *search) chart(defaults []space.Configuration, book *ledger) error {
 	}
 	start = append(start, indices(s.space, s.First)...)
 	untuned := indices(s.space, defaults)
-	if s.can.Compiles && s.can.Caveat == "" && !s.Recheck { // estimates hold for a GPU only
+	if s.can.Compiles && s.can.Caveat == "" && !s.Recheck { // estimates are valid for a GPU only
 		var err error
 		if s.looking.expected, err = expectedOf(s.subject.Problem, s.space, s.Seed); err != nil {
 			return err

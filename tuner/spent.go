@@ -9,11 +9,11 @@ import (
 // Spent says where a search's wall time went, in seconds. Compile, Verify and Measure are sums over all trials.
 // Compilations run in parallel, and so do evaluations on several devices, so each sum can exceed the wall time.
 type Spent struct {
-	Open    float64 `json:"open"` // preparing tensors and the reference's output
+	Open    float64 `json:"open"` // time for preparing tensors and the reference's output
 	Compile float64 `json:"compile"`
 	Verify  float64 `json:"verify"`
 	Measure float64 `json:"measure"`
-	Finals  float64 `json:"finals"` // finals, gates and a second worker
+	Finals  float64 `json:"finals"` // time for finals, gates and a second worker
 	Wait    float64 `json:"wait"`   // time in which the device, or an average one of several, was idle
 	// Busy occurs only in documents from November 2026 and earlier.
 	Busy float64 `json:"busy,omitempty"`

@@ -16,8 +16,8 @@ import (
 	"autotune/tuner/final"
 )
 
-// job is a configuration on its way through the stages, each of which adds its results. err means that a stage
-// failed, not that the variant did.
+// job is a configuration on its way through the stages, each of which adds its results. The field err means that a
+// stage failed, not that the variant did.
 type job struct {
 	id      int64
 	turn    int // position in the order in which jobs were begun
@@ -34,8 +34,8 @@ type opening struct {
 	err     error
 }
 
-// stages are the goroutines beside the search's loop: the compilers and the device. They never block on a channel,
-// since each channel has capacity for all jobs on their way to the loop.
+// stages are the goroutines beside the search's loop: the compilers and the device. These goroutines never block on a
+// channel, since each has capacity for all jobs on their way to the loop.
 type stages struct {
 	subject *final.Subject // the problem and the device
 	space   *space.Space
@@ -62,7 +62,7 @@ type stages struct {
 	onDevice  int            // jobs on the device, or waiting at it
 	begun     map[int64]bool // configurations under way
 
-	underway     context.Context // for all work; compilations is derived from it
+	underway     context.Context // for all work; the context of compilations is derived from it
 	compilations context.Context
 	drop         context.CancelFunc // cancels the compilations
 	cancel       context.CancelFunc // cancels all work under way
@@ -99,8 +99,9 @@ func (st *stages) devices() int {
 
 func (st *stages) share() int { return policy.deviceShare * st.devices() }
 
-// lookahead returns how many configurations may be under way, which is enough that devices never wait for a compiler.
-// A device that compiles nothing gets one at a time, so that a replayed search is repeatable to the last trial.
+// lookahead returns how many configurations may be under way, which is enough that devices never wait for a compiler. A
+// device that compiles nothing gets one configuration at a time, so that a replayed search is repeatable to the last
+// trial.
 func (st *stages) lookahead(spent Spent) int {
 	if !st.can.Compiles {
 		return 1
@@ -118,7 +119,7 @@ func (st *stages) room(spent Spent) bool {
 	return st.compiling < st.workers() && st.underWay() < st.lookahead(spent)
 }
 
-// underWay returns how many configurations were begun and have no trial yet. It does not count dropped ones.
+// underWay returns how many configurations were begun, have no trial yet and were not dropped.
 func (st *stages) underWay() int {
 	if st.dropped && st.pool != nil && len(st.pool.Workers()) == 0 {
 		return 0 // no worker is left to finish them
@@ -151,8 +152,8 @@ func (st *stages) leaveOut(unwanted func(id int64) bool) {
 	})
 }
 
-// next returns the next job for the device and the channel to send it to. It is the first job that need not wait for
-// others. The channel is nil if there is no such job, if the device is not open, or if the device has its share.
+// next returns the next job for the device and the channel to send it to. The next job is the first that need not wait
+// for others. The channel is nil if there is no such job, if the device is not open, or if the device has its share.
 func (st *stages) next(waits func(id int64) bool) (chan<- job, job) {
 	if !st.open || st.onDevice >= st.share() {
 		return nil, job{}
@@ -179,7 +180,7 @@ func (st *stages) dropAll() {
 	}
 }
 
-// close ends the stages. Jobs that the device has finished are still in evaluated.
+// close ends the stages. Jobs that the device has finished remain in the channel evaluated.
 func (st *stages) close() {
 	st.cancel()
 	close(st.toCompile)
@@ -209,7 +210,7 @@ func (st *stages) staff() {
 	}
 }
 
-// prepare compiles a job's configuration to a variant. If the compiler refuses it, the trial's status says so.
+// prepare compiles a job's configuration to a variant. If the compiler refuses the kernel, the trial's status says so.
 func (st *stages) prepare(ctx context.Context, j job) job {
 	p, c := st.subject.Problem, st.space.At(j.id)
 	k, err := p.Kernel(c)
@@ -261,8 +262,8 @@ func (st *stages) serve(ctx context.Context) {
 	serving.Wait()
 }
 
-// pace holds the fastest median that the devices have measured. It is needed since a job may wait at the device for
-// another evaluation, so that the best time sent with the job may be out of date.
+// pace holds the fastest median that the devices have measured. While a job waits at the device for another evaluation,
+// the best time that was sent with the job may become out of date.
 type pace struct {
 	mu sync.Mutex
 	ms float64 // 0: none

@@ -26,8 +26,8 @@ func noisy(r *rand.Rand, ms float64) trial.Outcome {
 	return o
 }
 
-// Ten configurations of one kernel form one tie set, and the same one wins whatever the noise is. A kernel that is 1
-// % faster than the others ties with none of them.
+// Ten configurations of one kernel form one tie set, and the same configuration wins whatever the noise is. A kernel
+// that is 1 % faster than the others ties with none of them.
 func TestTies(t *testing.T) {
 	for _, test := range []struct {
 		name       string

@@ -1,5 +1,5 @@
-// Package tuner is the search engine: from a problem and a device, it finds the fastest correct configuration, with
-// the evidence.
+// Package tuner is the search engine: from a problem and a device, it finds the fastest correct configuration, with the
+// evidence.
 //
 // A problem is an operator bound to a shape (package operator). A device is opened by package devices, or is a
 // recording that answers in its place (package recording). Search does the rest:
@@ -9,13 +9,12 @@
 // A search walks the space of configurations that satisfy the problem's constraints: first those with the lowest
 // estimates, the untuned default and the winners of similar problems, then what a strategy proposes. Compilers work
 // ahead of the device, which verifies and times the variants. Each outcome is a trial, which the strategy learns and
-// the store keeps at once, so that a search that is interrupted or run again continues from its trials. A variant
-// that does not compile, faults, hangs or answers wrongly becomes a trial with that status and never ends a search.
-// At the end, package final times the fastest variants again in turns, and checks the winner on other inputs and
-// shapes.
+// the store keeps at once, so that a search that is interrupted or run again continues from its trials. A variant that
+// does not compile, faults, hangs or answers wrongly becomes a trial with that status and never ends a search. At the
+// end, package final times the fastest variants again in turns, and checks the winner on other inputs and shapes.
 //
-// A Result is data: the Record, which the cache stores with the winner, and all trials. The names of its fields in
-// JSON are stable.
+// A Result is data: the Record, which the cache stores with the winner, and all trials. The JSON names of a Result's
+// fields are stable.
 package tuner
 
 import (
@@ -35,11 +34,12 @@ import (
 // stores nothing.
 type Options struct {
 	Strategy string        // name; empty: strategy.Default
-	Seed     uint64        // of the strategy
+	Seed     uint64        // seed of the strategy
 	Budget   int           // most trials, with remembered ones; 0: no limit
 	Time     time.Duration // most wall time; 0: no limit
-	// Target ends the search when a configuration more than this factor (1.05: 5 %) faster than the best is unlikely
-	// to be left. It ends earlier if the best is at the roofline. 0: no target. The usual value is strategy.Target.
+	// Target ends the search when a configuration more than this factor (1.05: 5 %) faster than the best is unlikely to
+	// be left. A search whose best is at the roofline ends earlier. The usual value is strategy.Target; 0 means no
+	// target.
 	Target   float64
 	Store    *store.Store         // stores trials; nil: nothing is stored
 	Fresh    bool                 // ignore the trials in the store
@@ -53,20 +53,20 @@ type Options struct {
 	Protocol device.Protocol // how to verify and time; zero: device.ProtocolFor
 	// Conditions are the timing conditions of the default protocol.
 	Conditions device.Conditions
-	// Baselines are times in milliseconds to compare the winner with, measured elsewhere in the same session. The
+	// Baselines are times in milliseconds to compare the winner with, measured elsewhere in the same session. The map's
 	// keys are names such as torch_eager and torch_compile.
 	Baselines map[string]float64
 	// Rivals, if not nil, is timed in turns with the winner at the search's end.
 	Rivals final.Rivals
-	// Unasked says that the user did not ask for the rivals. Then absent rivals cause no warning, and a search that
-	// finds the winner of an earlier one reuses its rivals' times.
+	// Unasked says that the user did not ask for the rivals. In this case absent rivals cause no warning, and a search
+	// that finds the winner of an earlier search reuses that search's times of rivals.
 	Unasked bool
-	// Mode, if not nil, delivers who chose the problem's math mode. The finals wait for it.
+	// Mode, if not nil, delivers who chose the problem's math mode; the finals wait for it.
 	Mode <-chan device.ModeChoice
-	// Observe is called after every trial, and once a second while no trial ends. The search waits for it, so it must
-	// return soon.
+	// Observe is called after every trial, and once a second while no trial ends. The search waits for Observe, so it
+	// must return soon.
 	Observe func(Progress)
-	// Evaluated, if not nil, is called with every evaluated trial. The search waits for it, too.
+	// Evaluated, if not nil, is called with every evaluated trial; the search waits for it, as for Observe.
 	Evaluated func(trial.Trial)
 }
 
@@ -116,8 +116,8 @@ type Progress struct {
 	Outlook  *strategy.Outlook // what may be left to gain; nil: unknown
 }
 
-// Record is the result of a search without its trials. The cache stores it with the winner, and FromRecord makes a
-// best-config document from it.
+// Record is the result of a search without its trials. The cache stores a Record with the winner, and FromRecord makes
+// a best-config document from it.
 type Record struct {
 	Problem  operator.ProblemRecord `json:"problem"`
 	Device   device.Info            `json:"device"`
@@ -125,7 +125,7 @@ type Record struct {
 	Strategy string                 `json:"strategy"`
 	Valid    int64                  `json:"valid"`            // configurations in the whole space
 	Winner   *trial.Trial           `json:"winner,omitempty"` // nil: no variant was correct
-	Evidence                        // for the winner
+	Evidence                        // evidence for the winner
 	Default  *trial.Trial           `json:"default,omitempty"` // the untuned default's trial
 	Counts
 	Resumed   int             `json:"resumed"` // trials from earlier searches
@@ -144,14 +144,14 @@ type Record struct {
 
 type Evidence struct {
 	Ties  []final.Contender `json:"ties,omitempty"`  // the tie set, the winner included; empty if nothing ties with it
-	Gates *final.Gates      `json:"gates,omitempty"` // that the winner passed; nil: none
+	Gates *final.Gates      `json:"gates,omitempty"` // gates that the winner passed; nil: none
 	// Confirmation holds the winner's time on a second worker; nil: none was asked.
 	Confirmation *final.Confirmation `json:"confirmation,omitempty"`
 }
 
 type Counts struct {
 	Total    int                  `json:"total"`
-	ByStatus map[trial.Status]int `json:"by_status"` // only statuses that occurred
+	ByStatus map[trial.Status]int `json:"by_status"` // counts of the statuses that occurred
 }
 
 type Extent struct {
@@ -165,7 +165,7 @@ type Extent struct {
 type Result struct {
 	Record
 	Problem *operator.Problem
-	Trials  []trial.Trial // the cache's, then this search's, in the order in which they ended
+	Trials  []trial.Trial // trials of the cache, then of this search, in the order in which they ended
 }
 
 type Baseline = final.Compared
@@ -178,7 +178,7 @@ const (
 	TimeSpent   Stop = "time"        // the time limit was reached
 	StrategyEnd Stop = "strategy"    // the strategy had no more proposals
 	Satisfied   Stop = "target"      // something much faster is unlikely to be left
-	AtRoofline  Stop = "roofline"    // the same with a higher chance: the best is as fast as a copy
+	AtRoofline  Stop = "roofline"    // the chance is higher, but the best is as fast as a copy
 	CacheFailed Stop = "cache"       // the store could not keep trials
 	Interrupted Stop = "interrupted" // the caller cancelled the search
 )

@@ -16,8 +16,8 @@ import (
 	"autotune/tuner/strategy"
 )
 
-// similar returns the records of winners of the same operator on the same device. It leaves out this problem's own
-// record if that has this search's provenance, since its trials are resumed then.
+// similar returns the records of winners of the same operator on the same device. This problem's own record is left out
+// if it has this search's provenance, since its trials are resumed in that case.
 func similar(book *ledger) (records []Record, warnings []string, err error) {
 	winners, err := book.store.Winners(book.id.Operator(), book.id.Device)
 	if err != nil {
@@ -77,7 +77,7 @@ func closest(sp *space.Space, c space.Configuration) (int64, bool) {
 			v, known := c.Get(tunable.Name)
 			rank := slices.IndexFunc(tunable.Values, v.Equal)
 			if !known || rank < 0 || len(tunable.Values) < 2 {
-				continue // its first value
+				continue // the tunable keeps its first value
 			}
 			positions[at] = float64(rank) / float64(len(tunable.Values)-1)
 		}
@@ -154,9 +154,9 @@ func indices(sp *space.Space, all []space.Configuration) (ids []int64) {
 }
 
 // afterLikely returns the order of the first trials. The lowest estimate comes first, so that slow variants soon lose
-// the race against it. Then come the untuned default, which speedups refer to, and the winners of similar problems.
-// Defaults of templates without estimates follow, since they may be as good, then the other low estimates, and the
-// other defaults.
+// the race against it. The untuned default, which speedups refer to, and the winners of similar problems come second.
+// The rest are defaults of templates without estimates, which may be as good, then other low estimates, then other
+// defaults.
 func afterLikely(likely, untuned, won []int64, expects func(id int64) bool) []int64 {
 	one := func(ids []int64) int { return min(len(ids), 1) }
 	others := untuned[one(untuned):]

@@ -13,8 +13,8 @@ import (
 // begins.
 const likelyAhead = 8
 
-// ahead compiles the first kernels of the next problem while the search of the current one runs. Without this head
-// start, a short search would try only the kernels that compile fastest, which are seldom the ones that run fastest.
+// ahead compiles the first kernels of the next problem while the search of the current one runs. A search that could
+// not compile ahead would try only the kernels that compile fastest, which are seldom the ones that run fastest.
 type ahead struct {
 	batch   *batch
 	next    *Request // nil if no problem is left
@@ -28,7 +28,7 @@ func (a *ahead) begin(ctx context.Context, on *devices.Opened) {
 		return
 	}
 	if kind := on.Device.Info().Kind.Properties(); !kind.Compiles || kind.Caveat != "" {
-		return // estimates hold for a GPU only
+		return // estimates are valid for a GPU only
 	}
 	r := *a.next
 	a.working.Go(func() {

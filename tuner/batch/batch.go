@@ -25,7 +25,7 @@ import (
 
 // Request is a problem that the user wants to have searched.
 type Request struct {
-	Name     string // of the operator, as the user gave it
+	Name     string // the operator's name, as the user gave it
 	Operator *operator.Operator
 	operator.Request
 	Baselines map[string]float64 // they become tuner.Options.Baselines
@@ -46,7 +46,8 @@ type Options struct {
 	// AnyTarget lets Search.Target end also searches whose times were not measured on a GPU. Without AnyTarget,
 	// Target ends no search on a CPU, and a recording is replayed to its end.
 	AnyTarget bool
-	// Budget is the time limit for all searches together; each of them also obeys Search.Time. 0: no limit.
+	// Budget is the time limit for all searches together; each of them also obeys Search.Time. If it is 0, there is no
+	// limit.
 	Budget time.Duration
 	Store  func() (*store.Store, error) // opens the cache when it is first needed; nil: nothing is kept
 	Tool   string                       // name and version of the program that searches, for the documents
@@ -72,12 +73,12 @@ type NotAllError struct {
 
 func (e *NotAllError) Error() string { return "not every problem has a winner" }
 
-// ErrNoTime says that the budget was spent before a problem's turn came. A caller should not report it as a failed
-// search.
+// ErrNoTime says that the budget was spent before a problem's turn came. A caller should not report ErrNoTime as a
+// failed search.
 var ErrNoTime = errors.New("the budget was spent")
 
-// KeepError says that a search's result could not be stored. It ends the whole batch, since later results would be
-// lost, too.
+// KeepError says that a search's result could not be stored. A KeepError ends the whole batch, since later results
+// would be lost, too.
 type KeepError struct{ err error }
 
 func (e *KeepError) Error() string { return e.err.Error() }
@@ -102,7 +103,7 @@ func Ends(ctx context.Context, err error) bool {
 
 // Search searches the problems. If there are at least as many problems as a pool has workers, each worker searches a
 // problem of its own: all workers are busy, none holds the tensors of two problems, and all times of a problem are of
-// one device. If there are fewer, the problems are searched one after another, each on all workers.
+// one device. With fewer problems than workers, the problems are searched one after another, each on all workers.
 //
 // A search of a single problem returns that search's error. With several problems, each error goes to Failed, and
 // Search returns a *NotAllError. The caller closes the opener.
@@ -141,8 +142,8 @@ func (b *batch) oneByOne(ctx context.Context, problems []Request) error {
 	return b.notAll()
 }
 
-// divide starts the budget's clock and gives each problem its weight. beside is how many problems are searched at
-// once.
+// divide starts the budget's clock and gives each problem its weight. The argument beside is how many problems are
+// searched at once.
 func (b *batch) divide(problems []Request, beside int) []Request {
 	weights := Weights(lists.Of(problems, func(r Request) float64 { return r.Share }))
 	b.budget = NewBudget(b.Budget, beside, weights)
@@ -153,7 +154,7 @@ func (b *batch) divide(problems []Request, beside int) []Request {
 	return weighed
 }
 
-// within searches a problem within its part of the budget.
+// within searches a problem within the time that the budget gives it.
 func (b *batch) within(r Request, search func(Request) error) error {
 	part, ok := b.budget.Next(r.weight)
 	if !ok {
@@ -190,7 +191,7 @@ func (b *batch) notAll() error {
 type batch struct {
 	Options
 	opener  *devices.Opener
-	workers device.Pool // of the pool, if problems are searched at the same time
+	workers device.Pool // workers of the pool, if problems are searched at the same time
 	opening sync.Mutex
 	telling sync.Mutex
 	budget  *Budget

@@ -1,8 +1,7 @@
-// Package bestconfig reads and writes best-config documents, the results of searches: the winner and the evidence for
-// it.
+// Package bestconfig reads and writes best-config documents, which hold the winner of a search and the evidence for it.
 //
-// A Document is plain data. FromRecord makes it from a search's record, and FromRecording from a recording; WriteJSON
-// and Read write and read it as JSON, and package reports presents it. A search that found no valid variant has a
+// A Document is plain data. FromRecord makes a Document from a search's record, and FromRecording from a recording;
+// WriteJSON and Read store it as JSON, and package reports presents it. A search that found no valid variant has a
 // Document without a template: WriteJSON refuses it, but reports can show it.
 package bestconfig
 
@@ -39,12 +38,12 @@ type Document struct {
 	Launches operator.Launches `json:"launch"`
 	Target   string            `json:"target,omitempty"` // what the kernel was compiled for: "sm_90a"
 	// KernelDigest covers the winner's kernel and its launches, ReferenceDigest what it was verified against. Both
-	// have at least 16 digits.
+	// digests have at least 16 digits.
 	KernelDigest       string                    `json:"kernel_digest,omitempty"`
 	ReferenceDigest    string                    `json:"reference_digest,omitempty"`
 	Time               trial.Timing              `json:"time_ms"`
-	Conditions         device.Conditions         `json:"conditions,omitzero"` // under which all variants were timed
-	Protocol           device.Protocol           `json:"protocol,omitzero"`   // the other rules of measuring, without conditions
+	Conditions         device.Conditions         `json:"conditions,omitzero"` // conditions under which all variants were timed
+	Protocol           device.Protocol           `json:"protocol,omitzero"`   // the rules of measuring without conditions
 	Baselines          map[string]tuner.Baseline `json:"baselines"`           // known baselines by name
 	Roofline           Roofline                  `json:"roofline"`
 	CopyBandwidthShare float64                   `json:"copy_bandwidth_share,omitempty"`
@@ -52,20 +51,20 @@ type Document struct {
 	tuner.Evidence
 	Trials     tuner.Counts    `json:"trials"`
 	Search     Search          `json:"search"`
-	Recording  *Recording      `json:"recording,omitempty"` // if the search was a replay
+	Recording  *Recording      `json:"recording,omitempty"` // the recording, if the search was a replay
 	Warnings   []string        `json:"warnings"`
 	Doubts     []trial.Warning `json:"doubts,omitempty"` // doubts about the trials' measurements, by kind
 	RecordedAt time.Time       `json:"recorded_at"`
 }
 
-// Roofline holds the least time in which the device could compute the problem, and how near the winner comes to it.
-// Unknown quantities are zero; on the emulator all of them are.
+// Roofline holds the least time in which the device could compute the problem, and how near the winner comes to it. A
+// quantity that is not known is zero; on the emulator, all quantities are.
 type Roofline struct {
 	Bytes         int64   `json:"bytes"`                    // bytes that a kernel must move
 	Flops         int64   `json:"flops"`                    // operations that a kernel must do
 	CopyBandwidth float64 `json:"copy_bandwidth,omitempty"` // measured, bytes a second, read plus write
-	FloorMS       float64 `json:"floor_ms,omitempty"`       // Bytes over CopyBandwidth
-	Share         float64 `json:"share,omitempty"`          // FloorMS over the winner's median
+	FloorMS       float64 `json:"floor_ms,omitempty"`       // Bytes divided by CopyBandwidth
+	Share         float64 `json:"share,omitempty"`          // FloorMS divided by the winner's median
 	// Peaks are the device's measured rates at other kinds of work, in bytes or operations a second.
 	Peaks map[string]float64 `json:"peaks,omitempty"`
 }
@@ -74,9 +73,9 @@ type Roofline struct {
 type Search struct {
 	Strategy            string  `json:"strategy,omitempty"`
 	Seconds             float64 `json:"seconds"`
-	Evaluations         int     `json:"evaluations"`                    // of this run
+	Evaluations         int     `json:"evaluations"`                    // evaluations in this run
 	Resumed             int     `json:"resumed,omitempty"`              // trials taken from the cache
-	ValidConfigurations int64   `json:"valid_configurations,omitempty"` // in the whole space
+	ValidConfigurations int64   `json:"valid_configurations,omitempty"` // number of configurations in the whole space
 	tuner.Extent
 	Spent *tuner.Spent `json:"spent,omitempty"`
 }
@@ -128,8 +127,8 @@ func (d *Document) SetPeaks(peaks device.Peaks) {
 	}
 }
 
-// Peak returns the device's highest rate of arithmetic for the problem's types, in operations a second, and the name
-// of that kind of arithmetic. The rate is 0 if it was not measured.
+// Peak returns the device's highest rate of arithmetic for the problem's types, in operations a second, and the name of
+// that kind of arithmetic. A rate that was not measured is 0.
 func (d Document) Peak() (rate float64, of string) {
 	kind := device.PeakFP32
 	if strings.HasPrefix(d.Problem.Math, device.PeakTF32) {
@@ -221,8 +220,8 @@ func (d Document) PyTorch(wanted func(tuner.Baseline) bool) (name string, fastes
 	return name, fastest
 }
 
-// FasterPyTorch names the fastest way to call PyTorch that beats the winner, and by how much. It considers only ways
-// that were timed in turns with the winner and whose confidence interval shows them faster.
+// FasterPyTorch names the fastest way to call PyTorch that beats the winner, and by how much. FasterPyTorch considers
+// only ways that were timed in turns with the winner and whose confidence interval shows that they are faster.
 func (d Document) FasterPyTorch() (text string, ok bool) {
 	name, b := d.PyTorch(func(b tuner.Baseline) bool { return InTurns(b) && b.CI95[1] < 1 })
 	if name == "" {

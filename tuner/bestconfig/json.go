@@ -23,7 +23,7 @@ import (
 // documentBound limits the size of a document that is read; usual documents take a few kilobytes.
 var documentBound = input.Bound{Kind: "a best-config document", Bytes: 4 << 20, Values: 300_000, Depth: 32}
 
-// WriteJSON writes the document, indented, with its fields always in the same order. It returns an error for a
+// WriteJSON writes the document, indented, with its fields always in the same order. WriteJSON returns an error for a
 // document that Read would refuse.
 func (d Document) WriteJSON(w io.Writer) error {
 	d = d.complete()
@@ -39,7 +39,8 @@ func WriteJSONList(w io.Writer, list []Document) (err error) {
 	return writeIndented(w, documents, err)
 }
 
-// writeIndented writes the document as indented JSON. It writes nothing if fault is not nil or if encoding fails.
+// writeIndented writes the document as indented JSON. writeIndented writes nothing if fault is not nil or if encoding
+// fails.
 func writeIndented(w io.Writer, document any, fault error) error {
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)
@@ -52,8 +53,8 @@ func writeIndented(w io.Writer, document any, fault error) error {
 	return err
 }
 
-// complete fills in the schema and makes missing maps and lists empty, so that the JSON has no null. It clears fields
-// of shared types that the document states elsewhere or that are not its subject.
+// complete fills in the schema and makes missing maps and lists empty, so that the JSON has no null. complete also
+// clears those fields of shared types that a document states elsewhere or does not have.
 func (d Document) complete() Document {
 	d.Schema = Schema
 	d.RecordedAt = d.RecordedAt.UTC()

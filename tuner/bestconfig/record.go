@@ -14,7 +14,7 @@ import (
 
 // FromRecord makes the document of a search from its record.
 func FromRecord(r tuner.Record) Document {
-	measured := r.Device.Kind.Properties().Compiles // false for a replay
+	measured := r.Device.Kind.Properties().Compiles // false for a replay, which measures nothing
 	d := Document{
 		Operator: r.Problem.Operator, Problem: r.Problem, Device: r.Device,
 		Target: r.Device.Limits.Target, ReferenceDigest: r.ReferenceDigest, Conditions: r.Protocol.Conditions,
@@ -45,7 +45,8 @@ func FromRecord(r tuner.Record) Document {
 	return d
 }
 
-// compareAll fills in the baselines. If the winner was timed on the emulator, it leaves out times measured on a GPU.
+// compareAll fills in the baselines. If the winner was timed on the emulator, compareAll leaves out times measured on a
+// GPU.
 func (d *Document) compareAll(list []tuner.Baseline) {
 	var elsewhere []string
 	for _, b := range list {

@@ -57,8 +57,8 @@ func load() (*operator.Operator, error) {
 	return operator.Load(folder, ".")
 }
 
-// measure returns the best rate of one kind of work, in bytes or operations a millisecond, or 0 if the device has no
-// unit for that work.
+// measure returns the best rate of one kind of work, in bytes or operations a millisecond, or 0 if no kernel for that
+// work is valid on the device.
 func measure(ctx context.Context, d device.Device, p *operator.Problem) (rate float64, err error) {
 	defaults := p.Defaults(ctx)
 	if len(defaults) == 0 {

@@ -25,7 +25,7 @@ import (
 	"autotune/tuner/bestconfig"
 )
 
-// winnerOf returns the winner that uses the problem's default configuration with this index.
+// winnerOf returns the winner that uses the problem's default configuration with index `at`.
 func winnerOf(t *testing.T, p *operator.Problem, at int) Winner {
 	t.Helper()
 	c := p.Defaults(t.Context())[at]
@@ -89,7 +89,7 @@ func leaks(text string) string {
 }
 
 // emulatedHeaders returns the headers that a kernel includes on the emulator only, without their includes of
-// elements.cuh. They use names that the kernel declares.
+// elements.cuh. These headers use names that the kernel declares.
 func emulatedHeaders(t *testing.T) map[string]string {
 	t.Helper()
 	const shim = "../../device/emulator/shim/emulated"
@@ -105,7 +105,7 @@ func emulatedHeaders(t *testing.T) map[string]string {
 }
 
 // All written files compile together with their host functions, and leave no macro defined. No machine code is
-// generated from them.
+// generated from the files.
 func TestWrittenFilesCompile(t *testing.T) {
 	if testing.Short() {
 		t.Skip("compiles for some seconds")
@@ -151,7 +151,7 @@ func steps(t *testing.T) *operator.Operator {
 }
 
 // Each launch in a written file has its own arguments and attributes; arguments in constant memory are copied there
-// before it.
+// before the launch.
 func TestWrittenLaunches(t *testing.T) {
 	o := steps(t)
 	p, err := o.Bind(operator.Request{Shape: o.Example}, emulator.Limits())
@@ -180,7 +180,7 @@ func TestWrittenLaunches(t *testing.T) {
 	}
 }
 
-// mixed returns an operator with arguments of every role and of several types, one of them the given type.
+// mixed returns an operator with arguments of every role and of several types, one of which is the type small.
 func mixed(t *testing.T, small operator.Type) *operator.Operator {
 	t.Helper()
 	kernel := func(entry string) *fstest.MapFile {

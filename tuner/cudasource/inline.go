@@ -17,7 +17,7 @@ var (
 	guardForm  = regexp.MustCompile(`^[ \t]*#[ \t]*ifndef[ \t]+(\w+)`)
 )
 
-// Inline replaces the first #include of each file by the file's text, between blank lines, and drops later ones. It
+// Inline replaces the first #include of each file by the file's text, between blank lines, and drops later ones. Inline
 // leaves out code under conditions that the macros make false.
 func Inline(file, source string, includes map[string]string, macros []operator.Macro) (string, error) {
 	in := inliner{includes: includes, macros: map[string]bool{}, done: map[string]bool{}}
@@ -63,8 +63,8 @@ func (in *inliner) add(file, source string) error {
 	return nil
 }
 
-// leftOut reports for each line whether preprocessor conditions exclude it. Conditions that the macros do not decide
-// all count as the value of others.
+// leftOut reports for each line whether preprocessor conditions exclude it. The argument others is the value of
+// conditions that the macros do not decide.
 func (in *inliner) leftOut(source string, others bool) (all []bool) {
 	for _, out := range cudafile.Branches(cudafile.BlankComments(source), func(word, condition string) (yes, known bool) {
 		if yes, known = in.macros[condition]; known && word == "if" {

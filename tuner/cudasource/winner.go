@@ -33,8 +33,8 @@ type Winner struct {
 }
 
 // Of finds the winner's kernel in the operator's folder, and returns an error if the kernel has changed since the
-// search. Macros and launches are the measured ones. So limits may be those of any GPU, unless the document has no
-// macros.
+// search. Since the winner gets the measured macros and launches, limits may be those of any GPU, unless the document
+// has no macros.
 func Of(best bestconfig.Document, op *operator.Operator, limits operator.Limits, tool string) (Winner, error) {
 	w := Winner{Best: best, Tool: tool}
 	if best.Operator != op.Name {
@@ -71,8 +71,8 @@ func (w *Winner) complete() {
 	}
 }
 
-// unchanged compares the kernel and the reference with the digests of the search. It skips digests that the document
-// lacks, as a recording may.
+// unchanged compares the kernel and the reference with the digests of the search. A digest that the document of a
+// recording may lack is not compared.
 func unchanged(best bestconfig.Document, p *operator.Problem, k operator.Kernel) error {
 	if !strings.HasPrefix(k.Digest(), best.KernelDigest) {
 		return fmt.Errorf("template %s has changed since the search: %s; %w", k.Template, withIncludes(k), ErrSearchAgain)
@@ -128,12 +128,12 @@ func configuration(best bestconfig.Document, op *operator.Operator) (space.Confi
 	return c, nil
 }
 
-// measured sets a kernel's macros and launches to the measured ones. These may differ from the computed values if
-// they depend on the GPU, but must have the same names. On the GPU model of the search, the values must be equal,
+// measured sets a kernel's macros and launches to the measured ones. Measured values may differ from the computed ones
+// if they depend on the GPU, but must have the same names. On the GPU model of the search, the values must be equal,
 // too.
 func measured(best bestconfig.Document, k *operator.Kernel, limits operator.Limits) error {
 	if len(best.Macros) == 0 {
-		return nil // the document is of a recording
+		return nil // the document of a recording has no macros
 	}
 	known := best.Device.Limits == limits
 	var names []string
@@ -179,11 +179,11 @@ func without(words, others []string) []string {
 	return slices.DeleteFunc(slices.Clone(words), func(word string) bool { return slices.Contains(others, word) })
 }
 
-// macroForm matches the values that templates compute for macros. A document could contain any text.
+// macroForm matches the values that templates compute for macros. A document could contain any other text.
 var macroForm = regexp.MustCompile(`^[-+\w.]+$`)
 
-// Story describes in a few lines of plain text what the kernel was tuned for and how fast it is. It may contain
-// arbitrary text from the document, so its callers must quote it.
+// Story describes in a few lines of plain text what the kernel was tuned for and how fast it is. The lines may contain
+// arbitrary text from the document, so callers must quote them.
 func (w Winner) Story() []string {
 	b := w.Best
 	story := []string{

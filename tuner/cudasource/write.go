@@ -53,8 +53,8 @@ func targetFlag(target string) string {
 	return "-arch=" + target
 }
 
-// architecture returns the target for nvcc, which is the device of the search, and why. It names an architecture with
-// its own features, such as sm_90a, only for a kernel that needs it.
+// architecture returns nvcc's target for the device of the search, and why it is that target. It is an architecture
+// with its own features, such as sm_90a, only for a kernel that needs it.
 func (w Winner) architecture() (target, why string, err error) {
 	target = w.Best.Target
 	tuned := target != "" && w.Best.Device.Kind.Properties().Caveat == ""
@@ -107,8 +107,8 @@ func (w Winner) ServedBy(target string) (bool, error) {
 	return found, nil
 }
 
-// headers returns #include lines for CUDA's headers of the arguments' types, and for CUB. They come first in the
-// file, so that a kernel's macros do not affect them.
+// headers returns #include lines for CUDA's headers of the arguments' types, and for CUB. These lines come first in the
+// file, so that a kernel's macros do not affect the headers.
 func (w Winner) headers() string {
 	var names []string
 	for _, a := range w.Arguments() {
@@ -162,8 +162,8 @@ func shapeOf(a operator.Argument) string {
 
 func (w Winner) launcherName() string { return "launch_" + w.Problem.Operator.Name }
 
-// launcherText is a text/template of the host function. NVRTC skips it, since it compiles no host code. The host
-// function passes each argument by address, since a kernel may declare a tensor as a pointer to vectors.
+// launcherText is a text/template of the host function. NVRTC skips the host function, since it compiles no host code.
+// The host function passes each argument by address, since a kernel may declare a tensor as a pointer to vectors.
 //
 //go:embed launcher.cu.tmpl
 var launcherText string
@@ -187,8 +187,8 @@ type launching struct {
 	Kernel string
 }
 
-// Launching returns the statements of a host function that launch a kernel on `stream` if `status` is cudaSuccess.
-// kernel is the C++ name of the kernel, and name returns the C++ name of an argument.
+// Launching returns the statements of a host function that launch a kernel on `stream` if `status` is cudaSuccess. The
+// argument kernel is the C++ name of the kernel, and the function name returns the C++ name of an argument.
 func (w Winner) Launching(l operator.Launch, kernel string, name func(operator.Argument) string) string {
 	return filled("launch", launching{w.Given(l, name), l, kernel})
 }
@@ -205,7 +205,7 @@ func filled(page string, with any) string {
 // map, which the host function puts into its array `maps`.
 type Given struct{ Addresses, Maps []string }
 
-// Given returns a launch's arguments. name returns the host function's name for an argument.
+// Given returns a launch's arguments. The function name returns the host function's name for an argument.
 func (w Winner) Given(l operator.Launch, name func(operator.Argument) string) (g Given) {
 	for i, a := range w.Passed(l) {
 		m := l.MapAt(i)

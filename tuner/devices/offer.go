@@ -22,7 +22,7 @@ type Offer struct {
 	Login    fleet.Login
 	Name     string // of the worker, or what the names of several begin with; "": a name that nobody else has
 	Worker   fleet.WorkerOptions
-	CacheDir string // for compiled binaries
+	CacheDir string // folder for compiled binaries
 	Say      func(text string)
 }
 

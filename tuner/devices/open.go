@@ -17,15 +17,14 @@ import (
 
 // Options say how to open a device.
 type Options struct {
-	CacheDir string // for compiled binaries
+	CacheDir string // folder for compiled binaries
 	Runs     bool   // auto does not choose recordings, which run nothing
-	// Server is the NATS server where workers are used instead of a local device; an empty URL: none. GPU is a part
-	// of the name that the workers' devices must have; "": the model of the first worker.
+	// If Server has a URL, workers at that NATS server are used instead of a local device. GPU is a part of their
+	// devices' name; if it is empty, all workers must have the model of the first one.
 	Server fleet.Login
 	GPU    string
 	Say    func(text string) // reports news about workers to the user; may be nil
-	// Await is called before a long wait with the thing that is awaited; done is called when the wait ends. May be
-	// nil.
+	// Await, if not nil, is called before a long wait with the thing that is awaited, and done when the wait ends.
 	Await    func(what string) (done func())
 	Sanitize bool // check memory accesses, with the emulator's sanitizers or compute-sanitizer
 }
@@ -52,7 +51,7 @@ func fits(info device.Info, p *operator.Problem) error {
 type asked struct {
 	operator *operator.Operator
 	request  operator.Request
-	emulated *operator.Problem // bound to the emulator
+	emulated *operator.Problem // the problem, bound to the emulator
 }
 
 // ask binds the request with the emulator's limits, so that a request that is wrong on every device is refused before
@@ -67,7 +66,7 @@ func (a asked) bind(l operator.Limits) (*operator.Problem, error) {
 }
 
 // Bind binds a problem with the limits of the device that --device names, without opening the device: the limits
-// suffice to know the problem's space. from names the device whose limits they are.
+// suffice to know the problem's space. The result from names the device whose limits these are.
 func Bind(ctx context.Context, spec Spec, op *operator.Operator, r operator.Request) (p *operator.Problem, from string, err error) {
 	a, err := ask(op, r)
 	if err != nil {
@@ -80,8 +79,8 @@ func Bind(ctx context.Context, spec Spec, op *operator.Operator, r operator.Requ
 	return p, from, err
 }
 
-// limitsFor returns the limits of the device that spec names. For auto, they are those of a GPU in this machine, else
-// of a recorded GPU, else of the emulator.
+// limitsFor returns the limits of the device that spec names. For auto, it returns the limits of a GPU in this machine,
+// else of a recorded GPU, else of the emulator.
 func limitsFor(ctx context.Context, spec Spec, a asked) (operator.Limits, string, error) {
 	if spec.Kind != "" {
 		return kindsByName[spec.Kind].limits(ctx, spec.Argument, a)
@@ -155,8 +154,8 @@ func (o *Opener) open(ctx context.Context, op *operator.Operator, r operator.Req
 	return opened, nil
 }
 
-// bind binds the problem to an open device. If that is a GPU and the operator can ask PyTorch, PyTorch decides which
-// math mode `auto` means.
+// bind binds the problem to an open device. If the device is a GPU and the operator can ask PyTorch, PyTorch decides
+// which math mode `auto` means.
 func (o *Opener) bind(ctx context.Context, a asked, d device.Device, unsettled bool) (*Opened, error) {
 	info := d.Info()
 	p, err := a.bind(info.Limits)

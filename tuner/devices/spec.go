@@ -16,7 +16,7 @@ import (
 )
 
 type Spec struct {
-	Kind     device.Kind // empty for auto
+	Kind     device.Kind // the kind of device; empty for auto
 	Argument string      // the text after the kind and a colon: a GPU's number, a recording's file
 }
 
@@ -64,7 +64,8 @@ func Parse(s string) (Spec, error) {
 	return Spec{p.Kind, argument}, nil
 }
 
-// OneGPU returns the number of the GPU that the spec names. ok says that the spec names a single GPU of this host.
+// OneGPU returns the number of the GPU that the spec names. It returns ok=false if the spec does not name a single GPU
+// of this host.
 func (s Spec) OneGPU() (ordinal int, ok bool) {
 	n, err := strconv.Atoi(cmp.Or(s.Argument, "0"))
 	return n, err == nil && (s.Kind == "" || s.Kind == device.CUDA)

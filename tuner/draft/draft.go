@@ -13,11 +13,11 @@ import (
 	"autotune/space/expr"
 )
 
-// Operator holds the fields of a drafted op.yaml for an operator with one kernel. Unless a field's comment says
-// otherwise, its texts are expressions of op.yaml.
+// Operator holds the fields of a drafted op.yaml for an operator with one kernel. Unless its comment says otherwise, a
+// text of Operator is an expression of op.yaml.
 type Operator struct {
 	Name, Kernel string
-	Source       string // file name
+	Source       string // name of the kernel's file
 	Entry        string // the kernel's name in op.yaml, with template arguments
 	Shape        []string
 	Example      int64    // size of each dimension in the example

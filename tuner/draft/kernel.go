@@ -57,7 +57,7 @@ var wordForm = regexp.MustCompile(`[A-Za-z_]\w*`)
 type fromKernel struct {
 	text   string
 	kernel cudafile.Kernel
-	body   string // code of the kernel; of the whole file if the kernel does not mention blockIdx
+	body   string // the kernel's code, or the whole file's if the kernel does not mention blockIdx
 	words  map[string]bool
 	source Source
 	o      Operator
@@ -132,7 +132,7 @@ func plain(name string) string { return strings.ToLower(strings.ReplaceAll(name,
 // blockNames are usual names for the number of threads of a block.
 var blockNames = []string{"blocksize", "blockdim", "threads", "numthreads", "threadsperblock"}
 
-// usualValue guesses a value for a macro from its name alone. plane says that the blocks are two-dimensional.
+// usualValue guesses a value for a macro from its name alone. The argument plane says that blocks are two-dimensional.
 func usualValue(name string, plane bool) int64 {
 	switch name := plain(name); {
 	case name == "blocksizex" && plane || name == "blocksizey":
@@ -255,8 +255,8 @@ func (f *fromKernel) tensor(a *Argument, p cudafile.Parameter, kind operator.Typ
 	}
 }
 
-// extent returns an array's number of elements if the kernel indexes it by numbers only, else 0. more is the largest
-// number that the kernel adds to an index, which the array needs beyond the problem's size.
+// extent returns an array's number of elements if the kernel indexes it by numbers only, else 0. The result more is how
+// many elements the array needs beyond the problem's size, since the kernel adds numbers to indices.
 func extent(indices []string) (elements, more int64) {
 	numbers := true
 	for _, index := range indices {

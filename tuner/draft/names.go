@@ -121,8 +121,8 @@ var (
 )
 
 // Undefined returns the names that the file's code uses as numbers but does not define: macros that a tuner should
-// define. It leaves out names that may be types, functions or members. For a file that includes others it returns
-// nil, since those may define the names.
+// define. Undefined leaves out names that may be types, functions or members. For a file that includes others,
+// Undefined returns nil, since those files may define the names.
 func (s Source) Undefined(text string) []string {
 	if ownInclude.MatchString(cudafile.Blank(text)) {
 		return nil
@@ -170,7 +170,7 @@ func (t tokens) number(i int) bool {
 	case isWord(after), isWord(before) && !slices.Contains([]string{"return", "case", "else"}, before):
 		return false
 	case before == "(" && (after == ")" || after == "*" && t.at(i+2) == ")") && !isWord(back), back == "sizeof":
-		return false // in a cast
+		return false // such a name is a type in a cast
 	}
 	return before != "<" || !strings.HasSuffix(back, "_cast") && after != "*"
 }

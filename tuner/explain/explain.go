@@ -16,28 +16,28 @@ import (
 type Subject struct {
 	Winner trial.Trial
 	Trials []trial.Trial // may include the winner's own trial
-	// Measured are trials that were just timed in turns with the winner. They replace the same configurations in
-	// Trials.
+	// Measured are trials that were just timed in turns with the winner. These trials replace the trials of the same
+	// configurations in Trials.
 	Measured []trial.Turned
 	Problem  *operator.Problem // needed for the default; nil if unknown
-	Limits   operator.Limits   // of the device; zero if unknown
+	Limits   operator.Limits   // limits of the device; zero if unknown
 	// Bytes and Flops are the work of the problem, and CopyBytesPerMS is the measured rate of a copy; 0 means
 	// unknown.
 	Bytes, Flops   int64
 	CopyBytesPerMS float64
-	// Peak is the device's highest rate of arithmetic for the problem, in operations a millisecond. PeakOf names its
-	// kind.
+	// Peak is the device's highest rate of arithmetic for the problem, in operations a millisecond. PeakOf names the
+	// kind of that arithmetic.
 	Peak   float64
 	PeakOf string
 }
 
 // Explanation says why a winner wins: how near it is to the device's limits, how trials that differ in one tunable
-// compare, and the same as sentences.
+// compare with it, and sentences about both.
 type Explanation struct {
 	space.Configuration
 	TimeMS    float64         `json:"time_ms"`
-	CopyShare float64         `json:"copy_share,omitempty"` // of the measured copy bandwidth; 0: unknown
-	PeakShare float64         `json:"peak_share,omitempty"` // of the peak rate in PeakOf; 0: unknown
+	CopyShare float64         `json:"copy_share,omitempty"` // share of the measured copy bandwidth; 0: unknown
+	PeakShare float64         `json:"peak_share,omitempty"` // share of the peak rate in PeakOf; 0: unknown
 	PeakOf    string          `json:"peak_of,omitempty"`
 	GFLOPS    float64         `json:"gflops,omitempty"`
 	Resources trial.Resources `json:"resources"`
@@ -64,7 +64,7 @@ type Cost struct {
 	Status   trial.Status `json:"status"`
 	TimeMS   float64      `json:"time_ms,omitempty"`
 	Ratio    float64      `json:"ratio,omitempty"`    // its time over the winner's
-	CI95     [2]float64   `json:"ci95,omitzero"`      // of Ratio, from both times' intervals or from turns
+	CI95     [2]float64   `json:"ci95,omitzero"`      // interval of Ratio, from both times' intervals or from turns
 	Measured bool         `json:"measured,omitempty"` // timed in turns with the winner, not by its search
 	Reason   string       `json:"reason,omitempty"`
 }
@@ -168,8 +168,8 @@ func place(declared []space.Value, value string) int {
 	return slices.IndexFunc(declared, func(v space.Value) bool { return v.Value.String() == value })
 }
 
-// alone returns the index of the tunable in which two configurations of a template differ. ok says that it is the
-// only one.
+// alone returns the index of the tunable in which two configurations of a template differ. It returns ok=false if they
+// differ in several tunables.
 func alone(a, b space.Configuration) (at int, ok bool) {
 	if a.Template != b.Template || len(a.Values) != len(b.Values) {
 		return 0, false
@@ -207,8 +207,8 @@ func cost(w, t trial.Trial) Cost {
 // mostChanges is the largest number of changes that --measure times.
 const mostChanges = 48
 
-// Changes returns configurations to time beside the winner. Each differs from it in one tunable, which has its
-// default or a neighbouring value.
+// Changes returns configurations to time beside the winner. Each of them changes one tunable to its default or to a
+// neighbouring value.
 func (s Subject) Changes(ctx context.Context) (list []space.Configuration) {
 	if s.Problem == nil {
 		return nil

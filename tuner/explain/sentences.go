@@ -36,9 +36,9 @@ func (e Explanation) limit() string {
 	return text
 }
 
-// The hardware allocates registers and shared memory in these amounts since Volta.
+// These constants describe how the hardware allocates registers and shared memory since Volta.
 const (
-	registersStep  = 8    // registers of a thread are allocated in multiples of this
+	registersStep  = 8    // a thread's registers are allocated in multiples of this number
 	reservedShared = 1024 // bytes of each block that the driver uses, since Ampere
 )
 

@@ -24,8 +24,8 @@ func (t *tuning) all() []int { return lists.Places(len(t.candidates)) }
 type timed struct {
 	Shape []int64
 	made  space.Configuration // the winner of the search for this shape alone
-	// outcomes has one outcome for each candidate, then one for made, then one for the operator's plain kernel. An
-	// outcome without a status was not timed for this shape.
+	// outcomes are of each candidate, then of made and of the operator's plain kernel; if one has no status, it was not
+	// timed.
 	outcomes []trial.Outcome
 	runners  []final.Runner  // in the order of outcomes
 	subjects []final.Subject // the problem with dynamic dimensions, then with fixed ones
@@ -52,9 +52,9 @@ func (t *tuning) slowdownsOf(places []int) slowdowns {
 	})
 }
 
-// timeAll times candidates at shapes, and compiles for the next shapes meanwhile. It leaves out a shape without a
-// correct kernel, and one whose tensors do not fit the device twice, for kernels with dynamic and with fixed
-// dimensions. A shape that was left out earlier takes part only if it has a winner of its own.
+// timeAll times candidates at shapes, and compiles for the next shapes meanwhile. timeAll leaves out a shape without a
+// correct kernel, and one whose tensors do not fit the device twice, with dynamic and with fixed dimensions. A shape
+// that was left out earlier is timed only if it has a winner of its own.
 func (t *tuning) timeAll(ctx context.Context, shapes [][]int64, candidates []int) (list []*timed, err error) {
 	shapes = lists.Where(shapes, func(shape []int64) bool {
 		return t.own[operator.FormatShape(shape)].Template != "" || !t.lacks(shape)
@@ -124,7 +124,7 @@ func (t *tuning) compile(ctx context.Context, shape []int64, candidates []int) *
 			compiled(c, free, t.candidates[c].Configuration)
 		}
 	}
-	if s.made.Template != "" && s.made.Template != generalTemplate { // unless no search ran, or the device has timed the general kernel
+	if s.made.Template != "" && s.made.Template != generalTemplate { // unless no search ran, or the general kernel won
 		if fixed.Problem, err = t.Operator.Bind(t.at(shape, false), free.Problem.Limits); err == nil {
 			compiled(n, fixed, s.made)
 		}
@@ -136,8 +136,8 @@ func (t *tuning) compile(ctx context.Context, shape []int64, candidates []int) *
 }
 
 // time times a shape's variants in two rounds; the second round leaves out slow variants. The device timed the plain
-// kernel when it was opened, once with dynamic and once with fixed dimensions. The general kernel of a pack has the
-// same code, but takes its sizes at run time.
+// kernel when it was opened, once with dynamic and once with fixed dimensions. A pack's general kernel has the same
+// code, but takes its sizes at run time.
 func (s *timed) time(ctx context.Context, seed uint64) (err error) {
 	match, err := final.Meet(ctx, seed, s.subjects...)
 	if err != nil {
@@ -200,8 +200,7 @@ func (t *tuning) dismissOne(i int, why string) {
 	t.Notice(fmt.Sprintf("%s is left out: %s", t.candidates[i].Configuration, why))
 }
 
-// gate runs the gates, which a family's searches skip, for the chosen candidates at the shapes that they were
-// compiled for.
+// gate runs the gates, which searches skip, for the chosen candidates at the shapes that they were compiled for.
 func (t *tuning) gate(ctx context.Context, chosen []int) (failed bool, err error) {
 	left := lists.Where(chosen, func(i int) bool { return t.candidates[i].Gates == nil })
 	subjects := make([]final.Subject, len(left))

@@ -21,14 +21,14 @@ type candidate struct {
 	out      bool              // it failed at a shape or a gate
 }
 
-// serves reports whether the candidate is correct for a problem although it was compiled for the shape in its Entry.
+// serves reports whether the candidate, which was compiled for the shape in its Entry, is correct for a problem.
 func (c *candidate) serves(p *operator.Problem) bool {
 	_, ok := c.formulas.At(p.Values)
 	return ok && p.Admits(c.Configuration)
 }
 
-// gather returns the candidates: kernels that won the search of a sample or came near. A configuration is compiled
-// into several kernels if no single one serves all samples.
+// gather returns the candidates: kernels that won the search of a sample or came near. If no single kernel of a
+// configuration serves all samples, there are several.
 func (t *tuning) gather(ctx context.Context) (all []candidate, err error) {
 	var problems []*operator.Problem
 	for _, shape := range t.Samples {
@@ -102,8 +102,7 @@ func containsAll(list, names []string) bool {
 	return !slices.ContainsFunc(names, func(name string) bool { return !slices.Contains(list, name) })
 }
 
-// near returns the configurations that are hardly slower than the fastest, since each may be the fastest at another
-// shape.
+// near returns the configurations that are almost as fast as the fastest: each may be the fastest at another shape.
 func near(all []tried) []tried {
 	return lists.Where(all[:min(len(all), policy.mostNear)], func(t tried) bool { return t.Ratio <= policy.nearBest })
 }

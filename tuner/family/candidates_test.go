@@ -61,7 +61,7 @@ func poolWith(t *testing.T, shapes ...[]int64) (Plan, []*operator.Problem, []spa
 }
 
 // The shortlist begins with the fastest configuration of each sample, then come those that were close at the most
-// samples. It contains no configuration twice.
+// samples. The shortlist contains no configuration twice.
 func TestShortlist(t *testing.T) {
 	plan, problems, c := poolWith(t, []int64{1, 2, 16, 16}, []int64{4, 2, 32, 32}, []int64{9, 2, 64, 64})
 	shape := func(i int) string { return key(plan.Samples[i], true) }

@@ -22,7 +22,7 @@ type Checked struct {
 }
 
 // Check times a family's entries at its samples again, compiled for this device, together with each sample's own best
-// kernel and the general kernel. It uses only Search and Progress of the options.
+// kernel and the general kernel. Check uses only Search and Progress of the options.
 func (f *Family) Check(ctx context.Context, opener *devices.Opener, op *operator.Operator,
 	o Options) (*Checked, error) {
 	kernels, err := f.Kernels(op)

@@ -1,12 +1,10 @@
-// Package family finds a few kernels that serve many shapes of an operator, and a decision tree that chooses among
-// them.
+// Package family finds a few kernels for many shapes of an operator, and a decision tree that chooses among them.
 //
 // A Plan says which dimensions are free, which shapes are samples and which are held out. Tune searches each sample
-// twice: kernels that take the free dimensions when they run, and kernels made for the shape. The candidates, kernels
-// that won a search or came near, are timed at every sample. Tune keeps the smallest set of candidates that is slower
-// than allowed at no sample, and grows a decision tree over the free dimensions that chooses from the set. The
-// held-out shapes measure how much slower the chosen kernels are than each shape's own best. The result is a
-// document, the Family.
+// twice, for kernels that take the free dimensions at run time and for kernels made for the shape. Kernels that won a
+// search or came near are candidates, which are timed at every sample. Tune keeps the smallest set of candidates that
+// is nowhere slower than allowed, and grows a decision tree that chooses among them. Held-out shapes measure how much
+// slower the chosen kernels are than each shape's own best. The result is a document, the Family.
 package family
 
 import (
@@ -33,8 +31,8 @@ import (
 // Schema names the document and its version. A new field does not change the version.
 const Schema = "autotune/family/1"
 
-// Family holds kernels for many shapes of an operator, and the tree that chooses among them. docs/families.md
-// describes its fields.
+// Family holds kernels for many shapes of an operator, and the tree that chooses among them. docs/families.md describes
+// all fields.
 type Family struct {
 	Schema      string              `json:"schema"`
 	Tool        string              `json:"tool,omitempty"`
@@ -48,8 +46,8 @@ type Family struct {
 	Device      device.Info         `json:"device"`
 	Target      string              `json:"target"`
 	Conditions  device.Conditions   `json:"conditions,omitzero"`
-	Protocol    device.Protocol     `json:"protocol,omitzero"` // of the timings, without conditions
-	Reference   string              `json:"reference_digest"`  // of the first sample
+	Protocol    device.Protocol     `json:"protocol,omitzero"` // protocol of the timings, without conditions
+	Reference   string              `json:"reference_digest"`  // digest of the first sample's reference
 	MaxSlowdown float64             `json:"max_slowdown"`      // as the user asked for
 	Entries     []Entry             `json:"entries"`
 	Tree        *Node               `json:"tree"`
@@ -80,7 +78,7 @@ type Sample struct {
 	General       *trial.Timing       `json:"general_ms,omitempty"` // the operator's plain kernel
 	Times         []*trial.Timing     `json:"ms"`                   // of the entries; null if an entry does not serve the shape
 	Chosen        int                 `json:"chosen"`               // index of the chosen entry; -1: the general kernel
-	Slowdown      float64             `json:"slowdown"`             // of the chosen kernel against OwnBest
+	Slowdown      float64             `json:"slowdown"`             // slowdown of the chosen kernel against OwnBest
 }
 
 type LeftOut struct {
@@ -97,7 +95,7 @@ type Score struct {
 
 type Regret struct {
 	Score
-	Samples Score `json:"samples"` // the shapes that the tree was grown from
+	Samples Score `json:"samples"` // score at the samples, from which the tree was grown
 }
 
 var bound = input.Bound{Kind: "a family document", Bytes: 16 << 20, Values: 1_000_000, Depth: 64, Items: 10_000}

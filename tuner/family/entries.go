@@ -17,9 +17,9 @@ func (s slowdowns) best(sample int, kernels []int) float64 {
 	return least
 }
 
-// cost rates a set of kernels if each sample uses the best of them. It is the sum of the logarithms of the slowdowns,
-// plus a large penalty for each sample with a slowdown above most. If even the best candidate exceeds most at a
-// sample, the limit of that sample is slightly above the best candidate's slowdown.
+// cost rates a set of kernels, the best of which each sample uses: by the sum of the slowdowns' logarithms, plus a
+// large penalty for each sample with a slowdown above most. If no candidate reaches most at a sample, its limit is a
+// little above the best candidate's slowdown.
 func (s slowdowns) cost(kernels []int, most float64) (sum float64) {
 	for i, row := range s {
 		x := min(s.best(i, kernels), policy.unserved)
@@ -30,9 +30,9 @@ func (s slowdowns) cost(kernels []int, most float64) (sum float64) {
 	return sum
 }
 
-// entries returns a small set of kernels that keeps every sample's slowdown within its limit. Every member lowers the
-// mean slowdown by at least its price. entries repeatedly adds the kernel that helps most, then drops kernels that
-// the others make unnecessary.
+// entries returns a small set of kernels that keeps the slowdowns within their limits; each member lowers the mean by
+// at least its price. It repeatedly adds the kernel that helps most, then drops kernels that the others make
+// unnecessary.
 func (s slowdowns) entries(most float64) (chosen []int) {
 	if len(s) == 0 || len(s[0]) == 0 {
 		return nil

@@ -36,7 +36,7 @@ func NewPlan(r batch.Request, shapes Shapes, samples, heldOut int) (Plan, error)
 }
 
 // check returns an error for a plan that makes no family, and sets Free to all dimensions that vary. At least one
-// template must take all of these at run time.
+// template must take all dimensions that vary at run time.
 func (p *Plan) check(samples, heldOut int) error {
 	dims := p.Operator.Shape
 	switch {
@@ -72,8 +72,7 @@ func (p *Plan) check(samples, heldOut int) error {
 	return nil
 }
 
-// kinds returns names of the kinds of kernels that serve the shape: no kernel serves two shapes of different kinds.
-// It returns nil if the operator has no problem of the shape.
+// kinds returns names for the kinds of kernels that serve the shape; no kernel serves shapes of different kinds.
 func (p *Plan) kinds(shape []int64) []string {
 	bound, err := p.Operator.Bind(p.at(shape, true), operator.TypicalLimits())
 	if err != nil {
@@ -86,8 +85,7 @@ func (p *Plan) kinds(shape []int64) []string {
 	return append(part.Kinds(), "")
 }
 
-// at returns the request for a shape, either for kernels that take the dynamic dimensions at run time or for kernels
-// made for this shape alone.
+// at returns the request for a shape, with dynamic dimensions or for kernels made for this shape alone.
 func (p *Plan) at(shape []int64, dynamic bool) operator.Request {
 	r := p.Request.Request
 	if r.Shape = shape; !dynamic {

@@ -2,8 +2,8 @@ package family
 
 import "time"
 
-// policy holds the constants of tuning a family. docs/families.md lists the slowdowns of families that were measured
-// with them. A constant without an experiment in its comment is a bound that those families did not reach.
+// policy holds the constants of tuning a family. docs/families.md has the slowdowns of families that were measured with
+// these constants. A constant without an experiment in its comment is a bound that those families did not reach.
 var policy = struct {
 	leastSamples, mostSamples, mostHeldOut int
 
@@ -19,20 +19,19 @@ var policy = struct {
 	gateTime   time.Duration // longest time for the gates of one entry
 	aheadOf    int           // shapes that are compiled ahead of being timed
 
-	// These fields limit the candidates. nearBest is the largest ratio of a candidate's time to the fastest time of
-	// its search. If only the fastest were candidates, pools' entries would take 1.056 times the held-out shapes' own
-	// best; with near ones they take 1.011 times (2026-11-26).
+	// nearBest is the largest ratio of a candidate's time to the fastest time of its search. If only the fastest were
+	// candidates, pools' entries would take 1.056 times the held-out shapes' own best instead of 1.011 times
+	// (2026-11-26).
 	nearBest            float64
-	mostNear            int // from one search
+	mostNear            int // most candidates from one search
 	mostConfigurations  int // 72 gave no better choice for two families of products (2026-11-26)
 	leastConfigurations int
 	mostCandidates      int           // kernels: a configuration may be compiled for several alignments
-	leastTiming         time.Duration // estimated time to time one kernel at a sample
+	leastTiming         time.Duration // estimated time of timing one kernel at a sample
 
-	// farBehind and nearFastest rule the timings. The first round stops timing a kernel that clearly takes more than
-	// farBehind times the fastest. A stricter race left the tree too few times of many kernels: 1.050 instead of
-	// 1.047 times the own best at held-out shapes (2026-11-26). The second round repeats kernels within nearFastest
-	// times the usual limit of a race.
+	// The first round stops timing a kernel that clearly takes more than farBehind times the fastest; with a stricter
+	// race, the tree had too few times of many kernels: 1.050 instead of 1.047 times the own best at held-out shapes
+	// (2026-11-26). The second round repeats kernels within nearFastest times the usual limit of a race.
 	farBehind, nearFastest float64
 
 	// These fields rule the choice of entries.

@@ -7,7 +7,7 @@ import (
 )
 
 // bases are the bases of Halton's sequence for the dimensions that vary. The sequence spreads points evenly and needs
-// no seed, so every run draws the same shapes. No base is 2, since every second element is rounded.
+// no seed, so every run draws the same shapes. The base 2 is not used, since every second element is rounded.
 var bases = []int{3, 5, 7, 11, 13, 17, 19, 23}
 
 func halton(index, base int) (u float64) {
@@ -17,12 +17,11 @@ func halton(index, base int) (u float64) {
 	return u
 }
 
-// Samples returns n shapes, or all if there are fewer. It takes corners first, then shapes whose dimensions are
-// spread evenly on a logarithmic scale; every second one has round dimensions, as real shapes often have. kindsOf
-// names the kinds of a shape, and a shape without kinds is not taken. If n allows, each kind that was seen gets
-// policy.leastOfKind samples.
+// Samples returns n shapes, or all if there are fewer. Corners come first, then shapes spread evenly on a logarithmic
+// scale, of which every second has round dimensions, as real shapes often have. The function kindsOf names a shape's
+// kinds; a shape without kinds is not taken. Each kind gets policy.leastOfKind samples if n allows.
 func (s Shapes) Samples(n int, kindsOf func(shape []int64) []string) [][]int64 {
-	var kinds [][]string // of the drawn shapes
+	var kinds [][]string // kinds of the drawn shapes
 	var drawn [][]int64
 	take := func(shape []int64) (full bool) {
 		if of := kindsOf(shape); len(of) > 0 && !has(drawn, shape) {
@@ -76,8 +75,8 @@ func has(shapes [][]int64, one []int64) bool {
 	return slices.ContainsFunc(shapes, func(s []int64) bool { return slices.Equal(s, one) })
 }
 
-// draw passes shapes to take until take reports that it is full. If there are few shapes, it passes all of them,
-// distant ones first; otherwise it passes elements of Halton's sequence from index from on.
+// draw passes shapes to take until it reports that it is full. If there are few shapes, draw passes all, distant ones
+// first; otherwise it passes elements of Halton's sequence, beginning at the index from.
 func (s Shapes) draw(n, from int, take func(shape []int64) (full bool)) {
 	few := max(64, 2*n)
 	if list := s.all(few + 1); len(list) <= few {
@@ -106,8 +105,8 @@ func (s Shapes) draw(n, from int, take func(shape []int64) (full bool)) {
 	}
 }
 
-// corners returns shapes at the bounds of their extents, in pairs of opposite corners; the smallest and the largest
-// shape come first.
+// corners returns shapes at the bounds of their extents, in pairs of opposites; the smallest and the largest come
+// first.
 func (s Shapes) corners(most int) (all [][]int64) {
 	varying := len(lists.Where(s, Extent.Varies))
 	for i := range min(most, 1<<min(varying, 16)) {

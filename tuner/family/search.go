@@ -18,7 +18,7 @@ import (
 	"autotune/tuner/final"
 )
 
-// tried is a configuration that a search found correct. Ratio is its time over that of the search's fastest.
+// tried is a configuration that a search found correct. Ratio is its time divided by the search's fastest time.
 type tried struct {
 	space.Configuration
 	Ratio float64
@@ -33,7 +33,8 @@ func triedIn(r *tuner.Result) (all []tried) {
 }
 
 // requests returns the searches of the plan: samples with dynamic dimensions and held-out shapes with fixed ones, in
-// turns, then samples with fixed dimensions. If the budget is short, these last searches are skipped.
+// turns, then samples with fixed dimensions. If the budget is short, the samples' searches with fixed dimensions are
+// skipped.
 func (p *Plan) requests() (all []batch.Request) {
 	add := func(shapes [][]int64, at int, dynamic bool, share float64) {
 		if at < len(shapes) {

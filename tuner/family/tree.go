@@ -18,8 +18,8 @@ type Node struct {
 	If   string `json:"if,omitempty"` // over the free dimensions, as "n*h*w <= 4096"; "": this is a leaf
 	Then *Node  `json:"then,omitempty"`
 	Else *Node  `json:"else,omitempty"`
-	// Entries are the indices of a leaf's kernels; the first that serves a shape is used. If there are none, the
-	// general kernel is used.
+	// Entries are a leaf's kernels, of which the first that serves a shape is used. If there are none, it is the
+	// general kernel.
 	Entries []int `json:"entries,omitzero"`
 }
 
@@ -40,13 +40,13 @@ func (n *Node) Leaf(values map[string]expr.Value) (*Node, error) {
 	return n.Else.Leaf(values)
 }
 
-// grower grows a tree for the samples. A group is the entries of one configuration, of which one serves each shape.
-// The columns of its tables are the groups, then the general kernel.
+// grower grows a tree for the samples. A group is the entries of one configuration, of which one serves each shape. The
+// columns of a grower's tables are the groups, then the general kernel.
 type grower struct {
 	groups   [][]int
-	slow     slowdowns   // for each sample, of the groups and then of the general kernel
+	slow     slowdowns   // for each sample, slowdowns of the groups and then of the general kernel
 	order    []int       // groups that are faster on average than the general kernel, the best first
-	losses   [][]float64 // for each sample and group; if the group does not serve it, of the next in order
+	losses   [][]float64 // loss for each sample and group; if the group does not serve it, of the next in order
 	features []feature
 }
 
@@ -56,14 +56,14 @@ type feature struct {
 	values []int64
 }
 
-// loss rates a slowdown. It grows faster than the logarithm, because users notice the worst slowdown most.
+// loss rates a slowdown. Large slowdowns count more than their logarithm, because users notice the worst slowdown most.
 func loss(slowdown float64) float64 {
 	x := math.Log(min(slowdown, policy.unserved))
 	return x + 3*x*x
 }
 
-// newGrower returns a grower for the samples. names are the dynamic dimensions, slow has the slowdowns of the entries
-// and then of the general kernel, and groups has the entries of each group.
+// newGrower returns a grower for the samples. Its arguments are the names of the dynamic dimensions, the samples, the
+// slowdowns of the entries and then of the general kernel, and the entries of each group.
 func newGrower(names []string, shapes [][]int64, slow slowdowns, groups [][]int) *grower {
 	g, general := &grower{groups: groups, features: featuresOf(names, shapes)}, len(groups)
 	for i, row := range slow {
@@ -124,9 +124,8 @@ func featuresOf(names []string, shapes [][]int64) (all []feature) {
 	return all
 }
 
-// between returns a limit at least low and below high. It is the multiple of the largest possible power of two,
-// because kernels' tiles end at such multiples. Of several multiples, it returns the one nearest to the geometric
-// mean.
+// between returns a limit from low to below high: a multiple of the largest possible power of two, because kernels'
+// tiles end at such multiples, and of several multiples the one nearest to the geometric mean.
 func between(low, high int64) int64 {
 	for step := int64(1) << 62; ; step /= 2 {
 		first := (low + step - 1) / step * step
@@ -144,7 +143,7 @@ func (g *grower) tree(price float64) *Node {
 }
 
 // grow returns a tree for the shapes and its loss. It divides the shapes recursively by the condition with the least
-// loss, and keeps a division only if it saves more than the price of its leaves.
+// loss. A division must save more than the price of its leaves.
 func (g *grower) grow(shapes []int, depth int, price float64) (node *Node, sum float64) {
 	leaf, alone := g.leaf(shapes)
 	alone += price
@@ -162,7 +161,7 @@ func (g *grower) grow(shapes []int, depth int, price float64) (node *Node, sum f
 }
 
 // divide returns the condition that has the least loss if all shapes on each side of it use one group. Of conditions
-// with equal loss, it returns the one with the fewest dimensions.
+// with equal loss, the one with the fewest dimensions is returned.
 func (g *grower) divide(shapes []int) (text string, low, high []int) {
 	least, limit, by := math.Inf(1), int64(0), -1
 	for f, feature := range g.features {
@@ -186,9 +185,9 @@ func (g *grower) divide(shapes []int) (text string, low, high []int) {
 	return fmt.Sprintf("%s <= %d", g.features[by].text, limit), low, high
 }
 
-// leaf returns a leaf for the samples. It lists the entries of the group that is best for them, then the other
-// groups'; groups that are best for the samples that the first group does not serve come first. A leaf without
-// entries means the general kernel.
+// leaf returns a leaf for the samples. The entries of the group that is best for the samples come first, then other
+// groups' entries, ordered by the samples that the first group does not serve. A leaf without entries means the general
+// kernel.
 func (g *grower) leaf(samples []int) (leaf *Node, sum float64) {
 	sums, general := g.sums(samples), len(g.groups)
 	leaf, sum = &Node{Entries: []int{}}, slices.Min(sums)

@@ -20,7 +20,7 @@ import (
 
 // Options configure the tuning of a family. Store and Progress may be nil.
 type Options struct {
-	Search      tuner.Options // of every search; Time limits each one
+	Search      tuner.Options // options of every search; Time limits each one
 	MaxSlowdown float64       // largest slowdown allowed at a sample against its own best
 	Budget      time.Duration // approximate time for the whole family; 0: no limit
 	Store       func() (*store.Store, error)
@@ -52,21 +52,19 @@ func newTuning(open opening, p Plan, o Options) *tuning {
 	return &tuning{Options: o, Plan: p, open: open, started: time.Now(), own: own, tried: all}
 }
 
-// step counts a step and reports it to Progress. A sample takes three steps, for two searches and its timing, and a
-// held-out shape takes two.
+// step counts a step and reports it to Progress. A sample takes three steps, and a held-out shape takes two.
 func (t *tuning) step(what string) {
 	if t.done++; t.Progress != nil {
 		t.Progress(what, t.done, max(t.done, 3*len(t.Samples)+2*len(t.HeldOut)))
 	}
 }
 
-// remaining returns the time left in the budget if this part of the whole budget is held back.
+// remaining returns the time left in the budget without this part of the whole budget.
 func (t *tuning) remaining(part float64) time.Duration {
 	return max(1, t.Budget-time.Since(t.started)-time.Duration(part*float64(t.Budget)))
 }
 
-// Tune finds the kernels of a family and the tree that chooses among them. It returns errors of batch.Search and of
-// devices.
+// Tune finds the kernels of a family and the tree that chooses among them. Errors come from batch.Search or a device.
 func Tune(ctx context.Context, opener *devices.Opener, p Plan, o Options) (*Family, error) {
 	t := newTuning(opener.Open, p, o)
 	if err := t.begin(ctx); err != nil {
@@ -112,7 +110,7 @@ func (t *tuning) settle(ctx context.Context) (_ *Family, err error) {
 }
 
 // begin opens the device and fixes the family's math mode, which is that of the first sample that fits the device.
-// The other samples are not asked for, since PyTorch takes seconds to answer.
+// PyTorch is not asked about other samples, since it takes seconds to answer.
 func (t *tuning) begin(ctx context.Context) error {
 	for _, shape := range t.Samples {
 		s, err := t.subject(ctx, shape)
@@ -150,8 +148,8 @@ func ofShape(err error) bool {
 	return errors.Is(err, device.ErrMemory) || errors.As(err, &refused)
 }
 
-// leaveOut records a shape that failed. If the error is not about the shape or its kernels, leaveOut also records it
-// as the tuning's fault, unless there is one already.
+// leaveOut records a shape that failed. The first error that is not about a shape or its kernels becomes the tuning's
+// fault.
 func (t *tuning) leaveOut(shape []int64, err error) {
 	if !t.lacks(shape) {
 		t.leftOut = append(t.leftOut, LeftOut{shape, err.Error()})

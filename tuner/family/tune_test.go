@@ -22,8 +22,8 @@ import (
 	"autotune/tuner/devices"
 )
 
-// tilesOperator has a kernel whose blocks compute one tile each, in waves of as many blocks as fit the GPU. So each
-// size n has a different fastest tile size.
+// tilesOperator has a kernel whose blocks compute one tile each, in waves of as many blocks as fit the GPU. In this
+// way, each size n has a different fastest tile size.
 var tilesOperator = toy.OpYAML("tiles", "free: [n]", `tunables:
       tile: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 18, 20, 22, 24, 26, 28, 30, 32]
       unroll: [1, 2, 4]`, "default: {tile: 1, unroll: 1}")
@@ -36,7 +36,7 @@ func (o opened) Open(_ context.Context, op *operator.Operator, r operator.Reques
 	return &devices.Opened{Device: o.Device, Problem: p}, err
 }
 
-// slab returns a device that runs tilesOperator. Configurations whose keys are in wrong give wrong results.
+// slab returns a device that runs tilesOperator. Configurations whose keys are in the map `wrong` give wrong results.
 func slab(wrong map[string]bool) opened {
 	return opened{&toy.Device{Of: func(p *operator.Problem, c space.Configuration) (trial.Outcome, error) {
 		if wrong[c.Key()] {
@@ -114,7 +114,7 @@ func TestTune(t *testing.T) {
 	}
 }
 
-// limited is a device that refuses shapes above a size: for lack of memory, or with the error gone if that is set.
+// limited is a device that refuses shapes above a size, for lack of memory or with the error in its field gone.
 type limited struct {
 	open opening
 	most int64

@@ -20,12 +20,12 @@ import (
 type Surroundings struct {
 	Centre   trial.Trial
 	Others   []trial.Turned
-	Ceilings device.Ceilings // of the device during these timings
+	Ceilings device.Ceilings // measured on the device during these timings
 }
 
-// Around times configurations of the subject's problem in turns with one of them, the centre. It ends after enough
-// turns or after the time limit. A configuration that fails is not timed again. Around reports its progress to said:
-// the number of timed launches of each variant, and how many there will be.
+// Around times configurations of the subject's problem in turns with one of them, the centre. Around ends after enough
+// turns or after the time limit. A configuration that fails is not timed again. Around reports its progress to the
+// function said, with the number of timings so far and their final number.
 func Around(ctx context.Context, s Subject, centre space.Configuration, others []space.Configuration,
 	limit time.Duration, said func(done, of int)) (found Surroundings, err error) {
 	a := around{said: said}

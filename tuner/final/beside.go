@@ -19,11 +19,11 @@ import (
 
 // Rivals is another program that solves the same problems on the same GPU, such as PyTorch.
 type Rivals interface {
-	// Prepare may start slow preparations as soon as the problem is known. It is called before Start.
+	// Prepare may start slow preparations as soon as the problem is known. Prepare is called before Start.
 	Prepare(ctx context.Context, p *operator.Problem, protocol device.Protocol)
-	// Start prepares the program for timing a problem. leave writes the winner's inputs and outputs into a folder and
-	// returns its path, or "" if there are none; package answers defines the files' names. Start should call leave
-	// only if it needs the files, since they may be large.
+	// Start prepares the program for timing a problem. The function leave writes the winner's inputs and outputs into a
+	// folder and returns its path, or "" if there are none; package answers defines the files' names. Start should call
+	// leave only if it needs the files, since they may be large.
 	Start(ctx context.Context, p *operator.Problem, protocol device.Protocol, leave func() string) (Rival, error)
 }
 
@@ -34,12 +34,12 @@ func (e *AbsentError) Error() string { return e.Err.Error() }
 
 func (e *AbsentError) Unwrap() error { return e.Err }
 
-// Rival is a program that is ready to solve a problem. Names lists the ways in which it can be timed, and Left says
-// why it cannot be timed in other ways.
+// Rival is a program that is ready to solve a problem. Names lists the ways in which the program can be timed, and Left
+// says why other ways are not possible.
 type Rival interface {
 	Names() []string
 	Left() []string
-	Outputs(name string) *Outputs                                  // nil: they were not compared
+	Outputs(name string) *Outputs                                  // nil: the outputs were not compared
 	Time(ctx context.Context, name string) (ms float64, err error) // the median time of one turn
 	Close() error
 }
@@ -69,13 +69,13 @@ type Compared struct {
 	// interval.
 	Speedup float64    `json:"speedup,omitempty"`
 	CI95    [2]float64 `json:"speedup_ci95,omitzero"`
-	Outputs *Outputs   `json:"outputs,omitempty"` // compared with the winner's; nil: not compared
+	Outputs *Outputs   `json:"outputs,omitempty"` // comparison with the winner's outputs; nil: not compared
 }
 
 var errNoTimes = errors.New("this device takes no times of a GPU")
 
-// Beside times a configuration in turns with rivals, which also compare its outputs with theirs. notes tell the user
-// which comparisons were not possible and where outputs differ.
+// Beside times a configuration in turns with rivals, which also compare its outputs with theirs. The notes tell the
+// user which comparisons were not possible and where outputs differ.
 func Beside(ctx context.Context, s Subject, c space.Configuration, rivals Rivals) (all []Compared, notes []string, err error) {
 	if !s.Device.Info().Kind.Properties().Measures {
 		return nil, nil, errNoTimes
@@ -105,7 +105,7 @@ func Beside(ctx context.Context, s Subject, c space.Configuration, rivals Rivals
 	return all, slices.Concat(notes, r.Left(), differing(all)), err
 }
 
-// leave writes a variant's inputs and outputs into a folder. If that is not possible, why gives the reason.
+// leave writes a variant's inputs and outputs into a folder, or returns the reason why that is not possible.
 func (m *Match) leave(ctx context.Context, v device.Variant, folder *scratch.Folder) (why string) {
 	s := m.sides[0]
 	var bytes int64
@@ -140,8 +140,7 @@ func differing(all []Compared) (lines []string) {
 	return lines
 }
 
-// beside times a variant in turns with a rival. It uses ratios of consecutive turns, which do not depend on a
-// drifting clock.
+// beside times a variant in turns with a rival. The ratio of two consecutive turns does not depend on a drifting clock.
 func (m *Match) beside(ctx context.Context, v device.Variant, r Rival) (all []Compared, err error) {
 	names := r.Names()
 	times, ratios := make([][]float64, len(names)), make([][]float64, len(names))

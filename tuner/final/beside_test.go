@@ -31,7 +31,7 @@ func (d *drifting) Time(context.Context, string) (float64, error) {
 	return 10 * (1 + 0.001*float64(d.turn)), nil
 }
 
-// Beside times a rival in turns with the winner. The speedup is the mean ratio of their times, and lies within its
+// Beside times a rival in turns with the winner. The speedup is the mean ratio of both times, and lies within its
 // interval.
 func TestBeside(t *testing.T) {
 	p := problem(t)

@@ -8,8 +8,8 @@ import (
 	"autotune/space"
 )
 
-// Field holds the trials among which a winner is chosen, and tracks the one that leads. Only one goroutine may use
-// it.
+// Field holds the trials among which a winner is chosen, and tracks the one that leads. Only one goroutine may use a
+// Field.
 type Field struct {
 	Trials   []trial.Trial
 	ByStatus map[trial.Status]int
@@ -22,13 +22,13 @@ type Field struct {
 	best     int           // index of the leading trial; -1: none
 }
 
-// NewField returns a field without trials. The baseline is the configuration of the untuned default, or -1.
+// NewField returns a field without trials. The argument baseline is the configuration of the untuned default, or -1.
 func NewField(baseline int64, defaults []space.Configuration) *Field {
 	return &Field{ByStatus: map[trial.Status]int{}, Defaults: defaults, at: map[int64]int{}, baseline: baseline, best: -1}
 }
 
-// standing returns the time by which a trial is ranked; a smaller median is better. ok says that the trial can win,
-// which needs the status ok.
+// standing returns the time by which a trial is ranked, with a smaller median being better, and whether the trial can
+// win.
 func standing(t trial.Trial) (trial.Timing, bool) { return t.Time, t.Status == trial.OK }
 
 // Enter adds the trial of a configuration and returns its standing.
@@ -132,12 +132,12 @@ type Contender struct {
 }
 
 // Decide returns the winner and the tie set: the trials that the measurements cannot tell from the winner, with the
-// winner first. It returns nil if no trial is correct.
+// winner first. If no trial is correct, Decide returns nil.
 //
-// The trial with the smallest median leads. If it was in the finals, other finalists tie with it whose interval
-// overlaps its interval and whose median is within widestTie. Among ties the winner does not depend on noise: it has
-// the fewest resources, or else is nearest to its template's default, or else comes first in the space. So equal
-// intervals give equal winners.
+// The trial with the smallest median leads. If the leader was in the finals, all finalists tie with it whose interval
+// overlaps the leader's and whose median is within widestTie. Which of the ties wins does not depend on noise: it has
+// the fewest resources, or else is nearest to its template's default, or else comes first in the space. In this way,
+// equal intervals give equal winners.
 func (f *Field) Decide() (winner *trial.Trial, ties []Contender) {
 	for _, i := range f.decide() {
 		t := &f.Trials[i]
@@ -180,8 +180,8 @@ func lean(a, b trial.Resources) int {
 	)
 }
 
-// fromDefault counts the tunables in which a configuration differs from its template's default. It counts all
-// tunables if the default is not valid for the problem.
+// fromDefault counts the tunables in which a configuration differs from its template's default. If the default is not
+// valid for the problem, all tunables count.
 func (f *Field) fromDefault(c space.Configuration) int {
 	for _, d := range f.Defaults {
 		if d.Template == c.Template {

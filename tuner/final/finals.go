@@ -11,9 +11,9 @@ import (
 	"autotune/device/trial"
 )
 
-// play times the finalists in rounds of random order until none needs another round. After its time limit, it goes on
-// only until the leader has been timed. If there is time, the untuned default takes part in at least one round, so
-// that it is timed in the same way as the winner.
+// play times the finalists in rounds of random order until none needs another round. After its time limit, play goes on
+// only until the leader has been timed. If there is time, the untuned default takes part in at least one round, so that
+// it is timed in the same way as the winner.
 func (j *judge) play(ctx context.Context) error {
 	for Timed(j.Protocol) {
 		leader, ok := j.field.Leader()
@@ -108,8 +108,8 @@ func (j *judge) variant(ctx context.Context, id int64) (v device.Variant, ok boo
 	return v, v.Binary != nil, err
 }
 
-// time verifies and times a configuration once more. In its first round it drops the samples from the search. If the
-// configuration fails, its trial becomes a failure.
+// time verifies and times a configuration once more. In a configuration's first round, time drops the samples from the
+// search. If the configuration fails, its trial becomes a failure.
 func (j *judge) time(ctx context.Context, id int64) error {
 	v, ok, err := j.variant(ctx, id)
 	if err != nil || !ok {

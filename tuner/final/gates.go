@@ -24,7 +24,7 @@ type Gates struct {
 	Inputs     int      `json:"inputs"`               // number of pairs of distribution and seed
 	Neighbours []string `json:"neighbours,omitempty"` // ragged problems that its template serves
 	Alone      bool     `json:"alone,omitempty"`      // its template serves no problem near it
-	LeftOut    []string `json:"left_out,omitempty"`   // for lack of time or memory
+	LeftOut    []string `json:"left_out,omitempty"`   // checks left out for lack of time or memory
 	Races      string   `json:"races,omitempty"`      // what the device's search for data races looked at
 	Seconds    float64  `json:"seconds"`
 }
@@ -92,7 +92,7 @@ type gatekeeper struct {
 	tried   Gates
 	began   time.Time
 	limit   time.Duration
-	cost    time.Duration // of the last refill and check of other inputs
+	cost    time.Duration // time of the last refill and check of other inputs
 }
 
 // gates returns the gates that a variant passed within the time limit. If the variant failed, the outcome names the
@@ -182,8 +182,8 @@ func (g *gatekeeper) changed(ctx context.Context) error {
 	return err
 }
 
-// races looks for data races on the inputs of the search. It extends the time limit, so that the other gates lose no
-// time.
+// races looks for data races on the inputs of the search. The time limit is extended by that time, so that the other
+// gates lose none.
 func (g *gatekeeper) races(ctx context.Context) error {
 	finder, can := g.place.session.(device.RaceFinder)
 	if !can {
@@ -198,8 +198,8 @@ func (g *gatekeeper) races(ctx context.Context) error {
 	return refuse("races", o)
 }
 
-// inputs tries every distribution with several seeds, and the extreme distributions with one seed. It skips the
-// inputs of the search, which the gate of launches used.
+// inputs tries every distribution with several seeds, and the extreme distributions with one seed. The inputs of the
+// search are skipped, since the gate of launches used them.
 func (g *gatekeeper) inputs(ctx context.Context) error {
 	var all []device.Inputs
 	for seed := range uint32(policy.seeds) {

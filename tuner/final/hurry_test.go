@@ -8,7 +8,7 @@ import (
 	"autotune/device"
 )
 
-// The finals time the untuned default again, too, if they have enough time.
+// If there is enough time, the finals also time the untuned default again.
 func TestSlowDefaultInTheFinals(t *testing.T) {
 	for _, c := range []struct {
 		ms    float64

@@ -1,8 +1,8 @@
 // Package final makes sure of a search's winner.
 //
-// The fastest of hundreds of noisy medians is partly a matter of luck, and a variant that is correct for the inputs
-// of the search may be wrong for others. Settle takes a Field of trials and a Case: the problem, the device and a
-// function that compiles. It repeats these steps until the winner no longer changes:
+// The fastest of hundreds of noisy medians is partly a matter of luck, and a variant that is correct for the inputs of
+// the search may be wrong for others. Settle takes a Field of trials and a Case: the problem, the device and a function
+// that compiles. Settle repeats these steps until the winner no longer changes:
 //
 //   - The finals time all variants again whose interval overlaps the leader's (finals.go).
 //   - Among variants that still tie, Field.Decide chooses by properties without noise.
@@ -10,7 +10,7 @@
 //     that fails at a gate counts as failed, and the next variant is the winner.
 //   - If there are several devices, a second one verifies and times the winner (place.go).
 //
-// The package does not depend on strategies, spaces or the store.
+// The package sees variants and times, but no strategy and no store.
 package final
 
 import (
@@ -33,11 +33,11 @@ func Reserve(limit time.Duration) time.Duration {
 // Gating says which variants go through the gates.
 type Gating string
 
-// These are the values of Gating.
+// A Gating has one of these values.
 const (
 	GateWinner Gating = ""      // only the winner; if it fails, the next winner
 	GateAll    Gating = "all"   // every variant that is correct for the search's inputs
-	GateRaces  Gating = "races" // every such variant, but only the gate of data races
+	GateRaces  Gating = "races" // every correct variant, but only the gate of data races
 	GateNone   Gating = "none"  // no variant
 )
 
@@ -57,14 +57,14 @@ func Timed(p device.Protocol) bool { return p.Samples > 1 }
 type Case struct {
 	Subject
 	Gating  Gating
-	Seed    uint64        // for the order in which finalists are timed
+	Seed    uint64        // seed for the order in which finalists are timed
 	Started time.Time     // start of the search
 	Limit   time.Duration // time limit of the search; 0: none
 
-	Session  device.Session           // of the search, open on the problem
+	Session  device.Session           // session of the search, open on the problem
 	Variants map[int64]device.Variant // variants that are compiled already, by configuration
-	// Compilers is how many calls of Compile may run in parallel. Compile makes the variant of a configuration. If
-	// the compiler refuses it, the variant has no binary, and the outcome says why.
+	// Compilers is how many calls of Compile may run in parallel. Compile makes the variant of a configuration. A
+	// variant that the compiler refuses has no binary, and its outcome says why.
 	Compilers int
 	Compile   func(ctx context.Context, id int64) (device.Variant, trial.Outcome, error)
 
@@ -79,7 +79,7 @@ type Case struct {
 // Verdict holds the checks that the winner passed; Field.Decide returns the winner itself.
 type Verdict struct {
 	Gates        *Gates        // the gates that it passed; nil: it went through none
-	Confirmation *Confirmation // by a second worker; nil: none
+	Confirmation *Confirmation // result of a second worker; nil: none
 }
 
 // judge is the state of one call of Settle.
@@ -97,7 +97,7 @@ type judge struct {
 	verdict   Verdict
 }
 
-// Settle runs the finals and the gates. It amends the trials of the field, whose Decide then returns the winner.
+// Settle runs the finals and the gates. After Settle has amended the field's trials, Field.Decide returns the winner.
 func Settle(ctx context.Context, f *Field, c Case) (Verdict, error) {
 	j := &judge{
 		Case: c, field: f, passed: map[int64]*Gates{}, confirmed: map[int64]bool{},

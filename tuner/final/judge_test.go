@@ -194,8 +194,8 @@ func TestSettleOnABrokenDevice(t *testing.T) {
 	}
 }
 
-// A device that can look for data races does so for the winner under GateWinner, and for all variants under GateAll
-// and GateRaces. GateRaces runs no other gate.
+// A device that can look for data races does so for the winner under GateWinner, and for all variants under GateAll and
+// GateRaces. Under GateRaces, no other gate runs.
 func TestSettleLooksForRaces(t *testing.T) {
 	takes := map[int64]float64{1: 1, 2: 2, 3: 3}
 	for gating, checks := range map[Gating]bool{GateWinner: true, GateAll: true, GateRaces: false} {
@@ -248,7 +248,7 @@ func aligned(t *testing.T, shape string, constraint string, sizes ...int64) (*op
 	return p, space.Configuration{Template: "plain", Values: space.Values{{Name: "a", Value: expr.Int(4)}}}
 }
 
-// Neighbours are as near to the problem as the template's constraints allow; if they allow none, there are none.
+// Neighbours are as near to the problem as the template's constraints allow; some constraints allow no neighbour.
 func TestNeighbours(t *testing.T) {
 	for _, c := range []struct {
 		shape, constraint string

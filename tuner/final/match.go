@@ -11,8 +11,8 @@ import (
 	"autotune/space"
 )
 
-// Match times variants for one shape in turns. Unlike Settle, it times all variants and names no winner. It has
-// several problems if kernels for the shape are made in different ways: with free dimensions, and with fixed ones.
+// Match times variants for one shape in turns. Unlike Settle, a Match times all variants and names no winner. A Match
+// has several problems if kernels for the shape are made in different ways: with free dimensions, and with fixed ones.
 type Match struct {
 	sides  []side
 	random *rand.Rand

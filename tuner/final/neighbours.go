@@ -15,13 +15,13 @@ import (
 	"autotune/space"
 )
 
-// neighbour is a ragged problem near the searched one, with the kernels for it. It is needed since a kernel may be
-// right only for the alignment of the searched shape.
+// neighbour is a ragged problem near the searched one, with the kernels for it. A kernel may be right only for the
+// alignment of the searched shape.
 type neighbour struct {
-	Subject   // with the neighbouring problem
+	Subject   // holds the neighbouring problem
 	reference *compile.Binary
 	variant   device.Variant
-	err       error // from the compiler
+	err       error // error from the compiler
 }
 
 func (n *neighbour) gate() string { return "neighbour " + n.Problem.String() }
@@ -53,8 +53,8 @@ func Ahead(ctx context.Context, s Subject, c space.Configuration) *Nearby {
 }
 
 // neighbours returns ragged problems near p for which the configuration is valid, too: first shapes without any
-// alignment, then the nearest shapes that the template's constraints allow. It returns nil if the configuration is
-// valid for p alone.
+// alignment, then the nearest shapes that the template's constraints allow. If the configuration is valid for p alone,
+// the result is nil.
 func neighbours(ctx context.Context, p *operator.Problem, c space.Configuration) []*operator.Problem {
 	request := p.Record().Request()
 	shape := request.Shape
@@ -116,8 +116,8 @@ func (n *neighbour) compile(ctx context.Context, c space.Configuration) (err err
 	return err
 }
 
-// Compile compiles a configuration for the subject's device. The outcome is empty unless the compiler refuses the
-// configuration.
+// Compile compiles a configuration for the subject's device. If the compiler refuses the configuration, the outcome
+// says why; otherwise it is empty.
 func (s Subject) Compile(ctx context.Context, c space.Configuration) (v device.Variant, o trial.Outcome, err error) {
 	v.Configuration = c
 	if v.Kernel, err = s.Problem.Kernel(c); err != nil {
@@ -136,7 +136,7 @@ func (s Subject) Compile(ctx context.Context, c space.Configuration) (v device.V
 }
 
 // neighbours tries the variant on the neighbours for which there is time and memory. If the time limit passes before
-// their kernels are compiled, it leaves out all of them.
+// all kernels are compiled, all neighbours are left out.
 func (g *gatekeeper) neighbours(ctx context.Context) error {
 	<-g.nearby.known
 	all := g.nearby.found

@@ -11,8 +11,8 @@ import (
 	"autotune/device/trial"
 )
 
-// place is the device of the finals and the gates: a single device or one worker of a pool, because times of two
-// workers cannot be compared.
+// place is the device of the finals and the gates: a single device or one worker of a pool. Times of two workers cannot
+// be compared.
 type place struct {
 	worker  string // "": the device is one
 	device  device.Device
@@ -24,8 +24,8 @@ type place struct {
 // errNobody means that a pool has no worker left for the finals.
 var errNobody = fmt.Errorf("the finals: no worker is there: %w", device.ErrGone)
 
-// takePlace opens the problem on one of a pool's workers, if possible not on one to avoid. For a single device, it
-// uses the search's session if there is one.
+// takePlace opens the problem on one of a pool's workers, if possible not on one to avoid. On a single device,
+// takePlace uses the search's session if there is one.
 func (c *Case) takePlace(ctx context.Context, avoid ...string) (*place, error) {
 	p := &place{device: c.Device, session: c.Session, inputs: c.Protocol.Inputs()}
 	if pool, several := c.Device.(device.Pool); several {
@@ -89,8 +89,8 @@ type Confirmation struct {
 	Time   trial.Timing `json:"time_ms"`
 }
 
-// confirm has a worker other than that of the finals verify and time a configuration. If it fails there, its trial
-// becomes a failure.
+// confirm has a worker other than that of the finals verify and time a configuration. If the configuration fails on
+// that worker, its trial becomes a failure.
 func (j *judge) confirm(ctx context.Context, id int64) error {
 	j.confirmed[id] = true
 	if pool, several := j.Device.(device.Pool); !several || len(pool.Workers()) < 2 {

@@ -3,7 +3,7 @@ package final
 import "time"
 
 // policy holds the constants of the finals, the gates and later comparisons. docs/gates.md and docs/measuring.md
-// explain them.
+// explain these constants.
 var policy = struct {
 	// These fields limit times. The finals get 1/finalsShare of the search's time and the gates 1/gatesShare, but at
 	// least leastFinals and leastGates.
@@ -11,20 +11,20 @@ var policy = struct {
 	leastFinals, leastGates time.Duration
 	patientGates            time.Duration // for the gates of each variant if the user asked for all variants
 	proofGates              time.Duration // for the gates of a variant that is proved again
-	workerPatience          time.Duration // for a pool that has no worker
-	lookEvery               time.Duration // for one to appear
+	workerPatience          time.Duration // how long the finals wait for a pool without workers
+	lookEvery               time.Duration // how often they look for a worker
 
-	// These fields rule the rounds. With them, 10 equally fast kernels give one tie set and one winner in 19 of 20
-	// seeds (TestTies).
+	// These fields rule the rounds. With their values, 10 equally fast kernels give one tie set and one winner in 19 of
+	// 20 seeds (TestTies).
 	rounds, tiedRounds int     // rounds if no interval overlaps the leader's, and if one does
 	finalists          int     // most finalists in a round
 	launches           int     // least launches of a slow variant in a round
-	widestTie          float64 // largest median of a tie, over the leader's: on a throttled GPU the leader's interval may be wide
+	widestTie          float64 // largest median of a tie over the leader's, whose interval may be wide on a throttled GPU
 	ahead              int     // finalists whose neighbours are compiled before the winner is known
 
 	// These fields rule the gates.
 	seeds         int
-	seedStep      uint32        // more than one, as tensors of a problem have consecutive seeds
+	seedStep      uint32        // difference of seeds; tensors of one problem have consecutive seeds
 	forNeighbours time.Duration // 1/forNeighbours of the time is kept for neighbours
 	neighbours    int           // most ragged problems that a winner is tried on
 

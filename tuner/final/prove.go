@@ -11,14 +11,14 @@ import (
 
 // Proof is the result of verifying and timing an earlier winner again.
 type Proof struct {
-	trial.Outcome                 // of all its turns, or of its failure
+	trial.Outcome                 // outcome of all its turns, or of its failure
 	NowMS         float64         // median over all turns; 0: the device's times cannot be compared
-	Noise         float64         // relative, from trial.Noise
-	Ceilings      device.Ceilings // of the device during the proof
+	Noise         float64         // relative noise, from trial.Noise
+	Ceilings      device.Ceilings // measured on the device during the proof
 }
 
-// Prove verifies a configuration, times it in turns with itself, and puts it through the gates. recorded is the
-// number of turns of its earlier time.
+// Prove verifies a configuration, times it in turns with itself, and puts it through the gates. The argument recorded
+// is the number of turns of its earlier time.
 func Prove(ctx context.Context, s Subject, c space.Configuration, recorded int) (p Proof, err error) {
 	v, m, err := s.begin(ctx, c)
 	if p.Outcome, err = refused(err); err != nil || p.Status != trial.OK {

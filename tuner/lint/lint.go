@@ -170,8 +170,8 @@ func (r *Report) compileDefaults(ctx context.Context, p *operator.Problem, archs
 	return nil
 }
 
-// Compile compiles the default of each template that serves the problem, and reports those that do not compile. p
-// must be bound to the limits of the architecture. If a kernel's headers are missing, the error is
+// Compile compiles the default of each template that serves the problem, and reports those that do not compile. The
+// problem p must be bound to the limits of the architecture. If a kernel's headers are missing, the error is
 // compile.ErrHeaders.
 func (r *Report) Compile(ctx context.Context, p *operator.Problem, c compile.Compiler, arch string) error {
 	for _, d := range p.Defaults(ctx) {
@@ -191,12 +191,12 @@ func (r *Report) Compile(ctx context.Context, p *operator.Problem, c compile.Com
 	return nil
 }
 
-// tinySides are the sizes to which a problem's dimensions are cut for the emulator. The first size is used with which
-// the operator has a valid problem.
+// tinySides are the sizes to which a problem's dimensions are cut for the emulator. The first of these sizes with which
+// the operator has a valid problem is used.
 var tinySides = []int64{7, 13, 24, 48}
 
-// largestTried is the largest size in bytes of a problem that runs uncut. It is for problems whose tensors are filled
-// from files, since a file fits one shape only.
+// largestTried is the largest size in bytes of a problem that runs uncut. Problems whose tensors are filled from files
+// are not cut, since a file fits one shape only.
 const largestTried = 4 << 20
 
 // runTiny runs every template's default on a tiny problem.

@@ -30,9 +30,8 @@ type game struct {
 	untilMS  float64
 }
 
-// Curves are compared at this many points of the window. The window begins and ends when random search is expected to
-// have come these shares of the way from the median to the optimum. Runs continue until overrun times the window's
-// end.
+// Curves are compared at this many points of the window. The window lasts while random search is expected to come from
+// windowFrom to windowTo of the way from the median to the optimum. Runs continue until overrun times the window's end.
 const (
 	points     = 1000
 	windowFrom = 0.01
@@ -55,8 +54,8 @@ func newGame(r *Recording) *game {
 	return g
 }
 
-// play runs a strategy on the recording until the time is spent, the strategy ends or ctx is cancelled. It returns a
-// sample for each evaluation from the first success on.
+// play runs a strategy on the recording until the time is spent, the strategy ends or ctx is cancelled. The result has
+// a sample for each evaluation from the first success on.
 func (g *game) play(ctx context.Context, s strategy.Strategy) (samples []sample) {
 	clock, best := 0.0, -1
 	for ctx.Err() == nil && clock <= g.untilMS {
@@ -78,7 +77,7 @@ func (g *game) play(ctx context.Context, s strategy.Strategy) (samples []sample)
 }
 
 // curve returns the performance of a strategy at the game's times: 0 is random search, and 1 the optimum. The samples
-// must be in order of time; weights has the weight of each repeat.
+// must be in order of time; the argument weights has the weight of each repeat.
 func (g *game) curve(samples []sample, weights []float64) []float64 {
 	var steps []step
 	for _, s := range samples {
@@ -173,8 +172,8 @@ func fitted(curve interp.FittablePredictor, x, y []float64) interp.Predictor {
 	return curve
 }
 
-// Window is the time of a search in which strategies are compared. Before it all strategies are about equal, and
-// after it even random search is near the optimum.
+// Window is the time of a search in which strategies are compared. Before the window all strategies are about equal,
+// and after it even random search is near the optimum.
 type Window struct {
 	FromMS float64 `json:"from_ms"`
 	ToMS   float64 `json:"to_ms"`
@@ -210,7 +209,7 @@ func sorted(values []float64, x float64) int {
 type step struct{ x, y, weight float64 }
 
 // nonDecreasing returns the isotonic regression of points in order of x, computed by pooling adjacent violators: the
-// non-decreasing function closest to them. It is linear between the points and constant outside them.
+// non-decreasing function closest to them. The function is linear between the points and constant outside them.
 func nonDecreasing(points []step) interp.Predictor {
 	type block struct { // adjacent points with a common mean
 		y, weight   float64

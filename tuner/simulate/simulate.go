@@ -28,7 +28,7 @@ type Recording struct {
 	*recording.Recording
 	Name  string // from the name of the file
 	Space *space.Space
-	Rows  []Row // by the index of the configuration in Space
+	Rows  []Row // rows by the index of the configuration in Space
 }
 
 // Row is the recorded result of one configuration.
@@ -99,7 +99,7 @@ func newRecording(recorded *recording.Recording) (*Recording, error) {
 }
 
 // list returns the configurations of one template from the trials with these indices. If the file does not list the
-// values of a tunable, they are the values that occur, with numbers in ascending order.
+// values of a tunable, list uses the values that occur, with numbers in ascending order.
 func list(recorded *recording.Recording, template string, indexes []int) (space.Listed, error) {
 	l := space.Listed{Template: template, Tunables: recorded.Tunables}
 	for _, i := range indexes {

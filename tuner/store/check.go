@@ -26,8 +26,8 @@ func (i Issue) String() string {
 // maxIssues is the largest number of issues that a check reports.
 const maxIssues = 1000
 
-// CheckFile opens a file for reading and checks it. If the file is too damaged to be opened, that is an issue, not an
-// error.
+// CheckFile opens a file for reading and checks it. A file that is too damaged to be opened has an issue, which is not
+// an error.
 func CheckFile(ctx context.Context, path string) (issues []Issue, err error) {
 	s, err := Open(ctx, path, Options{ReadOnly: true})
 	if err == nil {
@@ -66,7 +66,7 @@ func (s *Store) look(ctx context.Context, wanted func(ProblemID) bool, found fun
 }
 
 // check walks through a database, then lets bbolt check its pages. bbolt's check runs on a goroutine of its own, in
-// which a memory fault would end the program. So check stops before it if the guarded walk found any issue. It prints
+// which a memory fault would end the program. So bbolt's check runs only if the guarded walk found no issue. It prints
 // no keys, since a damaged key may claim any length.
 func check(ctx context.Context, o opened, values bool) ([]Issue, error) {
 	w := &walker{ctx: ctx, values: values}
@@ -128,7 +128,7 @@ func (w *walker) pages(tx *bbolt.Tx) error {
 }
 
 // each calls f for every key of a bucket. A page that cannot be read becomes an issue, and the rest of the bucket is
-// skipped. each also seeks every key, which reads the keys of the pages above it.
+// skipped. To read the keys of the pages above, each also seeks every key.
 func (w *walker) each(where string, open func() *bbolt.Bucket, f func(b *bbolt.Bucket, key, raw []byte)) {
 	fault, err := caught(func() error {
 		b := open()

@@ -92,8 +92,8 @@ func decode(raw []byte, v any) error {
 	return nil
 }
 
-// checkTimes returns an error for an entry with impossible times. Otherwise a trial of -1 ms would count as the
-// fastest.
+// checkTimes returns an error for an entry with impossible times. Without this check, a trial of -1 ms would count as
+// the fastest.
 func (e *Entry) checkTimes() error { return checkTimes(&e.Trial) }
 
 func (w *Winner) checkTimes() error {
@@ -117,7 +117,7 @@ func checkTimes(t *trial.Trial) error {
 type problem struct {
 	*bbolt.Bucket
 	id   ProblemID
-	path string // of the file
+	path string // path of the file
 }
 
 // lookup decodes the value of a key in the problem's bucket.
@@ -242,12 +242,12 @@ func (s *Store) Problems() (all []Summary, err error) {
 	return all, err
 }
 
-// Remove deletes the chosen problems and returns their number. It chooses and deletes in one transaction, so that no
-// trial of another search is added in between.
+// Remove deletes the chosen problems and returns their number. Remove chooses and deletes in one transaction, so that
+// no trial of another search is added in between.
 //
 // The file keeps its size, and bbolt reuses the free pages. Replacing the file by a smaller copy would not be safe: a
-// process that has opened the old file and waits for its lock would write its trials to a deleted file. Merging into
-// a new cache makes a small file.
+// process that has opened the old file and waits for its lock would write its trials to a deleted file. Merging into a
+// new cache makes a small file.
 func (s *Store) Remove(choose func(Summary) bool) (gone int, err error) {
 	err = s.update(func(tx *bbolt.Tx) error {
 		all, err := s.summaries(tx)
@@ -360,8 +360,8 @@ func (c *contents) take(_ ProblemID, value any) {
 	}
 }
 
-// put stores contents in one transaction and counts what is new. With anew, contents replace stored values with the
-// same keys.
+// put stores contents in one transaction and counts what is new. If anew is set, contents replace stored values with
+// the same keys.
 func (s *Store) put(c contents, anew bool, tally *Tally) error {
 	key, err := c.id.key()
 	if err != nil {

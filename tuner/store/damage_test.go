@@ -36,8 +36,8 @@ func bytesOf(t *testing.T, write func(s *Store)) []byte {
 	return raw
 }
 
-// use does everything with a file that searches and commands do, and returns the first error. It must return for any
-// contents of the file.
+// use does everything with a file that searches and commands do, and returns the first error. No contents of the file
+// may keep use from returning.
 func use(t *testing.T, path string) error {
 	t.Helper()
 	if _, err := CheckFile(t.Context(), path); err != nil {
@@ -61,8 +61,8 @@ func damagedCopy(t *testing.T, raw []byte) string {
 	return path
 }
 
-// saved merges a file into a new one, and returns the keys of the merged trials. It checks that the trials have not
-// changed, that the new file is sound, and that the old file is unchanged.
+// saved merges a file into a new one, and returns the keys of the merged trials. saved also checks that the trials have
+// not changed, that the new file is sound, and that the old file is unchanged.
 func saved(t *testing.T, path string) (keys map[string]bool, lost error) {
 	t.Helper()
 	before, err := os.ReadFile(path)

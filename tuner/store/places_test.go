@@ -20,7 +20,7 @@ const (
 	branchPage        = 1
 	entrySize         = 16
 	idSize            = 8
-	metaStart         = 16 // after the page's header
+	metaStart         = 16 // offset after the page's header
 	metaFreeAt        = 32
 	metaTransactionAt = 48
 )
@@ -36,8 +36,8 @@ func grown(t *testing.T) []byte {
 	})
 }
 
-// damage returns a damaged copy of a file, and a description of the damage. It cuts every fourth copy; in the others
-// it changes a byte anywhere, in a page's header or in the list of free pages.
+// damage returns a damaged copy of a file, and a description of the damage. Every fourth copy is cut; the others have a
+// changed byte anywhere, in a page's header or in the list of free pages.
 func damage(raw []byte, rng *rand.Rand, n int) (bad []byte, what string) {
 	at := rng.IntN(len(raw))
 	switch n % 8 {

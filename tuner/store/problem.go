@@ -36,7 +36,7 @@ func (id ProblemID) String() string {
 
 const keySeparator = "\x00"
 
-// key returns the name of the problem's bucket. It leaves out usual conditions, and then has three parts.
+// key returns the name of the problem's bucket. A key without usual conditions has three parts.
 func (id ProblemID) key() ([]byte, error) {
 	parts := []string{string(id.Kind), id.Device, id.Problem, string(id.Conditions.L2), string(id.Conditions.Launch)}
 	for _, part := range parts {
@@ -67,7 +67,7 @@ func parseKey(key []byte) (ProblemID, error) {
 
 // Provenance holds everything that a trial's outcome depends on, beside its configuration.
 type Provenance struct {
-	KernelDigest    string          `json:"kernel_digest"`    // of source, includes, macros, flags, launches, workspaces
+	KernelDigest    string          `json:"kernel_digest"`    // of source, includes, macros, flags, launches and workspaces
 	ReferenceDigest string          `json:"reference_digest"` // of the problem and the reference
 	Arch            string          `json:"arch"`
 	Compiler        string          `json:"compiler"`

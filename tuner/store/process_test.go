@@ -15,8 +15,8 @@ import (
 	"autotune/internal/test/must"
 )
 
-// roleVariable is an environment variable that makes the test executable a second process of a store. Its value is
-// "hold PATH", "write PATH FIRST" or "merge-and-rm PATH FROM".
+// roleVariable is an environment variable that makes the test executable a second process of a store. The variable's
+// value is "hold PATH", "write PATH FIRST" or "merge-and-rm PATH FROM".
 const roleVariable = "STORE_TEST_ROLE"
 
 func TestMain(m *testing.M) {

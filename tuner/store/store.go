@@ -1,15 +1,14 @@
 // Package store keeps the results of searches in one bbolt file: every trial, and each problem's winner.
 //
-// A problem on a device (ProblemID) has a bucket of its own. A trial's key in this bucket is the digest of all that
-// its outcome depends on (Provenance): the kernel's source, includes and macros, the versions of compiler and driver,
-// the GPU, the measuring protocol. A search with an edited kernel therefore looks up other keys and never gets old
-// times. A search with the same kernels finds the earlier trials, so an interrupted search continues where it
-// stopped.
+// A problem on a device (ProblemID) has a bucket of its own. A trial's key in this bucket is the digest of all that its
+// outcome depends on (Provenance): the kernel's source, includes and macros, the versions of compiler and driver, the
+// GPU, the measuring protocol. A search with an edited kernel therefore looks up other keys and never gets old times. A
+// search with the same kernels finds the earlier trials, so an interrupted search continues where it stopped.
 //
 // Many processes share a file: each transaction opens, uses and closes it within milliseconds. A process that cannot
 // open the file waits, and at the end of its time limit reports which process holds it. Trials and winners are on the
-// disk when PutTrials and PutWinner return. A process that is killed at any moment leaves a file that can be opened
-// and contains them. Every value carries a checksum: bbolt's checksums cover only its meta pages, and a flipped bit
+// disk when PutTrials and PutWinner return. A process that is killed at any moment leaves a file that can be opened and
+// contains all of them. Every value carries a checksum: bbolt's checksums cover only its meta pages, and a flipped bit
 // must not make a kernel look faster. A damaged file is reported (DamagedError) and never changed or removed; Check
 // lists the damage, and Merge copies the intact values into another file.
 package store
@@ -37,7 +36,7 @@ import (
 // schemaVersion is raised when the meaning of the file's contents changes. Files with another version are refused.
 const schemaVersion = 2
 
-// defaultWait is how long a transaction waits for other processes by default. They usually hold the file for
+// defaultWait is how long a transaction waits for other processes by default. Other processes usually hold the file for
 // milliseconds.
 const defaultWait = 10 * time.Second
 
@@ -46,7 +45,7 @@ const lockPoll = 5 * time.Millisecond
 
 // Options adjust Open; the zero value is right for a search.
 type Options struct {
-	Wait     time.Duration // for other processes to close the file; 0: ten seconds, negative: none
+	Wait     time.Duration // how long to wait for other processes; 0: ten seconds, negative: not at all
 	ReadOnly bool          // the file must exist
 }
 
@@ -62,8 +61,8 @@ type Store struct {
 	checked bool // whether its pages were checked, before the first write
 }
 
-// Open checks that the file is a cache, or creates it and its folder if it does not exist. Its errors are
-// *AbsentError, *LockedError, *DamagedError, *ForeignError and *SchemaError, or wrap the operating system's.
+// Open checks that the file is a cache, or creates it and its folder if it does not exist. Errors of Open are
+// *AbsentError, *LockedError, *DamagedError, *ForeignError and *SchemaError, or wrap an error of the operating system.
 func Open(ctx context.Context, path string, opt Options) (*Store, error) {
 	if err := prepare(path, opt); err != nil {
 		return nil, err
@@ -123,7 +122,8 @@ func create(path string) error {
 }
 
 // assemble lets fill create a file in a temporary folder, and links the complete file to path. So a process that is
-// killed never leaves an incomplete file there. An existing file stays, and the error is an *os.LinkError.
+// killed never leaves an incomplete file at path. If path exists already, that file stays, and the error is an
+// *os.LinkError.
 func assemble(path string, fill func(part string) error) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
@@ -193,7 +193,7 @@ func (s *Store) openWaiting(ctx context.Context, readOnly bool) (opened, error) 
 func (s *Store) open(readOnly bool) (o opened, err error) {
 	options := *bbolt.DefaultOptions
 	options.ReadOnly = readOnly
-	options.Timeout = time.Nanosecond // one try; openWaiting does the waiting
+	options.Timeout = time.Nanosecond // one try, since openWaiting does the waiting
 	options.PreLoadFreelist = true    // a fault of a damaged list can be caught here
 	options.OpenFile = func(name string, flag int, mode os.FileMode) (*os.File, error) {
 		f, err := os.OpenFile(name, flag, mode)
@@ -221,7 +221,7 @@ func (s *Store) open(readOnly bool) (o opened, err error) {
 	return o, &DamagedError{Path: s.path, Detail: err.Error()}
 }
 
-// letGo unlocks and closes the file without bbolt. Closing alone does not unlock it, because it stays mapped.
+// letGo unlocks and closes the file without bbolt. Closing a file alone does not unlock it while it stays mapped.
 func (o opened) letGo() error {
 	return errors.Join(syscall.Flock(int(o.file.Fd()), syscall.LOCK_UN), o.file.Close())
 }

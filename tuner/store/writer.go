@@ -20,7 +20,7 @@ type Writer struct {
 	problem ProblemID
 	writing sync.Mutex // locked while a batch is written
 
-	mu      sync.Mutex // for the fields below
+	mu      sync.Mutex // protects the fields below
 	pending []Entry
 	err     error // the first error of writing
 	closed  bool

@@ -13,8 +13,8 @@ import (
 	"autotune/space/expr"
 )
 
-// archive holds the state of a search: the configurations with known outcomes and those under way. Its rng is the
-// only source of randomness of a strategy.
+// archive holds the state of a search: the configurations with known outcomes and those under way. The archive's rng is
+// the only source of randomness of a strategy.
 type archive struct {
 	space    *space.Space
 	rng      *rand.Rand
@@ -23,8 +23,8 @@ type archive struct {
 	working  []int64 // known configurations that work, the best first
 	underWay map[int64]bool
 	best     int64   // -1 until a configuration works
-	score    float64 // of the best; +Inf until one works
-	draws    shuffle // of the whole space
+	score    float64 // score of the best; +Inf until one works
+	draws    shuffle // draws from the whole space
 	expected *Expected
 }
 
@@ -94,7 +94,8 @@ func doubleOf(t space.Tunable, value int) int {
 }
 
 // exchanges returns the configurations with one tunable doubled and another halved. Many limits and costs depend on a
-// product, such as the threads of a block. Another good shape with the same product then differs in two tunables.
+// product, such as the threads of a block. Another good configuration with the same product then differs in two
+// tunables.
 func (a *archive) exchanges(id int64) (found []int64) {
 	part, choice := a.space.PartOf(id), a.space.Choice(id)
 	tunables := a.space.Parts()[part].Tunables
@@ -148,8 +149,8 @@ func maximin(a *archive, n int) []int64 {
 	return ids
 }
 
-// shuffle draws numbers uniformly without replacement. It is a Fisher-Yates shuffle that stores only the numbers it
-// has moved, so that memory grows with the draws and not with the range.
+// shuffle draws numbers uniformly without replacement. This Fisher-Yates shuffle stores only the numbers that it has
+// moved, so that memory grows with the draws and not with the range.
 type shuffle struct {
 	rng   *rand.Rand
 	left  int64

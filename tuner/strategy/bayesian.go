@@ -6,8 +6,8 @@ import (
 )
 
 // bayesian is Bayesian optimisation: it fits a Gaussian process to the outcomes and proposes the candidate with the
-// greatest expected improvement. Its candidates are random configurations and neighbours of the best ones. A
-// configuration under way counts as observed with its expected loss, so that several proposals at once differ.
+// greatest expected improvement. Candidates are random configurations and neighbours of the best ones. A configuration
+// under way counts as observed with its expected loss, so that several proposals at once differ.
 type bayesian struct {
 	*featureCache
 	seeds  []int64 // the first proposals
@@ -100,9 +100,9 @@ func (b *bayesian) mostPromising() *probe {
 	})
 }
 
-// pool holds candidates with their worth when they were last rated. Worth changes little from one outcome to the
-// next, so most calls rate only the best few again. Every policy.sweep calls, all candidates are rated and the worst
-// are dropped.
+// pool holds candidates with their worth when they were last rated. A candidate's worth changes little from one outcome
+// to the next, so most calls rate only the best few again. Every policy.sweep calls, all candidates are rated and the
+// worst are dropped.
 type pool struct {
 	list []*probe
 	turn int

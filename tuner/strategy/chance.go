@@ -27,18 +27,18 @@ type Prospect struct {
 	Beside []int64 // unseen neighbours of the best that may well be faster
 }
 
-// Look estimates what a search may still gain from the outcomes in their order. It assumes that a good strategy chose
+// Look estimates what a search may still gain from the outcomes in their order. Look assumes that a good strategy chose
 // the configurations, with the same expectations.
 //
 // The estimate combines two sources. A Gaussian process that is fitted to the scores gives the odds of a gain in the
-// space; alone it judges extremes badly, too pessimistic early and too optimistic late. The history of the search
-// gives odds that fall as one over the number of outcomes since the last gain. The result is the odds of the history
-// times a root of those of the model. Their two constants are chosen such that a gain of more than the factor is left
-// in at most 5 % of the searches that end at a chance of 5 %; `simulate --ending` checks this on recordings. If there
-// are expectations, the model errs less and has more weight.
+// space, but judges extremes badly: too low early and too high late. The history of the search gives odds that fall as
+// one over the number of outcomes since the last gain. Look multiplies the odds of the history by a root of the odds of
+// the model. The constants of both are chosen such that a gain of more than the factor is left in at most 5 % of the
+// searches that end at a chance of 5 %; `simulate --ending` checks that limit on recordings. If there are expectations,
+// the model errs less and has more weight.
 //
 // With fewer than 20 outcomes that work, or if the model is certain of a gain, the chance is 1. Look takes about a
-// tenth of a second, and a few more outcomes change its result little, so it need not be called after each of them.
+// tenth of a second, and a few more outcomes change its result little, so Look need not be called after each outcome.
 func Look(s *space.Space, seen []Seen, expected *Expected, factor float64, seed uint64) Prospect {
 	a := newArchive(s, rand.New(rand.NewPCG(seed, 0xc4a)), expected)
 	for _, e := range seen {
@@ -94,8 +94,8 @@ func (a *archive) since(factor float64) int {
 	return n - 1
 }
 
-// hopeful returns the unseen configurations most likely to beat the best by the factor. In spaces with more than a
-// few thousand configurations, it considers a sample and all neighbours of the best ones.
+// hopeful returns the unseen configurations most likely to beat the best by the factor. In spaces with more than a few
+// thousand configurations, hopeful considers a sample and all neighbours of the best ones.
 func (m *lossModel) hopeful(factor float64) []*probe {
 	ids := m.expected.candidates(m.archive, policy.sample)
 	for _, id := range m.bestOf(policy.nearest) {
@@ -120,9 +120,9 @@ func (m *lossModel) beats(at *probe, factor float64) float64 {
 	return b.works * distuv.UnitNormal.CDF((m.threshold(at.id, m.score/factor)-b.mean)/b.deviation)
 }
 
-// chanceBelow returns the model's probability of a gain. It repeatedly draws losses for all listed configurations
-// from their joint distribution, and draws whether each works. The result is how often a working one beats the best
-// by the factor.
+// chanceBelow returns the model's probability of a gain. chanceBelow repeatedly draws losses of all listed
+// configurations from their joint distribution, and whether each works, and counts how often a working one beats the
+// best by the factor.
 func (m *lossModel) chanceBelow(list []*probe, factor float64) float64 {
 	if len(list) == 0 {
 		return 0

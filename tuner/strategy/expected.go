@@ -14,8 +14,8 @@ import (
 	"autotune/space"
 )
 
-// Expected holds scores that configurations are expected to have before any is evaluated. Only their ratios count:
-// the unit does not matter. A nil Expected expects nothing. Several goroutines may use it.
+// Expected holds scores that configurations are expected to have before any is evaluated. Only ratios of expected
+// scores count: the unit does not matter. A nil Expected expects nothing. Several goroutines may use an Expected.
 type Expected struct {
 	of     func(id int64) (score float64, ok bool, err error)
 	usual  float64 // loss of configurations without an expectation
@@ -122,8 +122,9 @@ func (e *Expected) PromiseMore(some, others []int64) bool {
 }
 
 // Likely returns the n configurations with the lowest expected scores, the lowest first. One part of the space
-// contributes at most five eighths of them if others have some, since expectations compare different parts less well.
-// Two configurations of a part differ in at least two tunables, since those that differ in only one are much alike.
+// contributes at most five eighths of the result if others can contribute, since expectations compare different parts
+// less well. Two configurations of a part differ in at least two tunables, since those that differ in only one are much
+// alike.
 func (e *Expected) Likely(s *space.Space, n int) []int64 {
 	if e == nil {
 		return nil

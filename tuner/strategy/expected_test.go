@@ -81,8 +81,8 @@ func TestExpectedBehindHundreds(t *testing.T) {
 	}
 }
 
-// Likely returns the configurations with the lowest expectations first, no two of them alike. Expect treats a
-// configuration without an expectation and an error differently.
+// Likely returns the configurations with the lowest expectations first, no two of them alike. Expect distinguishes an
+// error from a configuration without an expectation.
 func TestExpect(t *testing.T) {
 	s := gridSpace(t, 9, 9)
 	away := func(id int64) (float64, bool, error) { return math.Abs(float64(id - 40)), true, nil }
@@ -106,8 +106,7 @@ func TestExpect(t *testing.T) {
 	}
 }
 
-// PromiseMore requires a clearly lower expectation. Configurations without one promise nothing, and all others
-// promise more.
+// PromiseMore requires a clearly lower expectation. A configuration without an expectation promises nothing.
 func TestPromiseMore(t *testing.T) {
 	e, err := strategy.Expect(gridSpace(t, 9, 9), 1, func(id int64) (float64, bool, error) { return float64(id), id < 81, nil })
 	must.OK(t, err)

@@ -47,10 +47,10 @@ func (c *featureCache) examples(ids []int64) []example {
 	return examples
 }
 
-// powersOfTwo are additional features of the models: the exponent of two in a tunable's value. Hardware works in
-// powers of two: 64 and 128 threads may be fast where 80 and 112 are slow. A model that knows only the order of
-// values takes that difference for noise. A tunable gets such a column unless its exponents ascend with its values,
-// as in 1, 2, 4, 8.
+// powersOfTwo are additional features of the models: the exponent of two in a tunable's value. Hardware works in powers
+// of two: 64 and 128 threads may be fast where 80 and 112 are slow. A model that knows only the order of values takes
+// differences between powers of two and other values for noise. A tunable gets a column for its exponents unless its
+// exponents ascend with its values, as in 1, 2, 4, 8.
 type powersOfTwo struct {
 	column  map[string]int // column of each tunable
 	largest []float64      // largest exponent of each column
@@ -85,7 +85,7 @@ func (p *powersOfTwo) consider(t space.Tunable) {
 func (p *powersOfTwo) append(row []float64, tunables []space.Tunable, choice []int) []float64 {
 	first := len(row)
 	for range p.largest {
-		row = append(row, policy.power/2) // for a template without the tunable
+		row = append(row, policy.power/2) // feature of a template without the tunable
 	}
 	for k, t := range tunables {
 		at, has := p.column[t.Name]

@@ -102,8 +102,8 @@ func (p *gaussianProcess) forward(solution, x []float64) []float64 {
 	return solution
 }
 
-// probe is a point whose expected loss is needed again and again. It caches its covariances with the model's points
-// and the forward solution; each new point of the model adds one number to both.
+// probe is a point whose expected loss is needed again and again. A probe caches its covariances with the model's
+// points and the forward solution, to which each new point of the model adds one number.
 type probe struct {
 	id          int64
 	worth       float64 // when it was last rated
@@ -143,11 +143,11 @@ func (p *gaussianProcess) likelihood() float64 {
 }
 
 // covariance is the Gaussian process's covariance function: how similar the losses of two configurations are expected
-// to be, from 0 to 1. It is a Matérn 5/2 function of a weighted distance. An ordered tunable contributes the distance
+// to be, from 0 to 1. The function is a Matérn 5/2 of a weighted distance. An ordered tunable contributes the distance
 // of its values, a categorical one only whether they differ.
 type covariance struct {
 	categorical []bool
-	weights     []float64 // of each dimension's squared difference; 0 ignores the dimension
+	weights     []float64 // weight of each dimension's squared difference; 0 ignores the dimension
 }
 
 func newCovariance(categorical []bool) covariance {
@@ -185,8 +185,8 @@ func matern(squared float64) float64 {
 	return (1 + r + r*r/3) * math.Exp(-r)
 }
 
-// The hyperparameters of a Gaussian process are the weights of the dimensions and the noise. They start at usual
-// values; the logarithm of each has a normal prior around its usual value.
+// The hyperparameters of a Gaussian process are the weights of the dimensions and the noise. Each hyperparameter starts
+// at a usual value, and its logarithm has a normal prior around that value.
 
 // logPrior returns the logarithm of a hyperparameter's prior density, up to a constant.
 func logPrior(x, usual, width float64) float64 {
@@ -194,8 +194,8 @@ func logPrior(x, usual, width float64) float64 {
 	return -z * z / 2
 }
 
-// fit chooses likely hyperparameters by a random local search from the present ones. The prior keeps them near their
-// usual values, which matters while there are few observations.
+// fit chooses likely hyperparameters by a random local search from the present ones. The prior keeps hyperparameters
+// near their usual values, which matters while there are few observations.
 func (p *gaussianProcess) fit(rng *rand.Rand, points [][]float64, observed []float64) {
 	if n := len(points); n > policy.fitPoints {
 		some, values := make([][]float64, policy.fitPoints), make([]float64, policy.fitPoints)
@@ -259,8 +259,8 @@ func newFitting(categorical []bool, points [][]float64, observed []float64) *fit
 	return f
 }
 
-// posterior returns the logarithm of the posterior density of the hyperparameters, up to a constant. distances has
-// the squared distance of each pair of points.
+// posterior returns the logarithm of the posterior density of the hyperparameters, up to a constant. The argument
+// distances has the squared distance of each pair of points.
 func (f *fitting) posterior(p *gaussianProcess, distances []float64) float64 {
 	pair := -1
 	p.fill(f.matrix, func(int, int) float64 {

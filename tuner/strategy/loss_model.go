@@ -8,8 +8,8 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// lossModel is a Gaussian process of the difference between the losses of an archive and their expectations. With
-// good expectations it learns much from few outcomes. Trees predict how likely a configuration is to work, since
+// lossModel is a Gaussian process of the difference between the losses of an archive and their expectations. With good
+// expectations, the model learns much from few outcomes. Trees predict how likely a configuration is to work, since
 // regions of failures have little to do with regions of slow configurations. The model is updated with each outcome,
 // and rebuilt when there are many more outcomes than at its last fit, or when it has too many points.
 type lossModel struct {
@@ -30,8 +30,8 @@ func newLossModel(c *featureCache) *lossModel {
 
 func (m *lossModel) old() bool { return len(m.order) >= m.renewAt || len(m.entry) >= policy.points }
 
-// renew rebuilds the model from configurations that work. Then it adds failures and configurations under way with the
-// values that the process expects of them.
+// renew rebuilds the model from configurations that work. After that, renew adds failures and configurations under way
+// with the values that the process expects of them.
 func (m *lossModel) renew() {
 	ids := m.selection()
 	m.standardise(ids)
@@ -79,7 +79,7 @@ func (m *lossModel) selection() []int64 {
 	return ids
 }
 
-// standardise chooses center and scale. It limits losses far above the median, since it does not matter how slow a
+// standardise chooses center and scale. Losses far above the median are limited, since it does not matter how slow a
 // slow configuration is.
 func (m *lossModel) standardise(ids []int64) {
 	var losses []float64

@@ -1,14 +1,14 @@
 package strategy
 
-// policy holds the constants of the strategies and the outlook. Unless a comment says otherwise, they were chosen on
-// the eight recordings of docs/strategies.md (21 to 24 November 2026).
+// policy holds the constants of the strategies and the outlook. Unless a comment says otherwise, these constants were
+// chosen on the eight recordings of docs/strategies.md (21 to 24 November 2026).
 var policy = struct {
 	// These fields rule the first proposals.
 	seeds       int // without expectations: configurations far from each other
 	seedChoices int // candidates for each of the seeds
 	likelySeeds int // with expectations: most proposals until likelyUntil outcomes work
 	likelyUntil int
-	among       int64   // configurations of a part whose expectations are computed; they miss the best of a million by 0.1 %
+	among       int64   // configurations of a part with computed expectations; they miss the best of a million by 0.1 %
 	clearly     float64 // factor by which an expectation must be lower to count as clearly lower
 
 	// These fields rule the pool of candidates.
@@ -23,17 +23,17 @@ var policy = struct {
 
 	// These fields rule the Gaussian process.
 	points, keeps          int // most points, and those that stay when the model is rebuilt
-	fitPoints, fitRounds   int // for the choice of hyperparameters
+	fitPoints, fitRounds   int // numbers of points and rounds for the choice of hyperparameters
 	weight, noise          float64
-	width                  float64 // of the priors of the logarithms of weight and noise
+	width                  float64 // width of the priors of the logarithms of weight and noise
 	power                  float64 // largest feature for an exponent of two; a tunable's own feature has 1
 	worst, failure         float64 // standardised losses: the largest, and that of a failure among failures
-	cliffTrees, cliffCount int     // trees that predict failures, and the number of latest outcomes that they learn from
+	cliffTrees, cliffCount int     // trees that predict failures, and number of latest outcomes to learn from
 	cliffPrior             float64 // weight of the share of all configurations that work
 	cliffLeaf              int     // least examples of a node that is split
 
-	// These fields rule the outlook. With them, at most 5 % of the searches of docs/strategies.md end with more than
-	// the target left to gain.
+	// These fields rule the outlook. With their values, at most 5 % of the searches of docs/strategies.md end with more
+	// than the target left to gain.
 	leastOutcomes int // working outcomes that an estimate needs
 	sample        int // configurations that are considered
 	joint, drawn  int // configurations in the joint distribution, and number of draws
@@ -43,13 +43,13 @@ var policy = struct {
 	modelTrust    float64 // exponent of the model's odds
 	// expectedOdds and expectedTrust replace recordOdds and modelTrust if there are expectations (24 November).
 	expectedOdds, expectedTrust float64
-	beside                      float64 // least chance of being faster with which a neighbour of the best is tried before the end
+	beside                      float64 // least chance with which a neighbour of the best is tried before the end
 
-	// A search may end at a chance below over. After longSeconds this limit grows with the time, up to mostOver,
-	// since the next gain takes about as long as the search did (26 November). A search whose best is at the roofline
-	// ends below atFloor: the best may still be beaten by a few percent if more data are read than written.
+	// A search may end at a chance below over. After longSeconds the limit grows with the search's time, up to
+	// mostOver, since the next gain takes about as long as the search did (26 November). A search whose best is at the
+	// roofline ends below atFloor: the best may still be beaten by a few percent if more data are read than written.
 	over, longSeconds, mostOver, atFloor float64
-	nearlyOver                           float64 // times the limit of the chance: the search will end soon
+	nearlyOver                           float64 // multiple of the limit from which the end is near
 }{
 	seeds: 8, seedChoices: 12, likelySeeds: 64, likelyUntil: 8, among: 4096, clearly: 1.5,
 	mostKnown: 50, draws: 240, likelyDraws: 600, refresh: 30, around: 3, sweep: 10, hot: 64, size: 260,

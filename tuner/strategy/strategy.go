@@ -1,9 +1,9 @@
-// Package strategy holds the search strategies. They choose which configurations to evaluate next from the scores of
-// the earlier ones.
+// Package strategy holds the search strategies. A strategy chooses which configurations to evaluate next from the
+// scores of the earlier ones.
 //
-// A Strategy proposes configurations by their index in the space. It is told their scores, in any order and with many
-// evaluations under way at once. It knows only the space and scores: no device, no source, no clock. The same seed
-// and the same calls give the same proposals.
+// A Strategy proposes configurations by their index in the space. It is told the scores of configurations in any order,
+// and many evaluations may be under way at once. A Strategy knows only the space and scores: no device, no source, no
+// clock. The same seed and the same calls give the same proposals.
 package strategy
 
 import (
@@ -20,7 +20,7 @@ type Outcome struct {
 	Score float64 // median in ms, lower is better; only valid if OK
 }
 
-// Strategy proposes configurations. Only one goroutine at a time may use it.
+// Strategy proposes configurations. Only one goroutine at a time may use a Strategy.
 type Strategy interface {
 	// Ask proposes a configuration that was neither proposed nor told before. ok=false means that the strategy waits
 	// for outcomes of configurations under way; if none is under way, it means that the strategy has ended.
@@ -35,8 +35,8 @@ type Options struct {
 	Expected *Expected
 }
 
-// methods are the strategies with their names, in the order in which help lists them. Each starts with an empty
-// archive.
+// methods are the strategies with their names, in the order in which help lists them. Each strategy starts with an
+// empty archive.
 var methods = []struct {
 	name string
 	on   func(a *archive) method
@@ -68,8 +68,8 @@ func New(name string, s *space.Space, o Options) (Strategy, error) {
 	return g, nil
 }
 
-// method is a search algorithm without the bookkeeping: it proposes configurations and learns their outcomes. It may
-// be asked for several proposals before it learns, and it also learns outcomes of configurations that it did not
+// method is a search algorithm without the bookkeeping: it proposes configurations and learns their outcomes. A method
+// may be asked for several proposals before it learns, and it also learns outcomes of configurations that it did not
 // propose.
 type method interface {
 	// propose returns a configuration, which may be known already, or false if it has no proposal.

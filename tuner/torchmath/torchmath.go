@@ -1,7 +1,7 @@
 // Package torchmath asks PyTorch on this machine which math mode it computes a problem in. The way in which cuDNN
 // rounds the factors of a convolution depends on the kernel that it chooses for the problem. So PyTorch computes the
-// problem itself, with factors halfway between two rounded values. A part of its result is compared with the result
-// of each rounding.
+// problem itself, with factors halfway between two rounded values. A part of PyTorch's result is compared with the
+// result of each rounding.
 package torchmath
 
 import (
@@ -61,7 +61,7 @@ type job struct {
 	File       string                  `json:"file"`   // its file name, for messages
 	Ordinal    int                     `json:"ordinal"`
 	Tensors    map[string][]int64      `json:"tensors"`
-	Orders     map[string][]int        `json:"orders,omitempty"` // order of axes in memory, where it differs from the shape's
+	Orders     map[string][]int        `json:"orders,omitempty"` // axes in memory, if they are not in the shape's order
 	Parameters map[string][]expr.Value `json:"parameters"`       // a list of components for each parameter
 }
 
@@ -81,8 +81,8 @@ func Asks(p *operator.Problem) bool {
 	return p.Operator.MathAsk != nil && !slices.ContainsFunc(p.Arguments, exact)
 }
 
-// Ask returns the mode in which PyTorch computes a problem. It keeps the answer for each problem, version and GPU.
-// The error says why the mode is not known.
+// Ask returns the mode in which PyTorch computes a problem. Ask keeps the answer for each problem, version and GPU. The
+// error says why the mode is not known.
 func (a Asker) Ask(ctx context.Context, p *operator.Problem, on GPU) (Mode, error) {
 	j := jobOf(p, on)
 	installed, err := j.run(ctx, installedLimit)

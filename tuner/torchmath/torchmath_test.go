@@ -18,7 +18,7 @@ import (
 	"autotune/operator"
 )
 
-// fake makes Python import a fake PyTorch, written with NumPy, that rounds in the given way. It returns the path of a
+// fake makes Python import a fake PyTorch, written with NumPy, that rounds in the given way. fake returns the path of a
 // file to which each import adds a line.
 func fake(t *testing.T, rounds string) (log string) {
 	t.Helper()
@@ -106,7 +106,7 @@ func TestModes(t *testing.T) {
 	}
 }
 
-// PyTorch is asked once for each problem, GPU and version. After an error, it is asked again.
+// PyTorch is asked once for each problem, GPU and version. After an error, PyTorch is asked again.
 func TestAnswersAreKept(t *testing.T) {
 	log := fake(t, "tf32_even")
 	a := Asker{CacheDir: t.TempDir()}

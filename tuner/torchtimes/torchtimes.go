@@ -64,7 +64,7 @@ const turnSamples = 12
 type Torch struct {
 	ordinal int
 	names   []string
-	wait    time.Duration // for torch.compile, once the winner is known; 0: no limit
+	wait    time.Duration // time for torch.compile, once the winner is known; 0: no limit
 
 	lock     sync.Mutex
 	talk     *python.Conversation // nil: no process runs
@@ -80,8 +80,8 @@ type preparation struct {
 	err   error
 }
 
-// New returns a Torch, which imports PyTorch when the first problem is prepared. wait is how long torch.compile may
-// take after the winner is known; 0 means no limit.
+// New returns a Torch, which imports PyTorch when the first problem is prepared. The argument wait is how long
+// torch.compile may take after the winner is known; 0 means no limit.
 func New(ordinal int, wait time.Duration, names ...string) *Torch {
 	return &Torch{ordinal: ordinal, names: names, wait: wait}
 }
@@ -108,7 +108,7 @@ type job struct {
 	Names   []string `json:"names"`
 	Calls   []Call   `json:"calls"`
 	Flush   int64    `json:"flush"` // bytes to write before each sample, to empty the L2 cache
-	TF32    bool     `json:"tf32"`  // for matrix products, which PyTorch computes in fp32 by default
+	TF32    bool     `json:"tf32"`  // TF32 for matrix products, which PyTorch computes in fp32 by default
 }
 
 // comparison tells the driver which files hold the winner's inputs and output for the prepared problem.
@@ -164,7 +164,7 @@ func (t *Torch) Prepare(ctx context.Context, p *operator.Problem, protocol devic
 	}
 }
 
-// prepare starts preparing a problem. If another problem is still being prepared, it kills the process, since
+// prepare starts preparing a problem. If another problem is still being prepared, prepare kills the process, since
 // torch.compile cannot be interrupted. A process that is ready serves the new problem.
 func (t *Torch) prepare(ctx context.Context, j job) *preparation {
 	now := &preparation{job: j, done: make(chan struct{})}
@@ -336,7 +336,7 @@ func Parameters(p *operator.Problem) map[string]any {
 	all := map[string]any{}
 	for _, s := range p.Operator.Parameters {
 		names := s.Names
-		if s.Type == operator.ExpressionParameter { // the other names are of its tensors
+		if s.Type == operator.ExpressionParameter { // an expression's other names are of its tensors
 			names = names[:1]
 		}
 		all[s.Name] = plain(lists.Of(names, func(name string) expr.Value { return p.Values[name] }))

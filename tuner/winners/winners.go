@@ -1,8 +1,8 @@
 // Package winners finds the winner that a user asks for in a cache or recording, and its kernel in the current
 // operator.
 //
-// A Request describes the winner. InCache, Shipped and Recorded return it as a Chosen. If a cache has only other
-// winners, the error is a *NoneError.
+// A Request describes the winner. InCache, Shipped and Recorded return the winner as a Chosen. If a cache has only
+// other winners, the error is a *NoneError.
 package winners
 
 import (
@@ -30,7 +30,7 @@ import (
 type Request struct {
 	Operator *operator.Operator
 	operator.Request
-	Conditions device.Conditions // under which it was timed, in a cache
+	Conditions device.Conditions // conditions of its time, in a cache
 	Device     string            // its kind or part of its name; "" and "auto": any, a GPU's first
 	Trials     bool              // also return all trials of the problem
 	// AsRecorded accepts the winner of a recording even if its kernel was edited since. Such a winner has no kernel.
@@ -42,7 +42,7 @@ type Request struct {
 type Chosen struct {
 	cudasource.Winner
 	Kept    Kept          // the cache's winner; empty for a recording
-	Trials  []trial.Trial // of the problem, if requested
+	Trials  []trial.Trial // trials of the problem, if requested
 	Notices []string      // facts about the winner that may surprise the user
 }
 
@@ -65,8 +65,8 @@ func (r Request) String() string {
 	return p.String()
 }
 
-// names reports whether a stored problem is the requested one. For the math mode auto, the mode counts that the
-// problem's device or PyTorch chose.
+// names reports whether a stored problem is the requested one. A request for the math mode auto accepts the mode that
+// the problem's device or PyTorch chose.
 func (r Request) names(p operator.ProblemRecord, d device.Info) bool {
 	if operator.AutoMath(r.Math) && p.MathBy != "" {
 		r.Math = p.Math
@@ -75,7 +75,7 @@ func (r Request) names(p operator.ProblemRecord, d device.Info) bool {
 	return err == nil && bound.String() == p.Text
 }
 
-// Means reports whether the request accepts winners of a device. It ignores a GPU's number after the kind, since the
+// Means reports whether the request accepts winners of a device. A GPU's number after the kind is ignored, since the
 // cache does not store it.
 func (r Request) Means(d device.Info) bool {
 	kind, _, _ := strings.Cut(r.Device, ":")
@@ -91,8 +91,8 @@ func LimitsOf(d device.Info) operator.Limits {
 	return d.Limits
 }
 
-// Shipped returns the fastest variant of the shipped recording of exactly this problem. The error is
-// recording.ErrNotFound if there is none.
+// Shipped returns the fastest variant of the shipped recording of exactly this problem. If there is no such recording,
+// the error is recording.ErrNotFound.
 func (r Request) Shipped(ctx context.Context) (Chosen, error) {
 	entry, p, err := recording.FindRequest(recording.Shipped(), r.Operator, r.Request, r.Means)
 	if err != nil {
@@ -267,8 +267,8 @@ func OfDocument(w cudasource.Winner) Kept {
 	}}
 }
 
-// List returns the stored winners of an operator on all devices, the newest first. Some may be of an earlier version
-// of the operator, or of another folder with its name.
+// List returns the stored winners of an operator on all devices, the newest first. Some winners may be of an earlier
+// version of the operator, or of another folder with its name.
 func List(s *store.Store, operator string) ([]Kept, error) {
 	kept, err := s.Winners(operator, "")
 	if err != nil {
@@ -302,8 +302,8 @@ func (w Kept) trials(s *store.Store) (trials []trial.Trial, err error) {
 	return trials, err
 }
 
-// current returns the trials whose kernels and launches have not changed; the problem must be bound with the limits
-// of their device. Trials of other tools have no digests, so all of them count.
+// current returns the trials whose kernels and launches have not changed; the problem must be bound with the limits of
+// their device. Trials of other tools have no digests, so all of their trials count.
 func current(ctx context.Context, p *operator.Problem, trials []trial.Trial) (current []trial.Trial, err error) {
 	sp, err := p.Space(ctx)
 	if err != nil {
