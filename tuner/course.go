@@ -70,7 +70,7 @@ func (c *course) resume() error {
 		if !ok {
 			continue
 		}
-		t.Configuration = c.space.At(id) // in the order and with the types of op.yaml today
+		t.Configuration = c.space.At(id) // configuration in the order and with the types of op.yaml today
 		if _, known := digests[id]; !known {
 			if k, err := c.kernel(t.Configuration); err == nil {
 				digests[id] = k.Digest()

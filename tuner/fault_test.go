@@ -23,7 +23,7 @@ var errBroken = errors.New("the device broke")
 // failing is a device of which the call with this number fails.
 type failing struct {
 	*fakeDevice
-	at int // from 1; 0: no call fails
+	at int // number of the call, from 1; 0: no call fails
 
 	mu    sync.Mutex
 	calls []string // names of called methods, in order

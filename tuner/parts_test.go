@@ -90,7 +90,7 @@ func TestResultNames(t *testing.T) {
 }
 
 // The winners of the nearest problems come first. A winner that is not in this space is replaced by the nearest
-// configuration. No configuration comes twice.
+// configuration. No configuration is listed twice.
 func TestNearestWinners(t *testing.T) {
 	p := threadsProblem(t)
 	sp, err := p.Space(t.Context())

@@ -17,7 +17,7 @@ import (
 // ErrNoVariant means that the search ended without any correct variant.
 var ErrNoVariant = errors.New("no valid variant")
 
-// search is the state of a running Search. Only one goroutine uses it, and no other code changes the strategy, the
+// search is the state of a running Search. Only one goroutine uses a search, and no other changes the strategy, the
 // trials and the reason to stop, out.Stop.
 type search struct {
 	Options

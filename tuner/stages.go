@@ -62,7 +62,7 @@ type stages struct {
 	onDevice  int            // jobs on the device, or waiting at it
 	begun     map[int64]bool // configurations under way
 
-	underway     context.Context // for all work; the context of compilations is derived from it
+	underway     context.Context // context of all work; that of compilations is derived from it
 	compilations context.Context
 	drop         context.CancelFunc // cancels the compilations
 	cancel       context.CancelFunc // cancels all work under way

@@ -134,7 +134,7 @@ type Record struct {
 	Seconds   float64         `json:"seconds"` // wall time
 	Spent     Spent           `json:"spent"`
 	Extent
-	Warnings []string `json:"warnings,omitempty"` // for the user, also about the winner's measurement
+	Warnings []string `json:"warnings,omitempty"` // warnings for the user, also about the winner's measurement
 	// Doubts are the warnings about measurements of all trials, by kind.
 	Doubts []trial.Warning `json:"doubts,omitempty"`
 	At     time.Time       `json:"at"`

@@ -42,7 +42,7 @@ func (r Request) String() string {
 
 // Options configure all searches of a batch. All functions may be nil. Calls of Found never overlap.
 type Options struct {
-	Search tuner.Options // for every search, except Baselines: Request has them
+	Search tuner.Options // options of every search; its Baselines come from the Requests
 	// AnyTarget lets Search.Target end also searches whose times were not measured on a GPU. Without AnyTarget,
 	// Target ends no search on a CPU, and a recording is replayed to its end.
 	AnyTarget bool

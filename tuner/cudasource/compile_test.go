@@ -250,7 +250,7 @@ func TestArchitecture(t *testing.T) {
 	}{
 		{"conv2d", "warpgroup_gemm", "sm_90a", device.CUDA, "-gencode=arch=compute_90a,code=sm_90a "},
 		{"conv2d", "warpgroup_gemm", "sm_90a", device.Emulator, "-gencode=arch=compute_90a,code=sm_90a "},
-		{"conv2d", "warpgroup_gemm", "", device.CUDA, "-gencode=arch=compute_90a,code=sm_90a "}, // from a recording
+		{"conv2d", "warpgroup_gemm", "", device.CUDA, "-gencode=arch=compute_90a,code=sm_90a "}, // document of a recording
 		{"conv2d", "direct", "sm_90a", device.CUDA, "-arch=sm_90 "},
 		{"conv2d", "direct", "sm_80", device.CUDA, "-arch=sm_80 "},
 		{"conv2d", "direct", "sm_90a", device.Emulator, "-arch=native "},

@@ -53,8 +53,8 @@ func targetFlag(target string) string {
 	return "-arch=" + target
 }
 
-// architecture returns nvcc's target for the device of the search, and why it is that target. It is an architecture
-// with its own features, such as sm_90a, only for a kernel that needs it.
+// architecture returns nvcc's target for the device of the search, and the reason. An architecture with its own
+// features, such as sm_90a, is named only for a kernel that needs it.
 func (w Winner) architecture() (target, why string, err error) {
 	target = w.Best.Target
 	tuned := target != "" && w.Best.Device.Kind.Properties().Caveat == ""

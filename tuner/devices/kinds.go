@@ -137,8 +137,8 @@ func listRecordings(context.Context) []Listing {
 	return all
 }
 
-// Dispatch must be the first call in main of a program that searches. Compilers and GPUs run in child processes of
-// the same executable. In such a child, Dispatch does the child's work and does not return.
+// Dispatch must be the first call in main of a program that searches. Compilers and GPUs run in child processes of the
+// same executable. In a child process, Dispatch does the child's work and does not return.
 func Dispatch() {
 	worker.Dispatch(map[string]worker.Func{"compile": compile.Worker, "cuda": cuda.Worker})
 }

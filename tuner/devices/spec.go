@@ -64,8 +64,8 @@ func Parse(s string) (Spec, error) {
 	return Spec{p.Kind, argument}, nil
 }
 
-// OneGPU returns the number of the GPU that the spec names. It returns ok=false if the spec does not name a single GPU
-// of this host.
+// OneGPU returns the number of the GPU that the spec names, or ok=false if the spec does not name a single GPU of this
+// host.
 func (s Spec) OneGPU() (ordinal int, ok bool) {
 	n, err := strconv.Atoi(cmp.Or(s.Argument, "0"))
 	return n, err == nil && (s.Kind == "" || s.Kind == device.CUDA)

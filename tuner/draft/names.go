@@ -61,7 +61,7 @@ func declared(code string) (names, types map[string]bool) {
 	}
 	t := tokens(tokenForm.FindAllString(code, -1))
 	pointers := map[int]int{} // names after TYPE * or TYPE &, which could also be products, with the position of the type
-	var bodies []bool         // for each open brace, whether it begins a function
+	var bodies []bool         // whether each open brace begins a function
 	for i, token := range t {
 		switch {
 		case token == "{":

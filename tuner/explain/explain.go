@@ -16,7 +16,7 @@ import (
 type Subject struct {
 	Winner trial.Trial
 	Trials []trial.Trial // may include the winner's own trial
-	// Measured are trials that were just timed in turns with the winner. These trials replace the trials of the same
+	// Measured are trials that were just timed in turns with the winner. Measured trials replace the trials of the same
 	// configurations in Trials.
 	Measured []trial.Turned
 	Problem  *operator.Problem // needed for the default; nil if unknown
@@ -168,8 +168,8 @@ func place(declared []space.Value, value string) int {
 	return slices.IndexFunc(declared, func(v space.Value) bool { return v.Value.String() == value })
 }
 
-// alone returns the index of the tunable in which two configurations of a template differ. It returns ok=false if they
-// differ in several tunables.
+// alone returns the index of the only tunable in which two configurations of a template differ, or ok=false if there
+// are several.
 func alone(a, b space.Configuration) (at int, ok bool) {
 	if a.Template != b.Template || len(a.Values) != len(b.Values) {
 		return 0, false
@@ -207,7 +207,7 @@ func cost(w, t trial.Trial) Cost {
 // mostChanges is the largest number of changes that --measure times.
 const mostChanges = 48
 
-// Changes returns configurations to time beside the winner. Each of them changes one tunable to its default or to a
+// Changes returns configurations to time beside the winner. Each change sets one tunable to its default or to a
 // neighbouring value.
 func (s Subject) Changes(ctx context.Context) (list []space.Configuration) {
 	if s.Problem == nil {

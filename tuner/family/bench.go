@@ -24,10 +24,9 @@ func (t *tuning) all() []int { return lists.Places(len(t.candidates)) }
 type timed struct {
 	Shape []int64
 	made  space.Configuration // the winner of the search for this shape alone
-	// outcomes are of each candidate, then of made and of the operator's plain kernel; if one has no status, it was not
-	// timed.
+	// outcomes lists the candidates, made and the operator's plain kernel; an outcome without a status was not timed.
 	outcomes []trial.Outcome
-	runners  []final.Runner  // in the order of outcomes
+	runners  []final.Runner  // variants, in the order of outcomes
 	subjects []final.Subject // the problem with dynamic dimensions, then with fixed ones
 	err      error
 }

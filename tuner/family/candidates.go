@@ -68,8 +68,8 @@ func (t *tuning) gather(ctx context.Context) (all []candidate, err error) {
 	return all, nil
 }
 
-// shortlist returns configurations of templates that can take the dynamic dimensions. The winners of all samples'
-// searches come first, then the configurations that were close to the winner at the most samples.
+// shortlist returns configurations that can take the dynamic dimensions: first the winners of all samples' searches,
+// then those that were close to the winner at the most samples.
 func (t *tuning) shortlist(samples []*operator.Problem, most int) (all []space.Configuration) {
 	var winners, others []space.Configuration
 	worth := map[string]float64{}

@@ -15,7 +15,7 @@ import (
 // Checked is the result of timing a family again, on another day or device.
 type Checked struct {
 	Samples []Sample     // the new times, with the kernel that the tree chooses
-	Score   Score        // of the kernels that the tree chooses
+	Score   Score        // score of the kernels that the tree chooses
 	General float64      // geometric mean of the general kernel's times over the chosen ones'; 0: not timed
 	Status  trial.Status // of the first entry that failed at a shape; "": none did
 	Message string       // at which shape it failed, and why

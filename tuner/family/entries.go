@@ -17,9 +17,9 @@ func (s slowdowns) best(sample int, kernels []int) float64 {
 	return least
 }
 
-// cost rates a set of kernels, the best of which each sample uses: by the sum of the slowdowns' logarithms, plus a
-// large penalty for each sample with a slowdown above most. If no candidate reaches most at a sample, its limit is a
-// little above the best candidate's slowdown.
+// cost rates a set of kernels of which each sample uses the best: by the sum of the slowdowns' logarithms, plus a large
+// penalty for each sample beyond its limit. A limit is `most`, or slightly above the best candidate's slowdown if that
+// exceeds `most`.
 func (s slowdowns) cost(kernels []int, most float64) (sum float64) {
 	for i, row := range s {
 		x := min(s.best(i, kernels), policy.unserved)
@@ -30,9 +30,8 @@ func (s slowdowns) cost(kernels []int, most float64) (sum float64) {
 	return sum
 }
 
-// entries returns a small set of kernels that keeps the slowdowns within their limits; each member lowers the mean by
-// at least its price. It repeatedly adds the kernel that helps most, then drops kernels that the others make
-// unnecessary.
+// entries returns a small set of kernels that keeps slowdowns within their limits. Each member lowers the mean by its
+// price. The kernel that helps most is added repeatedly, then kernels that the others make unnecessary are dropped.
 func (s slowdowns) entries(most float64) (chosen []int) {
 	if len(s) == 0 || len(s[0]) == 0 {
 		return nil

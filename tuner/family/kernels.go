@@ -14,7 +14,7 @@ import (
 // Kernel is an entry's kernel with formulas that compute its launches for other shapes.
 type Kernel struct {
 	operator.Kernel
-	Problem  *operator.Problem // of the shape that the kernel is compiled for
+	Problem  *operator.Problem // problem of the shape that the kernel is compiled for
 	Formulas operator.Formulas
 }
 

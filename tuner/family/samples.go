@@ -19,7 +19,7 @@ func halton(index, base int) (u float64) {
 
 // Samples returns n shapes, or all if there are fewer. Corners come first, then shapes spread evenly on a logarithmic
 // scale, of which every second has round dimensions, as real shapes often have. The function kindsOf names a shape's
-// kinds; a shape without kinds is not taken. Each kind gets policy.leastOfKind samples if n allows.
+// kinds; a shape without kinds is not taken. Each kind of shapes gets policy.leastOfKind samples if n allows.
 func (s Shapes) Samples(n int, kindsOf func(shape []int64) []string) [][]int64 {
 	var kinds [][]string // kinds of the drawn shapes
 	var drawn [][]int64
@@ -37,8 +37,7 @@ func (s Shapes) Samples(n int, kindsOf func(shape []int64) []string) [][]int64 {
 	return lists.Of(balanced(kinds, n, corners), func(at int) []int64 { return drawn[at] })
 }
 
-// balanced chooses n of the drawn shapes: first the corners, which are drawn first, then shapes of kinds with too few
-// samples, then the remaining shapes in order.
+// balanced chooses n of the drawn shapes: first the corners, then shapes of kinds with too few samples, then the rest.
 func balanced(kinds [][]string, n, corners int) (taken []int) {
 	counts := map[string]int{}
 	for _, kind := range slices.Concat(kinds...) {
@@ -75,8 +74,8 @@ func has(shapes [][]int64, one []int64) bool {
 	return slices.ContainsFunc(shapes, func(s []int64) bool { return slices.Equal(s, one) })
 }
 
-// draw passes shapes to take until it reports that it is full. If there are few shapes, draw passes all, distant ones
-// first; otherwise it passes elements of Halton's sequence, beginning at the index from.
+// draw passes shapes to the function take until take returns true. If there are few shapes, draw passes all, distant
+// ones first; otherwise it passes elements of Halton's sequence, beginning at the index from.
 func (s Shapes) draw(n, from int, take func(shape []int64) (full bool)) {
 	few := max(64, 2*n)
 	if list := s.all(few + 1); len(list) <= few {

@@ -18,8 +18,7 @@ type Node struct {
 	If   string `json:"if,omitempty"` // over the free dimensions, as "n*h*w <= 4096"; "": this is a leaf
 	Then *Node  `json:"then,omitempty"`
 	Else *Node  `json:"else,omitempty"`
-	// Entries are a leaf's kernels, of which the first that serves a shape is used. If there are none, it is the
-	// general kernel.
+	// Entries are a leaf's kernels: the first that serves a shape is used, or the general kernel if there are none.
 	Entries []int `json:"entries,omitzero"`
 }
 
@@ -44,7 +43,7 @@ func (n *Node) Leaf(values map[string]expr.Value) (*Node, error) {
 // columns of a grower's tables are the groups, then the general kernel.
 type grower struct {
 	groups   [][]int
-	slow     slowdowns   // for each sample, slowdowns of the groups and then of the general kernel
+	slow     slowdowns   // slowdowns of the groups and then of the general kernel, for each sample
 	order    []int       // groups that are faster on average than the general kernel, the best first
 	losses   [][]float64 // loss for each sample and group; if the group does not serve it, of the next in order
 	features []feature
@@ -62,7 +61,7 @@ func loss(slowdown float64) float64 {
 	return x + 3*x*x
 }
 
-// newGrower returns a grower for the samples. Its arguments are the names of the dynamic dimensions, the samples, the
+// newGrower returns a grower for the samples. The arguments are the names of the dynamic dimensions, the samples, the
 // slowdowns of the entries and then of the general kernel, and the entries of each group.
 func newGrower(names []string, shapes [][]int64, slow slowdowns, groups [][]int) *grower {
 	g, general := &grower{groups: groups, features: featuresOf(names, shapes)}, len(groups)
@@ -142,8 +141,8 @@ func (g *grower) tree(price float64) *Node {
 	return node
 }
 
-// grow returns a tree for the shapes and its loss. It divides the shapes recursively by the condition with the least
-// loss. A division must save more than the price of its leaves.
+// grow returns a tree for the shapes and its loss. Shapes are divided recursively by the condition with the least loss,
+// if that saves more than the price of the leaves.
 func (g *grower) grow(shapes []int, depth int, price float64) (node *Node, sum float64) {
 	leaf, alone := g.leaf(shapes)
 	alone += price
@@ -160,8 +159,8 @@ func (g *grower) grow(shapes []int, depth int, price float64) (node *Node, sum f
 	return leaf, alone
 }
 
-// divide returns the condition that has the least loss if all shapes on each side of it use one group. Of conditions
-// with equal loss, the one with the fewest dimensions is returned.
+// divide returns the condition with the least loss if the shapes on each side use one group. Of several such
+// conditions, the one with the fewest dimensions is returned.
 func (g *grower) divide(shapes []int) (text string, low, high []int) {
 	least, limit, by := math.Inf(1), int64(0), -1
 	for f, feature := range g.features {
@@ -185,9 +184,8 @@ func (g *grower) divide(shapes []int) (text string, low, high []int) {
 	return fmt.Sprintf("%s <= %d", g.features[by].text, limit), low, high
 }
 
-// leaf returns a leaf for the samples. The entries of the group that is best for the samples come first, then other
-// groups' entries, ordered by the samples that the first group does not serve. A leaf without entries means the general
-// kernel.
+// leaf returns a leaf for the samples: the entries of their best group, then those of other groups, ordered by the
+// samples that the first group does not serve. A leaf without entries means the general kernel.
 func (g *grower) leaf(samples []int) (leaf *Node, sum float64) {
 	sums, general := g.sums(samples), len(g.groups)
 	leaf, sum = &Node{Entries: []int{}}, slices.Min(sums)

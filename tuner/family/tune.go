@@ -148,8 +148,7 @@ func ofShape(err error) bool {
 	return errors.Is(err, device.ErrMemory) || errors.As(err, &refused)
 }
 
-// leaveOut records a shape that failed. The first error that is not about a shape or its kernels becomes the tuning's
-// fault.
+// leaveOut records a failed shape; the first error that is not about a shape or its kernels becomes t.fault.
 func (t *tuning) leaveOut(shape []int64, err error) {
 	if !t.lacks(shape) {
 		t.leftOut = append(t.leftOut, LeftOut{shape, err.Error()})

@@ -9,8 +9,8 @@ var policy = struct {
 	// least leastFinals and leastGates.
 	finalsShare, gatesShare time.Duration
 	leastFinals, leastGates time.Duration
-	patientGates            time.Duration // for the gates of each variant if the user asked for all variants
-	proofGates              time.Duration // for the gates of a variant that is proved again
+	patientGates            time.Duration // time for the gates of each variant if the user asked for all variants
+	proofGates              time.Duration // time for the gates of a variant that is proved again
 	workerPatience          time.Duration // how long the finals wait for a pool without workers
 	lookEvery               time.Duration // how often they look for a worker
 

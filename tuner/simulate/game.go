@@ -26,7 +26,7 @@ type game struct {
 	ranks    []int     // index into valid for each configuration
 	window   Window
 	times    []float64
-	baseline []float64 // of random search at each of times
+	baseline []float64 // value of random search at each of times
 	untilMS  float64
 }
 

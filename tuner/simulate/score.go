@@ -28,7 +28,7 @@ type Report struct {
 	Repeats    int        `json:"repeats"`
 	Seed       uint64     `json:"seed"`
 	Recordings []About    `json:"recordings"`
-	Strategies []Standing `json:"strategies"` // in the order of Options.Strategies
+	Strategies []Standing `json:"strategies"` // one for each of Options.Strategies, in that order
 }
 
 type About struct {

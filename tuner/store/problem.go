@@ -67,8 +67,8 @@ func parseKey(key []byte) (ProblemID, error) {
 
 // Provenance holds everything that a trial's outcome depends on, beside its configuration.
 type Provenance struct {
-	KernelDigest    string          `json:"kernel_digest"`    // of source, includes, macros, flags, launches and workspaces
-	ReferenceDigest string          `json:"reference_digest"` // of the problem and the reference
+	KernelDigest    string          `json:"kernel_digest"`    // source, includes, macros, flags, launches and workspaces
+	ReferenceDigest string          `json:"reference_digest"` // the problem and the reference
 	Arch            string          `json:"arch"`
 	Compiler        string          `json:"compiler"`
 	Driver          string          `json:"driver,omitempty"`

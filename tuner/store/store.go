@@ -121,8 +121,8 @@ func create(path string) error {
 	return err
 }
 
-// assemble lets fill create a file in a temporary folder, and links the complete file to path. So a process that is
-// killed never leaves an incomplete file at path. If path exists already, that file stays, and the error is an
+// assemble lets fill create a file in a temporary folder, and links the complete file to path. With this, a process
+// that is killed never leaves an incomplete file at path. If path exists already, that file stays, and the error is an
 // *os.LinkError.
 func assemble(path string, fill func(part string) error) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {

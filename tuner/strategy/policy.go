@@ -6,7 +6,7 @@ var policy = struct {
 	// These fields rule the first proposals.
 	seeds       int // without expectations: configurations far from each other
 	seedChoices int // candidates for each of the seeds
-	likelySeeds int // with expectations: most proposals until likelyUntil outcomes work
+	likelySeeds int // most proposals with expectations, until likelyUntil outcomes work
 	likelyUntil int
 	among       int64   // configurations of a part with computed expectations; they miss the best of a million by 0.1 %
 	clearly     float64 // factor by which an expectation must be lower to count as clearly lower

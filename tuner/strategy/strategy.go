@@ -1,9 +1,9 @@
 // Package strategy holds the search strategies. A strategy chooses which configurations to evaluate next from the
 // scores of the earlier ones.
 //
-// A Strategy proposes configurations by their index in the space. It is told the scores of configurations in any order,
-// and many evaluations may be under way at once. A Strategy knows only the space and scores: no device, no source, no
-// clock. The same seed and the same calls give the same proposals.
+// A Strategy proposes configurations by their index in the space. A Strategy is told the scores of configurations in
+// any order, and many evaluations may be under way at once. A Strategy knows only the space and scores: no device, no
+// source, no clock. The same seed and the same calls give the same proposals.
 package strategy
 
 import (

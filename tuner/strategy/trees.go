@@ -132,7 +132,7 @@ func (s split) partition(rows []example) int {
 }
 
 type belief struct {
-	mean, deviation float64 // of the loss, if the configuration works
+	mean, deviation float64 // mean and deviation of the loss, if the configuration works
 	works           float64 // probability that it works
 }
 

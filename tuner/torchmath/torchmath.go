@@ -1,6 +1,6 @@
 // Package torchmath asks PyTorch on this machine which math mode it computes a problem in. The way in which cuDNN
-// rounds the factors of a convolution depends on the kernel that it chooses for the problem. So PyTorch computes the
-// problem itself, with factors halfway between two rounded values. A part of PyTorch's result is compared with the
+// rounds the factors of a convolution depends on the kernel that it chooses for the problem. PyTorch therefore computes
+// the problem itself, with factors halfway between two rounded values. A part of PyTorch's result is compared with the
 // result of each rounding.
 package torchmath
 

@@ -33,7 +33,8 @@ type Request struct {
 	Conditions device.Conditions // conditions of its time, in a cache
 	Device     string            // its kind or part of its name; "" and "auto": any, a GPU's first
 	Trials     bool              // also return all trials of the problem
-	// AsRecorded accepts the winner of a recording even if its kernel was edited since. Such a winner has no kernel.
+	// AsRecorded accepts the winner of a recording even if its kernel was edited since. A winner as recorded has no
+	// kernel.
 	AsRecorded bool
 	Tool       string // name and version of the program, for the files it writes
 }
@@ -314,7 +315,7 @@ func current(ctx context.Context, p *operator.Problem, trials []trial.Trial) (cu
 		if !ok {
 			continue
 		}
-		t.Configuration = sp.At(id) // in the order and with the types of op.yaml today
+		t.Configuration = sp.At(id) // configuration in the order and with the types of op.yaml today
 		k, err := p.Kernel(t.Configuration)
 		if err == nil && strings.HasPrefix(k.Digest(), t.KernelDigest) {
 			current = append(current, t)
