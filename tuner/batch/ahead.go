@@ -32,7 +32,7 @@ func (a *ahead) begin(ctx context.Context, on *devices.Opened) {
 	}
 	r := *a.next
 	a.working.Go(func() {
-		if opened, err := a.batch.open(ctx, r, a.batch.opener.Open); err == nil { // if it fails, the problem's search reports the error
+		if opened, err := a.batch.open(ctx, r, a.batch.opener.Open); err == nil { // the search reports an error
 			a.compile(ctx, opened, r.Only)
 		}
 	})

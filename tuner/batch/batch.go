@@ -54,10 +54,10 @@ type Options struct {
 	// With searches one problem; nil stands for tuner.Search. beside says that other problems are searched at the
 	// same time.
 	With   func(ctx context.Context, r Request, on *devices.Opened, o tuner.Options, beside bool) (*tuner.Result, error)
-	Found  func(r Request, t *tuner.Result, b bestconfig.Document) error // called when a search ends, with a winner or without
-	Failed func(Request, error)                                          // called if one of several problems has no winner; ErrNoTime: the budget was spent
-	Notice func(string)                                                  // says which pool searches problems at the same time, and which math modes change
-	Stands func(last bool)                                               // called from time to time while searches run, and with last set when all have ended
+	Found  func(r Request, t *tuner.Result, b bestconfig.Document) error // called when a search ends
+	Failed func(Request, error)                                          // called if one of several problems fails
+	Notice func(string)                                                  // tells the user about pools and math modes
+	Stands func(last bool)                                               // called now and then, with last at the end
 }
 
 // InterruptedError says that the searches were cancelled, and which of their trials were kept.

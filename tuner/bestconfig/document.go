@@ -42,8 +42,8 @@ type Document struct {
 	KernelDigest       string                    `json:"kernel_digest,omitempty"`
 	ReferenceDigest    string                    `json:"reference_digest,omitempty"`
 	Time               trial.Timing              `json:"time_ms"`
-	Conditions         device.Conditions         `json:"conditions,omitzero"` // conditions under which all variants were timed
-	Protocol           device.Protocol           `json:"protocol,omitzero"`   // the rules of measuring without conditions
+	Conditions         device.Conditions         `json:"conditions,omitzero"` // for the times of all variants
+	Protocol           device.Protocol           `json:"protocol,omitzero"`   // measuring rules, no conditions
 	Baselines          map[string]tuner.Baseline `json:"baselines"`           // known baselines by name
 	Roofline           Roofline                  `json:"roofline"`
 	CopyBandwidthShare float64                   `json:"copy_bandwidth_share,omitempty"`

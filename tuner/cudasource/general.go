@@ -105,7 +105,7 @@ func EveryElement(p *operator.Problem, linkage, entry string) string {
 		declared += fmt.Sprintf("%s* __restrict__ t%d, ", element, i)
 		passed = append(passed, fmt.Sprintf("t%d", i))
 	}
-	passed = slices.Insert(passed, len(passed)-len(p.Operator.Epilogue()), "sizes", "i") // the epilogue's tensors come last
+	passed = slices.Insert(passed, len(passed)-len(p.Operator.Epilogue()), "sizes", "i") // epilogue tensors come last
 	return fmt.Sprintf(`
 %s__global__ void %s(%s%s* __restrict__ written,
                               const Sizes sizes, long long elements) {

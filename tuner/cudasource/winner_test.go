@@ -51,7 +51,7 @@ func TestWriteCUDA(t *testing.T) {
 	b, o := best(t)
 	b.Macros["TILES_X"], b.Launches[0].Grid = "7", [3]int64{5, 6, 7} // different from the computed values
 	b.KernelDigest = ""
-	b.Launches[0].Block, b.Launches[0].SharedBytes = [3]int64{64, 4, 1}, 49_152 // together with the kernel's own shared memory, more than 48 KB
+	b.Launches[0].Block, b.Launches[0].SharedBytes = [3]int64{64, 4, 1}, 49_152 // more than 48 KB with the kernel's own
 	w, err := Of(b, o, emulator.Limits(), "autotune test")
 	must.OK(t, err)
 	var out bytes.Buffer

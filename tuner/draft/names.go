@@ -60,7 +60,7 @@ func declared(code string) (names, types map[string]bool) {
 		})
 	}
 	t := tokens(tokenForm.FindAllString(code, -1))
-	pointers := map[int]int{} // names after TYPE * or TYPE &, which could also be products, with the position of the type
+	pointers := map[int]int{} // names after TYPE * or TYPE &, perhaps products, and the type's index
 	var bodies []bool         // whether each open brace begins a function
 	for i, token := range t {
 		switch {

@@ -76,7 +76,7 @@ type Sample struct {
 	OwnBest       trial.Timing        `json:"own_best_ms"`
 	Configuration space.Configuration `json:"own_best"`
 	General       *trial.Timing       `json:"general_ms,omitempty"` // the operator's plain kernel
-	Times         []*trial.Timing     `json:"ms"`                   // times of the entries; null if one does not serve the shape
+	Times         []*trial.Timing     `json:"ms"`                   // times of the entries; null: not served
 	Chosen        int                 `json:"chosen"`               // index of the chosen entry; -1: the general kernel
 	Slowdown      float64             `json:"slowdown"`             // slowdown of the chosen kernel against OwnBest
 }

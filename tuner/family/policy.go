@@ -14,7 +14,7 @@ var policy = struct {
 	heldOutFrom int // first element of Halton's sequence for the held-out shapes
 
 	// These fields divide the time.
-	forTimings float64       // share of the budget for timings: with 0.2, four families had no time left for them (2026-11-26)
+	forTimings float64       // share of the budget for timings: 0.2 left no time to four families (2026-11-26)
 	lastShare  float64       // weight of searches for samples' own best, which get only time that others leave
 	gateTime   time.Duration // longest time for the gates of one entry
 	aheadOf    int           // shapes that are compiled ahead of being timed

@@ -70,7 +70,7 @@ func (t *tuning) search(ctx context.Context, opener *devices.Opener) error {
 	}
 	o.Failed = func(r batch.Request, err error) {
 		t.step(operator.FormatShape(r.Shape) + " has no winner")
-		if !errors.Is(err, batch.ErrNoTime) || !has(t.Samples, r.Shape) { // a sample is timed even if no time was left for its search
+		if !errors.Is(err, batch.ErrNoTime) || !has(t.Samples, r.Shape) { // a sample is timed without a search, too
 			t.leaveOut(r.Shape, err)
 		}
 	}

@@ -18,7 +18,7 @@ const Launches = 100
 
 // Gates lists the checks beyond the search that a winner passed, and those that were left out.
 type Gates struct {
-	Launches   int      `json:"launches"`             // number of launches compared with the reference, each into other outputs
+	Launches   int      `json:"launches"`             // launches compared with the reference, each into other outputs
 	Exact      bool     `json:"exact"`                // launches were equal bit for bit, too
 	Changed    bool     `json:"changed,omitempty"`    // correct after some inputs changed under a loaded kernel
 	Inputs     int      `json:"inputs"`               // number of pairs of distribution and seed

@@ -30,7 +30,7 @@ type bench struct {
 	takes  map[int64]float64                                         // times by the value of a
 	wrong  func(a int64, p *operator.Problem, in device.Inputs) bool // says which variants fail at a gate
 	broken string                                                    // name of the method that fails
-	races  int64                                                     // value of a of the variant with a data race; 0: none is looked for
+	races  int64                                                     // a of the variant with a data race; 0: none is sought
 
 	problem *operator.Problem
 	inputs  device.Inputs

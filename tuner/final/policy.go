@@ -19,7 +19,7 @@ var policy = struct {
 	rounds, tiedRounds int     // rounds if no interval overlaps the leader's, and if one does
 	finalists          int     // most finalists in a round
 	launches           int     // least launches of a slow variant in a round
-	widestTie          float64 // largest median of a tie over the leader's, whose interval may be wide on a throttled GPU
+	widestTie          float64 // largest median of a tie over the leader's: throttled GPUs have wide intervals
 	ahead              int     // finalists whose neighbours are compiled before the winner is known
 
 	// These fields rule the gates.

@@ -31,7 +31,7 @@ const smallT4 = `{"metadata": {"timeunit": "milliseconds"}, "schema_version": "1
 func zipped(t *testing.T, s string) string {
 	t.Helper()
 	var b bytes.Buffer
-	w, err := gzip.NewWriterLevel(&b, gzip.NoCompression) // without compression, a cut at an offset loses exactly the data after it
+	w, err := gzip.NewWriterLevel(&b, gzip.NoCompression) // uncompressed, so that a cut loses exactly the data after it
 	must.OK(t, err)
 	_, err = w.Write([]byte(s))
 	must.OK(t, err)

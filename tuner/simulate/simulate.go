@@ -26,7 +26,7 @@ import (
 // Recording is a recorded search of a whole space on which strategies can run.
 type Recording struct {
 	*recording.Recording
-	Name  string // name of the file, without its suffixes
+	Name  string // file's name, without suffixes
 	Space *space.Space
 	Rows  []Row // rows by the index of the configuration in Space
 }

@@ -67,7 +67,7 @@ func parseKey(key []byte) (ProblemID, error) {
 
 // Provenance holds everything that a trial's outcome depends on, beside its configuration.
 type Provenance struct {
-	KernelDigest    string          `json:"kernel_digest"`    // source, includes, macros, flags, launches and workspaces
+	KernelDigest    string          `json:"kernel_digest"`    // source, includes, macros, flags, launches, workspaces
 	ReferenceDigest string          `json:"reference_digest"` // the problem and the reference
 	Arch            string          `json:"arch"`
 	Compiler        string          `json:"compiler"`

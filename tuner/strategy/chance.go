@@ -180,7 +180,7 @@ const Target = 1.02
 
 type Outlook struct {
 	Target  float64 `json:"target"`                // a factor: 1.02 stands for 2 %
-	Chance  float64 `json:"chance"`                // probability that an unseen configuration is faster by more than Target
+	Chance  float64 `json:"chance"`                // probability that an unseen configuration is faster by Target
 	AtFloor bool    `json:"at_roofline,omitempty"` // the best takes no longer than a copy of all data
 	Seconds float64 `json:"seconds,omitempty"`     // duration of the search until then; 0: its clock means nothing
 }

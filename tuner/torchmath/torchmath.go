@@ -93,7 +93,7 @@ func (a Asker) Ask(ctx context.Context, p *operator.Problem, on GPU) (Mode, erro
 	if installed.Torch == "" {
 		dir = "" // answers of an unknown version are not kept
 	}
-	key, _ := json.Marshal([]any{keptVersion, driver, j, p.Shape, on.Name, installed}) // these values can always be marshalled
+	key, _ := json.Marshal([]any{keptVersion, driver, j, p.Shape, on.Name, installed}) // texts and integers only
 	kept, id := compile.Kept(dir), cache.ActionID(sha256.Sum256(key))
 	var said answer
 	if kept != nil {

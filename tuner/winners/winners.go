@@ -33,8 +33,7 @@ type Request struct {
 	Conditions device.Conditions // conditions of its time, in a cache
 	Device     string            // its kind or part of its name; "" and "auto": any, a GPU's first
 	Trials     bool              // also return all trials of the problem
-	// AsRecorded accepts the winner of a recording even if its kernel was edited since. A winner as recorded has no
-	// kernel.
+	// AsRecorded accepts the winner of a recording even if its kernel was edited since, and returns no kernel then.
 	AsRecorded bool
 	Tool       string // name and version of the program, for the files it writes
 }
