@@ -174,7 +174,7 @@ func (s *search) compare(ctx context.Context) {
 }
 
 // compared reports whether an earlier search timed rivals beside the same winner, and adds their times to the result.
-// compared returns false if this search evaluated anything.
+// `compared` returns false if this search evaluated anything.
 func (s *search) compared() bool {
 	if s.began {
 		return false

@@ -12,7 +12,7 @@ import (
 )
 
 // course decides what a search tries next, and tells the strategy the outcomes. Defaults, configurations with low
-// estimated times and earlier winners come first, then the strategy's proposals. course leaves out templates whose
+// estimated times and earlier winners come first, then the strategy's proposals. A course leaves out templates whose
 // variants all crash or hang.
 type course struct {
 	kernel   func(space.Configuration) (operator.Kernel, error)
@@ -88,7 +88,7 @@ func (c *course) resume() error {
 
 // polish has the search try, before it ends, configurations that differ from the best one in a single tunable and are
 // likely to be faster. A search that stops at its target still misses gains of a few percent, and most of these gains
-// are among the best one's neighbours. polish reports whether any such neighbour has no trial yet; it does nothing if
+// are among the best one's neighbours. `polish` reports whether any such neighbour has no trial yet; it does nothing if
 // all trials are from the cache.
 func (c *course) polish(p strategy.Prospect) bool {
 	if len(c.field.Trials) == c.resumed {

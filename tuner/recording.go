@@ -2,7 +2,7 @@ package tuner
 
 import "autotune/device/recording"
 
-// Recording returns the search as a recording for replays. The argument tool is the name and version of the program
+// Recording returns the search as a recording for replays. The argument `tool` is the name and version of the program
 // that writes the recording.
 func (r *Result) Recording(tool string) recording.Recording {
 	return recording.Recording{Trials: r.Trials, Metadata: recording.Metadata{

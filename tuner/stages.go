@@ -16,7 +16,7 @@ import (
 	"autotune/tuner/final"
 )
 
-// job is a configuration on its way through the stages, each of which adds its results. The field err means that a
+// job is a configuration on its way through the stages, each of which adds its results. The field `err` means that a
 // stage failed, not that the variant did.
 type job struct {
 	id      int64
@@ -180,7 +180,7 @@ func (st *stages) dropAll() {
 	}
 }
 
-// close ends the stages. Jobs that the device has finished remain in the channel evaluated.
+// close ends the stages. Jobs that the device has finished remain in the channel `evaluated`.
 func (st *stages) close() {
 	st.cancel()
 	close(st.toCompile)

@@ -51,7 +51,7 @@ type Options struct {
 	Budget time.Duration
 	Store  func() (*store.Store, error) // opens the cache when it is first needed; nil: nothing is kept
 	Tool   string                       // name and version of the program that searches, for the documents
-	// With searches one problem; nil stands for tuner.Search. beside says that other problems are searched at the
+	// With searches one problem; nil stands for tuner.Search. `beside` says that other problems are searched at the
 	// same time.
 	With   func(ctx context.Context, r Request, on *devices.Opened, o tuner.Options, beside bool) (*tuner.Result, error)
 	Found  func(r Request, t *tuner.Result, b bestconfig.Document) error // called when a search ends
@@ -142,7 +142,7 @@ func (b *batch) oneByOne(ctx context.Context, problems []Request) error {
 	return b.notAll()
 }
 
-// divide starts the budget's clock and gives each problem its weight. The argument beside is how many problems are
+// divide starts the budget's clock and gives each problem its weight. The argument `beside` is how many problems are
 // searched at once.
 func (b *batch) divide(problems []Request, beside int) []Request {
 	weights := Weights(lists.Of(problems, func(r Request) float64 { return r.Share }))

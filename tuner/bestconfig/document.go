@@ -25,7 +25,7 @@ import (
 // not when a field is added.
 const Schema = "autotune/best-config/1"
 
-// Document is a winner and its evidence. docs/best-config.md describes every field. The method complete clears the
+// Document is a winner and its evidence. docs/best-config.md describes every field. The method `complete` clears the
 // fields of shared types that do not belong to the document.
 type Document struct {
 	Schema   string                 `json:"schema"`

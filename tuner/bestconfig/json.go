@@ -53,7 +53,7 @@ func writeIndented(w io.Writer, document any, fault error) error {
 	return err
 }
 
-// complete fills in the schema and makes missing maps and lists empty, so that the JSON has no null. complete also
+// complete fills in the schema and makes missing maps and lists empty, so that the JSON has no null. The method also
 // clears those fields of shared types that a document states elsewhere or does not have.
 func (d Document) complete() Document {
 	d.Schema = Schema

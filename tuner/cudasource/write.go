@@ -187,8 +187,8 @@ type launching struct {
 	Kernel string
 }
 
-// Launching returns the statements of a host function that launch a kernel on `stream` if `status` is cudaSuccess. The
-// argument kernel is the C++ name of the kernel, and the function name returns the C++ name of an argument.
+// Launching returns the statements of a host function that launch a kernel on `stream` if `status` is cudaSuccess.
+// `kernel` is the C++ name of the kernel, and the function `name` returns the C++ name of an argument.
 func (w Winner) Launching(l operator.Launch, kernel string, name func(operator.Argument) string) string {
 	return filled("launch", launching{w.Given(l, name), l, kernel})
 }
@@ -205,7 +205,7 @@ func filled(page string, with any) string {
 // map, which the host function puts into its array `maps`.
 type Given struct{ Addresses, Maps []string }
 
-// Given returns a launch's arguments. The function name returns the host function's name for an argument.
+// Given returns a launch's arguments. The function `name` returns the host function's name for an argument.
 func (w Winner) Given(l operator.Launch, name func(operator.Argument) string) (g Given) {
 	for i, a := range w.Passed(l) {
 		m := l.MapAt(i)

@@ -22,7 +22,7 @@ import (
 // in --device, or "" if there is none.
 type kind struct {
 	check func(argument string) error // checks the argument, if any; nil: all are valid
-	// open opens a device. The result notice tells the user which device it is, unless it is a GPU.
+	// open opens a device. The result `notice` tells the user which device it is, unless it is a GPU.
 	open func(ctx context.Context, argument string, a asked, o Options) (d device.Device, notice string, err error)
 	// limits returns the limits of the device that open would open; from names the device.
 	limits func(ctx context.Context, argument string, a asked) (l operator.Limits, from string, err error)

@@ -66,7 +66,7 @@ func (a asked) bind(l operator.Limits) (*operator.Problem, error) {
 }
 
 // Bind binds a problem with the limits of the device that --device names, without opening the device: the limits
-// suffice to know the problem's space. The result from names the device whose limits these are.
+// suffice to know the problem's space. The result `from` names the device that has these limits.
 func Bind(ctx context.Context, spec Spec, op *operator.Operator, r operator.Request) (p *operator.Problem, from string, err error) {
 	a, err := ask(op, r)
 	if err != nil {

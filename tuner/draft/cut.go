@@ -42,7 +42,7 @@ func provided(included string) bool {
 func inner(included string) string { return strings.Trim(included, `<>"`) }
 
 // Cut reduces a file to the code that its kernel needs. Cut returns the names of the removed parts: headers that
-// kernels cannot include, host code, other kernels, and code that only they use. The function has reports whether a
+// kernels cannot include, host code, other kernels, and code that only they use. The function `has` reports whether a
 // file exists beside the kernel's file. If nothing needs to be removed, Cut returns the text unchanged.
 func Cut(text, kernel string, has func(name string) bool) (kept string, left []string, err error) {
 	chunks := chunksOf(text)

@@ -132,7 +132,7 @@ func plain(name string) string { return strings.ToLower(strings.ReplaceAll(name,
 // blockNames are usual names for the number of threads of a block.
 var blockNames = []string{"blocksize", "blockdim", "threads", "numthreads", "threadsperblock"}
 
-// usualValue guesses a value for a macro from its name alone. The argument plane says that blocks are two-dimensional.
+// usualValue guesses a value for a macro from its name alone. `plane` says that the blocks are two-dimensional.
 func usualValue(name string, plane bool) int64 {
 	switch name := plain(name); {
 	case name == "blocksizex" && plane || name == "blocksizey":
@@ -255,8 +255,8 @@ func (f *fromKernel) tensor(a *Argument, p cudafile.Parameter, kind operator.Typ
 	}
 }
 
-// extent returns an array's number of elements if the kernel indexes it by numbers only, else 0. The result more is how
-// many elements the array needs beyond the problem's size, since the kernel adds numbers to indices.
+// extent returns an array's number of elements if the kernel indexes it by numbers only, else 0. The result `more` is
+// how many elements the array needs beyond the problem's size, since the kernel adds numbers to indices.
 func extent(indices []string) (elements, more int64) {
 	numbers := true
 	for _, index := range indices {

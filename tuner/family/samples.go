@@ -74,8 +74,8 @@ func has(shapes [][]int64, one []int64) bool {
 	return slices.ContainsFunc(shapes, func(s []int64) bool { return slices.Equal(s, one) })
 }
 
-// draw passes shapes to the function take until take returns true. If there are few shapes, draw passes all, distant
-// ones first; otherwise it passes elements of Halton's sequence, beginning at the index from.
+// draw passes shapes to the function `take` until it returns true. If there are few shapes, draw passes all, distant
+// ones first; otherwise it passes elements of Halton's sequence, beginning at index `from`.
 func (s Shapes) draw(n, from int, take func(shape []int64) (full bool)) {
 	few := max(64, 2*n)
 	if list := s.all(few + 1); len(list) <= few {

@@ -36,7 +36,7 @@ func (o opened) Open(_ context.Context, op *operator.Operator, r operator.Reques
 	return &devices.Opened{Device: o.Device, Problem: p}, err
 }
 
-// slab returns a device that runs tilesOperator. Configurations whose keys are in the map `wrong` give wrong results.
+// slab returns a device that runs tilesOperator. Configurations whose keys are in `wrong` give wrong results.
 func slab(wrong map[string]bool) opened {
 	return opened{&toy.Device{Of: func(p *operator.Problem, c space.Configuration) (trial.Outcome, error) {
 		if wrong[c.Key()] {

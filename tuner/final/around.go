@@ -25,7 +25,7 @@ type Surroundings struct {
 
 // Around times configurations of the subject's problem in turns with one of them, the centre. Around ends after enough
 // turns or after the time limit. A configuration that fails is not timed again. Around reports its progress to the
-// function said, with the number of timings so far and their final number.
+// function `said`, with the number of timings so far and their final number.
 func Around(ctx context.Context, s Subject, centre space.Configuration, others []space.Configuration,
 	limit time.Duration, said func(done, of int)) (found Surroundings, err error) {
 	a := around{said: said}

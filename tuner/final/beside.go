@@ -21,9 +21,9 @@ import (
 type Rivals interface {
 	// Prepare may start slow preparations as soon as the problem is known. Prepare is called before Start.
 	Prepare(ctx context.Context, p *operator.Problem, protocol device.Protocol)
-	// Start prepares the program for timing a problem. The function leave writes the winner's inputs and outputs into a
-	// folder and returns its path, or "" if there are none; package answers defines the files' names. Start should call
-	// leave only if it needs the files, since they may be large.
+	// Start prepares the program for timing a problem. The function `leave` writes the winner's inputs and outputs into
+	// a folder and returns its path, or "" if there are none; package answers defines the files' names. Start should
+	// call `leave` only if it needs the files, since they may be large.
 	Start(ctx context.Context, p *operator.Problem, protocol device.Protocol, leave func() string) (Rival, error)
 }
 

@@ -22,7 +22,7 @@ type Field struct {
 	best     int           // index of the leading trial; -1: none
 }
 
-// NewField returns a field without trials. The argument baseline is the configuration of the untuned default, or -1.
+// NewField returns a field without trials. The argument `baseline` is the configuration of the untuned default, or -1.
 func NewField(baseline int64, defaults []space.Configuration) *Field {
 	return &Field{ByStatus: map[trial.Status]int{}, Defaults: defaults, at: map[int64]int{}, baseline: baseline, best: -1}
 }

@@ -182,8 +182,7 @@ func (g *gatekeeper) changed(ctx context.Context) error {
 	return err
 }
 
-// races looks for data races on the inputs of the search. The time limit is extended by that time, so that the other
-// gates lose none.
+// races looks for data races on the inputs of the search. Its time does not count against the time limit of the gates.
 func (g *gatekeeper) races(ctx context.Context) error {
 	finder, can := g.place.session.(device.RaceFinder)
 	if !can {

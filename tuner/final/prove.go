@@ -17,8 +17,8 @@ type Proof struct {
 	Ceilings      device.Ceilings // measured on the device during the proof
 }
 
-// Prove verifies a configuration, times it in turns with itself, and puts it through the gates. The argument recorded
-// is the number of turns of its earlier time.
+// Prove verifies a configuration, times it in turns with itself, and puts it through the gates. `recorded` is the
+// number of turns in the configuration's earlier time.
 func Prove(ctx context.Context, s Subject, c space.Configuration, recorded int) (p Proof, err error) {
 	v, m, err := s.begin(ctx, c)
 	if p.Outcome, err = refused(err); err != nil || p.Status != trial.OK {

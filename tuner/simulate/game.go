@@ -77,7 +77,7 @@ func (g *game) play(ctx context.Context, s strategy.Strategy) (samples []sample)
 }
 
 // curve returns the performance of a strategy at the game's times: 0 is random search, and 1 the optimum. The samples
-// must be in order of time; the argument weights has the weight of each repeat.
+// must be in order of time; `weights` has the weight of each repeat.
 func (g *game) curve(samples []sample, weights []float64) []float64 {
 	var steps []step
 	for _, s := range samples {

@@ -13,7 +13,7 @@ import (
 	"autotune/internal/test/must"
 )
 
-// mergeAndRemove does what a process repeats until it is killed. The file from is a cache with more than one batch of
+// mergeAndRemove does what a process repeats until it is killed. The file `from` is a cache with more than one batch of
 // trials.
 func mergeAndRemove(s *Store, from string) error {
 	_, err := s.Remove(func(p Summary) bool { return p.Device != pool.Device })

@@ -27,8 +27,8 @@ type Prospect struct {
 	Beside []int64 // unseen neighbours of the best that may well be faster
 }
 
-// Look estimates what a search may still gain from the outcomes in their order. Look assumes that a good strategy chose
-// the configurations, with the same expectations.
+// Look estimates what a search may still gain from the outcomes in their order. Look assumes that a good strategy with
+// the same expectations chose the configurations.
 //
 // The estimate combines two sources. A Gaussian process that is fitted to the scores gives the odds of a gain in the
 // space, but judges extremes badly: too low early and too high late. The history of the search gives odds that fall as

@@ -260,7 +260,7 @@ func newFitting(categorical []bool, points [][]float64, observed []float64) *fit
 }
 
 // posterior returns the logarithm of the posterior density of the hyperparameters, up to a constant. The argument
-// distances has the squared distance of each pair of points.
+// `distances` has the squared distance of each pair of points.
 func (f *fitting) posterior(p *gaussianProcess, distances []float64) float64 {
 	pair := -1
 	p.fill(f.matrix, func(int, int) float64 {

@@ -106,7 +106,7 @@ func TestModes(t *testing.T) {
 	}
 }
 
-// PyTorch is asked once for each problem, GPU and version. After an error, PyTorch is asked again.
+// PyTorch is asked for the mode once for each problem, GPU and version. After an error, PyTorch is asked again.
 func TestAnswersAreKept(t *testing.T) {
 	log := fake(t, "tf32_even")
 	a := Asker{CacheDir: t.TempDir()}

@@ -80,7 +80,7 @@ type preparation struct {
 	err   error
 }
 
-// New returns a Torch, which imports PyTorch when the first problem is prepared. The argument wait is how long
+// New returns a Torch, which imports PyTorch when the first problem is prepared. The argument `wait` is how long
 // torch.compile may take after the winner is known; 0 means no limit.
 func New(ordinal int, wait time.Duration, names ...string) *Torch {
 	return &Torch{ordinal: ordinal, names: names, wait: wait}
