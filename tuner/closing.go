@@ -42,7 +42,7 @@ func (s *search) settleMode(c device.ModeChoice) {
 	s.fail(c.Err)
 }
 
-// awaitMode waits for PyTorch's answer about the math mode. The judge's time limit does not count this wait.
+// awaitMode waits for PyTorch's answer about the math mode. The judge's time limit excludes the wait for PyTorch.
 func (c *closing) awaitMode(ctx context.Context, s *search) {
 	if s.Mode == nil {
 		return

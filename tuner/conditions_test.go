@@ -10,8 +10,8 @@ import (
 	"autotune/tuner/winners"
 )
 
-// A search under other timing conditions than an earlier one makes its own trials, starts from the earlier winner, and
-// does not replace that winner in the cache.
+// A search under new timing conditions makes its own trials, starts from the winner under the old conditions, and does
+// not replace that winner in the cache.
 func TestConditionsAreApart(t *testing.T) {
 	s := openStore(t, filepath.Join(t.TempDir(), "cache.db"))
 	search := func(c device.Conditions) *tuner.Result {

@@ -88,8 +88,8 @@ func (c *course) resume() error {
 
 // polish has the search try, before it ends, configurations that differ from the best one in a single tunable and are
 // likely to be faster. A search that stops at its target still misses gains of a few percent, and most of these gains
-// are among the best one's neighbours. `polish` reports whether any such neighbour has no trial yet; it does nothing if
-// all trials are from the cache.
+// are neighbours of the best configuration. `polish` reports whether a promising neighbour has no trial yet; it does
+// nothing if all trials are from the cache.
 func (c *course) polish(p strategy.Prospect) bool {
 	if len(c.field.Trials) == c.resumed {
 		return false

@@ -15,7 +15,7 @@ import (
 	"autotune/tuner/strategy"
 )
 
-// wishes is a strategy that proposes these configurations in this order.
+// wishes is a strategy that proposes a fixed list of configurations.
 type wishes struct {
 	ids  []int64
 	told []int64

@@ -97,7 +97,7 @@ func (s *failingSession) Close() error {
 }
 
 // If any single call of the device or the compiler fails, the search ends soon with that error. The store keeps every
-// finished trial, and the next search continues from these trials.
+// finished trial, and the next search continues from the stored trials.
 func TestEveryCallFailsOnce(t *testing.T) {
 	whole := &failing{fakeDevice: &fakeDevice{Evaluate: bowl}}
 	search := func(d *failing, s *store.Store) (*tuner.Result, error) {

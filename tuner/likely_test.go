@@ -14,8 +14,8 @@ import (
 	"autotune/tuner"
 )
 
-// In a space of any size, a search first tries the configurations with the lowest estimates and one default; no two
-// of these share the value of a tunable.
+// In a space of any size, a search first tries the configurations with the lowest estimates and one default; no two of
+// these configurations share the value of a tunable.
 func TestLikelyFirst(t *testing.T) {
 	for _, test := range []struct {
 		name, text string

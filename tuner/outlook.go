@@ -32,7 +32,7 @@ func (l *looking) promises(begun map[int64]bool, more []int64) bool {
 
 func (l *looking) due(outcomes, news int) bool { return !l.asking && outcomes >= l.asked+news }
 
-// ask begins an estimate from these outcomes. The function that it returns computes the estimate.
+// ask begins an estimate from these outcomes. The returned function computes the estimate.
 func (l *looking) ask(seen []strategy.Seen, bestMS float64) (work func() strategy.Prospect) {
 	l.asking, l.asked, l.askedMS = true, len(seen), bestMS
 	return func() strategy.Prospect { return strategy.Look(l.space, seen, l.expected, l.target, l.seed) }

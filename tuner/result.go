@@ -122,8 +122,8 @@ func (r *Record) addBaselines(all []Baseline) {
 	r.Ceilings = withBaselines(r.Ceilings, times)
 }
 
-// noVariant returns the error of a search without a winner. If late, the search ended long after its time limit; if
-// opened, the device had been opened by then.
+// noVariant returns the error of a search without a winner. `late` says that the search ended long after its time
+// limit, and `opened` that the device had been opened by then.
 func (r *Result) noVariant(o Options, late, opened bool) error {
 	switch {
 	case late && !opened:

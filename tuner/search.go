@@ -238,7 +238,8 @@ func (s *search) fail(err error) {
 	}
 }
 
-// lose ends the search if err says that its trials cannot be stored. The result holds the trials up to then.
+// lose ends the search if err says that its trials cannot be stored. The result then holds the trials that ended before
+// the store failed.
 func (s *search) lose(err error) {
 	if err != nil && s.lost == nil {
 		s.lost = err

@@ -322,7 +322,7 @@ func TestTimeCountsTheReference(t *testing.T) {
 	}
 }
 
-// A store that cannot keep trials ends the search. The result holds the trials up to then.
+// A store that cannot keep trials ends the search. The result then holds the trials that ended before the store failed.
 func TestStoreThatFails(t *testing.T) {
 	s := openStore(t, filepath.Join(t.TempDir(), "cache.db"))
 	n := 0

@@ -88,8 +88,8 @@ func spaces(ctx context.Context, part *operator.Part) (sp, whole *space.Space, e
 	return sp, whole, nil
 }
 
-// chart makes the course. Before the strategy's proposals, a course tries configurations with the lowest estimates,
-// untuned defaults and winners of similar problems.
+// chart makes the course, which decides what a search tries next. Before the strategy's proposals, a course tries
+// configurations with the lowest estimates, untuned defaults and winners of similar problems.
 func (s *search) chart(defaults []space.Configuration, book *ledger) error {
 	var start []int64
 	if book.resumes {

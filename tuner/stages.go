@@ -34,8 +34,8 @@ type opening struct {
 	err     error
 }
 
-// stages are the goroutines beside the search's loop: the compilers and the device. These goroutines never block on a
-// channel, since each has capacity for all jobs on their way to the loop.
+// stages are the goroutines beside the search's loop: the compilers and the device. The stages never block on a
+// channel, since each channel has capacity for all jobs on their way to the loop.
 type stages struct {
 	subject *final.Subject // the problem and the device
 	space   *space.Space
@@ -153,7 +153,7 @@ func (st *stages) leaveOut(unwanted func(id int64) bool) {
 }
 
 // next returns the next job for the device and the channel to send it to. The next job is the first that need not wait
-// for others. The channel is nil if there is no such job, if the device is not open, or if the device has its share.
+// for others. The channel is nil if every job must wait, if the device is not open, or if the device has its share.
 func (st *stages) next(waits func(id int64) bool) (chan<- job, job) {
 	if !st.open || st.onDevice >= st.share() {
 		return nil, job{}

@@ -47,8 +47,8 @@ type Options struct {
 	Gating   final.Gating         // which variants go through the gates
 	Recheck  bool                 // try only First and the default, and gate the winner
 	Launches int                  // launches that the first gate repeats; 0: 100
-	// First are tried before all but the untuned default: winners from elsewhere, also those of a recheck.
-	// Configurations that are not in the space are left out.
+	// First holds configurations to try before all but the untuned default: winners from elsewhere, also those of a
+	// recheck. Configurations that are not in the space are left out.
 	First    []space.Configuration
 	Protocol device.Protocol // how to verify and time; zero: device.ProtocolFor
 	// Conditions are the timing conditions of the default protocol.
@@ -58,8 +58,8 @@ type Options struct {
 	Baselines map[string]float64
 	// Rivals, if not nil, is timed in turns with the winner at the search's end.
 	Rivals final.Rivals
-	// Unasked says that the user did not ask for the rivals. In this case absent rivals cause no warning, and a search
-	// that finds the winner of an earlier search reuses that search's times of rivals.
+	// Unasked says that the user did not ask for the rivals. Absent rivals cause no warning if Unasked is set, and a
+	// search that finds the winner of an earlier search reuses that search's times of rivals.
 	Unasked bool
 	// Mode, if not nil, delivers who chose the problem's math mode; the finals wait for it.
 	Mode <-chan device.ModeChoice

@@ -62,8 +62,8 @@ func nearestWinners(records []Record, here Record, sp *space.Space) (ids []int64
 	return ids, from
 }
 
-// closest returns the configuration of a space that is nearest to another problem's configuration: the same one if it
-// is valid.
+// closest returns the configuration of a space that is nearest to another problem's configuration c: c itself if it is
+// valid.
 func closest(sp *space.Space, c space.Configuration) (int64, bool) {
 	if id, ok := sp.Index(c); ok {
 		return id, true
@@ -153,10 +153,10 @@ func indices(sp *space.Space, all []space.Configuration) (ids []int64) {
 	return ids
 }
 
-// afterLikely returns the order of the first trials. The lowest estimate comes first, so that slow variants soon lose
-// the race against it. The untuned default, which speedups refer to, and the winners of similar problems come second.
-// The rest are defaults of templates without estimates, which may be as good, then other low estimates, then other
-// defaults.
+// afterLikely returns the order of the first trials. The configuration with the lowest estimate comes first, so that
+// slow variants soon lose the race against it. The untuned default, which speedups refer to, and the winners of similar
+// problems come second. The rest are defaults of templates without estimates, which may be as good, then other low
+// estimates, then other defaults.
 func afterLikely(likely, untuned, won []int64, expects func(id int64) bool) []int64 {
 	one := func(ids []int64) int { return min(len(ids), 1) }
 	others := untuned[one(untuned):]

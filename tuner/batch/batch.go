@@ -46,13 +46,13 @@ type Options struct {
 	// AnyTarget lets Search.Target end also searches whose times were not measured on a GPU. Without AnyTarget,
 	// Target ends no search on a CPU, and a recording is replayed to its end.
 	AnyTarget bool
-	// Budget is the time limit for all searches together; each of them also obeys Search.Time. If it is 0, there is no
+	// Budget is the time limit for all searches together; each of them also obeys Search.Time. A Budget of 0 is no
 	// limit.
 	Budget time.Duration
 	Store  func() (*store.Store, error) // opens the cache when it is first needed; nil: nothing is kept
 	Tool   string                       // name and version of the program that searches, for the documents
-	// With searches one problem; nil stands for tuner.Search. `beside` says that other problems are searched at the
-	// same time.
+	// With searches one problem; nil stands for tuner.Search. The argument `beside` says that other problems are
+	// searched at the same time.
 	With   func(ctx context.Context, r Request, on *devices.Opened, o tuner.Options, beside bool) (*tuner.Result, error)
 	Found  func(r Request, t *tuner.Result, b bestconfig.Document) error // called when a search ends
 	Failed func(Request, error)                                          // called if one of several problems fails

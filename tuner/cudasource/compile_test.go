@@ -89,7 +89,7 @@ func leaks(text string) string {
 }
 
 // emulatedHeaders returns the headers that a kernel includes on the emulator only, without their includes of
-// elements.cuh. These headers use names that the kernel declares.
+// elements.cuh. The emulator's headers use names that the kernel declares.
 func emulatedHeaders(t *testing.T) map[string]string {
 	t.Helper()
 	const shim = "../../device/emulator/shim/emulated"

@@ -129,8 +129,8 @@ func configuration(best bestconfig.Document, op *operator.Operator) (space.Confi
 }
 
 // measured sets a kernel's macros and launches to the measured ones. Measured values may differ from the computed ones
-// if they depend on the GPU, but must have the same names. On the GPU model of the search, the values must be equal,
-// too.
+// if they depend on the GPU, but must have the same names. On the GPU model of the search, measured and computed values
+// must be equal, too.
 func measured(best bestconfig.Document, k *operator.Kernel, limits operator.Limits) error {
 	if len(best.Macros) == 0 {
 		return nil // the document of a recording has no macros

@@ -107,8 +107,8 @@ func (w Winner) ServedBy(target string) (bool, error) {
 	return found, nil
 }
 
-// headers returns #include lines for CUDA's headers of the arguments' types, and for CUB. These lines come first in the
-// file, so that a kernel's macros do not affect the headers.
+// headers returns #include lines for CUDA's headers of the arguments' types, and for CUB. The #include lines come first
+// in the file, so that a kernel's macros do not affect the headers.
 func (w Winner) headers() string {
 	var names []string
 	for _, a := range w.Arguments() {

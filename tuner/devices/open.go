@@ -19,8 +19,8 @@ import (
 type Options struct {
 	CacheDir string // folder for compiled binaries
 	Runs     bool   // auto does not choose recordings, which run nothing
-	// If Server has a URL, workers at that NATS server are used instead of a local device. GPU is a part of their
-	// devices' name; if it is empty, all workers must have the model of the first one.
+	// If Server has a URL, workers at that NATS server are used instead of a local device. GPU is a part of the name of
+	// the workers' devices; if GPU is empty, all workers must have the model of the first one.
 	Server fleet.Login
 	GPU    string
 	Say    func(text string) // reports news about workers to the user; may be nil
@@ -66,7 +66,7 @@ func (a asked) bind(l operator.Limits) (*operator.Problem, error) {
 }
 
 // Bind binds a problem with the limits of the device that --device names, without opening the device: the limits
-// suffice to know the problem's space. The result `from` names the device that has these limits.
+// suffice to know the problem's space. The result `from` names the device that the limits are of.
 func Bind(ctx context.Context, spec Spec, op *operator.Operator, r operator.Request) (p *operator.Problem, from string, err error) {
 	a, err := ask(op, r)
 	if err != nil {
@@ -79,8 +79,8 @@ func Bind(ctx context.Context, spec Spec, op *operator.Operator, r operator.Requ
 	return p, from, err
 }
 
-// limitsFor returns the limits of the device that spec names. For auto, it returns the limits of a GPU in this machine,
-// else of a recorded GPU, else of the emulator.
+// limitsFor returns the limits of the device that spec names. For `--device auto`, limitsFor returns the limits of a
+// GPU in this machine, else of a recorded GPU, else of the emulator.
 func limitsFor(ctx context.Context, spec Spec, a asked) (operator.Limits, string, error) {
 	if spec.Kind != "" {
 		return kindsByName[spec.Kind].limits(ctx, spec.Argument, a)

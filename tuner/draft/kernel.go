@@ -64,8 +64,8 @@ type fromKernel struct {
 	size   string            // number of elements of the problem, an expression
 	sizeOf map[string]string // the dimension for each integer parameter
 	types  map[string]string // types for the template's type parameters
-	// renamed has the tunables' names for the template's other parameters. A tunable becomes a macro, which must not
-	// have the parameter's own name, or it would replace the parameter in the kernel.
+	// renamed has the tunables' names for the template parameters that are not types. A tunable becomes a macro, which
+	// must not have the parameter's own name, or it would replace the parameter in the kernel.
 	renamed map[string]string
 }
 

@@ -10,8 +10,8 @@ import (
 	"autotune/space/expr"
 )
 
-// Source is a file after the preprocessor's conditions, as far as they can be decided without a compiler. Macros are
-// not expanded.
+// Source is a CUDA file as its preprocessor conditions leave it, as far as they can be decided without a compiler.
+// Macros are not expanded.
 type Source struct {
 	Macros map[string]string // macros without arguments, with their values
 	active string            // the code that the conditions leave

@@ -16,8 +16,8 @@ import (
 type Subject struct {
 	Winner trial.Trial
 	Trials []trial.Trial // may include the winner's own trial
-	// Measured are trials that were just timed in turns with the winner. Measured trials replace the trials of the same
-	// configurations in Trials.
+	// Measured are trials that were just timed in turns with the winner. Measured trials replace those in Trials that
+	// have the same configurations.
 	Measured []trial.Turned
 	Problem  *operator.Problem // needed for the default; nil if unknown
 	Limits   operator.Limits   // limits of the device; zero if unknown

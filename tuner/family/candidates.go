@@ -27,8 +27,8 @@ func (c *candidate) serves(p *operator.Problem) bool {
 	return ok && p.Admits(c.Configuration)
 }
 
-// gather returns the candidates: kernels that won the search of a sample or came near. If no single kernel of a
-// configuration serves all samples, there are several.
+// gather returns the candidates: kernels that won the search of a sample or came near. A configuration has several
+// kernels if no single kernel serves all samples.
 func (t *tuning) gather(ctx context.Context) (all []candidate, err error) {
 	var problems []*operator.Problem
 	for _, shape := range t.Samples {

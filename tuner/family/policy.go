@@ -3,24 +3,24 @@ package family
 import "time"
 
 // policy holds the constants of tuning a family. docs/families.md has the slowdowns of families that were measured with
-// these constants. A constant without an experiment in its comment is a bound that those families did not reach.
+// the policy. A constant without an experiment in its comment is a bound that those families did not reach.
 var policy = struct {
 	leastSamples, mostSamples, mostHeldOut int
 
-	// These fields rule the choice of samples.
+	// The fields up to heldOutFrom are for the choice of samples.
 	drawn       int // shapes drawn for each sample, to find the kinds of shapes
 	leastOfKind int // samples of each kind of shapes; without it, products had none of 41 to 48 rows (2026-11-25)
 	tries       int // elements of Halton's sequence that are tried for each shape
 	heldOutFrom int // first element of Halton's sequence for the held-out shapes
 
-	// These fields divide the time.
+	// The fields up to aheadOf divide the time.
 	forTimings float64       // share of the budget for timings: 0.2 left no time to four families (2026-11-26)
 	lastShare  float64       // weight of searches for samples' own best, which get only time that others leave
 	gateTime   time.Duration // longest time for the gates of one entry
 	aheadOf    int           // shapes that are compiled ahead of being timed
 
-	// nearBest is the largest ratio of a candidate's time to the fastest time of its search. If only the fastest were
-	// candidates, pools' entries would take 1.056 times the held-out shapes' own best instead of 1.011 times
+	// nearBest is the largest ratio of a candidate's time to the fastest time of its search. If only the fastest
+	// kernels were candidates, families of pools would take 1.056 instead of 1.011 times the held-out shapes' own best
 	// (2026-11-26).
 	nearBest            float64
 	mostNear            int // most candidates from one search
@@ -34,13 +34,13 @@ var policy = struct {
 	// (2026-11-26). The second round repeats kernels within nearFastest times the usual limit of a race.
 	farBehind, nearFastest float64
 
-	// These fields rule the choice of entries.
+	// The fields up to mostEntries are for the choice of entries.
 	beyondBest  float64 // a sample's limit over its best candidate, if even that is slower than allowed
 	overLimit   float64 // penalty for a sample beyond its limit, in logarithms: more than any speedup gains
 	entryPrice  float64 // logarithm by which an entry must lower the geometric mean
 	mostEntries int
 
-	// These fields limit the tree.
+	// The last fields limit the decision tree.
 	mostDepth int
 	// leafPrice is how much an additional leaf must lower the mean loss of a sample. In simulations of kernels with
 	// noisy times, trees of 20 and 40 samples were better with 0.005 than with 0.001, and hardly better with 0.01

@@ -131,7 +131,7 @@ func TestSamples(t *testing.T) {
 	}
 }
 
-// If kernels are compiled separately for a few shapes, some samples are among these shapes, and the corners remain
+// If kernels are compiled separately for a few shapes, some samples are among the few shapes, and the corners remain
 // samples.
 func TestSamplesOfKinds(t *testing.T) {
 	s, _ := ParseShapes("{1..4096}x{256..16384}")

@@ -60,7 +60,7 @@ func (e Extent) String() string {
 	}), ",") + "}"
 }
 
-// Shapes has an extent for each dimension.
+// Shapes holds the possible shapes of a family: an extent for each dimension.
 type Shapes []Extent
 
 func (s Shapes) String() string { return strings.Join(lists.Of(s, Extent.String), "x") }

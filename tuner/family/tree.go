@@ -61,8 +61,8 @@ func loss(slowdown float64) float64 {
 	return x + 3*x*x
 }
 
-// newGrower returns a grower for the samples. The arguments are the names of the dynamic dimensions, the samples, the
-// slowdowns of the entries and then of the general kernel, and the entries of each group.
+// newGrower returns a grower for the samples. The arguments of newGrower are the names of the dynamic dimensions, the
+// samples, the slowdowns of the entries and then of the general kernel, and the entries of each group.
 func newGrower(names []string, shapes [][]int64, slow slowdowns, groups [][]int) *grower {
 	g, general := &grower{groups: groups, features: featuresOf(names, shapes)}, len(groups)
 	for i, row := range slow {
@@ -159,8 +159,8 @@ func (g *grower) grow(shapes []int, depth int, price float64) (node *Node, sum f
 	return leaf, alone
 }
 
-// divide returns the condition with the least loss if the shapes on each side use one group. Of several such
-// conditions, the one with the fewest dimensions is returned.
+// divide returns the condition with the least loss if the shapes on each side use one group. Of several conditions with
+// equal loss, divide returns the one with the fewest dimensions.
 func (g *grower) divide(shapes []int) (text string, low, high []int) {
 	least, limit, by := math.Inf(1), int64(0), -1
 	for f, feature := range g.features {

@@ -136,8 +136,8 @@ type Contender struct {
 //
 // The trial with the smallest median leads. If the leader was in the finals, all finalists tie with it whose interval
 // overlaps the leader's and whose median is within widestTie. Which of the ties wins does not depend on noise: it has
-// the fewest resources, or else is nearest to its template's default, or else comes first in the space. In this way,
-// equal intervals give equal winners.
+// the fewest resources, or else is nearest to its template's default, or else comes first in the space. Equal intervals
+// therefore give equal winners.
 func (f *Field) Decide() (winner *trial.Trial, ties []Contender) {
 	for _, i := range f.decide() {
 		t := &f.Trials[i]

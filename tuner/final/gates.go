@@ -182,7 +182,8 @@ func (g *gatekeeper) changed(ctx context.Context) error {
 	return err
 }
 
-// races looks for data races on the inputs of the search. Its time does not count against the time limit of the gates.
+// races looks for data races on the inputs of the search. The time limit of the gates does not include the time for
+// races.
 func (g *gatekeeper) races(ctx context.Context) error {
 	finder, can := g.place.session.(device.RaceFinder)
 	if !can {

@@ -53,7 +53,7 @@ type Subject struct {
 // Timed reports whether times under the protocol have several samples, so that they can be compared.
 func Timed(p device.Protocol) bool { return p.Samples > 1 }
 
-// Case holds everything but the field that the judge needs.
+// Case holds everything that the judge needs beside the field of trials.
 type Case struct {
 	Subject
 	Gating  Gating

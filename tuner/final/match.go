@@ -44,7 +44,7 @@ func Meet(ctx context.Context, seed uint64, subjects ...Subject) (*Match, error)
 	return m, nil
 }
 
-// Ceilings returns what the device measured when it opened this problem.
+// Ceilings returns what the device measured when it opened the problem with index `side`.
 func (m *Match) Ceilings(side int) device.Ceilings { return m.sides[side].Ceilings }
 
 // Close ends the match.

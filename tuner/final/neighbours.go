@@ -186,7 +186,7 @@ func (g *gatekeeper) neighbour(ctx context.Context, n neighbour) error {
 	return refuse(n.gate(), o)
 }
 
-// raggedShapes returns shapes near the given one that lack its alignment.
+// raggedShapes returns shapes near the given shape that lack its alignment.
 func raggedShapes(shape []int64) [][]int64 {
 	last := len(shape) - 1
 	var all [][]int64

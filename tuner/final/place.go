@@ -89,7 +89,7 @@ type Confirmation struct {
 	Time   trial.Timing `json:"time_ms"`
 }
 
-// confirm has a worker other than that of the finals verify and time a configuration. If the configuration fails on
+// confirm verifies and times a configuration on another worker than that of the finals. If the configuration fails on
 // that worker, its trial becomes a failure.
 func (j *judge) confirm(ctx context.Context, id int64) error {
 	j.confirmed[id] = true

@@ -191,8 +191,8 @@ func (r *Report) Compile(ctx context.Context, p *operator.Problem, c compile.Com
 	return nil
 }
 
-// tinySides are the sizes to which a problem's dimensions are cut for the emulator. The first of these sizes with which
-// the operator has a valid problem is used.
+// tinySides are the sizes to which a problem's dimensions are cut for the emulator. Lint uses the first of the sizes
+// with which the operator has a valid problem.
 var tinySides = []int64{7, 13, 24, 48}
 
 // largestTried is the largest size in bytes of a problem that runs uncut. Problems whose tensors are filled from files

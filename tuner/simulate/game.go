@@ -30,7 +30,7 @@ type game struct {
 	untilMS  float64
 }
 
-// Curves are compared at this many points of the window. The window lasts while random search is expected to come from
+// Curves are compared at `points` moments of the window. The window lasts while random search is expected to come from
 // windowFrom to windowTo of the way from the median to the optimum. Runs continue until overrun times the window's end.
 const (
 	points     = 1000

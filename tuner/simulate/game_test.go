@@ -131,7 +131,7 @@ func TestRelative(t *testing.T) {
 	}
 }
 
-// This test computes two repeats by hand: at 10 ms their ranks are 4 and 2, at 20 ms they are 2 and 0.
+// The two repeats have the ranks 4 and 2 at 10 ms, and the ranks 2 and 0 at 20 ms.
 func TestCurve(t *testing.T) {
 	g := &game{valid: []float64{1, 2, 3, 4, 5}, times: []float64{5, 10, 15, 20, 30}, baseline: []float64{5, 5, 5, 5, 5}}
 	p := []sample{{10, 4, 0}, {10, 2, 1}, {20, 2, 0}, {20, 0, 1}}

@@ -19,7 +19,7 @@ func part(t *testing.T) *Recording {
 	return r
 }
 
-// scripted is a strategy that proposes these configurations in order.
+// scripted is a strategy that proposes a fixed list of configurations.
 type scripted []int64
 
 func (s *scripted) Ask() (id int64, ok bool) {

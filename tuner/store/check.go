@@ -66,8 +66,8 @@ func (s *Store) look(ctx context.Context, wanted func(ProblemID) bool, found fun
 }
 
 // check walks through a database, then lets bbolt check its pages. bbolt's check runs on a goroutine of its own, in
-// which a memory fault would end the program. So bbolt's check runs only if the guarded walk found no issue. No keys
-// are printed, since a damaged key may claim any length.
+// which a memory fault would end the program. Therefore bbolt's check runs only if the guarded walk found no issue, and
+// prints no keys, since a damaged key may claim any length.
 func check(ctx context.Context, o opened, values bool) ([]Issue, error) {
 	w := &walker{ctx: ctx, values: values}
 	err := o.db.View(func(tx *bbolt.Tx) error {

@@ -92,7 +92,7 @@ func decode(raw []byte, v any) error {
 	return nil
 }
 
-// checkTimes returns an error for an entry with impossible times. Without this check, a trial of -1 ms would count as
+// checkTimes returns an error for an entry with impossible times. Without checkTimes, a trial of -1 ms would count as
 // the fastest.
 func (e *Entry) checkTimes() error { return checkTimes(&e.Trial) }
 

@@ -201,8 +201,8 @@ func TestAFlippedBitIsNeverAnotherTime(t *testing.T) {
 	}
 }
 
-// A value where autotune never stores one is an issue. A bucket in such a place is not read, since it may be a value
-// with a flipped bit.
+// A value where autotune never stores one is an issue. A misplaced bucket is not read, since it may be a value with a
+// flipped bit.
 func TestCheckFindsMisplacedValues(t *testing.T) {
 	other := pool
 	other.Device = "NVIDIA A100"

@@ -13,7 +13,7 @@ import (
 	"autotune/internal/test/must"
 )
 
-// These are offsets and sizes in bbolt's pages, where the tests damage them.
+// The constants are offsets and sizes in bbolt's pages, where the tests damage them.
 const (
 	pageHeader        = 16 // size of a page's header
 	pageFlagsAt       = 8
@@ -63,8 +63,8 @@ func freePages(raw []byte) uint64 {
 	return binary.LittleEndian.Uint64(m[metaFreeAt:])
 }
 
-// An entry's offset may point outside its page, also on branch pages, where no cursor reads the key. Reading such an
-// address would crash the program.
+// An entry's offset may point outside its page, also on branch pages, where no cursor reads the key. Reading an address
+// outside the file would crash the program.
 func TestEntriesOutsideOfTheirPage(t *testing.T) {
 	raw, found := grown(t), 0
 	for at := 2 * os.Getpagesize(); at < len(raw); at += os.Getpagesize() {

@@ -80,7 +80,7 @@ type Provenance struct {
 func (p Provenance) Key() string {
 	raw, err := json.Marshal(p)
 	if err != nil {
-		// Only a protocol with NaN cannot be marshalled; Go's notation distinguishes such provenances, too.
+		// Only a protocol with NaN cannot be marshalled; Go's notation distinguishes provenances with NaN, too.
 		raw = fmt.Appendf(nil, "%#v", p)
 	}
 	sum := sha256.Sum256(raw)

@@ -1,16 +1,17 @@
 // Package store keeps the results of searches in one bbolt file: every trial, and each problem's winner.
 //
-// A problem on a device (ProblemID) has a bucket of its own. A trial's key in this bucket is the digest of all that its
-// outcome depends on (Provenance): the kernel's source, includes and macros, the versions of compiler and driver, the
-// GPU, the measuring protocol. A search with an edited kernel therefore looks up other keys and never gets old times. A
-// search with the same kernels finds the earlier trials, so an interrupted search continues where it stopped.
+// A problem on a device (ProblemID) has a bucket of its own. A trial's key in the problem's bucket is the digest of all
+// that its outcome depends on (Provenance): the kernel's source, includes and macros, the versions of compiler and
+// driver, the GPU, the measuring protocol. A search with an edited kernel therefore looks up other keys and never gets
+// old times. A search with the same kernels finds the earlier trials, so an interrupted search continues where it
+// stopped.
 //
 // Many processes share a file: each transaction opens, uses and closes it within milliseconds. A process that cannot
 // open the file waits, and at the end of its time limit reports which process holds it. Trials and winners are on the
 // disk when PutTrials and PutWinner return. A process that is killed at any moment leaves a file that can be opened and
-// contains all of them. Every value carries a checksum: bbolt's checksums cover only its meta pages, and a flipped bit
-// must not make a kernel look faster. A damaged file is reported (DamagedError) and never changed or removed; Check
-// lists the damage, and Merge copies the intact values into another file.
+// contains all acknowledged trials. Every value carries a checksum: bbolt's checksums cover only its meta pages, and a
+// flipped bit must not make a kernel look faster. A damaged file is reported (DamagedError) and never changed or
+// removed; Check lists the damage, and Merge copies the intact values into another file.
 package store
 
 import (
@@ -121,8 +122,8 @@ func create(path string) error {
 	return err
 }
 
-// assemble lets fill create a file in a temporary folder, and links the complete file to path. With this, a process
-// that is killed never leaves an incomplete file at path. If path exists already, that file stays, and the error is an
+// assemble lets fill create a file in a temporary folder, and links the complete file to path. A process that is killed
+// therefore never leaves an incomplete file at path. If path exists already, that file stays, and the error is an
 // *os.LinkError.
 func assemble(path string, fill func(part string) error) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {

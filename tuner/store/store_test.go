@@ -65,7 +65,7 @@ func fill(t *testing.T, s *Store, id ProblemID, n int) {
 	must.OK(t, s.PutTrials(id, entries))
 }
 
-// bucketOf returns a problem's bucket, which must exist.
+// bucketOf returns the bucket of a problem that is in the store.
 func bucketOf(tx *bbolt.Tx, id ProblemID) *bbolt.Bucket {
 	key, _ := id.key()
 	return tx.Bucket(problemsBucket).Bucket(key)

@@ -94,8 +94,7 @@ func doubleOf(t space.Tunable, value int) int {
 }
 
 // exchanges returns the configurations with one tunable doubled and another halved. Many limits and costs depend on a
-// product, such as the threads of a block. Another good configuration with the same product then differs in two
-// tunables.
+// product, such as the threads of a block. Another good configuration with an equal product differs in two tunables.
 func (a *archive) exchanges(id int64) (found []int64) {
 	part, choice := a.space.PartOf(id), a.space.Choice(id)
 	tunables := a.space.Parts()[part].Tunables

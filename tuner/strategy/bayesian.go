@@ -100,9 +100,9 @@ func (b *bayesian) mostPromising() *probe {
 	})
 }
 
-// pool holds candidates with their worth when they were last rated. A candidate's worth changes little from one outcome
-// to the next, so most calls rate only the best few again. Every policy.sweep calls, all candidates are rated and the
-// worst are dropped.
+// pool holds candidates and their worth at the last rating. A candidate's worth changes little from one outcome to the
+// next, so most calls rate only the best few again. Every policy.sweep calls, all candidates are rated and the worst
+// are dropped.
 type pool struct {
 	list []*probe
 	turn int

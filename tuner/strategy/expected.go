@@ -107,7 +107,7 @@ func (e *Expected) look(id int64) float64 {
 // Expects reports whether a configuration has an expected score.
 func (e *Expected) Expects(id int64) bool { return e != nil && !math.IsNaN(e.look(id)) }
 
-// PromiseMore reports whether one of some has a clearly lower expected score than all of others.
+// PromiseMore reports whether a configuration in `some` has a clearly lower expected score than all in `others`.
 func (e *Expected) PromiseMore(some, others []int64) bool {
 	least := func(ids []int64) float64 {
 		x := math.Inf(1) // kernels without an estimate are not expected to be fast

@@ -3,7 +3,7 @@ package strategy
 // policy holds the constants of the strategies and the outlook. Unless a comment says otherwise, these constants were
 // chosen on the eight recordings of docs/strategies.md (21 to 24 November 2026).
 var policy = struct {
-	// These fields rule the first proposals.
+	// The first fields are for the first proposals.
 	seeds       int // without expectations: configurations far from each other
 	seedChoices int // candidates for each of the seeds
 	likelySeeds int // most proposals with expectations, until likelyUntil outcomes work
@@ -11,7 +11,7 @@ var policy = struct {
 	among       int64   // configurations of a part with computed expectations; they miss the best of a million by 0.1 %
 	clearly     float64 // factor by which an expectation must be lower to count as clearly lower
 
-	// These fields rule the pool of candidates.
+	// The fields up to `size` are for the pool of candidates.
 	mostKnown   int // known proposals in a row before a random one
 	draws       int // random configurations at first
 	likelyDraws int // the same with expectations: the best is often hundreds behind the lowest (26 November)
@@ -21,7 +21,7 @@ var policy = struct {
 	hot         int // candidates that are rated for each proposal
 	size        int // candidates that stay after a sweep
 
-	// These fields rule the Gaussian process.
+	// The fields up to cliffLeaf are for the Gaussian process and its trees.
 	points, keeps          int // most points, and those that stay when the model is rebuilt
 	fitPoints, fitRounds   int // numbers of points and rounds for the choice of hyperparameters
 	weight, noise          float64
@@ -32,8 +32,8 @@ var policy = struct {
 	cliffPrior             float64 // weight of the share of all configurations that work
 	cliffLeaf              int     // least examples of a node that is split
 
-	// These fields rule the outlook. With their values, at most 5 % of the searches of docs/strategies.md end with more
-	// than the target left to gain.
+	// The fields up to `beside` are for the outlook. With the outlook's constants, at most 5 % of the searches of
+	// docs/strategies.md end with more than the target left to gain.
 	leastOutcomes int // working outcomes that an estimate needs
 	sample        int // configurations that are considered
 	joint, drawn  int // configurations in the joint distribution, and number of draws

@@ -102,7 +102,7 @@ func (t *Torch) prepares(now *preparation) (before *preparation) {
 	return before
 }
 
-// job describes a problem to the driver.
+// job describes a problem to the Python program.
 type job struct {
 	Ordinal int      `json:"ordinal"`
 	Names   []string `json:"names"`
@@ -111,7 +111,7 @@ type job struct {
 	TF32    bool     `json:"tf32"`  // TF32 for matrix products, which PyTorch computes in fp32 by default
 }
 
-// comparison tells the driver which files hold the winner's inputs and output for the prepared problem.
+// comparison tells the Python program which files hold the winner's inputs and output for the prepared problem.
 type comparison struct {
 	Names  []string `json:"names"` // ways whose outputs are compared
 	Fill   []Call   `json:"fill"`
@@ -138,13 +138,13 @@ type Tensor struct {
 	High  float64       `json:"high"`
 }
 
-// turn asks the driver for the samples of one turn.
+// turn asks the Python program for the samples of one turn.
 type turn struct {
 	Name    string `json:"name"`
 	Samples int    `json:"samples"`
 }
 
-// answer is an answer of the driver.
+// answer is an answer of the Python program.
 type answer struct {
 	Fault  string            `json:"fault"`
 	Absent string            `json:"absent"` // why PyTorch or its GPU is missing
@@ -258,7 +258,7 @@ func (t *Torch) Start(ctx context.Context, p *operator.Problem, protocol device.
 	return s, nil
 }
 
-// compare sends the files of the winner's inputs and output to the driver, which compares outputs.
+// compare sends the files of the winner's inputs and output to the Python program, which compares outputs.
 func (s *session) compare(p *operator.Problem, left string) error {
 	c := comparison{Names: s.said.Names}
 	for _, known := range p.Torch() {

@@ -46,7 +46,7 @@ func convolution(t *testing.T) *operator.Problem {
 // leaving returns a leave function for a folder with the winner's inputs and outputs.
 func leaving(dir string) func() string { return func() string { return dir } }
 
-// Each way calls PyTorch as its name says. A way that fails is left out, with the first line of its error.
+// Each way to call PyTorch calls it as its name says. A way that fails is left out, with the first line of its error.
 func TestTimes(t *testing.T) {
 	fake(t)
 	torch := New(0, 0, Ways()...) // one process for all problems

@@ -33,7 +33,8 @@ type Request struct {
 	Conditions device.Conditions // conditions of its time, in a cache
 	Device     string            // its kind or part of its name; "" and "auto": any, a GPU's first
 	Trials     bool              // also return all trials of the problem
-	// AsRecorded accepts the winner of a recording even if its kernel was edited since, and returns no kernel then.
+	// AsRecorded accepts the winner of a recording even if its kernel was edited since, in which case there is no
+	// kernel.
 	AsRecorded bool
 	Tool       string // name and version of the program, for the files it writes
 }
