@@ -21,7 +21,7 @@ var policy = struct {
 	lookInterval     time.Duration // time between looks for a pool's workers, after the time limit
 
 	// The fields up to besideRivals limit the work under way. With more work under way, the strategy proposes with
-	// fewer outcomes, so there is only as much as keeps all devices busy (docs/distributed.md, 2026-11-22).
+	// fewer outcomes, so only as much work is begun as keeps all devices busy (docs/distributed.md, 2026-11-22).
 	deviceShare  int     // jobs that a device has at once: one that it evaluates and the next
 	compilations int     // most compilations at the same time
 	aheadAtFirst int     // compilations for each device before any time is known

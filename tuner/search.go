@@ -75,8 +75,8 @@ func Search(ctx context.Context, p *operator.Problem, d device.Device, o Options
 }
 
 // run runs the search. The search tries configurations until there is a reason to stop and no work under way, while the
-// stages compile and evaluate. After that, the judge runs the finals and the gates. If the device or the compiler
-// fails, run returns that error.
+// stages compile and evaluate. When no work is left, the judge runs the finals and the gates. If the device or the
+// compiler fails, run returns that error.
 func (s *search) run(ctx context.Context) error {
 	start := time.Now()
 	s.considerKnown()

@@ -21,7 +21,7 @@ type ahead struct {
 	working sync.WaitGroup
 }
 
-// begin starts compiling for the next problem, once the device that compiles is open. The search of that problem
+// begin starts compiling for the next problem, once the device that compiles is open. The search of the next problem
 // waits for compilations under way, and compiles the rest of its kernels itself.
 func (a *ahead) begin(ctx context.Context, on *devices.Opened) {
 	if a == nil || a.next == nil {

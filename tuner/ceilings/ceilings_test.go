@@ -14,8 +14,8 @@ import (
 )
 
 // Every kernel that measures a peak, on Hopper or on earlier GPUs, computes the right result, so it does all the work
-// that its rate counts. The two tensor core kernels differ only by a constant between types, so each is compiled for
-// one type.
+// that its rate counts. The two kernels for tensor cores differ only in a constant for each type, so each kernel is
+// compiled for one type.
 func TestPeaks(t *testing.T) {
 	d, err := emulator.Open(emulator.Options{CacheDir: testcache.Dir()})
 	if err != nil {

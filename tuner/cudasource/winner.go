@@ -182,8 +182,8 @@ func without(words, others []string) []string {
 // macroForm matches the values that templates compute for macros. A document could contain any other text.
 var macroForm = regexp.MustCompile(`^[-+\w.]+$`)
 
-// Story describes in a few lines of plain text what the kernel was tuned for and how fast it is. The lines may contain
-// arbitrary text from the document, so callers must quote them.
+// Story describes in a few lines of plain text what the kernel was tuned for and how fast it is. The lines of a story
+// may contain arbitrary text from the document, so callers must quote them.
 func (w Winner) Story() []string {
 	b := w.Best
 	story := []string{

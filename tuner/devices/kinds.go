@@ -18,8 +18,8 @@ import (
 	"autotune/operator"
 )
 
-// kind is how devices of one kind are found and opened. The argument of a kind is the text after the kind and a colon
-// in --device, or "" if there is none.
+// kind holds functions that find and open devices of one kind. The argument of a kind is the text after the kind and a
+// colon in --device, or "" if there is none.
 type kind struct {
 	check func(argument string) error // checks the argument, if any; nil: all are valid
 	// open opens a device. The result `notice` tells the user which device it is, unless it is a GPU.

@@ -61,8 +61,8 @@ func (s Spec) CheckRuns() error {
 	return nil
 }
 
-// OpenAll opens the devices that a spec names, without binding a problem. The workers of these devices have names such
-// as cuda-0; auto stands for the first GPU.
+// OpenAll opens the devices that a spec names, without binding a problem. Workers get names such as cuda-0, and auto
+// stands for the first GPU.
 func OpenAll(ctx context.Context, s Spec, o Options) ([]remote.Member, error) {
 	s.Kind = cmp.Or(s.Kind, device.CUDA)
 	if err := s.CheckRuns(); err != nil {

@@ -29,8 +29,8 @@ var policy = struct {
 	mostCandidates      int           // kernels: a configuration may be compiled for several alignments
 	leastTiming         time.Duration // estimated time of timing one kernel at a sample
 
-	// The first round stops timing kernels clearly beyond farBehind times the fastest. After a stricter race, kernels
-	// had too few times, and the tree chose kernels of 1.050 instead of 1.047 times the own best at held-out shapes
+	// The first round stops timing kernels clearly beyond farBehind times the fastest. With a stricter race, kernels
+	// had fewer samples, and the tree chose kernels of 1.050 instead of 1.047 times the own best at held-out shapes
 	// (2026-11-26). The second round repeats kernels within nearFastest times the usual limit of a race.
 	farBehind, nearFastest float64
 

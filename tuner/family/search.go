@@ -18,7 +18,8 @@ import (
 	"autotune/tuner/final"
 )
 
-// tried is a configuration that a search found correct. Ratio is its time divided by the search's fastest time.
+// tried is a configuration that a search found correct. Ratio is the configuration's time divided by the search's
+// fastest time.
 type tried struct {
 	space.Configuration
 	Ratio float64

@@ -39,8 +39,8 @@ func (n *Node) Leaf(values map[string]expr.Value) (*Node, error) {
 	return n.Else.Leaf(values)
 }
 
-// grower grows a tree for the samples. A group is the entries of one configuration, of which one serves each shape. The
-// columns of a grower's tables are the groups, then the general kernel.
+// grower grows a decision tree for the samples. A group is the entries of one configuration, of which one serves each
+// shape. The columns of a grower's tables are the groups, then the general kernel.
 type grower struct {
 	groups   [][]int
 	slow     slowdowns   // slowdowns of the groups and then of the general kernel, for each sample

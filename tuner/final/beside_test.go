@@ -31,8 +31,8 @@ func (d *drifting) Time(context.Context, string) (float64, error) {
 	return 10 * (1 + 0.001*float64(d.turn)), nil
 }
 
-// Beside times a rival in turns with the winner. The speedup is the mean ratio of both times, and lies within its
-// interval.
+// Beside times a rival in turns with the winner. The speedup is the mean ratio of the rival's times to the winner's,
+// and lies within its interval.
 func TestBeside(t *testing.T) {
 	p := problem(t)
 	s := Subject{Problem: p, Device: &bench{takes: map[int64]float64{2: 5}}, Protocol: device.ProtocolFor(p.Operator), Launches: Launches}

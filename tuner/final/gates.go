@@ -95,8 +95,8 @@ type gatekeeper struct {
 	cost    time.Duration // time of the last refill and check of other inputs
 }
 
-// gates returns the gates that a variant passed within the time limit. If the variant failed, the outcome names the
-// gate.
+// gates returns the gates that a variant passed within the time limit. If the variant failed at a gate, the outcome
+// names that gate.
 func (g *gatekeeper) gates(ctx context.Context, only Gating) (*Gates, trial.Outcome, error) {
 	work := g.pass
 	if g.began = time.Now(); only == GateRaces {
@@ -171,7 +171,7 @@ func (g *gatekeeper) launches(ctx context.Context) (err error) {
 const changedInputs = "changed inputs"
 
 // changed launches a loaded kernel on the inputs of the search, and again after some inputs changed. The kernel must
-// not reuse what it computed from the first inputs.
+// not reuse values that it computed from the first inputs.
 func (g *gatekeeper) changed(ctx context.Context) error {
 	if 2*trial.DurationOf(g.Ceilings.ReferenceMS) > g.left()-g.limit/policy.forNeighbours { // the answers for both inputs take that long
 		g.leaveOut("%s", changedInputs)

@@ -21,8 +21,9 @@ func at(curve interp.Predictor, places []float64) []float64 {
 
 func near(a, b float64) bool { return math.Abs(a-b) <= 1e-9*max(1, math.Abs(a), math.Abs(b)) }
 
-// The values 1 to 9 have the optimum 1 and the median 5. Half of the way is the value 3; 6 values are slower, so it
-// takes 6/(10-6) = 1.5 draws. 95 % of the way is the value 1.2; 8 values are slower, so it takes 8/(10-8) = 4 draws.
+// The values 1 to 9 have the optimum 1 and the median 5. Half of the way from the median to the optimum is the value 3,
+// which 6 values exceed, so it takes 6/(10-6) = 1.5 draws. 95 % of the way is the value 1.2, which 8 values exceed, so
+// it takes 8/(10-8) = 4 draws.
 func TestWindow(t *testing.T) {
 	valid := []float64{1, 2, 3, 4, 5, 6, 7, 8, 9}
 	for share, want := range map[float64]int{0: 1, 0.5: 2, 0.95: 4, 1: 4} {

@@ -30,12 +30,12 @@ type Prospect struct {
 // Look estimates what a search may still gain from the outcomes in their order. Look assumes that a good strategy with
 // the same expectations chose the configurations.
 //
-// The estimate combines two sources. A Gaussian process that is fitted to the scores gives the odds of a gain in the
-// space, but judges extremes badly: too low early and too high late. The history of the search gives odds that fall as
-// one over the number of outcomes since the last gain. Look multiplies the odds of the history by a root of the odds of
-// the model. The constants for both odds are chosen such that a gain of more than the factor is left in at most 5 % of
-// the searches that end at a chance of 5 %; `simulate --ending` checks that limit on recordings. If there are
-// expectations, the model errs less and has more weight.
+// Look combines two sources. A Gaussian process that is fitted to the scores gives the odds of a gain in the space, but
+// judges extremes badly: too low early and too high late. The history of the search gives odds that fall as one over
+// the number of outcomes since the last gain. Look multiplies the odds of the history by a root of the odds of the
+// model. The constants for both odds are chosen such that a gain of more than the factor is left in at most 5 % of the
+// searches that end at a chance of 5 %; `simulate --ending` checks that limit on recordings. If there are expectations,
+// the model errs less and has more weight.
 //
 // With fewer than 20 outcomes that work, or if the model is certain of a gain, the chance is 1. Look takes about a
 // tenth of a second, and a few more outcomes change its result little, so Look need not be called after each outcome.

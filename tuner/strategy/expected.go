@@ -123,8 +123,7 @@ func (e *Expected) PromiseMore(some, others []int64) bool {
 
 // Likely returns the n configurations with the lowest expected scores, the lowest first. One part of the space
 // contributes at most five eighths of the result if others can contribute, since expectations compare different parts
-// less well. Two configurations of a part differ in at least two tunables, since those that differ in only one are much
-// alike.
+// less well. Two chosen configurations of a part differ in at least two tunables, since neighbours are much alike.
 func (e *Expected) Likely(s *space.Space, n int) []int64 {
 	if e == nil {
 		return nil

@@ -30,8 +30,8 @@ func newLossModel(c *featureCache) *lossModel {
 
 func (m *lossModel) old() bool { return len(m.order) >= m.renewAt || len(m.entry) >= policy.points }
 
-// renew rebuilds the model from configurations that work. After that, renew adds failures and configurations under way
-// with the values that the process expects of them.
+// renew rebuilds the model from configurations that work. In a second step, renew adds failures and configurations
+// under way with the values that the process expects of them.
 func (m *lossModel) renew() {
 	ids := m.selection()
 	m.standardise(ids)

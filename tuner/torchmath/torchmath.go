@@ -65,7 +65,8 @@ type job struct {
 	Parameters map[string][]expr.Value `json:"parameters"`       // a list of components for each parameter
 }
 
-// answer is the driver's answer: installed versions, and the error of PyTorch's result against each rounding.
+// answer is what the Python program returns: installed versions, and the error of PyTorch's result against each
+// rounding.
 type answer struct {
 	Fault    string             `json:"fault,omitempty"`
 	Torch    string             `json:"torch,omitempty"`
@@ -117,8 +118,8 @@ func (a Asker) Ask(ctx context.Context, p *operator.Problem, on GPU) (Mode, erro
 // keptVersion is raised when the meaning of kept answers changes.
 const keptVersion = 1
 
-// Question returns the driver's question about a problem, for scripts that ask it themselves, or nil if PyTorch is
-// not asked.
+// Question returns what the Python program is asked about a problem, for scripts that run it, or nil if PyTorch is not
+// asked.
 func Question(p *operator.Problem) any {
 	if !Asks(p) {
 		return nil
