@@ -14,8 +14,7 @@ import (
 	"autotune/tuner/final"
 )
 
-// rival is a test implementation of a search's rivals: it takes 0.1 ms or is absent, and notes the calls that it
-// gets.
+// rival is a test version of a search's rivals: it takes 0.1 ms or is absent, and notes the calls that it gets.
 type rival struct {
 	fails error
 	asked []string

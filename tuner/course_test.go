@@ -83,8 +83,8 @@ func TestCourse(t *testing.T) {
 	}
 }
 
-// A template whose variants only crash or hang is given up once another template has a correct trial; the user is
-// warned once.
+// A template whose variants only crash or hang is given up, with one warning, once another template has a correct
+// trial.
 func TestCourseSetsAside(t *testing.T) {
 	for _, test := range []struct {
 		statuses []trial.Status

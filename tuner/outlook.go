@@ -38,8 +38,7 @@ func (l *looking) ask(seen []strategy.Seen, bestMS float64) (work func() strateg
 	return func() strategy.Prospect { return strategy.Look(l.space, seen, l.expected, l.target, l.seed) }
 }
 
-// answered returns the outlook from an estimate. If a much faster trial has refuted the estimate meanwhile, answered
-// returns nil.
+// answered returns the outlook from an estimate, or nil if a much faster trial has refuted the estimate meanwhile.
 func (l *looking) answered(chance, bestMS float64, atFloor bool) *strategy.Outlook {
 	l.asking = false
 	if bestMS*l.target < l.askedMS {

@@ -149,8 +149,7 @@ func searchPool(t *testing.T, p *fakePool, o tuner.Options) *tuner.Result {
 	return search(t, toyProblem(t), p, o)
 }
 
-// With any number of workers, every configuration has one trial, and the winner and the tie set are the same as with
-// one device.
+// With any number of workers, every configuration has one trial, and winner and tie set are those of one device.
 func TestPoolFindsWhatOneDeviceDoes(t *testing.T) {
 	one := search(t, toyProblem(t), &fakeDevice{Evaluate: bowl}, tuner.Options{})
 	for _, names := range [][]string{{"a"}, {"a", "b"}, {"a", "b", "c", "d", "e"}} {

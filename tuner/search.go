@@ -238,8 +238,7 @@ func (s *search) fail(err error) {
 	}
 }
 
-// lose ends the search if err says that its trials cannot be stored. The result then holds the trials that ended before
-// the store failed.
+// lose ends the search if err says that trials cannot be stored; the result holds the trials up to that error.
 func (s *search) lose(err error) {
 	if err != nil && s.lost == nil {
 		s.lost = err

@@ -302,8 +302,7 @@ func TestWinnersNewestFirst(t *testing.T) {
 	}
 }
 
-// A search with a time limit ends although the reference takes for ever, and its progress says what it is waiting
-// for.
+// A search with a time limit ends although the reference takes for ever, and its progress says what it waits for.
 func TestTimeCountsTheReference(t *testing.T) {
 	d := &fakeDevice{Evaluate: bowl, OpenHangs: true}
 	var phases []tuner.Phase

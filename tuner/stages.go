@@ -244,8 +244,7 @@ func (st *stages) prepare(ctx context.Context, j job) job {
 	return j
 }
 
-// serve opens the device's session, and starts the goroutines that staff requests; each evaluates one variant at a
-// time.
+// serve opens the device's session, and starts goroutines on request, each of which evaluates one variant at a time.
 func (st *stages) serve(ctx context.Context) {
 	o := st.prepareDevice(ctx)
 	st.opened <- o
@@ -269,8 +268,7 @@ type pace struct {
 	ms float64 // 0: none
 }
 
-// beside returns the time that a variant races against: the best that the devices have measured, or the given one if
-// that is better.
+// beside returns the time that a variant races against: the best measured one, or the given one if that is better.
 func (p *pace) beside(given float64) float64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -30,8 +30,7 @@ import (
 	"autotune/tuner/strategy"
 )
 
-// Options configure a search. The zero value searches with the default strategy until the space is exhausted, and
-// stores nothing.
+// Options configure a search. The zero value searches the whole space with the default strategy and stores nothing.
 type Options struct {
 	Strategy string        // name; empty: strategy.Default
 	Seed     uint64        // seed of the strategy

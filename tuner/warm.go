@@ -62,8 +62,7 @@ func nearestWinners(records []Record, here Record, sp *space.Space) (ids []int64
 	return ids, from
 }
 
-// closest returns the configuration of a space that is nearest to another problem's configuration c: c itself if it is
-// valid.
+// closest returns the configuration of a space that is nearest to c of another problem: c itself if it is valid.
 func closest(sp *space.Space, c space.Configuration) (int64, bool) {
 	if id, ok := sp.Index(c); ok {
 		return id, true

@@ -9,8 +9,7 @@ import (
 	"autotune/tuner/devices"
 )
 
-// likelyAhead is how many configurations with low estimated times are compiled before the search of their problem
-// begins.
+// likelyAhead is how many configurations with low estimated times are compiled before their problem's search begins.
 const likelyAhead = 8
 
 // ahead compiles the first kernels of the next problem while the search of the current one runs. A search that could

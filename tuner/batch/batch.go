@@ -46,8 +46,7 @@ type Options struct {
 	// AnyTarget lets Search.Target end also searches whose times were not measured on a GPU. Without AnyTarget,
 	// Target ends no search on a CPU, and a recording is replayed to its end.
 	AnyTarget bool
-	// Budget is the time limit for all searches together; each of them also obeys Search.Time. A Budget of 0 is no
-	// limit.
+	// Budget is the time limit for all searches together, or 0 for none; each search also obeys Search.Time.
 	Budget time.Duration
 	Store  func() (*store.Store, error) // opens the cache when it is first needed; nil: nothing is kept
 	Tool   string                       // name and version of the program that searches, for the documents
@@ -73,12 +72,10 @@ type NotAllError struct {
 
 func (e *NotAllError) Error() string { return "not every problem has a winner" }
 
-// ErrNoTime says that the budget was spent before a problem's turn came. A caller should not report ErrNoTime as a
-// failed search.
+// ErrNoTime says that the budget was spent before a problem's turn came; a caller should not report a failed search.
 var ErrNoTime = errors.New("the budget was spent")
 
-// KeepError says that a search's result could not be stored. A KeepError ends the whole batch, since later results
-// would be lost, too.
+// KeepError ends the batch: a search's result could not be stored, so later results would be lost, too.
 type KeepError struct{ err error }
 
 func (e *KeepError) Error() string { return e.err.Error() }
@@ -94,8 +91,7 @@ func Keeping(err error) error {
 	return &KeepError{err}
 }
 
-// Ends reports whether an error of one problem ends all searches: the caller cancelled them, or results cannot be
-// stored.
+// Ends reports whether an error of one problem ends all searches: they were cancelled, or results cannot be stored.
 func Ends(ctx context.Context, err error) bool {
 	var kept *KeepError
 	return err != nil && (ctx.Err() != nil || errors.As(err, &kept))
@@ -142,8 +138,7 @@ func (b *batch) oneByOne(ctx context.Context, problems []Request) error {
 	return b.notAll()
 }
 
-// divide starts the budget's clock and gives each problem its weight. The argument `beside` is how many problems are
-// searched at once.
+// divide starts the budget's clock and gives each problem its weight. `beside` problems are searched at a time.
 func (b *batch) divide(problems []Request, beside int) []Request {
 	weights := Weights(lists.Of(problems, func(r Request) float64 { return r.Share }))
 	b.budget = NewBudget(b.Budget, beside, weights)

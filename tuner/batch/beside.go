@@ -9,8 +9,7 @@ import (
 	"autotune/device"
 )
 
-// pool returns the pool whose workers each search a problem of their own, or nil if there is no pool, or fewer
-// problems than workers.
+// pool returns a pool if each of its workers can search a problem of its own, otherwise nil.
 func (b *batch) pool(ctx context.Context, problems []Request) device.Pool {
 	if len(problems) < 2 || !b.opener.Several() {
 		return nil

@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// leastSearch is the shortest search that a budget gives a problem: less time is too short to compile and run the
-// finals.
+// leastSearch is the shortest search that a budget allows: less time is too short to compile and run the finals.
 const leastSearch = 500 * time.Millisecond
 
 // Budget divides a time limit among tasks by their weights; tasks may run one after another or at the same time. Time

@@ -18,8 +18,7 @@ import (
 	"autotune/tuner/store"
 )
 
-// A run ends near its budget, even if its searches take more time than their parts; larger shares get longer
-// searches.
+// A run ends near its budget, even if searches take more than their parts; larger shares get longer searches.
 func TestBudget(t *testing.T) {
 	for _, over := range []time.Duration{0, 300 * time.Millisecond, 2 * time.Second} {
 		synctest.Test(t, func(t *testing.T) {

@@ -90,8 +90,7 @@ type Recording struct {
 // Found reports whether the search has a winner.
 func (d Document) Found() bool { return d.Template != "" }
 
-// Compare fills in a baseline; a time of zero counts as unknown and is left out. The winner's time must be set before
-// Compare is called.
+// Compare adds a baseline unless its time is zero (unknown). The winner's time must be set before Compare is called.
 func (d *Document) Compare(name string, timeMS float64) {
 	if timeMS <= 0 || d.Time.Median <= 0 {
 		return
@@ -155,8 +154,8 @@ func (d Document) WinningTrial() trial.Trial {
 	}
 }
 
-// Default and Reference are names of baselines. Package torchtimes has PyTorch's names; a recording may add others,
-// in lower case.
+// Default and Reference are names of baselines; package torchtimes has others, and a recording may add some in lower
+// case.
 const (
 	Default   = "default"   // the untuned default configuration
 	Reference = "reference" // the operator's plain reference kernel

@@ -39,8 +39,7 @@ func WriteJSONList(w io.Writer, list []Document) (err error) {
 	return writeIndented(w, documents, err)
 }
 
-// writeIndented writes the document as indented JSON. writeIndented writes nothing if fault is not nil or if encoding
-// fails.
+// writeIndented writes the document as indented JSON, or nothing if fault is not nil or if encoding fails.
 func writeIndented(w io.Writer, document any, fault error) error {
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)

@@ -31,8 +31,8 @@ func Sizes(p *operator.Problem) []string {
 	})
 }
 
-// Reals returns the names of an operator's floating-point parameters. General kernels get floating-point parameters as
-// doubles after the sizes.
+// Reals returns the names of an operator's floating-point parameters, which general kernels get as doubles after the
+// sizes.
 func Reals(o *operator.Operator) (names []string) {
 	for _, s := range o.Parameters {
 		if s.Type == operator.FloatParameter {

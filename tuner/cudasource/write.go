@@ -234,7 +234,7 @@ func (w Winner) Passed(l operator.Launch) []operator.Argument {
 	return lists.Of(operator.Passed(w.Problem.Arguments, l), func(i int) operator.Argument { return w.Problem.Arguments[i] })
 }
 
-// Attribute is a launch attribute: its names in CUDA's runtime and driver interfaces, and assignments that set its
+// Attribute is a launch attribute: its names in CUDA's runtime and driver interfaces, and statements that set its
 // value.
 type Attribute struct {
 	Runtime, Driver string

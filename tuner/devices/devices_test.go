@@ -162,8 +162,7 @@ type described struct {
 
 func (d described) Info() device.Info { return d.about }
 
-// On a GPU, an installed PyTorch decides what `--math auto` means. This test uses a fake PyTorch, which logs every
-// question.
+// On a GPU, PyTorch decides what `--math auto` means. The PyTorch of this test is a fake that logs every question.
 func TestAutoMath(t *testing.T) {
 	testneeds.NumPy.Need(t)
 	fake, err := filepath.Abs("../torchmath/testdata/fake")

@@ -179,8 +179,7 @@ func (o *Opener) bind(ctx context.Context, a asked, d device.Device, unsettled b
 	return a.settled(ctx, d, <-modes)
 }
 
-// besidePyTorch is how many times a problem's memory a GPU must have so that PyTorch can compute the problem during a
-// search.
+// besidePyTorch is how many times a problem's memory a GPU needs so that PyTorch can run during a search.
 const besidePyTorch = 3
 
 func (a asked) settled(ctx context.Context, d device.Device, c device.ModeChoice) (*Opened, error) {
@@ -239,8 +238,7 @@ func (o *Opener) device(ctx context.Context, a asked) (d device.Device, notice s
 	return d, severalNotice(o.spec, len(arguments)), err
 }
 
-// auto opens a GPU, or else a shipped recording of exactly this problem, or else the emulator if its runs would be
-// short.
+// auto opens a GPU, else a shipped recording of exactly this problem, else the emulator if its runs would be short.
 func (o *Opener) auto(ctx context.Context, a asked) (device.Device, string, error) {
 	if o.noGPU == nil {
 		d, notice, err := openGPU(ctx, "", a, o.options)

@@ -64,15 +64,13 @@ func Parse(s string) (Spec, error) {
 	return Spec{p.Kind, argument}, nil
 }
 
-// OneGPU returns the number of the GPU that the spec names, or ok=false if the spec does not name a single GPU of this
-// host.
+// OneGPU returns the GPU's number if the spec names a single GPU of this host, otherwise ok=false.
 func (s Spec) OneGPU() (ordinal int, ok bool) {
 	n, err := strconv.Atoi(cmp.Or(s.Argument, "0"))
 	return n, err == nil && (s.Kind == "" || s.Kind == device.CUDA)
 }
 
-// IsTrouble reports whether an error comes from a device or from software that the device needs, rather than from a
-// wrong request.
+// IsTrouble reports whether an error comes from a device or its software, rather than from a wrong request.
 func IsTrouble(err error) bool {
 	troubles := []error{
 		device.ErrNone, device.ErrMemory, compile.ErrMissing, compile.ErrArch, device.ErrGone, fleet.ErrServer,

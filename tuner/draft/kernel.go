@@ -104,7 +104,7 @@ func (f *fromKernel) tunable(name string, values ...expr.Value) {
 	f.o.Tunables = append(f.o.Tunables, space.Tunable{Name: name, Values: values})
 }
 
-// macros makes a tunable of each macro with a literal value, and of each name that the file expects a tuner to
+// macros makes a tunable of each macro with a literal value, and of each name that the file leaves to a tuner to
 // define.
 func (f *fromKernel) macros() {
 	for _, m := range cudafile.Macros(f.text) {

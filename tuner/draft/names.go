@@ -11,8 +11,7 @@ import (
 
 var tokenForm = regexp.MustCompile(`[A-Za-z_]\w*|\.?\d[\w.]*|::|->|[-+*/%&|^<>=!]=|&&|\|\||\S`)
 
-// keywords are words that cannot name a macro or tensor; control are those keywords that can stand before an
-// expression.
+// keywords are words that cannot name a macro or tensor; control are the keywords that can precede an expression.
 var keywords, control = wordSet(`alignas alignof asm auto bool break case catch char class const const_cast constexpr
 	continue decltype default delete do double dynamic_cast else enum explicit extern false float for friend goto if
 	inline int long mutable namespace new noexcept nullptr operator private protected public register reinterpret_cast

@@ -21,12 +21,10 @@ type Subject struct {
 	Measured []trial.Turned
 	Problem  *operator.Problem // needed for the default; nil if unknown
 	Limits   operator.Limits   // limits of the device; zero if unknown
-	// Bytes and Flops are the work of the problem, and CopyBytesPerMS is the measured rate of a copy; 0 means
-	// unknown.
+	// Bytes and Flops are the work of the problem, and CopyBytesPerMS is the measured rate of a copy; 0: unknown.
 	Bytes, Flops   int64
 	CopyBytesPerMS float64
-	// Peak is the device's highest rate of arithmetic for the problem, in operations a millisecond. PeakOf names the
-	// kind of that arithmetic.
+	// Peak is the device's highest rate of arithmetic of the kind PeakOf, in operations a millisecond.
 	Peak   float64
 	PeakOf string
 }
@@ -168,8 +166,7 @@ func place(declared []space.Value, value string) int {
 	return slices.IndexFunc(declared, func(v space.Value) bool { return v.Value.String() == value })
 }
 
-// alone returns the index of the only tunable in which two configurations of a template differ, or ok=false if there
-// are several.
+// alone returns the index of the tunable in which two configurations of a template differ, or ok=false if several do.
 func alone(a, b space.Configuration) (at int, ok bool) {
 	if a.Template != b.Template || len(a.Values) != len(b.Values) {
 		return 0, false

@@ -42,8 +42,7 @@ const (
 	reservedShared = 1024 // bytes of each block that the driver uses, since Ampere
 )
 
-// room returns a sentence about how many blocks of the winner's largest launch fit a multiprocessor, and what limits
-// them.
+// room returns a sentence about how many blocks of the largest launch fit a multiprocessor, and what limits them.
 func room(w trial.Trial, l operator.Limits) string {
 	shared, threads := w.Resources.SharedBytes, int64(0)
 	for _, launch := range w.Launches {
@@ -78,8 +77,7 @@ func (e Explanation) spills() string {
 		output.Count(e.Resources.LocalBytes, "byte"), e.Resources.Registers)
 }
 
-// String describes the changed configuration's time against the winner's: "as fast", "+2.6 %", "3.1x", or its failed
-// status.
+// String describes a change's time against the winner's: "as fast", "+2.6 %", "3.1x", or its failed status.
 func (c Cost) String() string {
 	switch {
 	case c.Status != trial.OK:

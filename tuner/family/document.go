@@ -31,8 +31,7 @@ import (
 // Schema names the document and its version. A new field does not change the version.
 const Schema = "autotune/family/1"
 
-// Family holds kernels for many shapes of an operator, and the tree that chooses among them. docs/families.md describes
-// all fields.
+// Family holds kernels for many shapes, and the tree that chooses among them. docs/families.md describes the fields.
 type Family struct {
 	Schema      string              `json:"schema"`
 	Tool        string              `json:"tool,omitempty"`

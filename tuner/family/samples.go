@@ -104,8 +104,7 @@ func (s Shapes) draw(n, from int, take func(shape []int64) (full bool)) {
 	}
 }
 
-// corners returns shapes at the bounds of their extents, in pairs of opposites; the smallest and the largest come
-// first.
+// corners returns shapes at the bounds of their extents, in pairs of opposites, the smallest and the largest first.
 func (s Shapes) corners(most int) (all [][]int64) {
 	varying := len(lists.Where(s, Extent.Varies))
 	for i := range min(most, 1<<min(varying, 16)) {

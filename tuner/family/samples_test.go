@@ -131,8 +131,7 @@ func TestSamples(t *testing.T) {
 	}
 }
 
-// If kernels are compiled separately for a few shapes, some samples are among the few shapes, and the corners remain
-// samples.
+// If kernels are compiled separately for a few shapes, there are samples of these shapes, and corners remain samples.
 func TestSamplesOfKinds(t *testing.T) {
 	s, _ := ParseShapes("{1..4096}x{256..16384}")
 	kinds := func(shape []int64) []string {

@@ -18,8 +18,7 @@ import (
 	"autotune/tuner/final"
 )
 
-// tried is a configuration that a search found correct. Ratio is the configuration's time divided by the search's
-// fastest time.
+// tried is a correct configuration of a search. Ratio is the configuration's time over the search's fastest time.
 type tried struct {
 	space.Configuration
 	Ratio float64

@@ -11,8 +11,7 @@ import (
 	"autotune/space"
 )
 
-// Around times the other configurations in turns with the centre. Ratios are the other configurations' times over the
-// centre's.
+// Around times configurations in turns with the centre, and returns the ratios of their times over the centre's.
 func TestAround(t *testing.T) {
 	p := problem(t)
 	b := &bench{takes: map[int64]float64{1: 6, 2: 5, 3: 4}}

@@ -65,8 +65,7 @@ func (o Outputs) Tolerance() string {
 type Compared struct {
 	Name   string  `json:"name,omitempty"` // default, reference, or a name of PyTorch from package torchtimes
 	TimeMS float64 `json:"time_ms"`
-	// Speedup is the winner's geometric mean speedup over a baseline that was timed in turns with it; CI95 is its
-	// interval.
+	// Speedup is the winner's geometric mean speedup over a baseline timed in turns with it; CI95 is its interval.
 	Speedup float64    `json:"speedup,omitempty"`
 	CI95    [2]float64 `json:"speedup_ci95,omitzero"`
 	Outputs *Outputs   `json:"outputs,omitempty"` // comparison with the winner's outputs; nil: not compared

@@ -8,8 +8,7 @@ import (
 	"autotune/space"
 )
 
-// Field holds the trials among which a winner is chosen, and tracks the one that leads. Only one goroutine may use a
-// Field.
+// Field holds the trials among which a winner is chosen, and knows which one leads. A single goroutine uses a Field.
 type Field struct {
 	Trials   []trial.Trial
 	ByStatus map[trial.Status]int
@@ -27,8 +26,7 @@ func NewField(baseline int64, defaults []space.Configuration) *Field {
 	return &Field{ByStatus: map[trial.Status]int{}, Defaults: defaults, at: map[int64]int{}, baseline: baseline, best: -1}
 }
 
-// standing returns the time by which a trial is ranked, with a smaller median being better, and whether the trial can
-// win.
+// standing returns the time by which a trial is ranked, and whether the trial can win. A smaller median is better.
 func standing(t trial.Trial) (trial.Timing, bool) { return t.Time, t.Status == trial.OK }
 
 // Enter adds the trial of a configuration and returns its standing.
@@ -105,8 +103,8 @@ func (f *Field) Untuned() *trial.Trial {
 	return nil
 }
 
-// Behind reports whether the finals can skip a configuration: its interval does not overlap the leader's, and it is
-// not the baseline.
+// Behind reports whether the finals can skip a configuration: it is not the baseline, and its interval does not overlap
+// the leader's.
 func (f *Field) Behind(id int64) bool {
 	stands, ok := standing(f.Trials[f.at[id]])
 	return id != f.baseline && !(ok && f.best >= 0 && stands.Reaches(f.lead()))
@@ -170,8 +168,7 @@ func (f *Field) decide() (ties []int) {
 	return ties
 }
 
-// lean compares resources: a trial with less spilled memory, then less shared memory, then fewer registers comes
-// first.
+// lean compares resources: first spilled memory, then shared memory, then registers; fewer resources come first.
 func lean(a, b trial.Resources) int {
 	return cmp.Or(
 		cmp.Compare(a.LocalBytes, b.LocalBytes),

@@ -76,8 +76,8 @@ func (j *judge) finalists() []int64 {
 	return ids
 }
 
-// compileAll compiles in parallel the configurations that have no variant yet. A configuration that does not compile
-// now counts as failed.
+// compileAll compiles configurations that have no variant yet, in parallel. If one does not compile now, its trial
+// fails.
 func (j *judge) compileAll(ctx context.Context, ids []int64) error {
 	missing := slices.DeleteFunc(slices.Clone(ids), func(id int64) bool { _, has := j.Variants[id]; return has })
 	variants, outcomes := make([]device.Variant, len(missing)), make([]trial.Outcome, len(missing))

@@ -182,8 +182,7 @@ func (g *gatekeeper) changed(ctx context.Context) error {
 	return err
 }
 
-// races looks for data races on the inputs of the search. The time limit of the gates does not include the time for
-// races.
+// races looks for data races on the search's inputs. The time limit of the gates does not include the time for races.
 func (g *gatekeeper) races(ctx context.Context) error {
 	finder, can := g.place.session.(device.RaceFinder)
 	if !can {

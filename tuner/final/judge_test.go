@@ -275,8 +275,7 @@ func TestNeighbours(t *testing.T) {
 	}
 }
 
-// For the example of every built-in operator, each template's default and randomly drawn configurations have a
-// neighbour.
+// For every built-in operator's example, the default and random configurations of each template have a neighbour.
 func TestBuiltinNeighbours(t *testing.T) {
 	operators, err := operator.Operators()
 	must.OK(t, err)

@@ -92,8 +92,8 @@ func neighbours(ctx context.Context, p *operator.Problem, c space.Configuration)
 	return found
 }
 
-// steps yields differences of sizes, some of which keep an alignment: every small number, powers of two, and 1.5
-// times these.
+// steps yields differences of sizes, some of which keep an alignment: small numbers, powers of two, and 1.5 times
+// these.
 func steps(yield func(int64) bool) {
 	const small = 32
 	for step := int64(1); step < small; step++ {

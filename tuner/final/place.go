@@ -11,8 +11,7 @@ import (
 	"autotune/device/trial"
 )
 
-// place is the device of the finals and the gates: a single device or one worker of a pool. Times of two workers cannot
-// be compared.
+// place is the device of the finals and the gates. Of a pool it is one worker, since times of two cannot be compared.
 type place struct {
 	worker  string // "": the device is one
 	device  device.Device

@@ -2,8 +2,7 @@ package final
 
 import "time"
 
-// policy holds the constants of the finals, the gates and later comparisons. docs/gates.md and docs/measuring.md
-// explain the constants.
+// policy holds the constants of the finals, the gates and later comparisons: see docs/gates.md and docs/measuring.md.
 var policy = struct {
 	// The first fields limit times. The finals get 1/finalsShare of the search's time and the gates 1/gatesShare, but
 	// at least leastFinals and leastGates.

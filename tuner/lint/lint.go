@@ -26,8 +26,7 @@ type Report struct {
 	Skipped  []string  `json:"skipped,omitempty"` // checks that were skipped, and why
 }
 
-// Finding is one fault or doubt. A fault keeps the operator from being searched somewhere; other findings are only
-// doubtful.
+// Finding is one fault or doubt. A fault keeps the operator from being searched somewhere; a doubt does not.
 type Finding struct {
 	Template string `json:"template"`
 	Text     string `json:"text"`

@@ -92,8 +92,7 @@ func decode(raw []byte, v any) error {
 	return nil
 }
 
-// checkTimes returns an error for an entry with impossible times. Without checkTimes, a trial of -1 ms would count as
-// the fastest.
+// checkTimes returns an error for an entry with impossible times: a trial of -1 ms would count as the fastest.
 func (e *Entry) checkTimes() error { return checkTimes(&e.Trial) }
 
 func (w *Winner) checkTimes() error {
@@ -156,8 +155,7 @@ func (s *Store) summaries(tx *bbolt.Tx) (all []Summary, err error) {
 	return all, err
 }
 
-// each calls f for every problem, ordered by device and problem. An empty file that was opened read-only has no
-// bucket of problems.
+// each calls f for every problem, ordered by device and problem. A file that is empty and read-only has no problems.
 func (s *Store) each(tx *bbolt.Tx, f func(problem) error) error {
 	problems := tx.Bucket(problemsBucket)
 	if problems == nil {
@@ -361,8 +359,7 @@ func (c *contents) take(_ ProblemID, value any) {
 	}
 }
 
-// put stores contents in one transaction and counts what is new. If anew is set, contents replace stored values with
-// the same keys.
+// put stores contents in one transaction and counts what is new. Stored values are replaced only if anew is set.
 func (s *Store) put(c contents, anew bool, tally *Tally) error {
 	key, err := c.id.key()
 	if err != nil {

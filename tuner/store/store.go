@@ -37,8 +37,7 @@ import (
 // schemaVersion is raised when the meaning of the file's contents changes. Files with another version are refused.
 const schemaVersion = 2
 
-// defaultWait is how long a transaction waits for other processes by default. Other processes usually hold the file for
-// milliseconds.
+// defaultWait is how long a transaction waits for other processes, which usually hold the file for milliseconds.
 const defaultWait = 10 * time.Second
 
 // lockPoll is how often a waiting transaction tries to open the file.
@@ -50,8 +49,7 @@ type Options struct {
 	ReadOnly bool          // the file must exist
 }
 
-// Store gives access to a file, which it opens for each transaction. Several goroutines may call its methods at the
-// same time.
+// Store gives access to a file, which it opens for each transaction. Several goroutines may use a Store at once.
 type Store struct {
 	path    string
 	options Options

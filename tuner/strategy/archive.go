@@ -76,8 +76,8 @@ func (a *archive) anyUnseen() (int64, bool) {
 	return 0, false
 }
 
-// loss returns the logarithm of a score, so that a factor in time is the same difference everywhere; it is +Inf for a
-// failure.
+// loss returns the logarithm of a score, so that a factor in time is the same difference everywhere; a failure has
+// +Inf.
 func loss(o Outcome) float64 {
 	if !o.OK {
 		return math.Inf(1)

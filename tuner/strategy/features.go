@@ -9,7 +9,7 @@ import (
 	"autotune/space/expr"
 )
 
-// featureCache keeps the features of configurations that are often needed: those of the space, and the exponents of
+// featureCache keeps configurations' features, since they are needed often: those of the space, and the exponents of
 // two.
 type featureCache struct {
 	*archive

@@ -35,8 +35,7 @@ type Options struct {
 	Expected *Expected
 }
 
-// methods are the strategies with their names, in the order in which help lists them. Each strategy starts with an
-// empty archive.
+// methods lists the strategies in the order in which help shows them. Each strategy starts with an empty archive.
 var methods = []struct {
 	name string
 	on   func(a *archive) method

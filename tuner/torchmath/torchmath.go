@@ -30,8 +30,7 @@ import (
 //go:embed ask.py
 var driver string
 
-// installedLimit is how long PyTorch may take to say what is installed, and askLimit how long to import, load cuDNN
-// and answer.
+// PyTorch may take installedLimit to say what is installed, and askLimit to import, to load cuDNN and to answer.
 const (
 	installedLimit = 10 * time.Second
 	askLimit       = time.Minute
@@ -65,8 +64,7 @@ type job struct {
 	Parameters map[string][]expr.Value `json:"parameters"`       // a list of components for each parameter
 }
 
-// answer is what the Python program returns: installed versions, and the error of PyTorch's result against each
-// rounding.
+// answer is the Python program's answer: installed versions, and the error of PyTorch's result against each rounding.
 type answer struct {
 	Fault    string             `json:"fault,omitempty"`
 	Torch    string             `json:"torch,omitempty"`
@@ -118,8 +116,7 @@ func (a Asker) Ask(ctx context.Context, p *operator.Problem, on GPU) (Mode, erro
 // keptVersion is raised when the meaning of kept answers changes.
 const keptVersion = 1
 
-// Question returns what the Python program is asked about a problem, for scripts that run it, or nil if PyTorch is not
-// asked.
+// Question returns the question for PyTorch about a problem, for scripts that ask PyTorch, or nil if there is none.
 func Question(p *operator.Problem) any {
 	if !Asks(p) {
 		return nil

@@ -203,8 +203,7 @@ func TestCompilesTooLong(t *testing.T) {
 	}
 }
 
-// A problem that is still being prepared gives way to the next one at once. A problem that is requested twice is
-// prepared once.
+// A problem that is still being prepared gives way to the next one. A problem that is requested twice is prepared once.
 func TestPreparesAnother(t *testing.T) {
 	fake(t)
 	t.Setenv("FAKE_COMPILER", "slow")

@@ -33,8 +33,7 @@ type Request struct {
 	Conditions device.Conditions // conditions of its time, in a cache
 	Device     string            // its kind or part of its name; "" and "auto": any, a GPU's first
 	Trials     bool              // also return all trials of the problem
-	// AsRecorded accepts the winner of a recording even if its kernel was edited since, in which case there is no
-	// kernel.
+	// AsRecorded accepts the winner of a recording, without its kernel, even if the kernel was edited since.
 	AsRecorded bool
 	Tool       string // name and version of the program, for the files it writes
 }
@@ -157,8 +156,7 @@ func (w *Chosen) take(ctx context.Context, r Request, p *operator.Problem, trial
 	return nil
 }
 
-// InCache returns the newest winner whose operator has not changed since; it prefers a GPU's winner to the
-// emulator's.
+// InCache returns the newest winner whose operator has not changed since, and prefers a GPU's to the emulator's.
 func (r Request) InCache(ctx context.Context, s *store.Store) (w Chosen, err error) {
 	kept, err := List(s, r.Operator.Name)
 	if err == nil {
@@ -290,8 +288,7 @@ func List(s *store.Store, operator string) ([]Kept, error) {
 	return winners, nil
 }
 
-// trials returns the stored trials of the winner's problem with the winner's device, compiler, reference and
-// protocol.
+// trials returns the stored trials with the winner's problem, device, compiler, reference and protocol.
 func (w Kept) trials(s *store.Store) (trials []trial.Trial, err error) {
 	entries, err := s.Entries(w.kept.Problem)
 	own := w.kept.Provenance
