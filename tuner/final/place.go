@@ -88,8 +88,8 @@ type Confirmation struct {
 	Time   trial.Timing `json:"time_ms"`
 }
 
-// confirm verifies and times a configuration on another worker than that of the finals. If the configuration fails on
-// that worker, its trial becomes a failure.
+// confirm verifies and times a configuration on another worker than that of the finals. A failure on the other worker
+// becomes the status of its trial.
 func (j *judge) confirm(ctx context.Context, id int64) error {
 	j.confirmed[id] = true
 	if pool, several := j.Device.(device.Pool); !several || len(pool.Workers()) < 2 {

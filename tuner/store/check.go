@@ -41,7 +41,7 @@ func CheckFile(ctx context.Context, path string) (issues []Issue, err error) {
 }
 
 // Check reads every value and checks that it can be decoded and belongs to its key; then bbolt checks its pages. No
-// other process may write to the file meanwhile.
+// other process may write to the file during Check.
 func (s *Store) Check(ctx context.Context) (issues []Issue, err error) {
 	err = s.transact(ctx, true, func(o opened) (err error) {
 		issues, err = check(ctx, o, true)

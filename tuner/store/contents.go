@@ -316,7 +316,7 @@ func (s *Store) add(ctx context.Context, c contents, tally *Tally) error {
 
 // Merge copies what this cache lacks from another cache. If both caches have a winner of a problem, the newer winner
 // stays. Damaged values of the other cache are left out and reported as the error at the end. Other processes may use
-// both files meanwhile, since each is locked for one problem or batch at a time. A merge that was killed can be
+// both files during a merge, since each is locked for one problem or batch at a time. A merge that was killed can be
 // repeated.
 func (s *Store) Merge(ctx context.Context, from *Store) (Tally, error) {
 	var tally Tally

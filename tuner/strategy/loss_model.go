@@ -79,8 +79,8 @@ func (m *lossModel) selection() []int64 {
 	return ids
 }
 
-// standardise chooses center and scale. Losses far above the median are limited, since it does not matter how slow a
-// slow configuration is.
+// standardise sets center and scale to the mean and deviation of the losses. Losses far above the median are limited,
+// since it does not matter how slow a slow configuration is.
 func (m *lossModel) standardise(ids []int64) {
 	var losses []float64
 	for _, id := range ids {
