@@ -9,7 +9,8 @@ import (
 	"autotune/operator"
 )
 
-// Round is element_encode there for a type of 16 bits or fewer: the bits of the nearest number, ties to even.
+// Round returns the bits of the nearest number of a type of 16 bits or fewer, with ties to even, as element_encode in
+// elements.h does.
 func Round(t operator.Type, value float32) uint16 {
 	mantissa, exponent := format(t)
 	bias := 1<<(exponent-1) - 1
@@ -31,7 +32,7 @@ func Round(t operator.Type, value float32) uint16 {
 	return sign | uint16(min(bits, uint64(greatest)))
 }
 
-// format gives the mantissa's and the exponent's bits of a small floating type.
+// format returns the number of mantissa bits and of exponent bits of a small floating type.
 func format(t operator.Type) (mantissa, exponent int) {
 	switch t {
 	case operator.F16:
@@ -70,7 +71,7 @@ func Widen(t operator.Type, from []byte) []byte {
 	return to
 }
 
-// Text writes an element, given its bits, as messages do.
+// Text formats an element, given its bits, for messages.
 func Text(t operator.Type, bits uint64) string {
 	switch {
 	case t == operator.Bool && bits <= 1:
@@ -85,7 +86,7 @@ func Text(t operator.Type, bits uint64) string {
 	return fmt.Sprintf("%g", single(t, uint32(bits)))
 }
 
-// single is the number that a floating type of 32 bits or fewer has for some bits.
+// single returns the value of an element of a floating type of 32 bits or fewer, given its bits.
 func single(t operator.Type, bits uint32) float32 {
 	if t == operator.F32 {
 		return math.Float32frombits(bits)
