@@ -52,7 +52,7 @@ func Open(ctx context.Context, ordinal int, o Options) (device.Device, error) {
 	}
 	d, err := remote.OpenChild(ctx, remote.ChildOptions{
 		Worker: workerName, Ordinal: ordinal, CacheDir: o.CacheDir, Target: compile.Target,
-		Ahead: gpu.Kernels([]operator.Argument{{Type: operator.F16}}), // all kernels, since the problem's types are not known yet
+		Ahead: gpu.Kernels([]operator.Argument{{Type: operator.F16}}), // all: the problem's types are not known yet
 		Compiler: func(ctx context.Context) (compile.Compiler, error) {
 			c, err := compile.NVRTC(ctx, options...)
 			if err == nil && o.CacheDir != "" {

@@ -14,8 +14,8 @@ import (
 	"autotune/internal/test/testoperators"
 )
 
-// openOwn opens the tests' operator that has a Python reference and fill and comparison kernels of its own, after
-// applying edits to its files.
+// openOwn opens the tests' operator that fills and compares tensors with its own files and kernels, after edits to
+// them.
 func openOwn(t *testing.T, n int64, edits ...string) (b *bench, err error) {
 	t.Helper()
 	b = &bench{t: t, device: openGPU(t)}

@@ -242,7 +242,7 @@ func TemplateOf(op *operator.Operator, name string) (*operator.Template, error) 
 	return nil, fmt.Errorf("unknown template %q; there are %s", name, strings.Join(names, ", "))
 }
 
-// Untold returns the tunables of a trial that a template lacks, also under the names of their macros.
+// Untold returns the tunables of a trial that a template has neither under their names nor under those of their macros.
 func Untold(op *operator.Operator, t *operator.Template, x trial.Trial) (more []string) {
 	for _, v := range x.Values {
 		known := func(tunable space.Tunable) bool {

@@ -224,7 +224,6 @@ func Unwritten(a operator.Argument, count, first int64) string {
 	return fmt.Sprintf("%d of %s of %s unwritten, the first at %v", count, output.Count(a.Elements, "element"), a.Name, a.Coordinates(first))
 }
 
-
 // outcome is the result of comparing one output with the reference. Its words are those of struct Outcome in the
 // device's common.cuh.
 type outcome struct {

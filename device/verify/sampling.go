@@ -25,7 +25,7 @@ const (
 	firstSpellMS  = 2.0  // length of the spell before the first look, when racing
 	batchedMS     = 0.1  // length of a batch of short launches
 	greatestBatch = 256
-	// MeasureTime ends the sampling once there are this many samples, or the protocol's minimum if that is smaller.
+	// Once MeasureTime is over, sampling ends at this many samples, or at the protocol's minimum if that is smaller.
 	fewestOverTime = 3
 )
 

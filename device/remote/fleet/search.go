@@ -21,7 +21,7 @@ import (
 	"autotune/operator"
 )
 
-// Options adjust a pool; the zero value takes what is there.
+// Options adjust a pool. The zero value uses the workers that are there.
 type Options struct {
 	remote.PoolOptions
 	GPU  string        // part of the name that the workers' devices have; "": as the first worker's
@@ -30,7 +30,7 @@ type Options struct {
 
 const usualWait = 20 * time.Second
 
-// Pool is the workers at a server that have one model of device, as one device.
+// Pool is one device made of all workers at a server that have the same model of device.
 type Pool struct {
 	*remote.Pool
 	broker   *Broker
@@ -41,7 +41,7 @@ type Pool struct {
 	met      map[string]*far // by name; used by Open, then by watch
 }
 
-// Open finds the workers; there must be one soon. The broker is then the pool's to close.
+// Open finds the workers and waits a short time for the first. The returned pool owns the broker and closes it.
 func Open(ctx context.Context, b *Broker, o Options) (*Pool, error) {
 	o.Connection, o.Compile = b.connection, true
 	p := &Pool{broker: b, search: rand.Text(), met: map[string]*far{}}
@@ -59,7 +59,7 @@ func Open(ctx context.Context, b *Broker, o Options) (*Pool, error) {
 	return p, nil
 }
 
-// first waits for the first worker that can be used, by name.
+// first waits for workers, and returns them all and, as the model, the first by name whose device matches o.GPU.
 func (p *Pool) first(ctx context.Context, o Options) (all []remote.Worker, model remote.Worker, err error) {
 	for begin := time.Now(); ; remote.Pause(ctx, lookEvery) {
 		if all, err = p.broker.Look(ctx); err != nil {
@@ -86,7 +86,7 @@ func noneOf(all []remote.Worker, gpu string) error {
 	return fmt.Errorf("no worker with %q can be used: %s: %w", gpu, few(others), device.ErrNone)
 }
 
-// mostNamed is how many workers a message names.
+// mostNamed is the largest number of workers that a message names.
 const mostNamed = 8
 
 func few(names []string) string {
@@ -96,10 +96,10 @@ func few(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// Summary says which workers there are.
+// Summary names the model of the devices and the workers that have it.
 func (p *Pool) Summary() string { return "workers with " + p.Info().Name + ": " + few(p.Workers()) }
 
-// watch asks who is there, until ctx ends.
+// watch asks at every beat which workers are there, until ctx ends.
 func (p *Pool) watch(ctx context.Context) {
 	for remote.Pause(ctx, p.broker.Beat) {
 		if up, _ := p.broker.connection(); up {
@@ -111,7 +111,7 @@ func (p *Pool) watch(ctx context.Context) {
 	}
 }
 
-// meet takes a worker into the pool that is new, is there again, or has been started again.
+// meet adds a worker to the pool if the worker is new, has come back, or has been restarted.
 func (p *Pool) meet(one remote.Worker) {
 	f := p.met[one.Worker]
 	if f == nil || f.gone() != nil || !f.about.Started.Equal(one.Started) {
@@ -122,7 +122,7 @@ func (p *Pool) meet(one remote.Worker) {
 	f.seen.Store(time.Now().UnixNano())
 }
 
-// Close leaves the workers to others.
+// Close ends the pool. The workers go on and serve other searches.
 func (p *Pool) Close() error {
 	p.stop()
 	p.watching.Wait()
@@ -133,10 +133,10 @@ func (p *Pool) Close() error {
 	return nil
 }
 
-// key names a problem or a request of this search.
+// key returns a new key for a problem or a request of this search.
 func (p *Pool) key() string { return fmt.Sprintf("%s.%d", p.search, p.count.Add(1)) }
 
-// far is a worker as a search sees it: a device, which has a compiler of its own.
+// far is the search's view of a worker: a device that has its own compiler.
 type far struct {
 	pool  *Pool
 	about remote.Worker
@@ -153,7 +153,7 @@ func (p *Pool) far(one remote.Worker) *far {
 	return f
 }
 
-// gone says why the worker is taken to be gone, for good; nil: it is there.
+// gone returns why the worker counts as gone for good, or nil while it is there.
 func (f *far) gone() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -191,7 +191,7 @@ func (f *far) session(p *operator.Problem, proto device.Protocol) (*remote.Sessi
 	return remote.NewSession(f, f.pool.key(), p, nil, proto)
 }
 
-// Compile has the worker make the kernel and compile it. The binary has no code: it stays there.
+// Compile makes the worker generate and compile the kernel. The returned binary has no code, which stays at the worker.
 func (f *far) Compile(ctx context.Context, r compile.Request) (*compile.Binary, error) {
 	if r.Problem == nil {
 		return nil, errors.New("workers compile kernels of problems only")
@@ -214,7 +214,7 @@ func (f *far) compiling(p *operator.Problem) (s *remote.Session, err error) {
 	return s, err
 }
 
-// Call asks the worker until it has answered, or is gone.
+// Call repeats the request until the worker has answered or is gone.
 func (f *far) Call(ctx context.Context, q remote.Query) (none remote.Response, err error) {
 	b, r := f.pool.broker, q.Request
 	r.ID = f.pool.key()
@@ -253,7 +253,7 @@ func (f *far) Call(ctx context.Context, q remote.Query) (none remote.Response, e
 	}
 }
 
-// read reads an answer, which must be of the request.
+// read decodes an answer, which must belong to the request.
 func (f *far) read(data []byte, q remote.Request) (remote.Response, error) {
 	r, err := remote.Decode[remote.Response](data)
 	if err == nil && (r.ID != q.ID || r.Kind != q.Kind || r.Worker != f.about.Worker) {
