@@ -1,6 +1,7 @@
 package gpu
 
-// What tests need that use NVIDIA's compiler and driver, which import this package.
+// These variables export functions for tests outside of the package. Those tests use NVIDIA's compiler and driver,
+// which import this package.
 var (
 	Mismatch   = mismatch
 	CheckParts = checkParts

@@ -15,7 +15,7 @@ import (
 	"autotune/operator"
 )
 
-// prepared is a problem's tensors in place, with all that fills, compares and judges them.
+// prepared is a problem whose tensors are on the GPU, with all that fills, compares and judges them.
 type prepared struct {
 	device  *processor
 	problem *operator.Problem
@@ -81,7 +81,7 @@ func (p *prepared) loadKernels() error {
 	return p.own.load()
 }
 
-// allocate takes the planned memory, and memory for the results of checks.
+// allocate allocates the planned tensors, and memory for the results of checks.
 func (p *prepared) allocate() error {
 	err := p.tensors.allocate(func(zones int) int {
 		p.checks.judge.Layout = verify.LayoutOf(p.problem.Arguments, zones)
@@ -93,14 +93,15 @@ func (p *prepared) allocate() error {
 	return err
 }
 
-// A reference faster than this is timed several times.
+// A reference faster than briefReferenceMS is timed referenceSamples times.
 const (
 	briefReferenceMS = 50
 	referenceSamples = 5
 )
 
-// measureCopy finds the bandwidth of copies on this GPU, the ceiling for whatever only moves data. Its buffers are
-// far larger than the cache. One measurement serves all problems: it takes as long as ten short variants.
+// measureCopy measures the bandwidth of copies on this GPU, which is the ceiling for kernels that only move data. Its
+// buffers are far larger than the cache. One measurement serves all problems, because it takes as long as ten short
+// variants.
 func (p *prepared) measureCopy() error {
 	if p.ceilings.CopyBytesPerMS = p.device.copies; p.device.copies > 0 {
 		return nil
@@ -154,8 +155,8 @@ func (p *prepared) runReference() error {
 	if !v.fit(&able) {
 		return blame(p.problem.Operator.Name, "", "cannot run on this GPU", errors.New(able.Message))
 	}
-	// The reference runs twice, onto different integers. An element that differs was never written;
-	// one run alone cannot tell that.
+	// The reference runs twice, on outputs that hold different integers before. An integer that differs between the two
+	// runs was never written, which one run alone cannot show.
 	if p.hasIntegers() {
 		if _, err := p.launchReference(v, p.tensors.data, elements.Poison, 1); err != nil {
 			return err
@@ -176,10 +177,11 @@ func (p *prepared) runReference() error {
 	return nil
 }
 
-// launchReference has the reference write some buffers, which are prepared for it, and times it.
+// launchReference launches the reference on the given output buffers, which it overwrites first, and returns the
+// launches' times.
 func (p *prepared) launchReference(v variant, buffers []Address, with func(operator.Type) uint64, count int) ([]float64, error) {
 	t := &p.tensors
-	// The workspaces are the variants'.
+	// The reference uses the same workspaces as the variants.
 	t.overwrite(operator.Workspace, t.data, elements.Poison)
 	t.overwrite(operator.Output, buffers, with)
 	if err := t.gpu.Err(); err != nil {
@@ -205,8 +207,8 @@ func (p *prepared) hasIntegers() bool {
 	})
 }
 
-// referencePoison is what its outputs hold before the reference runs. Integers are others than in
-// the variants' outputs.
+// referencePoison returns the bits that an output's elements hold before the reference runs. Integers differ from those
+// in the variants' outputs.
 func referencePoison(t operator.Type) uint64 {
 	if t.Kind() == operator.Floating {
 		return elements.Poison(t)

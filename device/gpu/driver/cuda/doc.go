@@ -1,7 +1,8 @@
-// Package cuda drives NVIDIA's GPUs for package gpu, through gorgonia.org/cu and, where
-// that falls short, the driver's own interface; NVML tells how a GPU is.
+// Package cuda drives NVIDIA's GPUs for package gpu. It uses gorgonia.org/cu and, for features that gorgonia.org/cu
+// lacks, the driver's C interface; it reads the GPU's clock through NVML.
 //
-// It needs the build tag cuda, which make sets. Built without the tag its driver finds no GPU, and advises to set it.
+// The package needs the build tag cuda, which make sets. Built without the tag, its driver finds no GPU and returns an
+// error that says how to build with it.
 package cuda
 
 import (
