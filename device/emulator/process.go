@@ -26,7 +26,7 @@ import (
 	"autotune/operator"
 )
 
-// response is the line in which a program says how its job ended.
+// response is the line of JSON in which a program says how its job ended.
 type response struct {
 	trial.Outcome
 	Launches int    `json:"launches"` // verified
@@ -38,7 +38,7 @@ type response struct {
 	Looked   looked `json:"looked"` // for others
 }
 
-// gaps are the elements that an output has no number in.
+// gaps describes the elements of an output that hold no number after the first launch.
 type gaps struct {
 	Tensor    string `json:"tensor"`
 	Unwritten int64  `json:"unwritten"`
@@ -46,14 +46,14 @@ type gaps struct {
 	NaN       int64  `json:"nan"`   // the unwritten ones included
 }
 
-// The statuses that only a program's answer has.
+// The statuses that only a program's response can have.
 const (
 	deadlock trial.Status = "deadlock" // no thread of a block can go on
 	unable   trial.Status = "unable"   // the program cannot do its job
 )
 
-// The program itself ends a launch that takes too long, and says when one begins and ends; these are for one that
-// cannot any more, because the kernel stopped it or overwrote what it needs for that.
+// A program ends a launch that takes too long by itself, and reports when a launch begins and ends. These limits are
+// for a program that no longer can, because the kernel stopped the program or overwrote its memory.
 const (
 	launchGrace = time.Second     // beyond a launch's time
 	restLimit   = 2 * time.Minute // between launches: tensors are filled and compared
@@ -61,8 +61,8 @@ const (
 
 const maxAnswer = 64 << 10
 
-// runProgram puts a variant's program into the folder, gives it a job and returns its response. Nothing that it
-// started outlives it. names are the kernel's source files, for finding the guilty line in a sanitizer's report.
+// runProgram writes a variant's program into the folder, gives it a job and returns its response. No process that the
+// program started outlives it. names are the kernel's source files, in which a sanitizer's report is located.
 func runProgram(ctx context.Context, dir string, code []byte, j job, names []string) (response, error) {
 	program := filepath.Join(dir, "program")
 	if err := writeProgram(program, code); err != nil {
@@ -81,7 +81,7 @@ func runProgram(ctx context.Context, dir string, code []byte, j job, names []str
 	}
 	cmd := exec.CommandContext(limited, words[0], words[1:]...)
 	cmd.Dir = dir
-	// What a kernel writes reaches who searches, so that it sees nothing of the user's.
+	// The output of a kernel is shown to the person who searches, so the program must not see the user's environment.
 	cmd.Env = append(worker.Environment("LD_LIBRARY_PATH"), sanitizerSettings...)
 	cmd.Stdin = strings.NewReader(j.text())
 	cmd.ExtraFiles = []*os.File{resultEnd}
@@ -123,7 +123,7 @@ type answer struct {
 	late     bool      // it was silent for too long, and killed
 }
 
-// listen reads what a program says until it ends, and has it killed when it does not come back from a launch.
+// listen reads what a program writes until the program ends. It kills a program whose launch does not return in time.
 func listen(from io.Reader, launchLimit time.Duration, kill func()) <-chan answer {
 	said := make(chan answer, 1)
 	go func() {
@@ -143,7 +143,7 @@ func listen(from io.Reader, launchLimit time.Duration, kill func()) <-chan answe
 			}
 		}
 		a.garbled = a.garbled || errors.Is(lines.Err(), bufio.ErrTooLong)
-		// Read what the program goes on writing, so that it does not block. Its end or a deadline ends this.
+		// Read on, so that the program does not block on a full pipe. The loop ends with the program or at a deadline.
 		_, _ = io.Copy(io.Discard, from)
 		watch.Stop()
 		a.late = late.Load()
@@ -152,21 +152,21 @@ func listen(from io.Reader, launchLimit time.Duration, kill func()) <-chan answe
 	return said
 }
 
-// read takes a line for the program's response, if it is one.
+// read stores a line as the program's response, if it is one.
 func (a *answer) read(line string) bool {
 	var r response
 	if json.Unmarshal([]byte(line), &r) != nil || !slices.Contains(append(trial.Statuses, deadlock, unable), r.Status) {
 		return false
 	}
-	// A kernel may have found out where to write, or what messages are made of.
+	// A kernel may have written the line itself, or changed the data that messages are made of.
 	r.Message = worker.Shown(r.Message)
 	a.response = &r
 	return true
 }
 
-// writeProgram writes a file to run, a new one: the kernel may hold the one before busy for a moment after its last
-// process has ended. While it is open for writing no other process may be started: it would inherit the open file,
-// and the program could not be run ("text file busy").
+// writeProgram writes an executable as a new file, since the old program's file may be in use for a moment after its
+// last process has ended. While the new file is open for writing, no other process may be started: that process would
+// inherit the open file, and the program could not be run ("text file busy").
 func writeProgram(path string, code []byte) error {
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
@@ -199,7 +199,7 @@ func ended(status trial.Status, message string) response {
 	return response{Outcome: trial.Outcome{Status: status, Message: message}}
 }
 
-// job is what a variant's program is asked to do; runtime/job.h reads it.
+// job is the task of a variant's program, which runtime/job.h reads.
 type job struct {
 	walls       *walls
 	launches    operator.Launches
@@ -215,8 +215,8 @@ type job struct {
 	arguments   []jobArgument
 }
 
-// jobArgument is a scalar or a tensor. A tensor has a fill, or a file in the program's folder that its contents come
-// from instead. Another file there is that its contents go to; "" is none.
+// jobArgument is a scalar or a tensor. A tensor's contents are drawn as its fill says, or read from the file input in
+// the program's folder. The program writes them to the file output, unless that is "".
 type jobArgument struct {
 	operator.Argument
 	symbol        uint64 // address of the variable that it is copied to; 0: none
