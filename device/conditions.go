@@ -13,8 +13,8 @@ type Conditions struct {
 	Launch LaunchForm `json:"launch,omitempty"`
 }
 
-// L2State says what the L2 cache holds when a timing sample begins. The default state is stored as "", which keeps keys
-// and JSON short.
+// L2State says what the L2 cache holds when a timing sample begins. The default state is stored as "" to keep JSON
+// short.
 type L2State string
 
 const (

@@ -58,8 +58,8 @@ type Protocol struct {
 	CompileTimeout time.Duration `json:"compile_timeout"` // likewise a compilation
 	Seed           uint32        `json:"seed"`            // of the input generator
 	Distribution   string        `json:"distribution"`    // of the inputs: uniform01, normal, negative, special
-	// Conditions are the conditions under which samples are timed. JSON, and the digests computed from it, leave the
-	// default conditions out.
+	// Conditions are the conditions under which samples are timed. JSON, and digests of it, leave the default
+	// conditions out.
 	Conditions Conditions `json:"conditions,omitzero"`
 }
 
@@ -176,8 +176,7 @@ type Check struct {
 	Leave string `json:",omitempty"`
 }
 
-// ErrNone means that this machine has no such device. The message wrapped around it says what is missing and what to do
-// about it.
+// ErrNone means that this machine has no such device. The message wrapped around it says what is missing.
 var ErrNone = errors.New("no such device")
 
 // Reason returns the message of an error that wraps ErrNone, without the text of ErrNone.
@@ -190,8 +189,7 @@ var ErrMemory = errors.New("not enough device memory")
 // GiB formats an amount of memory for messages, as in "1.5 GiB".
 func GiB(bytes int64) string { return fmt.Sprintf("%.1f GiB", float64(bytes)/(1<<30)) }
 
-// ModeChoice says who chose a problem's math mode. If PyTorch computes the problem in another mode, Err is set and ends
-// the search.
+// ModeChoice says who chose a problem's math mode. Err ends the search if PyTorch computes the problem in another mode.
 type ModeChoice struct {
 	By  string
 	Err error

@@ -108,8 +108,7 @@ func TestPythonFaultsWithoutNumPy(t *testing.T) {
 	}
 }
 
-// A Python file that hangs is killed, with the processes that it started, once its time is up or its caller's context
-// ends.
+// A Python file that hangs is killed, with its child processes, once its time is up or the caller's context ends.
 func TestPythonHangs(t *testing.T) {
 	needPython(t, false)
 	source := "import subprocess\nsubprocess.run(['sleep', '1000'])\ndef reference():\n    pass\n"
@@ -221,8 +220,7 @@ func TestPythonAnswersInOrder(t *testing.T) {
 	}
 }
 
-// A cached answer is used again without running Python, and only for the same question. A damaged cache entry makes
-// Python run again.
+// A cached answer is used without running Python, only for the same question. A damaged entry makes Python run again.
 func TestAnswersAreKept(t *testing.T) {
 	needPython(t, true)
 	cache, counter := t.TempDir(), filepath.Join(t.TempDir(), "asked")

@@ -52,8 +52,7 @@ func Cached(dir string, c Compiler) Compiler {
 	return k
 }
 
-// Kept opens the cache folder of compiled kernels for other files to be kept there. It returns nil if dir is "" or
-// cannot be used.
+// Kept opens the folder of cached binaries for other cached files. It returns nil if dir is "" or cannot be used.
 func Kept(dir string) *cache.Cache {
 	if dir == "" || os.MkdirAll(dir, 0o755) != nil {
 		return nil
@@ -62,8 +61,8 @@ func Kept(dir string) *cache.Cache {
 	return kept
 }
 
-// Compile returns the cached result or compiles. Kernels that differ only in sizes, and read these sizes at run time,
-// share one compilation.
+// Compile returns the cached result or compiles. Kernels that differ only in sizes that they read at run time are
+// compiled once.
 func (k *cached) Compile(ctx context.Context, r Request) (*Binary, error) {
 	if common, ok := r.Kernel.OfAnySize(); ok && strings.HasPrefix(r.Arch, "sm_") {
 		of := r
@@ -162,8 +161,7 @@ func (k *cached) write(key cache.ActionID, e entry) {
 // A kernel that reads its sizes at run time has the same code for all sizes. It is compiled once, with any sizes, and
 // the requested sizes are then written into the binary.
 
-// withSizes returns a copy of a binary with a kernel's sizes written into it. ok is false if the binary has no variable
-// for them.
+// withSizes returns a copy of a binary with these sizes written into it. ok is false if it has no variable for them.
 func withSizes(b *Binary, sizes []operator.Size) (_ *Binary, ok bool) {
 	const each = 4
 	at, err := cubin.Variable(b.Code, operator.SizesSymbol, each*len(sizes))

@@ -61,8 +61,7 @@ func loadBuiltins(dir string) {
 	}
 }
 
-// libraryDirs lists the directories that may hold CUDA's libraries on machines where the dynamic linker does not search
-// them.
+// libraryDirs lists directories that may hold CUDA's libraries although the dynamic linker does not search them.
 func libraryDirs() []string {
 	return slices.Concat(toolkitDirs("lib64", "targets/*/lib"), newestFirst("/usr/lib/*-linux-gnu"), pythonDirs("cuda_nvrtc", "lib"))
 }
@@ -79,8 +78,8 @@ func toolkitDirs(patterns ...string) (dirs []string) {
 	return dirs
 }
 
-// FindTool returns the path of one of NVIDIA's programs, found on the PATH or in a CUDA toolkit, or "" if the program
-// is not installed.
+// FindTool returns the path of one of NVIDIA's programs, on the PATH or in a CUDA toolkit, or "" if it is not
+// installed.
 func FindTool(name string) string {
 	if path, err := exec.LookPath(name); err == nil {
 		return path

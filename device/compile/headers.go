@@ -14,8 +14,7 @@ import (
 	"autotune/operator"
 )
 
-// toolkitInclude matches an include in angle brackets, as <cuda_fp16.h>. Such a header belongs neither to the operator
-// nor to NVRTC.
+// toolkitInclude matches an include in angle brackets, as <cuda_fp16.h>, of a header that is not the operator's.
 var toolkitInclude = regexp.MustCompile(`(?m)^[ \t]*#[ \t]*include[ \t]*<([^>\n]+)>`)
 
 func textsOf(k operator.Kernel) []string {
@@ -112,8 +111,7 @@ func IsGPUHeader(name string) bool {
 	return strings.HasPrefix(name, "cub/") || strings.HasPrefix(name, "cuda/")
 }
 
-// wholeCUB is the header that includes all of CUB. NVRTC cannot compile it, because it contains functions for host
-// programs.
+// wholeCUB is the header of all of CUB, which NVRTC cannot compile because it contains functions for host programs.
 const wholeCUB = "cub/cub.cuh"
 
 var (

@@ -13,8 +13,7 @@ import (
 	"autotune/operator"
 )
 
-// A kernel may include the CUDA toolkit's headers if they are installed. If they are not, the error message says what
-// to install.
+// A kernel may include the CUDA toolkit's headers. If they are not installed, the error message says what to install.
 func TestToolkitHeaders(t *testing.T) {
 	dir := t.TempDir()
 	must.OK(t, os.MkdirAll(filepath.Join(dir, "include"), 0o755))
@@ -45,8 +44,7 @@ func TestToolkitHeaders(t *testing.T) {
 	}
 }
 
-// The compiler finds CUB wherever a toolkit or pip installed it, and CUB's version is part of the compiler's
-// fingerprint.
+// The compiler finds CUB wherever a toolkit or pip installed it, and CUB's version is a part of the fingerprint.
 func TestCUB(t *testing.T) {
 	for _, at := range []string{"include", "include/cccl"} {
 		t.Run(at, func(t *testing.T) {

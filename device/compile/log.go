@@ -9,16 +9,14 @@ import (
 )
 
 // located matches an error line of a compiler's front end that names its place, such as "direct.cu(12): error:
-// identifier "x" is undefined". Newer compilers put the diagnostic's number before the text; the pattern leaves the
-// number out.
+// identifier "x" is undefined". It leaves out the diagnostic's number, which newer compilers put before the text.
 var located = regexp.MustCompile(`(?m)^(.+?)\((\d+)\): (?:catastrophic )?error:?\s*(?:#\d+(?:-D)?: )?(.*)$`)
 
 // unlocated matches an error line that names no place, such as the assembler's "ptxas error : Entry function 'x' uses
 // too much shared data".
 var unlocated = regexp.MustCompile(`(?mi)^.*\b(?:error|fatal)\s*:\s*(.*)$`)
 
-// logError makes the error of a failed compilation from the compiler's log: the place and text of the first error, and
-// the whole log.
+// logError makes an Error from the log of a failed compilation: the place and text of the first error, and the log.
 func logError(file, log string) *Error {
 	e := &Error{File: file, Message: "the compiler refused it without saying why", Log: log}
 	if m := located.FindStringSubmatch(log); m != nil {

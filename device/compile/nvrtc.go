@@ -36,8 +36,7 @@ const LineInfo = "-lineinfo"
 
 var standardOptions = []string{"--std=c++17", "-default-device"}
 
-// nvrtc compiles in worker processes. It starts a worker if no worker is idle, and keeps the worker for later
-// compilations.
+// nvrtc compiles in worker processes. It starts a worker if none is idle, and keeps workers for later compilations.
 type nvrtc struct {
 	introduction                     // of the first worker
 	options      []string            // given with every kernel
@@ -54,8 +53,7 @@ type nvrtc struct {
 // reference and the device's own kernels need not wait.
 const spare = 1
 
-// NVRTC returns the compiler that makes cubins for NVIDIA GPUs. The error wraps ErrMissing if NVRTC's library is not on
-// this machine.
+// NVRTC returns the compiler that makes cubins for NVIDIA GPUs. The error wraps ErrMissing if NVRTC is not installed.
 //
 // Options such as LineInfo are passed with every kernel. The calling program must register Worker with worker.Dispatch
 // under the name "compile".
@@ -75,8 +73,8 @@ func newNVRTC(ctx context.Context, workers int, options ...string) (Compiler, er
 }
 
 // workerVariables lists the environment variables that a compile worker inherits: those that locate NVRTC and its
-// headers, and those of the Go runtime. A worker gets no others, because a kernel's source can make the compiler read
-// its environment.
+// headers, and those of the Go runtime. It gets no others, because a kernel's source can make the compiler read its
+// environment.
 var workerVariables = []string{
 	"PATH", "HOME", "TMPDIR", "LD_LIBRARY_PATH", "VIRTUAL_ENV", "CONDA_PREFIX", "XDG_CACHE_HOME", "CUDA_*", "NVIDIA_*", "NVRTC_*", "AUTOTUNE_*",
 	"GOGC", "GOMEMLIMIT", "GOMAXPROCS", "GODEBUG", "GOTRACEBACK", "GOCOVERDIR",
@@ -102,14 +100,12 @@ func startCompiler(ctx context.Context) (*worker.Process, introduction, error) {
 
 func (n *nvrtc) Workers() int { return n.workers }
 
-// Fingerprint returns the options, header folders and header versions that the binaries depend on, for the keys of a
-// cache.
+// Fingerprint returns the options, header folders and header versions that binaries depend on, for a cache's keys.
 func (n *nvrtc) Fingerprint() string {
 	return strings.Join(slices.Concat(n.options, n.headers, headerVersions(n.headers)), " ")
 }
 
-// missing returns what to install if a kernel includes headers that this machine lacks, or "" if the machine lacks
-// none.
+// missing says what to install if a kernel includes headers that this machine lacks, or returns "" if it lacks none.
 func (n *nvrtc) missing(r Request) string {
 	hasCUB := func(dir string) bool {
 		_, err := os.Stat(filepath.Join(dir, cubVersion))
@@ -220,8 +216,7 @@ func (n *nvrtc) Close() error {
 	var group errgroup.Group
 	n.closed.Do(func() {
 		n.close()
-		// Close keeps all slots, so that nothing can be compiled afterwards. Acquire cannot fail, because its context
-		// has no deadline.
+		// Close keeps all slots, so that nothing is compiled afterwards. Acquire cannot fail without a deadline.
 		_ = n.slots.Acquire(context.Background(), int64(n.workers+spare))
 		for range len(n.idle) {
 			group.Go((<-n.idle).Close)
@@ -232,8 +227,7 @@ func (n *nvrtc) Close() error {
 
 var archPattern = regexp.MustCompile(`^(?:sm|compute)_([0-9]+)[a-z]?$`)
 
-// checkArch returns a clear error if this NVRTC is too old or too new for the GPU; NVRTC itself would only say "invalid
-// value".
+// checkArch returns a clear error if NVRTC is too old or too new for the GPU; NVRTC's own error is "invalid value".
 func (n *nvrtc) checkArch(arch string) error {
 	m := archPattern.FindStringSubmatch(arch)
 	if m == nil {

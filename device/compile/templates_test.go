@@ -258,8 +258,7 @@ func compileAll(t *testing.T, c Compiler, all []variant) {
 	group.Wait()
 }
 
-// compileTogether compiles several variants as one source that contains all of their kernels, and reports whether that
-// succeeded.
+// compileTogether compiles several variants as one source that contains all kernels, and reports its success.
 func compileTogether(t *testing.T, c Compiler, some []variant) bool {
 	t.Helper()
 	var kernels []operator.Kernel

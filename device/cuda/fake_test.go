@@ -109,8 +109,7 @@ func TestTarget(t *testing.T) {
 	}
 }
 
-// On a machine without a GPU, the errors of Open and List name what is missing: the driver, or the worker in the
-// binary.
+// On a machine without a GPU, errors of Open and List name what is missing: the driver, or the worker in the binary.
 func TestNothingToOpen(t *testing.T) {
 	_, listErr := List(t.Context())
 	if listErr == nil {

@@ -14,8 +14,7 @@ import (
 	"autotune/internal/test/testoperators"
 )
 
-// openOwn opens the tests' operator that fills and compares tensors with its own files and kernels, after edits to
-// them.
+// openOwn opens the tests' operator that fills and compares tensors with its own files and kernels, after edits.
 func openOwn(t *testing.T, n int64, edits ...string) (b *bench, err error) {
 	t.Helper()
 	b = &bench{t: t, device: openGPU(t)}

@@ -137,8 +137,7 @@ func reportIn(ctx context.Context, log string) (sanitizerReport, error) {
 // sanitizerProgram is NVIDIA's program that finds memory errors and races in kernels.
 const sanitizerProgram = "compute-sanitizer"
 
-// ErrNoSanitizer means that compute-sanitizer is not on this machine. The message wrapped around it says what to
-// install.
+// ErrNoSanitizer means that compute-sanitizer is not installed. The message wrapped around it says what to install.
 var ErrNoSanitizer = errors.New("compute-sanitizer not found")
 
 // FindSanitizer finds compute-sanitizer on the PATH or in the usual places of CUDA.
@@ -182,8 +181,7 @@ const (
 
 var (
 	summaryForm = regexp.MustCompile(`^(?:ERROR SUMMARY: (\d+) errors?|RACECHECK SUMMARY: .*\((\d+) errors?)`)
-	// placeForm matches the place of a finding: the function, the offset in it and, if the binary has line information,
-	// the line.
+	// placeForm matches the place of a finding: the function, the offset in it and, if it is known, the line.
 	placeForm = regexp.MustCompile(`\bat (\S.*?)\+(0x[0-9a-f]+)(?: in (.+?):(\d+))?(\s+\[\d+ hazards?\])?$`)
 )
 

@@ -32,8 +32,7 @@ func Compare(t operator.Type, atol, rtol float64, got, want []byte) (d Differenc
 	return d
 }
 
-// close returns the difference of two elements, or -1 if one of them is not finite, and whether the difference is
-// within tolerance.
+// close returns the difference of two elements, or -1 if one is not finite, and whether it is within tolerance.
 func close(t operator.Type, atol, rtol float64, got, want uint64) (apart float64, right bool) {
 	if t.Kind() != operator.Floating {
 		if got == want {

@@ -26,8 +26,7 @@ var distributions = []string{
 	"tiny", "large", "repeated",
 }
 
-// extreme returns the distribution with which elements.h draws one of operator.Extremes, and its scale for elements of
-// type t.
+// extreme returns the distribution with which elements.h draws one of operator.Extremes, and its scale for type t.
 func extreme(name string, t operator.Type) (distribution string, scale float64) {
 	least, ok := map[operator.Type]float64{operator.F16: 0x1p-14, operator.F8E4M3: 0x1p-6, operator.F8E5M2: 0x1p-14}[t]
 	if !ok {
@@ -174,8 +173,7 @@ func hash(i uint64, seed uint32) uint32 {
 	return uint32((x ^ x>>31) >> 32)
 }
 
-// Independent reports whether each element of an argument is drawn independently of the others and the elements are not
-// all equal.
+// Independent reports whether each element of an argument is drawn independently and the elements are not all equal.
 func (f Fill) Independent(a operator.Argument) bool {
 	switch distributions[f.Distribution] {
 	case "constant", "range", "permutation", "sorted":
@@ -184,8 +182,7 @@ func (f Fill) Independent(a operator.Argument) bool {
 	return a.Role.Filled() && a.Fill.Drawn()
 }
 
-// Typed reports whether an argument needs more than a device's code for f32 tensors filled from a search's
-// distribution.
+// Typed reports whether an argument is more than an f32 tensor that is filled from a search's distribution.
 func Typed(a operator.Argument) bool {
 	return a.Role != operator.Scalar && (a.Type != operator.F32 || a.Fill != nil && a.Fill.Drawn())
 }

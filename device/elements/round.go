@@ -9,8 +9,7 @@ import (
 	"autotune/operator"
 )
 
-// Round returns the bits of the nearest number of a type of 16 bits or fewer, with ties to even, as element_encode in
-// elements.h does.
+// Round returns the bits of the nearest number of a type of at most 16 bits, ties to even, as element_encode does.
 func Round(t operator.Type, value float32) uint16 {
 	mantissa, exponent := format(t)
 	bias := 1<<(exponent-1) - 1

@@ -27,8 +27,7 @@ import (
 //
 // The operator's own comparison kernel, if there is one, runs as a program of its own.
 
-// madeFile returns the name of the file to which a variant's program writes a tensor, or "" if the tensor is not
-// compared.
+// madeFile names the file to which a variant's program writes a tensor; it returns "" if the tensor is not compared.
 func madeFile(a operator.Argument) string {
 	if answers.Name(a) == "" {
 		return ""
@@ -252,8 +251,7 @@ func inputFile(a operator.Argument) string {
 	return answers.InputName(a)
 }
 
-// runOwn launches one of the operator's own kernels, which is not a variant, once. The files of its arguments are
-// relative to dir.
+// runOwn launches one of the operator's own kernels once. The files of its arguments are relative to dir.
 func (s *session) runOwn(ctx context.Context, dir string, k verify.Part, arguments []jobArgument) error {
 	j := job{walls: s.walls, launches: k.Launches, protocol: s.proto, workers: s.workers(), patience: 10, arguments: arguments, gaps: true, changes: s.changes}
 	for i := range j.arguments {

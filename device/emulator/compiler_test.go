@@ -153,8 +153,7 @@ func TestCompilerInTrouble(t *testing.T) {
 			h, err := newHostCompiler(Options{CacheDir: testCache})
 			must.OK(t, err)
 			defer h.Close()
-			// The fake compiler appends a letter to a file for each compilation of a kernel, and the first compilations
-			// fail.
+			// The fake compiler appends a letter to a file for each compilation, and the first compilations fail.
 			text := fmt.Sprintf("#!/bin/sh\ncase \"$*\" in *'-c '*kernel.cpp*) printf x >>%s/asked; if [ $(wc -c <%[1]s/asked) -le %d ]; then %s\nfi;; esac\nexec %s \"$@\"\n",
 				dir, c.times, cmp.Or(c.fails, ":"), strings.Join(real, " "))
 			must.OK(t, os.WriteFile(filepath.Join(dir, "g++"), []byte(text), 0o755))

@@ -164,8 +164,7 @@ func (s *session) prepareAnswers(ctx context.Context, samples int) (ms float64, 
 	return ms, s.parts.Comparison.AcceptItself(apart)
 }
 
-// runReference runs the reference kernel, with whose outputs all variants are compared, and returns its time in
-// milliseconds.
+// runReference runs the reference kernel, whose outputs are kept, and returns its time in milliseconds.
 func (s *session) runReference(ctx context.Context, samples int) (ms float64, err error) {
 	kernel, err := s.problem.Reference()
 	if err != nil {

@@ -20,8 +20,7 @@ import (
 	"autotune/operator"
 )
 
-// openEscapes opens a session on the kernels of testdata/escapes. Each of them once escaped from the emulator's
-// confinement.
+// openEscapes opens a session on the kernels of testdata/escapes, each of which once escaped from the sandbox.
 func openEscapes(t *testing.T, o Options) *bench {
 	t.Helper()
 	op, err := operator.Load(os.DirFS("testdata"), "escapes")

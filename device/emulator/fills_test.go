@@ -17,8 +17,8 @@ import (
 	"autotune/operator"
 )
 
-// copying returns a problem whose reference copies its inputs to its outputs. Each text of fills is the type and the
-// fill of one input.
+// copying returns a problem whose reference copies its inputs to its outputs. Each text of fills gives an input's type
+// and fill.
 func copying(t *testing.T, n int64, fills []string) *operator.Problem {
 	t.Helper()
 	var inputs, outputs, parameters, body strings.Builder
@@ -119,8 +119,7 @@ func bounds[T int8 | uint8 | int16 | uint16 | int32 | uint64 | float32 | float64
 	}
 }
 
-// ownYAML describes an operator with every kind of kernel that is not a template: one kernel fills k and total, and
-// another compares.
+// ownYAML describes an operator whose own kernels fill the tensors k and total and compare outputs.
 const ownYAML = `operator: own
 summary: For tests.
 shape: [n]
@@ -169,8 +168,7 @@ func ownProblem(t *testing.T, n int64) *operator.Problem {
 	return loaded(t, files, n)
 }
 
-// An operator's own kernels fill and compare tensors. A right variant passes at every launch and on other inputs, and a
-// wrong variant fails.
+// An operator's own kernels fill and compare tensors. Right variants pass at every launch and on all inputs.
 func TestOwnKernels(t *testing.T) {
 	b := openBench(t, Options{CacheDir: testCache}, ownProblem(t, 1001), device.DefaultProtocol())
 	for template, want := range map[string]string{

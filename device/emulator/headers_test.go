@@ -93,8 +93,7 @@ func TestStandardAssert(t *testing.T) {
 	}
 }
 
-// A reference that fails or gives unusable outputs is the operator's fault, and is detected within the time limit of a
-// launch.
+// A reference that fails or gives unusable outputs is the operator's fault, and is detected within a launch's time.
 func TestBadReference(t *testing.T) {
 	needCompiler(t)
 	d, err := Open(Options{CacheDir: testCache})
@@ -170,8 +169,7 @@ func productsKernel(body string) string {
 		}`
 }
 
-// The emulator delays asynchronous matrix products: they read shared memory, and their sums arrive, only when the
-// kernel waits for them.
+// Asynchronous matrix products read shared memory, and their sums arrive, only when the kernel waits for them.
 func TestProductsEndLate(t *testing.T) {
 	for _, c := range []struct {
 		name, body string

@@ -14,8 +14,7 @@ import (
 	"autotune/operator"
 )
 
-// Limits returns the limits of a typical GPU, so that the emulator accepts the same kernels; only the memory is this
-// machine's.
+// Limits returns a typical GPU's limits, so that the emulator accepts the same kernels; the memory is this machine's.
 func Limits() operator.Limits {
 	limits := operator.TypicalLimits()
 	limits.MemoryBytes = availableMemory()
@@ -53,8 +52,7 @@ func hostArch() string {
 
 const archFMA = "amd64+fma"
 
-// archFlags returns the compiler flags for a name from hostArch. Any other name, such as "host", means the plain
-// instruction set.
+// archFlags returns the compiler flags for a name from hostArch. Any other name means the plain instruction set.
 func archFlags(arch string) []string {
 	if arch == archFMA {
 		return []string{"-mavx2", "-mfma"}

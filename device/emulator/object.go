@@ -38,12 +38,10 @@ var plainTypes = []elf.SectionType{
 
 var constructors = regexp.MustCompile(`^\.(?:preinit_array|init_array|ctors|init)(?:\..*)?$`)
 
-// initialArray is the section of constructors, to which the compiler itself adds one when it instruments memory
-// accesses.
+// initialArray is the section of constructors. The compiler itself adds one when it instruments memory accesses.
 var initialArray = regexp.MustCompile(`^\.init_array(?:\..*)?$`)
 
-// dynamicRelocations recognises relocations that only the system's loader carries out, and that no compiler writes into
-// an object file.
+// dynamicRelocations recognises relocations for the system's loader, which no compiler writes into object files.
 var dynamicRelocations = map[elf.Machine]func(kind uint32) bool{
 	elf.EM_X86_64: func(kind uint32) bool {
 		return slices.Contains([]elf.R_X86_64{elf.R_X86_64_COPY, elf.R_X86_64_GLOB_DAT, elf.R_X86_64_JMP_SLOT, elf.R_X86_64_RELATIVE, elf.R_X86_64_IRELATIVE, elf.R_X86_64_RELATIVE64}, elf.R_X86_64(kind))
@@ -57,8 +55,7 @@ type object struct {
 	all  []byte
 }
 
-// openObject reads an object file. It returns nil if the file is for another system or processor, on which there is no
-// filter.
+// openObject reads an object file. It returns nil if the file is for a system or processor without a filter.
 func openObject(all []byte) *object {
 	f, err := elf.NewFile(bytes.NewReader(all))
 	if err != nil || dynamicRelocations[f.Machine] == nil || f.Class != elf.ELFCLASS64 || f.Data != elf.ELFDATA2LSB {
@@ -101,8 +98,7 @@ func (o *object) refusedSymbol() string {
 		if elf.ST_TYPE(s.Info) == elf.STT_GNU_IFUNC {
 			return "the resolver of " + s.Name + runsEarly
 		}
-		// Tensors are copied to variables. A variable that lies outside of its section could overlap data of the
-		// runtime or a library.
+		// Tensors are copied to variables. A variable outside of its section could overlap a library's data.
 		if at := int(s.Section); at < len(o.file.Sections) && elf.ST_TYPE(s.Info) != elf.STT_FILE {
 			if room := o.file.Sections[at].Size; s.Value > room || s.Size > room-s.Value {
 				return fmt.Sprintf("the symbol %s lies outside of its section", s.Name)
@@ -132,8 +128,7 @@ func (o *object) refusedRelocation() string {
 	return ""
 }
 
-// The layout of 64-bit ELF files: the sizes of a symbol and of a section's header, and the offsets of the fields that
-// own changes.
+// The layout of 64-bit ELF files: the sizes of symbols and section headers, and the offsets of fields that own changes.
 const (
 	symbolBytes    = 24
 	headersAt      = 0x28
@@ -212,8 +207,8 @@ func variablesOf(code []byte) (map[string]variable, error) {
 	return found, nil
 }
 
-// placeSymbols finds the addresses of the variables that tensors are copied to. problem is the message of a launch that
-// must fail, or "".
+// placeSymbols finds the addresses of variables that tensors are copied to. problem says why a launch must fail, or is
+// "".
 func (j *job) placeSymbols(code []byte) (problem string, err error) {
 	wanted := func(a jobArgument) bool { return a.Symbol != "" && a.Elements > 0 }
 	if !slices.ContainsFunc(j.arguments, wanted) {

@@ -84,8 +84,7 @@ func (r *runtimeObject) folder(c *hostCompiler) (dir string, err error) {
 	return r.dir, err
 }
 
-// unpack writes the sources into the folder. A search whose kernels are all in the cache does not need these fifty
-// files.
+// unpack writes the sources into the folder. A search whose kernels are all cached does not need these fifty files.
 func (r *runtimeObject) unpack() error {
 	if r.whole {
 		return nil

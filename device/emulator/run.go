@@ -30,8 +30,7 @@ type HostTensor struct {
 	Value expr.Value
 }
 
-// HostTensorOf returns a tensor that contains the numbers, rounded to the argument's type: f32, a smaller floating
-// type, bool or i64.
+// HostTensorOf returns a tensor of the numbers, rounded to the argument's type: f32, a smaller float, bool or i64.
 func HostTensorOf(a operator.Argument, numbers []float32) HostTensor {
 	t := HostTensor{Role: a.Role, Type: a.Type}
 	for _, n := range numbers {

@@ -642,8 +642,7 @@ func TestMma(t *testing.T) {
 	}
 }
 
-// toHalf rounds to half precision, with ties to even: to eleven significant bits, or to a multiple of 2^-24 for
-// subnormal numbers.
+// toHalf rounds to half precision, ties to even: to eleven significant bits, or to a multiple of 2^-24 if subnormal.
 func toHalf(x float32) float32 {
 	_, exponent := math.Frexp(float64(x))
 	unit := math.Ldexp(1, max(exponent-11, -24))

@@ -36,8 +36,7 @@ func (f smallFormat) largest() int {
 	return f.codes()/2 - 2
 }
 
-// value returns the number that a code stands for. For the code after the largest it returns the number that would come
-// next.
+// value returns the number that a code stands for, or for the code after the largest, the number that would come next.
 func (f smallFormat) value(code int) float64 {
 	sign := 1.0
 	if code >= f.codes()/2 {

@@ -108,8 +108,7 @@ func (m measuring) launches(v variant, count int) (float64, error) {
 	return ms[0] / float64(count), nil
 }
 
-// batchOf returns a function that queues the launches of one sample, one by one or as one CUDA graph. done frees the
-// graph.
+// batchOf returns a function that queues the launches of a sample, one by one or as a CUDA graph. done frees the graph.
 func (m measuring) batchOf(v variant, batch int) (launch, done func(), err error) {
 	queue := func() { v.launch(batch) }
 	if m.proto.Conditions.Launch != device.Graph {
@@ -171,8 +170,7 @@ func (m measuring) flushMS() float64 {
 	return float64(m.tensors.flushed) / m.ceilings.CopyBytesPerMS
 }
 
-// movedBound is the largest change of the clock during a variant's samples that gives no warning, relative to its
-// highest value.
+// movedBound is the largest change of the clock during a variant's samples, relative to its maximum, without a warning.
 const movedBound = 0.05
 
 // clocks sums up the readings of the GPU's clock during one variant's samples.
@@ -183,8 +181,7 @@ type clocks struct {
 	throttled       []string // by any of the readings
 }
 
-// add adds a reading. A reading that is older than the samples says what the clock is, but not how it moved during
-// them.
+// add adds a reading. A reading that is older than the samples gives the clock, but not its changes during them.
 func (c *clocks) add(r Reading) {
 	c.last = r.MHz
 	for _, reason := range r.Throttled {
@@ -244,8 +241,7 @@ func (t timer) times(pairs int, limit time.Duration) (ms []float64, err error) {
 	return ms, nil
 }
 
-// wait polls an event without pause for watchFor, and then pauses for watchPause between polls to leave the core to
-// compilers.
+// wait polls an event without pause for watchFor, and then pauses for watchPause between polls, for compilers' sake.
 const (
 	watchFor   = 30 * time.Microsecond
 	watchPause = 20 * time.Microsecond

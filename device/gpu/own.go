@@ -15,8 +15,7 @@ import (
 	"autotune/operator"
 )
 
-// own holds an operator's own kernels, other than its templates, loaded on the GPU: kernels that fill tensors and one
-// that compares outputs.
+// own holds the kernels of an operator that are not templates: kernels that fill tensors and one that compares outputs.
 type own struct {
 	gpu       *holding
 	parts     verify.Parts
@@ -76,8 +75,7 @@ func (o *own) loadPart(p verify.Part) (launch, error) {
 	return v.launches[0], nil
 }
 
-// compare queues the operator's comparison kernel, if there is one, on the outputs in the given buffers and the right
-// answers.
+// compare queues the operator's comparison kernel, if any, on the outputs in the given buffers and the right answers.
 func (o *own) compare(t *tensors, outputs []Address, apart Address) {
 	if o.parts.Comparison == nil {
 		return
@@ -98,8 +96,7 @@ func (o *own) compare(t *tensors, outputs []Address, apart Address) {
 // referenceLimit is the time limit of the operator's own kernels, which are written to be simple and may be slow.
 const referenceLimit = 5 * time.Minute
 
-// fillInputs writes all inputs anew. For a tensor that kernels also write, it writes the copy from which the tensor is
-// restored.
+// fillInputs writes all inputs anew. For a tensor that kernels write, it writes the copy that restores the tensor.
 func (p *prepared) fillInputs() error {
 	p.drawInputs(p.fills)
 	for i, f := range p.own.parts.Fillings {
@@ -128,8 +125,7 @@ func (p *prepared) drawInputs(fills []elements.Fill) {
 	}
 }
 
-// fillBy launches a kernel that fills tensors. The guard zones around the tensors show whether it wrote outside of
-// them.
+// fillBy launches a kernel that fills tensors. The tensors' guard zones show whether it wrote outside of them.
 func (p *prepared) fillBy(l launch, f verify.Filling) error {
 	t := &p.tensors
 	for _, i := range f.Tensors {
@@ -176,8 +172,7 @@ func (p *prepared) removeFolder() error {
 	return p.folder.Close()
 }
 
-// takeAnswers computes the right answers for the current inputs with the operator's Python file, and reads them from
-// files.
+// takeAnswers runs the operator's Python file on the current inputs, and reads the right answers from files.
 func (p *prepared) takeAnswers(ctx context.Context) error {
 	q := answers.Question{Problem: p.problem, Inputs: p.inputs, Drawn: p.device.about.Compiler + p.device.Arch(), CacheDir: p.device.CacheDir, Write: p.writeInputs}
 	if p.changes != 0 {

@@ -141,8 +141,7 @@ func TestLazyKernels(t *testing.T) {
 	}
 }
 
-// A kernel that returns its results for earlier inputs is found wrong even if only a few elements of the inputs
-// changed.
+// A kernel that returns results for earlier inputs is found wrong even if only a few elements of them changed.
 func TestChangedInputs(t *testing.T) {
 	b := openAffine(t, fakeProtocol())
 	for mode, want := range map[string]trial.Status{"0": trial.OK, "keeps_all": trial.OK, "keeps_two": trial.WrongResult} {

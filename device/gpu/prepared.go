@@ -100,8 +100,7 @@ const (
 )
 
 // measureCopy measures the bandwidth of copies on this GPU, which is the ceiling for kernels that only move data. Its
-// buffers are far larger than the cache. One measurement serves all problems, because it takes as long as ten short
-// variants.
+// buffers are far larger than the cache. It measures only once, because that takes as long as ten short variants.
 func (p *prepared) measureCopy() error {
 	if p.ceilings.CopyBytesPerMS = p.device.copies; p.device.copies > 0 {
 		return nil
@@ -177,8 +176,7 @@ func (p *prepared) runReference() error {
 	return nil
 }
 
-// launchReference launches the reference on the given output buffers, which it overwrites first, and returns the
-// launches' times.
+// launchReference overwrites the given output buffers, launches the reference on them, and returns its times.
 func (p *prepared) launchReference(v variant, buffers []Address, with func(operator.Type) uint64, count int) ([]float64, error) {
 	t := &p.tensors
 	// The reference uses the same workspaces as the variants.

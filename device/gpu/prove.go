@@ -63,8 +63,7 @@ func (s *session) proveOnce(m measuring, v variant, t trial.Timing) (repeated, a
 	return repeated, anew, err
 }
 
-// repeated times a launch that repeats many others. For a long kernel it returns the median of the samples, which are
-// such launches.
+// repeated times a launch that repeats many others. For long kernels it returns the samples' median.
 func (s *session) repeated(m measuring, v variant, t trial.Timing) (float64, error) {
 	if t.Median >= longMS {
 		return t.Median, nil
@@ -95,8 +94,7 @@ func (m measuring) lone(v variant) (float64, error) {
 // decides how many special values the inputs contain.
 func (s *session) proveSeed() uint32 { return rand.Uint32()&^1 | s.inputs.Seed&1 }
 
-// renew draws the inputs of a loaded variant anew, except for those from files and those that an operator's kernel
-// fills.
+// renew draws the inputs of a loaded variant anew, except those from files and from kernels of the operator.
 func (s *session) renew(v variant, fills []elements.Fill) error {
 	s.drawInputs(fills)
 	if err := s.tensors.copySymbols(v.module); err != nil {

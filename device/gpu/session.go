@@ -59,8 +59,7 @@ func (s *session) Evaluate(_ context.Context, v device.Variant, best float64) (o
 	return o, err
 }
 
-// Check launches a variant as often as c asks and checks everything after each launch. It stops at the first wrong
-// launch.
+// Check launches a variant as often as c asks, checks everything after each launch, and stops at the first wrong one.
 func (s *session) Check(ctx context.Context, v device.Variant, c device.Check) (o trial.Outcome, launches int, err error) {
 	err = s.use(func() error {
 		o, err = s.withVariant(v, func(loaded variant, able trial.Outcome) (o trial.Outcome, err error) {
@@ -139,8 +138,7 @@ func (s *session) use(work func() error) error {
 	})
 }
 
-// withVariant loads a variant, checks that it can be launched, and calls work. It turns errors of the variant into a
-// status.
+// withVariant loads a variant, checks that it can be launched, and calls work. The variant's errors become a status.
 func (s *session) withVariant(v device.Variant, work func(variant, trial.Outcome) (trial.Outcome, error)) (o trial.Outcome, err error) {
 	loaded, err := s.tensors.loadVariant(v.Binary, v.Kernel)
 	if err != nil {

@@ -136,8 +136,7 @@ func (t *tensors) passed() []uint64 {
 // start returns the address of the values that an argument must have before each launch.
 func (t *tensors) start(argument int) Address { return cmp.Or(t.pristine[argument], t.data[argument]) }
 
-// restores reports whether a launch changes tensors that it also reads, so that they must be restored before the next
-// launch.
+// restores reports whether a launch changes tensors that it also reads, which must be restored before the next launch.
 func (t *tensors) restores() bool {
 	return slices.ContainsFunc(t.pristine, func(a Address) bool { return a != 0 })
 }

@@ -166,8 +166,7 @@ func TestKnownCodes(t *testing.T) {
 	}
 }
 
-// A number beyond an integer type's range becomes the nearest integer of the type, and fractions are rounded toward
-// zero.
+// A number beyond an integer type's range becomes the type's nearest integer, and fractions are rounded toward zero.
 func typedIntegers(t *testing.T, run typedRunner) {
 	numbers := []float64{0, 0.9, -0.9, 1, -1, 127, 128, -129, 300, 70000, -70000, 5e9, -5e9, 1e19, -1e19, 1e30, math.Inf(1), math.Inf(-1), math.NaN()}
 	for _, at := range allTypes() {

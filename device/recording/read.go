@@ -193,8 +193,7 @@ func nullNonNumbers(data []byte) []byte {
 	})
 }
 
-// Is reports whether path is a regular file that begins as recordings do: compressed, or with one of a recording's
-// keys.
+// Is reports whether a regular file begins as recordings do: compressed, or with one of a recording's keys.
 func Is(path string) bool {
 	info, err := os.Stat(path)
 	if err != nil || !info.Mode().IsRegular() {

@@ -85,8 +85,7 @@ func (m *Metadata) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// Origin names the recording's date, GPU and unusual conditions, for output that must not be mistaken for a new
-// measurement.
+// Origin names the recording's date, GPU and unusual conditions, for output that must not pass for a new measurement.
 func (m Metadata) Origin() string {
 	text := fmt.Sprintf("recording of %s on %s", m.RecordedAt.UTC().Format(time.DateOnly), m.Device.Name)
 	if unusual := m.Protocol.Conditions.Unusual(); unusual != "" {

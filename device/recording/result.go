@@ -98,8 +98,7 @@ func newResult(t trial.Trial) (result, error) {
 	return r, nil
 }
 
-// mostTunables limits the tunables of a trial, far above what any kernel has, because looking up a value takes linear
-// time.
+// mostTunables limits the tunables of a trial, because looking up a value takes linear time. No kernel has as many.
 const mostTunables = 64
 
 func (r result) trial() (trial.Trial, error) {

@@ -161,8 +161,7 @@ func (c *Child) Close() error {
 }
 
 // Call sends the child a request and waits for the response. A child that does not answer in time, dies or loses its
-// device is replaced at the next request. If that happens while the child evaluates a variant, the variant's outcome
-// says so.
+// device is replaced at the next request. If a variant was being evaluated, its outcome says so.
 func (c *Child) Call(ctx context.Context, q Query) (Response, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -204,8 +203,7 @@ func (c *Child) lost(ctx context.Context, q Query, cause error) (Response, error
 	return q.Failed(trial.Crashed, cause.Error()), nil // most often a *worker.DiedError
 }
 
-// callOn sends a request to a process. If the process lacks kernels, callOn compiles them here and sends the request
-// again.
+// callOn sends a request to a process. If that lacks kernels, callOn compiles them here and sends the request again.
 func (c *Child) callOn(ctx context.Context, p *worker.Process, r Query) (none Response, err error) {
 	setup := Setup{c.options.Ordinal, c.options.CacheDir, c.about.Compiler, c.Arch()}
 	q := question{Setup: setup, Extra: r.Extra, Opens: r.Opening != nil}
@@ -235,8 +233,7 @@ func (c *Child) callOn(ctx context.Context, p *worker.Process, r Query) (none Re
 	}
 }
 
-// compile compiles the kernels that the child needs, all at once. An error of the compiler about a kernel is part of
-// the result.
+// compile compiles the kernels that the child needs in parallel. Compile errors of kernels are part of the result.
 func (c *Child) compile(ctx context.Context, kernels []operator.Kernel) (map[string]built, error) {
 	all, errs := make([]built, len(kernels)), make([]error, len(kernels))
 	var group sync.WaitGroup

@@ -12,8 +12,7 @@ import (
 	"autotune/operator"
 )
 
-// pooled is a problem on all members of a pool, or on one of them. A member opens the problem when it gets its first
-// job.
+// pooled is a problem on one member of a pool or on all. A member opens the problem when it gets its first job.
 type pooled struct {
 	pool      *Pool
 	only      string // the member; "": any
@@ -207,8 +206,7 @@ func (c part) Workers() int { return max(1, c.Compiler.Workers()/max(1, c.worker
 
 func (c part) Close() error { return nil }
 
-// poolCompiler compiles each kernel on a member of the pool, and the kernel is evaluated on the member that compiled
-// it.
+// poolCompiler compiles each kernel on a member of the pool, which then also evaluates the kernel.
 type poolCompiler struct {
 	pool *Pool
 	only string // the member; "": any

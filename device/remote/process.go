@@ -117,8 +117,7 @@ func (s *sent) take(q question) {
 	}
 }
 
-// errWanted means that a kernel has not been compiled yet. The search's process compiles the kernel and sends the
-// request again.
+// errWanted means that a kernel is not compiled yet. The search's process compiles it and sends the request again.
 var errWanted = errors.New("the kernel has not been compiled yet")
 
 func (s *sent) Compile(_ context.Context, r compile.Request) (*compile.Binary, error) {

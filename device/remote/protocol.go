@@ -3,8 +3,7 @@
 // A search sends a Request and gets a Response. A Server answers requests: it opens problems on a device.Device and
 // evaluates variants of them. A Session is a problem that is open on a remote device. Two kinds of Link transport the
 // messages: a child process on this machine reads them from its standard input (Child, Serve), and workers on other
-// machines receive them through a NATS server (package fleet). A Pool makes one device of several devices, wherever
-// they are.
+// machines receive them through a NATS server (package fleet). A Pool makes one device of several.
 //
 // Every received message passes through Decode, which reads and checks it as a whole and rejects a message that lacks a
 // part that its kind needs.
@@ -22,8 +21,7 @@ import (
 	"autotune/space"
 )
 
-// MessageBytes is the largest size of a message. The largest messages open a problem and contain the operator's files
-// in base64.
+// MessageBytes is the largest size of a message. The largest ones contain an operator's files in base64.
 const MessageBytes = 2 * operator.BundleBytes
 
 type Kind string

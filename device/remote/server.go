@@ -102,8 +102,7 @@ func (s *Server) problem(r Request) (*bound, error) {
 	return p, nil
 }
 
-// variant makes and compiles the kernel of a request. If an earlier request compiled it, the binary comes from the
-// cache.
+// variant makes and compiles the kernel of a request. An earlier request may have compiled it into the cache.
 func (s *Server) variant(
 	ctx context.Context, r Request, p *bound, launches operator.Launches,
 ) (v device.Variant, err error) {

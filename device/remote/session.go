@@ -45,8 +45,7 @@ const (
 const mostReopens = 3
 
 // Session is a problem that is open on a device outside of this process. It keeps the data that opened the problem,
-// because the other side may have to open it again: in a new process, or after it closed the problem to make room for
-// others.
+// because the other side may have to open it again: in a new process, or after it made room for others.
 type Session struct {
 	link      Link
 	key       string // that requests name it by
@@ -169,8 +168,7 @@ func (s *Session) errorOf(r Response) error {
 	return r.Fault.err(s.problem.Operator.Name, "")
 }
 
-// reopen opens the problem and retries a few times if that fails. An error after the last attempt means that the device
-// does not recover.
+// reopen opens the problem and retries a few times if that fails. The last error means that the device is lost.
 func (s *Session) reopen(ctx context.Context) error {
 	for attempt := 0; ; attempt++ {
 		err := s.Open(ctx)

@@ -31,8 +31,7 @@ func Summarise(samples []float64, batch int) Timing {
 	}
 }
 
-// medianRanks returns the 0-based ranks of the order statistics of n samples that bound the median with at least 95 %
-// probability.
+// medianRanks returns the 0-based ranks of the two of n sorted samples that bound the median with 95 % probability.
 func medianRanks(n int) (low, high int) {
 	b := distuv.Binomial{N: float64(n), P: 0.5}
 	for k := n/2 - 1; k >= 0; k-- {
@@ -66,8 +65,7 @@ func Median(values []float64) float64 {
 // showed differences of up to half as much.
 const Resolution = 0.002
 
-// Reaches reports whether this timing's interval overlaps that of a faster timing, so that the samples cannot tell the
-// two apart.
+// Reaches reports whether the interval overlaps that of a faster timing, so that the samples cannot tell them apart.
 func (t Timing) Reaches(faster Timing) bool {
 	return t.CI95[0] <= faster.CI95[1]*(1+Resolution)
 }

@@ -39,8 +39,8 @@ type Trial struct {
 	Outcome
 	At  time.Time `json:"at"` // when its evaluation ended
 	Log string    `json:"-"`  // the compiler's words, known while the search runs
-	// FinalRounds is the number of final rounds that timed the variant, and 0 if it was in no finals. Its samples come
-	// from these rounds.
+	// FinalRounds is the number of final rounds that timed the variant, and 0 if it was in no finals. They took its
+	// samples.
 	FinalRounds int `json:"final_rounds,omitempty"`
 }
 
@@ -53,8 +53,7 @@ func New(c space.Configuration, k operator.Kernel) Trial {
 }
 
 // With returns the trial completed with a device's outcome. The compile time comes from the outcome if a recording
-// answered, and otherwise from the trial itself. An infinite error becomes the largest finite number, since JSON has no
-// infinity.
+// answered, and otherwise from the trial itself. An infinite error becomes the largest number of JSON.
 func (t Trial) With(o Outcome) Trial {
 	o.Phases.CompileMS = cmp.Or(o.Phases.CompileMS, t.Phases.CompileMS)
 	if o.Status != OK {
@@ -109,8 +108,7 @@ func (o *Outcome) Fail(status Status, message string) {
 	o.SetSamples(nil, 0)
 }
 
-// Join adds the outcome of evaluating the same variant again. If the second evaluation failed, the joined outcome is a
-// failure.
+// Join adds the outcome of evaluating the same variant again. If that failed, the joined outcome is a failure.
 func (o *Outcome) Join(again Outcome) {
 	if again.Status != OK {
 		o.Fail(again.Status, again.Message)
@@ -122,8 +120,7 @@ func (o *Outcome) Join(again Outcome) {
 	o.ClockMHz, o.Warnings = again.ClockMHz, merge(o.Warnings, again.Warnings)
 }
 
-// Finite replaces an infinite or NaN error, which a wrong result may have, by the largest finite number, because JSON
-// has neither.
+// Finite replaces an error that is infinite or NaN by the largest finite number, because JSON has neither.
 func Finite(x float64) float64 {
 	if math.IsNaN(x) || math.IsInf(x, 0) {
 		return math.MaxFloat64
@@ -148,8 +145,7 @@ type Resources struct {
 	Occupancy   float64 `json:"occupancy,omitempty"`   // resident threads over the multiprocessor's maximum
 }
 
-// Beside combines the resources of two launches of one variant: the larger use of each resource, and the lower
-// occupancy.
+// Beside combines the resources of two launches of a variant: the larger use of each, and the lower occupancy.
 func (r Resources) Beside(other Resources) Resources {
 	return Resources{
 		Registers: max(r.Registers, other.Registers), SharedBytes: max(r.SharedBytes, other.SharedBytes),

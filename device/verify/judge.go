@@ -28,8 +28,7 @@ type Layout struct {
 	Words     int
 }
 
-// OutcomeWords is the number of words that a comparison with the reference writes. The checksum of an inout tensor's
-// copy follows them.
+// OutcomeWords is the number of words of a comparison with the reference. A checksum of an inout tensor's copy follows.
 const OutcomeWords = 7
 
 // LayoutOf returns the layout for these arguments and this number of guard zones.
@@ -141,8 +140,7 @@ const (
 type Findings struct {
 	Complaints   []string
 	LargestError float64
-	// Guards and Inputs say that the variant damaged guard zones or inputs. The device must restore them for the next
-	// variant.
+	// Guards and Inputs say that the variant damaged guard zones or inputs, which must be restored for the next one.
 	Guards, Inputs bool
 	// Lost says that the variant wrote so far outside its tensors that no memory can be trusted.
 	Lost bool
@@ -253,8 +251,7 @@ func outcomeFrom(a operator.Argument, words []uint64) outcome {
 	}
 }
 
-// Differs returns the message that an output has wrong elements; got is the first wrong element and want is the
-// reference's.
+// Differs returns the message that an output has wrong elements; got is the first of them and want the reference's.
 func Differs(a operator.Argument, wrong, first int64, got, want string) string {
 	return fmt.Sprintf("%s differs from the reference in %d of %s, first at %v: %s instead of %s",
 		a.Name, wrong, output.Count(a.Elements, "element"), a.Coordinates(first), got, want)

@@ -29,8 +29,7 @@ const (
 	fewestOverTime = 3
 )
 
-// MostOverTime times the protocol's MeasureTime is the limit at which sampling ends even if a variant has too few
-// samples.
+// After MostOverTime times the protocol's MeasureTime, sampling ends even if a variant has too few samples.
 const MostOverTime = 4
 
 // GreatestSpell is the largest number of samples in one spell, that is in one uninterrupted series of samples. A device
@@ -47,7 +46,7 @@ type Sampling struct {
 	Dropped  bool // racing ended it
 }
 
-// Next returns how many samples to take now, or 0 if there are enough. estimate is the full cost of one sample in
+// Next returns how many samples to take now, or 0 if there are enough. estimate is a sample's full cost in
 // milliseconds.
 func (s *Sampling) Next(estimate float64) int {
 	most := max(s.Protocol.Samples, 1)
@@ -136,8 +135,7 @@ func AtLeastOne(x float64) int {
 }
 
 const (
-	// racingError is the probability that racing drops a variant that it should keep, if the spread of the samples is
-	// known.
+	// racingError is the probability that racing drops a variant that it should keep, if the samples' spread is known.
 	racingError = 0.001
 	// spreadDoubt is the probability that the true spread exceeds the assumed bound.
 	spreadDoubt = 0.05

@@ -54,8 +54,7 @@ func searchUntil(t *testing.T, d device.Device, trials int, happens func()) {
 	}}))
 }
 
-// Workers are lost at random and others join. No trial is lost or doubled, and all evidence for the winner comes from
-// one device.
+// Workers are lost at random and others join. No trial is lost or doubled, and one device proves the winner.
 func TestLostWorkers(t *testing.T) {
 	unlucky := 0
 	for round := range endurance.Times(1, 20) {

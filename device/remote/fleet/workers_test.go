@@ -135,8 +135,7 @@ func onToy(err error) func(*operator.Problem) error {
 	}
 }
 
-// Workers whose device differs from the first worker's are left out with a message that says why. --gpu chooses another
-// model.
+// Workers whose device differs from the first worker's are left out with a message. --gpu chooses another model.
 func TestWorkersOfOneModel(t *testing.T) {
 	p := newPlace(t)
 	p.worker("a", &fakeGPU{})
