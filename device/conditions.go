@@ -76,7 +76,7 @@ func (c Conditions) String() string {
 	return words[0] + ", " + words[1]
 }
 
-// Unusual names the conditions that differ from the default ones, as in "warm L2". It returns "" if none differs.
+// Unusual names the conditions that differ from the default ones, as in "warm L2", or returns "" if none differs.
 func (c Conditions) Unusual() string {
 	if c.Usual() {
 		return ""

@@ -1,9 +1,9 @@
 // Package device defines the interface of every device that a search can use. A device compiles a variant, verifies it
 // against the operator's reference and times it.
 //
-// A Device is opened once. Its method Open prepares one problem (tensors, the reference's output, the ceilings to
-// compare with) as a Session, and the search calls Evaluate once for each variant. A failure of one variant is a status
-// in its Outcome; an error from Evaluate means that the device cannot go on.
+// A Device is opened once. Device.Open prepares one problem (tensors, the reference's output, the ceilings to compare
+// with) as a Session, and the search calls Evaluate once for each variant. A failure of one variant is a status in its
+// Outcome; an error from Evaluate means that the device cannot go on.
 package device
 
 import (
@@ -31,8 +31,8 @@ type Info struct {
 	Recording  string          `json:"recording,omitempty"`  // file that a replay answers from
 }
 
-// UnmarshalJSON reads JSON that another program may have written. It makes each name a single line, because names go
-// into tables, plots and the comments of exported code.
+// UnmarshalJSON reads JSON that another program may have written. UnmarshalJSON makes each name a single line, because
+// names go into tables, plots and comments of exported code.
 func (i *Info) UnmarshalJSON(data []byte) error {
 	type plain Info
 	if err := json.Unmarshal(data, (*plain)(i)); err != nil {
@@ -44,8 +44,8 @@ func (i *Info) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// Protocol says how variants are verified and timed. It is part of a trial's provenance: trials made under different
-// protocols are different trials.
+// Protocol says how variants are verified and timed. A trial's provenance includes the protocol: trials made under
+// different protocols are different trials.
 type Protocol struct {
 	Version        int           `json:"version"` // raised when measuring changes its meaning
 	Samples        int           `json:"samples"` // at most, a variant
@@ -112,7 +112,7 @@ type Session interface {
 	// Evaluate verifies and times one variant. best is the fastest median seen so far, in milliseconds, or 0 if there
 	// is none; sampling stops early for a variant that is clearly slower.
 	Evaluate(ctx context.Context, v Variant, best float64) (trial.Outcome, error)
-	// Check launches a variant several times without timing it, and returns how many launches it made. It returns an
+	// Check launches a variant several times without timing it, and returns how many launches it made. Check returns an
 	// error on devices whose kind does not compile.
 	Check(ctx context.Context, v Variant, c Check) (o trial.Outcome, launches int, err error)
 	// Refill draws the inputs anew and computes the reference's output for them.
@@ -172,7 +172,7 @@ type Check struct {
 	// changed. The device picks these elements at random each time, and restores the inputs afterwards.
 	Changes bool `json:",omitempty"`
 	// Leave is an empty folder on this machine, or "". If all launches were right, the device leaves there what the
-	// last launch read and wrote, in files that package answers names. Only a GPU of this machine supports it.
+	// last launch read and wrote, in files that package answers names. Only GPUs of this machine support Leave.
 	Leave string `json:",omitempty"`
 }
 
@@ -224,8 +224,8 @@ type Pool interface {
 	Device
 	// Workers returns the names of the workers that can be used now, in order. Workers may join and leave at any time.
 	Workers() []string
-	// Worker returns one worker as a Device of its own, for work that has to stay on one GPU. Its sessions end with
-	// ErrGone once the worker has gone.
+	// Worker returns one worker as a Device of its own, for work that has to stay on one GPU. The Device's sessions end
+	// with ErrGone once the worker has gone.
 	Worker(name string) Device
 }
 

@@ -12,8 +12,8 @@ import (
 )
 
 // ReferenceError means that the right answer of an operator cannot be computed: its reference, or a kernel that fills
-// or compares tensors, does not compile, fails, does not end, or gives an unusable result. It is a fault of the
-// operator, not of the device.
+// or compares tensors, does not compile, fails, does not end, or gives an unusable result. The operator is at fault,
+// not the device.
 type ReferenceError struct {
 	Operator string
 	Part     string // FillKernel or Comparison; "" for the reference
@@ -34,8 +34,8 @@ func NotCompiled(operator, part string, refused *compile.Error) *ReferenceError 
 	return &ReferenceError{Operator: operator, Part: part, Fault: "does not compile: " + refused.Error(), Log: refused.Log}
 }
 
-// CompileReference compiles the reference kernel that every variant of a problem is verified against. It returns no
-// binary if the device does not compile, or if the operator's reference is not a kernel.
+// CompileReference compiles the reference kernel that every variant of a problem is verified against. The binary is nil
+// if the device does not compile, or if the operator's reference is not a kernel.
 func CompileReference(ctx context.Context, d Device, p *operator.Problem, limit time.Duration) (*compile.Binary, error) {
 	if !d.Info().Kind.Properties().Compiles || p.Operator.Answers != nil {
 		return nil, nil

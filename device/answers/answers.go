@@ -24,7 +24,7 @@ type Question struct {
 	// CacheDir is the folder that keeps answers between runs; with "" no answer is kept.
 	CacheDir string
 	// Write writes the contents of the tensors that a kernel reads into files of dir, and returns the files' names in
-	// the order of the arguments. It is called only if the answer is not cached.
+	// the order of the arguments. Write is called only if the answer is not cached.
 	Write func(ctx context.Context, dir string) ([]string, error)
 }
 
@@ -63,7 +63,8 @@ func InputName(a operator.Argument) string { return a.Name + ".input" }
 // OutputName returns the name of the file that holds a tensor as a kernel has written it.
 func OutputName(a operator.Argument) string { return a.Name + ".output" }
 
-// Map maps a tensor's contents, which are the last bytes of a file, into memory. They stay valid until done is called.
+// Map maps a tensor's contents, which are the last bytes of a file, into memory. The contents stay valid until done is
+// called.
 func Map(path string, bytes int64) (contents []byte, done func(), err error) {
 	f, err := os.Open(path)
 	if err != nil {

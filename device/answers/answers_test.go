@@ -167,8 +167,8 @@ func TestPythonFaults(t *testing.T) {
 	}
 }
 
-// The Python function receives the arguments that its parameters name, or all of them in order. Its prints reach
-// nobody, and its results are rounded to the tensor's type.
+// The Python function receives the arguments that its parameters name, or all of them in order. What the function
+// prints is dropped, and its results are rounded to the tensor's type.
 func TestPythonAnswers(t *testing.T) {
 	needPython(t, true)
 	const half = "import numpy as np\nimport sys\n"

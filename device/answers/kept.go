@@ -44,7 +44,7 @@ func (q Question) id() (id cache.ActionID, err error) {
 		keptVersion, digest, q.Drawn, elements.Source, q.Problem, arguments, fills)), nil
 }
 
-// take writes a cached answer into dir. It returns false if the cache has no complete answer, and Python must be run.
+// take writes a cached answer into dir, or returns false if the cache has no complete answer and Python must be run.
 func (q Question) take(files *cache.Cache, id cache.ActionID, dir string) bool {
 	contents, _, err := files.GetBytes(id)
 	for _, a := range q.Problem.Arguments {

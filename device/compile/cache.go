@@ -52,7 +52,7 @@ func Cached(dir string, c Compiler) Compiler {
 	return k
 }
 
-// Kept opens the folder of cached binaries for other cached files. It returns nil if dir is "" or cannot be used.
+// Kept opens the folder of cached binaries for other cached files, or returns nil if dir is "" or cannot be used.
 func Kept(dir string) *cache.Cache {
 	if dir == "" || os.MkdirAll(dir, 0o755) != nil {
 		return nil
@@ -128,8 +128,8 @@ func (k *cached) lookUpOrCompile(ctx context.Context, key cache.ActionID, r Requ
 	return binary, err
 }
 
-// key hashes all that the result of a compilation depends on. It includes the file's name and the sources with their
-// comments, because error messages name files and lines.
+// key hashes all that the result of a compilation depends on. The key includes the file's name and the sources with
+// their comments, because error messages name files and lines.
 func (k *cached) key(r Request) cache.ActionID {
 	kernel := r.Kernel
 	return sha256.Sum256(fmt.Appendf(nil, "%d %q %q %q %q %q %q %q",
@@ -148,7 +148,7 @@ func (k *cached) read(key cache.ActionID) (e entry, ok bool) {
 	return e, ok
 }
 
-// write stores a cache entry. It does not sync the file to disk: after a power cut a checksum detects a damaged entry,
+// write stores a cache entry without syncing the file to disk: after a power cut a checksum detects a damaged entry,
 // and the kernel is just compiled again.
 func (k *cached) write(key cache.ActionID, e entry) {
 	var raw bytes.Buffer
@@ -158,8 +158,8 @@ func (k *cached) write(key cache.ActionID, e entry) {
 	}
 }
 
-// A kernel that reads its sizes at run time has the same code for all sizes. It is compiled once, with any sizes, and
-// the requested sizes are then written into the binary.
+// A kernel that reads its sizes at run time has the same code for all sizes. Such a kernel is compiled once, with any
+// sizes, and the requested sizes are then written into the binary.
 
 // withSizes returns a copy of a binary with these sizes written into it. ok is false if it has no variable for them.
 func withSizes(b *Binary, sizes []operator.Size) (_ *Binary, ok bool) {

@@ -1,8 +1,8 @@
 // Package compile turns a kernel's source and macros into a binary.
 //
-// There are two compilers: NVRTC in worker processes for CUDA, and the host's C++ compiler for the emulator. Cached
-// adds a cache on disk to any Compiler. A kernel that does not compile gives an *Error with the compiler's log; any
-// other error means that the compiler itself could not work.
+// The package has two compilers: NVRTC in worker processes for CUDA, and the host's C++ compiler for the emulator.
+// Cached adds a cache on disk to any Compiler. A kernel that does not compile gives an *Error with the compiler's log;
+// any other error means that the compiler itself could not work.
 package compile
 
 import (

@@ -25,8 +25,8 @@ func missingNVRTC(detail string) error {
 		"or point CUDA_HOME at a CUDA toolkit", ErrMissing, detail)
 }
 
-// openLibrary loads NVRTC. It tries the dynamic linker's search path first (LD_LIBRARY_PATH, the linker's cache) and
-// then the usual places of CUDA. It returns the file or name that it loaded.
+// openLibrary loads NVRTC, from the dynamic linker's search path (LD_LIBRARY_PATH, the linker's cache) or else from the
+// usual places of CUDA, and returns the file or name that it loaded.
 func openLibrary() (handle uintptr, from string, err error) {
 	for _, name := range libraryNames {
 		if handle, err = purego.Dlopen(name, libraryMode); err == nil {

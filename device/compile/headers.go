@@ -120,7 +120,7 @@ var (
 )
 
 // cubInstead returns the text that replaces the header of all of CUB: includes of the headers of those block, warp and
-// thread functions that the kernel names. It returns nil if the kernel does not include all of CUB.
+// thread functions that the kernel names. cubInstead returns nil if the kernel does not include all of CUB.
 func cubInstead(k operator.Kernel) map[string]string {
 	texts := textsOf(k)
 	whole := func(text string) bool {

@@ -31,12 +31,12 @@ var ErrArch = errors.New("architecture not supported by this compiler")
 // DefaultTimeout limits a compilation whose Request sets no timeout.
 const DefaultTimeout = 30 * time.Second
 
-// LineInfo is the option that adds the source lines of instructions to binaries. It changes no instruction.
+// LineInfo is the option that adds the source lines of instructions to binaries, and changes no instruction.
 const LineInfo = "-lineinfo"
 
 var standardOptions = []string{"--std=c++17", "-default-device"}
 
-// nvrtc compiles in worker processes. It starts a worker if none is idle, and keeps workers for later compilations.
+// nvrtc compiles in worker processes, starts a worker if none is idle, and keeps workers for later compilations.
 type nvrtc struct {
 	introduction                     // of the first worker
 	options      []string            // given with every kernel
@@ -73,8 +73,8 @@ func newNVRTC(ctx context.Context, workers int, options ...string) (Compiler, er
 }
 
 // workerVariables lists the environment variables that a compile worker inherits: those that locate NVRTC and its
-// headers, and those of the Go runtime. It gets no others, because a kernel's source can make the compiler read its
-// environment.
+// headers, and those of the Go runtime. A worker gets no others, because a kernel's source can make the compiler read
+// its environment.
 var workerVariables = []string{
 	"PATH", "HOME", "TMPDIR", "LD_LIBRARY_PATH", "VIRTUAL_ENV", "CONDA_PREFIX", "XDG_CACHE_HOME", "CUDA_*", "NVIDIA_*", "NVRTC_*", "AUTOTUNE_*",
 	"GOGC", "GOMEMLIMIT", "GOMAXPROCS", "GODEBUG", "GOTRACEBACK", "GOCOVERDIR",

@@ -41,10 +41,9 @@ var largeShapes = map[string][]int64{
 	"matmul":           {1, 16, 4096, 11008},
 }
 
-// requestsOf returns the problems that an operator's templates are compiled for. They are a small ragged problem, a
-// large problem, one of the two in every further math mode, and one problem for each further choice of a word
-// parameter. Only one choice is compiled in short test runs, and for operators that use kernels made for other
-// operators.
+// requestsOf returns the problems that an operator's templates are compiled for. These problems are a small ragged one,
+// a large one, one of the two in every further math mode, and one for each further choice of a word parameter. Short
+// test runs, and operators that use kernels made for other operators, compile only one such choice.
 func requestsOf(o *operator.Operator) []operator.Request {
 	small := []int64{2, 4, 37, 29}
 	if len(o.Shape) == 3 {

@@ -212,7 +212,7 @@ func TestGPUPace(t *testing.T) {
 	t.Logf("%.1f trials a second; %.1f %% of the time inside the worker", trials/took.Seconds(), busy/float64(took.Milliseconds())*100)
 }
 
-// One worker holds several sessions, one after another and at the same time.
+// A worker process can hold several sessions, one after another and at the same time.
 func TestGPUSessions(t *testing.T) {
 	b := openBench(t, 1<<22, testoperators.Protocol())
 	pid := childPID(t)

@@ -167,8 +167,8 @@ var sanitizerTools = []sanitizerTool{
 	{"synccheck", trial.Crashed, nil},
 }
 
-// command returns the command line that runs a worker under the tool. It turns the reports of API errors off, because
-// the worker handles errors of the driver's calls itself.
+// command returns the command line that runs a worker under the tool. Reports of API errors are turned off, because the
+// worker handles errors of the driver's calls itself.
 func (t sanitizerTool) command(program, log string) []string {
 	return slices.Concat([]string{program, "--tool", t.name, "--report-api-errors", "no", "--log-file", log}, t.options)
 }
@@ -229,8 +229,8 @@ func readReport(text string) sanitizerReport {
 	return r
 }
 
-// findingOf turns one block of the report into a line: what the kernel did, where, and in which thread. It returns ""
-// for a block that only warns or that is not about a kernel.
+// findingOf turns one block of the report into a line: what the kernel did, where, and in which thread. For a block
+// that only warns or that is not about a kernel, findingOf returns "".
 func findingOf(block string) string {
 	lines := strings.Split(block, "\n")
 	head := strings.TrimPrefix(lines[0], "Error: ")

@@ -10,8 +10,8 @@ import (
 	"autotune/operator"
 )
 
-// Source is the text of elements.h. It is C++ that must be compiled with the macro ELEMENT defined as the beginning of
-// a function's declaration, such as "__device__".
+// Source is the text of elements.h, C++ that must be compiled with the macro ELEMENT defined as the beginning of a
+// function's declaration, such as "__device__".
 //
 //go:embed elements.h
 var Source string
@@ -150,8 +150,8 @@ const (
 	changedPart = 1024
 )
 
-// Changes returns a few ranges of a tensor, chosen by a seed, for a check to change. It returns none if the tensor's
-// elements depend on each other.
+// Changes returns a few ranges of a tensor, chosen by a seed, for a check to change, or none if the tensor's elements
+// depend on each other.
 func Changes(a operator.Argument, f Fill, seed uint32) []Run {
 	if !a.Role.Filled() || a.Elements == 0 || !f.Independent(a) {
 		return nil

@@ -103,7 +103,7 @@ func (s *session) compared(ctx context.Context, dir string, v device.Variant, j 
 	}
 }
 
-// judge compares the outputs of a program's launches with the right answers. It returns the number of launches that
+// judge compares the outputs of a program's launches with the right answers. judge returns the number of launches that
 // count: if the first launch is wrong, only that one does.
 func (s *session) judge(ctx context.Context, dir string, j job, a response, o trial.Outcome) (trial.Outcome, int, error) {
 	made, err := splitMade(dir, j, a.Saves)
@@ -165,8 +165,8 @@ func splitMade(dir string, j job, saves int) ([]func(operator.Argument) string, 
 	return append(made, second), nil
 }
 
-// fault says what is wrong with the outputs of a launch in files of dir, or returns "" if they are right. It updates
-// the outcome's largest error.
+// fault says what is wrong with the outputs of a launch in files of dir, or returns "" if they are right. fault also
+// updates the outcome's largest error.
 func (s *session) fault(ctx context.Context, dir string, made func(operator.Argument) string, o *trial.Outcome) (string, error) {
 	if s.parts.Comparison != nil {
 		return s.ownFault(ctx, dir, made, o)

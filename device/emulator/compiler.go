@@ -235,7 +235,7 @@ func (c *hostCompiler) libraries() [][]string {
 	return [][]string{few, {"-lm"}}
 }
 
-// linker selects GNU's faster linker gold if it is installed, without the plugin that only -flto needs. It takes half
+// linker selects GNU's faster linker gold if it is installed, without the plugin that only -flto needs. gold takes half
 // the time of the default linker.
 func linker() []string {
 	flags := []string{"-fno-use-linker-plugin"}
@@ -297,8 +297,8 @@ func (c *hostCompiler) identify() error {
 	return nil
 }
 
-// The limits of a compiler process: bytes of memory, bytes of a file, and seconds of processor time. The last one ends
-// a compiler that outlives this process.
+// The limits of a compiler process: bytes of memory, bytes of a file, and seconds of processor time. The limit of time
+// ends a compiler that outlives this process.
 const (
 	compilerMemory = 2 << 30
 	compilerFile   = 64 << 20

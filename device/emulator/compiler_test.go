@@ -125,8 +125,8 @@ func TestCompileTimeout(t *testing.T) {
 	}
 }
 
-// If the compiler fails for a reason other than the kernel, the compilation is repeated once. A second failure is
-// marked as Crashed, so that the cache does not keep it.
+// If the compiler fails for a reason other than the kernel, the compilation is repeated once. If the repeated
+// compilation fails too, its error is marked as Crashed, so that the cache does not keep it.
 func TestCompilerInTrouble(t *testing.T) {
 	needCompiler(t)
 	real, err := findCompiler()

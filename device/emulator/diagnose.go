@@ -31,7 +31,7 @@ var trouble = regexp.MustCompile(`(?i)internal compiler error|signal terminated 
 	`input/output error|resource temporarily unavailable|cannot (?:execute|fork)|(?:error|fatal): (?:closing|writing|write)`)
 
 // inTrouble reports whether a compilation failed for a reason other than the kernel, so that a second attempt may
-// succeed. It returns false for a compilation that reached a limit, because it would reach the limit again.
+// succeed. inTrouble returns false for a compilation that reached a limit, because it would reach the limit again.
 func inTrouble(log string, failure error) bool {
 	if exhausted.MatchString(log) {
 		return false
@@ -138,7 +138,7 @@ var (
 )
 
 // sanitizerMessage condenses a sanitizer's report into one line: what the kernel did, at which of its lines, to which
-// memory, and in which thread. It returns "" if there is no report.
+// memory, and in which thread. sanitizerMessage returns "" if there is no report.
 func sanitizerMessage(report string, names []string) string {
 	what := ""
 	if m := asanError.FindStringSubmatch(report); m != nil {

@@ -3,8 +3,9 @@
 // Each variant becomes a program. The host's C++ compiler compiles the kernel's own .cu file against a small shim
 // (folder shim), which provides CUDA's keywords and functions, and a runtime (folder runtime) is linked to it. The
 // program reads a job and distributes the grid's blocks over the machine's cores. Within a block it runs the threads by
-// switching between their stacks. It checks and times the result, and answers with a line of JSON. Because each variant
-// has a program of its own, no fault of a kernel reaches the search: a kernel may crash, hang or overwrite its memory.
+// switching between their stacks. Finally the program checks and times the result, and answers with a line of JSON.
+// Because each variant has a program of its own, no fault of a kernel reaches the search: a kernel may crash, hang or
+// overwrite its memory.
 //
 // The emulator is stricter than a GPU in order to reveal mistakes. Shared memory is initialised to NaN. Data that an
 // asynchronous copy has not delivered yet reads as NaN. Guard zones surround the tensors. If threads wait for ever, the
@@ -42,7 +43,7 @@ type Options struct {
 	races bool // look for data races (race.go); not with Sanitize
 }
 
-// Open finds the host's C++ compiler. Without a compiler the error wraps ErrNoCompiler.
+// Open finds the host's C++ compiler, or returns an error that wraps ErrNoCompiler.
 func Open(o Options) (device.Device, error) {
 	host, err := newHostCompiler(o)
 	if err != nil {
@@ -73,7 +74,8 @@ func (e *emulated) Arch() string               { return hostArch() }
 // Open prepares a problem: it runs the reference once and keeps the reference's outputs for all later comparisons.
 func (e *emulated) Open(ctx context.Context, p *operator.Problem, reference *compile.Binary, proto device.Protocol) (device.Session, error) {
 	if limits := Limits(); p.MemoryBytes() > limits.MemoryBytes/2 {
-		// Half of the memory is for the reference's outputs, which are kept beside the variant's tensors.
+		// A problem may use half of the memory; the reference's outputs, kept beside the variant's tensors, need the
+		// rest.
 		return nil, fmt.Errorf("%w: the tensors of %s take %s, this machine has %s for the emulator", device.ErrMemory, p, device.GiB(p.MemoryBytes()), device.GiB(limits.MemoryBytes/2))
 	}
 	return openSession(ctx, e, p, reference, proto)

@@ -90,7 +90,7 @@ __global__ void spread(const int* x, const int* sums, int count, int* y) {
 #endif
 }
 
-// A sum by a cooperative grid.
+// The blocks of a cooperative grid compute one sum.
 __global__ void together(const int* x, int* sums, int count, int* y) {
 	const cg::grid_group grid = cg::this_grid();
 	const int rank = (int)grid.thread_rank();
@@ -106,7 +106,7 @@ __global__ void together(const int* x, int* sums, int count, int* y) {
 	for (int i = rank; i < count; i += (int)grid.num_threads()) y[i] = weights[i % 16] * x[i] + sums[0];
 }
 
-// The same with a barrier by hand, which spins.
+// The blocks compute one sum, and wait at a barrier made by hand, which spins.
 __global__ void by_hand(const int* x, int* sums, int count, int* y) {
 	for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < count; i += gridDim.x * blockDim.x) atomicAdd(sums, x[i]);
 	__threadfence();
@@ -123,7 +123,7 @@ __global__ void by_hand(const int* x, int* sums, int count, int* y) {
 	for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < count; i += gridDim.x * blockDim.x) y[i] = weights[i % 16] * x[i] + sums[0];
 }
 
-// Each cluster sums all elements, each block a part of them.
+// Each cluster computes the sum of all elements, and each of its blocks adds up a part of them.
 __global__ void __cluster_dims__(4, 1, 1) clustered(const int* x, int* sums, int count, int* y) {
 	const cg::cluster_group cluster = cg::this_cluster();
 	__shared__ int mine;

@@ -14,10 +14,10 @@ import (
 )
 
 // main sets a filter of system calls before it begins the first launch. On a GPU, no code of a kernel's file runs
-// before its launch. In a program on the host such code can run earlier, and so without the filter. The functions here
-// inspect the object file that the compiler made of a kernel's file before it is linked. They refuse code that the
-// system or the C library would run, or write to, by itself. They also rename all symbols that the file defines, so
-// that none replaces a symbol of the runtime or a library.
+// before its launch. In a program on the host, constructors and similar code in the kernel's file can run earlier,
+// without the filter. The functions in this file therefore inspect the object file of a kernel before it is linked.
+// Code and data that the system or the C library would run or write to by itself are refused. All symbols that the
+// object file defines are renamed, so that none replaces a symbol of the runtime or a library.
 
 // ownName is the prefix of all renamed symbols of a kernel's file.
 const ownName = "kernel."
@@ -55,7 +55,7 @@ type object struct {
 	all  []byte
 }
 
-// openObject reads an object file. It returns nil if the file is for a system or processor without a filter.
+// openObject reads an object file, or returns nil if the file is for a system or processor without a filter.
 func openObject(all []byte) *object {
 	f, err := elf.NewFile(bytes.NewReader(all))
 	if err != nil || dynamicRelocations[f.Machine] == nil || f.Class != elf.ELFCLASS64 || f.Data != elf.ELFDATA2LSB {
@@ -64,8 +64,8 @@ func openObject(all []byte) *object {
 	return &object{f, all}
 }
 
-// refused names the content of an object file that no kernel may have, or returns "" if there is none. It allows the
-// given number of constructors, which the compiler itself adds.
+// refused names the content of an object file that no kernel may have, or returns "" if there is none. A given number
+// of constructors is allowed, because the compiler itself adds them.
 func (o *object) refused(initialisers uint64) string {
 	const pointerBytes = 8
 	left := initialisers * pointerBytes
@@ -137,8 +137,8 @@ const (
 	headerSizeAt   = 0x20
 )
 
-// own renames all symbols that the file defines, except the tables. It appends a new string table to the file, and
-// leaves the old one, which the sections' names may share.
+// own renames all symbols that the file defines, except the tables. The new names are in a new string table at the
+// file's end; the old table stays, since sections may use it too.
 func (o *object) own() ([]byte, error) {
 	symbols, err := o.file.Symbols()
 	table := o.file.SectionByType(elf.SHT_SYMTAB)

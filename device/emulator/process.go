@@ -52,8 +52,8 @@ const (
 	unable   trial.Status = "unable"   // the program cannot do its job
 )
 
-// A program ends a launch that takes too long by itself, and reports when a launch begins and ends. These limits are
-// for a program that no longer can, because the kernel stopped the program or overwrote its memory.
+// A program ends a launch that takes too long by itself, and reports when a launch begins and ends. launchGrace and
+// restLimit are for a program that no longer can, because the kernel stopped it or overwrote its memory.
 const (
 	launchGrace = time.Second     // beyond a launch's time
 	restLimit   = 2 * time.Minute // between launches: tensors are filled and compared
@@ -123,7 +123,7 @@ type answer struct {
 	late     bool      // it was silent for too long, and killed
 }
 
-// listen reads what a program writes until the program ends. It kills a program whose launch does not return in time.
+// listen reads what a program writes until the program ends, and kills a program whose launch does not return in time.
 func listen(from io.Reader, launchLimit time.Duration, kill func()) <-chan answer {
 	said := make(chan answer, 1)
 	go func() {

@@ -23,8 +23,8 @@ import (
 	"autotune/operator"
 )
 
-// Data races are looked for by a separate program whose memory accesses are instrumented (runtime/race_clocks.h). It is
-// ten to thirty times slower, so no trial is timed with it.
+// Data races are looked for by a separate program whose memory accesses are instrumented (runtime/race_clocks.h). Such
+// a program is ten to thirty times slower, so no trial is timed with it.
 
 // raceFlags make the compiler insert a call at each memory access, with different calls for volatile accesses. The
 // sanitizer's library is not linked, because the runtime defines these functions.
@@ -242,7 +242,7 @@ func variableAt(code []byte, kind elf.SymType, address uint64) string {
 }
 
 // placeOf returns the line in the kernel's own files that made the call before an address of a program, and the line of
-// the kernel from which that line's function was called. It returns "" if there is no such line. The tool addr2line is
+// the kernel from which that line's function was called, or "" if there is no such line. The tool addr2line is
 // installed together with the linker.
 func placeOf(ctx context.Context, program string, pc uint64, names []string) string {
 	command := exec.CommandContext(ctx, "addr2line", "-i", "-e", program, fmt.Sprintf("%#x", pc-1))

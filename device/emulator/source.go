@@ -13,8 +13,8 @@ import (
 	"autotune/operator"
 )
 
-// prepare returns the file that the C++ compiler gets for a kernel. It contains the kernel's source, line for line, in
-// which declarations that are not valid C++ are rewritten, and at its end the functions that the runtime calls.
+// prepare returns the file that the C++ compiler gets for a kernel. The file contains the kernel's source, line for
+// line, with declarations that are not valid C++ rewritten, followed by the functions that the runtime calls.
 func prepare(k operator.Kernel, sanitize bool) string {
 	var b strings.Builder
 	// The macros are defined in the file and not on the compiler's command line, because the runtime's own headers may
@@ -131,7 +131,7 @@ func guiltyEntry(k operator.Kernel, words string) string {
 }
 
 // hostFlags returns those of a kernel's flags that mean the same to the host's compiler: definitions of macros and the
-// C++ version. All other flags are for GPU compilers only.
+// C++ version. The other flags of a kernel are for GPU compilers only.
 func hostFlags(flags []string) []string {
 	var host []string
 	for i := 0; i < len(flags); i++ {

@@ -24,8 +24,8 @@ type walls struct {
 	libraries []string // rules for what every program reads
 }
 
-// around returns the command that runs the program of a folder in the sandbox. There it can read only its job's inputs
-// and write only its job's outputs.
+// around returns the command that runs the program of a folder in the sandbox. In the sandbox the program can read only
+// its job's inputs and write only its job's outputs.
 func (w *walls) around(dir string, code []byte, j job) ([]string, error) {
 	if w == nil {
 		return []string{filepath.Join(dir, "program")}, nil
@@ -92,7 +92,7 @@ var libraryFolders = sync.OnceValue(func() []string {
 	return all
 })
 
-// wallsOf compiles the sandbox's launcher once. It returns nil on systems without such a sandbox.
+// wallsOf compiles the sandbox's launcher once, or returns nil on systems without such a sandbox.
 func (c *hostCompiler) wallsOf(ctx context.Context) (*walls, error) {
 	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" && runtime.GOARCH != "arm64" {
 		return nil, nil

@@ -10,8 +10,8 @@ import (
 	"autotune/operator"
 )
 
-// Driver is the interface of a vendor's GPU library. Its errors are of type *Failure, or wrap device.ErrNone if there
-// is no GPU or no driver.
+// Driver is the interface of a vendor's GPU library. The errors of its methods are of type *Failure, or wrap
+// device.ErrNone if there is no GPU or no driver.
 type Driver interface {
 	// List describes the GPUs of this machine without creating a context on them.
 	List() ([]device.Info, error)
@@ -35,7 +35,7 @@ type GPU interface {
 
 type Address uint64
 
-// Memory gives access to a GPU's memory. Its calls are not ordered with the work in the queue, except for Synchronize.
+// Memory gives access to a GPU's memory. Except for Synchronize, its methods are not ordered with work in the queue.
 type Memory interface {
 	Free() (free, total int64, err error)
 	Allocate(bytes int64) (Address, error)

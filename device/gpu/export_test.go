@@ -1,7 +1,7 @@
 package gpu
 
-// These variables export functions for tests outside of the package. Those tests use NVIDIA's compiler and driver,
-// which import this package.
+// These variables export functions for tests in another package, which use NVIDIA's compiler and driver. Those import
+// this package.
 var (
 	Mismatch   = mismatch
 	CheckParts = checkParts

@@ -17,8 +17,8 @@ import (
 	"autotune/operator"
 )
 
-// fakeDriver is a simulated GPU. Its kernels are Go functions, looked up by entry, that do the work of this package's
-// kernels and of the tests' operators. Its events read a simulated clock.
+// fakeDriver is a simulated GPU with a simulated clock. The simulated kernels are Go functions, looked up by entry,
+// that do the work of this package's kernels and of the tests' operators.
 type fakeDriver struct {
 	*fakeGPU
 	opened int
@@ -472,9 +472,9 @@ func affineKernel(g *fakeGPU, mode string, a []uint64) float64 {
 	return ms
 }
 
-// lazyModes are kernels that skip work if a launch repeats an earlier one. In the order of the list they skip it after
-// the first launch, if the outputs already hold numbers, if all inputs are unchanged, and if two elements of the inputs
-// are.
+// lazyModes are kernels that skip work if a launch repeats an earlier one. In the order of the list, the kernels skip
+// work after the first launch, if the outputs already hold numbers, if all inputs are unchanged, and if two elements of
+// the inputs are unchanged.
 var lazyModes = []string{"counts", "looks", "keeps_all", "keeps_two"}
 
 // leavesOut reports whether a lazy kernel skips its work, and if so copies its kept results to y.

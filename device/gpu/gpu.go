@@ -1,9 +1,9 @@
 // Package gpu is the device that measures on a real GPU, in this process and through a Driver.
 //
-// A session keeps a problem's tensors on the GPU and evaluates one variant after another. It checks that the GPU has
-// the resources that the variant needs, launches it once onto poisoned outputs, compares the outputs with the
-// reference's, and checks the guard zones and the inputs. It then times the variant and repeats all checks, because the
-// timed launches must be as right as the first one.
+// A session keeps a problem's tensors on the GPU and evaluates one variant after another. For each variant, the session
+// checks that the GPU has the resources that the variant needs, launches it once onto poisoned outputs, compares the
+// outputs with the reference's, and checks the guard zones and the inputs. Then the session times the variant and
+// repeats all checks, because the timed launches must be as right as the first one.
 //
 // Large data never crosses between GPU and host: the kernels of kernels.cu fill inputs and compare results on the GPU,
 // and those of typed.cu do the same for tensors that are not f32. The device's own compiler compiles these kernels.
@@ -112,8 +112,8 @@ func (p *processor) Open(ctx context.Context, problem *operator.Problem, referen
 }
 
 // Launch launches a variant once for a program that watches it, such as compute-sanitizer. The only other kernels it
-// runs are those that fill tensors, so that every report concerns the variant. There is no spare memory behind a
-// tensor, and nothing is compared.
+// runs are those that fill tensors, so that every report concerns the variant. Launch allocates no spare memory behind
+// a tensor, and compares nothing.
 func (p *processor) Launch(ctx context.Context, problem *operator.Problem, proto device.Protocol, v device.Variant) (o trial.Outcome, err error) {
 	s, err := p.newSession(ctx, problem, proto)
 	if err != nil {

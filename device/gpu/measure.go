@@ -118,7 +118,7 @@ func (m measuring) batchOf(v variant, batch int) (launch, done func(), err error
 	if err != nil {
 		return nil, nil, fmt.Errorf("capture %d launches into a CUDA graph: %w", batch, err)
 	}
-	// The first launch also uploads the graph to the GPU.
+	// The first launch of a CUDA graph also uploads the graph to the GPU.
 	if _, err := m.each(1, m.tensors.restoreAll, launch, m.proto.LaunchTimeout*time.Duration(batch)); err != nil {
 		if !isLost(err) {
 			done()

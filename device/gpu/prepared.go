@@ -99,8 +99,9 @@ const (
 	referenceSamples = 5
 )
 
-// measureCopy measures the bandwidth of copies on this GPU, which is the ceiling for kernels that only move data. Its
-// buffers are far larger than the cache. It measures only once, because that takes as long as ten short variants.
+// measureCopy measures the bandwidth of copies on this GPU, which is the ceiling for kernels that only move data. The
+// copied buffers are far larger than the cache. Copies are measured only once, because that takes as long as ten short
+// variants.
 func (p *prepared) measureCopy() error {
 	if p.ceilings.CopyBytesPerMS = p.device.copies; p.device.copies > 0 {
 		return nil

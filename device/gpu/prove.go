@@ -11,9 +11,9 @@ import (
 
 // All timed launches have the same inputs, and their outputs already hold the right results. A kernel that first looks
 // at its outputs, or keeps its results and compares the inputs, would therefore be fast in these launches and still be
-// right. It is slow only in a launch whose work has not been done before. If a variant would become the fastest, prove
-// compares a launch that repeats the previous one with a launch on new inputs and poisoned outputs. An honest kernel
-// takes equally long for both.
+// right. Such a kernel is slow only in a launch whose work has not been done before. If a variant would become the
+// fastest, prove compares a launch that repeats the previous one with a launch on new inputs and poisoned outputs. An
+// honest kernel takes equally long for both.
 
 const (
 	provings     = 5    // of which one suffices: a time may be off by chance
@@ -23,7 +23,7 @@ const (
 	repeatedMS   = 10  // that more of them may take
 )
 
-// prove returns a message if a variant skips work in launches that repeat others, or "" if it does not. It then
+// prove returns a message if a variant skips work in launches that repeat others, or "" if it does not. Finally prove
 // verifies one more launch on the usual inputs.
 func (s *session) prove(m measuring, v variant, t trial.Timing) (skips string, f verify.Findings, err error) {
 	for range provings {
@@ -46,7 +46,7 @@ func (s *session) prove(m measuring, v variant, t trial.Timing) (skips string, f
 }
 
 // proveOnce times one launch that repeats many others, in a number that no kernel can predict, and one launch that
-// repeats none. Both run alone, and the cache is cold and without persisting lines.
+// repeats none. Both launches run alone, with a cold cache that has no persisting lines.
 func (s *session) proveOnce(m measuring, v variant, t trial.Timing) (repeated, anew float64, err error) {
 	fills, err := elements.FillsOf(s.problem.Arguments, s.inputs.Distribution, s.proveSeed())
 	if err != nil {
@@ -90,8 +90,8 @@ func (m measuring) lone(v variant) (float64, error) {
 	return ms[0], nil
 }
 
-// proveSeed returns a random seed, which no kernel can predict. It has the parity of the usual seed, because the parity
-// decides how many special values the inputs contain.
+// proveSeed returns a random seed, which no kernel can predict. The seed has the parity of the usual seed, because the
+// parity decides how many special values the inputs contain.
 func (s *session) proveSeed() uint32 { return rand.Uint32()&^1 | s.inputs.Seed&1 }
 
 // renew draws the inputs of a loaded variant anew, except those from files and from kernels of the operator.

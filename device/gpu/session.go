@@ -228,7 +228,7 @@ func (s *session) judged(o trial.Outcome, when string, f verify.Findings, err er
 	return o, s.gpu.Err()
 }
 
-// failed turns an error into a status. It also returns an error if the context is gone.
+// failed turns an error into a status, and also returns an error if the context is gone.
 func failed(o trial.Outcome, err error, limit time.Duration) (trial.Outcome, error) {
 	switch {
 	case errors.Is(err, errLate):

@@ -30,7 +30,7 @@ type cache struct {
 
 type cacheRows []cacheRow
 
-// cacheRow is one configuration in a Kernel Tuner cache. Its fields are read for values of tunables only if the key
+// cacheRow is one configuration in a Kernel Tuner cache. Values of tunables are read from its fields only if the key
 // does not contain them.
 type cacheRow struct {
 	key    string

@@ -103,7 +103,7 @@ func ReadAny(r io.Reader) (*Recording, error) {
 	return recording, recording.add(d.Results)
 }
 
-// parse parses a document. Its errors name the line of the fault.
+// parse parses a document, and its errors name the faulty line.
 func parse(data []byte) (d document, err error) {
 	if len(data) == 0 {
 		return d, errors.New("the file is empty: it does not begin with a JSON object")

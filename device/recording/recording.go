@@ -2,9 +2,9 @@
 // ended, and every sample that was taken.
 //
 // Our own files are JSON in the T4 results format, which other autotuning tools can read, with additional keys for data
-// that T4 has no place for. They are usually compressed; docs/recordings.md describes them. Write stores a search's
-// trials. Load reads such a file and accepts no other format, because a replay needs all of the data. ReadAny also
-// reads recordings of interrupted searches and of other tools, as T4 results or Kernel Tuner caches; they contain
+// that T4 has no place for. Our files are usually compressed; docs/recordings.md describes them. Write stores a
+// search's trials. Load reads such a file and accepts no other format, because a replay needs all of the data. ReadAny
+// also reads recordings of interrupted searches and of other tools, as T4 results or Kernel Tuner caches; they contain
 // enough to score strategies on.
 //
 // List and FindRequest choose among the recordings that are shipped in the binary.

@@ -16,8 +16,8 @@ import (
 	"autotune/space"
 )
 
-// result is one trial in the T4 format; Extra holds the data that T4 has no place for. Some fields have the type any,
-// because other tools write other types there.
+// result is one trial in the T4 format; Extra holds the data that T4 has no place for. Fields into which other tools
+// write other types have the type any.
 type result struct {
 	Timestamp     json.RawMessage `json:"timestamp"`
 	Configuration json.RawMessage `json:"configuration"` // tunables, and the template under "template"
@@ -68,7 +68,7 @@ const objective = "time"
 // kernel's code, and as many of its launch, are enough to notice an edit.
 const digestLength = 2 * operator.CodeDigits
 
-// newResult converts a trial to T4 form. It rounds samples and other measured numbers to six significant digits: a
+// newResult converts a trial to T4 form. Samples and other measured numbers are rounded to six significant digits: a
 // nanosecond of a millisecond, which is finer than the GPU's event timer.
 func newResult(t trial.Trial) (result, error) {
 	configuration, err := json.Marshal(t.Flat())
@@ -203,7 +203,7 @@ var quantities = []quantity{
 
 func (q quantity) value(o *trial.Outcome) reflect.Value { return reflect.ValueOf(q.field(o)).Elem() }
 
-// set stores x in the outcome. It leaves an integer unchanged if x is NaN or too large to be an exact integer.
+// set stores x in the outcome, except in an integer field if x is NaN or too large to be an exact integer.
 func (q quantity) set(o *trial.Outcome, x float64) {
 	if v := q.value(o); v.CanFloat() || math.Abs(x) < largest {
 		v.Set(reflect.ValueOf(x).Convert(v.Type()))

@@ -92,7 +92,7 @@ func checkHeader(version string, m *Metadata) error {
 	return nil
 }
 
-// check validates a recording before Write stores it and after Load has read it. Its errors name the field.
+// check validates a recording before Write stores it and after Load has read it; an error names the field.
 func (r *Recording) check(results []result) error {
 	m := r.Metadata
 	switch {
@@ -131,7 +131,8 @@ func (r *Recording) check(results []result) error {
 	return nil
 }
 
-// check validates one result, which belongs to trial t. Its errors continue a message that begins with "results[i].".
+// check validates one result, which belongs to trial t. The text of an error continues a message that begins with
+// "results[i].".
 func (r result) check(t trial.Trial) error {
 	status := t.Status
 	want, known := invalidities[status]

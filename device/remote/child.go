@@ -125,7 +125,7 @@ func (c *Child) newSession(p *operator.Problem, reference *compile.Binary, proto
 }
 
 // LaunchUnder launches a variant once, in a child of its own that runs under another program, and waits until both have
-// ended. It does not verify the outputs, and the problem need not be open.
+// ended. The outputs are not verified, and the problem need not be open.
 func (c *Child) LaunchUnder(
 	ctx context.Context, p *operator.Problem, proto device.Protocol, program []string, v device.Variant,
 	launch, whole time.Duration,

@@ -27,7 +27,7 @@ type pooled struct {
 	open     map[*member]*opened
 }
 
-// opened is the problem's session on one member. Only the goroutine that has reserved the member uses it.
+// opened is the problem's session on one member. Only the goroutine that has reserved the member uses the session.
 type opened struct {
 	device.Session
 	inputs device.Inputs
@@ -145,7 +145,8 @@ func outcome(o trial.Outcome, err error) (trial.Outcome, error) {
 	return o, err
 }
 
-// Refill changes the inputs of later jobs. One member draws the new inputs now, and the others before their next job.
+// Refill changes the inputs of later jobs. One member of the pool draws the new inputs now, and the others before their
+// next job.
 func (s *pooled) Refill(ctx context.Context, in device.Inputs) error {
 	s.mu.Lock()
 	s.inputs = in

@@ -49,7 +49,7 @@ type reply struct {
 	Wanted  []operator.Kernel
 }
 
-// Serve answers the requests of a Child until the input ends. It runs in the Child's process.
+// Serve runs in the process of a Child and answers its requests until the input ends.
 func Serve(ctx context.Context, in io.Reader, out io.Writer, v Vendor) error {
 	c := &childProcess{vendor: v, server: Server{Python: true}, sent: sent{binaries: map[string]built{}}}
 	err := worker.Serve(ctx, in, out, c.answer)
@@ -101,8 +101,8 @@ func (c *childProcess) do(ctx context.Context, request Request, q question) (r R
 	return r, err
 }
 
-// sent is a compiler that returns binaries which the search's process has compiled and sent. It records the kernels
-// that are missing, so that the search's process can compile them.
+// sent is a compiler that returns binaries which the search's process has compiled and sent. Missing kernels are
+// recorded, so that the search's process can compile them.
 type sent struct {
 	version  string
 	binaries map[string]built // that came with an Open: those of the device's own kernels

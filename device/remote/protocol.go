@@ -52,7 +52,7 @@ type Request struct {
 	Limit  time.Duration `json:"limit,omitempty"` // of a Compile or Launch
 }
 
-// Response is the answer to a request. It has either a Fault or all fields that its kind requires.
+// Response is the answer to a request, with either a Fault or all fields that its kind requires.
 type Response struct {
 	ID     string `json:"id,omitempty"`
 	Kind   Kind   `json:"kind"`
@@ -111,8 +111,8 @@ func (o *Opening) bind() (*operator.Problem, error) {
 	return bound, nil
 }
 
-// kernel makes the kernel of a request, with these launches unless they are nil. It returns an error if the kernel
-// differs from the search's.
+// kernel makes the kernel of a request, with these launches unless they are nil. If the kernel differs from the
+// search's, that is an error.
 func (r *Request) kernel(p *operator.Problem, launches operator.Launches) (k operator.Kernel, err error) {
 	if r.Template == "" {
 		k, err = p.Reference()

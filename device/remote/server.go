@@ -13,8 +13,8 @@ import (
 	"autotune/operator"
 )
 
-// Server answers requests about problems with a device. It compiles kernels in parallel, and does all work on the
-// device one request after another.
+// Server answers requests about problems with a device. Kernels are compiled in parallel, and work on the device is
+// done one request after another.
 type Server struct {
 	Device device.Device
 	Memory int64 // that the tensors of all problems may take together; 0: no bound

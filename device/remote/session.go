@@ -33,8 +33,8 @@ type Extra struct {
 	Binaries map[string]built  // kernels that are compiled, by their digests
 }
 
-// These limits say how long this side waits for a child that does not answer. They concern a child that is stuck in the
-// driver, because the child itself ends launches that take too long.
+// These limits say how long this side waits for a child that does not answer. Such a child is stuck in the driver,
+// because otherwise it ends launches that take too long itself.
 const (
 	openLimit   = 10 * time.Minute // a reference may be slow
 	closeLimit  = 30 * time.Second
@@ -44,8 +44,8 @@ const (
 // mostReopens is how often one request may cause the problem to be opened again.
 const mostReopens = 3
 
-// Session is a problem that is open on a device outside of this process. It keeps the data that opened the problem,
-// because the other side may have to open it again: in a new process, or after it made room for others.
+// Session is a problem that is open on a device outside of this process. The Session keeps the data that opened the
+// problem, because the other side may have to open it again: in a new process, or after it made room for others.
 type Session struct {
 	link      Link
 	key       string // that requests name it by
@@ -168,7 +168,7 @@ func (s *Session) errorOf(r Response) error {
 	return r.Fault.err(s.problem.Operator.Name, "")
 }
 
-// reopen opens the problem and retries a few times if that fails. The last error means that the device is lost.
+// reopen opens the problem, and retries a few times before it returns an error.
 func (s *Session) reopen(ctx context.Context) error {
 	for attempt := 0; ; attempt++ {
 		err := s.Open(ctx)

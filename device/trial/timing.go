@@ -12,9 +12,10 @@ import (
 	"autotune/internal/lists"
 )
 
-// Summarise reduces samples, in milliseconds per launch, to a Timing. Its confidence interval assumes no distribution:
-// it is the pair of order statistics that covers the median with 95 % probability (binomial; Hahn and Meeker,
-// Statistical Intervals, 5.2). Fewer than six samples have no such pair, and the interval is then their whole range.
+// Summarise reduces samples, in milliseconds per launch, to a Timing. The confidence interval, which assumes no
+// distribution, is the pair of order statistics that covers the median with 95 % probability (binomial; Hahn and
+// Meeker, Statistical Intervals, 5.2). Fewer than six samples have no such pair, and the interval is then their whole
+// range.
 func Summarise(samples []float64, batch int) Timing {
 	if len(samples) == 0 {
 		return Timing{}
@@ -43,9 +44,9 @@ func medianRanks(n int) (low, high int) {
 	return 0, n - 1
 }
 
-// Quantile interpolates between the order statistics around position p (n-1) of n values in ascending order. values
-// must not be empty. It is Hyndman and Fan's type 7, as in R, NumPy and PyTorch, for which an odd count's median is the
-// middle sample; gonum's LinInterp is their type 4.
+// Quantile interpolates between the order statistics around position p (n-1) of n values in ascending order. There must
+// be at least one value. This definition is Hyndman and Fan's type 7, as in R, NumPy and PyTorch, for which an odd
+// count's median is the middle sample; gonum's LinInterp is their type 4.
 func Quantile(sorted []float64, p float64) float64 {
 	at := p * float64(len(sorted)-1)
 	below := int(at)
@@ -61,8 +62,8 @@ func Median(values []float64) float64 {
 	return Quantile(slices.Sorted(slices.Values(values)), 0.5)
 }
 
-// Resolution is the smallest relative difference of two medians that means anything. One kernel timed under ten names
-// showed differences of up to half as much.
+// Resolution is the smallest relative difference of two medians that means anything. The medians of one kernel, timed
+// under ten names, differed by up to half as much.
 const Resolution = 0.002
 
 // Reaches reports whether the interval overlaps that of a faster timing, so that the samples cannot tell them apart.
@@ -106,8 +107,8 @@ const falseAlarms = 1.0 / 1000
 // comes from, or 0 if that is unknown.
 //
 // The medians of one side vary as turns on this machine do, drifts included. Both sides of a turn share its drift, so
-// the degrees of freedom are those of one side. The bound is Student's bound for the difference of two means. It is
-// never below the Resolution, nor below the measured difference between the two sides.
+// the degrees of freedom are those of one side. The bound is Student's bound for the difference of two means. The
+// returned noise is never below the Resolution, nor below the measured difference between the two sides.
 func Noise(first, second []float64, recorded int) (now, noise float64) {
 	a, b := lists.Of(first, math.Log), lists.Of(second, math.Log)
 	turns := float64(len(a))

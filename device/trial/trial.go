@@ -39,8 +39,8 @@ type Trial struct {
 	Outcome
 	At  time.Time `json:"at"` // when its evaluation ended
 	Log string    `json:"-"`  // the compiler's words, known while the search runs
-	// FinalRounds is the number of final rounds that timed the variant, and 0 if it was in no finals. They took its
-	// samples.
+	// FinalRounds is the number of final rounds that timed the variant, and 0 if it was in no finals. The samples of
+	// such a variant come from these rounds.
 	FinalRounds int `json:"final_rounds,omitempty"`
 }
 

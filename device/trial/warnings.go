@@ -126,8 +126,8 @@ func merge(all, more []Warning) []Warning {
 	return all
 }
 
-// Gather sums up the warnings of a search's trials by kind: how many trials each concerns, and its worst value. It
-// ignores trials that racing stopped early, because they have few samples on purpose and their spread says little.
+// Gather sums up the warnings of a search's trials by kind: how many trials each concerns, and its worst value. Trials
+// that racing stopped early are ignored, because they have few samples on purpose and their spread says little.
 func Gather(trials []Trial) []Warning {
 	var all []Warning
 	for _, t := range trials {

@@ -72,8 +72,8 @@ type sums struct {
 func (j *Judge) Known() bool { return j.sums != nil }
 func (j *Judge) Forget()     { j.sums = nil }
 
-// Learn stores the checksums of the inputs and of the reference's outputs, read from the words of a check. It returns a
-// *device.ReferenceError if the reference left an output unwritten.
+// Learn stores the checksums of the inputs and of the reference's outputs, read from the words of a check. Learn
+// returns a *device.ReferenceError if the reference left an output unwritten.
 func (j *Judge) Learn(words []uint64) error {
 	learned := make([]sums, len(j.Arguments))
 	for i, a := range j.Arguments {
@@ -222,8 +222,7 @@ func Unwritten(a operator.Argument, count, first int64) string {
 	return fmt.Sprintf("%d of %s of %s unwritten, the first at %v", count, output.Count(a.Elements, "element"), a.Name, a.Coordinates(first))
 }
 
-// outcome is the result of comparing one output with the reference. Its words are those of struct Outcome in the
-// device's common.cuh.
+// outcome is the result of comparing one output with the reference, with the words of struct Outcome in common.cuh.
 type outcome struct {
 	Mismatches   int64
 	First        int64 // index of the first mismatch

@@ -144,11 +144,11 @@ const (
 	leastSpread = 0.005
 )
 
-// surelyAbove reports whether the centre of at least two samples is certainly above a bound. It may be called after
-// every sample. It uses a confidence sequence for the mean of the logarithms, with the upper confidence bound of their
-// standard deviation. The sequence is the mixture boundary of Robbins (Statistical methods related to the law of the
-// iterated logarithm, 1970). Howard and others state it as equation 14 of Time-uniform, nonparametric, nonasymptotic
-// confidence sequences, 2021.
+// surelyAbove reports whether the centre of at least two samples is certainly above a bound. The test may be repeated
+// after every sample. It is a confidence sequence for the mean of the samples' logarithms, with the upper confidence
+// bound of their standard deviation. The sequence is the mixture boundary of Robbins (Statistical methods related to
+// the law of the iterated logarithm, 1970). Howard and others state it as equation 14 of Time-uniform, nonparametric,
+// nonasymptotic confidence sequences, 2021.
 func surelyAbove(samples []float64, bound float64) bool {
 	logs := lists.Of(samples, func(ms float64) float64 { return math.Log(ms / bound) })
 	mean, deviation := stat.MeanStdDev(logs, nil)

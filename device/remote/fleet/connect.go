@@ -64,7 +64,7 @@ type Broker struct {
 	Conn   *nats.Conn
 	server string // its address, to show
 	// since is the time at which the connection was lost, or 0 while it is up, and back is the time at which it was
-	// last restored. Both are in nanoseconds.
+	// last restored. The unit of both times is nanoseconds.
 	since, back atomic.Int64
 }
 
@@ -124,7 +124,7 @@ func (b *Broker) ask(ctx context.Context, subject string, data []byte, wait time
 	return b.Conn.RequestWithContext(limited, subject, data)
 }
 
-// Look collects the descriptions of all workers, sorted by name. It ends when no further worker answers for a while.
+// Look collects the descriptions of all workers, sorted by name, until no further worker answers for a while.
 func (b *Broker) Look(ctx context.Context) (all []remote.Worker, err error) {
 	inbox := b.Conn.NewRespInbox()
 	answers, err := b.Conn.SubscribeSync(inbox)

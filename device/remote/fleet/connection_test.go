@@ -34,7 +34,7 @@ func slowBowl(ctx context.Context, c space.Configuration) (trial.Outcome, error)
 	}
 }
 
-// newQuickPlace makes a place with short timeouts. Its server can be stopped, and started again at the same address.
+// newQuickPlace makes a place with short timeouts, whose server can be stopped, and started again at the same address.
 func newQuickPlace(t *testing.T) (p *place, stop func()) {
 	if testing.Short() {
 		t.Skip("waits for what does not come")

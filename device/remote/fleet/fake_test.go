@@ -188,7 +188,7 @@ func (p *place) connect(name string) *fleet.Broker {
 	return b
 }
 
-// worker starts a worker. It returns a function that ends the worker, and a channel that then receives its error.
+// worker starts a worker, and returns a function that ends the worker and a channel that then receives its error.
 func (p *place) worker(name string, gpu device.Device, change ...func(*fleet.WorkerOptions)) (stop func(), ended <-chan error) {
 	p.t.Helper()
 	b := p.connect(name)

@@ -35,7 +35,7 @@ const (
 	idleLimit   = 10 * time.Minute // after which a problem is closed that nobody asks about
 )
 
-// Serve offers a device to searches until ctx ends, and then returns nil. It returns an error if the device fails or
+// Serve offers a device to searches until ctx ends, and then returns nil. Serve returns an error if the device fails or
 // another worker has the same name. The caller must close the device.
 func Serve(ctx context.Context, b *Broker, d device.Device, o WorkerOptions) error {
 	if !remote.GoodName(o.Name) {

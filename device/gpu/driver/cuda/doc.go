@@ -1,5 +1,5 @@
-// Package cuda drives NVIDIA's GPUs for package gpu. It uses gorgonia.org/cu and, for features that gorgonia.org/cu
-// lacks, the driver's C interface; it reads the GPU's clock through NVML.
+// Package cuda drives NVIDIA's GPUs for package gpu. The driver is called through gorgonia.org/cu or, for features that
+// gorgonia.org/cu lacks, through its C interface. NVML gives the GPU's clock.
 //
 // The package needs the build tag cuda, which make sets. Built without the tag, its driver finds no GPU and returns an
 // error that says how to build with it.

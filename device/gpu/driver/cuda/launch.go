@@ -90,8 +90,8 @@ func (c *context) Launch(f gpu.Function, l operator.Launch, p gpu.Parameters, co
 
 func (c *context) queue() C.CUstream { return C.CUstream(unsafe.Pointer(c.stream.C())) }
 
-// ResetCache turns the persisting lines of the L2 cache into normal lines. It ignores the error of drivers and GPUs
-// that have no persisting lines.
+// ResetCache turns the persisting lines of the L2 cache into normal lines. The error of drivers and GPUs that have no
+// persisting lines is ignored.
 func (c *context) ResetCache() {
 	if result := C.cuCtxResetPersistingL2Cache(); result != C.CUDA_ERROR_NOT_SUPPORTED {
 		c.keep(resultError(result))

@@ -64,8 +64,8 @@ func (m *monitor) start(pci string) {
 	}
 }
 
-// Look reads the clock of a GPU that will be busy for the given time. It returns the last reading if that is recent and
-// the time is too short for another one.
+// Look reads the clock of a GPU that will be busy for the given time. Look returns the last reading if that is recent
+// and the time is too short for a new one.
 func (m *monitor) Look(busy time.Duration) gpu.Reading {
 	device := m.handle.Load()
 	begin := time.Now()
