@@ -58,8 +58,8 @@ type Protocol struct {
 	CompileTimeout time.Duration `json:"compile_timeout"` // likewise a compilation
 	Seed           uint32        `json:"seed"`            // of the input generator
 	Distribution   string        `json:"distribution"`    // of the inputs: uniform01, normal, negative, special
-	// Conditions are the conditions under which samples are timed. JSON, and digests of it, leave the default
-	// conditions out.
+	// Conditions say in which state of the L2 cache and in which form launches are timed. JSON omits default
+	// conditions.
 	Conditions Conditions `json:"conditions,omitzero"`
 }
 
@@ -87,7 +87,7 @@ func DefaultProtocol() Protocol {
 	}
 }
 
-// Device is a place where variants run.
+// Device runs variants, or answers from a recording of such runs.
 type Device interface {
 	Info() Info
 	// Compiler returns the compiler for this device, or nil if devices of this kind do not compile.
@@ -106,7 +106,7 @@ type Recorded interface {
 	Conditions() Conditions
 }
 
-// Session is a device with one problem's tensors in place.
+// Session is a problem that is open on a device, with its tensors in place.
 type Session interface {
 	Ceilings() Ceilings
 	// Evaluate verifies and times one variant. best is the fastest median seen so far, in milliseconds, or 0 if there
@@ -199,7 +199,7 @@ type ModeChoice struct {
 // operations per millisecond.
 type Peaks map[string]float64
 
-// The kinds of work whose peak is measured. PeakFP16 stands for bf16 and fp16 alike.
+// These are the kinds of work whose peak is measured. PeakFP16 stands for bf16 and fp16 alike.
 const (
 	PeakL2   = "l2"
 	PeakFP32 = "fp32"

@@ -27,13 +27,13 @@ type Properties struct {
 	Compiles bool
 	// Measures says that the times are measured on a GPU during this search.
 	Measures bool
-	// Persists says that the store keeps the trials of such a device.
+	// Persists says that the store keeps trials from devices of this kind.
 	Persists bool
 	// Caveat is the remark printed with times that were not measured on a GPU.
 	Caveat string
 }
 
-// kinds is the only place that says what devices of each kind can do. Package devices opens them.
+// kinds is the only place that says what devices of each kind can do. Package devices opens the devices.
 var kinds = []Properties{
 	{Kind: CUDA, Label: "a GPU", Argument: "N", Compiles: true, Measures: true, Persists: true},
 	{Kind: Emulator, Label: "the CPU emulator", Compiles: true, Persists: true, Caveat: "emulated on the CPU"},

@@ -153,7 +153,7 @@ func (k *cached) read(key cache.ActionID) (e entry, ok bool) {
 func (k *cached) write(key cache.ActionID, e entry) {
 	var raw bytes.Buffer
 	if gob.NewEncoder(&raw).Encode(e) == nil {
-		// PutNoVerify, because two compilations of one request differ in their durations.
+		// PutNoVerify allows another content under this key: two compilations of one request differ in their durations.
 		_, _, _ = k.files.PutNoVerify(key, bytes.NewReader(raw.Bytes()))
 	}
 }

@@ -41,8 +41,8 @@ func nameTogether(number int, entry string) string {
 	return fmt.Sprintf("_ZN%d%s%d%sE", len(variant), variant, len(entry), entry)
 }
 
-// alone reports whether a kernel cannot share a source with other kernels. A template is compiled for the names that
-// are asked for, and a library's headers cannot be included inside a namespace.
+// alone reports whether a kernel cannot share a source with other kernels. A C++ template is compiled for the requested
+// instantiations, and a library's headers cannot be included in a namespace.
 func alone(k operator.Kernel) bool {
 	texts := k.Source + strings.Join(slices.Collect(maps.Values(k.Includes)), "\n")
 	return slices.ContainsFunc(k.Launches.Entries(), func(entry string) bool { return !tree.IsName(entry) }) ||

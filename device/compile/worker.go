@@ -143,7 +143,7 @@ type library struct {
 	loweredName   func(program uintptr, expression string, name **byte) int32
 }
 
-// The result codes of NVRTC that this package tells apart.
+// This package distinguishes these result codes of NVRTC.
 const (
 	resultSuccess       = 0
 	resultInvalidOption = 5
@@ -231,8 +231,8 @@ func (l *library) build(o workerRequest) (made workerResponse, err error) {
 	result = l.compile(program, int32(len(o.Options)), first(cOptions))
 	made.Log = l.programLog(program)
 	if err := l.check("nvrtcCompileProgram", result); err != nil {
-		// NVRTC ran out of memory or failed internally, although it could compile an empty program. This program is the
-		// cause.
+		// NVRTC ran out of memory or failed internally, although it could compile an empty program. Therefore this
+		// program is the cause.
 		if result != resultCompilation && result != resultInvalidOption {
 			made.Log = fmt.Sprintf("error: %v\n%s", err, made.Log)
 		}

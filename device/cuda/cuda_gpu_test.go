@@ -136,7 +136,7 @@ func TestGPURight(t *testing.T) {
 	}
 }
 
-// The device must notice each of these faults, and evaluate the next variant as if nothing had happened.
+// The device must notice every fault in the table, and evaluate the next variant as if nothing had happened.
 func TestGPUNotices(t *testing.T) {
 	const n = 1<<20 + 3
 	proto := testoperators.Protocol()

@@ -57,7 +57,7 @@ func TestGPUMixedConditions(t *testing.T) {
 	}
 }
 
-// The device must notice each of these faults, and evaluate the next variant as if nothing had happened.
+// The device must notice every fault in the table, and evaluate the next variant as if nothing had happened.
 func TestGPUMixedNotices(t *testing.T) {
 	b := openMixed(t, 1<<20+3, testoperators.Protocol())
 	for _, tt := range []struct {

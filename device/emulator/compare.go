@@ -80,8 +80,9 @@ func (s *session) compareOwn(ctx context.Context, dir, up string, made func(oper
 }
 
 // compared runs a variant's program until it has verified as many launches as j asks for, compares the outputs, and
-// returns the number of launches. A program ends at the first launch whose outputs differ from those of its first
-// launch. The outputs of both launches are then compared with the reference, and a new program continues.
+// returns the number of launches. The program ends at a launch whose outputs differ from those of its first launch. The
+// outputs of both launches are then compared with the reference, and the program is started again for the remaining
+// launches.
 func (s *session) compared(ctx context.Context, dir string, v device.Variant, j job) (o trial.Outcome, launches int, err error) {
 	wanted, worst, begin := max(j.check.Launches, 1), 0.0, time.Now()
 	for {
@@ -218,8 +219,8 @@ func (s *session) ownFault(ctx context.Context, dir string, made func(operator.A
 	return "", nil
 }
 
-// changedFault is fault for a launch after a few elements of the inputs changed. Meanwhile the files of right answers
-// are those for the changed inputs.
+// changedFault is fault for a launch after a few elements of the inputs changed. During the comparison, the files of
+// right answers are those for the changed inputs.
 func (s *session) changedFault(ctx context.Context, dir string, made func(operator.Argument) string, changes uint32, o *trial.Outcome) (fault string, err error) {
 	rename := func(from, to string) (err error) {
 		for _, a := range s.problem.Arguments {

@@ -84,7 +84,8 @@ func (c *hostCompiler) baseFlags() []string {
 }
 
 // variantFlags returns the compiler flags for variants alone. Compared with -O2, -O1 halves the compile time, and most
-// variants run only once. -Og would save a third of the remaining compile time, but its kernels take twice as long.
+// variants run only once. -Og would save a third of the remaining compile time, but the kernels would run twice as
+// long.
 func (c *hostCompiler) variantFlags(arch string) []string {
 	flags := append([]string{"-O1", "-no-pie", "-fmax-errors=5"}, archFlags(arch)...)
 	switch {
@@ -297,8 +298,8 @@ func (c *hostCompiler) identify() error {
 	return nil
 }
 
-// The limits of a compiler process: bytes of memory, bytes of a file, and seconds of processor time. The limit of time
-// ends a compiler that outlives this process.
+// These constants limit a compiler process: bytes of memory, bytes of a file, and seconds of processor time. The limit
+// of time ends a compiler that outlives this process.
 const (
 	compilerMemory = 2 << 30
 	compilerFile   = 64 << 20

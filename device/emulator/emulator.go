@@ -227,7 +227,7 @@ func (s *session) referenceFault(a response) string {
 			return "leaves " + verify.Unwritten(out, g.Unwritten, g.First)
 		}
 		// A single number computed from many inputs may be NaN, for example if one input has no logarithm. The inputs
-		// that a search uses must not have this effect.
+		// that a search uses must not lead to NaN.
 		alone := out.Elements == 1 && s.proto.Distribution != s.problem.Operator.Inputs[0]
 		extreme := slices.Contains(operator.Extremes(), s.proto.Distribution) // as 0/0 is, of zeros
 		if g.NaN < out.Elements || s.proto.Distribution == "special" || alone || extreme {

@@ -9,8 +9,8 @@ import (
 	"autotune/operator"
 )
 
-// libraryHeaders are the headers of the C++17 library. The compiler looks for other headers only if a kernel includes
-// them outside of code for certain devices.
+// libraryHeaders are the headers of the C++17 library. Other headers may be missing on this machine, and a kernel may
+// include them only in code for GPUs, so they are left to the kernel's own #include.
 var libraryHeaders = strings.Fields(`
 	algorithm any array atomic bitset cassert ccomplex cctype cerrno cfenv cfloat charconv chrono cinttypes ciso646 climits clocale cmath
 	codecvt complex condition_variable csetjmp csignal cstdalign cstdarg cstdbool cstddef cstdint cstdio cstdlib cstring ctgmath ctime
@@ -25,9 +25,9 @@ var cudaHeaders = []string{
 	"cooperative_groups.h", "cooperative_groups/reduce.h", "cooperative_groups/scan.h", "cuda_bf16.h", "cuda_fp16.h", "cuda_fp8.h",
 }
 
-// These files are included before a kernel's first line, in this order. The header that defines CUDA's keywords and
-// functions, a file of the shim, is precompiled (program.go). The compiler can use the precompiled form only if no
-// other header comes first.
+// The compiler includes these three files, in this order, before a kernel's first line. The header that defines CUDA's
+// keywords and functions, a file of the shim, is precompiled (program.go). The compiler can use the precompiled form
+// only if no other header comes first.
 const (
 	standardHeaders = "standard.h"      // those of the C++ library that the kernel wants
 	words           = "cuda_emulator.h" // CUDA's

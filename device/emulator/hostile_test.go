@@ -100,7 +100,7 @@ func TestHostileKernels(t *testing.T) {
 		{false, "other_mode", failed, `called the operating system|illegal address`},
 		{false, "prints_answers", []trial.Status{trial.OK}, `^$`},
 		{false, "prints_always", failed, `ran longer than`},
-		// With the system-call filter off, the parent process detects these kernels.
+		// With the system-call filter off, the parent process must detect what a kernel has done.
 		{true, "forks", failed, `started a process`},
 		{true, "writes_all", failed, `own pipe|broken pipe`},
 		{true, "writes_long", failed, `own pipe|broken pipe|ran longer`},
@@ -143,9 +143,8 @@ func processesIn(dir string) []string {
 	return found
 }
 
-// early contains code that would run before the launch, where no system-call filter is set; none of it may run. Each
-// case has the expected message. The message is "" if the kernel is accepted because its code replaces nothing outside
-// of its own file.
+// early contains code that would run before the launch, where no system-call filter is set; none of it may run. message
+// is the expected message, or "" if the kernel is accepted because its code replaces nothing outside of its own file.
 var early = map[string]struct{ source, message string }{
 	"constructor":      {`__attribute__((constructor)) static void begin() { ESCAPE; }`, "a static constructor"},
 	"first_of_all":     {`__attribute__((constructor(101))) static void begin() { ESCAPE; }`, "a static constructor"},

@@ -74,7 +74,7 @@ func refused(all operator.Launches, lim operator.Limits) string {
 	return ""
 }
 
-// The resources of a multiprocessor of compute capability 9.0.
+// These constants are the resources of a multiprocessor of compute capability 9.0.
 const (
 	threadsPerSM   = 2048
 	blocksPerSM    = 32

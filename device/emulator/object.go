@@ -128,7 +128,8 @@ func (o *object) refusedRelocation() string {
 	return ""
 }
 
-// The layout of 64-bit ELF files: the sizes of symbols and section headers, and the offsets of fields that own changes.
+// These constants describe 64-bit ELF files: sizes of symbols and section headers, and offsets of fields that own
+// changes.
 const (
 	symbolBytes    = 24
 	headersAt      = 0x28

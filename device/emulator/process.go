@@ -46,7 +46,7 @@ type gaps struct {
 	NaN       int64  `json:"nan"`   // the unwritten ones included
 }
 
-// The statuses that only a program's response can have.
+// These statuses occur only in a program's response.
 const (
 	deadlock trial.Status = "deadlock" // no thread of a block can go on
 	unable   trial.Status = "unable"   // the program cannot do its job
@@ -143,7 +143,7 @@ func listen(from io.Reader, launchLimit time.Duration, kill func()) <-chan answe
 			}
 		}
 		a.garbled = a.garbled || errors.Is(lines.Err(), bufio.ErrTooLong)
-		// Read on, so that the program does not block on a full pipe. The loop ends with the program or at a deadline.
+		// The remaining output is read and dropped, so that the program does not block on a full pipe.
 		_, _ = io.Copy(io.Discard, from)
 		watch.Stop()
 		a.late = late.Load()
@@ -216,7 +216,7 @@ type job struct {
 }
 
 // jobArgument is a scalar or a tensor. A tensor's contents are drawn as its fill says, or read from the file input in
-// the program's folder. The program writes them to the file output, unless that is "".
+// the program's folder. The program writes the contents to the file output, unless that is "".
 type jobArgument struct {
 	operator.Argument
 	symbol        uint64 // address of the variable that it is copied to; 0: none

@@ -40,7 +40,7 @@ func supportDigest() string {
 }
 
 // runtimeObject holds the compiled runtime, the folder of the shim's headers, and the walls (the sandbox's launcher).
-// Each is made once, when the first variant needs it.
+// Each of these parts is made once, when the first variant needs it.
 type runtimeObject struct {
 	mu     sync.Mutex
 	dir    string // where all of it is

@@ -34,7 +34,7 @@ var raceFlags = []string{
 }
 
 // initialisers returns the number of constructors that the compiler itself adds to a kernel's file: one in programs
-// that look for races. The runtime defines the function that it calls, as an empty one.
+// that look for races. The runtime defines the function that this constructor calls, with an empty body.
 func (c *hostCompiler) initialisers() uint64 {
 	if c.options.races {
 		return 1

@@ -23,8 +23,8 @@ func prepare(k operator.Kernel, sanitize bool) string {
 	for _, m := range k.Macros {
 		fmt.Fprintf(&b, "#define %s %s\n", m.Name, m.Value)
 	}
-	// A section must not contain variables of templates together with other variables. Under a sanitizer a namespace
-	// without a name prevents that, because it makes all names local to the file.
+	// A section must not contain variables of templates together with other variables. Under a sanitizer an unnamed
+	// namespace prevents such a mixture, because all names in it are local to the file.
 	if sanitize {
 		b.WriteString("namespace {\n")
 	}
@@ -99,8 +99,8 @@ func atFileScope(text string) bool {
 
 var transparent = regexp.MustCompile(`(?:\bnamespace(?:\s+[\w:]+)?|\bextern\s+" *")\s*$`)
 
-// entryFile is the file name under which an error in the generated call of a kernel appears. The line number is the
-// kernel's number among the entries, from 1.
+// entryFile is the file name under which an error in the generated call of a kernel appears. The line number of such an
+// error is the kernel's number among the entries, counted from 1.
 const entryFile = "<entry point>"
 
 // entryPoints returns the end of the file that the C++ compiler gets for a kernel: the table through which the runtime

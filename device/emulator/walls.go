@@ -24,8 +24,8 @@ type walls struct {
 	libraries []string // rules for what every program reads
 }
 
-// around returns the command that runs the program of a folder in the sandbox. In the sandbox the program can read only
-// its job's inputs and write only its job's outputs.
+// around returns the command that runs the program of a folder in the sandbox. The sandboxed program can read only its
+// job's inputs and write only its job's outputs.
 func (w *walls) around(dir string, code []byte, j job) ([]string, error) {
 	if w == nil {
 		return []string{filepath.Join(dir, "program")}, nil

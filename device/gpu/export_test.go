@@ -1,7 +1,7 @@
 package gpu
 
-// These variables export functions for tests in another package, which use NVIDIA's compiler and driver. Those import
-// this package.
+// These variables export functions for tests in package gpu_test, which need NVIDIA's compiler and driver. The compiler
+// and the driver import this package.
 var (
 	Mismatch   = mismatch
 	CheckParts = checkParts

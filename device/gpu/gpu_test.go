@@ -236,8 +236,8 @@ func TestShortLaunches(t *testing.T) {
 		if o, err := b.session.Evaluate(t.Context(), b.variant(0), 0); err != nil || o.Status != trial.OK {
 			t.Errorf("%+v, %v", o, err)
 		}
-		// The count includes the launches to verify, warm up and time the variant, and those to prove that it skips no
-		// work.
+		// The count includes launches that verify, warm up and time the variant, and launches that prove that it skips
+		// no work.
 		others := 9
 		if lone >= longMS {
 			others = 5

@@ -50,7 +50,7 @@ const (
 	zoneBlocks    = 16 // that share a guard zone
 )
 
-// The words that fill the guard zones.
+// The guard zones are filled with one of these words.
 const (
 	guardNaN   = 0x7fedface
 	guardLarge = 0x7149f2ca // 1e30
@@ -132,7 +132,7 @@ func (h *helpers) soilShared() {
 	}, []uint64{uint64(bytes / 4)})
 }
 
-// The sources of the device's own kernels. typed.cu is compiled when a problem first needs it.
+// These files contain the device's own kernels. typed.cu is compiled when a problem first needs it.
 var (
 	//go:embed kernels.cu
 	kernels string

@@ -130,9 +130,10 @@ func (m measuring) batchOf(v variant, batch int) (launch, done func(), err error
 
 func (m measuring) warm() bool { return m.proto.Conditions.L2 == device.Warm }
 
-// spell takes count samples without a pause between them, each of a batch of launches. For a cold cache it empties the
-// cache before each sample. For a warm cache, one uncounted launch fills the cache before the first sample. Before
-// either it restores the tensors that a launch changes. each is the expected time of one sample.
+// spell takes count samples without a pause between them, each of a batch of launches. If the conditions ask for a cold
+// cache, spell empties the cache before each sample; for a warm cache, one uncounted launch fills it before the first
+// sample. Tensors that a launch changes are restored before the cache is prepared. each is the expected time of one
+// sample.
 func (m measuring) spell(launch func(), count, batch int, each float64, seen *clocks) ([]float64, error) {
 	m.gpu.ResetCache()
 	if m.warm() {
@@ -170,7 +171,7 @@ func (m measuring) flushMS() float64 {
 	return float64(m.tensors.flushed) / m.ceilings.CopyBytesPerMS
 }
 
-// movedBound is the largest change of the clock during a variant's samples, relative to its maximum, without a warning.
+// movedBound is the relative change of the clock during a variant's samples above which a warning is given.
 const movedBound = 0.05
 
 // clocks sums up the readings of the GPU's clock during one variant's samples.
@@ -241,7 +242,8 @@ func (t timer) times(pairs int, limit time.Duration) (ms []float64, err error) {
 	return ms, nil
 }
 
-// wait polls an event without pause for watchFor, and then pauses for watchPause between polls, for compilers' sake.
+// wait polls an event without pause for watchFor, and later pauses for watchPause between polls, so that compilers get
+// the core.
 const (
 	watchFor   = 30 * time.Microsecond
 	watchPause = 20 * time.Microsecond

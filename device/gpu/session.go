@@ -205,8 +205,8 @@ func (s *session) verify(v variant, before preparation) (launchMS float64, f ver
 	return ms[0], f, err
 }
 
-// judged returns the outcome of a checked variant, and restores the memory that the variant damaged. An error beside a
-// status is the device's.
+// judged returns the outcome of a checked variant, and restores the memory that the variant damaged. If judged returns
+// an error, the device has failed.
 func (s *session) judged(o trial.Outcome, when string, f verify.Findings, err error) (trial.Outcome, error) {
 	if err != nil {
 		return o, err

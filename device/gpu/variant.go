@@ -184,7 +184,8 @@ func (n Needs) resources(launch operator.Launch, blocksPerSM int, d Bounds) tria
 }
 
 // mismatch says that the size of a kernel's parameters differs from that of its arguments. If the sizes are equal or
-// the binary does not tell, mismatch returns "". The driver does not check them, and would read beyond the arguments.
+// the binary does not tell, mismatch returns "". The driver does not check the sizes, and would read beyond the
+// arguments.
 func mismatch(d Driver, b *compile.Binary, k operator.Kernel, arguments []operator.Argument) string {
 	for _, l := range k.Launches {
 		passed := lists.Of(operator.Passed(arguments, l), func(i int) operator.Argument { return arguments[i] })

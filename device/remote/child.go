@@ -161,7 +161,7 @@ func (c *Child) Close() error {
 }
 
 // Call sends the child a request and waits for the response. A child that does not answer in time, dies or loses its
-// device is replaced at the next request. If a variant was being evaluated, its outcome says so.
+// device is replaced at the next request. A variant that was being evaluated gets an outcome that says so.
 func (c *Child) Call(ctx context.Context, q Query) (Response, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -203,7 +203,7 @@ func (c *Child) lost(ctx context.Context, q Query, cause error) (Response, error
 	return q.Failed(trial.Crashed, cause.Error()), nil // most often a *worker.DiedError
 }
 
-// callOn sends a request to a process. If that lacks kernels, callOn compiles them here and sends the request again.
+// callOn sends a request to a process. If the process lacks kernels, callOn compiles them and repeats the request.
 func (c *Child) callOn(ctx context.Context, p *worker.Process, r Query) (none Response, err error) {
 	setup := Setup{c.options.Ordinal, c.options.CacheDir, c.about.Compiler, c.Arch()}
 	q := question{Setup: setup, Extra: r.Extra, Opens: r.Opening != nil}

@@ -26,10 +26,10 @@ type Member struct {
 type PoolOptions struct {
 	Compile  bool          // members compile for themselves; else one compiler, the model's, does for all
 	Patience time.Duration // how long to wait for another member when there is none; 0: 20 s
-	// Connection reports whether members can be reached at the moment; lost is set if they never will be again. If
-	// Connection is nil, members can always be reached.
+	// Connection reports whether members can be reached at the moment; lost is set if they never will be again. A nil
+	// Connection means that members can always be reached.
 	Connection func() (up bool, lost error)
-	// Say is called with news for the user, from any goroutine. If it is nil, the news is dropped.
+	// Say is called with news for the user, from any goroutine. If Say is nil, the news is dropped.
 	Say func(text string)
 }
 
@@ -154,8 +154,8 @@ func (p *Pool) take(ctx context.Context, w want) (*member, error) {
 	return nil, ctx.Err()
 }
 
-// choose reserves a free member for a job, or returns nil if none is free at the moment. An error means that none ever
-// will be. The caller holds the lock.
+// choose reserves a free member for a job, or returns nil if none is free at the moment. An error means that no member
+// will ever be free. The caller holds the lock.
 func (p *Pool) choose(w want, nobody *time.Time) (*member, error) {
 	up, lost := p.options.Connection()
 	if lost != nil {
@@ -226,7 +226,7 @@ func (p *Pool) lastWords() string {
 	return ""
 }
 
-// deliveries is how many members may begin a job. A job whose every member ended is taken to be the cause.
+// deliveries is how many members may begin a job. A job that ended every member that began it is taken to be the cause.
 const deliveries = 2
 
 // errDeadly is the error of a job after every member that began it has ended.

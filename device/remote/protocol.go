@@ -41,7 +41,7 @@ type Request struct {
 	ID      string `json:"id,omitempty"` // a worker does a request once, however often it hears it
 	Kind    Kind   `json:"kind"`
 	Problem string `json:"problem,omitempty"` // its key: the search's name and a number
-	// Opening describes the problem. If it is nil, the other side must already know the problem's key.
+	// Opening describes the problem. If Opening is nil, the other side must already know the problem's key.
 	Opening *Opening `json:"opening,omitempty"`
 	// Configuration is that of the kernel; without a template it means the problem's reference.
 	space.Configuration
@@ -58,7 +58,7 @@ type Response struct {
 	Kind   Kind   `json:"kind"`
 	Worker string `json:"worker,omitempty"`
 	Fault  *Fault `json:"fault,omitempty"`
-	// Outcome answers an Evaluate, Check or Launch. Notice is its Outcome.Notice, which JSON leaves out there.
+	// Outcome answers an Evaluate, Check or Launch. Notice is Outcome.Notice, which the JSON of an Outcome omits.
 	Outcome  trial.Outcome   `json:"outcome"`
 	Notice   string          `json:"notice,omitempty"`
 	Launches int             `json:"launches,omitempty"`

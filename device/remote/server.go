@@ -45,9 +45,9 @@ type hosted struct {
 	used   time.Time
 }
 
-// Answer answers a request. A fault of the problem or the kernel becomes a Fault in the response. An error is the
-// device's; a variant's outcome in the response beside it may still count. launches replace those of the kernel unless
-// they are nil; only a search on this machine sends them.
+// Answer answers a request. A fault of the problem or the kernel becomes a Fault in the response. An error means that
+// the device has failed; a variant's outcome in the response may still count. launches replace those of the kernel
+// unless they are nil; only a search on this machine sends them.
 func (s *Server) Answer(ctx context.Context, r Request, launches operator.Launches) (Response, error) {
 	a, begin := Response{ID: r.ID, Kind: r.Kind}, time.Now()
 	p, err := s.problem(r)

@@ -104,7 +104,8 @@ func (s *Session) Check(ctx context.Context, v device.Variant, c device.Check) (
 	return r.Outcome, r.Launches, err
 }
 
-// Compile makes the other side compile a kernel of the problem. The returned binary has no code, which stays there.
+// Compile makes the other side compile a kernel of the problem. The returned binary has no code; the code stays on the
+// other side.
 func (s *Session) Compile(ctx context.Context, r compile.Request) (*compile.Binary, error) {
 	limit := min(r.Timeout, mostMinutes)
 	q := Request{Kind: Compile, Configuration: r.Configuration, Digest: r.Kernel.Digest(), Limit: limit}
@@ -112,7 +113,8 @@ func (s *Session) Compile(ctx context.Context, r compile.Request) (*compile.Bina
 	return a.Compiled, err
 }
 
-// Refill changes the inputs. If the problem is not open on the device, they are drawn when it is opened next.
+// Refill changes the inputs. If the problem is not open on the device, the new inputs are drawn when the problem is
+// opened next.
 func (s *Session) Refill(ctx context.Context, in device.Inputs) error {
 	s.mu.Lock()
 	s.proto.Distribution, s.proto.Seed = in.Distribution, in.Seed

@@ -14,7 +14,7 @@ import (
 
 // Summarise reduces samples, in milliseconds per launch, to a Timing. The confidence interval, which assumes no
 // distribution, is the pair of order statistics that covers the median with 95 % probability (binomial; Hahn and
-// Meeker, Statistical Intervals, 5.2). Fewer than six samples have no such pair, and the interval is then their whole
+// Meeker, Statistical Intervals, 5.2). For fewer than six samples no such pair exists, and the interval is their whole
 // range.
 func Summarise(samples []float64, batch int) Timing {
 	if len(samples) == 0 {
@@ -106,9 +106,10 @@ const falseAlarms = 1.0 / 1000
 // medians, in milliseconds, in turns that follow each other. recorded is the number of turns that the recorded time
 // comes from, or 0 if that is unknown.
 //
-// The medians of one side vary as turns on this machine do, drifts included. Both sides of a turn share its drift, so
-// the degrees of freedom are those of one side. The bound is Student's bound for the difference of two means. The
-// returned noise is never below the Resolution, nor below the measured difference between the two sides.
+// The variance of one side's medians covers everything that differs between turns on this machine, drifts included.
+// Both sides of a turn share the turn's drift, so the degrees of freedom are those of one side. noise is Student's
+// bound for the difference of two means. The returned noise is never below the Resolution, nor below the measured
+// difference between the two sides.
 func Noise(first, second []float64, recorded int) (now, noise float64) {
 	a, b := lists.Of(first, math.Log), lists.Of(second, math.Log)
 	turns := float64(len(a))

@@ -39,8 +39,8 @@ type Trial struct {
 	Outcome
 	At  time.Time `json:"at"` // when its evaluation ended
 	Log string    `json:"-"`  // the compiler's words, known while the search runs
-	// FinalRounds is the number of final rounds that timed the variant, and 0 if it was in no finals. The samples of
-	// such a variant come from these rounds.
+	// FinalRounds is the number of final rounds that timed the variant, and 0 if it was in no finals. A finalist's
+	// samples come from these rounds.
 	FinalRounds int `json:"final_rounds,omitempty"`
 }
 
@@ -53,7 +53,7 @@ func New(c space.Configuration, k operator.Kernel) Trial {
 }
 
 // With returns the trial completed with a device's outcome. The compile time comes from the outcome if a recording
-// answered, and otherwise from the trial itself. An infinite error becomes the largest number of JSON.
+// answered, and otherwise from the trial itself. An infinite error becomes the largest number that JSON can hold.
 func (t Trial) With(o Outcome) Trial {
 	o.Phases.CompileMS = cmp.Or(o.Phases.CompileMS, t.Phases.CompileMS)
 	if o.Status != OK {
@@ -108,7 +108,8 @@ func (o *Outcome) Fail(status Status, message string) {
 	o.SetSamples(nil, 0)
 }
 
-// Join adds the outcome of evaluating the same variant again. If that failed, the joined outcome is a failure.
+// Join adds the outcome of evaluating the same variant again. If the second evaluation failed, the joined outcome is a
+// failure.
 func (o *Outcome) Join(again Outcome) {
 	if again.Status != OK {
 		o.Fail(again.Status, again.Message)

@@ -84,8 +84,8 @@ func (c *Comparison) AcceptItself(apart float64) error {
 
 type Content int
 
-// The contents of tensors that a comparison can read. A tensor that a variant only reads has one content; a tensor that
-// it writes has two or three.
+// A comparison can read these contents of tensors. A tensor that a variant only reads has one content; a tensor that it
+// writes has two or three.
 const (
 	Given     Content = iota // a scalar, or a tensor that is only read
 	Made                     // by the variant
@@ -152,7 +152,7 @@ func Repeat(c device.Check, launch func(before int) (trial.Outcome, []uint64, er
 	return o, launches, nil
 }
 
-// The limits of blocks, grids and clusters that every GPU has.
+// Every GPU has these limits of blocks, grids and clusters.
 var (
 	mostBlock   = [3]int64{1024, 1024, 64}
 	mostGrid    = [3]int64{1<<31 - 1, 65535, 65535}

@@ -33,7 +33,7 @@ const (
 const MostOverTime = 4
 
 // GreatestSpell is the largest number of samples in one spell, that is in one uninterrupted series of samples. A device
-// needs a pair of events for each of them.
+// needs a pair of events for each sample of a spell.
 const GreatestSpell = 64
 
 // Sampling decides how many samples a variant gets. After every spell (an uninterrupted series) of samples, the device
@@ -144,11 +144,11 @@ const (
 	leastSpread = 0.005
 )
 
-// surelyAbove reports whether the centre of at least two samples is certainly above a bound. The test may be repeated
-// after every sample. It is a confidence sequence for the mean of the samples' logarithms, with the upper confidence
-// bound of their standard deviation. The sequence is the mixture boundary of Robbins (Statistical methods related to
-// the law of the iterated logarithm, 1970). Howard and others state it as equation 14 of Time-uniform, nonparametric,
-// nonasymptotic confidence sequences, 2021.
+// surelyAbove reports whether the centre of at least two samples is certainly above a bound. The test, which may be
+// repeated after every sample, is a confidence sequence for the mean of the samples' logarithms, with the upper
+// confidence bound of their standard deviation. The sequence is the mixture boundary of Robbins (Statistical methods
+// related to the law of the iterated logarithm, 1970). Howard and others state it as equation 14 of Time-uniform,
+// nonparametric, nonasymptotic confidence sequences, 2021.
 func surelyAbove(samples []float64, bound float64) bool {
 	logs := lists.Of(samples, func(ms float64) float64 { return math.Log(ms / bound) })
 	mean, deviation := stat.MeanStdDev(logs, nil)

@@ -54,7 +54,7 @@ type ConnectOptions struct {
 	Gone time.Duration
 	// Limit is how long the broker tries to restore a lost connection; 0 means for ever.
 	Limit time.Duration
-	// Say is called with news about the connection for the user. If it is nil, the news is dropped.
+	// Say is called with news about the connection for the user. If Say is nil, the news is dropped.
 	Say func(text string)
 }
 
@@ -150,7 +150,7 @@ func (b *Broker) Look(ctx context.Context) (all []remote.Worker, err error) {
 	return all, ctx.Err()
 }
 
-// How long Look waits for the first worker's answer and for each further answer, and how many workers it lists at most.
+// These constants say how long Look waits for the first answer and for each further one, and how many workers it lists.
 const (
 	firstAnswer = time.Second
 	nextAnswer  = 200 * time.Millisecond

@@ -125,7 +125,7 @@ func TestLostServer(t *testing.T) {
 	}
 }
 
-// gate is a proxy in front of a server. While it is closed it silently holds back all bytes.
+// gate is a proxy in front of a server. A closed gate silently holds back all bytes.
 type gate struct {
 	url    string
 	closed atomic.Bool

@@ -49,7 +49,7 @@ func search(t *testing.T, d device.Device, o tuner.Options) *tuner.Result {
 	return r
 }
 
-// A search must get the same from several devices of one process as from workers at a server.
+// The following tests search on several devices of one process, which must work like workers at a server.
 
 func join(t *testing.T, gpus map[string]*fakeGPU, change ...func(*remote.PoolOptions)) *remote.Pool {
 	t.Helper()

@@ -25,7 +25,7 @@ type WorkerOptions struct {
 	Memory int64
 	// Python allows the worker to run Python files of operators, which compute the right answers.
 	Python bool
-	// Say is called with news for the user, from any goroutine. If it is nil, the news is dropped.
+	// Say is called with news for the user, from any goroutine. If Say is nil, the news is dropped.
 	Say func(text string)
 }
 
