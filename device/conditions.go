@@ -26,7 +26,7 @@ const (
 type LaunchForm string
 
 const (
-	Direct LaunchForm = ""      // one by one
+	Direct LaunchForm = ""      // launched one by one
 	Graph  LaunchForm = "graph" // captured into a CUDA graph, of which a sample times one launch
 )
 

@@ -28,7 +28,7 @@ type Info struct {
 	Compiler   string          `json:"compiler,omitempty"`
 	Limits     operator.Limits `json:"limits,omitzero"`
 	RecordedAt time.Time       `json:"recorded_at,omitzero"` // the date of a recording
-	Recording  string          `json:"recording,omitempty"`  // file that a replay answers from
+	Recording  string          `json:"recording,omitempty"`  // the file that a replay answers from
 }
 
 // UnmarshalJSON reads JSON that another program may have written. UnmarshalJSON makes each name a single line, because
@@ -47,15 +47,15 @@ func (i *Info) UnmarshalJSON(data []byte) error {
 // Protocol says how variants are verified and timed. A trial's provenance includes the protocol: trials made under
 // different protocols are different trials.
 type Protocol struct {
-	Version        int           `json:"version"` // raised when measuring changes its meaning
-	Samples        int           `json:"samples"` // at most, a variant
+	Version        int           `json:"version"` // raised when samples change their meaning
+	Samples        int           `json:"samples"` // at most, per variant
 	MinSamples     int           `json:"min_samples"`
-	WarmUp         int           `json:"warm_up"`         // launches never counted
+	WarmUp         int           `json:"warm_up"`         // launches that are not counted
 	BatchBelow     time.Duration `json:"batch_below"`     // shorter launches are timed in batches
-	MeasureTime    time.Duration `json:"measure_time"`    // samples stop after this much time, a variant
-	DropRatio      float64       `json:"drop_ratio"`      // racing: stop when the first samples exceed best times this
+	MeasureTime    time.Duration `json:"measure_time"`    // sampling of a variant stops after this much time
+	DropRatio      float64       `json:"drop_ratio"`      // racing ends sampling above this multiple of the best time
 	LaunchTimeout  time.Duration `json:"launch_timeout"`  // a kernel that runs longer is a timeout
-	CompileTimeout time.Duration `json:"compile_timeout"` // likewise a compilation
+	CompileTimeout time.Duration `json:"compile_timeout"` // a compilation that takes longer is a timeout
 	Seed           uint32        `json:"seed"`            // of the input generator
 	Distribution   string        `json:"distribution"`    // of the inputs: uniform01, normal, negative, special
 	// Conditions say in which state of the L2 cache and in which form launches are timed. JSON omits default
@@ -124,13 +124,13 @@ type Session interface {
 type Variant struct {
 	Configuration space.Configuration
 	Kernel        operator.Kernel
-	Binary        *compile.Binary // nil where the device's kind does not compile
+	Binary        *compile.Binary // nil if the device's kind does not compile
 }
 
 // Ceilings are the limits that a session measured once and that variants are compared with.
 type Ceilings struct {
 	ReferenceMS    float64 `json:"reference_ms"`                // median time of the reference kernel
-	CopyBytesPerMS float64 `json:"copy_bytes_per_ms,omitempty"` // read + write, device to device
+	CopyBytesPerMS float64 `json:"copy_bytes_per_ms,omitempty"` // bytes read and written by a copy on the device
 	// Baselines are times in milliseconds, by name (torch_eager, torch_compile, ...), that were measured beside a
 	// recorded search.
 	Baselines map[string]float64 `json:"baselines,omitempty"`

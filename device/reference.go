@@ -17,8 +17,8 @@ import (
 type ReferenceError struct {
 	Operator string
 	Part     string // FillKernel or Comparison; "" for the reference
-	Fault    string // what it does, as "does not compile: reference.cu:3: ..."
-	Log      string // the compiler's, where that refused it
+	Fault    string // what went wrong, as "does not compile: reference.cu:3: ..."
+	Log      string // the compiler's log, if it refused the part
 }
 
 const (

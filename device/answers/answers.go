@@ -20,7 +20,7 @@ import (
 type Question struct {
 	Problem *operator.Problem
 	Inputs  device.Inputs
-	Drawn   string // what draws the inputs: on another device their last bits may differ
+	Drawn   string // the code that draws the inputs; the last bits may differ between devices
 	// CacheDir is the folder that keeps answers between runs; with "" no answer is kept.
 	CacheDir string
 	// Write writes the contents of the tensors that a kernel reads into files of dir, and returns the files' names in

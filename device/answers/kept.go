@@ -85,7 +85,7 @@ var (
 )
 
 type conversion struct {
-	bytes func(operator.Type) int64 // of an element that is converted
+	bytes func(operator.Type) int64 // size of an element before the conversion
 	do    func(operator.Type, []byte) []byte
 }
 

@@ -25,7 +25,7 @@ type pythonJob struct {
 	File      string                `json:"file"`   // its name, for messages
 	Function  string                `json:"function"`
 	Arguments []pythonTensor        `json:"arguments"` // what the function takes, in order
-	Values    map[string]expr.Value `json:"values"`    // what it may ask for by name, besides
+	Values    map[string]expr.Value `json:"values"`    // further values that its parameters may name
 	Outputs   []pythonTensor        `json:"outputs"`   // what it returns, in order
 }
 
@@ -40,7 +40,7 @@ type pythonTensor struct {
 }
 
 type pythonResult struct {
-	Fault string `json:"fault"` // "": there is none
+	Fault string `json:"fault"` // "" if the file has no fault
 }
 
 func tensorOf(a operator.Argument, file string) pythonTensor {

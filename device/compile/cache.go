@@ -33,7 +33,7 @@ const formatVersion = 3
 // cached is a Compiler that returns earlier results of its compiler from a directory.
 type cached struct {
 	Compiler
-	files       *cache.Cache // nil: the directory cannot be used
+	files       *cache.Cache // nil if the directory cannot be used
 	fingerprint string
 	underWay    singleflight.Group
 }

@@ -46,7 +46,7 @@ func (b *Binary) Symbol(entry string) string { return cmp.Or(b.Symbols[entry], e
 // compiler itself works.
 type Error struct {
 	File    string
-	Line    int // of the first error, 0 if unknown
+	Line    int // line of the first error, or 0 if unknown
 	Message string
 	Log     string
 	Timeout bool

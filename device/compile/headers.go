@@ -62,7 +62,7 @@ func headerVersions(dirs []string) (versions []string) {
 		for _, file := range []string{"cuda_runtime_api.h", cubVersion, "cuda/__cccl_config/version.h", "cuda/version"} {
 			text, err := os.ReadFile(filepath.Join(dir, file))
 			if err != nil {
-				continue // of another part, or of an older toolkit
+				continue // the file belongs to another part or to an older toolkit
 			}
 			for _, m := range versionForm.FindAllStringSubmatch(string(text), -1) {
 				versions = append(versions, m[1]+"="+m[2])
@@ -76,7 +76,7 @@ func headerVersions(dirs []string) (versions []string) {
 func SystemHeaders(k operator.Kernel) (all []string) {
 	for _, text := range textsOf(k) {
 		if !toolkitInclude.MatchString(text) {
-			continue // as most
+			continue // most texts include no such header
 		}
 		for _, m := range toolkitInclude.FindAllStringSubmatch(cudafile.BlankComments(text), -1) {
 			if _, own := k.Includes[m[1]]; !own {

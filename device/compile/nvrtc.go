@@ -38,11 +38,11 @@ var standardOptions = []string{"--std=c++17", "-default-device"}
 
 // nvrtc compiles in worker processes, starts a worker if none is idle, and keeps workers for later compilations.
 type nvrtc struct {
-	introduction                     // of the first worker
-	options      []string            // given with every kernel
-	headers      []string            // folders of the CUDA toolkit's; none: it is not there
-	workers      int                 // processes that compile at once
-	slots        *semaphore.Weighted // one for each of them, and spare ones
+	introduction                     // that of the first worker
+	options      []string            // passed with every kernel
+	headers      []string            // folders of the CUDA toolkit's headers; empty if it is not installed
+	workers      int                 // number of processes that compile at once
+	slots        *semaphore.Weighted // one for each worker, and spare ones
 	idle         chan *worker.Process
 	closing      context.Context
 	close        context.CancelFunc

@@ -105,7 +105,7 @@ func TestCompileErrors(t *testing.T) {
 	header := good()
 	header.Kernel.Includes = map[string]string{"index.cuh": "\n\ninline long long index() { return nothing; }\n"}
 	option := good()
-	option.Arch = "sm_80z" // of the right form, but there is none
+	option.Arch = "sm_80z" // a valid form, but no such architecture exists
 	tests := []struct {
 		name    string
 		request Request

@@ -65,7 +65,7 @@ func requestsOf(o *operator.Operator) []operator.Request {
 		}
 	}
 	for _, spec := range o.Parameters {
-		if spec.Type == operator.ExpressionParameter && spec.Later { // its default leaves the kernels as they are
+		if spec.Type == operator.ExpressionParameter && spec.Later { // the default value leaves the kernels unchanged
 			requests = append(requests, operator.Request{Shape: large, Parameters: map[string]string{spec.Name: "gelu(x)", "type": "bf16"}})
 			if slices.ContainsFunc(o.Parameters, func(p operator.ParameterSpec) bool { return p.Name == "layout" }) {
 				requests = append(requests,
@@ -76,7 +76,7 @@ func requestsOf(o *operator.Operator) []operator.Request {
 		if spec.Type != operator.WordParameter {
 			continue
 		}
-		words := spec.Choices[1:] // the first is the default's
+		words := spec.Choices[1:] // the first choice is the default
 		guest := slices.ContainsFunc(o.Templates, func(t *operator.Template) bool { return elsewhere(o, t.Name) })
 		if !endurance.Full() || guest && (largeShapes[o.Name] == nil || len(o.MathModes) == 1) { // where products have types, both are compiled
 			one := len(o.Name) % len(words)
@@ -120,7 +120,7 @@ func variants(t *testing.T, o *operator.Operator, gpu operator.Limits, turn int,
 			all = append(all, variant{p, k})
 		}
 		drawn := map[string]space.Configuration{} // by template
-		_, rounding := o.MathVariants[p.Math]     // all that differs
+		_, rounding := o.MathVariants[p.Math]     // only the rounding differs
 		if gpu.Arch == newest && !rounding && endurance.Full() {
 			drawn = drawnOf(t, o, p, uint64(n))
 		}
@@ -236,7 +236,7 @@ func compileAll(t *testing.T, c Compiler, all []variant) {
 				return
 			}
 			failed := false
-			for _, v := range some { // which of them, and what of it
+			for _, v := range some { // which variant fails, and why
 				_, err := c.Compile(t.Context(), requestFor(v, v.Kernel))
 				var refused *Error
 				switch {

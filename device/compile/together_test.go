@@ -55,7 +55,7 @@ var withoutEmulated = regexp.MustCompile(`(?m)^#[ \t]*include[ \t]+<emulated/.*$
 // groups splits the variants, in their order, into groups that can be compiled as one source.
 func groups(all []variant) [][]variant {
 	var groups [][]variant
-	open := map[string]int{} // the group that takes more, by flags
+	open := map[string]int{} // the group that still takes variants, by flags
 	for _, v := range all {
 		flags := fmt.Sprintf("%q", v.Flags)
 		at, found := open[flags]

@@ -30,24 +30,24 @@ type workerRequest struct {
 	Source   string
 	Includes map[string]string
 	Options  []string
-	Names    []string // name expressions of kernels, whose names in the code are wanted
+	Names    []string // name expressions of kernels whose symbols are needed
 }
 
 // workerResponse answers a workerRequest. If the worker returns an error instead, NVRTC itself failed, not the source.
 type workerResponse struct {
 	Code    []byte
-	Symbols map[string]string // names in the code, by expression
+	Symbols map[string]string // symbols in the code, by name expression
 	Log     string
 	Failed  bool // the source does not compile; Log says why
 
-	Missing string // there is no usable NVRTC, and why
+	Missing string // why there is no usable NVRTC
 	About   introduction
 }
 
 type introduction struct {
 	From         string // the file, or the name that the dynamic linker knows
 	Major, Minor int
-	Archs        []int32 // supported architectures, as 90 for sm_90; empty if it cannot tell
+	Archs        []int32 // supported architectures, as 90 for sm_90; empty if NVRTC cannot list them
 }
 
 func (i introduction) Version() string { return fmt.Sprintf("NVRTC %d.%d", i.Major, i.Minor) }

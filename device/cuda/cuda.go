@@ -33,7 +33,7 @@ func Worker(ctx context.Context, in io.Reader, out io.Writer) error {
 
 // Options adjust how a GPU is used. The zero value is right for a search.
 type Options struct {
-	CacheDir string // where compilations are kept; "": nowhere
+	CacheDir string // folder of cached compilations; "" means none
 	Sanitize bool   // also run each variant under NVIDIA's compute-sanitizer
 }
 

@@ -65,7 +65,7 @@ func (s *sanitizedSession) Evaluate(ctx context.Context, v device.Variant, best 
 	case trial.Timeout:
 		limit *= endlessFactor
 	default:
-		return o, nil // it never ran
+		return o, nil // the variant never ran
 	}
 	for _, tool := range sanitizerTools {
 		seen, err := s.watch(ctx, tool, v, limit)
@@ -151,7 +151,7 @@ func FindSanitizer() (path string, err error) {
 
 type sanitizerTool struct {
 	name    string
-	status  trial.Status // of a variant in which it finds something
+	status  trial.Status // of a variant in which the tool finds something
 	options []string
 }
 
@@ -186,9 +186,9 @@ var (
 )
 
 type sanitizerReport struct {
-	complete bool     // it came to its end
+	complete bool     // the report has its last line
 	findings []string // each in one line
-	trouble  string   // the first line that is no finding, where it has no end
+	trouble  string   // the first line of an incomplete report that is no finding
 }
 
 func readReport(text string) sanitizerReport {
@@ -223,7 +223,7 @@ func readReport(text string) sanitizerReport {
 	if len(blocks) > 0 {
 		r.trouble, _, _ = strings.Cut(blocks[0], "\n")
 	}
-	if errorCount > 0 && len(r.findings) == 0 { // in words that this program does not know
+	if errorCount > 0 && len(r.findings) == 0 { // findings in a form that this program does not know
 		r.findings = append(r.findings, strings.TrimSpace(fmt.Sprintf("%d errors reported; %s", errorCount, r.trouble)))
 	}
 	return r

@@ -9,9 +9,9 @@ import (
 
 // Difference is the result of comparing a tensor with the right one.
 type Difference struct {
-	Largest float64 // difference, of elements where both are finite
-	Wrong   int64   // elements that are out of tolerance
-	First   int64   // index of the first of them
+	Largest float64 // largest difference of elements that are both finite
+	Wrong   int64   // number of elements that are out of tolerance
+	First   int64   // index of the first wrong element
 }
 
 // Compare compares all elements of two tensors by the rule of element_close in elements.h.

@@ -141,7 +141,7 @@ func FillsOf(arguments []operator.Argument, distribution string, seed uint32) ([
 // itself (tensor_change).
 type Run struct {
 	First, Count int64
-	Seed         uint32 // its element k is drawn as element k of a tensor of that seed and size
+	Seed         uint32 // element k is drawn as element k of a tensor of the same size with this seed
 }
 
 const (

@@ -25,7 +25,7 @@ func Round(t operator.Type, value float32) uint16 {
 		return sign
 	}
 	_, power := math.Frexp(float64(value))
-	power = max(power-1, 1-bias) // of the first place
+	power = max(power-1, 1-bias) // the exponent of the last mantissa bit
 	places := math.RoundToEven(math.Ldexp(math.Abs(float64(value)), mantissa-power))
 	bits := uint64(min(places, 1<<32)) + uint64(power+bias-1)<<mantissa
 	return sign | uint16(min(bits, uint64(greatest)))
@@ -94,7 +94,7 @@ func single(t operator.Type, bits uint32) float32 {
 	top := uint32(1)<<exponent - 1
 	sign := 1 - float64(bits>>(exponent+mantissa)&1)*2
 	power, places := bits>>mantissa&top, bits&(1<<mantissa-1)
-	infinite := power == top && t != operator.F8E4M3 // which has numbers where others have infinities
+	infinite := power == top && t != operator.F8E4M3 // F8E4M3 has numbers where other types have infinities
 	switch {
 	case infinite && places != 0 || t == operator.F8E4M3 && bits&0x7f == 0x7f:
 		return float32(math.NaN())

@@ -256,7 +256,7 @@ func inputFile(a operator.Argument) string {
 func (s *session) runOwn(ctx context.Context, dir string, k verify.Part, arguments []jobArgument) error {
 	j := job{walls: s.walls, launches: k.Launches, protocol: s.proto, workers: s.workers(), patience: 10, arguments: arguments, gaps: true, changes: s.changes}
 	for i := range j.arguments {
-		j.arguments[i].Symbol = "" // such a kernel is passed all
+		j.arguments[i].Symbol = "" // the kernel receives all arguments as parameters
 	}
 	j.protocol.Samples = 0
 	a, err := runProgram(ctx, dir, k.Binary.Code, j, sourceNames(k.Kernel))

@@ -123,7 +123,7 @@ func (c *hostCompiler) Compile(ctx context.Context, r compile.Request) (*compile
 	refused, log, err := c.build(limited, r, dir, shim, object)
 	if err != nil && limited.Err() == nil && inTrouble(log, err) {
 		if strings.Contains(log, "PCH") {
-			_ = os.Remove(filepath.Join(shim, words+".gch")) // the header itself does as well
+			_ = os.Remove(filepath.Join(shim, words+".gch")) // GCC can read the header itself
 		}
 		refused, log, err = c.build(limited, r, dir, shim, object)
 	}

@@ -106,7 +106,7 @@ func TestCompileTimeout(t *testing.T) {
 		}
 		return time.Since(begin)
 	}
-	ordinary() // and the runtime, which is no part of what follows
+	ordinary() // also compiles the runtime, which must not be timed below
 	before := ordinary()
 	begin := time.Now()
 	_, err = c.Compile(t.Context(), compile.Request{Kernel: slow, Arch: "host", Timeout: 300 * time.Millisecond})
@@ -133,7 +133,7 @@ func TestCompilerInTrouble(t *testing.T) {
 	must.OK(t, err)
 	const fine, wrong = `extern "C" __global__ void k(float* y) { y[0] = 1.0f; }`, `extern "C" __global__ void k(float* y) { y[0] = none; }`
 	for _, c := range []struct {
-		name, source, fails string // how it fails
+		name, source, fails string // fails is the shell command by which the compiler fails
 		times, asked        int
 		crashed             bool
 	}{

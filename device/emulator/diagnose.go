@@ -41,7 +41,7 @@ func inTrouble(log string, failure error) bool {
 		return false
 	}
 	status, ok := exit.Sys().(syscall.WaitStatus)
-	const bySignal = 128 // beyond it a shell's code has the number of the signal
+	const bySignal = 128 // a shell's exit code above 128 contains the number of a signal
 	return trouble.MatchString(log) || ok && status.Signaled() || exit.ExitCode() > bySignal
 }
 

@@ -38,7 +38,7 @@ import (
 // Options adjust the emulator. The zero value is right for a search.
 type Options struct {
 	Sanitize bool   // watch memory accesses and undefined behaviour
-	CacheDir string // where compilations are kept; "": nowhere
+	CacheDir string // folder of cached compilations; "" means none
 
 	races bool // look for data races (race.go); not with Sanitize
 }
@@ -96,10 +96,10 @@ type session struct {
 	device    *emulated
 	problem   *operator.Problem
 	reference *compile.Binary
-	proto     device.Protocol // with the inputs of the moment
-	changes   uint32          // by which few of them are drawn; 0: they did not change
+	proto     device.Protocol // with the current inputs
+	changes   uint32          // seed of the changes to the inputs; 0 if they did not change
 	dir       string
-	cores     int // of the machine, which blocks run on
+	cores     int // number of the machine's cores
 	walls     *walls
 	ceilings  device.Ceilings
 
@@ -149,7 +149,7 @@ func (s *session) prepareAnswers(ctx context.Context, samples int) (ms float64, 
 	} else {
 		kept := s.device.options.CacheDir
 		if s.changes != 0 {
-			kept = "" // nobody asks for the same changes again
+			kept = "" // nobody needs the same changes again
 		}
 		err = answers.Question{
 			Problem: s.problem, Inputs: s.proto.Inputs(), Drawn: s.device.compiler.Version() + s.device.Arch(),
@@ -183,7 +183,7 @@ func (s *session) runReference(ctx context.Context, samples int) (ms float64, er
 	if refused.Status != "" {
 		return 0, device.Blame(s.problem.Operator.Name, "", "cannot be launched: %s", refused.Message)
 	}
-	j.patience = 10 // the plainest kernel is not the fastest
+	j.patience = 10 // the reference is simple and slow
 	j.protocol.Samples, j.gaps = samples, true
 	for i, a := range j.arguments {
 		j.arguments[i].output = answers.Name(a.Argument)
@@ -249,7 +249,7 @@ func (s *session) tensor(name string) operator.Argument {
 
 func (s *session) workers() int {
 	if s.device.options.Sanitize {
-		return 1 // blocks share the machine's one set of shared variables
+		return 1 // all blocks use the same shared variables
 	}
 	return s.cores
 }

@@ -154,7 +154,7 @@ func TestWallsHoldWithoutTheFilter(t *testing.T) {
 	code, err := os.ReadFile(filepath.Join(dir, "program"))
 	must.OK(t, err)
 	filtered, locked := strings.Contains(stand, "filter"), strings.Contains(stand, "landlock")
-	held := map[string]bool{ // by the walls that stand
+	held := map[string]bool{ // forbidden actions that a wall prevents
 		"reads": locked, "lists": locked, "makes": locked, "overwrites": locked, "connects": filtered, "kills": filtered, "traces": filtered,
 		"forks": filtered, "runs": filtered, "descriptors": true, "variables": true,
 	}

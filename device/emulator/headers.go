@@ -29,9 +29,9 @@ var cudaHeaders = []string{
 // keywords and functions, a file of the shim, is precompiled (program.go). The compiler can use the precompiled form
 // only if no other header comes first.
 const (
-	standardHeaders = "standard.h"      // those of the C++ library that the kernel wants
-	words           = "cuda_emulator.h" // CUDA's
-	moreWords       = "cuda.h"          // those of CUDA's headers that the kernel wants
+	standardHeaders = "standard.h"      // headers of the C++ library that the kernel includes
+	words           = "cuda_emulator.h" // CUDA's keywords and functions
+	moreWords       = "cuda.h"          // CUDA's headers that the kernel includes
 )
 
 // headersOf returns the texts of the files that are included before and after the shim's header; a text is "" if the

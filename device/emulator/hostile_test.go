@@ -65,7 +65,7 @@ func TestHostileKernels(t *testing.T) {
 	benches := map[bool]*bench{}
 	for _, sanitize := range []bool{false, true} {
 		benches[sanitize] = openBench(t, Options{Sanitize: sanitize, CacheDir: testCache}, p, proto)
-		benches[sanitize].session.(*session).proto.LaunchTimeout = limit // a sanitized launch gets more
+		benches[sanitize].session.(*session).proto.LaunchTimeout = limit // the sanitizing bench has raised it
 	}
 	t.Cleanup(func() {
 		for _, b := range benches {
@@ -212,7 +212,7 @@ func (b *bench) noEscape(t *testing.T) {
 		more, _ := filepath.Glob(filepath.Join(dir, "*", "escaped"))
 		for _, file := range append(found, more...) {
 			t.Errorf("it ran: %s", file)
-			os.Remove(file) // the next one has not made it
+			os.Remove(file) // so that the next case starts without the file
 		}
 	}
 }

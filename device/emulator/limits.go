@@ -25,7 +25,7 @@ func availableMemory() int64 {
 	if kb, err := strconv.ParseInt(strings.TrimSuffix(toldBy("/proc/meminfo", "MemAvailable"), " kB"), 10, 64); err == nil {
 		return kb << 10
 	}
-	return 4 << 30 // unknown; what any machine today has
+	return 4 << 30 // the memory is unknown; any machine today has this much
 }
 
 func cpuModel() string { return cmp.Or(toldBy("/proc/cpuinfo", "model name"), runtime.GOARCH) }
@@ -78,7 +78,7 @@ func refused(all operator.Launches, lim operator.Limits) string {
 const (
 	threadsPerSM   = 2048
 	blocksPerSM    = 32
-	sharedOfSystem = 1 << 10 // that a block takes beside its own
+	sharedOfSystem = 1 << 10 // shared memory that the system adds to a block's own
 )
 
 // stackBytes is the memory that a waiting thread uses: the touched pages of its stack, and its state.

@@ -33,7 +33,7 @@ var plainSections = regexp.MustCompile(`^(?:\.(?:text|data|rodata|bss|tdata|tbss
 // plainTypes lists the types of harmless sections, because the linker and the system also act on types.
 var plainTypes = []elf.SectionType{
 	elf.SHT_NULL, elf.SHT_PROGBITS, elf.SHT_SYMTAB, elf.SHT_STRTAB, elf.SHT_RELA, elf.SHT_NOTE, elf.SHT_NOBITS, elf.SHT_GROUP, elf.SHT_SYMTAB_SHNDX,
-	0x70000001, // of unwinding, on x86
+	0x70000001, // unwind tables on x86
 }
 
 var constructors = regexp.MustCompile(`^\.(?:preinit_array|init_array|ctors|init)(?:\..*)?$`)
@@ -144,7 +144,7 @@ func (o *object) own() ([]byte, error) {
 	symbols, err := o.file.Symbols()
 	table := o.file.SectionByType(elf.SHT_SYMTAB)
 	if errors.Is(err, elf.ErrNoSymbols) || table == nil {
-		return o.all, nil // it defines nothing
+		return o.all, nil // the file defines no symbols
 	}
 	if err != nil {
 		return nil, err
@@ -160,7 +160,7 @@ func (o *object) own() ([]byte, error) {
 		if s.Section == elf.SHN_UNDEF || s.Name == "" || kind == elf.STT_FILE || kind == elf.STT_SECTION || slices.Contains(tables, s.Name) {
 			continue
 		}
-		at := table.Offset + symbolBytes*uint64(i+1) // the first symbol is none
+		at := table.Offset + symbolBytes*uint64(i+1) // the first symbol in the file is empty
 		binary.LittleEndian.PutUint32(all[at:], uint32(len(grown)))
 		grown = append(append(append(grown, ownName...), s.Name...), 0)
 	}

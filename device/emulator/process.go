@@ -29,21 +29,21 @@ import (
 // response is the line of JSON in which a program says how its job ended.
 type response struct {
 	trial.Outcome
-	Launches int    `json:"launches"` // verified
-	When     string `json:"when"`     // it was wrong, or made something else than the first launch
-	Saves    int    `json:"saves"`    // that the files of outputs have: of the first launch, and of one that made something else
-	Changes  uint32 `json:"changes"`  // by which few of the inputs changed
+	Launches int    `json:"launches"` // number of verified launches
+	When     string `json:"when"`     // in which launch the output was wrong or differed from the first launch's
+	Saves    int    `json:"saves"`    // launches saved in each output file: the first, and one that differs from it
+	Changes  uint32 `json:"changes"`  // seed of the changes to the inputs
 	Gaps     []gaps `json:"gaps"`
-	Race     *race  `json:"race"`   // the first that was found
-	Looked   looked `json:"looked"` // for others
+	Race     *race  `json:"race"`   // the first race that was found
+	Looked   looked `json:"looked"` // what was examined for races
 }
 
 // gaps describes the elements of an output that hold no number after the first launch.
 type gaps struct {
 	Tensor    string `json:"tensor"`
 	Unwritten int64  `json:"unwritten"`
-	First     int64  `json:"first"` // unwritten
-	NaN       int64  `json:"nan"`   // the unwritten ones included
+	First     int64  `json:"first"` // index of the first unwritten element
+	NaN       int64  `json:"nan"`   // number of NaNs, unwritten elements included
 }
 
 // These statuses occur only in a program's response.
@@ -118,9 +118,9 @@ func runProgram(ctx context.Context, dir string, code []byte, j job, names []str
 }
 
 type answer struct {
-	response *response // nil: nothing
-	garbled  bool      // something else wrote there too
-	late     bool      // it was silent for too long, and killed
+	response *response // nil if there was none
+	garbled  bool      // something else was written to the pipe, too
+	late     bool      // the program was silent for too long and was killed
 }
 
 // listen reads what a program writes until the program ends, and kills a program whose launch does not return in time.
@@ -205,13 +205,13 @@ type job struct {
 	launches    operator.Launches
 	protocol    device.Protocol
 	workers     int
-	patience    int // LaunchTimeouts that a launch may take as long as its blocks end; 0: one
+	patience    int // multiple of LaunchTimeout for a launch whose blocks keep ending; 0 means one
 	dropAboveMS float64
 	check       device.Check
-	first       int    // launches that were verified before, by other programs
-	gaps        bool   // look for what the first launch left out
-	change      bool   // launch once more, after few of the inputs changed
-	changes     uint32 // by which few of the inputs are drawn; 0: they did not change
+	first       int    // launches that earlier programs verified
+	gaps        bool   // report what the first launch left unwritten
+	change      bool   // launch once more, after a few elements of the inputs changed
+	changes     uint32 // seed of the changes to the inputs; 0 if they did not change
 	arguments   []jobArgument
 }
 
@@ -219,7 +219,7 @@ type job struct {
 // the program's folder. The program writes the contents to the file output, unless that is "".
 type jobArgument struct {
 	operator.Argument
-	symbol        uint64 // address of the variable that it is copied to; 0: none
+	symbol        uint64 // address of the variable that the tensor is copied to; 0 if there is none
 	fill          elements.Fill
 	input, output string
 }

@@ -43,8 +43,8 @@ func supportDigest() string {
 // Each of these parts is made once, when the first variant needs it.
 type runtimeObject struct {
 	mu     sync.Mutex
-	dir    string // where all of it is
-	whole  bool   // the sources are there, which only a compilation needs
+	dir    string // the folder that contains all of it
+	whole  bool   // the sources are unpacked, which only a compilation needs
 	shim   string // folder
 	object string // file
 	walls  *walls

@@ -45,7 +45,7 @@ func (c *hostCompiler) initialisers() uint64 {
 // watching is the compiler of programs that look for races, opened when the first one is needed.
 type watching struct {
 	mu       sync.Mutex
-	compiler compile.Compiler // nil: none was wanted
+	compiler compile.Compiler // nil until it is needed
 }
 
 func (w *watching) get(o Options) (compile.Compiler, error) {
@@ -96,7 +96,7 @@ func (s *session) Races(ctx context.Context, v device.Variant) (o trial.Outcome,
 		return o, "", err
 	}
 	j.workers, j.protocol.Samples = 1, 0
-	if !s.device.options.Sanitize { // else it has been given more already
+	if !s.device.options.Sanitize { // else the limit is already raised
 		j.protocol.LaunchTimeout *= raceSlowdown
 	}
 	j.check = device.Check{Launches: raceLaunches}
@@ -128,8 +128,8 @@ func (s *session) Races(ctx context.Context, v device.Variant) (o trial.Outcome,
 }
 
 type looked struct {
-	FirstBlocks  int64 `json:"first_blocks"` // of a launch that was too long to be looked at as a whole
-	Of           int64 `json:"of"`           // 0: all launches were
+	FirstBlocks  int64 `json:"first_blocks"` // blocks examined of the launch that was too long to be examined whole
+	Of           int64 `json:"of"`           // number of blocks of that launch; 0 if all launches were examined whole
 	BytesLeftOut int64 `json:"bytes_left_out"`
 }
 
@@ -146,13 +146,13 @@ func (l looked) text(launches int) string {
 }
 
 type race struct {
-	Kernel  string   `json:"kernel"` // of several
+	Kernel  string   `json:"kernel"` // the kernel, if there are several
 	Space   string   `json:"space"`  // tensor, variable, static, shared
 	Tensor  string   `json:"tensor"`
-	Address uint64   `json:"address"` // from the beginning of the tensor or of the block's variables, or as it is
+	Address uint64   `json:"address"` // offset in the tensor or in the block's variables, or an absolute address
 	Bytes   int      `json:"bytes"`
 	By      raceSide `json:"by"`
-	With    raceSide `json:"with"` // earlier
+	With    raceSide `json:"with"` // the earlier access
 }
 
 type raceSide struct {
@@ -248,7 +248,7 @@ func placeOf(ctx context.Context, program string, pc uint64, names []string) str
 	command := exec.CommandContext(ctx, "addr2line", "-i", "-e", program, fmt.Sprintf("%#x", pc-1))
 	command.Env = worker.Environment("PATH", "LD_LIBRARY_PATH")
 	worker.OwnGroup(command)
-	found, _ := command.Output() // without it the message names the file alone
+	found, _ := command.Output() // without addr2line the message names only the file
 	inner, kernel := "", ""
 	for line := range strings.Lines(string(found)) {
 		path, rest, _ := strings.Cut(strings.TrimSpace(line), ":")

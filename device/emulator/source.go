@@ -19,7 +19,7 @@ func prepare(k operator.Kernel, sanitize bool) string {
 	var b strings.Builder
 	// The macros are defined in the file and not on the compiler's command line, because the runtime's own headers may
 	// use their names.
-	b.WriteString("#line 1 \"<command-line>\"\n") // where messages have them from
+	b.WriteString("#line 1 \"<command-line>\"\n") // the file name in messages about macros
 	for _, m := range k.Macros {
 		fmt.Fprintf(&b, "#define %s %s\n", m.Name, m.Value)
 	}
@@ -54,7 +54,7 @@ var dynamicShared = regexp.MustCompile(
 // At file scope the name becomes a macro instead, because a global reference could not change with the block that runs.
 func rewriteDynamicShared(source, file string) string {
 	if !strings.Contains(source, "extern") || !strings.Contains(source, "__shared__") {
-		return source // as most headers
+		return source // most headers return here
 	}
 	blank := cudafile.Blank(source)
 	var b strings.Builder
@@ -110,7 +110,7 @@ func entryPoints(k operator.Kernel) string {
 	for i, entry := range k.Launches.Entries() {
 		global := "AUTOTUNE_GLOBAL(" + entry + ")"
 		if strings.HasSuffix(entry, ">") {
-			global = "" // compilers do not tell whether a template is
+			global = "" // compilers do not tell whether a template is __global__
 		}
 		fmt.Fprintf(&b, "#line %d %q\n%s AUTOTUNE_ENTRY(%d, %s)\n", i+1, entryFile, global, i, entry)
 		fmt.Fprintf(&rows, " AUTOTUNE_ROW(%d)", i)
@@ -166,7 +166,7 @@ var given = regexp.MustCompile(`([{}]|;[ \t]*\n)(?:\s*atomic\w+\s*\([^;{}=]*\)\s
 // mayWait reports whether a text contains accesses with which threads may wait in a loop.
 func mayWait(text string) bool {
 	if !spins.MatchString(text) {
-		return false // so that most texts are not searched closely
+		return false // a quick test that spares most texts the closer search
 	}
 	text = volatileAssembly.ReplaceAllString(cudafile.Blank(text), "")
 	return spins.MatchString(given.ReplaceAllString(text, "$1"))

@@ -20,8 +20,8 @@ import (
 // The launcher runtime/walls.cpp builds the sandbox and then executes the program. A nil *walls means no sandbox.
 type walls struct {
 	launcher  string   // an executable file
-	filter    string   // whether it sets a filter of calls: "filter" or "none"
-	libraries []string // rules for what every program reads
+	filter    string   // "filter" or "none": whether the launcher also sets a system-call filter
+	libraries []string // rules for the files that every program reads
 }
 
 // around returns the command that runs the program of a folder in the sandbox. The sandboxed program can read only its
@@ -108,7 +108,7 @@ func (c *hostCompiler) wallsOf(ctx context.Context) (*walls, error) {
 	}
 	made := &walls{launcher: filepath.Join(dir, "walls"), filter: "filter"}
 	if c.options.Sanitize {
-		made.filter = "none" // sanitizers ask the system for more
+		made.filter = "none" // sanitizers need more system calls
 	}
 	for _, folder := range libraryFolders() {
 		made.libraries = append(made.libraries, "r"+folder)
@@ -132,7 +132,7 @@ func Walls(ctx context.Context, d device.Device) string {
 		probe := exec.CommandContext(ctx, w.launcher, "probe")
 		probe.Env = []string{}
 		worker.OwnGroup(probe)
-		said, _ := probe.Output() // without it none is known to stand
+		said, _ := probe.Output() // without an answer, no wall is known to hold
 		for wall := range strings.Lines(string(said)) {
 			switch wall = strings.TrimSpace(wall); wall {
 			case "user", "network":

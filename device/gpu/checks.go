@@ -15,7 +15,7 @@ type preparation int
 // order.
 const (
 	poisoned  preparation = iota // a NaN, or an integer, that no kernel writes
-	untouched                    // what the launch before left, as when it is timed
+	untouched                    // the results of the previous launch, as in timed launches
 	zeroed                       // zeros, and a large number around the tensors
 	preparations
 )
@@ -29,7 +29,7 @@ type checks struct {
 	judge        verify.Judge
 	guard        uint64 // the word that the guard zones hold
 	distribution string
-	sizes        []float64 // by argument, of large inputs: the reference's largest number
+	sizes        []float64 // for large inputs: the reference's largest number, by argument
 }
 
 // prepare readies memory for a launch: it restores or overwrites all tensors that a variant writes, and fills the guard
@@ -99,7 +99,7 @@ func (c *checks) clear()              { c.gpu.Set(c.tensors.found, 4, 0, int64(2
 func (c *checks) queueGuards()        { c.guards("guard_check", uint64(c.at(c.judge.Hits))) }
 
 func (c *checks) results() ([]uint64, error) {
-	const done = 2 // an event that the queue has passed
+	const done = 2 // event that marks the end of the checks
 	c.gpu.Record(done)
 	if err := c.wait(done, helperLimit); err != nil {
 		return nil, err

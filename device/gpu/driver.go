@@ -40,9 +40,9 @@ type Memory interface {
 	Free() (free, total int64, err error)
 	Allocate(bytes int64) (Address, error)
 	Release(Address) error
-	Write(to Address, from []byte) error // returns when it is there
+	Write(to Address, from []byte) error // returns when the data has arrived
 	Read(to []byte, from Address) error
-	Synchronize() error // waits for all that was asked for
+	Synchronize() error // waits for the end of all queued work
 }
 
 // Queue runs work in the order in which it was queued. Err returns errors of work that could not be queued.
@@ -95,13 +95,13 @@ type Sensors interface {
 type Reading struct {
 	At        time.Time
 	MHz       int      // clock of the multiprocessors, 0 if unknown
-	Throttled []string // what holds the clock down
+	Throttled []string // reasons why the clock is low
 }
 
 // Bounds are the limits of a launch on a GPU.
 type Bounds struct {
 	operator.Limits
-	SMThreads int // resident threads a multiprocessor
+	SMThreads int // resident threads per multiprocessor
 }
 
 // Needs are the resources that a compiled kernel needs, as the driver reports them.
@@ -109,13 +109,13 @@ type Needs struct {
 	Registers    int
 	StaticShared int64
 	Local        int64
-	MaxThreads   int // largest block that this kernel can be launched with
+	MaxThreads   int // largest block with which this kernel can be launched
 }
 
 type Failure struct {
 	Text    string // its name and what it means
 	Lost    bool   // the context is gone: every later call fails
-	Trouble bool   // the GPU itself is to blame, whatever runs on it
+	Trouble bool   // the GPU itself is at fault, whatever runs on it
 }
 
 func (f *Failure) Error() string { return f.Text }

@@ -28,17 +28,17 @@ type fakeGPU struct {
 	blocks  map[Address][]byte // by first address
 	next    Address
 	now     float64 // milliseconds
-	lone    float64 // that the host takes for each call of Launch
+	lone    float64 // host time of each call of Launch
 	events  []float64
 	hung    bool  // a kernel never ends
-	fault   error // of a kernel that has ended the context
+	fault   error // of the kernel that ended the context
 	calls   []string
-	bindsOf int // that are not freed
-	modules int // that are loaded
-	n       int // elements of the kernel that runs
+	bindsOf int // parameters that are not freed
+	modules int // modules that are loaded
+	n       int // elements of the running kernel
 
-	launched int       // times that the kernel of the module loaded last ran
-	kept     []float32 // what such a kernel keeps of its inputs, and what it made of them
+	launched int       // launches of the most recently loaded module's kernel
+	kept     []float32 // the inputs that a lazy kernel keeps, and its results for them
 	keptY    []float32
 }
 
@@ -128,7 +128,7 @@ func (g *fakeGPU) Read(to []byte, from Address) error {
 func (g *fakeGPU) Synchronize() error { return g.fault }
 
 func (g *fakeGPU) Copy(to, from Address, bytes int64) {
-	if bytes < 32<<20 { // nobody reads what measures copies
+	if bytes < 32<<20 { // larger copies only measure the bandwidth
 		copy(g.memory(to, bytes), g.memory(from, bytes))
 	}
 	g.now += float64(bytes) / 1e9
@@ -139,7 +139,7 @@ func (g *fakeGPU) Set(to Address, size int, pattern uint32, count int64) {
 	g.called("set")
 	word := binary.LittleEndian.AppendUint32(nil, pattern)[:size]
 	block := g.memory(to, int64(size)*count)
-	if len(block) < 32<<20 { // nobody reads what empties the cache
+	if len(block) < 32<<20 { // larger blocks only empty the cache
 		copy(block, word)
 		for done := size; done < len(block); done *= 2 {
 			copy(block[done:], block[:done])
@@ -234,7 +234,7 @@ func (f fakeFunction) Occupancy(threads int, _ int64) (int, error) { return 2048
 // fakeCompiler compiles a kernel to a text with the kernel's mode and its number of elements.
 type fakeCompiler struct {
 	compile.Compiler
-	refuse func(operator.Kernel) error // nil: takes all
+	refuse func(operator.Kernel) error // nil accepts all kernels
 	files  *[]string                   // that it compiled
 }
 

@@ -32,7 +32,7 @@ import (
 type Options struct {
 	Compiler compile.Compiler // the device closes it
 	Target   string           // what kernels are compiled for, as "sm_90a"
-	CacheDir string           // where answers are kept; "": nowhere
+	CacheDir string           // folder of cached answers; "" means none
 }
 
 // Open finds a GPU and describes it; its context is created for the first problem. The error wraps device.ErrNone if
@@ -56,11 +56,11 @@ type processor struct {
 	ordinal int
 	about   device.Info
 
-	mu     sync.Mutex // a GPU that measures does one thing at a time
+	mu     sync.Mutex // a GPU must do nothing else during a measurement
 	gpu    GPU        // nil until the first problem
-	lost   error      // why it can do no more; nil: it can
+	lost   error      // why the device can no longer be used, or nil
 	own    map[string][]byte
-	copies float64 // bytes a millisecond, as the first problem measured it; 0: none did
+	copies float64 // bytes per millisecond, measured with the first problem; 0 before
 }
 
 func (p *processor) Info() device.Info          { return p.about }

@@ -205,7 +205,7 @@ func TestCheckLeaves(t *testing.T) {
 func TestConditions(t *testing.T) {
 	for _, tt := range []struct {
 		device.Conditions
-		want string // what is asked of the driver from the second last sample on
+		want string // calls of the driver from the second last sample on
 	}{
 		{device.Conditions{}, "set, record 2, launch affine_direct, record 3, set, record 4, launch affine_direct, record 5"},
 		{device.Conditions{L2: device.Warm}, "record 2, launch affine_direct, record 3, record 4, launch affine_direct, record 5"},

@@ -47,7 +47,7 @@ type helpers struct {
 
 const (
 	helperThreads = 256
-	zoneBlocks    = 16 // that share a guard zone
+	zoneBlocks    = 16 // blocks per guard zone
 )
 
 // The guard zones are filled with one of these words.

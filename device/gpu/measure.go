@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	shortLaunches = 10 // tell how short a short launch is
+	shortLaunches = 10 // number of launches that measure how short a short launch is
 	// A launch is timed more precisely, as one of shortLaunches in a row, if its time is below loneFactor times the
 	// limit for batches. The time of a single launch on an idle GPU includes host time for each of its kernels.
 	loneFactor = 4
@@ -24,7 +24,7 @@ type measuring struct {
 	tensors  *tensors
 	proto    device.Protocol
 	ceilings device.Ceilings
-	forget   func() // takes from outputs and workspaces what launches left there
+	forget   func() // overwrites the results of launches in outputs and workspaces
 }
 
 // measure takes the samples of a verified variant. launchMS is the time of the verifying launch; if that shows that the
@@ -53,7 +53,7 @@ func (m measuring) measure(v variant, best, launchMS float64, e *trial.Outcome) 
 			done()
 		}
 	}()
-	m.forget() // what the launches from here on do not write is missing at the end
+	m.forget() // so that checks find elements that no later launch writes
 	seen := clocks{since: time.Now()}
 	each := estimate*float64(batch) + m.flushMS()
 	if m.warm() {
@@ -159,8 +159,8 @@ func (m measuring) spell(launch func(), count, batch int, each float64, seen *cl
 }
 
 const (
-	shortestLook = time.Millisecond // a spell must last longer for a look at the clock
-	lateFactor   = 4                // a spell may take this many times what it should, and LaunchTimeout, before it is given up
+	shortestLook = time.Millisecond // a shorter spell is not worth a reading of the clock
+	lateFactor   = 4                // a spell is given up after this many times its expected time, plus LaunchTimeout
 )
 
 // flushMS estimates the time to empty the cache from the bandwidth of copies. Only the first spell uses the estimate.
@@ -179,7 +179,7 @@ type clocks struct {
 	since           time.Time // when the samples began
 	last            int       // MHz, 0 if unknown
 	lowest, highest int
-	throttled       []string // by any of the readings
+	throttled       []string // reasons in any of the readings
 }
 
 // add adds a reading. A reading that is older than the samples gives the clock, but not its changes during them.
@@ -210,7 +210,7 @@ func (c *clocks) warnings() []trial.Warning {
 // timer times work on the queue with pairs of events.
 type timer struct{ gpu GPU }
 
-const helperLimit = time.Minute // for the device's own work
+const helperLimit = time.Minute // time limit of the device's own kernels
 
 // each runs work count times and times each run in milliseconds, without the time of the function before.
 func (t timer) each(count int, before, work func(), limit time.Duration) ([]float64, error) {

@@ -176,7 +176,7 @@ func (p *prepared) removeFolder() error {
 func (p *prepared) takeAnswers(ctx context.Context) error {
 	q := answers.Question{Problem: p.problem, Inputs: p.inputs, Drawn: p.device.about.Compiler + p.device.Arch(), CacheDir: p.device.CacheDir, Write: p.writeInputs}
 	if p.changes != 0 {
-		q.CacheDir = "" // nobody asks for the same changes again
+		q.CacheDir = "" // nobody needs the same changes again
 	}
 	if err := q.Answer(ctx, p.folder.Dir); err != nil {
 		return err

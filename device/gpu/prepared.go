@@ -19,12 +19,12 @@ import (
 type prepared struct {
 	device  *processor
 	problem *operator.Problem
-	inputs  device.Inputs // of the moment
+	inputs  device.Inputs // the current inputs
 	fills   []elements.Fill
-	changes uint32          // seed of the few places of the inputs that are drawn anew; 0: none
-	folder  *scratch.Folder // of what is read from files; nil: nothing
+	changes uint32          // seed of the few elements that are drawn anew; 0 if there are none
+	folder  *scratch.Folder // files that are read; nil if none are
 
-	reference struct { // without a binary: the right answers come from no kernel
+	reference struct { // no binary if the right answers come from no kernel
 		operator.Kernel
 		*compile.Binary
 	}
@@ -56,7 +56,7 @@ func (p *prepared) open(ctx context.Context) error {
 		p.fillInputs, func() error { return p.learnAnswers(ctx) },
 	} {
 		if err := step(); isLost(err) {
-			return err // the context is lost with all it holds
+			return err // the context is lost with all its memory
 		} else if err != nil {
 			return errors.Join(err, p.gpu.free())
 		}
@@ -163,7 +163,7 @@ func (p *prepared) runReference() error {
 		}
 	}
 	ms, err := p.launchReference(v, p.tensors.references, referencePoison, 1)
-	first := p.ceilings.ReferenceMS == 0 // else it is known from before, on other inputs
+	first := p.ceilings.ReferenceMS == 0 // otherwise it was measured before, on other inputs
 	if err == nil && ms[0] < briefReferenceMS && first {
 		ms, err = p.launchReference(v, p.tensors.references, referencePoison, referenceSamples)
 	}

@@ -16,11 +16,11 @@ import (
 // honest kernel takes equally long for both.
 
 const (
-	provings     = 5    // of which one suffices: a time may be off by chance
-	skipFactor   = 1.15 // a launch with all of its work to do may take this many times a repeated one,
+	provings     = 5    // attempts, one of which suffices, because a time may be off by chance
+	skipFactor   = 1.15 // a launch with all of its work may take this many times a repeated one,
 	skipMS       = 0.001
-	mostRepeated = 256 // launches before the repeated one, as many as a sample has
-	repeatedMS   = 10  // that more of them may take
+	mostRepeated = 256 // limit of the launches before the repeated one, as many as in a sample
+	repeatedMS   = 10  // limit of the time of further launches before it
 )
 
 // prove returns a message if a variant skips work in launches that repeat others, or "" if it does not. Finally prove

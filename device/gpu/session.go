@@ -83,7 +83,7 @@ func (s *session) Check(ctx context.Context, v device.Variant, c device.Check) (
 
 // checkChanged changes a few elements of the inputs, launches the variant once more, and restores the inputs.
 func (s *session) checkChanged(ctx context.Context, v variant, able trial.Outcome) (o trial.Outcome, err error) {
-	s.changes = rand.Uint32() | 1 // no kernel knows it
+	s.changes = rand.Uint32() | 1 // a seed that no kernel can predict
 	if err = s.refresh(ctx, v); err == nil {
 		o, _, err = s.checkOnce(v, poisoned, able)
 		if o.Message != "" {
@@ -92,10 +92,10 @@ func (s *session) checkChanged(ctx context.Context, v variant, able trial.Outcom
 	}
 	s.changes = 0
 	if isLost(err) {
-		return o, err // a new process will put everything in place
+		return o, err // a new process will restore everything
 	}
 	if err = errors.Join(err, s.refresh(ctx, v)); err != nil && o.Status == "" {
-		o.Fail(trial.LaunchError, err.Error()) // the error beside it is the operator's, or the device's
+		o.Fail(trial.LaunchError, err.Error()) // err itself is the operator's fault, or the device's
 	}
 	return o, err
 }
@@ -217,7 +217,7 @@ func (s *session) judged(o trial.Outcome, when string, f verify.Findings, err er
 	}
 	o.Status, o.Message = trial.WrongResult, when+strings.Join(f.Complaints, "; ")
 	if f.Lost {
-		return o, device.ErrLost // a new process will put everything in place
+		return o, device.ErrLost // a new process will restore everything
 	}
 	if f.Guards {
 		s.checks.fillGuards()

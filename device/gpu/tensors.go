@@ -42,13 +42,13 @@ type tensors struct {
 	arguments []operator.Argument
 	flushed   int64 // bytes of the buffer that is written to empty the L2 cache
 
-	data       []Address // by argument; 0 for one without elements
-	references []Address // what the reference makes of a tensor; 0 for what is not compared
-	pristine   []Address // what a tensor is restored from; 0 for what is not both read and written
+	data       []Address // by argument; 0 if it has no elements
+	references []Address // the reference's outputs; 0 for tensors that are not compared
+	pristine   []Address // copies that restore tensors; 0 unless a tensor is both read and written
 	flush      Address
 	zones      Address // table of guard zones
 	zoneCount  int
-	found      Address // words that the device's own kernels add to, see verify.Layout
+	found      Address // results of checks: words that the device's own kernels add to, see verify.Layout
 }
 
 // allocate allocates the tensors and the guard zones around them, the reference's outputs, the copies from which

@@ -22,7 +22,7 @@ import (
 type cache struct {
 	Device   string                  `json:"device_name"`
 	Kernel   string                  `json:"kernel_name"`
-	Size     json.RawMessage         `json:"problem_size"` // a number, a list of them, or what Python made of something else
+	Size     json.RawMessage         `json:"problem_size"` // a number, a list of numbers, or another value of Python
 	Tunables []string                `json:"tune_params_keys"`
 	Values   map[string][]expr.Value `json:"tune_params"`
 	Rows     *cacheRows              `json:"cache"`
@@ -76,7 +76,7 @@ func (c *cache) recording() (*Recording, error) {
 		r.Tunables = append(r.Tunables, space.Tunable{Name: name, Values: values})
 		texts[k] = map[string]expr.Value{}
 		for _, v := range values {
-			texts[k][strings.ToLower(v.String())] = v // true is True in Python
+			texts[k][strings.ToLower(v.String())] = v // Python writes True for true
 		}
 	}
 	if c.Rows == nil {
@@ -150,7 +150,7 @@ func (r cacheRow) outcome() trial.Outcome {
 		if json.Unmarshal(orNull(r.Times), &samples) == nil && trial.CheckMS(samples...) == nil {
 			o.SetSamples(samples, 1)
 		}
-		o.Time.Median = ms // as the tool itself has it: a mean
+		o.Time.Median = ms // the tool's own value: a mean
 		return o
 	}
 	known := map[string]trial.Status{`"CompilationFailedConfig"`: trial.CompileError, `"InvalidConfig"`: trial.Pruned}

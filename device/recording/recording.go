@@ -34,7 +34,7 @@ const (
 
 // Recording is a recorded search: its metadata and its trials.
 type Recording struct {
-	File     string // that it was loaded from; not stored
+	File     string // the file that it was loaded from; not stored
 	Metadata Metadata
 	Trials   []trial.Trial // in the order of the search
 	// Tunables are set only for Kernel Tuner's caches, which declare them.
@@ -47,12 +47,12 @@ type Metadata struct {
 	TimeUnit string                 `json:"timeunit"` // TimeUnit
 	Format   string                 `json:"format"`   // Format
 	Tool     string                 `json:"tool,omitempty"`
-	Problem  operator.ProblemRecord `json:"-"` // a replay answers for exactly this
+	Problem  operator.ProblemRecord `json:"-"` // the only problem for which a replay answers
 	problemFields
 	Device     device.Info     `json:"device"`
 	Protocol   device.Protocol `json:"protocol"`
 	Ceilings   device.Ceilings `json:"ceilings"`
-	Valid      int64           `json:"valid_configurations,omitempty"` // in the space that was searched
+	Valid      int64           `json:"valid_configurations,omitempty"` // number in the searched space
 	RecordedAt time.Time       `json:"recorded_at"`
 }
 

@@ -70,7 +70,7 @@ type session struct {
 	device *replayed
 
 	mu      sync.Mutex
-	noticed []string // templates
+	noticed []string // templates whose edit was reported
 }
 
 func (s *session) Ceilings() device.Ceilings { return s.device.recording.Metadata.Ceilings }
@@ -103,7 +103,7 @@ func edited(t trial.Trial, k operator.Kernel) bool {
 func (s *session) notice(of trial.Trial) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if of.KernelDigest == "" { // another tool's, which knows no digests
+	if of.KernelDigest == "" { // another tool's recording, which has no digests
 		of.Template = ""
 	}
 	if slices.Contains(s.noticed, of.Template) {

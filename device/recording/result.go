@@ -32,11 +32,11 @@ type result struct {
 // times says how many milliseconds each step of a trial took.
 type times struct {
 	Compilation     float64   `json:"compilation_time"`
-	KernelTuner     float64   `json:"compilation,omitempty"` // what Kernel Tuner calls it
+	KernelTuner     float64   `json:"compilation,omitempty"` // Kernel Tuner's name of the compilation time
 	Framework       float64   `json:"framework"`
 	SearchAlgorithm float64   `json:"search_algorithm"`
 	Validation      float64   `json:"validation"`
-	Runtimes        []float64 `json:"runtimes"` // a launch each, in the order taken
+	Runtimes        []float64 `json:"runtimes"` // one per launch, in the order taken
 }
 
 // extra holds the data that a replay needs and that T4 does not have.

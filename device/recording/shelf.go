@@ -16,7 +16,7 @@ import (
 
 // Entry is a recording in a file system, of which only the metadata has been read.
 type Entry struct {
-	Name     string // to LoadFS
+	Name     string // for LoadFS
 	Metadata Metadata
 }
 

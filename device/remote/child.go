@@ -19,7 +19,7 @@ import (
 type ChildOptions struct {
 	Worker   string // the name under which the program's main dispatches to Serve
 	Ordinal  int
-	CacheDir string // where answers are kept; "": nowhere
+	CacheDir string // folder of cached answers; "" means none
 	// Compiler starts the compiler once the device has been found. Target returns the architecture to compile for,
 	// given the compiler's version and the device's architecture.
 	Compiler func(context.Context) (compile.Compiler, error)
@@ -39,10 +39,10 @@ var reopenPauses = [...]time.Duration{100 * time.Millisecond, time.Second, 4 * t
 // ends takes down the child and not the search.
 type Child struct {
 	options  ChildOptions
-	compiler compile.Compiler // nil until the device is known to be there
+	compiler compile.Compiler // nil until the device has been found
 	about    device.Info
 
-	mu       sync.Mutex      // held while the child works: a GPU that is measured on does one thing at a time
+	mu       sync.Mutex      // held while the child works, because a GPU must do nothing else during a measurement
 	process  *worker.Process // nil when a new one must be started
 	sessions int             // counts sessions, for their keys
 	// parts maps the digest of a kernel of the device or the operator to the function that compiles it.
@@ -74,7 +74,7 @@ func OpenChild(ctx context.Context, o ChildOptions) (*Child, error) {
 	c.about.Compiler = c.compiler.Version()
 	c.about.Limits.Target = o.Target(c.about.Compiler, c.about.Limits.Arch)
 	for _, k := range o.Ahead {
-		go c.part(context.WithoutCancel(ctx), k)() // its result is asked for later; Close ends it
+		go c.part(context.WithoutCancel(ctx), k)() // a later call gets the result; Close ends the compilation
 	}
 	return c, nil
 }
@@ -192,7 +192,7 @@ func (c *Child) Call(ctx context.Context, q Query) (Response, error) {
 func (c *Child) lost(ctx context.Context, q Query, cause error) (Response, error) {
 	err := c.abandon()
 	if q.Kind == Close && err == nil {
-		return Response{Kind: Close}, nil // as it was meant to, with its process
+		return Response{Kind: Close}, nil // the problem was closed by the end of its process
 	}
 	if err != nil || ctx.Err() != nil || q.Kind != Evaluate && q.Kind != Check {
 		return Response{}, errors.Join(cause, err)
@@ -245,7 +245,7 @@ func (c *Child) compile(ctx context.Context, kernels []operator.Kernel) (map[str
 	byDigest := map[string]built{}
 	for i, k := range kernels {
 		if all[i].Binary == nil {
-			delete(c.parts, k.Digest()) // it is tried again when it is needed again
+			delete(c.parts, k.Digest()) // the next request for the kernel tries again
 		}
 		byDigest[k.Digest()] = all[i]
 	}

@@ -172,7 +172,7 @@ type fakeCompiler struct {
 	compile.Compiler
 	mu     sync.Mutex
 	files  []string
-	refuse string // this file
+	refuse string // file that the compiler refuses
 }
 
 func (c *fakeCompiler) Close() error    { return nil }

@@ -14,11 +14,11 @@ type FaultKind string
 
 const (
 	Refused      FaultKind = "refused"   // the compiler refused the kernel
-	BadReference FaultKind = "reference" // the operator cannot say which results are right
+	BadReference FaultKind = "reference" // the operator's right answers cannot be computed
 	NoMemory     FaultKind = "memory"    // the problem does not fit
 	NoDevice     FaultKind = "device"    // there is no such device
-	NotOpen      FaultKind = "closed"    // the problem is not open, or not known
-	Ended        FaultKind = "ended"     // the worker can do no more; Crashed: while it was at this
+	NotOpen      FaultKind = "closed"    // the problem is not open or not known
+	Ended        FaultKind = "ended"     // the worker has ended; with Crashed, because of this request
 	Trouble      FaultKind = "trouble"   // anything else
 )
 
@@ -32,7 +32,7 @@ type Fault struct {
 	Kind    FaultKind `json:"kind"`
 	Message string    `json:"message"`
 	Log     string    `json:"log,omitempty"`
-	Part    string    `json:"part,omitempty"` // of the operator, where it is a BadReference
+	Part    string    `json:"part,omitempty"` // part of the operator, for a BadReference
 	// File, Line, Timeout and Crashed are those of a compile.Error.
 	File    string `json:"file,omitempty"`
 	Line    int    `json:"line,omitempty"`

@@ -18,14 +18,14 @@ import (
 type Member struct {
 	Name      string
 	Device    device.Device
-	Compilers int          // how many kernels it compiles at once, if it compiles for itself
-	Gone      func() error // says why it is there no more; nil: nobody knows before it is asked
+	Compilers int          // number of kernels that the member compiles at once, if it compiles itself
+	Gone      func() error // says why the member is no longer there; nil if that shows only in a request
 }
 
 // PoolOptions adjust a Pool. The zero value is right for devices of this process.
 type PoolOptions struct {
-	Compile  bool          // members compile for themselves; else one compiler, the model's, does for all
-	Patience time.Duration // how long to wait for another member when there is none; 0: 20 s
+	Compile  bool          // members compile for themselves; otherwise the model's compiler compiles for all
+	Patience time.Duration // how long to wait for a member if there is none; 0 means 20 s
 	// Connection reports whether members can be reached at the moment; lost is set if they never will be again. A nil
 	// Connection means that members can always be reached.
 	Connection func() (up bool, lost error)
@@ -44,16 +44,16 @@ type Pool struct {
 
 	mu      sync.Mutex
 	members map[string]*member
-	changed chan struct{}     // closed when a member has room again, and then another
-	built   map[string]string // which member has a kernel compiled, by digests
+	changed chan struct{}     // closed, and replaced, when a member becomes free
+	built   map[string]string // the member that has compiled a kernel, by the kernel's digest
 }
 
 type member struct {
 	Member
 	busy    bool
-	waiting int   // jobs that wait for just this member
-	kernels int   // that it compiles at the moment
-	left    error // why it has ended
+	waiting int   // number of jobs that wait for this member only
+	kernels int   // number of kernels that it compiles at the moment
+	left    error // why it has left the pool
 }
 
 // NewPool returns an empty pool for devices that are like model.
@@ -122,8 +122,8 @@ func (p *Pool) ready() (all []*member) {
 
 // want says which members of the pool can do a job.
 type want struct {
-	only     string // that one alone; "": any
-	kernel   string // the digest of what is compiled, by a member, or was
+	only     string // the only member that can do it; "" for any member
+	kernel   string // the digest of the kernel that a member compiles or has compiled
 	compiles bool
 }
 
@@ -137,7 +137,7 @@ func (p *Pool) take(ctx context.Context, w want) (*member, error) {
 		m.waiting++
 		defer func() { m.waiting-- }()
 	}
-	var nobody time.Time // since when no member takes jobs
+	var nobody time.Time // since when no member can be reached
 	for ctx.Err() == nil {
 		if m, err := p.choose(w, &nobody); m != nil || err != nil {
 			return m, err

@@ -15,7 +15,7 @@ import (
 // pooled is a problem on one member of a pool or on all. A member opens the problem when it gets its first job.
 type pooled struct {
 	pool      *Pool
-	only      string // the member; "": any
+	only      string // the only member to use; "" for any member
 	problem   *operator.Problem
 	reference *compile.Binary
 	proto     device.Protocol
@@ -23,7 +23,7 @@ type pooled struct {
 	mu       sync.Mutex
 	inputs   device.Inputs
 	first    string          // the member that opened the problem first
-	ceilings device.Ceilings // its
+	ceilings device.Ceilings // the first member's
 	open     map[*member]*opened
 }
 
@@ -55,7 +55,7 @@ func (p *Pool) open(
 
 // do lets a member do a job with the current inputs.
 func (s *pooled) do(ctx context.Context, kernel string, job func(*opened, *member) error) error {
-	var unopened error // the problem's fault, or the member's on its way to it
+	var unopened error // an error of opening the problem on a member
 	err := s.pool.do(ctx, want{only: s.only, kernel: kernel}, func(m *member) error {
 		one, err := s.on(ctx, m)
 		if err != nil && !errors.Is(err, device.ErrGone) {
@@ -163,7 +163,7 @@ func (s *pooled) Close() error {
 	var all []error
 	for m, one := range s.open {
 		w := want{only: m.Name}
-		taken, err := s.pool.take(limited, w) // m, or who came in its place
+		taken, err := s.pool.take(limited, w) // m, or the member that replaced it
 		closed := one.Close()
 		if err == nil {
 			s.pool.release(taken, w, false, nil)
@@ -210,7 +210,7 @@ func (c part) Close() error { return nil }
 // poolCompiler compiles each kernel on a member of the pool, which then also evaluates the kernel.
 type poolCompiler struct {
 	pool *Pool
-	only string // the member; "": any
+	only string // the only member to use; "" for any member
 }
 
 func (c poolCompiler) Version() string { return c.pool.Info().Compiler }

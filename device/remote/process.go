@@ -18,14 +18,14 @@ import (
 type Vendor struct {
 	List func() ([]device.Info, error)
 	Open func(Setup, compile.Compiler) (device.Device, error)
-	Exit func() // ends a process whose launches were watched, once it has nothing more to do
+	Exit func() // ends a process whose launches were watched, after its last request
 }
 
 // Setup is what a child process needs to know to open its device.
 type Setup struct {
 	Ordinal  int
-	CacheDir string // where answers are kept; "": nowhere
-	Compiler string // the version of the compiler, which the search's process has
+	CacheDir string // folder of cached answers; "" means none
+	Compiler string // version of the compiler in the search's process
 	Target   string // what kernels are compiled for
 }
 
@@ -34,7 +34,7 @@ type question struct {
 	Message []byte
 	Setup   Setup
 	Extra   Extra
-	Opens   bool // the Request opens a problem: the binaries are needed later, too
+	Opens   bool // the Request opens a problem, and its binaries are needed later, too
 }
 
 // built is a compiled kernel, or the reason why it did not compile.
@@ -63,7 +63,7 @@ type childProcess struct {
 	vendor  Vendor
 	server  Server
 	sent    sent
-	watched bool // a program watches what is launched here
+	watched bool // a program watches this process's launches
 }
 
 func (c *childProcess) answer(ctx context.Context, q question) (reply, error) {
@@ -105,8 +105,8 @@ func (c *childProcess) do(ctx context.Context, request Request, q question) (r R
 // recorded, so that the search's process can compile them.
 type sent struct {
 	version  string
-	binaries map[string]built // that came with an Open: those of the device's own kernels
-	now      map[string]built // that came with this request
+	binaries map[string]built // binaries sent with an Open: the device's own kernels
+	now      map[string]built // binaries sent with this request
 	wanted   []operator.Kernel
 }
 

@@ -27,25 +27,25 @@ const MessageBytes = 2 * operator.BundleBytes
 type Kind string
 
 const (
-	Describe Kind = "describe" // the devices that there are
-	Compile  Kind = "compile"  // a configuration's kernel
-	Open     Kind = "open"     // the problem, as a session
-	Evaluate Kind = "evaluate" // a configuration
+	Describe Kind = "describe" // list the devices
+	Compile  Kind = "compile"  // compile a configuration's kernel
+	Open     Kind = "open"     // open the problem as a session
+	Evaluate Kind = "evaluate" // evaluate a configuration
 	Check    Kind = "check"    // launch a configuration several times
-	Refill   Kind = "refill"   // the session's inputs
-	Launch   Kind = "launch"   // a configuration once, while a program watches
-	Close    Kind = "close"    // the session
+	Refill   Kind = "refill"   // change the session's inputs
+	Launch   Kind = "launch"   // launch a configuration once, while a program watches
+	Close    Kind = "close"    // close the session
 )
 
 type Request struct {
-	ID      string `json:"id,omitempty"` // a worker does a request once, however often it hears it
+	ID      string `json:"id,omitempty"` // a worker carries out a request once, however often it arrives
 	Kind    Kind   `json:"kind"`
 	Problem string `json:"problem,omitempty"` // its key: the search's name and a number
 	// Opening describes the problem. If Opening is nil, the other side must already know the problem's key.
 	Opening *Opening `json:"opening,omitempty"`
 	// Configuration is that of the kernel; without a template it means the problem's reference.
 	space.Configuration
-	Digest string        `json:"digest,omitempty"` // of its kernel, which the other side makes itself
+	Digest string        `json:"digest,omitempty"` // of the kernel, which the other side makes itself
 	Inputs device.Inputs `json:"inputs"`           // of the session
 	Best   float64       `json:"best,omitempty"`
 	Check  device.Check  `json:"check"`
@@ -74,17 +74,17 @@ type Worker struct {
 	Worker    string      `json:"worker"`
 	Device    device.Info `json:"device"`
 	Arch      string      `json:"arch"`
-	Compilers int         `json:"compilers"` // kernels at once
-	Done      int         `json:"done"`      // jobs
-	UnderWay  int         `json:"under_way"` // jobs that it has
+	Compilers int         `json:"compilers"` // number of kernels compiled at once
+	Done      int         `json:"done"`      // number of finished jobs
+	UnderWay  int         `json:"under_way"` // number of unfinished jobs
 	Started   time.Time   `json:"started"`
 }
 
 // Opening says how to open a problem: the operator's files, and the data that the operator is bound with.
 type Opening struct {
 	Bundle                 []byte          `json:"bundle"`
-	Named                  bool            `json:"named,omitempty"` // the user named its place: its Python file may run
-	operator.ProblemRecord                 // whose text the other side's own must be
+	Named                  bool            `json:"named,omitempty"` // the user named its path: its Python file may run
+	operator.ProblemRecord                 // its text must equal that of the problem bound by the other side
 	Limits                 operator.Limits `json:"limits"`
 	Protocol               device.Protocol `json:"protocol"`
 }

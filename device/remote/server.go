@@ -17,11 +17,11 @@ import (
 // done one request after another.
 type Server struct {
 	Device device.Device
-	Memory int64 // that the tensors of all problems may take together; 0: no bound
-	Most   int   // problems that are open at once; 0: no bound
-	Python bool  // run the Python files of operators that say what is right
+	Memory int64 // limit in bytes for the tensors of all problems; 0 means none
+	Most   int   // limit for problems open at once; 0 means none
+	Python bool  // run the Python files of operators that compute right answers
 
-	turn sync.Mutex         // held by who uses the device and open
+	turn sync.Mutex         // guards the device and open
 	open map[string]*hosted // by the problem's key
 
 	mu    sync.Mutex
@@ -41,7 +41,7 @@ type bound struct {
 type hosted struct {
 	device.Session
 	inputs device.Inputs
-	bytes  int64 // that it takes there, with room for the reference's output
+	bytes  int64 // device memory, including room for the reference's output
 	used   time.Time
 }
 

@@ -29,8 +29,8 @@ type Query struct {
 
 // Extra is the data that accompanies a request only between processes of one machine.
 type Extra struct {
-	Launches operator.Launches // of the kernel that the request is about
-	Binaries map[string]built  // kernels that are compiled, by their digests
+	Launches operator.Launches // of the request's kernel
+	Binaries map[string]built  // compiled kernels by their digests
 }
 
 // These limits say how long this side waits for a child that does not answer. Such a child is stuck in the driver,
@@ -48,15 +48,15 @@ const mostReopens = 3
 // problem, because the other side may have to open it again: in a new process, or after it made room for others.
 type Session struct {
 	link      Link
-	key       string // that requests name it by
+	key       string // names the problem in requests
 	problem   *operator.Problem
 	opening   Opening
 	reference map[string]built
-	pauses    []time.Duration                     // before another attempt to open it again
+	pauses    []time.Duration                     // waits between attempts to open the problem again
 	limits    func(device.Protocol) time.Duration // longest evaluation, see evaluationLimit
 
 	mu       sync.Mutex
-	proto    device.Protocol  // with the inputs of the moment
+	proto    device.Protocol  // with the current inputs
 	ceilings *device.Ceilings // nil until they are known
 	closed   bool
 }
@@ -154,7 +154,7 @@ func (s *Session) ask(ctx context.Context, q Query) (Response, error) {
 			a.Outcome.Notice = a.Notice
 			return a, s.errorOf(a)
 		}
-		if q.Kind == Compile { // needs the problem, and not the device
+		if q.Kind == Compile { // compiling needs the problem but not the device
 			q.Opening = &s.opening
 		} else if err := s.reopen(ctx); err != nil {
 			return Response{}, err

@@ -25,7 +25,7 @@ const (
 	WrongResult  Status = "wrong_result"  // it ran, and differs from the reference
 	Timeout      Status = "timeout"       // the kernel did not come back in time
 	Crashed      Status = "crashed"       // the kernel faulted or its worker died
-	Pruned       Status = "pruned"        // never run: its resources rule it out
+	Pruned       Status = "pruned"        // never run, because the device lacks the resources
 )
 
 // Statuses lists every status in the order of reports.
@@ -35,10 +35,10 @@ type Trial struct {
 	space.Configuration
 	Macros       map[string]string `json:"macros,omitempty"`
 	Launches     operator.Launches `json:"launch"`
-	KernelDigest string            `json:"kernel_digest"` // of all that the compiler sees
+	KernelDigest string            `json:"kernel_digest"` // of everything that the compiler reads
 	Outcome
-	At  time.Time `json:"at"` // when its evaluation ended
-	Log string    `json:"-"`  // the compiler's words, known while the search runs
+	At  time.Time `json:"at"` // when the evaluation ended
+	Log string    `json:"-"`  // the compiler's log, known only while the search runs
 	// FinalRounds is the number of final rounds that timed the variant, and 0 if it was in no finals. A finalist's
 	// samples come from these rounds.
 	FinalRounds int `json:"final_rounds,omitempty"`
@@ -78,8 +78,8 @@ type Outcome struct {
 	ClockMHz int       `json:"clock_mhz,omitempty"` // multiprocessor clock seen while timing, 0 if unknown
 	Warnings []Warning `json:"warnings,omitempty"`
 	Dropped  bool      `json:"dropped,omitempty"` // racing stopped its samples early
-	Notice   string    `json:"-"`                 // about the whole search, told once
-	Worker   string    `json:"worker,omitempty"`  // evaluated it, of several
+	Notice   string    `json:"-"`                 // about the whole search, reported once
+	Worker   string    `json:"worker,omitempty"`  // the worker that evaluated the variant, if there are several
 	// Digest holds the first digits of the digest of the kernel that ran, if that is not the trial's kernel because the
 	// kernel was edited after it was recorded.
 	Digest string `json:"-"`
@@ -135,7 +135,7 @@ type Timing struct {
 	Quartiles [2]float64 `json:"quartiles,omitzero"`
 	Min       float64    `json:"min,omitzero"`
 	Samples   int        `json:"samples"`
-	Batch     int        `json:"batch,omitempty"` // launches a sample, when more than one
+	Batch     int        `json:"batch,omitempty"` // launches per sample, if more than one
 }
 
 // Resources are the registers, memory and occupancy of a compiled variant on the device.
@@ -163,6 +163,6 @@ type Phases struct {
 // Turned is a trial that was timed in turns with another trial of the same problem.
 type Turned struct {
 	Trial
-	Ratio float64    // of its time over the other's: the geometric mean over turns; 0: it has no time
-	CI95  [2]float64 // of the ratio; zero: one turn does not tell
+	Ratio float64    // of its time to the other's: the geometric mean over turns; 0 without a time
+	CI95  [2]float64 // of the ratio; zero if there was only one turn
 }

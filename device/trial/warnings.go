@@ -12,18 +12,18 @@ import (
 
 // A timing that exceeds one of these bounds gets a warning.
 const (
-	noiseBound      = 0.05 // of Timing.Noise
-	intervalSamples = 6    // the fewest whose order statistics bound the median with 95 %
+	noiseBound      = 0.05 // limit of Timing.Noise
+	intervalSamples = 6    // the fewest samples whose order statistics bound the median with 95 % probability
 )
 
 // WarningKind names the reason why a measurement is doubtful.
 type WarningKind string
 
 const (
-	Throttled  WarningKind = "throttled"   // the GPU ran below the clock that it could have
-	ClockMoved WarningKind = "clock_moved" // between the samples
-	Noisy      WarningKind = "noisy"       // the samples lie far apart
-	FewSamples WarningKind = "few_samples" // for a 95 % interval
+	Throttled  WarningKind = "throttled"   // the GPU ran below its possible clock
+	ClockMoved WarningKind = "clock_moved" // the clock changed between the samples
+	Noisy      WarningKind = "noisy"       // the samples spread too far
+	FewSamples WarningKind = "few_samples" // too few samples for a 95 % interval
 )
 
 // WarningKinds lists every kind of warning in the order of reports.
@@ -32,12 +32,12 @@ var WarningKinds = []WarningKind{Throttled, ClockMoved, Noisy, FewSamples}
 // Warning is a reason to doubt a measurement: a kind, and the numbers that belong to it.
 type Warning struct {
 	Kind    WarningKind `json:"kind"`
-	Reason  string      `json:"reason,omitempty"`   // of throttling
-	LowMHz  int         `json:"low_mhz,omitempty"`  // the clock's lowest
-	HighMHz int         `json:"high_mhz,omitempty"` // and its highest
+	Reason  string      `json:"reason,omitempty"`   // the reason of throttling
+	LowMHz  int         `json:"low_mhz,omitempty"`  // the lowest clock
+	HighMHz int         `json:"high_mhz,omitempty"` // the highest clock
 	Noise   float64     `json:"noise,omitempty"`    // Timing.Noise
-	Samples int         `json:"samples,omitempty"`  // the fewest
-	Trials  int         `json:"trials,omitempty"`   // of a search, that it is about; 0: it is about one
+	Samples int         `json:"samples,omitempty"`  // the smallest number of samples
+	Trials  int         `json:"trials,omitempty"`   // trials of a search that have it; 0: it is about one trial
 }
 
 func (w Warning) String() string {

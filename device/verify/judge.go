@@ -22,9 +22,9 @@ import (
 
 // Layout says in which of the copied words each check accumulates its result.
 type Layout struct {
-	Arguments []int // by argument: an outcome and a sum for what is compared, else a sum
-	Apart     int   // what the operator's own comparison gives
-	Hits      int   // words of the guard zones that changed: all, then those of each zone
+	Arguments []int // by argument: an outcome and a checksum if it is compared, else a checksum
+	Apart     int   // the result of the operator's own comparison
+	Hits      int   // number of changed words in guard zones: the sum, then each zone's
 	Words     int
 }
 
@@ -59,12 +59,12 @@ type Judge struct {
 	Comparison *Comparison
 	Layout
 
-	sums []sums // by argument; nil: what is right is not known
+	sums []sums // by argument; nil until the right answers are known
 }
 
 // sums holds the expected checksums of a tensor; a checksum that the tensor does not have is 0.
 type sums struct {
-	read      uint64 // of what a kernel may only read
+	read      uint64 // of a tensor that a kernel only reads
 	reference uint64
 	pristine  uint64
 }
@@ -193,7 +193,7 @@ func (j *Judge) judgeOutput(argument int, found []uint64, read Element, f *Findi
 		f.complain("it wrote far outside its tensors, into a copy of " + a.Name)
 	}
 	if j.Comparison != nil {
-		return nil // the operator's own comparison says what is right
+		return nil // the operator's own comparison decides
 	}
 	f.LargestError = max(f.LargestError, o.LargestError)
 	if o.Mismatches == 0 {

@@ -134,7 +134,7 @@ func TestRacing(t *testing.T) {
 		{0.05, 1.5, [2]float64{0.99, 1}, 9},
 	} {
 		proto := device.DefaultProtocol()
-		proto.DropRatio = 100 // leaves the sequential test alone
+		proto.DropRatio = 100 // so that only the sequential test drops variants
 		random := rand.New(rand.NewPCG(1, 2))
 		dropped, taken := 0, 0
 		for range runs {

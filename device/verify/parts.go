@@ -88,14 +88,14 @@ type Content int
 // writes has two or three.
 const (
 	Given     Content = iota // a scalar, or a tensor that is only read
-	Made                     // by the variant
-	Reference                // what is right
+	Made                     // written by the variant
+	Reference                // the right answer
 	Before                   // what an inout tensor held before the launch
 )
 
 // Passed is one argument that is passed to a comparison kernel.
 type Passed struct {
-	Argument int // of the problem
+	Argument int // index of the problem's argument
 	Content  Content
 }
 

@@ -14,15 +14,15 @@ import (
 )
 
 const (
-	hopeless      = 2.0  // racing drops a variant whose samples all exceed the best time this many times,
-	behindBy      = 1.01 // one that surely exceeds it this many times,
-	fewestToDrop  = 2    // after so many samples,
-	fewestToKnow  = 8    // one of so many samples may be known well enough,
+	hopeless      = 2.0  // racing drops a variant if all samples exceed the best time by this factor,
+	behindBy      = 1.01 // or if it surely exceeds the best time by this factor,
+	fewestToDrop  = 2    // after at least this many samples
+	fewestToKnow  = 8    // with this many samples a time may be known well enough,
 	costly        = 50 * time.Millisecond
-	costlyWidth   = 0.01 // where they took longer, with an interval of this share
-	firstLaunch   = 1.5  // and one whose verifying launch exceeds it this many times,
-	firstLaunchMS = 1.0  // if that took so long that what a first launch costs is little of it
-	firstSpellMS  = 2.0  // length of the spell before the first look, when racing
+	costlyWidth   = 0.01 // after longer sampling, with an interval of this relative width
+	firstLaunch   = 1.5  // a variant is lost if its verifying launch exceeds the best time by this factor
+	firstLaunchMS = 1.0  // and takes so long that the extra cost of a first launch hardly matters
+	firstSpellMS  = 2.0  // length of the first spell when racing
 	batchedMS     = 0.1  // length of a batch of short launches
 	greatestBatch = 256
 	// Once MeasureTime is over, sampling ends at this many samples, or at the protocol's minimum if that is smaller.
@@ -43,7 +43,7 @@ type Sampling struct {
 	Best     float64 // fastest median so far in milliseconds, 0 if there is none
 	Samples  []float64
 	Spent    time.Duration
-	Dropped  bool // racing ended it
+	Dropped  bool // racing ended the sampling
 }
 
 // Next returns how many samples to take now, or 0 if there are enough. estimate is a sample's full cost in

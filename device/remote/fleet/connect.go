@@ -34,7 +34,7 @@ type Login struct {
 	URL         string
 	Credentials string // file of a user's JWT and key, as nsc writes it
 	NKey        string // file of a user's seed
-	CA          string // file of the authority that the server's certificate must be of
+	CA          string // file of the authority that has signed the server's certificate
 	Cert, Key   string // files of this side's own certificate
 }
 
@@ -43,7 +43,7 @@ var plainHosts = []string{"localhost", "127.0.0.1", "::1"}
 
 const (
 	connectLimit = 4 * time.Second
-	pingInterval = 900 * time.Millisecond // two without an answer, and the connection is made anew
+	pingInterval = 900 * time.Millisecond // after two unanswered pings the connection is made anew
 )
 
 // ConnectOptions adjust a Broker. The zero value is right outside of tests.
@@ -62,7 +62,7 @@ type ConnectOptions struct {
 type Broker struct {
 	ConnectOptions
 	Conn   *nats.Conn
-	server string // its address, to show
+	server string // its address, for messages
 	// since is the time at which the connection was lost, or 0 while it is up, and back is the time at which it was
 	// last restored. The unit of both times is nanoseconds.
 	since, back atomic.Int64
@@ -92,7 +92,7 @@ func Connect(l Login, name string, o ConnectOptions) (*Broker, error) {
 }
 
 func (b *Broker) disconnected(_ *nats.Conn, cause error) {
-	if cause == nil || !b.since.CompareAndSwap(0, time.Now().UnixNano()) { // it was closed
+	if cause == nil || !b.since.CompareAndSwap(0, time.Now().UnixNano()) { // the connection was closed on purpose
 		return
 	}
 	until := "until it is there again"
@@ -136,7 +136,7 @@ func (b *Broker) Look(ctx context.Context) (all []remote.Worker, err error) {
 		limited, cancel := context.WithTimeout(ctx, wait)
 		msg, late := answers.NextMsgWithContext(limited)
 		cancel()
-		if late != nil || msg.Header.Get("Status") != "" { // nobody listens
+		if late != nil || msg.Header.Get("Status") != "" { // no worker listens
 			break
 		}
 		if one, err := remote.Decode[remote.Worker](msg.Data); err == nil {

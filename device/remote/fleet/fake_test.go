@@ -29,7 +29,7 @@ type fakeGPU struct {
 	name, driver string
 	// evaluate returns the outcome of a configuration of the toy, or an error of the device; nil means bowl.
 	evaluate func(ctx context.Context, c space.Configuration) (trial.Outcome, error)
-	refuse   func(k operator.Kernel) error // by the compiler
+	refuse   func(k operator.Kernel) error // returns the compiler's error
 	open     func(p *operator.Problem) error
 
 	mu       sync.Mutex

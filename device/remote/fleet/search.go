@@ -24,8 +24,8 @@ import (
 // Options adjust a pool. The zero value uses the workers that are there.
 type Options struct {
 	remote.PoolOptions
-	GPU  string        // part of the name that the workers' devices have; "": as the first worker's
-	Wait time.Duration // for the first worker; 0: 20 s
+	GPU  string        // part of the name of the workers' devices; "" means the first worker's model
+	Wait time.Duration // for the first worker; 0 means 20 s
 }
 
 const usualWait = 20 * time.Second
@@ -35,7 +35,7 @@ type Pool struct {
 	*remote.Pool
 	broker   *Broker
 	search   string
-	count    atomic.Int64 // of keys and requests
+	count    atomic.Int64 // number of keys made for problems and requests
 	stop     context.CancelFunc
 	watching sync.WaitGroup
 	met      map[string]*far // by name; used by Open, then by watch
@@ -103,7 +103,7 @@ func (p *Pool) Summary() string { return "workers with " + p.Info().Name + ": " 
 func (p *Pool) watch(ctx context.Context) {
 	for remote.Pause(ctx, p.broker.Beat) {
 		if up, _ := p.broker.connection(); up {
-			all, _ := p.broker.Look(ctx) // it fails if the connection is lost, which is seen next
+			all, _ := p.broker.Look(ctx) // an error means a lost connection, which the loop notices next
 			for _, one := range all {
 				p.meet(one)
 			}
@@ -127,7 +127,7 @@ func (p *Pool) Close() error {
 	p.stop()
 	p.watching.Wait()
 	if up, _ := p.broker.connection(); up {
-		_ = p.broker.Conn.FlushTimeout(enterWait) // workers close problems in time without a word, too
+		_ = p.broker.Conn.FlushTimeout(enterWait) // if the message is lost, workers close problems after idleLimit
 	}
 	p.broker.Close()
 	return nil
@@ -140,11 +140,11 @@ func (p *Pool) key() string { return fmt.Sprintf("%s.%d", p.search, p.count.Add(
 type far struct {
 	pool  *Pool
 	about remote.Worker
-	seen  atomic.Int64 // when it was heard of last, in nanoseconds
+	seen  atomic.Int64 // when the worker last answered, in nanoseconds
 
 	mu    sync.Mutex
-	known map[*operator.Problem]*remote.Session // that it compiles for
-	lost  error                                 // why it is taken to be gone
+	known map[*operator.Problem]*remote.Session // problems that it compiles for
+	lost  error                                 // why it counts as gone
 }
 
 func (p *Pool) far(one remote.Worker) *far {
@@ -159,7 +159,7 @@ func (f *far) gone() error {
 	defer f.mu.Unlock()
 	b := f.pool.broker
 	up, lost := b.connection()
-	last := time.Unix(0, max(f.seen.Load(), b.back.Load())) // with a new connection their time begins anew
+	last := time.Unix(0, max(f.seen.Load(), b.back.Load())) // after a reconnection the waiting time starts again
 	if lost == nil && up && time.Since(last) > b.Gone {
 		lost = fmt.Errorf("it has not been heard of for %s", b.Gone)
 	}
@@ -228,10 +228,10 @@ func (f *far) Call(ctx context.Context, q remote.Query) (none remote.Response, e
 	}
 	subject := WorkerSubject(f.about.Worker)
 	for had := false; ; {
-		up, _ := b.connection() // without one, asking would wait for as long as it is tried
+		up, _ := b.connection() // without a connection, a request would wait for the reconnection
 		if r.Kind == remote.Close {
 			if up {
-				err = b.Conn.Publish(subject, data) // nobody waits for it
+				err = b.Conn.Publish(subject, data) // no answer is needed
 			}
 			return remote.Response{Kind: r.Kind}, err
 		}
@@ -240,7 +240,7 @@ func (f *far) Call(ctx context.Context, q remote.Query) (none remote.Response, e
 			if err == nil {
 				return f.read(msg.Data, r)
 			}
-			had = had || !errors.Is(err, nats.ErrNoResponders) // perhaps
+			had = had || !errors.Is(err, nats.ErrNoResponders) // the worker may have begun the job
 		}
 		switch why := f.gone(); {
 		case why != nil && had:

@@ -18,8 +18,8 @@ import (
 
 // WorkerOptions adjust a worker; only Name is required.
 type WorkerOptions struct {
-	Name      string // of remote.GoodName's form, and nobody else's
-	Compilers int    // compilations at once; 0: as many as the compiler is good for
+	Name      string // accepted by remote.GoodName, and unique at the server
+	Compilers int    // compilations at once; 0 means as many as the compiler recommends
 	// Memory is the device memory in bytes that the tensors of all open problems may use together; 0 means four fifths
 	// of the device's memory.
 	Memory int64
@@ -30,9 +30,9 @@ type WorkerOptions struct {
 }
 
 const (
-	usualMemory = 0.8              // of the device's
-	mostOpen    = 8                // problems at once
-	idleLimit   = 10 * time.Minute // after which a problem is closed that nobody asks about
+	usualMemory = 0.8              // share of the device's memory
+	mostOpen    = 8                // problems open at once
+	idleLimit   = 10 * time.Minute // an unused problem is closed after this time
 )
 
 // Serve offers a device to searches until ctx ends, and then returns nil. Serve returns an error if the device fails or
@@ -56,7 +56,7 @@ func Serve(ctx context.Context, b *Broker, d device.Device, o WorkerOptions) err
 	err := w.enter(working)
 	if err == nil {
 		for remote.Pause(working, idleLimit/10) {
-			_ = w.server.Sweep(idleLimit) // what it held is free, or the device says so next
+			_ = w.server.Sweep(idleLimit) // if it fails, the next request reports the fault of the device
 		}
 		w.working.Wait()
 		if ctx.Err() == nil {
@@ -73,13 +73,13 @@ type worker struct {
 	server    remote.Server
 	end       context.CancelCauseFunc
 	working   sync.WaitGroup
-	compilers chan struct{} // holds one for each that is at work
+	compilers chan struct{} // holds one element for each busy compiler
 	started   time.Time
-	senseless sync.Once // a message was, which is told once
+	senseless sync.Once // reports only the first message that cannot be decoded
 
 	mu   sync.Mutex
-	jobs map[string]*job // that it has or had a short while ago, by their requests' IDs
-	open int             // jobs that are not answered yet
+	jobs map[string]*job // unfinished and recently finished jobs, by their requests' IDs
+	open int             // number of unanswered jobs
 	done int
 }
 
@@ -123,8 +123,8 @@ func (w *worker) introduce(reply string) {
 // job is a request that this worker is working on, or has finished a short while ago.
 type job struct {
 	remote.Request
-	reply  string // where its answer is waited for
-	answer []byte // nil: it is not done yet
+	reply  string // subject on which the search waits for the answer
+	answer []byte // nil until the job is done
 }
 
 // mostJobs is the largest number of unfinished jobs of a worker, and keptAnswer is how long a worker keeps an answer in

@@ -295,8 +295,8 @@ func TestSenselessAnswers(t *testing.T) {
 	p.worker("b", &fakeGPU{evaluate: slowBowl})
 	d := p.pool(2)
 	b := p.connect("rogue")
-	_, err := b.Conn.Subscribe(fleet.WorkerSubject("a"), func(msg *nats.Msg) { // hears what the worker hears, and is quicker
-		if msg.Reply == "" { // it is one of these
+	_, err := b.Conn.Subscribe(fleet.WorkerSubject("a"), func(msg *nats.Msg) { // answers faster than the worker
+		if msg.Reply == "" { // the message is one of these answers
 			return
 		}
 		for _, answer := range []string{`{"worker": "a", "outcome": {"status": "fine"}}`, "{", strings.Repeat("[", 1<<17)} {

@@ -24,7 +24,7 @@ type context struct {
 	bounds  gpu.Bounds
 	stream  cu.Stream
 	events  []cu.Event
-	queued  error // the first of what was queued since Err was asked
+	queued  error // first error of queued work since the last call of Err
 }
 
 func (d driver) Open(ordinal, events int) (gpu.GPU, error) {
@@ -204,7 +204,7 @@ func (driver) List() ([]device.Info, error) {
 	if count == 0 {
 		return nil, fmt.Errorf("the NVIDIA driver knows no GPU: %w", device.ErrNone)
 	}
-	text, _ := os.ReadFile(driverFile) // not everywhere, not important
+	text, _ := os.ReadFile(driverFile) // the file is missing on some systems, and the version is not essential
 	driver := driverText(kernelDriver(string(text)), cu.Version())
 	all := make([]device.Info, count)
 	for i := range all {

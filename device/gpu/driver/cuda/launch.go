@@ -111,7 +111,7 @@ func (c *context) Capture(queue func()) (launch, destroy func(), err error) {
 	}
 	queue()
 	var captured C.CUgraph
-	c.keep(resultError(C.cuStreamEndCapture(on, &captured))) // also where queueing failed: the stream must be given back
+	c.keep(resultError(C.cuStreamEndCapture(on, &captured))) // also after an error, to end the stream's capture
 	if captured != nil {
 		defer C.cuGraphDestroy(captured)
 	}

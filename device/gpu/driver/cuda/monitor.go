@@ -23,7 +23,7 @@ type monitor struct {
 	clockReasons func(device uintptr, reasons *uint64) int32
 
 	last gpu.Reading
-	took time.Duration // by the last look: NVML may take as long as a variant's samples
+	took time.Duration // time of the last reading: NVML may take as long as a variant's samples
 }
 
 // lookEvery is the age up to which a reading of the clock may be used again.
