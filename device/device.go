@@ -148,8 +148,8 @@ func (c Ceilings) FloorMS(bytes int64) float64 {
 // RaceFinder is a Session that can find data races: two accesses of a kernel's threads to one place, in no defined
 // order, of which one writes.
 type RaceFinder interface {
-	// Races launches a variant and watches its memory accesses. A race makes the outcome a wrong result. If it found no
-	// race, looked says which races it can find, or why it did not look.
+	// Races launches a variant and watches its memory accesses. A race makes the outcome a wrong result. If Races found
+	// no race, looked says which races it can find, or why it did not look.
 	Races(ctx context.Context, v Variant) (o trial.Outcome, looked string, err error)
 }
 
@@ -176,7 +176,7 @@ type Check struct {
 	Leave string `json:",omitempty"`
 }
 
-// ErrNone means that this machine has no such device. The message wrapped around it says what is missing.
+// ErrNone means that this machine has no such device. The message wrapped around ErrNone says what is missing.
 var ErrNone = errors.New("no such device")
 
 // Reason returns the message of an error that wraps ErrNone, without the text of ErrNone.

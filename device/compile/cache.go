@@ -161,7 +161,8 @@ func (k *cached) write(key cache.ActionID, e entry) {
 // A kernel that reads its sizes at run time has the same code for all sizes. Such a kernel is compiled once, with any
 // sizes, and the requested sizes are then written into the binary.
 
-// withSizes returns a copy of a binary with these sizes written into it. ok is false if it has no variable for them.
+// withSizes returns a copy of a binary with these sizes written into it. ok is false if the binary has no variable for
+// sizes.
 func withSizes(b *Binary, sizes []operator.Size) (_ *Binary, ok bool) {
 	const each = 4
 	at, err := cubin.Variable(b.Code, operator.SizesSymbol, each*len(sizes))

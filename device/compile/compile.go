@@ -42,8 +42,8 @@ type Binary struct {
 
 func (b *Binary) Symbol(entry string) string { return cmp.Or(b.Symbols[entry], entry) }
 
-// Error is a failed compilation whose cause is the kernel: its source, its macros or the time it took to compile. The
-// compiler itself works.
+// Error is a failed compilation whose cause is the kernel, not the compiler: its source, its macros or the time it
+// took.
 type Error struct {
 	File    string
 	Line    int // line of the first error, or 0 if unknown
@@ -79,7 +79,7 @@ func (e *Error) Text() string {
 	return strings.TrimSpace(e.Error() + "\n" + log)
 }
 
-// Compiler compiles requests. Many goroutines may use it at once.
+// Compiler compiles requests. Many goroutines may use a Compiler at once.
 type Compiler interface {
 	// Version returns the compiler's name and version, for example "NVRTC 13.0".
 	Version() string
@@ -90,7 +90,8 @@ type Compiler interface {
 }
 
 // Target returns the architecture to compile for on a GPU of this compute capability (90 means 9.0). Hopper's warpgroup
-// instructions exist only on sm_90a, which NVRTC supports from version 12 on; other GPUs use the plain name.
+// instructions exist only on sm_90a, which NVRTC supports from version 12 on; other GPUs use the plain name, such as
+// sm_80.
 func Target(compiler string, capability int) string {
 	var version int
 	// version stays 0 if the compiler is not NVRTC.

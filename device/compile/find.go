@@ -12,7 +12,8 @@ import (
 	"github.com/ebitengine/purego"
 )
 
-// ErrMissing means that this machine has no compiler. The message wrapped around it names the package to install.
+// ErrMissing means that this machine has no compiler. The message wrapped around ErrMissing names the package to
+// install.
 var ErrMissing = errors.New("compiler not found")
 
 // libraryNames lists the sonames of NVRTC, the newest first. CUDA 11.2 to 11.8 share one soname; libnvrtc.so exists

@@ -30,8 +30,8 @@ const missingHeaders = "CUDA's headers are not on this machine; install cuda-cud
 const missingCUB = "CUB is not on this machine; install cuda-cccl (NVIDIA's repository) or pip's nvidia-cuda-cccl, or point CUDA_HOME at a CUDA toolkit"
 
 // headerDirs lists the folders of the CUDA toolkit's headers, or nothing if the toolkit is not installed. Since CUDA
-// 13, the headers of libcu++ and CUB, which other headers include, are in a folder of their own. pip installs them as a
-// separate package.
+// 13, the headers of libcu++ and CUB, which other headers include, are in a folder of their own. pip installs libcu++
+// and CUB as a separate package.
 func headerDirs() (dirs []string) {
 	add := func(in []string, file string) {
 		for _, dir := range in {

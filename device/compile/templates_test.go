@@ -43,7 +43,7 @@ var largeShapes = map[string][]int64{
 
 // requestsOf returns the problems that an operator's templates are compiled for. These problems are a small ragged one,
 // a large one, one of the two in every further math mode, and one for each further choice of a word parameter. Short
-// test runs, and operators that use kernels made for other operators, compile only one such choice.
+// test runs, and operators that use kernels made for other operators, compile only one choice of a word.
 func requestsOf(o *operator.Operator) []operator.Request {
 	small := []int64{2, 4, 37, 29}
 	if len(o.Shape) == 3 {

@@ -257,7 +257,7 @@ func TestGPUHuge(t *testing.T) {
 		t.Fatalf("%+v", e)
 	}
 	e = b.evaluate(b.variant(0), 0)
-	// Six passes over memory: poison y, read x, write y, read both outputs, read x again.
+	// Verification makes six passes over memory: poison y, read x, write y, read both outputs, read x again.
 	least := 4 * float64(b.problem.Arguments[0].Elements) * 6 / b.session.Ceilings().CopyBytesPerMS
 	t.Logf("verified in %.1f ms; moving the bytes takes %.1f", e.Phases.VerifyMS, least)
 	if e.Phases.VerifyMS > 1.5*least || math.IsNaN(least) {

@@ -17,7 +17,7 @@ import (
 	"autotune/operator"
 )
 
-// fakeWorker replaces the child process that drives a GPU. The variant's mode says how it behaves.
+// fakeWorker replaces the child process that drives a GPU. The variant's mode says how the fake worker behaves.
 const fakeWorker = "fake-cuda"
 
 // acts lists the behaviours that the modes of the tests' operator select in the fake worker.

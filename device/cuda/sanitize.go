@@ -137,7 +137,8 @@ func reportIn(ctx context.Context, log string) (sanitizerReport, error) {
 // sanitizerProgram is NVIDIA's program that finds memory errors and races in kernels.
 const sanitizerProgram = "compute-sanitizer"
 
-// ErrNoSanitizer means that compute-sanitizer is not installed. The message wrapped around it says what to install.
+// ErrNoSanitizer means that compute-sanitizer is not installed. The message wrapped around the error says how to
+// install it.
 var ErrNoSanitizer = errors.New("compute-sanitizer not found")
 
 // FindSanitizer finds compute-sanitizer on the PATH or in the usual places of CUDA.

@@ -71,7 +71,7 @@ func Number(t operator.Type, bits uint64) float64 {
 	return float64(single(t, uint32(bits)))
 }
 
-// integer returns the value of an element of an integer type; for an unsigned 64-bit type it returns the bits.
+// integer returns the value of an element of an integer type; an unsigned 64-bit number keeps its bits.
 func integer(t operator.Type, bits uint64) int64 {
 	if unused := 64 - 8*t.Bytes(); t.Kind() == operator.Signed {
 		return int64(bits<<unused) >> unused

@@ -9,8 +9,8 @@
 //
 // The emulator is stricter than a GPU in order to reveal mistakes. Shared memory is initialised to NaN. Data that an
 // asynchronous copy has not delivered yet reads as NaN. Guard zones surround the tensors. If threads wait for ever, the
-// message names them. With Options.Sanitize the compiler's sanitizers check every access. Data races are detected from
-// the order that barriers and atomics establish (race.go).
+// error message names the threads. With Options.Sanitize the compiler's sanitizers check every access. Data races are
+// detected from the order that barriers and atomics establish (race.go).
 //
 // The emulator measures times on the CPU, which say nothing about the ranking of kernels on a GPU.
 package emulator

@@ -138,8 +138,8 @@ func TestBadReference(t *testing.T) {
 	}
 }
 
-// productsKernel is a kernel that multiplies matrices of ones with 16 products per sum. Once the barrier `given` allows
-// it, another warp overwrites the ones with zeros.
+// productsKernel is a kernel that multiplies matrices of ones with 16 products per sum. Once the barrier `given` opens,
+// another warp overwrites the ones with zeros.
 func productsKernel(body string) string {
 	return `#include "async_proxy.cuh"
 		#include "fp16.cuh"

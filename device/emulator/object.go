@@ -38,7 +38,8 @@ var plainTypes = []elf.SectionType{
 
 var constructors = regexp.MustCompile(`^\.(?:preinit_array|init_array|ctors|init)(?:\..*)?$`)
 
-// initialArray is the section of constructors. The compiler itself adds one when it instruments memory accesses.
+// initialArray is the section of constructors. The compiler itself adds a constructor when it instruments memory
+// accesses.
 var initialArray = regexp.MustCompile(`^\.init_array(?:\..*)?$`)
 
 // dynamicRelocations recognises relocations for the system's loader, which no compiler writes into object files.

@@ -68,7 +68,7 @@ func (r *runtimeObject) get(ctx context.Context, c *hostCompiler) (shim, object 
 	if err := c.makeOnce(ctx, dir, "runtime", object, arguments); err != nil {
 		return "", "", err
 	}
-	// GCC uses a precompiled header only if all flags are the same, as they are for most variants. If they are not, or
+	// GCC uses a precompiled header only if all flags are the same, as they are for most variants. If flags differ, or
 	// if precompiling fails here, GCC reads the header itself.
 	header := filepath.Join(shim, words)
 	arguments = slices.Concat(c.baseFlags(), c.variantFlags(hostArch()), []string{"-x", "c++-header", header})

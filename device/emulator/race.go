@@ -27,7 +27,7 @@ import (
 // a program is ten to thirty times slower, so no trial is timed with it.
 
 // raceFlags make the compiler insert a call at each memory access, with different calls for volatile accesses. The
-// sanitizer's library is not linked, because the runtime defines these functions.
+// sanitizer's library is not linked, because the runtime defines the functions that are called.
 var raceFlags = []string{
 	"-gdwarf-4", "-fsanitize=thread", "-U__SANITIZE_THREAD__", "--param=tsan-distinguish-volatile=1",
 	"--param=tsan-instrument-func-entry-exit=0",

@@ -182,7 +182,7 @@ type clocks struct {
 	throttled       []string // reasons in any of the readings
 }
 
-// add adds a reading. A reading that is older than the samples gives the clock, but not its changes during them.
+// add adds a reading. A reading that is older than the samples gives the clock, but not its changes during the samples.
 func (c *clocks) add(r Reading) {
 	c.last = r.MHz
 	for _, reason := range r.Throttled {

@@ -125,7 +125,7 @@ func (p *prepared) drawInputs(fills []elements.Fill) {
 	}
 }
 
-// fillBy launches a kernel that fills tensors. The tensors' guard zones show whether it wrote outside of them.
+// fillBy launches a kernel that fills tensors. The guard zones show whether the kernel wrote outside of the tensors.
 func (p *prepared) fillBy(l launch, f verify.Filling) error {
 	t := &p.tensors
 	for _, i := range f.Tensors {

@@ -10,8 +10,8 @@ import (
 )
 
 // All timed launches have the same inputs, and their outputs already hold the right results. A kernel that first looks
-// at its outputs, or keeps its results and compares the inputs, would therefore be fast in these launches and still be
-// right. Such a kernel is slow only in a launch whose work has not been done before. If a variant would become the
+// at its outputs, or keeps its results and compares the inputs, would therefore be fast in all timed launches and still
+// be right. Such a kernel is slow only in a launch whose work has not been done before. If a variant would become the
 // fastest, prove compares a launch that repeats the previous one with a launch on new inputs and poisoned outputs. An
 // honest kernel takes equally long for both.
 
@@ -63,7 +63,7 @@ func (s *session) proveOnce(m measuring, v variant, t trial.Timing) (repeated, a
 	return repeated, anew, err
 }
 
-// repeated times a launch that repeats many others. For long kernels it returns the samples' median.
+// repeated times a launch that repeats many others. For long kernels, repeated returns the samples' median.
 func (s *session) repeated(m measuring, v variant, t trial.Timing) (float64, error) {
 	if t.Median >= longMS {
 		return t.Median, nil

@@ -30,8 +30,8 @@ type cache struct {
 
 type cacheRows []cacheRow
 
-// cacheRow is one configuration in a Kernel Tuner cache. Values of tunables are read from its fields only if the key
-// does not contain them.
+// cacheRow is one configuration in a Kernel Tuner cache. The row's fields are read for values of tunables only if the
+// key does not contain the values.
 type cacheRow struct {
 	key    string
 	fields json.RawMessage

@@ -98,7 +98,8 @@ func newResult(t trial.Trial) (result, error) {
 	return r, nil
 }
 
-// mostTunables limits the tunables of a trial, because looking up a value takes linear time. No kernel has as many.
+// mostTunables limits the tunables of a trial, because looking up a value takes linear time. No kernel has as many
+// tunables.
 const mostTunables = 64
 
 func (r result) trial() (trial.Trial, error) {

@@ -229,7 +229,7 @@ func (p *Pool) lastWords() string {
 // deliveries is how many members may begin a job. A job that ended every member that began it is taken to be the cause.
 const deliveries = 2
 
-// errDeadly is the error of a job after every member that began it has ended.
+// errDeadly is the error of a job that ended every member that began it.
 var errDeadly = fmt.Errorf("it was handed out %d times, and each time its worker ended or was not heard of", deliveries)
 
 // do lets a member do a job. If the member cannot go on, do gives the job to another member.

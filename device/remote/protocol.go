@@ -21,7 +21,7 @@ import (
 	"autotune/space"
 )
 
-// MessageBytes is the largest size of a message. The largest ones contain an operator's files in base64.
+// MessageBytes is the largest size of a message. The largest messages contain an operator's files in base64.
 const MessageBytes = 2 * operator.BundleBytes
 
 type Kind string

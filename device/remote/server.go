@@ -46,8 +46,8 @@ type hosted struct {
 }
 
 // Answer answers a request. A fault of the problem or the kernel becomes a Fault in the response. An error means that
-// the device has failed; a variant's outcome in the response may still count. launches replace those of the kernel
-// unless they are nil; only a search on this machine sends them.
+// the device has failed; a variant's outcome in the response may still count. Non-nil launches, which only a search on
+// this machine sends, replace those of the kernel.
 func (s *Server) Answer(ctx context.Context, r Request, launches operator.Launches) (Response, error) {
 	a, begin := Response{ID: r.ID, Kind: r.Kind}, time.Now()
 	p, err := s.problem(r)

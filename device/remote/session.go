@@ -45,7 +45,8 @@ const (
 const mostReopens = 3
 
 // Session is a problem that is open on a device outside of this process. The Session keeps the data that opened the
-// problem, because the other side may have to open it again: in a new process, or after it made room for others.
+// problem, because the other side may have to open the problem again: in a new process, or after it made room for
+// others.
 type Session struct {
 	link      Link
 	key       string // names the problem in requests

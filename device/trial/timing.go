@@ -44,9 +44,9 @@ func medianRanks(n int) (low, high int) {
 	return 0, n - 1
 }
 
-// Quantile interpolates between the order statistics around position p (n-1) of n values in ascending order. There must
-// be at least one value. This definition is Hyndman and Fan's type 7, as in R, NumPy and PyTorch, for which an odd
-// count's median is the middle sample; gonum's LinInterp is their type 4.
+// Quantile interpolates between the order statistics around position p (n-1) of n values in ascending order. sorted
+// must contain at least one value. This definition is Hyndman and Fan's type 7, as in R, NumPy and PyTorch, for which
+// an odd count's median is the middle sample; gonum's LinInterp is their type 4.
 func Quantile(sorted []float64, p float64) float64 {
 	at := p * float64(len(sorted)-1)
 	below := int(at)

@@ -85,7 +85,7 @@ type Outcome struct {
 	Digest string `json:"-"`
 }
 
-// Measured holds what was measured of a variant besides its time. Best-config documents contain it unchanged.
+// Measured holds what was measured of a variant besides its time. Best-config documents contain Measured unchanged.
 type Measured struct {
 	MaxAbsError float64   `json:"max_abs_error"`
 	Resources   Resources `json:"resources"`

@@ -28,7 +28,8 @@ type Layout struct {
 	Words     int
 }
 
-// OutcomeWords is the number of words of a comparison with the reference. A checksum of an inout tensor's copy follows.
+// OutcomeWords is the number of words of a comparison with the reference. For an inout tensor, a checksum of its copy
+// follows these words.
 const OutcomeWords = 7
 
 // LayoutOf returns the layout for these arguments and this number of guard zones.
@@ -98,13 +99,13 @@ func (j *Judge) Learn(words []uint64) error {
 	return nil
 }
 
-// leastSquared is the smallest f32 number whose square is a normal f32 number. Smaller differences do not count for
-// tiny inputs, since a kernel may square them.
+// leastSquared is the smallest f32 number whose square is a normal f32 number. For tiny inputs, differences smaller
+// than leastSquared do not count, since a kernel may square its inputs.
 const leastSquared = 0x1p-63
 
-// ToleranceOf returns the absolute tolerance of an output; largest is the largest absolute value in it. An operator
-// states its tolerance for inputs of magnitude 1. If the inputs are large and the output grew with them, the tolerance
-// grows too, because a small sum of large numbers, and a mean of many, is as inexact as its terms.
+// ToleranceOf returns the absolute tolerance of an output; largest is the largest absolute value in the output. An
+// operator states its tolerance for inputs of magnitude 1. If the inputs are large and the output grew with them, the
+// tolerance grows too, because a small sum of large numbers, and a mean of many, is as inexact as its terms.
 func ToleranceOf(a operator.Argument, distribution string, largest float64) float64 {
 	switch {
 	case a.Type.Kind() != operator.Floating:

@@ -66,7 +66,7 @@ func (p Part) Blame(format string, values ...any) *device.ReferenceError {
 }
 
 // Accept returns why a variant's outputs are wrong, given the distance from the reference that the comparison computed,
-// or "" if they are right. A NaN is wrong.
+// or "" if they are right. A NaN distance means wrong outputs.
 func (c *Comparison) Accept(apart float64) (fault string) {
 	if apart <= 0 {
 		return ""
@@ -100,7 +100,7 @@ type Passed struct {
 }
 
 // ComparisonArguments returns the arguments of a comparison kernel, in order. The address of the number that the kernel
-// computes follows them.
+// computes is the last argument, not included here.
 func ComparisonArguments(arguments []operator.Argument) []Passed {
 	var all []Passed
 	for i, a := range arguments {

@@ -101,7 +101,7 @@ func TestLostWorkers(t *testing.T) {
 	}
 }
 
-// The server ends and is started again at the same address. The worker reports both events.
+// The server ends and is started again at the same address. The worker reports the loss of the server and its return.
 func TestLostServer(t *testing.T) {
 	for range endurance.Times(1, 10) {
 		p, stop := newQuickPlace(t)

@@ -135,7 +135,8 @@ func onToy(err error) func(*operator.Problem) error {
 	}
 }
 
-// Workers whose device differs from the first worker's are left out with a message. --gpu chooses another model.
+// A search leaves out workers whose device differs from the first worker's, with a message. --gpu chooses another
+// model.
 func TestWorkersOfOneModel(t *testing.T) {
 	p := newPlace(t)
 	p.worker("a", &fakeGPU{})
@@ -209,7 +210,7 @@ func TestTwoSearchesOnOnePool(t *testing.T) {
 }
 
 // A worker refuses a problem that does not fit into its memory. If two problems fit only one at a time, the worker
-// closes the one that was not used for longer.
+// closes the problem that was not used for longer.
 func TestWorkersMemory(t *testing.T) {
 	p := newPlace(t)
 	gpu := &fakeGPU{}

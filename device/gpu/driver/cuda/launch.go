@@ -102,8 +102,8 @@ func (c *context) ResetCache() {
 // write its report in such a handler.
 func Exit() { C.exit(0) }
 
-// Capture makes a graph of the work that queue queues on the stream. Errors of freeing the graph are ignored, because
-// they cost only a little memory until the process ends.
+// Capture makes a graph of the work that queue queues on the stream. Errors of freeing the graph are ignored, because a
+// graph costs only a little memory until the process ends.
 func (c *context) Capture(queue func()) (launch, destroy func(), err error) {
 	on := c.queue()
 	if err := resultError(C.cuStreamBeginCapture(on, C.CU_STREAM_CAPTURE_MODE_THREAD_LOCAL)); err != nil {
