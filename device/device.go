@@ -169,7 +169,7 @@ type Check struct {
 	Exact    bool          // every launch must produce the same bits as the first
 	Limit    time.Duration // no launch begins after this time; 0 means no limit
 	// Changes asks for one more launch of the same loaded kernel, after a few elements of the drawn inputs were
-	// changed. The device picks these elements at random each time, and restores the inputs afterwards.
+	// changed. The device picks the changed elements at random each time, and restores the inputs afterwards.
 	Changes bool `json:",omitempty"`
 	// Leave is an empty folder on this machine, or "". If all launches were right, the device leaves there what the
 	// last launch read and wrote, in files that package answers names. Only GPUs of this machine support Leave.
@@ -230,7 +230,7 @@ type Pool interface {
 }
 
 // ErrLost means that this process can no longer use a device, because its context and all memory in it are gone.
-// Another process may open the device anew. An Outcome returned beside this error counts if it has a Status.
+// Another process may open the device anew. An Outcome returned together with ErrLost counts if it has a Status.
 var ErrLost = errors.New("the device's context is lost")
 
 // Launcher is a Device that can launch a variant once on the operator's inputs without checking the results, for a

@@ -73,8 +73,8 @@ func newNVRTC(ctx context.Context, workers int, options ...string) (Compiler, er
 }
 
 // workerVariables lists the environment variables that a compile worker inherits: those that locate NVRTC and its
-// headers, and those of the Go runtime. A worker gets no others, because a kernel's source can make the compiler read
-// its environment.
+// headers, and those of the Go runtime. A worker gets no other variables, because a kernel's source can make the
+// compiler read its environment.
 var workerVariables = []string{
 	"PATH", "HOME", "TMPDIR", "LD_LIBRARY_PATH", "VIRTUAL_ENV", "CONDA_PREFIX", "XDG_CACHE_HOME", "CUDA_*", "NVIDIA_*", "NVRTC_*", "AUTOTUNE_*",
 	"GOGC", "GOMEMLIMIT", "GOMAXPROCS", "GODEBUG", "GOTRACEBACK", "GOCOVERDIR",

@@ -43,7 +43,7 @@ var largeShapes = map[string][]int64{
 
 // requestsOf returns the problems that an operator's templates are compiled for. These problems are a small ragged one,
 // a large one, one of the two in every further math mode, and one for each further choice of a word parameter. Short
-// test runs, and operators that use kernels made for other operators, compile only one choice of a word.
+// test runs, and operators that use kernels made for other operators, compile only one choice of each word parameter.
 func requestsOf(o *operator.Operator) []operator.Request {
 	small := []int64{2, 4, 37, 29}
 	if len(o.Shape) == 3 {
@@ -100,8 +100,8 @@ type variant struct {
 // compiled at a default for every math mode and every choice of a word parameter, and the reference for the first and
 // the last problem. On older GPUs each template is compiled once, at its default, for one of the problems that it
 // serves, and the reference for the first problem. A kernel made for another operator's axes is compiled only in full
-// runs, on the newest GPU. A template that an older GPU has compiled is skipped on later GPUs before the newest, which
-// also takes the branches of the GPUs between. variants adds the names of the templates to older.
+// runs, on the newest GPU. A template that was compiled for an older GPU is compiled again only for the newest, which
+// also takes the branches for GPUs between the two. variants adds the names of the templates to older.
 func variants(t *testing.T, o *operator.Operator, gpu operator.Limits, turn int, older map[string]bool) []variant {
 	t.Helper()
 	var all []variant

@@ -52,7 +52,8 @@ type sanitizedSession struct {
 	problem *operator.Problem
 }
 
-// Evaluate evaluates a variant and then runs it under each tool. A finding of a tool replaces the variant's outcome.
+// Evaluate evaluates a variant and then runs it under each tool. A finding of one of the tools replaces the variant's
+// outcome.
 func (s *sanitizedSession) Evaluate(ctx context.Context, v device.Variant, best float64) (trial.Outcome, error) {
 	o, err := s.Session.Evaluate(ctx, v, best)
 	if err != nil {
@@ -72,7 +73,7 @@ func (s *sanitizedSession) Evaluate(ctx context.Context, v device.Variant, best 
 		if err != nil {
 			return o, err
 		}
-		// For a variant that failed without a tool, that failure says more than its failure under a tool.
+		// If a variant fails without compute-sanitizer, that failure says more than its failure under a tool.
 		if seen.found || o.Status == trial.OK && seen.status != trial.OK {
 			o.Fail(seen.status, tool.name+": "+seen.message)
 			return o, nil
@@ -115,7 +116,7 @@ func (s *sanitizedSession) watch(ctx context.Context, tool sanitizerTool, v devi
 	return watched{status: trial.OK}, nil
 }
 
-// said returns the first line of an incomplete report that is no finding, as an error.
+// said returns, as an error, the first line of an incomplete report that belongs to no finding.
 func said(r sanitizerReport) error {
 	if r.complete || r.trouble == "" {
 		return nil

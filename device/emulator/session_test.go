@@ -161,7 +161,7 @@ func (b *bench) races(t *testing.T, template string) (trial.Outcome, string) {
 	return o, looked
 }
 
-// loaded returns a problem of size n of the operator in the files.
+// loaded loads an operator from files and returns a problem of it with n elements.
 func loaded(t *testing.T, files fstest.MapFS, n int64) *operator.Problem {
 	t.Helper()
 	o, err := operator.Load(files, ".")

@@ -24,7 +24,7 @@ func prepare(k operator.Kernel, sanitize bool) string {
 		fmt.Fprintf(&b, "#define %s %s\n", m.Name, m.Value)
 	}
 	// A section must not contain variables of templates together with other variables. Under a sanitizer an unnamed
-	// namespace prevents such a mixture, because all names in it are local to the file.
+	// namespace prevents mixed sections, because all names in it are local to the file.
 	if sanitize {
 		b.WriteString("namespace {\n")
 	}

@@ -472,9 +472,8 @@ func affineKernel(g *fakeGPU, mode string, a []uint64) float64 {
 	return ms
 }
 
-// lazyModes are kernels that skip work if a launch repeats an earlier one. In the order of the list, the kernels skip
-// work after the first launch, if the outputs already hold numbers, if all inputs are unchanged, and if two elements of
-// the inputs are unchanged.
+// lazyModes are kernels that skip work in a launch that repeats an earlier one: in all launches after the first, if the
+// outputs already hold numbers, if all inputs are unchanged, or if two elements of the inputs are unchanged.
 var lazyModes = []string{"counts", "looks", "keeps_all", "keeps_two"}
 
 // leavesOut reports whether a lazy kernel skips its work, and if so copies its kept results to y.

@@ -6,11 +6,11 @@
 // repeats all checks, because the timed launches must be as right as the first one.
 //
 // Large data never crosses between GPU and host: the kernels of kernels.cu fill inputs and compare results on the GPU,
-// and those of typed.cu do the same for tensors that are not f32. The device's own compiler compiles these kernels.
-// Package verify says what to check and how to judge the results.
+// and those of typed.cu do the same for tensors that are not f32. The device's own compiler compiles kernels.cu and
+// typed.cu. Package verify says what to check and how to judge the results.
 //
-// A kernel that faults or never ends destroys the context. From then on the device only returns device.ErrLost, and
-// package remote opens it again in a new process.
+// A kernel that faults or never ends destroys the context. The device of a destroyed context only returns
+// device.ErrLost, and package remote opens it again in a new process.
 package gpu
 
 import (

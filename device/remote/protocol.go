@@ -43,7 +43,7 @@ type Request struct {
 	Problem string `json:"problem,omitempty"` // its key: the search's name and a number
 	// Opening describes the problem. If Opening is nil, the other side must already know the problem's key.
 	Opening *Opening `json:"opening,omitempty"`
-	// Configuration is that of the kernel; without a template it means the problem's reference.
+	// Configuration is the kernel's configuration; without a template it stands for the problem's reference.
 	space.Configuration
 	Digest string        `json:"digest,omitempty"` // of the kernel, which the other side makes itself
 	Inputs device.Inputs `json:"inputs"`           // of the session

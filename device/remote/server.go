@@ -102,7 +102,7 @@ func (s *Server) problem(r Request) (*bound, error) {
 	return p, nil
 }
 
-// variant makes and compiles the kernel of a request. An earlier request may have compiled it into the cache.
+// variant makes and compiles the kernel of a request. The binary may be in the cache from an earlier request.
 func (s *Server) variant(
 	ctx context.Context, r Request, p *bound, launches operator.Launches,
 ) (v device.Variant, err error) {

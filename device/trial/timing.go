@@ -101,15 +101,15 @@ func CheckMS(times ...float64) error {
 // falseAlarms is the accepted probability that an unchanged variant is reported as slower.
 const falseAlarms = 1.0 / 1000
 
-// Noise returns a variant's time over all turns (now), and how far, relatively, that time may lie above an earlier
-// recorded time of the unchanged variant (noise). The variant was timed against itself: first and second are its
-// medians, in milliseconds, in turns that follow each other. recorded is the number of turns that the recorded time
-// comes from, or 0 if that is unknown.
+// Noise returns a variant's time over all turns (now), and how far that time may relatively exceed an earlier recorded
+// time although the variant has not changed (noise). A turn times the variant twice, on two sides: first and second are
+// the medians of the two sides, in milliseconds, one per turn. recorded is the number of turns behind the recorded
+// time, or 0 if that is unknown.
 //
-// The variance of one side's medians covers everything that differs between turns on this machine, drifts included.
-// Both sides of a turn share the turn's drift, so the degrees of freedom are those of one side. noise is Student's
-// bound for the difference of two means. The returned noise is never below the Resolution, nor below the measured
-// difference between the two sides.
+// The variance of one side's medians includes everything that changes on this machine from turn to turn, drifts
+// included. Both sides of a turn share the turn's drift, so the degrees of freedom are those of one side. noise is
+// Student's bound for the difference of two means. The returned noise is never below the Resolution, nor below the
+// measured difference between the two sides.
 func Noise(first, second []float64, recorded int) (now, noise float64) {
 	a, b := lists.Of(first, math.Log), lists.Of(second, math.Log)
 	turns := float64(len(a))

@@ -99,8 +99,8 @@ type Passed struct {
 	Content  Content
 }
 
-// ComparisonArguments returns the arguments of a comparison kernel, in order. The address of the number that the kernel
-// computes is the last argument, not included here.
+// ComparisonArguments returns the arguments of a comparison kernel, in order. The kernel's last argument, the address
+// of its result, is not included.
 func ComparisonArguments(arguments []operator.Argument) []Passed {
 	var all []Passed
 	for i, a := range arguments {

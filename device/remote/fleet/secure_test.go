@@ -100,7 +100,7 @@ func secret(t *testing.T, text string) string {
 	return path
 }
 
-// A search and a worker communicate through a server with TLS, as users with minimal permissions. Clients without these
+// A search and a worker communicate through a server with TLS, as users with minimal permissions. Clients without
 // credentials are rejected.
 func TestSecuredServer(t *testing.T) {
 	url, ca := secured(t)
