@@ -13,8 +13,7 @@ type Conditions struct {
 	Launch LaunchForm `json:"launch,omitempty"`
 }
 
-// L2State says what the L2 cache holds when a timing sample begins. The default state is stored as "" to keep JSON
-// short.
+// L2State says what the L2 cache holds when a timing sample begins. The default state is stored as "".
 type L2State string
 
 const (

@@ -58,8 +58,7 @@ type Protocol struct {
 	CompileTimeout time.Duration `json:"compile_timeout"` // a compilation that takes longer is a timeout
 	Seed           uint32        `json:"seed"`            // of the input generator
 	Distribution   string        `json:"distribution"`    // of the inputs: uniform01, normal, negative, special
-	// Conditions say in which state of the L2 cache and in which form launches are timed. JSON omits default
-	// conditions.
+	// Conditions say in which state of the L2 cache and in which form launches are timed. JSON omits defaults.
 	Conditions Conditions `json:"conditions,omitzero"`
 }
 

@@ -11,9 +11,9 @@ import (
 	"autotune/operator"
 )
 
-// ReferenceError means that the right answer of an operator cannot be computed: its reference, or a kernel that fills
-// or compares tensors, does not compile, fails, does not end, or gives an unusable result. The operator is at fault,
-// not the device.
+// ReferenceError means that an operator's right answer cannot be computed, through a fault of the operator: its
+// reference, or a kernel that fills or compares tensors, does not compile, fails, does not end, or gives an unusable
+// result.
 type ReferenceError struct {
 	Operator string
 	Part     string // FillKernel or Comparison; "" for the reference

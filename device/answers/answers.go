@@ -63,8 +63,7 @@ func InputName(a operator.Argument) string { return a.Name + ".input" }
 // OutputName returns the name of the file that holds a tensor as a kernel has written it.
 func OutputName(a operator.Argument) string { return a.Name + ".output" }
 
-// Map maps a tensor's contents, which are the last bytes of a file, into memory. The contents stay valid until done is
-// called.
+// Map maps a tensor's contents, the last bytes of a file, into memory, where they stay until done is called.
 func Map(path string, bytes int64) (contents []byte, done func(), err error) {
 	f, err := os.Open(path)
 	if err != nil {

@@ -220,8 +220,7 @@ func TestPythonAnswersInOrder(t *testing.T) {
 	}
 }
 
-// A cached answer is used without running Python, only for the same question. A damaged cache entry makes Python run
-// again.
+// A cached answer is used without running Python, only for the same question, unless the cache entry is damaged.
 func TestAnswersAreKept(t *testing.T) {
 	needPython(t, true)
 	cache, counter := t.TempDir(), filepath.Join(t.TempDir(), "asked")

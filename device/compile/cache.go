@@ -61,8 +61,7 @@ func Kept(dir string) *cache.Cache {
 	return kept
 }
 
-// Compile returns the cached result or compiles. Kernels that differ only in sizes that they read at run time are
-// compiled once.
+// Compile returns a cached result or compiles. Kernels that differ only in sizes read at run time are compiled once.
 func (k *cached) Compile(ctx context.Context, r Request) (*Binary, error) {
 	if common, ok := r.Kernel.OfAnySize(); ok && strings.HasPrefix(r.Arch, "sm_") {
 		of := r
@@ -161,8 +160,8 @@ func (k *cached) write(key cache.ActionID, e entry) {
 // A kernel that reads its sizes at run time has the same code for all sizes. Such a kernel is compiled once, with any
 // sizes, and the requested sizes are then written into the binary.
 
-// withSizes returns a copy of a binary with these sizes written into it. ok is false if the binary has no variable for
-// sizes.
+// withSizes returns a copy of a binary with these sizes written into it. ok is false if the binary has no such
+// variable.
 func withSizes(b *Binary, sizes []operator.Size) (_ *Binary, ok bool) {
 	const each = 4
 	at, err := cubin.Variable(b.Code, operator.SizesSymbol, each*len(sizes))

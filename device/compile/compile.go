@@ -42,8 +42,7 @@ type Binary struct {
 
 func (b *Binary) Symbol(entry string) string { return cmp.Or(b.Symbols[entry], entry) }
 
-// Error is a failed compilation whose cause is the kernel, not the compiler: its source, its macros or the time it
-// took.
+// Error is a failed compilation whose cause is the kernel: its source, its macros or the time that it took to compile.
 type Error struct {
 	File    string
 	Line    int // line of the first error, or 0 if unknown
@@ -90,8 +89,7 @@ type Compiler interface {
 }
 
 // Target returns the architecture to compile for on a GPU of this compute capability (90 means 9.0). Hopper's warpgroup
-// instructions exist only on sm_90a, which NVRTC supports from version 12 on; other GPUs use the plain name, such as
-// sm_80.
+// instructions exist only on sm_90a, which NVRTC supports from version 12 on; other GPUs use plain names.
 func Target(compiler string, capability int) string {
 	var version int
 	// version stays 0 if the compiler is not NVRTC.

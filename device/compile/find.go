@@ -12,8 +12,7 @@ import (
 	"github.com/ebitengine/purego"
 )
 
-// ErrMissing means that this machine has no compiler. The message wrapped around ErrMissing names the package to
-// install.
+// ErrMissing means that this machine has no compiler. The error's message names the package to install.
 var ErrMissing = errors.New("compiler not found")
 
 // libraryNames lists the sonames of NVRTC, the newest first. CUDA 11.2 to 11.8 share one soname; libnvrtc.so exists
@@ -79,8 +78,7 @@ func toolkitDirs(patterns ...string) (dirs []string) {
 	return dirs
 }
 
-// FindTool returns the path of one of NVIDIA's programs, on the PATH or in a CUDA toolkit, or "" if it is not
-// installed.
+// FindTool returns the path of one of NVIDIA's programs, on the PATH or in a CUDA toolkit, or "" if there is none.
 func FindTool(name string) string {
 	if path, err := exec.LookPath(name); err == nil {
 		return path

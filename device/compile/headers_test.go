@@ -13,8 +13,7 @@ import (
 	"autotune/operator"
 )
 
-// A kernel may include the CUDA toolkit's headers, and if they are not installed, the error message says what to
-// install.
+// A kernel may include the CUDA toolkit's headers; if they are not installed, the error says what to install.
 func TestToolkitHeaders(t *testing.T) {
 	dir := t.TempDir()
 	must.OK(t, os.MkdirAll(filepath.Join(dir, "include"), 0o755))

@@ -9,8 +9,7 @@ import (
 )
 
 // located matches an error line of a compiler's front end that names its place, such as "direct.cu(12): error:
-// identifier "x" is undefined". The pattern leaves out the diagnostic's number, which newer compilers put before the
-// text.
+// identifier "x" is undefined". The number that newer compilers put before the text is skipped.
 var located = regexp.MustCompile(`(?m)^(.+?)\((\d+)\): (?:catastrophic )?error:?\s*(?:#\d+(?:-D)?: )?(.*)$`)
 
 // unlocated matches an error line that names no place, such as the assembler's "ptxas error : Entry function 'x' uses

@@ -17,7 +17,6 @@ import (
 	"autotune/space"
 )
 
-// newest is the newest architecture in gpus.
 const newest = 90
 
 // gpus lists a GPU of each architecture that every template must compile for.
@@ -89,7 +88,6 @@ func requestsOf(o *operator.Operator) []operator.Request {
 	return requests
 }
 
-// variant is a kernel to compile, with its problem.
 type variant struct {
 	*operator.Problem
 	operator.Kernel

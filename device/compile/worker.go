@@ -231,8 +231,8 @@ func (l *library) build(o workerRequest) (made workerResponse, err error) {
 	result = l.compile(program, int32(len(o.Options)), first(cOptions))
 	made.Log = l.programLog(program)
 	if err := l.check("nvrtcCompileProgram", result); err != nil {
-		// NVRTC ran out of memory or failed internally, although it could compile an empty program, so this program is
-		// the cause.
+		// NVRTC ran out of memory or failed internally. Since it could compile an empty program, this program is the
+		// cause.
 		if result != resultCompilation && result != resultInvalidOption {
 			made.Log = fmt.Sprintf("error: %v\n%s", err, made.Log)
 		}

@@ -40,7 +40,6 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// fakeGPU is the device in the fake worker.
 type fakeGPU struct {
 	device.Device
 	compiler compile.Compiler

@@ -52,8 +52,7 @@ type sanitizedSession struct {
 	problem *operator.Problem
 }
 
-// Evaluate evaluates a variant and then runs it under each tool. A finding of one of the tools replaces the variant's
-// outcome.
+// Evaluate evaluates a variant and then runs it under each tool. A tool's finding replaces the variant's outcome.
 func (s *sanitizedSession) Evaluate(ctx context.Context, v device.Variant, best float64) (trial.Outcome, error) {
 	o, err := s.Session.Evaluate(ctx, v, best)
 	if err != nil {
@@ -138,8 +137,7 @@ func reportIn(ctx context.Context, log string) (sanitizerReport, error) {
 // sanitizerProgram is NVIDIA's program that finds memory errors and races in kernels.
 const sanitizerProgram = "compute-sanitizer"
 
-// ErrNoSanitizer means that compute-sanitizer is not installed. The message wrapped around the error says how to
-// install it.
+// ErrNoSanitizer means that compute-sanitizer is not installed. The error's message says how to install it.
 var ErrNoSanitizer = errors.New("compute-sanitizer not found")
 
 // FindSanitizer finds compute-sanitizer on the PATH or in the usual places of CUDA.

@@ -84,8 +84,7 @@ func (c *hostCompiler) baseFlags() []string {
 }
 
 // variantFlags returns the compiler flags for variants alone. Compared with -O2, -O1 halves the compile time, and most
-// variants run only once. -Og would save a third of the remaining compile time, but the kernels would run twice as
-// long.
+// variants run only once. -Og would save a third of the remaining compile time, but double the run time.
 func (c *hostCompiler) variantFlags(arch string) []string {
 	flags := append([]string{"-O1", "-no-pie", "-fmax-errors=5"}, archFlags(arch)...)
 	switch {
@@ -145,7 +144,6 @@ func (c *hostCompiler) Compile(ctx context.Context, r compile.Request) (*compile
 	return &compile.Binary{Code: code, Log: log, Duration: took}, nil
 }
 
-// build compiles and links the sources in a folder.
 func (c *hostCompiler) build(ctx context.Context, r compile.Request, dir, shim, object string) (refused, log string, err error) {
 	if log, err = c.run(ctx, dir, c.arguments(r, dir, shim)); err == nil {
 		refused, log, err = c.link(ctx, r, dir, object)

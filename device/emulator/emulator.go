@@ -74,8 +74,7 @@ func (e *emulated) Arch() string               { return hostArch() }
 // Open prepares a problem: it runs the reference once and keeps the reference's outputs for all later comparisons.
 func (e *emulated) Open(ctx context.Context, p *operator.Problem, reference *compile.Binary, proto device.Protocol) (device.Session, error) {
 	if limits := Limits(); p.MemoryBytes() > limits.MemoryBytes/2 {
-		// A problem may use half of the memory; the reference's outputs, kept beside the variant's tensors, need the
-		// rest.
+		// A problem may use half of the memory; the reference's outputs, kept beside its tensors, need the rest.
 		return nil, fmt.Errorf("%w: the tensors of %s take %s, this machine has %s for the emulator", device.ErrMemory, p, device.GiB(p.MemoryBytes()), device.GiB(limits.MemoryBytes/2))
 	}
 	return openSession(ctx, e, p, reference, proto)

@@ -17,8 +17,8 @@ import (
 	"autotune/operator"
 )
 
-// copying returns a problem whose reference copies its inputs to its outputs. Each text of fills gives an input's type
-// and fill.
+// copying returns a problem whose reference copies its inputs to its outputs. Each text in fills is an input's type and
+// fill.
 func copying(t *testing.T, n int64, fills []string) *operator.Problem {
 	t.Helper()
 	var inputs, outputs, parameters, body strings.Builder

@@ -88,7 +88,6 @@ func counting(n int) []float32 {
 	return data
 }
 
-// runTiny runs a kernel with one input and one output.
 func runTiny(ctx context.Context, b *compile.Binary, launch operator.Launch, in []float32, out int) ([]float32, error) {
 	tensors := []HostTensor{HostTensorOf(operator.Argument{Role: operator.Input, Type: operator.F32}, in), HostTensorOf(operator.Argument{Role: operator.Output, Type: operator.F32}, make([]float32, out))}
 	err := Run(ctx, b, launch, tensors)

@@ -38,8 +38,7 @@ var plainTypes = []elf.SectionType{
 
 var constructors = regexp.MustCompile(`^\.(?:preinit_array|init_array|ctors|init)(?:\..*)?$`)
 
-// initialArray is the section of constructors. The compiler itself adds a constructor when it instruments memory
-// accesses.
+// initialArray is the section of constructors; the compiler adds one itself when it instruments memory accesses.
 var initialArray = regexp.MustCompile(`^\.init_array(?:\..*)?$`)
 
 // dynamicRelocations recognises relocations for the system's loader, which no compiler writes into object files.
@@ -50,7 +49,6 @@ var dynamicRelocations = map[elf.Machine]func(kind uint32) bool{
 	elf.EM_AARCH64: func(kind uint32) bool { return kind >= uint32(elf.R_AARCH64_COPY) },
 }
 
-// object is a kernel's file, compiled and not linked.
 type object struct {
 	file *elf.File
 	all  []byte
@@ -129,8 +127,7 @@ func (o *object) refusedRelocation() string {
 	return ""
 }
 
-// These constants describe 64-bit ELF files: sizes of symbols and section headers, and offsets of fields that own
-// changes.
+// These constants describe 64-bit ELF files: the sizes of symbols and section headers, and offsets that own needs.
 const (
 	symbolBytes    = 24
 	headersAt      = 0x28
@@ -209,8 +206,7 @@ func variablesOf(code []byte) (map[string]variable, error) {
 	return found, nil
 }
 
-// placeSymbols finds the addresses of variables that tensors are copied to. problem says why a launch must fail, or is
-// "".
+// placeSymbols finds the addresses of variables that tensors are copied to. problem is "" or says why a launch fails.
 func (j *job) placeSymbols(code []byte) (problem string, err error) {
 	wanted := func(a jobArgument) bool { return a.Symbol != "" && a.Elements > 0 }
 	if !slices.ContainsFunc(j.arguments, wanted) {

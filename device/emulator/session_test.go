@@ -109,7 +109,6 @@ func openBench(t *testing.T, o Options, p *operator.Problem, proto device.Protoc
 	return b
 }
 
-// open opens the session, which runs the reference.
 func (b *bench) open(t *testing.T, proto device.Protocol) error {
 	t.Helper()
 	kernel, err := b.problem.Reference()
@@ -146,7 +145,6 @@ func (b *bench) evaluate(t *testing.T, template string) trial.Outcome {
 	return o
 }
 
-// check launches a template several times.
 func (b *bench) check(t *testing.T, template string, c device.Check) trial.Outcome {
 	t.Helper()
 	o, _, err := b.session.Check(t.Context(), b.variant(t, template), c)

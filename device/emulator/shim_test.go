@@ -649,7 +649,6 @@ func toHalf(x float32) float32 {
 	return float32(math.RoundToEven(float64(x)/unit) * unit)
 }
 
-// scrambled returns n numbers between -1 and 1.
 func scrambled(n int) []float32 {
 	data := make([]float32, n)
 	for i := range data {

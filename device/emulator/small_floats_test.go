@@ -28,7 +28,6 @@ var smallFormats = []smallFormat{
 // codes returns the number of codes of the format, half of which are negative.
 func (f smallFormat) codes() int { return 2 << (f.exponent + f.mantissa) }
 
-// largest returns the code of the largest finite number.
 func (f smallFormat) largest() int {
 	if f.infinities {
 		return (1<<f.exponent-1)<<f.mantissa - 1
@@ -49,8 +48,7 @@ func (f smallFormat) value(code int) float64 {
 	return sign * math.Ldexp(float64(m+1<<f.mantissa), e-bias-f.mantissa)
 }
 
-// nearest returns the code of the number nearest to x, with ties to even codes. x must not be beyond the largest
-// number.
+// nearest returns the code of the number nearest to x, with ties to even codes. x must be in the format's range.
 func (f smallFormat) nearest(x *big.Float) int {
 	if x.Signbit() {
 		return f.codes()/2 + f.nearest(new(big.Float).Neg(x))
@@ -72,8 +70,7 @@ func (f smallFormat) nearest(x *big.Float) int {
 	return most
 }
 
-// conversions maps a type to the two expressions that are tested: from a code c to a number, and from a float v to a
-// code.
+// conversions maps a type to the two tested expressions: from a code c to a number, and from a float v to a code.
 var conversions = map[string][2]string{
 	"f16":           {"__half2float(__ushort_as_half(c))", "__half_as_ushort(__float2half_rn(v))"},
 	"bf16":          {"__bfloat162float(__ushort_as_bfloat16(c))", "__bfloat16_as_ushort(__float2bfloat16_rn(v))"},
@@ -84,7 +81,6 @@ var conversions = map[string][2]string{
 	"elements f8e5m2": {"(float)element_small(c, F8E5M2)", "element_encode(v, F8E5M2)"},
 }
 
-// raw returns the bytes of numbers.
 func raw(t *testing.T, numbers any) []byte {
 	t.Helper()
 	contents, err := binary.Append(nil, binary.NativeEndian, numbers)
@@ -140,8 +136,7 @@ func TestSmallFloats(t *testing.T) {
 					middle := float32((f.value(c) + f.value(c+1)) / 2)
 					far := float32(math.Copysign(math.Inf(1), float64(middle)))
 					next := uint16(c + 1)
-					// CUDA's conversions to one byte saturate, while those of elements.h return infinity if the type
-					// has one.
+					// CUDA's conversions to one byte saturate; those of elements.h return infinity if the type has it.
 					if magnitude == f.largest() && (!f.infinities || f.kind.Bytes() == 1 && prefix == "") {
 						next = uint16(c)
 					}

@@ -44,8 +44,7 @@ func prepare(k operator.Kernel, sanitize bool) string {
 // rewriting must be raised when the rewriting of sources changes, so that kernels are compiled anew.
 const rewriting = 2
 
-// dynamicShared matches a declaration of dynamic shared memory: its type with qualifiers, its name, and further
-// dimensions.
+// dynamicShared matches a declaration of dynamic shared memory: type with qualifiers, name, and further dimensions.
 var dynamicShared = regexp.MustCompile(
 	`\bextern\s+((?:__shared__|__align__\s*\([^()]*\)|alignas\s*\([^()]*\)|volatile|\s)*__shared__(?:__align__\s*\([^()]*\)|alignas\s*\([^()]*\)|\s)*)` +
 		`([A-Za-z_](?:[\w:<>,\s]*?[\w>])?)\s+(\w+)\s*\[\s*\]((?:\s*\[[^\[\];]*\])*)\s*;`)
@@ -78,8 +77,7 @@ func rewriteDynamicShared(source, file string) string {
 	return b.String()
 }
 
-// atFileScope reports whether a blanked-out text ends outside of all braces other than those of namespaces and linkage
-// specifications.
+// atFileScope reports whether a blanked-out text ends outside of all braces except those of namespaces and linkage.
 func atFileScope(text string) bool {
 	var open []bool // of each open brace: whether it is another one
 	head := 0       // where what an open brace belongs to begins at the earliest

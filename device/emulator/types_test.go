@@ -178,8 +178,7 @@ func TestRestores(t *testing.T) {
 	}
 }
 
-// An integer output may legitimately contain the poison value. A reference that leaves integers unwritten is detected
-// all the same.
+// An integer output may legitimately contain the poison value. A reference that leaves integers unwritten is detected.
 func TestReferenceLeavesIntegers(t *testing.T) {
 	needCompiler(t)
 	d, err := Open(Options{CacheDir: testCache})

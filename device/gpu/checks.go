@@ -11,8 +11,7 @@ import (
 
 type preparation int
 
-// preparation says what the written tensors hold before a launch. A check cycles through the preparations in this
-// order.
+// preparation says what written tensors hold before a launch; a check cycles through the preparations in this order.
 const (
 	poisoned  preparation = iota // a NaN, or an integer, that no kernel writes
 	untouched                    // the results of the previous launch, as in timed launches

@@ -103,8 +103,7 @@ func (g *fakeGPU) Release(at Address) error {
 	return nil
 }
 
-// memory returns the bytes at an address. An access outside of all blocks ends the simulated context, as a fault on a
-// GPU does.
+// memory returns the bytes at an address. An access outside of all blocks ends the simulated context.
 func (g *fakeGPU) memory(at Address, bytes int64) []byte {
 	for first, block := range g.blocks {
 		if at >= first && int64(at-first)+bytes <= int64(len(block)) {
@@ -410,8 +409,7 @@ func init() {
 	}
 }
 
-// guards checks or fills the guard zones in a table. The table ends where its block ends, because the tests have few
-// zones.
+// guards checks or fills the guard zones in a table. The table ends where its block ends.
 func (g *fakeGPU) guards(table uint64, guard uint32, hits uint64) float64 {
 	for zone, at := uint64(0), table; g.blocks[Address(table)] != nil && at < table+uint64(len(g.blocks[Address(table)])); zone, at = zone+1, at+24 {
 		first, count, spared := g.word(at), g.word(at+8), g.word(at+16)
@@ -433,7 +431,6 @@ func (g *fakeGPU) guards(table uint64, guard uint32, hits uint64) float64 {
 	return 0.1
 }
 
-// fakeN is the number of elements of the tests' tensors.
 const fakeN = 1000
 
 // affineKernel does the work of the operator affine's direct.cu in each mode.

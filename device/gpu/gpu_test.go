@@ -236,8 +236,7 @@ func TestShortLaunches(t *testing.T) {
 		if o, err := b.session.Evaluate(t.Context(), b.variant(0), 0); err != nil || o.Status != trial.OK {
 			t.Errorf("%+v, %v", o, err)
 		}
-		// The count includes launches that verify, warm up and time the variant, and launches that prove that it skips
-		// no work.
+		// The count includes launches that verify, warm up and time the variant, and that prove that it skips no work.
 		others := 9
 		if lone >= longMS {
 			others = 5
@@ -337,8 +336,7 @@ func TestReopen(t *testing.T) {
 	}
 }
 
-// Under a watching program only the variant and the kernels that fill its tensors run, and no guard zones surround the
-// tensors.
+// Under a watching program only the variant and kernels that fill its tensors run, and there are no guard zones.
 func TestLaunch(t *testing.T) {
 	for mode, want := range map[int64]trial.Status{0: trial.OK, 1: trial.OK, 3: trial.Timeout, 4: trial.Crashed} {
 		d := newFake()

@@ -148,8 +148,7 @@ var entries = map[string][]string{
 	"typed.cu":   {"compare_typed", "fill_typed", "checksum_typed"},
 }
 
-// Kernels returns the device's own source files that tensors of these arguments need, so that they can be compiled
-// ahead.
+// Kernels returns the device's own source files that these arguments need, so that they can be compiled ahead.
 func Kernels(arguments []operator.Argument) []operator.Kernel {
 	file := func(name, source string) operator.Kernel {
 		return operator.Kernel{

@@ -242,8 +242,7 @@ func (t timer) times(pairs int, limit time.Duration) (ms []float64, err error) {
 	return ms, nil
 }
 
-// wait polls an event without pause for watchFor, and later pauses for watchPause between polls, so that compilers get
-// the core.
+// wait polls an event without pause for watchFor, and then pauses for watchPause between polls to leave the core idle.
 const (
 	watchFor   = 30 * time.Microsecond
 	watchPause = 20 * time.Microsecond

@@ -100,8 +100,8 @@ const (
 )
 
 // measureCopy measures the bandwidth of copies on this GPU, which is the ceiling for kernels that only move data. The
-// copied buffers are far larger than the cache. Copies are measured only once, because that takes as long as ten short
-// variants.
+// copied buffers are far larger than the cache. The measurement, which takes as long as ten short variants, is made
+// only once.
 func (p *prepared) measureCopy() error {
 	if p.ceilings.CopyBytesPerMS = p.device.copies; p.device.copies > 0 {
 		return nil

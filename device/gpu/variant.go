@@ -184,8 +184,7 @@ func (n Needs) resources(launch operator.Launch, blocksPerSM int, d Bounds) tria
 }
 
 // mismatch says that the size of a kernel's parameters differs from that of its arguments. If the sizes are equal or
-// the binary does not tell, mismatch returns "". The driver does not check the sizes, and would read beyond the
-// arguments.
+// the binary does not tell, mismatch returns "". The driver would not notice and would read beyond the arguments.
 func mismatch(d Driver, b *compile.Binary, k operator.Kernel, arguments []operator.Argument) string {
 	for _, l := range k.Launches {
 		passed := lists.Of(operator.Passed(arguments, l), func(i int) operator.Argument { return arguments[i] })
@@ -199,7 +198,6 @@ func mismatch(d Driver, b *compile.Binary, k operator.Kernel, arguments []operat
 	return ""
 }
 
-// launchMismatch is mismatch for a single launch.
 func launchMismatch(d Driver, b *compile.Binary, l operator.Launch, arguments []operator.Argument) string {
 	size, known := d.ParameterBytes(b.Code, b.Symbol(l.Entry))
 	// A GPU aligns the first parameter to 16 bytes. Tensor maps need a larger alignment, so the size depends on the

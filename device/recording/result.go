@@ -98,8 +98,7 @@ func newResult(t trial.Trial) (result, error) {
 	return r, nil
 }
 
-// mostTunables limits the tunables of a trial, because looking up a value takes linear time. No kernel has as many
-// tunables.
+// mostTunables limits the tunables of a trial, far above any kernel's, because looking up a value takes linear time.
 const mostTunables = 64
 
 func (r result) trial() (trial.Trial, error) {

@@ -131,8 +131,7 @@ func (r *Recording) check(results []result) error {
 	return nil
 }
 
-// check validates one result, which belongs to trial t. The text of an error continues a message that begins with
-// "results[i].".
+// check validates one result, which belongs to trial t. An error's text continues "results[i].".
 func (r result) check(t trial.Trial) error {
 	status := t.Status
 	want, known := invalidities[status]

@@ -61,7 +61,6 @@ type wrapped struct {
 func (w *wrapped) Error() string { return w.text + ": " + w.err.Error() }
 func (w *wrapped) Unwrap() error { return w.err }
 
-// fakeGPU is the device in the child process.
 type fakeGPU struct {
 	setup    Setup
 	compiler compile.Compiler
@@ -229,7 +228,6 @@ func onDisk(t *testing.T, files fstest.MapFS) fs.FS {
 	return os.DirFS(dir)
 }
 
-// toyFiles returns the files of the toy operator.
 func toyFiles() fstest.MapFS {
 	return fstest.MapFS{
 		"op.yaml":      {Data: []byte(toy)},

@@ -36,8 +36,7 @@ type PoolOptions struct {
 const usualPatience = 20 * time.Second
 
 // Pool makes one device of several devices of one model, on this machine or at workers elsewhere, and implements
-// device.Pool. A member of the pool does one job at a time. A member that cannot go on leaves, and another member does
-// its job.
+// device.Pool. A member of the pool does one job at a time. If a member cannot go on, another member does its job.
 type Pool struct {
 	options PoolOptions
 	model   device.Device

@@ -145,8 +145,8 @@ func outcome(o trial.Outcome, err error) (trial.Outcome, error) {
 	return o, err
 }
 
-// Refill changes the inputs of later jobs. One member of the pool draws the new inputs now, and the others before their
-// next job.
+// Refill changes the inputs of later jobs. One member draws the new inputs now, and every other member before its next
+// job.
 func (s *pooled) Refill(ctx context.Context, in device.Inputs) error {
 	s.mu.Lock()
 	s.inputs = in

@@ -45,8 +45,7 @@ const (
 const mostReopens = 3
 
 // Session is a problem that is open on a device outside of this process. The Session keeps the data that opened the
-// problem, because the other side may have to open the problem again: in a new process, or after it made room for
-// others.
+// problem, because the other side may have to open the problem again: in a new process, or when memory was short.
 type Session struct {
 	link      Link
 	key       string // names the problem in requests
@@ -105,8 +104,7 @@ func (s *Session) Check(ctx context.Context, v device.Variant, c device.Check) (
 	return r.Outcome, r.Launches, err
 }
 
-// Compile makes the other side compile a kernel of the problem. The returned binary has no code; the code stays on the
-// other side.
+// Compile makes the other side compile a kernel of the problem and keep the code; the returned binary has none.
 func (s *Session) Compile(ctx context.Context, r compile.Request) (*compile.Binary, error) {
 	limit := min(r.Timeout, mostMinutes)
 	q := Request{Kind: Compile, Configuration: r.Configuration, Digest: r.Kernel.Digest(), Limit: limit}
@@ -114,8 +112,7 @@ func (s *Session) Compile(ctx context.Context, r compile.Request) (*compile.Bina
 	return a.Compiled, err
 }
 
-// Refill changes the inputs. If the problem is not open on the device, the new inputs are drawn when the problem is
-// opened next.
+// Refill changes the inputs, which are drawn at once if the problem is open, and otherwise when it is opened.
 func (s *Session) Refill(ctx context.Context, in device.Inputs) error {
 	s.mu.Lock()
 	s.proto.Distribution, s.proto.Seed = in.Distribution, in.Seed
@@ -204,7 +201,6 @@ func (s *Session) Open(ctx context.Context) error {
 	return s.errorOf(r)
 }
 
-// open returns the request that opens the problem.
 func (s *Session) open() Query {
 	s.mu.Lock()
 	defer s.mu.Unlock()

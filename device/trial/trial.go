@@ -108,8 +108,7 @@ func (o *Outcome) Fail(status Status, message string) {
 	o.SetSamples(nil, 0)
 }
 
-// Join adds the outcome of evaluating the same variant again. If the second evaluation failed, the joined outcome is a
-// failure.
+// Join adds the outcome of evaluating the same variant again; if that is a failure, so is the joined outcome.
 func (o *Outcome) Join(again Outcome) {
 	if again.Status != OK {
 		o.Fail(again.Status, again.Message)

@@ -1,6 +1,6 @@
 // Package verify holds the plan by which every device verifies a variant. The plan says what the tensors hold, which of
-// the operator's own kernels run, what is checked after a launch, how many launches a check makes, and how many samples
-// are timed.
+// the operator's own kernels run, what is checked after a launch, how often a check launches, and how many samples are
+// timed.
 //
 // The plan and the verdicts are plain values. Each device carries the plan out in its own way: the emulator with files
 // and programs, a GPU through its driver.
@@ -257,7 +257,6 @@ func Differs(a operator.Argument, wrong, first int64, got, want string) string {
 		a.Name, wrong, output.Count(a.Elements, "element"), a.Coordinates(first), got, want)
 }
 
-// mismatchMessage describes a wrong output.
 func mismatchMessage(a operator.Argument, o outcome, got, want string) string {
 	more, largest, unwritten := "", fmt.Sprintf("%.3g", o.LargestError), "never written"
 	if a.Type.Kind() != operator.Floating {

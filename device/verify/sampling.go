@@ -46,8 +46,7 @@ type Sampling struct {
 	Dropped  bool // racing ended the sampling
 }
 
-// Next returns how many samples to take now, or 0 if there are enough. estimate is a sample's full cost in
-// milliseconds.
+// Next returns how many samples to take now, or 0 if there are enough. estimate is the cost of a sample in ms.
 func (s *Sampling) Next(estimate float64) int {
 	most := max(s.Protocol.Samples, 1)
 	least := min(max(s.Protocol.MinSamples, 1), most)

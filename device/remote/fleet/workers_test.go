@@ -135,8 +135,7 @@ func onToy(err error) func(*operator.Problem) error {
 	}
 }
 
-// A search leaves out workers whose device differs from the first worker's, with a message. --gpu chooses another
-// model.
+// A search leaves out workers whose device differs from the first worker's, with a message. --gpu chooses a model.
 func TestWorkersOfOneModel(t *testing.T) {
 	p := newPlace(t)
 	p.worker("a", &fakeGPU{})
