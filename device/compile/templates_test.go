@@ -95,11 +95,11 @@ type variant struct {
 
 // variants returns the kernels to compile for an operator on one GPU; turn is the GPU's index. On the newest GPU every
 // template is compiled at its default and, if tests run in full, at a random configuration too. Every source file is
-// compiled at a default for every math mode and every choice of a word parameter, and the reference for the first and
-// the last problem. On older GPUs each template is compiled once, at its default, for one of the problems that it
-// serves, and the reference for the first problem. A kernel made for another operator's axes is compiled only in full
-// runs, on the newest GPU. A template that was compiled for an older GPU is compiled again only for the newest, which
-// also takes the branches for GPUs between the two. variants adds the names of the templates to older.
+// compiled at a default for every math mode and every choice of a word parameter. The reference is compiled for the
+// first and the last problem. On older GPUs each template is compiled once, at its default, for one of the problems
+// that it serves, and the reference for the first problem. A kernel made for another operator's axes is compiled only
+// in full runs, on the newest GPU. A template that was compiled for an older GPU is compiled again only for the newest,
+// which also takes the branches for GPUs between the two. variants adds the names of the templates to older.
 func variants(t *testing.T, o *operator.Operator, gpu operator.Limits, turn int, older map[string]bool) []variant {
 	t.Helper()
 	var all []variant

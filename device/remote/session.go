@@ -33,8 +33,8 @@ type Extra struct {
 	Binaries map[string]built  // compiled kernels by their digests
 }
 
-// These limits say how long this side waits for a child that does not answer. Such a child is stuck in the driver,
-// because otherwise it ends launches that take too long itself.
+// These limits say how long this side waits for a child that is stuck in the driver. A child that is not stuck ends
+// launches that take too long itself.
 const (
 	openLimit   = 10 * time.Minute // a reference may be slow
 	closeLimit  = 30 * time.Second
