@@ -15,7 +15,7 @@ import (
 	"autotune/internal/libcuda"
 )
 
-// The test binary itself is the proof: it links gorgonia.org/cu and has started.
+// That this test binary starts is the proof, because it links gorgonia.org/cu.
 func TestStartsWithOrWithoutDriver(t *testing.T) {
 	err := libcuda.Error()
 	count, countErr := cu.NumDevices()

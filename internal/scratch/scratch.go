@@ -1,5 +1,5 @@
-// Package scratch makes temporary folders that do not outlive a killed process for
-// long: the next process that makes one of their kind removes them.
+// Package scratch makes temporary folders. Those that a killed process leaves are removed by the next process that
+// makes a folder of their kind.
 package scratch
 
 import (
@@ -10,17 +10,17 @@ import (
 	"syscall"
 )
 
-// Folder is locked by the process that made it. A process that is killed cannot remove its folders, and the system
-// gives back their locks: whoever makes the next one removes those.
+// Folder is a temporary folder that is locked by the process that made it. When a process is killed, the system
+// releases its locks, which shows the next process that the folder may be removed.
 type Folder struct {
 	Dir  string
 	lock *os.File // the folder itself
 }
 
-// attempts is how many folders are made until one can be locked: not all file systems have locks.
+// attempts is how often New makes a folder until it can lock one. It gives up because not all file systems have locks.
 const attempts = 100
 
-// New makes a folder of a kind, as "emulator": its name begins with autotune and that.
+// New makes a folder whose name begins with "autotune-" and the kind, such as "emulator".
 func New(kind string) (*Folder, error) {
 	pattern := "autotune-" + kind + "-"
 	sweep(filepath.Join(os.TempDir(), pattern+"*"))
@@ -29,7 +29,7 @@ func New(kind string) (*Folder, error) {
 		if err != nil {
 			return nil, fmt.Errorf("the %s needs a temporary folder: %w", kind, err)
 		}
-		// Another process that sweeps may lock it first, and removes it then.
+		// Another process that sweeps may have locked this folder first; it will remove the folder.
 		if lock := locked(dir); lock != nil {
 			return &Folder{Dir: filepath.Clean(dir), lock: lock}, nil
 		}
@@ -56,7 +56,8 @@ func (s *Folder) Close() error {
 	return err
 }
 
-// locked opens and locks a folder of this user; nil where another process holds it, or it is gone.
+// locked opens and locks a folder of this user. It returns nil if another process holds the lock, or if the folder is
+// gone.
 func locked(dir string) *os.File {
 	f, err := os.OpenFile(dir, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NOFOLLOW, 0)
 	if err != nil {
@@ -73,7 +74,8 @@ func locked(dir string) *os.File {
 	return nil
 }
 
-// sweep removes the folders that dead processes of this user left. What cannot be removed is left for another time.
+// sweep removes the folders that dead processes of this user left. A folder that cannot be removed is left for the next
+// sweep.
 func sweep(pattern string) {
 	folders, _ := filepath.Glob(pattern)
 	for _, dir := range folders {

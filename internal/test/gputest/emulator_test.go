@@ -10,7 +10,7 @@ import (
 	"autotune/operator"
 )
 
-// fewest is how many rows every operator must have.
+// fewest is the least number of rows that every operator must have.
 const fewest = 25
 
 func operators(t *testing.T) []*operator.Operator {
@@ -41,8 +41,8 @@ func TestCasesBind(t *testing.T) {
 	}
 }
 
-// A row of each operator that TestFreeDimensions has none of, defaults only: the suite works, also without
-// a GPU. One operator of rows there stands for its frame. The emulator proves all of them in operator.
+// The tests also work without a GPU: the emulator runs the defaults on one row of each operator that TestFreeDimensions
+// leaves out. One row operator stands for all that share its frame, since package operator's tests run all of them.
 func TestEmulator(t *testing.T) {
 	testneeds.Nothing(t)
 	d := openEmulator(t, emulator.Options{})

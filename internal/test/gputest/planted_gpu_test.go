@@ -4,5 +4,5 @@ package gputest
 
 import "testing"
 
-// A race shows on a GPU only by chance.
+// On a GPU, a race shows only by chance.
 func TestPlantedFaultsOnTheGPU(t *testing.T) { plantedFaults(t, openSuite(t).device, true) }
