@@ -129,8 +129,7 @@ func (b *binder) free(r Request) {
 	b.p.Free = lists.Where(shape, func(name string) bool { return slices.Contains(r.Free, name) })
 }
 
-// parameters parses the given parameters and computes the defaults of the others, each after the parameters that its
-// default names.
+// parameters parses the given parameters and computes the defaults of the others, each after those that it uses.
 func (b *binder) parameters(r Request) {
 	o, given := b.p.Operator, r.Parameters
 	for _, name := range sorted(given) {

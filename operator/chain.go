@@ -25,8 +25,7 @@ const (
 // chooses is the only function that takes a comparison, which is its first argument.
 const chooses = "where"
 
-// parsedChain is a parsed expression. The tensors of an epilogue are in the order in which the expression first names
-// them.
+// parsedChain is a parsed expression. An epilogue's tensors are in the order in which the expression first names them.
 type parsedChain struct {
 	root     *expr.Node
 	operands []operand
@@ -50,8 +49,7 @@ func (s *ParameterSpec) chain(text string) (c parsedChain, err error) {
 	return c, nil
 }
 
-// holds checks that an expression contains only numbers, arithmetic, and names and functions that the parameter
-// declares.
+// holds checks that an expression contains only numbers, arithmetic, and the parameter's names and functions.
 func (s *ParameterSpec) holds(n *expr.Node, depth int) error {
 	switch n.Op {
 	case expr.OpConst:
@@ -129,8 +127,7 @@ func (s *ParameterSpec) Python(value, object string) string {
 	})
 }
 
-// ExpressionMacros returns the macros of the problem's parameters of type expression, without parameters that the
-// problem leaves out.
+// ExpressionMacros returns the macros of the parameters of type expression that the problem does not leave out.
 func (p *Problem) ExpressionMacros() []Macro {
 	var macros []Macro
 	for _, spec := range p.Operator.Parameters {

@@ -637,8 +637,7 @@ func proven(values []expr.Value) []expr.Value {
 	return []expr.Value{values[0], values[len(values)/2], values[len(values)-1]}
 }
 
-// withChoicesFirst returns the indices of checks, beginning with those that have choices, because their references run
-// in any case.
+// withChoicesFirst returns the indices of checks, first those with choices, whose references run in any case.
 func withChoicesFirst(checks []check) (order []int) {
 	var rest []int
 	for i, c := range checks {
@@ -651,8 +650,7 @@ func withChoicesFirst(checks []check) (order []int) {
 	return append(order, rest...)
 }
 
-// smaller returns the limits of a GPU without warpgroup products: in turn one with few and one with many
-// multiprocessors.
+// smaller returns the limits of a GPU without warpgroup products, in turn with few and with many multiprocessors.
 func smaller(limits operator.Limits, n int) operator.Limits {
 	limits.Arch, limits.Target, limits.SMs, limits.MaxSharedPerBlock = 80, "sm_80", 6, 163<<10
 	if n%2 == 1 {
@@ -692,8 +690,7 @@ func lacks(missing map[string]bool, template string) bool {
 	return false
 }
 
-// appendMost adds the configuration that has the most values still to be proven, or any configuration if none has such
-// a value.
+// appendMost adds the configuration that has the most values still to be proven, or any if none has such a value.
 func appendMost(chosen []space.Configuration, s serves, missing map[string]bool, rng *rand.Rand) []space.Configuration {
 	tried := int64(2000)
 	if !lacks(missing, s.template) {
@@ -769,8 +766,7 @@ func prove(t *testing.T, d device.Device, c check) {
 			t.Errorf("%s: %s: %s", choice, e.Status, e.Message)
 		}
 	}
-	// Run the same kernels on inputs of which a few are NaN or infinite, except for large problems, which would take
-	// long.
+	// Run the same kernels on inputs of which a few are NaN or infinite. That would take too long for large problems.
 	special := device.Inputs{Distribution: "special", Seed: 2}
 	if c.problem.Flops > 4e6 {
 		return
@@ -786,8 +782,7 @@ func prove(t *testing.T, d device.Device, c check) {
 	}
 }
 
-// rowProblems are the problems that all row operators are proven on: aligned and unaligned rows, columns, and a few
-// long rows.
+// rowProblems are the problems that all row operators are proven on: aligned and unaligned, columns, and long rows.
 var rowProblems = []string{
 	"5x1003x1 normal", // no two rows begin alike
 	"3x2048x1 type=bf16 negative",
@@ -816,8 +811,7 @@ func ofRows(o *operator.Operator) bool {
 // rounds, and reads over edges, so a problem without a new trait would find few faults.
 type meetings map[string]bool
 
-// more tells whether a problem has a trait that a file has not met, and records all of the problem's traits for the
-// file.
+// more tells whether a problem has a trait that a file has not met, and records the problem's traits for the file.
 func (m meetings) more(file string, traits []string) bool {
 	before := len(m)
 	for _, trait := range traits {
@@ -838,8 +832,7 @@ func traitsOf(o *operator.Operator, p *operator.Problem, text string) []string {
 	return all
 }
 
-// extents returns the traits of a problem's shape: by which vector width each dimension is divisible, and which
-// dimensions are long.
+// extents returns the traits of a shape: the vector width that divides each dimension, and which dimensions are long.
 func extents(p *operator.Problem) []string {
 	var all []string
 	for i, size := range p.Shape {

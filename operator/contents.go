@@ -30,8 +30,7 @@ func (l *loader) ownFill(n *tree.Node) (f FillSpec, ok bool) {
 	return f, true
 }
 
-// Filling is a kernel that fills tensors. Its arguments are these tensors and all scalars, in the operator's order,
-// followed by the seed.
+// Filling is a kernel that fills tensors. Its arguments are these tensors, all scalars in order, and the seed.
 type Filling struct {
 	Kernel    Kernel
 	Tensors   []int

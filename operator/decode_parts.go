@@ -11,8 +11,7 @@ import (
 
 // This file decodes the parts of an operator that are mappings of their own: parameters and tensors.
 
-// parameters reads the parameters and declares their components. Defaults may name dimensions and each other, so they
-// are checked last.
+// parameters reads the parameters and declares their components. Defaults may use dimensions and each other.
 func (l *loader) parameters(n *tree.Node, names scope) {
 	dimensions := maps.Clone(names)
 	for _, e := range l.named(n, "parameters must be a mapping of names to descriptions") {
@@ -96,8 +95,7 @@ func (l *loader) parameter(e tree.Entry) ParameterSpec {
 	return s
 }
 
-// components gives a parameter of integers one component for each axis. With a single axis, the component has the
-// parameter's name.
+// components gives a parameter of integers one component for each axis. A single component has the parameter's name.
 func (l *loader) components(s *ParameterSpec, n *tree.Node) {
 	if len(l.Axes) == 0 {
 		n.Refuse("`type: ints` needs the operator's `axes`")
@@ -125,8 +123,7 @@ func (l *language) words(s *ParameterSpec, f tree.Fields, whole *tree.Node) {
 	})
 }
 
-// arguments reads the list of tensors and scalars. tolerance is the operator's tolerance of all outputs, or its own
-// comparing kernel.
+// arguments reads the list of tensors and scalars. tolerance is the operator's tolerance or its own comparing kernel.
 func (l *loader) arguments(n *tree.Node, s scope, tolerance *tree.Node) {
 	if tolerance != nil && tolerance.Kind != tree.List {
 		c := &OwnKernel{Entry: l.o.Name + "_compare"}

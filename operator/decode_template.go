@@ -205,8 +205,7 @@ func (r *templateReader) launch(n *tree.Node) LaunchSpec {
 	return spec
 }
 
-// free reads the dimensions that the kernel can take at run time. Values that the compiler must know cannot depend on
-// them.
+// free reads the dimensions that the kernel can take at run time. Values for the compiler cannot depend on them.
 func (r *templateReader) free() {
 	n, t := r.f["free"], r.Template
 	t.Free = tree.Optional(n, func(n *tree.Node) []string { return r.names(n, "free") }, nil)
@@ -270,8 +269,7 @@ func (t *Template) entries() []string {
 	return lists.Of(t.Launches, func(launch LaunchSpec) string { return entryForm.FindStringSubmatch(launch.Entry.Text)[1] })
 }
 
-// workspaces reads the template's workspaces. Their shapes may use only values that are the same for all
-// configurations.
+// workspaces reads the template's workspaces, whose shapes may use only values that all configurations share.
 func (r *templateReader) workspaces() {
 	same := maps.Clone(r.known)
 	for _, tunable := range r.Tunables {
@@ -310,8 +308,7 @@ func (r *templateReader) workspaces() {
 
 // A template that includes an earlier template uses the same kernel with other tunables.
 
-// likeAnother copies from an included template what is not in keys: the kernel's name, the workspaces, and the values
-// of its file's `with`.
+// likeAnother copies what keys do not include from an included template: its kernel, workspaces and `with` values.
 func (r *templateReader) likeAnother(model *Template, n *tree.Node) {
 	r.like = model
 	r.sameWorkspaces(model, r.named(n.Own("derived"), derivedForm))
@@ -326,8 +323,7 @@ func (r *templateReader) likeAnother(model *Template, n *tree.Node) {
 	}
 }
 
-// sameWorkspaces refuses derived values that would change the workspaces, which a template shares with the one that it
-// includes.
+// sameWorkspaces refuses derived values that would change the workspaces of an included template, which are shared.
 func (r *templateReader) sameWorkspaces(model *Template, own []tree.Entry) {
 	needed := map[string]bool{}
 	need := func(formulas ...Formula) {

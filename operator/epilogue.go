@@ -102,8 +102,8 @@ func (s *ParameterSpec) operands(root *expr.Node) (all []operand, items []string
 	return all, items, nil
 }
 
-// mask returns the tensor's axes as kernels see them: bit 0 is the output's first axis. The axes from Apart on share
-// one bit.
+// mask returns the tensor's axes as a bit mask for kernels, from the output's first axis. Axes from Apart on share a
+// bit.
 func (s *ParameterSpec) mask(t operand) (mask int) {
 	for _, axis := range t.axes {
 		if s.Apart > 0 {
@@ -114,8 +114,7 @@ func (s *ParameterSpec) mask(t operand) (mask int) {
 	return mask
 }
 
-// isImage tells whether a tensor is a single image, without the axis of images. It has the same order in memory as an
-// image of the output.
+// isImage tells whether a tensor is a single image, which lies in memory like an image of the output.
 func (s *ParameterSpec) isImage(t operand) bool {
 	return s.Apart > 0 && len(t.axes) == len(s.Axes)-1 && t.axes[0] == 1
 }

@@ -16,8 +16,7 @@ import (
 	"autotune/space"
 )
 
-// drawnEpilogue is an epilogue of matmul with a function that evaluates it in float64, given a sum and the values of
-// its tensors.
+// drawnEpilogue is an epilogue of matmul with a function that evaluates it in float64 for a sum and tensors' values.
 type drawnEpilogue struct {
 	text string
 	of   value

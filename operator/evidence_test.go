@@ -55,8 +55,7 @@ templates:
 // edit replaces one text by another to change a key.
 type edit struct{ old, new string }
 
-// harmless are keys that no trial's outcome depends on: they affect only what is shown, or which configurations and
-// problems exist.
+// harmless are keys that no trial's outcome depends on: they affect what is shown, or what can be searched.
 var harmless = map[string]edit{
 	"an operator/summary": {"summary: Scales.", "summary: Other."}, "an operator/example": {"example: 64", "example: 32"},
 	"an operator/requires": {"n > 0:", "n > 1:"},

@@ -29,8 +29,7 @@ func OpenFolder(path string) (fs.FS, error) {
 	return root.FS(), nil
 }
 
-// leadsOut tells whether err says that a symbolic link leads out of a folder. Package os exports no value for this
-// error.
+// leadsOut tells whether err says that a symbolic link leads out of a folder, for which package os has no error value.
 func leadsOut(err error) bool {
 	return err != nil && strings.Contains(err.Error(), "escapes from parent")
 }
@@ -134,8 +133,8 @@ func (f *folder) file(n *tree.Node, pattern string) Source {
 	return Source{File: name, Text: text}
 }
 
-// usual returns the node of a key that names a file. Without the key, it returns the usual file name if the folder has
-// that file.
+// usual returns the node of a key that names a file or, without the key, the usual file name if the folder has the
+// file.
 func (f *folder) usual(given, parent *tree.Node, name string) *tree.Node {
 	if _, err := fs.Stat(f.fsys, path.Join(f.dir, name)); given != nil || err != nil {
 		return given

@@ -54,8 +54,7 @@ func (u use) kept() space.Values {
 }
 
 // Kinds returns a key for each template of the part. Problems that differ in free dimensions can share the kernels of a
-// template if their keys are equal. A key contains the values that the kernel keeps as constants, for the template's
-// default.
+// template if their keys are equal. A key contains the values that the default's kernel keeps as constants.
 func (part *Part) Kinds() (all []string) {
 	for _, u := range part.uses {
 		words := []string{u.t.Name}
@@ -81,8 +80,7 @@ func (u use) sizes(folder *expr.Folder) map[string]bool {
 	return found
 }
 
-// sizesOf returns the sizes that a kernel needs: those of its own template, and those of the other templates in its
-// file.
+// sizesOf returns the sizes that a kernel needs: those of its template and of the other templates in its file.
 func (u use) sizesOf(values space.Values) map[string]bool {
 	found, own := u.sizes(u.folder(u.tunables(), u.kept())), u.known()
 	for _, t := range neighbours(u.p, u.t.Name, u.t.Source) {
@@ -171,8 +169,7 @@ func (k *Kernel) withSizes(names map[string]bool, known map[string]expr.Value, n
 	k.Sizes = append(k.Sizes, inverses...)
 	members := strings.Join(lists.Of(k.Sizes, func(s Size) string { return fmt.Sprintf(" %s %s;", s.Type, s.Name) }), "")
 	values := strings.Join(lists.Of(k.Sizes, func(s Size) string { return macroValue(s.Value) }), ", ")
-	// The struct's members are not accessed through macros, since a macro defined before the struct could have the name
-	// of a member.
+	// Macros must not name the struct's members, since a macro defined before the struct could have a member's name.
 	before := fmt.Sprintf("struct AutotuneSizes {%s };\n__constant__ AutotuneSizes %s = {", members, SizesSymbol)
 	k.sizesAt = [2]int{len(before), len(before) + len(values)}
 	k.Source = before + values + "};\n" + sizeText + macros.String() + "#line 1\n" + k.Source

@@ -226,8 +226,7 @@ func merged(a, b map[string]expr.Value) map[string]expr.Value {
 	return all
 }
 
-// A kept value is a constant of the kernel and a condition of its formulas, and all conditions depend only on free
-// dimensions.
+// A kept value is a constant of the kernel and a condition of its formulas, which depend only on free dimensions.
 func TestConditions(t *testing.T) {
 	text := strings.Replace(freeOperator, "    derived: {span:", "    keep: [load]\n    constraints: [n < 100, tile < 2*n + m, m > 1]\n    derived: {load: 4 if n % 4 == 0 else 1, lead: load - 1, span:", 1)
 	o := loaded(t, freeFiles(text))

@@ -14,8 +14,7 @@ import (
 	"autotune/templates"
 )
 
-// axesOperator describes for all axes at once, in a file that operators can share, what plainOperator describes for
-// each axis.
+// axesOperator describes for all axes at once, in a shareable file, what plainOperator describes for each axis.
 const axesOperator = `operator: scale
 summary: Scales.
 shape: [n, h, w]

@@ -88,8 +88,7 @@ func (p *Problem) Reference() (Kernel, error) {
 	return helper(p, "reference", p.Operator.referenceEntry, p.Operator.Reference, p.Output().Elements), nil
 }
 
-// neighbours returns the other templates in the file of a template or reference, without those that have the same
-// kernel.
+// neighbours returns the other templates in the file of a template or reference that have a different kernel.
 func neighbours(p *Problem, template string, source Source) []*Template {
 	own, found := p.Operator.Template(template)
 	return lists.Where(p.Operator.Templates, func(t *Template) bool {

@@ -160,8 +160,7 @@ func TestDefaultsAreRepaired(t *testing.T) {
 	}
 }
 
-// For any problem that it serves, every built-in template must have a valid configuration, and its default must come
-// first.
+// For any problem that it serves, a built-in template must have a valid configuration, and its default comes first.
 func TestBuiltinSpaces(t *testing.T) {
 	for _, test := range []struct{ operator, shape, parameters string }{
 		{"avg_pool1d", "1x1x1", "kernel=1"}, {"avg_pool1d", "64x128x65536", ""}, {"avg_pool1d", "1x1x5000000000", ""},
@@ -199,8 +198,7 @@ func TestBuiltinSpaces(t *testing.T) {
 	}
 }
 
-// An editor can check every built-in CUDA file as a kernel of its operator's example, with the macros of its template's
-// default.
+// An editor can check every built-in CUDA file as a kernel of its operator's example, with a default's macros.
 func TestEditorKernels(t *testing.T) {
 	oneAtATime(t)
 	read := map[string]bool{}

@@ -32,8 +32,7 @@ func (s scope) with(what string, names ...string) scope {
 	return s
 }
 
-// reserved are names that tunables and parameters may not have, because they have a meaning in expressions or, in upper
-// case, in kernels.
+// reserved are names that parameters may not have, because expressions or (in upper case) kernels use them already.
 var reserved = append([]string{
 	"math", "min", "max", "abs", "ceil_div", "gcd", "int", "float", "bool", "str", "round", "len",
 	"and", "or", "not", "in", "is", "if", "else", "true", "false", "none", "lambda", "for",

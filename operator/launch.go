@@ -139,8 +139,7 @@ func (s *LaunchSpec) limits() []Formula {
 	return lists.Of(all, func(limit string) Formula { return in.formula(guard+limit, s.at) })
 }
 
-// launchLimits returns a function for the limits of CUDA on launches and tensor maps. The function parses the limits at
-// its first call.
+// launchLimits returns a function for CUDA's limits on launches and tensor maps, which are parsed at the first call.
 func launchLimits(launches []LaunchSpec, maps []*TensorMapSpec) func() []Formula {
 	return sync.OnceValue(func() (limits []Formula) {
 		for i := range launches {
@@ -213,8 +212,7 @@ func (u use) launch(s *LaunchSpec) (l Launch, err error) {
 	return l, err
 }
 
-// Passed returns the indices of the arguments that a launch passes, in order. It leaves out arguments that are copied
-// to a symbol.
+// Passed returns the indices of the arguments that a launch passes, without arguments that are copied to a symbol.
 func Passed(all []Argument, l Launch) []int {
 	if l.Arguments == nil {
 		return lists.Where(lists.Places(len(all)), func(i int) bool { return all[i].Symbol == "" && all[i].Owner == "" })

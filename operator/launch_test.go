@@ -191,8 +191,7 @@ templates:
     default: {threads: 64}
 `
 
-// A template's workspace has the same size for all configurations, and is passed to the template's launches that name
-// it.
+// A template's workspace has the same size for all configurations, and is passed to launches that name it.
 func TestWorkspacesOfATemplate(t *testing.T) {
 	o, err := loadSteps(t, packingOperator)
 	must.OK(t, err)

@@ -145,8 +145,7 @@ func (l *loader) operator(root *tree.Node) {
 	o.PyTorch = tree.Pointer(f["pytorch"], l.pytorch)
 }
 
-// cost reads how many bytes a launch moves and how many operations it computes. By default every tensor is read or
-// written once.
+// cost reads how many bytes a launch moves and operations it computes. By default it reads or writes each tensor once.
 func (l *loader) cost(n *tree.Node, formula func(*tree.Node) Formula) (bytes, flops Formula) {
 	cost := list(l.language, n, "cost", formula)
 	if n != nil && (len(cost) < 1 || len(cost) > 2) {
@@ -303,8 +302,7 @@ func (l *loader) separate() {
 	}
 }
 
-// kernelSource is the source of a template, the reference, a fill kernel or the comparison, with the names of its
-// kernels.
+// kernelSource is the source of a template, the reference, a fill or the comparison, with the names of its kernels.
 type kernelSource struct {
 	*Source
 	entries []string

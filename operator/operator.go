@@ -154,8 +154,7 @@ func (r Role) noun() string {
 	return "an " + string(r)
 }
 
-// constantRole is the role in op.yaml of an Input that is copied to the kernels' __constant__ variable of the same
-// name.
+// constantRole is op.yaml's role of an Input that is copied to the kernels' __constant__ variable of the same name.
 const constantRole Role = "constant"
 
 var tensorRoles = []string{"input", "weight", "constant", "output", "inout", "workspace"}

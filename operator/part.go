@@ -19,8 +19,7 @@ import (
 // the problem, so trials of a part are trials of the problem.
 type Restriction struct {
 	Templates []string // empty: all of them
-	// Where lists conditions, in which the names of constraints may be used. A template that lacks one of the names is
-	// left out.
+	// Where lists conditions that may use the names of constraints. A template that lacks one of the names is left out.
 	Where []string
 	// Fixed gives a value for every tunable of one template; nil: not fixed. The key "template" names the template and
 	// can be omitted if there is only one.
@@ -47,8 +46,7 @@ func (r Restriction) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// Part is the part of a problem's space that a search chooses from: the templates that serve the problem and that its
-// Restriction allows.
+// Part is what a search of a problem chooses from: templates that serve the problem and that its Restriction allows.
 type Part struct {
 	Problem     *Problem
 	Restriction Restriction
@@ -63,8 +61,7 @@ func (p *Problem) Whole() *Part {
 	return whole
 }
 
-// Part returns the part of the problem's space that a restriction selects. A mistake in the restriction is a
-// *RequestError.
+// Part returns the part of the problem's space that a restriction selects. Its error is a *RequestError.
 func (p *Problem) Part(r Restriction) (*Part, error) {
 	part := &Part{Problem: p, Restriction: r}
 	part.uses = lists.Of(p.Operator.Templates, func(t *Template) use { return useOf(p, t) })
@@ -221,8 +218,7 @@ func (part *Part) Space(ctx context.Context) (*space.Space, error) {
 	return s, nil
 }
 
-// contribution returns a template's part of the space. Its constraints are those of the template, of every launch, and
-// of the restriction.
+// contribution returns a template's part of the space, with the constraints of template, launches and restriction.
 func (part *Part) contribution(u use) space.Part {
 	own := space.Part{Template: u.t.Name, Tunables: u.t.Tunables, Constants: u.env, Definitions: map[string]*expr.Expr{}}
 	for _, d := range u.t.Derived {
@@ -266,8 +262,7 @@ func (part *Part) nothingLeft(ctx context.Context, failed error) error {
 }
 
 // Defaults returns the default configuration of each template of the part; the first is the untuned baseline for
-// speedups. If a declared default is not valid for the problem, Defaults returns the nearest valid configuration
-// instead.
+// speedups. A declared default that is not valid for the problem is replaced by the nearest valid configuration.
 func (part *Part) Defaults(ctx context.Context) []space.Configuration {
 	var defaults []space.Configuration
 	for _, u := range part.uses {

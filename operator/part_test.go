@@ -12,8 +12,7 @@ import (
 	"autotune/space/expr"
 )
 
-// A restricted space contains exactly the configurations that satisfy the restriction, and all defaults of the part are
-// in it.
+// A restricted space contains exactly the configurations that satisfy the restriction, and all defaults of the part.
 func TestRestrictedSpaceIsTheFilteredOne(t *testing.T) {
 	o := find(t, "max_pool2d")
 	whole := bindShape(t, o, 1, 2, 40, 40)

@@ -219,8 +219,7 @@ func TestConvolutionsInFp32(t *testing.T) {
 	}
 }
 
-// imagesApart fills the second image with a millionth of the first image's magnitude, and weights with positive
-// numbers.
+// imagesApart fills the second image with numbers a millionth of the first image's, and weights with positive ones.
 const imagesApart = `__device__ float near_one(int i) { return 1.0f + (i * 2654435761u >> 9) * 0x1p-23f; }
 extern "C" __global__ void conv1d_fill(float* x, unsigned) {
     const int i = blockIdx.x * 256 + threadIdx.x;
@@ -268,8 +267,7 @@ func errorsOf(t *testing.T, d device.Device, c check, most float64) {
 	}
 }
 
-// outlying fills rows with numbers near 20 and some outliers, among them the first number of each row and of each
-// thread.
+// outlying fills rows with numbers near 20 and outliers, among them the first number of each row and each thread.
 const outlying = `extern "C" __global__ void layer_norm_fill(float* x, unsigned) {
     const int i = blockIdx.x * 256 + threadIdx.x;
     if (i < OUTER * LENGTH) x[i] = 20.0f + (i * 2654435761u >> 9) * 0x1p-23f + (i % LENGTH < 40 || i % 4099 == 0 ? 5000.0f : 0.0f);

@@ -99,8 +99,7 @@ func (l Limits) beside(values map[string]expr.Value) map[string]expr.Value {
 	return all
 }
 
-// String returns the canonical name of the problem, such as "conv2d 16x16x1024x1024 c_out=128 kernel=3x3 ...
-// math=tf32".
+// String returns the problem's canonical name, such as "conv2d 16x16x1024x1024 c_out=128 kernel=3x3 ... math=tf32".
 func (p *Problem) String() string {
 	mode := ""
 	if len(p.Operator.MathModes) > 1 {
@@ -132,15 +131,13 @@ func (p *Problem) MemoryBytes() int64 {
 	return bytes
 }
 
-// Output returns the first tensor that is compared with the reference's. The reference has one thread for each of its
-// elements.
+// Output returns the first tensor that is compared. The reference kernel has one thread for each of its elements.
 func (p *Problem) Output() Argument {
 	i := slices.IndexFunc(p.Arguments, func(a Argument) bool { return a.Role.Compared() })
 	return p.Arguments[i] // a loaded operator has one
 }
 
-// ProblemRecord identifies a problem without containing the operator. The cache, recordings and documents use this
-// form.
+// ProblemRecord identifies a problem without containing the operator, for the cache, recordings and documents.
 type ProblemRecord struct {
 	Operator   string     `json:"operator,omitempty"`
 	Shape      []int64    `json:"shape"`
@@ -191,8 +188,7 @@ func (r ProblemRecord) Request() Request {
 // Parameters are a problem's parameters in the operator's order. In JSON they are an object of strings.
 type Parameters []Parameter
 
-// has tells whether a parameter is in the list. A parameter that is `later` is not in the list while it has its
-// default.
+// has tells whether a parameter is in the list. A `later` parameter is not in the list while it has its default.
 func (list Parameters) has(name string) bool {
 	return slices.ContainsFunc(list, func(p Parameter) bool { return p.Name == name })
 }

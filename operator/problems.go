@@ -11,8 +11,7 @@ import (
 	"autotune/operator/tree"
 )
 
-// Asked is one problem in a list of problems, as written. Its operator is a name or a folder that has not been looked
-// up yet.
+// Asked is one problem in a list, as written. Its operator is a name or folder that has not been looked up yet.
 type Asked struct {
 	At        tree.Position
 	Operator  string
@@ -95,8 +94,7 @@ func names(n *tree.Node) []string {
 	return lists.Of(n.List("free"), (*tree.Node).Name)
 }
 
-// setting reads a value in the form that command-line flags have: a number, true or false, or several numbers such as
-// 3x5 or [3, 5].
+// setting reads a value in the form of command-line flags: a number, true, false, or several numbers as 3x5 or [3, 5].
 func setting(n *tree.Node) string {
 	parts := lists.Of(n.Items, setting)
 	if n.Kind == tree.List {

@@ -56,8 +56,8 @@ type TorchArgument struct {
 	By      string     `json:"by,omitempty"`      // what the fold depends on: an argument, or a dimension if Fold is flat
 	Default TorchValue `json:"default,omitempty"` // used if PyTorch is given None or nothing
 	Same    string     `json:"same,omitempty"`    // the parameter or dimension whose value is the default
-	// Words maps each text that the argument may have to the parameters that it sets. A parameter that only other texts
-	// set is false.
+	// Words maps each text that the argument may be to the parameters that it sets. Parameters it does not set are
+	// false.
 	Words map[string]map[string]TorchValue `json:"words,omitempty"`
 }
 
@@ -173,8 +173,7 @@ var gradientsForm = regexp.MustCompile(`(?m)^def gradients\b`)
 // torchReader reads which functions of PyTorch compute an operator.
 type torchReader struct{ o *Operator }
 
-// call reads the arguments of a function and the parameter values that it implies. Together they must provide every
-// input and weight.
+// call reads a function's arguments and the parameter values that it implies, which must give all inputs and weights.
 func (r torchReader) call(function string, n *tree.Node, f tree.Fields) TorchCall {
 	if !quote.IsPythonName(function) {
 		n.Refuse("`%s` is no name of a function in Python", function)

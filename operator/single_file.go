@@ -5,8 +5,7 @@ import (
 	"strings"
 )
 
-// An operator may be a single CUDA file. Its first comment describes the operator as op.yaml would, and the kernels
-// follow.
+// An operator may be a single CUDA file. Its first comment describes the operator as op.yaml would; kernels follow.
 
 // firstComment matches the comment at the start of a file: /* ... */, or lines that begin with //.
 var firstComment = regexp.MustCompile(`\A\s*(?:/\*(?s:.*?)\*/|(?:[ \t]*//[^\n]*(?:\n|\z))+)`)

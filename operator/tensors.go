@@ -14,15 +14,13 @@ import (
 // A tensor's shape is the same as in PyTorch, whatever the order of its elements in memory. A parameter may choose that
 // order, so that one operator serves both PyTorch's default order and channels-last tensors.
 
-// These words name an order in memory. They are the same for tensors of all ranks; the second dimension is the
-// channels.
+// These words name an order in memory, for tensors of all ranks; the second dimension of a tensor is the channels.
 const (
 	channelsSecond = "nchw" // as the shape is
 	channelsLast   = "nhwc"
 )
 
-// orderOf returns the axes of a tensor from the outermost in memory to the innermost, or nil for the order of its
-// shape.
+// orderOf returns a tensor's axes from the outermost in memory to the innermost, or nil for the order of its shape.
 func orderOf(word string, rank int) []int {
 	if word != channelsLast || rank < 3 {
 		return nil
@@ -99,9 +97,8 @@ func (a Argument) ShapeText() string {
 	return fmt.Sprintf("%s, in memory %s", FormatShape(a.Shape), FormatShape(inMemory))
 }
 
-// Fill says how to fill a tensor for which op.yaml has a `fill`: from a distribution with parameters, by a kernel of
-// the operator, or from a file. With a distribution, element i depends only on i and the tensor's seed, on every
-// device.
+// Fill says how to fill a tensor for which op.yaml has a `fill`: from a distribution, by a kernel of the operator, or
+// from a file. With a distribution, element i depends only on i and the tensor's seed, on every device.
 type Fill struct {
 	Distribution string    `json:"distribution,omitempty"` // "": one of the others
 	Numbers      []float64 `json:"numbers,omitempty"`

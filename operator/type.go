@@ -94,8 +94,7 @@ func (t Type) Tolerance() float64 { return t.facts().tolerance }
 // Header returns the CUDA header that declares the type; "" if none is needed.
 func (t Type) Header() string { return t.facts().header }
 
-// NumPy returns the type of the NumPy array that holds such elements. It has the same bits, or is float32 if NumPy
-// lacks the type.
+// NumPy returns the type of the NumPy array for such elements. It is float32 if NumPy has no type of the same bits.
 func (t Type) NumPy() string { return t.facts().numpy }
 
 // InNumPy tells whether NumPy stores the elements in the same bytes.

@@ -24,8 +24,7 @@ func (t *Template) Warnings() []string {
 	return warnings
 }
 
-// Warnings returns doubts about the operator's parameters. A parameter that nothing uses gives the same problem several
-// names.
+// Warnings returns doubts about the operator's parameters: one that nothing uses gives a problem several names.
 func (o *Operator) Warnings() (warnings []string) {
 	for _, p := range o.Parameters {
 		decides := func(a ArgumentSpec) bool { return a.TypeBy == p.Name || a.OrderBy == p.Name }
@@ -48,8 +47,7 @@ var (
 	wordForms = regexp.MustCompile(`[A-Za-z_]\w*`)
 )
 
-// mentions tells whether a source or its includes use a macro. It first searches for the name, because splitting texts
-// into words is slow.
+// mentions tells whether a source or its includes use a macro. It splits only texts that contain the name into words.
 func (s Source) mentions(macro string) bool {
 	return slices.ContainsFunc(s.texts(), func(text string) bool { return strings.Contains(text, macro) }) && s.words()[macro]
 }

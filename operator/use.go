@@ -85,8 +85,7 @@ func (u use) known() space.Values {
 	})...)
 }
 
-// serves tells whether the template's `when` is true for the problem, and its kernel can take the free dimensions at
-// run time.
+// serves tells whether the template's `when` is true for the problem and its kernel can take the free dimensions.
 func (u use) serves() (bool, error) {
 	if !u.t.canFree(u.p.Free) {
 		return false, nil

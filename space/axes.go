@@ -64,8 +64,7 @@ func newAxes(parts []*part) (a axes) {
 	return a
 }
 
-// sortNumbers numbers the values in increasing order and returns true if all of them are numbers. Otherwise it changes
-// nothing.
+// sortNumbers numbers the values in increasing order. It returns false, and changes nothing, if any is not a number.
 func sortNumbers(at map[expr.Value]int) bool {
 	values := make([]expr.Value, len(at))
 	for v, i := range at {

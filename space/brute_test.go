@@ -15,8 +15,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// drawPart draws a small random part with tunables of every kind. Its constraints connect tunables, nest and sometimes
-// fail.
+// drawPart draws a small random part with all kinds of tunables and constraints, of which some can fail.
 func drawPart(t *rapid.T) space.Part {
 	var p space.Part
 	n := rapid.IntRange(1, 5).Draw(t, "tunables")
@@ -234,8 +233,7 @@ func checkNearest(t *rapid.T, s *space.Space, choices [][]int, rng *rand.Rand, p
 	}
 }
 
-// positions returns where the values of a configuration lie along its part's tunables: 0 is the first declared value, 1
-// the last.
+// positions returns where a configuration's values lie along its part's tunables, from 0 (the first value) to 1.
 func positions(s *space.Space, i int64) (all []float64) {
 	tunables := s.Parts()[s.PartOf(i)].Tunables
 	for k, v := range s.Choice(i) {

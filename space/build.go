@@ -99,8 +99,7 @@ func (b *builder) itemsAfter(l int) (items []expr.Term) {
 	return items
 }
 
-// step returns the code that layer l runs for each value of its tunable at each node, and the layer's checks that may
-// fail.
+// step returns the code that layer l runs for each value at each node, and the layer's checks that may fail.
 func (b *builder) step(l int, next []expr.Term) (code *expr.Code, risky []*check) {
 	code = b.program.Code(append(b.items, b.variables[b.order[l]])...)
 	early := func(x expr.Term) bool { return b.lastOf(x) < l }
@@ -179,8 +178,7 @@ func (b *builder) grow(ctx context.Context, l int) error {
 	return nil
 }
 
-// noteFailure returns the number of the first check that failed. If a check failed earlier, before is its number, and
-// it is returned.
+// noteFailure returns the number of the first failed check, or before if that is not 0, since a check failed before.
 func (b *builder) noteFailure(risky []*check, before uint64) {
 	for _, c := range risky {
 		if before == 0 && b.program.Slots.Failed(c.term) {
@@ -246,8 +244,7 @@ func (b *builder) relax(x expr.Term, l int) expr.Term {
 	return 0
 }
 
-// extreme returns the least (or the greatest) value that an int can still take, as a term over the variables bound up
-// to layer l.
+// extreme returns the least (or greatest) value that an int can still take, as a term over variables bound by layer l.
 func (b *builder) extreme(x expr.Term, l int, greatest bool) expr.Term {
 	op, left, right, _ := b.program.Operation(x)
 	factors := op == expr.OpMul && b.program.Range(left).Lo >= 0 && b.program.Range(right).Lo >= 0

@@ -87,8 +87,7 @@ type assembler struct {
 	final  []uint32 // node of the layer below, as built -> node of the diagram
 }
 
-// assemble builds the diagram from the layers of an order of tunables. ends is 1 if some path reaches the end, and 0 if
-// none does.
+// assemble builds the diagram from the layers of an order of tunables. ends is 0 if no path reaches the end, else 1.
 func assemble(ctx context.Context, order []int, layers []layer, ends int) (*diagram, error) {
 	a := &assembler{diagram: &diagram{order: order, edges: []uint32{0, 0}}, counts: []int64{1}}
 	a.final = make([]uint32, ends) // node 0 of the diagram is the end
@@ -165,8 +164,7 @@ func (a *assembler) addEdges(in *layer, n int) (count int64, err error) {
 	return count, nil
 }
 
-// numbers is a hash table with open addressing that gives distinct items the numbers 0, 1, ... The items themselves are
-// stored by the caller.
+// numbers is a hash table with open addressing that numbers distinct items, which are stored by the caller, from 0.
 type numbers struct {
 	slots  []uint32 // 1 + a number, or 0
 	hashes []uint64 // by number
@@ -182,8 +180,7 @@ func newNumbers(expected int) *numbers {
 
 func (x *numbers) len() int { return len(x.hashes) }
 
-// of returns the number of an item with this hash for which same returns true, or the next free number if the table has
-// no such item.
+// of returns the number of the item with this hash for which same is true, or the next number if there is no such item.
 func (x *numbers) of(hash uint64, same func(uint32) bool) (n uint32, isNew bool) {
 	mask := uint64(len(x.slots) - 1)
 	at := hash & mask

@@ -39,8 +39,7 @@ func (l Listed) part() (*part, error) {
 	})
 }
 
-// prefixTree returns one layer per tunable, in which each node stands for a prefix of the sorted rows. assemble merges
-// equal suffixes later.
+// prefixTree returns one layer per tunable, in which each node is a prefix of the sorted rows, for assemble to merge.
 func prefixTree(rows [][]int, width int) []layer {
 	layers := make([]layer, width)
 	for r, row := range rows {

@@ -211,8 +211,7 @@ func (s *Space) Index(c Configuration) (int64, bool) {
 	return s.IndexOf(i, choice)
 }
 
-// choice returns the index of each tunable's value, for values in any order. It returns false if values do not match
-// the tunables.
+// choice returns the index of each tunable's value, for values in any order, or false if they do not match.
 func (p *part) choice(values Values) ([]int, bool) {
 	choice := make([]int, len(p.Tunables))
 	for k, t := range p.Tunables {

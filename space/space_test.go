@@ -73,8 +73,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// A failing constraint is ignored if another constraint rules the values out, in whatever order the constraints are
-// written.
+// A failing constraint is ignored if another constraint rules the values out, whatever the order of the constraints.
 func TestFailingConstraintRuledOut(t *testing.T) {
 	a := space.Tunable{Name: "a", Values: ints(0, 1, 2)}
 	b := space.Tunable{Name: "b", Values: ints(1, 2)}

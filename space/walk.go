@@ -96,8 +96,7 @@ func (d *diagram) cheapest(cost [][]float64) int64 {
 	return layer[0].rank
 }
 
-// Sample draws n different configurations uniformly, in random order. It returns all configurations if there are no
-// more than n.
+// Sample draws n different configurations uniformly, in random order, or returns all if there are no more than n.
 func (s *Space) Sample(rng *rand.Rand, n int) []int64 {
 	n = int(min(int64(max(n, 0)), s.total))
 	// Floyd's algorithm draws one number per configuration, even if n is close to the total.

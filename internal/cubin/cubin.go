@@ -13,8 +13,7 @@ import (
 // versionAt is the offset of the version in an ELF header. A cubin stores its toolkit's version there.
 const versionAt = 20
 
-// Open reads a cubin as an ELF file. It first replaces the toolkit's version in the header, which Go's reader would
-// refuse.
+// Open reads a cubin as an ELF file, after it replaces the toolkit's version in the header, which Go would refuse.
 func Open(code []byte) (*elf.File, error) {
 	plain := slices.Clone(code)
 	if len(plain) >= versionAt+4 {

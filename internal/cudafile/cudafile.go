@@ -111,8 +111,7 @@ func Branches(text string, holds func(word, condition string) (yes, known bool))
 	}
 }
 
-// Compiled blanks what no compiler reads, and keeps the lines: comments, and the text under `#if 0` or in the #else of
-// `#if 1`.
+// Compiled blanks text that no compiler reads: comments, and lines under `#if 0` or in the #else of `#if 1`.
 func Compiled(text string) string {
 	var kept strings.Builder
 	for line, out := range Branches(BlankComments(text), func(_, condition string) (yes, known bool) {
@@ -146,8 +145,7 @@ func conditionOf(line string) []string {
 	return ifForm.FindStringSubmatch(line)
 }
 
-// Macros lists the macros to which a file gives a default value: all definitions directly under an #ifndef, whichever
-// macro that #ifndef tests.
+// Macros lists the macros to which a file gives a default value, which are all definitions directly under an #ifndef.
 func Macros(text string) []Macro {
 	var macros []Macro
 	var open []bool // for each open condition: whether it is an #ifndef

@@ -133,8 +133,7 @@ func parameters(text, blank string, start, end int) []Parameter {
 // qualifiers are words of a declaration that do not change a parameter's type.
 var qualifiers = []string{"const", "volatile", "__restrict__", "__restrict", "restrict", "__grid_constant__", "struct", "constexpr"}
 
-// more is the ending of the macros that add an epilogue's parameters behind a kernel's last parameter. Such a macro is
-// empty without an epilogue.
+// more is how a macro's name ends that adds an epilogue's parameters, or none, behind a kernel's last parameter.
 const more = "EPILOGUE_PARAMETERS"
 
 var partForm = regexp.MustCompile(`[A-Za-z_]\w*(?:\s*::\s*\w+)*|\S`)

@@ -27,8 +27,7 @@ func Squeeze(text string) string {
 	return squeezed.String()
 }
 
-// blankAhead finds a space or comment at the start of a text. It returns the length, and whether the gap counts as a
-// space or as a line break.
+// blankAhead returns the length of a space or comment at the start of a text, and whether it is a space or a new line.
 func blankAhead(text string) (kind byte, end int) {
 	switch {
 	case text[0] == '\n':

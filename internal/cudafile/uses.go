@@ -11,8 +11,7 @@ type Use struct {
 	Indices       []string // without blanks
 }
 
-// writing matches the text behind an element that is assigned to: `=`, or an operator such as += that reads the element
-// as well.
+// writing matches the text behind an element that is assigned to, by `=` or by an operator such as += that reads it.
 var writing = regexp.MustCompile(`^\s*(=[^=]|=$|[-+*/%&|^]=|<<=|>>=|\+\+|--)`)
 
 // Use finds every `name[...]` and `*name` in the kernel. An element whose address is taken, as for an atomic function,

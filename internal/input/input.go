@@ -84,8 +84,7 @@ func open[T any](path string, read func(io.Reader) (T, error)) (made T, err erro
 	return made, nil
 }
 
-// Reason returns the operating system's error without the operation and paths that package os adds, which tell a user
-// nothing.
+// Reason returns the operating system's error without the operation and paths that package os adds for a user.
 func Reason(err error) error {
 	var path *fs.PathError
 	var link *os.LinkError

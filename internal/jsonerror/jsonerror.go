@@ -74,8 +74,7 @@ func wanted(t reflect.Type) string {
 	return "a whole number"
 }
 
-// word translates how package encoding/json names the value that it found ("array", "number 1.5") to a noun with its
-// article.
+// word adds an article to how package encoding/json names a value that it found, such as "array" or "number 1.5".
 func word(found string) string {
 	switch found {
 	case "array":

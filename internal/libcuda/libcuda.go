@@ -13,8 +13,7 @@ import "C"
 
 import "errors"
 
-// Error starts the CUDA driver, if no call has started it yet. It returns why the driver did not start, or nil if it
-// did.
+// Error starts the CUDA driver if no call has started it yet, and returns why it did not start, or nil if it did.
 func Error() error {
 	if text := C.libcuda_error(); text != nil {
 		return errors.New(C.GoString(text))

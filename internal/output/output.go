@@ -51,8 +51,7 @@ func to(path string, write func(io.Writer) error) error {
 	return errors.Join(write(file), file.Close())
 }
 
-// standard returns a writer to standard output. A terminal gets only characters that it can show; a file or pipe gets
-// every byte.
+// standard returns a writer to standard output. A terminal gets only harmless characters; a file gets every byte.
 func standard() io.Writer {
 	if term.IsTerminal(int(os.Stdout.Fd())) {
 		return Plain(os.Stdout)
@@ -72,8 +71,7 @@ func replace(path string, write func(io.Writer) error) error {
 	return file.CloseAtomicallyReplace()
 }
 
-// resolve follows symbolic links from path to their target, and tells whether the target is a regular file or does not
-// exist yet.
+// resolve follows symbolic links from path, and tells whether the target is a regular file or does not exist yet.
 func resolve(path string) (target string, regular bool, err error) {
 	target = path
 	for range maxLinks {

@@ -27,8 +27,7 @@ type Conversation struct {
 
 const longestAnswer = 1 << 20
 
-// Begin starts the program without its Limit. The error is ErrMissing if there is no python3. The caller closes the
-// conversation.
+// Begin starts the program; its Limit does not apply. The error is ErrMissing without python3. The caller calls Close.
 func (p Program) Begin(ctx context.Context) (*Conversation, error) {
 	interpreter, err := exec.LookPath("python3")
 	if err != nil {

@@ -54,8 +54,8 @@ func oneLine(text string) string {
 // codingForm matches a declaration of the file's encoding, which Python reads from comments in its first two lines.
 var codingForm = regexp.MustCompile(`coding[:=]`)
 
-// PythonComment makes text safe behind #. It writes a space into an encoding declaration ("coding:"), which Python
-// would obey.
+// PythonComment makes text safe behind #. It breaks encoding declarations ("coding:") by a space, so Python ignores
+// them.
 func PythonComment(text string) string {
 	return codingForm.ReplaceAllStringFunc(oneLine(text), func(found string) string { return "coding " + found[len("coding"):] })
 }

@@ -56,8 +56,7 @@ func (s *Folder) Close() error {
 	return err
 }
 
-// locked opens and locks a folder of this user. It returns nil if another process holds the lock, or if the folder is
-// gone.
+// locked opens and locks a folder of this user. It returns nil if another process holds the lock or removed the folder.
 func locked(dir string) *os.File {
 	f, err := os.OpenFile(dir, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NOFOLLOW, 0)
 	if err != nil {
@@ -74,8 +73,7 @@ func locked(dir string) *os.File {
 	return nil
 }
 
-// sweep removes the folders that dead processes of this user left. A folder that cannot be removed is left for the next
-// sweep.
+// sweep removes the folders that dead processes of this user left. The next sweep tries again what cannot be removed.
 func sweep(pattern string) {
 	folders, _ := filepath.Glob(pattern)
 	for _, dir := range folders {

@@ -14,8 +14,7 @@ import (
 	"autotune/internal/output"
 )
 
-// Only this much of a process's output is kept. A crash says why in its first lines, a program that gives up in its
-// last.
+// Only this much of a process's output is kept. A crash says why in its first lines, other failures in the last ones.
 const (
 	headBytes = 4 << 10
 	tailBytes = 8 << 10
@@ -68,8 +67,7 @@ func Shown(line string) string {
 	return output.Line(line)
 }
 
-// tellingLine returns the line of a dead program's standard error that explains most: the Go runtime's message, or else
-// the last line.
+// tellingLine returns the most telling line of a dead program's standard error: the Go runtime's message, or the last.
 func tellingLine(text string) string {
 	last := ""
 	for line := range strings.Lines(text) {

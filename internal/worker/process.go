@@ -39,8 +39,7 @@ type Process struct {
 	killed   atomic.Bool
 }
 
-// Start starts the worker of that name. ctx bounds only the start: the worker runs until Close, until a Call's context
-// ends, or until it dies.
+// Start starts the worker of that name. ctx bounds only the start: the worker runs until Close or a Call ends it.
 func Start(ctx context.Context, name string) (*Process, error) { return StartUnder(ctx, nil, name) }
 
 // StartWith starts a worker with variables as its environment; see Environment.
@@ -232,8 +231,7 @@ func Call[Req, Resp any](ctx context.Context, p *Process, req Req) (Resp, error)
 	return r.Body, nil
 }
 
-// lost returns why a request or its response did not get through. Neither the stream nor the worker can be used
-// afterwards.
+// lost returns why a request or its response did not get through. The stream and the worker cannot be used again.
 func (p *Process) lost(cause error) error {
 	if !p.ended(pipeGrace) && !p.killed.Load() { // a value could not be encoded, or something else wrote into the stream
 		p.Kill()

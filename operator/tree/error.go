@@ -27,8 +27,7 @@ type Position struct {
 }
 
 // Faults keeps the first fault in a file. Readers do not stop at a fault: they go on with empty values, which are not
-// used, and their caller checks Err at the end. Readers check Failed before work that takes long or that needs more
-// than empty values.
+// used, and their caller checks Err at the end. Readers check Failed before work that is long or needs more.
 type Faults struct{ first *Error }
 
 func (s *Faults) At(file string, line, column int) Position {

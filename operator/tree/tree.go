@@ -121,8 +121,7 @@ func parseYAML(text string) (file *ast.File, err error) {
 	return parser.ParseBytes([]byte(text), 0)
 }
 
-// refuseSyntax reports text that is not valid YAML. It names a tab that stands where spaces are required, because they
-// look the same.
+// refuseSyntax reports text that is not valid YAML. It names a tab in place of spaces, because they look the same.
 func (f File) refuseSyntax(text string, fault *yaml.SyntaxError) {
 	where := f.place(fault.Token)
 	if lines := strings.Split(text, "\n"); where.Line <= len(lines) {
@@ -134,8 +133,7 @@ func (f File) refuseSyntax(text string, fault *yaml.SyntaxError) {
 	where.Refuse("YAML: %s", strings.ReplaceAll(firstLine(fault.Message), "\"", "`"))
 }
 
-// checkEncoding refuses text that is not UTF-8 at its first wrong byte, because its names would be broken in programs
-// and pages.
+// checkEncoding refuses text that is not UTF-8 at its first wrong byte, which would break names in programs and pages.
 func (f File) checkEncoding(text string) {
 	if utf8.ValidString(text) {
 		return
@@ -348,8 +346,7 @@ func (n *Node) OneOf(what string, words ...string) string {
 	return word
 }
 
-// Mapped returns the entries of a mapping in the file's order. A nil node has none. form is the message for a node that
-// is not a mapping.
+// Mapped returns the entries of a mapping in order; a nil node has none. form is the message for any other node.
 func (n *Node) Mapped(form string) []Entry {
 	if n == nil {
 		return nil
@@ -374,8 +371,7 @@ func (n *Node) List(what string) []*Node {
 // Fields maps the keys of a mapping to their values.
 type Fields map[string]*Node
 
-// Fields returns the values of a mapping by key. It refuses keys that are not in keys; a key with the value true is
-// required.
+// Fields returns the values of a mapping by key. It refuses keys that are not in keys; the value true means required.
 func (n *Node) Fields(what string, keys map[string]bool) Fields {
 	if n == nil {
 		return nil

@@ -172,8 +172,7 @@ func floorMod(a, b float64) float64 {
 	return m
 }
 
-// floorDiv follows Python's // on floats, whose quotient matches the remainder of floorMod. A plain Floor(a/b) does not
-// always match it.
+// floorDiv follows Python's // on floats. Its quotient matches floorMod, which Floor(a/b) does not always.
 func floorDiv(a, b float64) float64 {
 	m := math.Mod(a, b)
 	q := (a - m) / b

@@ -19,8 +19,7 @@ type operator struct {
 	bounds      func(kind Kind, a, b Range) Range   // of the result; nil if no bounds are known
 }
 
-// operators is indexed by Op. Functions of one operand receive the operand twice. A result can be a failure (see
-// failed).
+// operators is indexed by Op. Functions of one operand receive the operand twice. A result may be failed(reason).
 var operators = [...]operator{
 	OpAdd: {name: "+", ints: addInts, floats: func(a, b float64) float64 { return a + b },
 		bounds: func(_ Kind, a, b Range) Range { return Range{a.Lo + b.Lo, a.Hi + b.Hi} }},
@@ -84,8 +83,7 @@ func failed(reason string) Value { return Value{text: reason} }
 
 const overflow = "the result does not fit an int of 64 bits"
 
-// apply computes an operation as Python does. If the result depends on an operand that failed, apply returns that
-// failure.
+// apply computes an operation as Python does. It returns a failed operand if the result depends on that operand.
 func apply(op Op, left, right, third *Value) Value {
 	row, a, b := &operators[op], *left, *right
 	switch {

@@ -37,8 +37,7 @@ type Arity struct {
 }
 
 // ParseCalls reads an expression that may call the given functions instead of Parse's own. Dialects can write such an
-// expression, but nothing can evaluate it. A name may be followed by names in brackets, as in b[m,n]. The error is a
-// *SyntaxError.
+// expression, but nothing can evaluate it. Names may have names in brackets, as b[m,n]. The error is a *SyntaxError.
 func ParseCalls(src string, functions map[string]Arity) (*Node, error) {
 	return (&parser{lexer: lexer{source: src, column: 1}, calls: functions}).whole()
 }
@@ -274,8 +273,7 @@ func (p *parser) call(name token) *Node {
 	return made
 }
 
-// settle sets the source text of all nodes. It refuses a tuple except as the last operand of `in`, and anything else in
-// that place.
+// settle sets the source text of all nodes. It refuses a tuple unless it is the last operand of `in`, and vice versa.
 func (p *parser) settle(n *Node, behindIn bool) {
 	switch {
 	case n.Op == OpTuple && !behindIn:

@@ -44,8 +44,7 @@ const (
 // call is the form of a function that is written with all operands in one call.
 func call(name string) Form { return Form{Text: name, Binds: bindsNothing} }
 
-// pairs is the form of a function of two operands and possibly a constant text. More operands are combined from the
-// left: f(f(a, b), c).
+// pairs is the form of a function of two operands, which combines more operands from the left: f(f(a, b), c).
 func pairs(text string) Form { return Form{text, bindsNothing, []int{bindsIf, bindsIf}} }
 
 // between is the form of a left-associative binary operator.
@@ -125,8 +124,7 @@ var CPP = Dialect{
 	},
 }
 
-// Print writes an expression in a dialect, with no more parentheses than it needs. Its error says what the dialect
-// cannot write.
+// Print writes an expression in a dialect, with as few parentheses as possible, or says what has no form in it.
 func (d Dialect) Print(n *Node) (string, error) {
 	p := printer{Dialect: d}
 	text, _ := p.node(n, 0)

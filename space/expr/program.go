@@ -106,8 +106,7 @@ func (p *Program) Variable(name string, values []Value, allowed []int) (variable
 	return place, words
 }
 
-// harmless tells whether a term with these facts cannot fail. For a number it also checks that floats represent its
-// bounds exactly.
+// harmless tells whether a term cannot fail and, if it is a number, whether floats represent its bounds exactly.
 func (f *fact) harmless() bool {
 	switch f.kind {
 	case KindFloat:
@@ -202,8 +201,7 @@ func (p *Program) not(n *Node, x Term) Term {
 	return p.make(n, OpNot, fact{}, x, x, 0)
 }
 
-// connect adds the `and` or the `or` of terms. As in Python, the result is one of the operands: `a and b` is `b if a
-// else a`.
+// connect adds the `and` or `or` of terms, which as in Python returns an operand: `a and b` is `b if a else a`.
 func (p *Program) connect(n *Node, op Op, args []Term) Term {
 	x := args[0]
 	for _, b := range args[1:] {
@@ -380,8 +378,7 @@ func (p *Program) Constant(x Term) bool { return p.code[x].op == OpConst }
 func (p *Program) Kind(x Term) Kind     { return p.facts[x].kind }
 func (p *Program) Range(x Term) Range   { return p.facts[x].Range }
 
-// Operation returns the operation and operands of term x. A name and a constant have no operands; b equals a if there
-// is one operand.
+// Operation returns what computes x. A name and a constant have no operands; b equals a if there is one operand.
 func (p *Program) Operation(x Term) (op Op, a, b, c Term) {
 	in := &p.code[x]
 	return in.op &^ (onWords | onFloats), in.a, in.b, in.c
@@ -394,8 +391,7 @@ type Code struct {
 	seen       map[Term]bool
 }
 
-// Compile appends the instructions that compute x. An instruction runs in Once if early returns true for its term, and
-// in Each otherwise.
+// Compile appends the instructions that compute x. An instruction runs in Once if early(term) is true, else in Each.
 func (c *Code) Compile(x Term, early func(Term) bool) {
 	in := c.program.code[x]
 	if c.seen[x] || in.a == 0 {
@@ -523,8 +519,7 @@ func floats(op Op, a, b *Value, kind Kind) uint64 {
 	return math.Float64bits(f)
 }
 
-// general runs an instruction on values of any kind. It returns false if the instruction is required to be true and is
-// false.
+// general runs an instruction on values of any kind. It returns false if a required result is false.
 func (slots Slots) general(in *instruction, facts []fact) bool {
 	v := &slots[in.to]
 	if in.op == opPick {

@@ -26,8 +26,7 @@ const (
 	mostNested = 32      // the deepest nesting of macros
 )
 
-// ParseOpen reads an expression whose names may contain `$`, and which may call functions of any name. Its error is a
-// *SyntaxError.
+// ParseOpen reads an expression with `$` in names and calls of any functions. Its error is a *SyntaxError.
 func ParseOpen(src string) (*Node, error) {
 	return (&parser{lexer: lexer{source: src, column: 1, open: true}}).whole()
 }
@@ -59,8 +58,7 @@ func (n *Node) For(axis string) *Node {
 }
 
 // Expand returns n with its macros replaced, or n itself if it has none. axis replaces `$`. If axis is "", each `$`
-// stays, except in arguments of all, any, product, max and min, which are repeated for each axis. The error is a
-// *SyntaxError.
+// stays, except in arguments of all, any, product, max and min, which are repeated for each axis.
 func (m *Macros) Expand(n *Node, axis string) (expanded *Node, err error) {
 	defer catch(&err)
 	return (&expansion{Macros: m, axis: axis}).node(n), nil

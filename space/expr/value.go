@@ -190,8 +190,7 @@ func (v Value) Equal(w Value) bool {
 	return ok && order == 0
 }
 
-// Compare orders two numbers or two strings as Python's < does. ok is false for NaN, and where Python would raise a
-// TypeError.
+// Compare orders two numbers or two strings as Python's < does. ok is false for NaN and for a number and a string.
 func (v Value) Compare(w Value) (order int, ok bool) {
 	order, comparable := compare(v, w)
 	return order, comparable && order != unordered

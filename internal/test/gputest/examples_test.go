@@ -110,8 +110,7 @@ func TestExamplesOnTheEmulator(t *testing.T) {
 	t.Log("\n" + v.tally.String())
 }
 
-// examplesToProve returns all examples. Where tests run again with more tools, it returns those whose answers need a
-// tool.
+// examplesToProve returns all examples or, when tests run again with more tools, those whose answers need a tool.
 func examplesToProve(t *testing.T) []*operator.Operator {
 	t.Helper()
 	return slices.DeleteFunc(loadExamples(t), func(o *operator.Operator) bool { return testneeds.Again() && o.Answers == nil })

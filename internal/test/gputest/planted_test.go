@@ -33,12 +33,10 @@ reference: reference.cu
 templates:
 `
 
-// fault is a kernel with a planted fault: its first launch on the searched inputs is correct, and it is faster than the
-// correct kernel.
+// fault is a kernel with a planted fault. It is fast, and its first launch on the searched inputs is correct.
 type fault struct {
 	name string
-	// body is the kernel's code for the index i of this thread's element, where i < N; larger(a, b) is a maximum that
-	// keeps a NaN.
+	// body is the kernel's code for this thread's element i, where i < N; larger(a, b) is a maximum that keeps a NaN.
 	body string
 	gate string // where it fails; "": at its first launch
 	// hidden says that a GPU's usual execution order hides the fault.

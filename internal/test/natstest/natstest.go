@@ -17,8 +17,7 @@ func Server(t testing.TB) (address string) {
 	return address
 }
 
-// Start is Server that also returns a function to stop the server early. at is the address of an earlier server, or ""
-// for any address.
+// Start is Server with a function that stops the server early. at is an earlier server's address, or "" for a new one.
 func Start(t testing.TB, at string) (address string, stop func()) {
 	t.Helper()
 	o := server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true}

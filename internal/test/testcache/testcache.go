@@ -12,8 +12,7 @@ import (
 	"sync"
 )
 
-// makers are the packages that compile kernels. A binary's key does not cover their code, so a change to it starts an
-// empty folder.
+// makers are the packages that compile kernels. Keys do not cover their code, so a change to it starts an empty folder.
 var makers = []string{"internal/cudafile", "device/compile", "device/emulator"}
 
 // Dir is the cache folder, which lies in the user's cache folder. If it were within the module, `go test` would count
@@ -33,8 +32,7 @@ var Dir = sync.OnceValue(func() string {
 	return dir
 })
 
-// moduleRoot returns the folder with go.mod above the folder in which a test runs, or "" where tests run without their
-// sources.
+// moduleRoot returns the folder with go.mod above the test's working directory, or "" if tests run without sources.
 func moduleRoot() string {
 	dir, err := os.Getwd()
 	for err == nil && dir != filepath.Dir(dir) {

@@ -48,8 +48,7 @@ func compiler() bool {
 	return false
 }
 
-// program returns a function that tells whether a program is installed. If there are arguments, the program must also
-// succeed with them.
+// program returns a function that tells whether a program is installed and, given arguments, whether it succeeds.
 func program(name string, arguments ...string) func() bool {
 	return sync.OnceValue(func() bool {
 		_, err := exec.LookPath(name)
@@ -84,8 +83,7 @@ func (tool *Tool) Opened(t testing.TB, err, missing error) {
 	}
 }
 
-// Found is Here for a tool that the code under test looks for itself: it returns false if err is the error for a
-// missing tool.
+// Found is Here for a tool that the code under test looks for: it returns false if err is the error for a missing tool.
 func (tool *Tool) Found(t testing.TB, err, missing error) bool {
 	t.Helper()
 	tool.asked()
@@ -102,17 +100,14 @@ const leftOut = "left out without "
 
 func (tool *Tool) leftOut() string { return leftOut + tool.Name }
 
-// asked reads the environment variable that says whether the tool is installed. Since `go test` records which variables
-// a test reads, it runs the test again when the tool was installed or removed, and keeps the cached results of other
-// tests.
+// asked reads the environment variable that says whether the tool is installed. `go test` records which variables a
+// test reads: it runs the test again if the tool was installed or removed, and keeps other cached results.
 func (tool *Tool) asked() { _ = os.Getenv(tool.variable()) }
 
-// Again tells whether the tests run once more on this machine, after all of them have passed with fewer tools.
-// `.ci/run` sets the variable.
+// Again tells whether all tests have passed with fewer tools and now run once more. `.ci/run` sets the variable.
 func Again() bool { return os.Getenv("AUTOTUNE_TEST_AGAIN") != "" }
 
-// Nothing marks a long test that needs no tool, or no tool that may be installed later, so it is skipped when tests run
-// again.
+// Nothing marks a long test that needs no tool, or none that may be installed later: it is skipped in a second run.
 func Nothing(t testing.TB) {
 	t.Helper()
 	if Again() {

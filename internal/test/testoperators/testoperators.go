@@ -1,5 +1,5 @@
-// Package testoperators holds operators for the tests of devices. Their tunable `mode` selects what a kernel does; mode
-// 0 is correct.
+// Package testoperators holds operators for tests of devices. Their tunable `mode` selects what a kernel does; 0 is
+// correct.
 package testoperators
 
 import (

@@ -67,8 +67,7 @@ func (s *Source) Add(file, text string, includes, macros map[string]string) {
 	s.kernels++
 }
 
-// written stores files in the folder of that number. It turns `#pragma once` into a guard that is reset for each
-// kernel.
+// written stores files in the folder of that number. It turns `#pragma once` into a guard that each kernel resets.
 func (s *Source) written(texts map[string]string, number int) set {
 	if s.Includes == nil {
 		s.Includes = map[string]string{}
