@@ -45,7 +45,7 @@ func TestWidth(t *testing.T) {
 	}
 }
 
-// wide lists the numbers of a page's lines that are too long. It leaves out tables, whose rows cannot be wrapped.
+// wide lists the numbers of a page's lines that are too long. wide leaves out tables, whose rows cannot be wrapped.
 func wide(text string) (list []int) {
 	fenced := false
 	for i, l := range strings.Split(text, "\n") {

@@ -78,7 +78,7 @@ func TestOutsideFaults(t *testing.T) {
 	}
 }
 
-// The digest of the reference changes with each of its parts.
+// The digest of a reference changes with each part of the problem's description that it covers.
 func TestReferenceDigest(t *testing.T) {
 	digest := func(p *Problem) string {
 		t.Helper()

@@ -70,7 +70,7 @@ func TestArguments(t *testing.T) {
 	}
 }
 
-// A type's default tolerance applies if the operator gives none.
+// The default tolerance of a tensor's type applies if the operator gives no tolerance.
 func TestDefaultTolerances(t *testing.T) {
 	for kind, want := range map[Type]float64{F64: 1e-10, F32: 1e-4, F16: 5e-3, BF16: 2e-2, F8E4M3: 0.1, F8E5M2: 0.2, I8: 0, U64: 0, Bool: 0} {
 		text := strings.Replace(goodOperator, "tolerance: [0.001, \"1e-5 if math == 'tf32' else 1e-4\"]\n", "", 1)
@@ -82,7 +82,7 @@ func TestDefaultTolerances(t *testing.T) {
 	}
 }
 
-// Errors that depend on the shape are refused when the operator is bound.
+// Bind reports errors in arguments that depend on the shape.
 func TestArgumentsThatCannotBe(t *testing.T) {
 	for _, test := range []struct{ tensor, want string }{
 		{"{name: k, type: i8, value: w + 28}", "the scalar `k`, w + 28, is 128: i8 holds -128 to 127"},
@@ -188,7 +188,7 @@ func TestParameterNamesTypesWrongly(t *testing.T) {
 	}
 }
 
-// A kernel may write a type that a parameter chooses as a name of its own, or serve only one of its types.
+// If a parameter chooses a tensor's type, a kernel may give the type a name of its own, or serve only one type.
 func TestSignaturesOfNamedTypes(t *testing.T) {
 	for takes, want := range map[string]string{
 		"const Element* x, const float* weight, Element* y":        "",
@@ -207,7 +207,8 @@ func TestSignaturesOfNamedTypes(t *testing.T) {
 	}
 }
 
-// A parameter that was added later changes neither the name nor the kernels of a problem that uses its default.
+// A parameter that was added later changes neither the name nor the kernels of a problem that uses the parameter's
+// default.
 func TestLaterParameters(t *testing.T) {
 	load := func(text string) *Operator {
 		t.Helper()

@@ -197,8 +197,8 @@ func (b *binder) given(spec *ParameterSpec, given map[string]string) ([]expr.Val
 	return values, nil
 }
 
-// componentValues returns the values that the default of one component may name. The name of another parameter with as
-// many components stands for its same component.
+// componentValues returns the values that the default of one component may use. In that default, the name of another
+// parameter with as many components means the component with the same index.
 func (b *binder) componentValues(spec *ParameterSpec, component int) map[string]expr.Value {
 	env := maps.Clone(b.values)
 	for _, other := range b.p.Operator.Parameters {
@@ -303,7 +303,7 @@ func (b *binder) tensor(spec ArgumentSpec) Argument {
 }
 
 // workspace binds a workspace that belongs to a template. Only launches of that template receive it, and only if their
-// `arguments` name it. It is empty if neither the template nor one that shares the workspace serves the problem.
+// `arguments` name it. The workspace is empty if no template that uses it serves the problem.
 func (b *binder) workspace(spec ArgumentSpec) Argument {
 	o := b.p.Operator
 	served := slices.ContainsFunc(o.Templates, func(t *Template) bool {
@@ -343,7 +343,7 @@ func (b *binder) cost(Request) {
 	}
 }
 
-// part checks that the part of the space that the request names exists.
+// part checks that the request names an existing part of the space.
 func (b *binder) part(r Request) {
 	if !r.Only.IsZero() {
 		_, b.err = b.p.Part(r.Only)
@@ -366,7 +366,7 @@ func (b *binder) count(what string, f Formula) int64 {
 	return int64(x)
 }
 
-// number evaluates a formula and refuses a result that is not a number from least to most.
+// number evaluates a formula and refuses a result that is not a number in the range from least to most.
 func (b *binder) number(what string, f Formula, kind string, least, most float64) (expr.Value, float64) {
 	v := b.eval(what, f)
 	x, ok := v.AsFloat()

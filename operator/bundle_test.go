@@ -43,8 +43,8 @@ func oneAtATime(t *testing.T) {
 	}
 }
 
-// An operator loaded from its bundle is the same. The test takes every built-in operator, every example, one in a
-// single file, and one that has everything an operator may have.
+// Bundling and loading an operator does not change it. TestBundle takes every built-in operator, every example, an
+// operator in a single file, and one that has everything an operator may have.
 func TestBundle(t *testing.T) {
 	oneAtATime(t)
 	all, err := Operators()

@@ -12,9 +12,9 @@ import (
 	"autotune/space/expr"
 )
 
-// A parameter of type expression is a function that the user writes, such as "gelu(x*w + b)". Kernels see it as a macro
-// in C++, whose functions are defined in one of the operator's files. The user's text is never copied into code: it is
-// parsed, checked, and written anew.
+// A parameter of type expression is a function that the user writes, such as "gelu(x*w + b)". Kernels see the function
+// as a C++ macro, whose functions are defined in one of the operator's files. The user's text is never copied into
+// code: it is parsed, checked, and written anew.
 
 // These constants limit the size of an expression.
 const (
@@ -25,7 +25,8 @@ const (
 // chooses is the only function that takes a comparison, which is its first argument.
 const chooses = "where"
 
-// parsedChain is a parsed expression. An epilogue's tensors are in the order in which the expression first names them.
+// parsedChain is a parsed expression. The tensors of an epilogue are listed in the order in which the expression first
+// names them.
 type parsedChain struct {
 	root     *expr.Node
 	operands []operand
@@ -109,7 +110,8 @@ func (s *ParameterSpec) chainComponents() []string {
 	return names
 }
 
-// CUDA writes a value of the parameter in C++, where all numbers are floats. The value must have been parsed before.
+// CUDA writes a value of the parameter in C++, where all numbers are floats. The value must have passed the parser
+// before.
 func (s *ParameterSpec) CUDA(value string) string {
 	return s.written(value, expr.CPP, func(_ operand, i int) string { return fmt.Sprint("t", i) })
 }

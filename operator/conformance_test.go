@@ -27,8 +27,8 @@ import (
 	"autotune/space/expr"
 )
 
-// These tests run the built-in kernels on the emulator. They compare references with PyTorch's results, and templates
-// with their references.
+// These tests run the built-in kernels on the emulator. The tests compare references with PyTorch's results, and
+// templates with their references.
 
 func find(t testing.TB, name string) *operator.Operator {
 	t.Helper()
@@ -81,7 +81,7 @@ type answer struct {
 }
 
 // answers returns PyTorch's results for operators, with further parameters set: a few cases of each operator, or all in
-// full runs. It compiles the references of all operators together.
+// full runs. The references of all operators are compiled together.
 func answers(t *testing.T, d device.Device, of func(*operator.Operator) bool, more map[string]string, few int) (all []answer) {
 	t.Helper()
 	var kernels []operator.Kernel
@@ -148,7 +148,7 @@ func laid(a operator.Argument, data torchvectors.Floats) torchvectors.Floats {
 	return in
 }
 
-// Templates return the same as PyTorch for NaN and minus infinity.
+// Templates return the same results as PyTorch for inputs of NaN and minus infinity.
 func TestTemplatesMatchPyTorchOnNaN(t *testing.T) {
 	inFull(t)
 	v := readVectors(t, "max_pool2d")
@@ -168,7 +168,7 @@ func TestTemplatesMatchPyTorchOnNaN(t *testing.T) {
 	}
 }
 
-// runKernel returns a kernel's output for the named inputs. It compiles the kernel if there is no binary.
+// runKernel returns a kernel's output for the named inputs. runKernel compiles the kernel if it is given no binary.
 func runKernel(t *testing.T, d device.Device, p *operator.Problem, k operator.Kernel, b *compile.Binary, inputs map[string]torchvectors.Floats) []float32 {
 	t.Helper()
 	var tensors []emulator.HostTensor
@@ -218,7 +218,7 @@ func compareWithPyTorch(t *testing.T, what string, got, want []float32) {
 	}
 }
 
-// problems are the problems to prove templates on: ragged shapes, values of each parameter other than its default,
+// problems are the problems to test templates on: ragged shapes, values of each parameter other than its default,
 // windows that reach over the edge, wide rows, and many rows for large tiles.
 var problems = map[string][]string{
 	"avg_pool1d": {
@@ -467,7 +467,7 @@ var problems = map[string][]string{
 	},
 }
 
-// check is one problem with the configurations to prove on it.
+// check is one problem with the configurations to test on it.
 type check struct {
 	problem      *operator.Problem
 	distribution string
@@ -520,13 +520,13 @@ func TestTemplatesMatchReferences(t *testing.T) {
 	}
 }
 
-// coveringChecks chooses configurations so that every value of every tunable of every template is proven on some
-// problem. Of a number with more than four values it proves the first, a middle and the last one, or all if tests
-// endure. A template is proven on each problem that it serves and that has a trait which its file has not met before.
-// Convolutions that share a kernel file prove its tunables together, and so do row operators; shared says which values
-// of such kernels are proven. frame contains the traits that row kernels have met. Unless tests run in full, each
-// kernel file is proven once, by one configuration, and each operator by at least one template; files lists the files
-// that are proven.
+// coveringChecks chooses configurations so that every value of every tunable of every template is tested on some
+// problem. Of a number with more than four values it tests the first, a middle and the last one, or all values if
+// AUTOTUNE_ENDURE is set. A template is tested on each problem that it serves and that has a trait with which its file
+// was not tested before. Convolutions that share a kernel file prove its tunables together, and so do row operators;
+// shared says which values of such kernels are tested. frame contains the traits with which row kernels were tested.
+// Unless tests run in full, each kernel file is tested once, by one configuration, and each operator by at least one
+// template; files lists the files that are tested.
 func coveringChecks(t *testing.T, o *operator.Operator, limits operator.Limits, shared map[string]bool, frame meetings, files map[string]bool) []check {
 	t.Helper()
 	missing := map[string]bool{}
@@ -586,9 +586,9 @@ func coveringChecks(t *testing.T, o *operator.Operator, limits operator.Limits, 
 				checks = append(checks, c)
 			}
 		}
-		// Prove each template in one of its math modes, which alternate by problem, so that most problems need one
-		// reference. Templates that share a file with an earlier template, or that include packed_conv.cuh, take turns.
-		// For them a problem only affects how operands are packed and how sums are stored.
+		// Test each template in one of its math modes, which alternate by problem, so that most problems need one
+		// reference. Templates that share a file with an earlier template, or that include packed_conv.cuh, take turns,
+		// because a problem only affects how such templates pack operands and store sums.
 		for i, template := range o.Templates {
 			shares := slices.ContainsFunc(o.Templates[:i], func(other *operator.Template) bool { return other.Source.File == template.Source.File })
 			_, packed := template.Source.Includes["packed_conv.cuh"]
@@ -628,7 +628,7 @@ func coveringChecks(t *testing.T, o *operator.Operator, limits operator.Limits, 
 	return checks
 }
 
-// proven returns the values of a tunable that are to be proven.
+// proven returns the values of a tunable that are to be tested.
 func proven(values []expr.Value) []expr.Value {
 	number := !slices.ContainsFunc(values, func(v expr.Value) bool { return v.Kind() != expr.KindInt })
 	if len(values) <= 4 || !number || os.Getenv(endurance.Variable) != "" {
@@ -637,7 +637,7 @@ func proven(values []expr.Value) []expr.Value {
 	return []expr.Value{values[0], values[len(values)/2], values[len(values)-1]}
 }
 
-// withChoicesFirst returns the indices of checks, first those with choices, whose references run in any case.
+// withChoicesFirst returns the indices of checks, beginning with those that already have choices.
 func withChoicesFirst(checks []check) (order []int) {
 	var rest []int
 	for i, c := range checks {
@@ -680,7 +680,7 @@ func partsOf(t *testing.T, p *operator.Problem) []serves {
 	return parts
 }
 
-// lacks tells whether a template has tunable values that are not proven yet.
+// lacks tells whether a template has tunable values that are not tested yet.
 func lacks(missing map[string]bool, template string) bool {
 	for key := range missing {
 		if strings.HasPrefix(key, template+" ") {
@@ -690,7 +690,7 @@ func lacks(missing map[string]bool, template string) bool {
 	return false
 }
 
-// appendMost adds the configuration that has the most values still to be proven, or any if none has such a value.
+// appendMost adds the configuration that has the most values still to be tested, or any if none has such a value.
 func appendMost(chosen []space.Configuration, s serves, missing map[string]bool, rng *rand.Rand) []space.Configuration {
 	tried := int64(2000)
 	if !lacks(missing, s.template) {
@@ -766,7 +766,8 @@ func prove(t *testing.T, d device.Device, c check) {
 			t.Errorf("%s: %s: %s", choice, e.Status, e.Message)
 		}
 	}
-	// Run the same kernels on inputs of which a few are NaN or infinite. That would take too long for large problems.
+	// Run the same kernels on inputs of which a few are NaN or infinite. Such inputs would take too long for large
+	// problems.
 	special := device.Inputs{Distribution: "special", Seed: 2}
 	if c.problem.Flops > 4e6 {
 		return
@@ -782,7 +783,7 @@ func prove(t *testing.T, d device.Device, c check) {
 	}
 }
 
-// rowProblems are the problems that all row operators are proven on: aligned and unaligned, columns, and long rows.
+// rowProblems are the problems that all row operators are tested on: aligned and unaligned, columns, and long rows.
 var rowProblems = []string{
 	"5x1003x1 normal", // no two rows begin alike
 	"3x2048x1 type=bf16 negative",
@@ -794,7 +795,7 @@ var rowProblems = []string{
 	"1x1536x264 type=bf16 normal",
 }
 
-// problemsOf returns the problems that an operator's templates are proven on.
+// problemsOf returns the problems that an operator's templates are tested on.
 func problemsOf(o *operator.Operator) []string {
 	if ofRows(o) {
 		return rowProblems
@@ -807,11 +808,12 @@ func ofRows(o *operator.Operator) bool {
 	return slices.Equal(o.Shape, []string{"outer", "length", "inner"}) && problems[o.Name] == nil
 }
 
-// meetings records the traits of the problems that each kernel file was proven on. Traits decide how a kernel packs,
-// rounds, and reads over edges, so a problem without a new trait would find few faults.
+// meetings records with which traits of problems each kernel file was tested. Traits decide how a kernel packs, rounds,
+// and reads over edges, so a problem without a new trait would find few faults.
 type meetings map[string]bool
 
-// more tells whether a problem has a trait that a file has not met, and records the problem's traits for the file.
+// more tells whether a problem has a trait with which a file was not tested, and records the problem's traits for the
+// file.
 func (m meetings) more(file string, traits []string) bool {
 	before := len(m)
 	for _, trait := range traits {

@@ -30,7 +30,8 @@ func (l *loader) ownFill(n *tree.Node) (f FillSpec, ok bool) {
 	return f, true
 }
 
-// Filling is a kernel that fills tensors. Its arguments are these tensors, all scalars in order, and the seed.
+// Filling is a kernel that fills tensors. The kernel's arguments are these tensors and all scalars, in the operator's
+// order, and the seed.
 type Filling struct {
 	Kernel    Kernel
 	Tensors   []int

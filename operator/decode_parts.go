@@ -34,8 +34,8 @@ func (l *loader) parameters(n *tree.Node, names scope) {
 	}
 }
 
-// defaultScope returns the names that a parameter's default may use: dimensions and other parameters. The name of
-// another parameter with as many components stands for its same component.
+// defaultScope returns the names that a parameter's default may use: dimensions and other parameters. In that default,
+// the name of another parameter with as many components means the component with the same index.
 func (l *loader) defaultScope(spec ParameterSpec, dimensions scope) scope {
 	s := maps.Clone(dimensions)
 	for _, other := range l.o.Parameters {
@@ -123,7 +123,8 @@ func (l *language) words(s *ParameterSpec, f tree.Fields, whole *tree.Node) {
 	})
 }
 
-// arguments reads the list of tensors and scalars. tolerance is the operator's tolerance or its own comparing kernel.
+// arguments reads the list of tensors and scalars. tolerance is the operator's default tolerance or its own comparing
+// kernel.
 func (l *loader) arguments(n *tree.Node, s scope, tolerance *tree.Node) {
 	if tolerance != nil && tolerance.Kind != tree.List {
 		c := &OwnKernel{Entry: l.o.Name + "_compare"}
@@ -150,7 +151,7 @@ func (l *loader) arguments(n *tree.Node, s scope, tolerance *tree.Node) {
 	}
 }
 
-// argument reads a tensor, or a scalar if it has a value.
+// argument reads the description of a tensor, or of a scalar, which has a `value`.
 func (l *loader) argument(f tree.Fields, s scope, tolerance *tree.Node) ArgumentSpec {
 	formula := l.over(s)
 	a := ArgumentSpec{Name: f["name"].Name(), Value: tree.Pointer(f["value"], formula)}

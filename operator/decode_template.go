@@ -308,7 +308,7 @@ func (r *templateReader) workspaces() {
 
 // A template that includes an earlier template uses the same kernel with other tunables.
 
-// likeAnother copies what keys do not include from an included template: its kernel, workspaces and `with` values.
+// likeAnother copies the parts of an included template that are not keys: its kernel, workspaces and `with` values.
 func (r *templateReader) likeAnother(model *Template, n *tree.Node) {
 	r.like = model
 	r.sameWorkspaces(model, r.named(n.Own("derived"), derivedForm))
@@ -350,7 +350,8 @@ func (r *templateReader) sameWorkspaces(model *Template, own []tree.Entry) {
 	}
 }
 
-// has tells whether a template uses the workspaces of owner, which is the template itself or one that it includes.
+// has tells whether a template uses the workspaces of owner, which must be the template itself or a template that it
+// includes.
 func (t *Template) has(owner string) bool {
 	return t.Name == owner || t.like != nil && t.like.has(owner)
 }

@@ -13,15 +13,15 @@ import (
 )
 
 // A recorded trial is valid as long as everything that it depends on is unchanged. A kernel's Digest covers the bound
-// template, and ReferenceDigest covers the bound problem. Both cover values and code, so a comment in op.yaml or in a
-// kernel changes neither.
+// template, and ReferenceDigest covers the bound problem. Both digests cover values and code, so a comment in op.yaml
+// or in a kernel changes neither digest.
 
 // CodeDigits is the number of leading digits of a kernel's digest that depend only on its code. Some shipped recordings
 // contain only these digits.
 const CodeDigits = 16
 
-// Digest identifies the kernel. Its first CodeDigits digits depend on what a compiler sees. The other digits also
-// depend on how the kernel is launched and on its own workspaces.
+// Digest identifies the kernel. The first CodeDigits digits of a digest depend only on what a compiler sees. Its other
+// digits also depend on how the kernel is launched and on its workspaces.
 func (k Kernel) Digest() string {
 	code := k.codeDigest()
 	return code[:CodeDigits] + digestOf(code, canonical(k.Launches), canonical(statements(k.Workspaces)))[CodeDigits:]

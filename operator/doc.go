@@ -1,5 +1,5 @@
-// Package operator holds the operators that can be tuned. It turns an operator, a shape and parameters into a problem
-// that devices can run.
+// Package operator holds the operators that can be tuned. The package turns an operator, a shape and parameters into a
+// problem that devices can run.
 //
 // An operator is a folder of data, or one .cu file. op.yaml describes the function's dimensions, parameters and
 // tensors. A reference computes the correct outputs: a plain kernel in reference.cu, a template, or a Python file.

@@ -13,9 +13,10 @@ import (
 )
 
 // An expression whose parameter has `axes` is an epilogue: a kernel applies it to each output before storing the
-// output. It may name tensors that the operator does not have. `r[m,n]` has the output's axes m and n and is broadcast
-// along its other axes. The problem's operator has those tensors as its last arguments, and so has each launch that
-// stores outputs. References, gates, exports and packs therefore treat them like all other tensors.
+// output. An epilogue may name tensors that the operator does not have. `r[m,n]` has the output's axes m and n and is
+// broadcast along its other axes. The problem's operator has the tensors of an epilogue as its last arguments, and so
+// has each launch that stores outputs. References, gates, exports and packs therefore treat an epilogue's tensors like
+// all others.
 
 const mostOperands = 8 // tensors of an epilogue
 
@@ -78,8 +79,8 @@ func (s *ParameterSpec) operand(item string) (t operand, err error) {
 	return t, nil
 }
 
-// operands returns an epilogue's tensors in the order in which it first names them, and the text by which it names
-// each. It returns an error if there are too many tensors, or if one is named with different axes or types.
+// operands returns an epilogue's tensors in the order in which the epilogue first names them, and the text of each
+// name. operands refuses too many tensors, and a tensor that is named with different axes or types.
 func (s *ParameterSpec) operands(root *expr.Node) (all []operand, items []string, err error) {
 	for _, item := range root.InOrder() {
 		if s.Axes == nil || slices.Contains(s.Of, item) || slices.Contains(items, item) {
@@ -102,8 +103,8 @@ func (s *ParameterSpec) operands(root *expr.Node) (all []operand, items []string
 	return all, items, nil
 }
 
-// mask returns the tensor's axes as a bit mask for kernels, from the output's first axis. Axes from Apart on share a
-// bit.
+// mask returns the tensor's axes as a bit mask for kernels, from the output's first axis. All axes from the index Apart
+// on share a bit.
 func (s *ParameterSpec) mask(t operand) (mask int) {
 	for _, axis := range t.axes {
 		if s.Apart > 0 {
@@ -201,7 +202,7 @@ func (o *Operator) with(more []ArgumentSpec, output string) *Operator {
 func (o *Operator) Plain() *Operator { return cmp.Or(o.plain, o) }
 
 // Epilogue returns the tensors that the problem's epilogue names, in the order in which kernels call them t0, t1 and so
-// on. They are the last arguments of the operator.
+// on. These tensors are the last arguments of the operator.
 func (o *Operator) Epilogue() []ArgumentSpec {
 	if o.plain == nil {
 		return nil
@@ -209,7 +210,8 @@ func (o *Operator) Epilogue() []ArgumentSpec {
 	return o.Arguments[len(o.plain.Arguments):]
 }
 
-// epilogueMacros returns macros that tell a kernel the type and the output's axes of each tensor.
+// epilogueMacros returns macros that tell a kernel the type of each of the epilogue's tensors, and which of the
+// output's axes it has.
 func (p *Problem) epilogueMacros(s *ParameterSpec) (all []Macro) {
 	c, _ := s.chain(p.Values[s.Name].String())
 	add := func(name string, value any) {

@@ -158,7 +158,7 @@ templates: [{name: direct, launch: {block: [32], grid: [n]}}]
 	}
 }
 
-// A maximum is exact, but arithmetic on it is not. Without arithmetic the tolerance does not grow.
+// A maximum is exact, but arithmetic on it is not. The tolerance grows only if an epilogue contains arithmetic.
 func TestEpilogueOfWhatIsExact(t *testing.T) {
 	o, err := Find("max_pool2d")
 	must.OK(t, err)

@@ -18,8 +18,8 @@ func TypicalLimits() Limits {
 }
 
 // checkExample binds a newly loaded operator to its example and checks that the templates' defaults are valid for it.
-// If there is no example, or a parameter has no default, it checks only the constraints that depend on nothing but
-// tunables and limits.
+// If there is no example, or a parameter has no default, checkExample checks only the constraints that depend on
+// nothing but tunables and limits.
 func (o *Operator) checkExample() {
 	if o.Example == nil || !o.needsNothingSet() {
 		for _, t := range o.Templates {

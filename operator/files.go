@@ -34,8 +34,8 @@ func leadsOut(err error) bool {
 	return err != nil && strings.Contains(err.Error(), "escapes from parent")
 }
 
-// ReadText reads a file of an operator's folder. Its errors continue a sentence that begins with "the file". It opens
-// only regular files, because reading a pipe might never end.
+// ReadText reads a file of an operator's folder. The errors of ReadText continue a sentence that begins with "the
+// file". ReadText opens only regular files, because reading a pipe might never end.
 func ReadText(fsys fs.FS, name string) (string, error) {
 	info, err := fs.Stat(fsys, name)
 	switch {
@@ -133,8 +133,8 @@ func (f *folder) file(n *tree.Node, pattern string) Source {
 	return Source{File: name, Text: text}
 }
 
-// usual returns the node of a key that names a file or, without the key, the usual file name if the folder has the
-// file.
+// usual returns the node of a key that names a file or, if op.yaml lacks the key, the usual file name if the file
+// exists.
 func (f *folder) usual(given, parent *tree.Node, name string) *tree.Node {
 	if _, err := fs.Stat(f.fsys, path.Join(f.dir, name)); given != nil || err != nil {
 		return given
@@ -142,8 +142,8 @@ func (f *folder) usual(given, parent *tree.Node, name string) *tree.Node {
 	return parent.Named(name)
 }
 
-// kernelName returns the name of a kernel or function. The name is usual, unless several operators share the file: then
-// it may be the file's own name.
+// kernelName returns the name of a kernel or function. The result is usual, or the name of the file if several
+// operators share a file that defines such a kernel.
 func (f *folder) kernelName(file *tree.Node, usual string) string {
 	if file == nil {
 		return usual

@@ -99,7 +99,7 @@ func (r *reducer) formula(of Formula, n *expr.Node) Formula {
 	return Formula{Text: code.String(), Position: of.Position, code: code}
 }
 
-// kept returns the conditions that kept values are equal to those that the kernel was compiled with.
+// kept returns conditions: each value that is a constant of the kernel must have the value it was compiled with.
 func (r *reducer) kept() (all []Formula) {
 	open := r.u.folder(r.u.tunables(), nil)
 	for _, v := range r.u.kept() {

@@ -15,8 +15,8 @@ import (
 	"autotune/templates"
 )
 
-// evaluated returns launches, workspaces and sizes that a program computes from formulas for a shape, as text. It
-// returns "" if the formulas say that the configuration does not serve the shape.
+// evaluated returns launches, workspaces and sizes that a program computes from formulas for a shape, as text.
+// evaluated returns "" if the formulas say that the configuration does not serve the shape.
 func evaluated(f Formulas, values map[string]expr.Value) string {
 	known := maps.Clone(values)
 	for _, name := range limitNames { // a program does not know those of the search
@@ -77,7 +77,7 @@ func described(launches Launches) string {
 	return b.String()
 }
 
-// boundTo returns the same text as evaluated, computed by binding the problem to the shape.
+// boundTo returns the text that evaluated should return; it binds the problem to the shape.
 func boundTo(t *testing.T, p *Problem, c space.Configuration) string {
 	t.Helper()
 	if !p.Admits(c) {
@@ -115,8 +115,8 @@ func entriesStand(o *Operator, t *Template) bool {
 	})
 }
 
-// Evaluating formulas for a shape gives the same as binding the problem to the shape. The test covers every template as
-// if it could leave all dimensions free.
+// Evaluating formulas for a shape gives the same as binding the problem to the shape. TestFormulas covers every
+// template as if the template could leave all dimensions free.
 func TestFormulas(t *testing.T) {
 	served, refused, tried := 0, 0, 0
 	limits := TypicalLimits()

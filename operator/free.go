@@ -33,8 +33,8 @@ func (t *Template) canFree(names []string) bool {
 	return !slices.ContainsFunc(names, func(name string) bool { return !slices.Contains(t.Free, name) })
 }
 
-// folder returns a folder that reduces a template's formulas to constants, or to expressions of free dimensions. It
-// takes kept values from its argument.
+// folder returns a folder that reduces a template's formulas to constants, or to expressions of free dimensions. The
+// values in kept become constants.
 func (u use) folder(tunables, kept space.Values) *expr.Folder {
 	f := &expr.Folder{Constants: withValues(u.p.Limits.beside(u.p.Values), tunables), Definitions: map[string]*expr.Expr{}}
 	for _, name := range u.p.Free {
@@ -130,7 +130,7 @@ __device__ __forceinline__ int operator/(AutotuneSize n, AutotuneSize by) { retu
 __device__ __forceinline__ int operator%(AutotuneSize n, AutotuneSize by) { return n.value % by; }
 `
 
-// withSizes replaces macros by values that the kernel reads at run time. It includes only values that the kernel's text
+// withSizes replaces macros by values that the kernel reads at run time. The kernel reads only values that its text
 // names, since the first read of each line of constant memory takes as long as a load from global memory.
 func (k *Kernel) withSizes(names map[string]bool, known map[string]expr.Value, naming Naming) error {
 	named := k.names()
@@ -189,8 +189,8 @@ func (k Kernel) OfAnySize() (_ Kernel, ok bool) {
 	return k, true
 }
 
-// names returns a function that tells whether the kernel's code names a macro. It also recognises names that the
-// preprocessor joins, such as POSITIONS_##X.
+// names returns a function that tells whether the kernel's code names a macro. The function also recognises names that
+// the preprocessor joins, such as POSITIONS_##X.
 func (k *Kernel) names() func(macro string) bool {
 	words := map[string]bool{}
 	apart := func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) }

@@ -60,8 +60,8 @@ func open(tile int64) space.Configuration {
 	return space.Configuration{Template: "open", Values: space.Values{{Name: "tile", Value: expr.Int(tile)}}}
 }
 
-// A value that depends on a free dimension is a size if the kernel names it; all other values are macros. Whether it
-// depends on the dimension may be decided by a tunable.
+// A value that depends on a free dimension is a size if the kernel names it; all other values are macros. A tunable may
+// decide whether a value depends on a free dimension.
 func TestSizes(t *testing.T) {
 	for name, c := range map[string]struct {
 		free  []string
@@ -95,7 +95,7 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// The kernel may join the name of a macro from parts. Names in comments do not count.
+// A kernel may join the name of a macro from parts. Names in comments do not count.
 func TestNamedMacros(t *testing.T) {
 	named := (&Kernel{Source: "int x = W + TILES;", Includes: map[string]string{"a.cuh": "#define AT(X) POSITIONS_##X // of TILES_N"}}).names()
 	for macro, want := range map[string]bool{"W": true, "TILES": true, "POSITIONS_H": true, "H": false, "TILES_M": false, "TILES_N": false, "POSITIONS": false} {
@@ -105,7 +105,7 @@ func TestNamedMacros(t *testing.T) {
 	}
 }
 
-// This test divides by multiplication in the same steps as sizeText.
+// TestInverse divides by multiplication in the same steps as the C++ code in sizeText.
 func TestInverse(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	number := func() uint32 { return uint32(random.Int32()) >> random.IntN(31) }
@@ -150,7 +150,8 @@ func TestOneCode(t *testing.T) {
 	}
 }
 
-// Freeing dimensions changes the problem: its text differs, and so does the problem that its record binds to.
+// Freeing dimensions changes the problem: its text differs, and its record binds to a problem with the same free
+// dimensions.
 func TestFreeIdentity(t *testing.T) {
 	p, fixed := bindFree(t, []string{"n", "m"}, 12, 5), bindFree(t, nil, 12, 5)
 	if got := p.String(); got != "scale 12x5 by=5 free=n,m" || fixed.String() == got {

@@ -127,7 +127,7 @@ func TestTemplateIncludesAnother(t *testing.T) {
 	}
 }
 
-// An error in an included fragment names its place there, and the place of the include.
+// An error in an included fragment names its place in the fragment, and the place of the include.
 func TestIncludesThatCannotBe(t *testing.T) {
 	for _, test := range []struct{ old, new, want string }{
 		{"$ - kernel_$ + 1", "$ - kernels_$ + 1", "family.yaml:9:14: `kernels_h` is not defined here (included at op.yaml:5:10); did you mean `kernel_h`?"},
@@ -214,7 +214,7 @@ func loadShared(operator, templates string) (*Operator, error) {
 	return Load(files, ".")
 }
 
-// Templates from a shared file can use the operator's values and those of `with`, which are not macros.
+// Templates from a shared file can use the operator's values and the values of `with`, which do not become macros.
 func TestSharedTemplates(t *testing.T) {
 	o, err := loadShared(sharedOperator, sharedTemplates)
 	must.OK(t, err)
@@ -350,7 +350,8 @@ const likeSteps = packingOperator + `  - name: again
     default: {threads: 32}
 `
 
-// A template shares the workspaces of the template that it includes. They exist if either of the two serves.
+// A template shares the workspaces of the template that it includes. Such workspaces exist if one of the two templates
+// serves the problem.
 func TestWorkspacesOfBoth(t *testing.T) {
 	o, err := loadSteps(t, likeSteps)
 	must.OK(t, err)

@@ -31,8 +31,8 @@ type Kernel struct {
 	Launches Launches
 	// Workspaces are the template's own tensors that the launches take.
 	Workspaces []Argument
-	// Sizes are the members of the struct in constant memory from which the kernel reads free values. Without sizes,
-	// the kernel serves one shape.
+	// Sizes are the members of the struct in constant memory from which the kernel reads free values. A kernel without
+	// sizes serves a single shape.
 	Sizes   []Size
 	sizesAt [2]int // where in Source their values stand
 }
@@ -96,8 +96,8 @@ func neighbours(p *Problem, template string, source Source) []*Template {
 	})
 }
 
-// neighbourValues adds the values that the other templates in the same file need to compile. Their defaults provide the
-// values for all names that are not given.
+// neighbourValues adds the values that the other templates in the same file need to compile. The defaults of these
+// templates provide the values for all names that are not given.
 func neighbourValues(p *Problem, template string, source Source, values space.Values) space.Values {
 	for _, t := range neighbours(p, template, source) {
 		u, err := useOf(p, t).at(t.Default.Values)
@@ -121,8 +121,8 @@ func kernelOf(p *Problem, template string, s Source, values space.Values, l Laun
 	}
 }
 
-// macros returns macros for the problem's values and the given values. It leaves out parameters that the problem's name
-// leaves out, and values derived from an order in memory that is left out.
+// macros returns macros for the problem's values and the given values. macros leaves out parameters that the problem's
+// name leaves out, and values that derive from an omitted order in memory.
 func macros(p *Problem, values space.Values) []Macro {
 	known, orders := maps.Clone(p.Values), p.Operator.Orders()
 	for _, spec := range p.Operator.Parameters {
@@ -168,7 +168,7 @@ func macroValue(v expr.Value) string {
 	return v.String()
 }
 
-// flags returns the compiler flags of the configuration, without those that are empty for it.
+// flags returns the compiler flags of the configuration, without flags that are empty for the configuration.
 func (u use) flags() ([]string, error) {
 	var flags []string
 	for _, text := range u.t.Flags {
@@ -181,8 +181,8 @@ func (u use) flags() ([]string, error) {
 	return flags, nil
 }
 
-// Estimate returns the expected time of a configuration, in a unit that all templates of the operator share. Its
-// template must have an estimate.
+// Estimate returns the expected time of a configuration, in a unit that all templates of the operator share. The
+// configuration's template must have an estimate.
 func (p *Problem) Estimate(configuration space.Configuration) (float64, error) {
 	t, _ := p.Operator.Template(configuration.Template)
 	c, err := useOf(p, t).at(configuration.Values)

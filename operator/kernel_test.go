@@ -198,7 +198,8 @@ func TestBuiltinSpaces(t *testing.T) {
 	}
 }
 
-// An editor can check every built-in CUDA file as a kernel of its operator's example, with a default's macros.
+// An editor can check every built-in CUDA file as a kernel of its operator's example, with the macros of a template's
+// default.
 func TestEditorKernels(t *testing.T) {
 	oneAtATime(t)
 	read := map[string]bool{}

@@ -13,7 +13,7 @@ import (
 )
 
 // language reads the formulas of an op.yaml. Two features keep formulas short: `$` stands for each of the operator's
-// `axes`, and `let` names values and functions. Both are expanded when a formula is read.
+// `axes`, and `let` names values and functions. `$` and `let` are expanded when a formula is read.
 type language struct {
 	o *Operator
 	expr.Macros
@@ -44,7 +44,7 @@ func IsReserved(name string) bool {
 	return slices.Contains(reserved, strings.ToLower(name)) || strings.HasPrefix(name, "__")
 }
 
-// declare adds a name to a scope. If names become upper-case macros, it refuses names that differ only in case.
+// declare adds a name to a scope. If names become upper-case macros, declare refuses names that differ only in case.
 func (l *language) declare(s scope, where tree.Position, name, what string) {
 	lower := strings.ToLower(name)
 	if mode, ok := strings.CutPrefix(lower, "math_"); IsReserved(name) || ok && slices.Contains(l.o.MathModes, mode) {
@@ -78,7 +78,7 @@ func refuseOpen(n *tree.Node) {
 		"`$` has no place here: it stands for each of `axes` in a list, a name's value or a function")
 }
 
-// syntax parses an expression whose text starts at a place of the file. It does not expand macros.
+// syntax parses an expression whose text starts at a place of the file. syntax does not expand macros.
 func syntax(text string, where tree.Position, hint string) *expr.Node {
 	root, err := expr.ParseOpen(text)
 	var fault *expr.SyntaxError
@@ -168,7 +168,7 @@ func (l *language) interpolated(n *tree.Node, s scope) Interpolated {
 	}
 }
 
-// forAxes parses an expression. It returns one formula, or one for each axis if the expression contains a `$`.
+// forAxes parses an expression. forAxes returns one formula, or one for each axis if the expression contains a `$`.
 func (l *language) forAxes(text string, where tree.Position) []Formula {
 	root := syntax(text, where, "")
 	f, open := l.expanded(root, text, "", where)
@@ -235,7 +235,7 @@ func (l *language) eachKey(entries []tree.Entry) (all []tree.Entry) {
 const derivedForm = "derived must be a mapping of names to expressions"
 
 // definitions reads "name: expression" pairs, which may use names of a scope and each other, and declares them in the
-// scope. It sorts them so that each comes after those that it uses.
+// scope. definitions sorts the pairs so that each comes after those that it uses.
 func (l *language) definitions(entries []tree.Entry, s scope) []Definition {
 	for _, e := range entries {
 		l.declare(s, e.Position, e.Key, "derived value")
@@ -255,7 +255,7 @@ func (l *language) definitions(entries []tree.Entry, s scope) []Definition {
 	return definitions
 }
 
-// define reads the named values and functions of `let`. They do not become macros of kernels.
+// define reads the named values and functions of `let`. These values and functions do not become macros of kernels.
 func (l *language) define(n *tree.Node, s scope) {
 	const form = "`%s` is neither a name nor a function as `rounded(x, to)`"
 	for _, e := range l.eachKey(n.Mapped("let must be a mapping of names, or of functions as `rounded(x, to)`, to expressions")) {

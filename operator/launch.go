@@ -26,8 +26,8 @@ type Launch struct {
 	Maps []TensorMap `json:"maps,omitempty"` // the arguments that are passed as tensor maps instead of addresses
 }
 
-// Launches run one after the other. Each begins when all before it have ended, unless it is dependent. In JSON, one
-// launch is an object and several are a list.
+// Launches run one after the other. Each launch begins when all earlier launches have ended, unless it is dependent. In
+// JSON, one launch is an object and several are a list.
 type Launches []Launch
 
 func (l Launches) MarshalJSON() ([]byte, error) {

@@ -46,7 +46,7 @@ func loadSteps(t *testing.T, yaml string) (*Operator, error) {
 	return Load(files, ".")
 }
 
-// For each configuration, launches are evaluated in order, with their flags and words.
+// For each configuration, launches are evaluated in order, and so are compiler flags and word parameters.
 func TestLaunches(t *testing.T) {
 	o, err := loadSteps(t, stepsOperator)
 	must.OK(t, err)
@@ -89,8 +89,8 @@ func TestLaunches(t *testing.T) {
 	}
 }
 
-// The space excludes launches that a GPU would refuse: clusters that do not divide the grid, and clusters on a GPU that
-// has none. A launch that is not made excludes nothing.
+// The space excludes launches that a GPU would refuse: clusters that do not divide the grid, and clusters on a GPU
+// without clusters. A launch whose `when` is false excludes nothing.
 func TestLaunchesLimitTheSpace(t *testing.T) {
 	for _, test := range []struct {
 		name, old, new string

@@ -17,8 +17,8 @@ import (
 	"autotune/templates"
 )
 
-// Load reads the operator in a folder of fsys. Its kernels may include files of the same folder and of the built-in
-// include folder.
+// Load reads the operator in a folder of fsys. The operator's kernels may include files of the same folder and of the
+// built-in include folder.
 //
 // Load checks everything that can be checked without a GPU, and returns the first fault as a *tree.Error.
 func Load(fsys fs.FS, dir string) (*Operator, error) { return load(fsys, dir, "") }
@@ -71,7 +71,7 @@ func load(fsys fs.FS, dir, single string) (*Operator, error) {
 	return o, nil
 }
 
-// loader builds an operator from its description. Its methods record the first fault, which Load returns.
+// loader builds an operator from its description. The loader's methods record the first fault, which Load returns.
 type loader struct {
 	*language
 	folder
@@ -80,8 +80,8 @@ type loader struct {
 	referenceAt *tree.Node // the name of the template whose default is the reference, or nil
 }
 
-// operator reads the tree of an op.yaml into l.o. It declares each name before it reads the expressions that may use
-// the name, so one pass checks form and meaning.
+// operator reads the tree of an op.yaml into l.o. operator declares each name before it reads the expressions that may
+// use the name, so one pass checks form and meaning.
 func (l *loader) operator(root *tree.Node) {
 	f := fields(root, "an operator")
 	o, names := l.o, scope{}
@@ -145,7 +145,8 @@ func (l *loader) operator(root *tree.Node) {
 	o.PyTorch = tree.Pointer(f["pytorch"], l.pytorch)
 }
 
-// cost reads how many bytes a launch moves and operations it computes. By default it reads or writes each tensor once.
+// cost reads how many bytes a launch moves and operations it computes. By default a launch reads or writes each tensor
+// once.
 func (l *loader) cost(n *tree.Node, formula func(*tree.Node) Formula) (bytes, flops Formula) {
 	cost := list(l.language, n, "cost", formula)
 	if n != nil && (len(cost) < 1 || len(cost) > 2) {
@@ -207,7 +208,7 @@ func Distributions() []string { return slices.Clone(distributions) }
 // values near the least number, and values of about 2^50.
 func Extremes() []string { return []string{"zeros", "equal", "repeated", Tiny, Large} }
 
-// These extremes change how precise an output can be.
+// The extreme distributions Tiny and Large change how precise an output can be.
 const (
 	Tiny  = "tiny"
 	Large = "large"

@@ -259,7 +259,7 @@ func TestLoadAcceptsByteOrderMark(t *testing.T) {
 	}
 }
 
-// In a list with fractions, integers count as floats as well, also in the kernel.
+// In a list of values with fractions, integers become floats, also in the kernel.
 func TestLoadTakesAllNumbers(t *testing.T) {
 	yaml := strings.NewReplacer("vec: [1, 2, 4]", "vec: [1, 2.5, 4]", "chunk: block_x*vec", "chunk: block_x*int(vec)").Replace(goodOperator)
 	o := loaded(t, operatorFiles(yaml))
@@ -291,7 +291,7 @@ func TestLoadTakesBlocks(t *testing.T) {
 	}
 }
 
-// Load answers quickly for any text.
+// Load returns quickly for any text.
 func TestLoadIsQuick(t *testing.T) {
 	if testing.Short() {
 		t.Skip("says nothing of code that the race detector slows down")

@@ -14,7 +14,7 @@ func AutoMath(asked string) bool { return asked == "" || asked == "auto" }
 // usualMath is the math mode of an operator that lists none, and the mode that `auto` means without a rule.
 const usualMath = "fp32"
 
-// math reads the math modes and the rule for `auto`. It runs before derived values are known.
+// math reads the math modes and the rule for `auto`. The method math runs before derived values are known.
 func (l *loader) math(n, auto *tree.Node, names scope) {
 	modes, asks := l.o.MathModes, []*tree.Node(nil)
 	if auto != nil && auto.Kind == tree.List {
@@ -60,8 +60,8 @@ func (b *binder) math(r Request) {
 	b.p.Math, b.values["math"] = mode, expr.String(mode)
 }
 
-// MathMacros returns the macros that tell a kernel its math mode, if there are several modes. In a variant, the macros
-// of the variant and of the mode that it varies are both 1.
+// MathMacros returns the macros that tell a kernel its math mode, if there are several modes. In a math variant, such
+// as tf32_even of tf32, the macros of the variant and of its base mode are both 1.
 func (p *Problem) MathMacros() []Macro {
 	var macros []Macro
 	for _, mode := range p.Operator.MathModes {

@@ -12,7 +12,7 @@ import (
 	"autotune/space"
 )
 
-// This file has helpers with which tests of this package begin. A failure in a helper ends the test.
+// The helpers in this file load and bind operators for tests. A failure in a helper ends the test.
 
 // refused checks that an error is a single line that contains a text.
 func refused(t rapid.TB, what string, err error, want string) {

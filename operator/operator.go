@@ -15,8 +15,8 @@ import (
 	"autotune/templates"
 )
 
-// Operator is a mathematical function as its op.yaml describes it. It does not change after Load. In JSON, expressions
-// are written as in op.yaml.
+// Operator is a mathematical function as its op.yaml describes it. An Operator does not change after Load. In JSON,
+// expressions have the same text as in op.yaml.
 type Operator struct {
 	Name       string            `json:"operator"`
 	Summary    string            `json:"summary"`
@@ -46,7 +46,8 @@ type Operator struct {
 	Answers           *Answers              `json:"-"`                 // where right results come from; nil: a kernel
 	Compare           *OwnKernel            `json:"compare,omitempty"` // nil: outputs are compared element by element
 	FillKernels       map[string]*OwnKernel `json:"-"`                 // by name
-	// Named says that the operator is built in or that the user named its place. Only then may its Python files run.
+	// Named says that the operator is built in or that the user named its place. Python files run only for a Named
+	// operator.
 	Named     bool        `json:"-"`
 	PyTorch   *PyTorch    `json:"pytorch,omitempty"` // nil: the operator has no PyTorch module
 	Templates []*Template `json:"templates"`
@@ -81,7 +82,7 @@ type Formula struct {
 
 func (f Formula) String() string { return f.Text }
 
-// Never tells whether the formula is false for every configuration. That includes a formula that op.yaml leaves out.
+// Never tells whether the formula is false for every configuration. A formula that op.yaml leaves out counts as false.
 func (f Formula) Never() bool {
 	root := f.code.Root()
 	return root.Op == expr.OpConst && !root.Value.Truth()

@@ -15,8 +15,8 @@ import (
 	"autotune/space/expr"
 )
 
-// Restriction selects part of a problem's space; its zero value selects all of it. It belongs to a search and not to
-// the problem, so trials of a part are trials of the problem.
+// Restriction selects part of a problem's space; its zero value selects all of it. A Restriction belongs to a search
+// and not to the problem, so trials of a part are trials of the problem.
 type Restriction struct {
 	Templates []string // empty: all of them
 	// Where lists conditions that may use the names of constraints. A template that lacks one of the names is left out.
@@ -61,7 +61,7 @@ func (p *Problem) Whole() *Part {
 	return whole
 }
 
-// Part returns the part of the problem's space that a restriction selects. Its error is a *RequestError.
+// Part returns the part of the problem's space that a restriction selects. The error is a *RequestError.
 func (p *Problem) Part(r Restriction) (*Part, error) {
 	part := &Part{Problem: p, Restriction: r}
 	part.uses = lists.Of(p.Operator.Templates, func(t *Template) use { return useOf(p, t) })
@@ -236,8 +236,8 @@ func (part *Part) contribution(u use) space.Part {
 	return own
 }
 
-// nothingLeft returns the error for a restriction that no configuration satisfies. If failed is not nil, it says why
-// the restriction's expressions cannot be evaluated.
+// nothingLeft returns the error for a restriction that no configuration satisfies. If failed is not nil, the error says
+// why the restriction's expressions cannot be evaluated.
 func (part *Part) nothingLeft(ctx context.Context, failed error) error {
 	p := part.Problem
 	s, err := p.Space(ctx)

@@ -22,8 +22,8 @@ import (
 	"autotune/templates"
 )
 
-// farApart fills a and b of matmul with K = 16. The magnitude of each row of a and each column of b is a power of two
-// of its own, from 2^-60 to 2^60.
+// farApart fills a and b of matmul with K = 16. Each row of a and each column of b is scaled by a power of two of its
+// own, from 2^-60 to 2^60.
 const farApart = `__device__ float far_apart(int i, int line) {
     return ldexpf(1.0f + (i * 2654435761u >> 9) * 0x1p-23f, line * 37 % 121 - 60);
 }
@@ -97,8 +97,8 @@ func filledProducts(t *testing.T) *operator.Operator {
 		"'f32' else (4e-6", "'f32' else 0*(4e-6", "'f16' else 4e-6", "'f16' else 1e-6")
 }
 
-// proveSome proves chosen configurations of a problem, one for each template, on a Hopper GPU and on an earlier one. It
-// returns the names of their templates.
+// proveSome tests chosen configurations of a problem, one for each template, on a Hopper GPU and on an earlier one.
+// proveSome returns the names of the configurations' templates.
 func proveSome(t *testing.T, o *operator.Operator, text, mode string, choose func(*operator.Problem) []space.Configuration) []string {
 	t.Helper()
 	d := openEmulator(t)
@@ -130,7 +130,7 @@ func TestProductsArePrecise(t *testing.T) {
 	}
 }
 
-// scaledOnes returns, for each template that can scale its factors, the first configuration that does.
+// scaledOnes returns, for each template that can scale its factors, the first configuration that scales them.
 func scaledOnes(t *testing.T, p *operator.Problem) (all []space.Configuration) {
 	t.Helper()
 	for _, part := range partsOf(t, p) {
@@ -145,8 +145,8 @@ func scaledOnes(t *testing.T, p *operator.Problem) (all []space.Configuration) {
 	return all
 }
 
-// proveGuesses proves the templates that guess a scale in fp32 mode, in a two-dimensional convolution. The
-// one-dimensional convolution has the other such templates.
+// proveGuesses tests the templates that guess a scale in fp32 mode, in a two-dimensional convolution. Other such
+// templates belong to the one-dimensional convolution.
 func proveGuesses(t *testing.T, o *operator.Operator, text string) {
 	t.Helper()
 	proven := proveSome(t, o, text, "fp32", func(p *operator.Problem) []space.Configuration {
@@ -322,9 +322,9 @@ var roundings = map[string]func(float64) float64{
 }
 
 // Both rounding rules round ties correctly. References are compared with float64 sums of factors that the test rounds,
-// and templates' defaults with these references. The convolutions share headers, so only conv2d and a transposed
-// convolution prove templates. In tf32, which PyTorch's vectors also cover, they prove the templates that pack factors,
-// with scaling and without.
+// and templates' defaults with these references. The convolutions share headers, so templates are tested only for
+// conv2d and a transposed convolution. In mode tf32, which PyTorch's vectors also cover, only templates that pack
+// factors are tested, with scaling and without.
 func TestTiesAreRounded(t *testing.T) {
 	inFull(t)
 	for _, name := range operator.OperatorNames() {
@@ -373,8 +373,8 @@ func TestTiesAreRounded(t *testing.T) {
 	}
 }
 
-// proveBoxes proves the templates that load channels-last pixels by boxes. They round the pixels themselves, or the
-// copy engine or an earlier launch does.
+// proveBoxes tests the templates that load channels-last pixels by boxes. The pixels are rounded by these templates,
+// by the copy engine or by an earlier launch.
 func proveBoxes(t *testing.T, d device.Device, o *operator.Operator, mode string) {
 	p, distribution := problem(t, o, "1x16x1x32 c_out=40 kernel=1 layout=nhwc normal", mode, d.Info().Limits)
 	for i, a := range p.Arguments {

@@ -12,8 +12,8 @@ import (
 	"autotune/space/expr"
 )
 
-// Problem is an operator bound to a shape, parameters and a math mode. It is plain data that contains everything that
-// does not depend on a configuration.
+// Problem is an operator bound to a shape, parameters and a math mode. A Problem is plain data that contains everything
+// that does not depend on a configuration.
 type Problem struct {
 	Operator   *Operator
 	Shape      []int64
@@ -108,7 +108,7 @@ func (p *Problem) String() string {
 	return problemText(p.Operator.Name, p.Shape, p.Parameters, mode, p.Free)
 }
 
-// problemText returns a problem's canonical name. The mode is "" for an operator with a single math mode.
+// problemText returns a problem's canonical name. mode is "" for an operator with a single math mode.
 func problemText(operator string, shape []int64, parameters Parameters, mode string, free []string) string {
 	parts := []string{operator, FormatShape(shape)}
 	for _, parameter := range parameters {

@@ -11,7 +11,7 @@ import (
 	"autotune/operator/tree"
 )
 
-// Asked is one problem in a list, as written. Its operator is a name or folder that has not been looked up yet.
+// Asked is one problem in a list, as written. The operator is a name or folder that has not been looked up yet.
 type Asked struct {
 	At        tree.Position
 	Operator  string
@@ -27,7 +27,7 @@ const maxProblems = 1000
 
 const problemForm = "want a list of {operator, shape, parameters, math, free, baselines, calls, share}"
 
-// ReadProblems reads a list of problems in YAML or JSON. Its error is a *tree.Error. Problems with the largest share
+// ReadProblems reads a list of problems in YAML or JSON. The error is a *tree.Error. Problems with the largest share
 // come first, and problems with equal shares keep their order.
 func ReadProblems(file, text string) ([]Asked, error) {
 	faults := &tree.Faults{}

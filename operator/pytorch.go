@@ -33,7 +33,7 @@ type TorchCall struct {
 	Means     map[string]TorchValue `json:"means,omitempty"` // parameters that no argument gives; None: a tensor is left out
 }
 
-// Meant returns the values that a function may imply for a parameter that is not an argument of the function. It
+// Meant returns the values that a function may imply for a parameter that is not an argument of the function. Meant
 // returns nil if an argument gives the parameter's value.
 func (c TorchCall) Meant(parameter string) (values []string) {
 	if v := c.Means[parameter]; v != "" {
@@ -56,8 +56,8 @@ type TorchArgument struct {
 	By      string     `json:"by,omitempty"`      // what the fold depends on: an argument, or a dimension if Fold is flat
 	Default TorchValue `json:"default,omitempty"` // used if PyTorch is given None or nothing
 	Same    string     `json:"same,omitempty"`    // the parameter or dimension whose value is the default
-	// Words maps each text that the argument may be to the parameters that it sets. Parameters it does not set are
-	// false.
+	// Words maps each text that the argument may be to the parameters that it sets. Parameters that a text does not set
+	// are false.
 	Words map[string]map[string]TorchValue `json:"words,omitempty"`
 }
 
@@ -105,7 +105,7 @@ func (v TorchValue) MarshalJSON() ([]byte, error) {
 	return json.Marshal(string(v))
 }
 
-// isConstant tells whether the value is a constant and not a word. It accepts 1e-5, which YAML reads as text.
+// isConstant tells whether the value is a constant and not a word. isConstant accepts 1e-5, which YAML reads as text.
 func (v TorchValue) isConstant() bool { return constants[v] != "" || json.Valid([]byte(v)) }
 
 func (v TorchValue) Python() string {

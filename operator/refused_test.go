@@ -189,7 +189,7 @@ func refuses(t *testing.T, p *operator.Problem, length int64) {
 				right++
 			}
 		}
-		// Some elements of the output for other numbers are close by chance.
+		// Some elements of an output for other inputs are close by chance.
 		if right > len(want)/4 {
 			t.Errorf("%s: %s are right in %d of %d elements (atol %g, rtol %g)", p, what, right, len(want), output.ATol, output.RTol)
 		}

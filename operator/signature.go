@@ -14,8 +14,9 @@ import (
 // A GPU does not check the types of a kernel's arguments, because all pointers look the same to it. Therefore the
 // parameters of kernels are read from the source and compared with op.yaml.
 
-// CheckSignatures returns a *tree.Error for the first kernel whose parameters do not match the operator's arguments. It
-// does not check types that the source alone does not determine, such as those of C++ templates' parameters.
+// CheckSignatures returns a *tree.Error for the first kernel whose parameters do not match the operator's arguments.
+// CheckSignatures does not check types that the source alone does not determine, such as those of C++ templates'
+// parameters.
 func (o *Operator) CheckSignatures() error {
 	if faults := o.SignatureFaults(); len(faults) > 0 {
 		return faults[0].Fault
@@ -56,7 +57,8 @@ func (o *Operator) SignatureFaults() (faults []TemplateFault) {
 	return faults
 }
 
-// kernelsNamed returns the kernels with a name. A file may define several, with different parameters.
+// kernelsNamed returns the kernels with a name. A file may define several kernels of one name, with different
+// parameters.
 func kernelsNamed(kernels []cudafile.Kernel, name string) []cudafile.Kernel {
 	return lists.Where(kernels, func(k cudafile.Kernel) bool { return k.Name == name })
 }
@@ -77,8 +79,8 @@ func passed(o *Operator, names []string, maps []*TensorMapSpec) []ArgumentSpec {
 	})
 }
 
-// disagreement returns where and how a kernel's parameters differ from the operator's arguments. It returns "" if the
-// source does not determine the parameters, or defines several kernels of the name.
+// disagreement returns where and how a kernel's parameters differ from the operator's arguments. disagreement returns
+// "" if the source does not determine the parameters, or defines several kernels of the name.
 func disagreement(defined []cudafile.Kernel, has []ArgumentSpec) (at cudafile.Place, message string) {
 	if len(defined) != 1 || defined[0].Unclear || len(defined[0].Template) > 0 {
 		return at, ""

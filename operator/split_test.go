@@ -72,7 +72,7 @@ func TestSplitK(t *testing.T) {
 	}
 }
 
-// checkSplits checks the launches of a kernel that divides the sum of each tile among this many blocks.
+// checkSplits checks the launches of a kernel that divides the sum of each tile among as many blocks as splits says.
 func checkSplits(t *testing.T, p *operator.Problem, k operator.Kernel, splits int64) {
 	t.Helper()
 	products := k.Launches[len(k.Launches)-1]

@@ -15,7 +15,7 @@ import (
 
 // TensorMap says that a launch passes an argument as a tensor map (CUtensorMap) instead of its address. A tensor map is
 // 128 bytes, passed by value, that tell Hopper's copy engine where the tensor is and which boxes of it to load. The
-// first eight bytes are the address, followed by Words and zeros.
+// first eight bytes of a tensor map are the address, followed by Words and zeros.
 type TensorMap struct {
 	At    int      `json:"at"` // index among the arguments that the launch passes
 	Words [7]int64 `json:"words"`
@@ -184,7 +184,7 @@ const mostExtent = 1<<31 - 1
 // mapBytes is an expression for the bytes of an element.
 const mapBytes = "4 if __type in ['f32', 'tf32'] else 2"
 
-// standIns returns a map's formulas by the names that the expressions of words and limits use.
+// standIns returns the formulas of a tensor map by the names that expressions such as mapBytes use for them.
 func (s *TensorMapSpec) standIns() (in standIns) {
 	bytes := expr.MustParse(mapBytes).Substitute(map[string]*expr.Expr{"__type": s.Type.code})
 	in.add("__bytes", Formula{Text: (&expr.Folder{}).Fold(bytes.Root()).Source(), code: bytes})

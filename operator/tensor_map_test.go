@@ -133,7 +133,7 @@ func loadMapped(yaml string) (*Operator, error) {
 }
 
 // A launch names the tensor of a map, and contains the words of the first map whose condition holds. A template that
-// includes another has the maps of the other.
+// includes another has the tensor maps of the included template.
 func TestTensorMaps(t *testing.T) {
 	o, err := loadMapped(mappedOperator)
 	must.OK(t, err)

@@ -14,7 +14,8 @@ import (
 // A tensor's shape is the same as in PyTorch, whatever the order of its elements in memory. A parameter may choose that
 // order, so that one operator serves both PyTorch's default order and channels-last tensors.
 
-// These words name an order in memory, for tensors of all ranks; the second dimension of a tensor is the channels.
+// The words nchw and nhwc name an order in memory, for tensors of all ranks; the second dimension of a tensor is the
+// channels.
 const (
 	channelsSecond = "nchw" // as the shape is
 	channelsLast   = "nhwc"

@@ -30,8 +30,9 @@ import (
 // kernels as one program. A program has a table of its kernels, and a launch selects a kernel by its index. The binary
 // of each kernel is a copy of the program in which the kernel's own entries are first in the table.
 
-// These are the most kernels in one program, whose static shared memory adds up. References are small and use almost no
-// shared memory, so more of them can share the cost of a program: starting the compiler, reading headers, linking.
+// One program has at most so many kernels, because their static shared memory adds up. References are small and use
+// almost no shared memory, so more of them can share the cost of a program: starting the compiler, reading headers,
+// linking.
 const (
 	mostTogether      = 8
 	referencesAtATime = 24
@@ -42,7 +43,8 @@ const emulatedFolder = "../device/emulator/shim/emulated"
 
 var emulatedInclude = regexp.MustCompile(`(#[ \t]*include[ \t]+)<(emulated/[^>]+)>`)
 
-// elements is the only emulator header that does not depend on a kernel. It is included outside of all namespaces.
+// elements is the only emulator header that does not depend on a kernel. The header elements is included outside of all
+// namespaces.
 const elements = "emulated/elements.cuh"
 
 // withEmulated adds the emulator's headers to a kernel's own includes, because each namespace needs a copy of them.
@@ -152,7 +154,7 @@ func sourceOf(kernels []operator.Kernel) operator.Kernel {
 	return operator.Kernel{File: "together.cu", Source: all.Text(), Includes: all.Includes, Flags: kernels[0].Flags}
 }
 
-// compileProgram compiles kernels as one program. It returns no binaries if that fails.
+// compileProgram compiles kernels as one program. compileProgram returns no binaries if compilation fails.
 func compileProgram(d device.Device, kernels []operator.Kernel) ([]*compile.Binary, error) {
 	own := make([]operator.Kernel, len(kernels))
 	var launches operator.Launches

@@ -106,8 +106,8 @@ func (c *torchCalling) tensor(a TorchArgument, t Argument) bool {
 	return true
 }
 
-// value adds an argument that is not a tensor to the call, unless it has its default. It returns false if none of the
-// argument's words means the problem's parameters.
+// value adds an argument that is not a tensor to the call, unless it has its default. value returns false if none of
+// the argument's words means the problem's parameters.
 func (c *torchCalling) value(a TorchArgument) bool {
 	values, same := componentsOf(c.problem, a.Is), componentsOf(c.problem, a.Same)
 	switch {

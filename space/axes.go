@@ -15,7 +15,7 @@ type Dim struct {
 }
 
 // axes maps the tunables of parts to columns of Features. Tunables of several parts share a column if they have the
-// same name; its steps are the values of all of them.
+// same name; the steps of the column are the values of all these tunables.
 type axes struct {
 	dims   []Dim
 	hot    int           // how many columns say which part
@@ -64,7 +64,8 @@ func newAxes(parts []*part) (a axes) {
 	return a
 }
 
-// sortNumbers numbers the values in increasing order. It returns false, and changes nothing, if any is not a number.
+// sortNumbers numbers the values in increasing order. sortNumbers returns false, and changes nothing, if any value is
+// not a number.
 func sortNumbers(at map[expr.Value]int) bool {
 	values := make([]expr.Value, len(at))
 	for v, i := range at {
@@ -87,9 +88,10 @@ func sortNumbers(at map[expr.Value]int) bool {
 // with several values, in declared order.
 func (s *Space) Dims() []Dim { return slices.Clone(s.axes.dims) }
 
-// Features appends configuration i to dst as numbers in [0, 1], one for each Dim. The column of a part is 1 for its
-// configurations and 0 for others. The column of a tunable contains the rank of the value among all values of tunables
-// of this name; strings rank in declared order. It is 0.5 if the configuration's template has no such tunable.
+// Features appends configuration i to dst as numbers in [0, 1], one for each Dim. The column of a part is 1 for
+// configurations of the part and 0 for others. The column of a tunable contains the rank of the value among all values
+// of tunables of this name; strings rank in declared order. The column of a tunable is 0.5 if the configuration's
+// template has no such tunable.
 func (s *Space) Features(i int64, dst []float64) []float64 {
 	p := s.PartOf(i)
 	start := len(dst)

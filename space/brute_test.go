@@ -80,7 +80,7 @@ func drawNumber(t *rapid.T, n, depth int) string {
 	return fmt.Sprintf(form, a, b)
 }
 
-// enumerate finds the valid configurations by trying all combinations in declared order. Like a space, it fails if a
+// enumerate finds the valid configurations by trying all combinations in declared order. Like New, enumerate fails if a
 // constraint cannot be evaluated for a configuration that no other constraint rules out.
 func enumerate(p space.Part) (valid []map[string]expr.Value, failed bool) {
 	env := maps.Clone(p.Constants)

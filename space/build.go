@@ -178,7 +178,7 @@ func (b *builder) grow(ctx context.Context, l int) error {
 	return nil
 }
 
-// noteFailure returns the number of the first failed check, or before if that is not 0, since a check failed before.
+// noteFailure returns the number of the first check that failed, or the argument before if that is not 0.
 func (b *builder) noteFailure(risky []*check, before uint64) {
 	for _, c := range risky {
 		if before == 0 && b.program.Slots.Failed(c.term) {
@@ -188,7 +188,8 @@ func (b *builder) noteFailure(risky []*check, before uint64) {
 	b.program.Slots.Set(b.failed, before)
 }
 
-// finish assembles the diagram. It returns an error if a check failed for a configuration that all other checks allow.
+// finish assembles the diagram. finish returns an error if a check failed for a configuration that all other checks
+// allow.
 func (b *builder) finish(ctx context.Context) (*diagram, error) {
 	if b.failed != 0 {
 		for n := range b.nodes {
@@ -216,8 +217,8 @@ func (b *builder) pathTo(node uint32) []int {
 }
 
 // relax returns a condition on the variables bound up to layer l that the harmless term x implies, or 0 if it finds
-// none. The condition cuts partial configurations that cannot be completed: it replaces each unbound term by the bound
-// that is best for the check. For example, x * y <= 100 fails already when x * (the least y) exceeds 100.
+// none. The condition cuts partial configurations that cannot be completed: relax replaces each unbound term by the
+// bound that is best for the check. For example, x * y <= 100 fails already when x * (the least y) exceeds 100.
 func (b *builder) relax(x expr.Term, l int) expr.Term {
 	if b.lastOf(x) <= l {
 		return x

@@ -11,15 +11,15 @@ import (
 	"autotune/space/expr"
 )
 
-// Configuration is a template and one value for each of its tunables. In JSON it has the fields "template" and
-// "configuration", and so does a struct that embeds it.
+// Configuration is a template and one value for each of its tunables. In JSON a Configuration has the fields "template"
+// and "configuration", and so does a struct that embeds it.
 type Configuration struct {
 	Template string `json:"template"`
 	Values   Values `json:"configuration"`
 }
 
-// Values are the values of tunables, in the order in which the template declares them. In JSON they are an object;
-// reading it keeps the order and the types of numbers.
+// Values are the values of tunables, in the order in which the template declares them. In JSON, Values are an object,
+// whose reading keeps the order and the types of numbers.
 type Values []Value
 
 type Value struct {

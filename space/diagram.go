@@ -49,7 +49,8 @@ func (d *diagram) rank(choice []int) (int64, bool) {
 	return d.rankFrom(0, d.root, choice)
 }
 
-// rankFrom sums the counts along the path that choice takes from a node of a layer. It returns false if the path ends.
+// rankFrom sums the counts along the path that choice takes from a node of a layer. rankFrom returns false if choice
+// leaves the diagram.
 func (d *diagram) rankFrom(layer int, node uint32, choice []int) (int64, bool) {
 	rank := int64(0)
 	for _, tunable := range d.order[layer:] {
@@ -69,7 +70,7 @@ func (d *diagram) edge(node uint32, value int) (uint32, bool) {
 	return i, i < hi && int(d.value[i]) == value
 }
 
-// layer is a layer of a diagram under construction. Its targets are node numbers within the next layer.
+// layer is a layer of a diagram under construction. The targets of a layer are node numbers within the next layer.
 type layer struct {
 	edges  []uint32 // node -> first edge, and one more
 	value  []uint32
@@ -79,8 +80,8 @@ type layer struct {
 // dead marks nodes from which no path leads to the end.
 const dead = math.MaxUint32
 
-// assembler turns layers into a diagram, from the end upwards. It removes nodes that do not lead to the end, merges
-// nodes that lead to the same configurations, and counts the configurations.
+// assembler turns layers into a diagram, from the end upwards. The assembler removes nodes that do not lead to the end,
+// merges nodes that lead to the same configurations, and counts the configurations.
 type assembler struct {
 	*diagram
 	counts []int64  // node -> configurations that the node leads to
@@ -104,7 +105,7 @@ func assemble(ctx context.Context, order []int, layers []layer, ends int) (*diag
 	return a.diagram, nil
 }
 
-// add adds a layer above those added before.
+// add adds a layer above the layers that were added before.
 func (a *assembler) add(ctx context.Context, in *layer) error {
 	nodes := len(in.edges) - 1
 	first := uint32(len(a.counts))

@@ -11,8 +11,8 @@ import (
 	"autotune/space/expr"
 )
 
-// model is a part that is being prepared for building its diagram. It stores the values that tunables can still have
-// and the checks that remain.
+// model is a part that is being prepared for building its diagram. A model stores the values that tunables can still
+// have and the checks that remain.
 type model struct {
 	Part
 	allowed   [][]int // tunable -> indexes of the values still possible
@@ -84,7 +84,7 @@ func (m *model) checkNames() error {
 	return nil
 }
 
-// conjuncts returns the parts that must all be true for n to be true. It also splits definitions that n refers to.
+// conjuncts returns the parts that must all be true for n to be true. Definitions that n refers to are split as well.
 func (m *model) conjuncts(n *expr.Node) (all []*expr.Node) {
 	if d, ok := m.Definitions[n.Name]; ok && n.Op == expr.OpName {
 		return m.conjuncts(d.Root())
@@ -99,8 +99,8 @@ func (m *model) conjuncts(n *expr.Node) (all []*expr.Node) {
 	return all
 }
 
-// narrow removes the values that a check on a single tunable rules out. It repeats this, because a tunable with one
-// value left becomes a constant, which may leave other checks with a single tunable.
+// narrow removes the values that a check on a single tunable rules out. narrow repeats the removal, because a tunable
+// with one value left becomes a constant, which may leave other checks with a single tunable.
 func (m *model) narrow(ctx context.Context) error {
 	for again := true; again && !m.empty; {
 		again = false
@@ -127,8 +127,8 @@ func (m *model) narrow(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// tryAlone evaluates a check with at most one tunable for each value. It keeps the check if evaluating a value fails,
-// because another check may rule that value out.
+// tryAlone evaluates a check with at most one tunable for each value. tryAlone keeps the check if evaluating a value
+// fails, because another check may rule that value out.
 func (m *model) tryAlone(ctx context.Context, c *check) (keep, narrowed bool) {
 	if len(c.vars) > 1 {
 		return true, false
@@ -175,8 +175,8 @@ func (m *model) compile() {
 
 // order returns the order in which the diagram binds tunables. Tunables that checks connect, directly or through
 // others, form a component. Components follow each other in declared order, so that each ends in a single node. Within
-// a component, the next tunable is the one that completes the most checks. Among equals it is the one connected to the
-// most bound tunables, so that few values must be remembered.
+// a component, the next tunable is the one that completes the most checks. Among equal tunables, the next is the one
+// connected to the most bound tunables, so that few values must be remembered.
 func (m *model) order() (order []int) {
 	component := lists.Places(len(m.Tunables)) // tunable -> the first one of its component
 	for _, c := range m.checks {

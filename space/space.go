@@ -30,8 +30,8 @@ type Part struct {
 // strongly constraints connect tunables, and little on the number of configurations.
 const maxNodes = 1_000_000
 
-// Space is the union of the valid configurations of its parts, numbered from
-// 0 to Len()-1, part after part. It is safe for concurrent use.
+// Space is the union of the valid configurations of its parts, numbered from 0 to Len()-1, part after part. A Space is
+// safe for concurrent use.
 type Space struct {
 	parts []*part
 	first []int64 // first[p] is the number of part p's first configuration
@@ -48,7 +48,7 @@ type part struct {
 // ErrTooLarge is wrapped by the error for a space whose diagram would be too large.
 var ErrTooLarge = errors.New("the space is too large")
 
-// New builds the union of parts. It returns the context's error soon after the context ends.
+// New builds the union of parts. New returns the context's error soon after the context ends.
 func New(ctx context.Context, parts ...Part) (*Space, error) {
 	return union(parts, func(p Part) (*part, error) { return newPart(ctx, p, maxNodes) })
 }
@@ -85,7 +85,7 @@ func newPart(ctx context.Context, p Part, maxNodes int) (*part, error) {
 	})
 }
 
-// ready checks a part's tunables and builds its diagram. Its error names the template.
+// ready checks a part's tunables and builds its diagram. The error of ready names the template.
 func (p Part) ready(build func(*part) (*diagram, error)) (*part, error) {
 	p.Tunables = slices.Clone(p.Tunables)
 	built := &part{Part: p}
@@ -151,13 +151,13 @@ func (s *Space) Cartesian() float64 {
 	return sum
 }
 
-// Parts returns the parts that the space was built from. The caller must not modify them.
+// Parts returns the parts that the space was built from. The caller must not modify these parts.
 func (s *Space) Parts() []Part {
 	return lists.Of(s.parts, func(p *part) Part { return p.Part })
 }
 
-// PartOf returns the part that configuration i belongs to. Like all methods that take the number of a configuration, it
-// panics if i is out of range.
+// PartOf returns the part that configuration i belongs to. Like all methods that take the number of a configuration,
+// PartOf panics if i is out of range.
 func (s *Space) PartOf(i int64) int {
 	if i < 0 || i >= s.total {
 		panic(fmt.Sprintf("space: configuration %d of %d", i, s.total))
@@ -197,8 +197,8 @@ func (s *Space) IndexOf(part int, choice []int) (int64, bool) {
 	return s.first[part] + rank, ok
 }
 
-// Index returns the number of a configuration, whose values may be in any order. It returns false if the space does not
-// contain the configuration.
+// Index returns the number of a configuration, whose values may be in any order. Index returns false if the space does
+// not contain the configuration.
 func (s *Space) Index(c Configuration) (int64, bool) {
 	i := slices.IndexFunc(s.parts, func(p *part) bool { return p.Template == c.Template })
 	if i < 0 {

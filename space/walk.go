@@ -31,12 +31,12 @@ func (s *Space) Neighbours(i int64) []int64 {
 func along(place, n int) float64 { return float64(place) / float64(max(n-1, 1)) }
 
 // Nearest returns the valid configuration of a part that is closest to positions, by the sum of squared differences.
-// Among equals it returns the lowest number. A position says where a value lies along its tunable: 0 is the first
-// declared value, 1 the last. Positions need not be valid or within [0, 1]. Nearest returns false only for a part
-// without valid configurations.
+// Among equally close configurations it returns the lowest number. A position says where a value lies along its
+// tunable: 0 is the first declared value, 1 the last. Positions need not be valid or within [0, 1]. Nearest returns
+// false only for a part without valid configurations.
 //
 // The search is complete for diagrams with at most a few thousand nodes per layer, which are nearly all. In larger
-// diagrams it follows only the most promising nodes.
+// diagrams Nearest follows only the most promising nodes.
 func (s *Space) Nearest(part int, positions []float64) (int64, bool) {
 	p := s.parts[part]
 	if p.diagram.total == 0 || len(positions) != len(p.Tunables) {

@@ -43,7 +43,7 @@ func main() {
 	packed := must(packer.Make(ctx, on.Device.Compiler(), []cudasource.Winner{winner}, nil, packer.Options{Name: "layers"}))
 	check(packed.Write(file))
 
-	// Launch the kernel from the pack on tensors of zeros. A program that only launches needs none of the code above.
+	// Launch the kernel from the pack on tensors of zeros. A program that only launches packed kernels needs no search.
 	plan := must(must(pack.Open(file)).On(must(pack.CUDA(0))).Plan("max_pool2d", layer.Shape, layer.Parameters, ""))
 	runtime.LockOSThread() // a CUDA context belongs to a thread
 	check(cu.SetCurrentContext(must(cu.Device(0).RetainPrimaryCtx())))

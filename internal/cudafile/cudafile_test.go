@@ -26,8 +26,8 @@ func shown(p Parameter) string {
 	return strings.TrimSpace(text + " " + p.Name)
 }
 
-// kernelNamed returns the kernel of a file with a name. It returns false if no kernel has the name, or if conditions
-// choose between several.
+// kernelNamed returns the kernel of a file with a name. kernelNamed returns false if no kernel has the name, or if
+// conditions choose between several.
 func kernelNamed(text, name string) (k Kernel, ok bool) {
 	kernels := slices.DeleteFunc(Kernels(text), func(k Kernel) bool { return k.Name != name })
 	if len(kernels) != 1 {

@@ -32,7 +32,8 @@ type Parameter struct {
 
 var globalForm = regexp.MustCompile(`\b__global__\b`)
 
-// mostKernels is far more kernels than a real file has. It bounds the time of Kernels, which scans the file for each.
+// mostKernels is far more kernels than a real file has. This limit bounds the time of Kernels, which scans the file for
+// each kernel.
 const mostKernels = 256
 
 // Kernels lists the first 256 kernels that a file defines.
@@ -133,7 +134,7 @@ func parameters(text, blank string, start, end int) []Parameter {
 // qualifiers are words of a declaration that do not change a parameter's type.
 var qualifiers = []string{"const", "volatile", "__restrict__", "__restrict", "restrict", "__grid_constant__", "struct", "constexpr"}
 
-// more is how a macro's name ends that adds an epilogue's parameters, or none, behind a kernel's last parameter.
+// more ends the name of a macro that adds an epilogue's parameters (or none) behind a kernel's last parameter.
 const more = "EPILOGUE_PARAMETERS"
 
 var partForm = regexp.MustCompile(`[A-Za-z_]\w*(?:\s*::\s*\w+)*|\S`)

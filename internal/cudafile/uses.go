@@ -11,7 +11,8 @@ type Use struct {
 	Indices       []string // without blanks
 }
 
-// writing matches the text behind an element that is assigned to, by `=` or by an operator such as += that reads it.
+// writing matches the text behind an element that is assigned to, by `=` or by an operator such as += that also reads
+// the element.
 var writing = regexp.MustCompile(`^\s*(=[^=]|=$|[-+*/%&|^]=|<<=|>>=|\+\+|--)`)
 
 // Use finds every `name[...]` and `*name` in the kernel. An element whose address is taken, as for an atomic function,

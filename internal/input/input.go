@@ -29,10 +29,10 @@ type Bound struct {
 // longestText limits one string of a document, in bytes, because parsers copy a string several times.
 const longestText = 1 << 20
 
-// objectWeight is how much memory a decoded empty object takes, counted in numbers of the same size.
+// objectWeight is how much memory a decoded empty object takes, counted in decoded numbers.
 const objectWeight = 20
 
-// TooMuchError says that a file is larger than its kind may be.
+// TooMuchError says that a file exceeds the Bound of its kind.
 type TooMuchError struct {
 	Kind string
 	Most string // "4 MiB", "500000 values"
@@ -46,8 +46,8 @@ func (b Bound) tooMuch(format string, args ...any) error {
 	return &TooMuchError{b.Kind, fmt.Sprintf(format, args...)}
 }
 
-// File opens the file at path and returns what read makes of it. Its errors begin with the path. File returns when ctx
-// ends, even if path is a pipe that nobody writes to.
+// File opens the file at path and returns what read makes of it. The errors of File begin with the path. File returns
+// when ctx ends, even if path is a pipe that nobody writes to.
 func File[T any](ctx context.Context, path string, read func(io.Reader) (T, error)) (T, error) {
 	type answer struct {
 		made T
@@ -84,7 +84,7 @@ func open[T any](path string, read func(io.Reader) (T, error)) (made T, err erro
 	return made, nil
 }
 
-// Reason returns the operating system's error without the operation and paths that package os adds for a user.
+// Reason returns the operating system's error without the operation and the paths that package os adds.
 func Reason(err error) error {
 	var path *fs.PathError
 	var link *os.LinkError
@@ -97,7 +97,7 @@ func Reason(err error) error {
 	return err
 }
 
-// Read reads r to its end. It removes the byte order mark that some editors write, and refuses more than Bytes bytes.
+// Read reads r to its end. Read removes the byte order mark that some editors write, and refuses more than Bytes bytes.
 func (b Bound) Read(r io.Reader) ([]byte, error) {
 	data, err := b.bytes(r)
 	if err != nil {
@@ -158,7 +158,8 @@ func text(data []byte) ([]byte, error) {
 	return data, nil
 }
 
-// JSON scans a document once before any parser runs. It refuses too many values, too many levels and too long strings.
+// JSON scans a document once before any parser runs. JSON refuses too many values, too many levels and too long
+// strings.
 func (b Bound) JSON(data []byte) error {
 	values := 0
 	var items []int // of the lists and objects that are open at this place

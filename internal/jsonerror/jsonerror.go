@@ -37,7 +37,7 @@ func Describe(err error, data []byte, offset int64) error {
 	return fmt.Errorf("%s: %s", Place(data, offset-1), Words(err))
 }
 
-// Part is Describe for an error from decoding a part that was cut out of data.
+// Part is Describe for an error from decoding part, which is a piece of data.
 func Part(err error, data, part []byte) error {
 	start := int64(max(0, bytes.Index(data, part)))
 	var form *json.UnmarshalTypeError
@@ -57,7 +57,7 @@ func Words(err error) string {
 	return strings.TrimPrefix(text, "json: ")
 }
 
-// wanted is JSON's word for the values of a Go type.
+// wanted names the JSON values that a Go type holds, such as "a list" or "a string".
 func wanted(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Slice, reflect.Array:

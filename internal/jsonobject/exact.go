@@ -13,10 +13,10 @@ import (
 	"autotune/internal/jsonerror"
 )
 
-// Exact refuses a document that readers in other languages may understand differently from package encoding/json. That
-// package accepts "Entries" for the field entries, and uses the last of two equal keys. Exact refuses equal keys in one
-// object, keys that differ from a field of into only in case, and text that is not Unicode. Exact passes a document
-// that is not JSON, because the parser says where it is wrong.
+// Exact refuses a document that readers in other languages may understand differently from package encoding/json.
+// Package encoding/json accepts "Entries" for the field entries, and uses the last of two equal keys. Exact refuses
+// equal keys in one object, keys that differ from a field of into only in case, and text that is not Unicode. Exact
+// passes a document that is not JSON, because the parser says where it is wrong.
 func Exact(data []byte, into any) error {
 	if !json.Valid(data) {
 		return nil
@@ -51,7 +51,7 @@ func (e *exact) refuse(at int, format string, args ...any) error {
 	return fmt.Errorf("%s: %s", jsonerror.Place(e.data, int64(at)), fmt.Sprintf(format, args...))
 }
 
-// value checks one value that would be decoded into type t; t is nil where the fields are not known.
+// value checks one value that would be decoded into type t; t is nil if the value's fields are not known.
 func (e *exact) value(t reflect.Type) error {
 	t = plain(t)
 	switch token, _ := e.tokens.Token(); token {
@@ -138,7 +138,7 @@ var (
 	ownText   = reflect.TypeFor[encoding.TextUnmarshaler]()
 )
 
-// plain removes the pointers from a type. It returns nil for a type that decodes itself.
+// plain removes the pointers from a type. plain returns nil for a type that decodes itself.
 func plain(t reflect.Type) reflect.Type {
 	for t != nil {
 		if p := reflect.PointerTo(t); t.Kind() == reflect.Interface || p.Implements(ownReader) || p.Implements(ownText) {

@@ -23,7 +23,7 @@ func TestLists(t *testing.T) {
 	}
 }
 
-// TestNone checks that an empty result is nil, so that JSON's omitempty leaves it out.
+// TestNone checks that an empty result is nil, which JSON's omitempty leaves out.
 func TestNone(t *testing.T) {
 	odd := func(n int) bool { return n%2 == 1 }
 	if Of([]int{}, strconv.Itoa) != nil || Where([]int{2}, odd) != nil {

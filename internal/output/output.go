@@ -1,8 +1,8 @@
 // Package output writes the files that a user names.
 //
-// A regular file appears whole or not at all, with the permissions that it had before; a symbolic link is followed to
-// its file. A file that is not regular (a device, a pipe, a socket) is written to and never replaced: replacing
-// /dev/null would break the whole machine. "-" is standard output.
+// A regular file is written completely or not at all and keeps its permissions; a symbolic link is followed to its
+// file. A file that is not regular (a device, a pipe, a socket) is written to and never replaced: replacing /dev/null
+// would break the whole machine. "-" is standard output.
 package output
 
 import (
@@ -185,12 +185,12 @@ func Row(cells ...string) string {
 	return strings.Join(shown, "\t") + "\n"
 }
 
-// harmless tells whether a terminal prints a rune and does nothing else with it.
+// harmless tells whether a terminal only shows a rune, unlike a control character.
 func harmless(r rune) bool {
 	return !unicode.IsControl(r) && !unicode.In(r, unicode.Bidi_Control, unicode.Zl, unicode.Zp)
 }
 
-// Plain returns a writer that lets only harmless characters, tabs and line breaks through. It is for output that may
+// Plain returns a writer that lets only harmless characters, tabs and line breaks through. Plain is for output that may
 // contain names and messages of other people.
 func Plain(w io.Writer) io.Writer { return plainWriter{w} }
 

@@ -14,8 +14,8 @@ import (
 	"autotune/internal/worker"
 )
 
-// Conversation is a running Python program that answers one job after another. It reads jobs as lines of JSON on its
-// standard input, and writes each answer as a line to file descriptor 3.
+// Conversation is a running Python program that answers one job after another. The program reads jobs as lines of JSON
+// on its standard input, and writes each answer as a line to file descriptor 3.
 type Conversation struct {
 	command *exec.Cmd
 	jobs    io.WriteCloser
@@ -27,7 +27,8 @@ type Conversation struct {
 
 const longestAnswer = 1 << 20
 
-// Begin starts the program; its Limit does not apply. The error is ErrMissing without python3. The caller calls Close.
+// Begin starts the program; the field Limit has no effect. The error is ErrMissing without python3. The caller calls
+// Close.
 func (p Program) Begin(ctx context.Context) (*Conversation, error) {
 	interpreter, err := exec.LookPath("python3")
 	if err != nil {

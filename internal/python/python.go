@@ -40,7 +40,7 @@ type Program struct {
 	Limit   time.Duration     // the time limit of Run
 }
 
-// text returns the program's code behind the code that defines its modules.
+// text returns the code that defines the program's modules, followed by the program's own code.
 func (p Program) text() string {
 	var b strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(p.Modules)) {

@@ -19,7 +19,7 @@ import (
 
 var nameForm = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,63}$`)
 
-// IsName tells whether text has the form of an identifier of C, C++, Python and YAML. It does not exclude keywords.
+// IsName tells whether text has the form of an identifier of C, C++, Python and YAML. IsName does not exclude keywords.
 func IsName(text string) bool { return nameForm.MatchString(text) }
 
 // keywords are Python's keywords, which are no valid names.
@@ -54,7 +54,7 @@ func oneLine(text string) string {
 // codingForm matches a declaration of the file's encoding, which Python reads from comments in its first two lines.
 var codingForm = regexp.MustCompile(`coding[:=]`)
 
-// PythonComment makes text safe behind #. It breaks encoding declarations ("coding:") by a space, so Python ignores
+// PythonComment makes text safe behind #. A space breaks encoding declarations ("coding:"), so that Python ignores
 // them.
 func PythonComment(text string) string {
 	return codingForm.ReplaceAllStringFunc(oneLine(text), func(found string) string { return "coding " + found[len("coding"):] })
@@ -88,8 +88,8 @@ func CComment(text string) string {
 	return strings.NewReplacer("*/", "* /", "/*", "/ *").Replace(oneLine(text))
 }
 
-// CLine makes text safe behind //. It replaces backslashes, since one at the end would continue the comment on the next
-// line, and question marks that could form the trigraph of a backslash.
+// CLine makes text safe behind //. CLine replaces backslashes, since one at the end would continue the comment on the
+// next line, and question marks that could form the trigraph of a backslash.
 func CLine(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '\\' {
@@ -127,5 +127,5 @@ func YAMLString(text string) string {
 	return b.String()
 }
 
-// YAMLComment makes text safe behind # and a space.
+// YAMLComment makes text safe in a YAML comment, which begins with # and a space.
 func YAMLComment(text string) string { return output.Line(text) }

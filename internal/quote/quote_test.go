@@ -30,7 +30,7 @@ var corpus = []string{
 	"#define X", "\"\n#include \"/etc/passwd\"\n", "$(id)", "</script>", strings.Repeat("\\", 9) + `"`,
 }
 
-// Python reads each quoted text back unchanged, and nothing else.
+// Python reads each quoted text back unchanged, and no further tokens.
 func TestPythonReads(t *testing.T) {
 	var literals, docs, formats, want, wantDocs []string
 	for _, text := range corpus {
@@ -66,7 +66,7 @@ os.fdopen(3, "w").write(json.dumps({"literals": [ast.literal_eval(t) for t in gi
 	}
 }
 
-// runPython runs code that reads a line of JSON from standard input and prints another.
+// runPython runs code that reads a line of JSON from standard input and prints another line.
 func runPython(t *testing.T, code string, given, into any) error {
 	t.Helper()
 	testneeds.Python.Need(t)
@@ -132,8 +132,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// lexed reads a double-quoted string literal by the rules that quote.Python and quote.C share. It returns the bytes and
-// the rest of the text.
+// lexed reads a double-quoted string literal by the rules that quote.Python and quote.C share. lexed returns the bytes
+// and the rest of the text.
 func lexed(t *testing.T, literal string) (text, rest string) {
 	t.Helper()
 	if literal == "" || literal[0] != '"' {

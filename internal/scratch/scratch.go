@@ -1,5 +1,5 @@
-// Package scratch makes temporary folders. Those that a killed process leaves are removed by the next process that
-// makes a folder of their kind.
+// Package scratch makes temporary folders. Folders that a killed process leaves are removed by the next process that
+// makes a folder of the same kind.
 package scratch
 
 import (
@@ -17,7 +17,8 @@ type Folder struct {
 	lock *os.File // the folder itself
 }
 
-// attempts is how often New makes a folder until it can lock one. It gives up because not all file systems have locks.
+// attempts is how often New makes a folder until it can lock one. New gives up after that, because not all file systems
+// have locks.
 const attempts = 100
 
 // New makes a folder whose name begins with "autotune-" and the kind, such as "emulator".
@@ -29,7 +30,7 @@ func New(kind string) (*Folder, error) {
 		if err != nil {
 			return nil, fmt.Errorf("the %s needs a temporary folder: %w", kind, err)
 		}
-		// Another process that sweeps may have locked this folder first; it will remove the folder.
+		// Another process that sweeps may have locked this folder first; that process will remove the folder.
 		if lock := locked(dir); lock != nil {
 			return &Folder{Dir: filepath.Clean(dir), lock: lock}, nil
 		}
@@ -46,7 +47,7 @@ func (s *Folder) Free() (int64, error) {
 	return int64(found.Bavail) * int64(found.Bsize), nil
 }
 
-// Close removes the folder. Closing it again does nothing.
+// Close removes the folder. A second Close does nothing.
 func (s *Folder) Close() error {
 	if s.lock == nil {
 		return nil
@@ -56,7 +57,8 @@ func (s *Folder) Close() error {
 	return err
 }
 
-// locked opens and locks a folder of this user. It returns nil if another process holds the lock or removed the folder.
+// locked opens and locks a folder of this user. locked returns nil if another process holds the lock or removed the
+// folder.
 func locked(dir string) *os.File {
 	f, err := os.OpenFile(dir, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NOFOLLOW, 0)
 	if err != nil {
@@ -73,7 +75,8 @@ func locked(dir string) *os.File {
 	return nil
 }
 
-// sweep removes the folders that dead processes of this user left. The next sweep tries again what cannot be removed.
+// sweep removes the folders that dead processes of this user left. The next sweep tries again to remove folders that
+// could not be removed.
 func sweep(pattern string) {
 	folders, _ := filepath.Glob(pattern)
 	for _, dir := range folders {

@@ -31,7 +31,7 @@ func hold() {
 	time.Sleep(time.Hour)
 }
 
-// The next process removes what a killed process left, and nothing else.
+// New removes the scratch folders that a killed process left, and no others.
 func TestSweep(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)

@@ -84,9 +84,9 @@ func tellingLine(text string) string {
 	return Shown(last)
 }
 
-// Environment returns the variables of this process for a child whose output reaches other users. It passes on only
-// variables with these names, which may be patterns such as CUDA_*, because others may hold passwords. It adds
-// LC_ALL=C, so that messages are in English.
+// Environment returns the variables of this process for a child whose output reaches other users. Environment passes on
+// only variables with the given names, which may be patterns such as CUDA_*, because others may hold passwords.
+// Environment adds LC_ALL=C, so that messages are in English.
 func Environment(names ...string) []string {
 	kept := []string{"LC_ALL=C"}
 	for _, variable := range os.Environ() {

@@ -136,8 +136,8 @@ func (p *Process) Alive() bool {
 	}
 }
 
-// Close ends the worker. It waits for the call under way and closes the worker's input; a worker that does not end is
-// killed. Close returns nil however the worker ended.
+// Close ends the worker. Close waits for the call under way and closes the worker's input; a worker that does not end
+// is killed. Close returns nil however the worker ended.
 func (p *Process) Close() error {
 	select {
 	case <-p.turn:
@@ -182,7 +182,7 @@ func (p *Process) ended(within time.Duration) bool {
 	}
 }
 
-// DiedError is the error of a call that was not answered because the worker had died.
+// DiedError is the error of a Call that got no response because the worker had died.
 type DiedError struct {
 	Worker    string
 	ExitState string // such as "exit status 1" or "signal: segmentation fault"

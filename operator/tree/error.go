@@ -10,7 +10,8 @@ import (
 	"autotune/internal/spelling"
 )
 
-// Error is a fault in an operator's files. It says where the fault is, why it is one, and what was probably meant.
+// Error is a fault in an operator's files. An Error says where the fault is, why it is one, and what was probably
+// meant.
 type Error struct {
 	Position
 	Message string
@@ -27,7 +28,8 @@ type Position struct {
 }
 
 // Faults keeps the first fault in a file. Readers do not stop at a fault: they go on with empty values, which are not
-// used, and their caller checks Err at the end. Readers check Failed before work that is long or needs more.
+// used, and their caller checks Err at the end. Readers check Failed before work that takes long or cannot use empty
+// values.
 type Faults struct{ first *Error }
 
 func (s *Faults) At(file string, line, column int) Position {

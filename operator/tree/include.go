@@ -71,8 +71,8 @@ func (in *Includer) Expand(n *Node, key string) {
 	n.Items = items
 }
 
-// merge replaces the key `include` of a mapping by the fragments' entries. If the mapping has a key of its own, its own
-// value takes the place of the fragment's.
+// merge replaces the key `include` of a mapping by the fragments' entries. A value that the mapping has itself takes
+// the place of the fragment's value for the same key.
 func (in *Includer) merge(n *Node, include Entry) {
 	at := slices.Index(n.Entries, include)
 	n.own = slices.Delete(slices.Clone(n.Entries), at, at+1)
@@ -149,7 +149,8 @@ func (n *Node) isList(include Entry) bool {
 	return !slices.ContainsFunc(n.Entries, func(e Entry) bool { return e != include && e.Key != "with" })
 }
 
-// itemsOf returns the items of the file that a list item names. Their formulas can use the values of the item's `with`.
+// itemsOf returns the items of the file that a list item names. Formulas in these items can use the values of the list
+// item's `with`.
 func (in *Includer) itemsOf(item *Node, include Entry, key string) []*Node {
 	with := item.Get("with")
 	name := include.Value.Text()

@@ -37,8 +37,8 @@ var kinds = map[ast.NodeType]Kind{
 	ast.LiteralType: Text, ast.SequenceType: List, ast.MappingType: Mapping, ast.MappingValueType: Mapping,
 }
 
-// Node is a value in a file. Its position is where its text starts, behind an opening quote. A method that reads a node
-// of the wrong kind records a fault and returns an empty value.
+// Node is a value in a file. The position of a Node is where its text starts, behind an opening quote. A method that
+// reads a node of the wrong kind records a fault and returns an empty value.
 type Node struct {
 	Position
 	Kind    Kind
@@ -111,7 +111,7 @@ func firstLine(text string) string {
 	return first
 }
 
-// parseYAML parses text. It turns a panic of the library, which unusual bytes may cause, into an error.
+// parseYAML parses text. A panic of the YAML library, which unusual bytes may cause, becomes an error.
 func parseYAML(text string) (file *ast.File, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -121,7 +121,8 @@ func parseYAML(text string) (file *ast.File, err error) {
 	return parser.ParseBytes([]byte(text), 0)
 }
 
-// refuseSyntax reports text that is not valid YAML. It names a tab in place of spaces, because they look the same.
+// refuseSyntax reports text that is not valid YAML. refuseSyntax names a tab in place of spaces, because both look the
+// same.
 func (f File) refuseSyntax(text string, fault *yaml.SyntaxError) {
 	where := f.place(fault.Token)
 	if lines := strings.Split(text, "\n"); where.Line <= len(lines) {
@@ -147,8 +148,8 @@ func (f File) checkEncoding(text string) {
 	f.at(1+strings.Count(before, "\n"), 1+utf8.RuneCountInString(line)).RefuseHint("save the file as UTF-8", "the byte %#x is not UTF-8", text[at])
 }
 
-// mostMarks limits the commas, colons and line breaks in a file. A thousand problems need fewer, and a parser reads so
-// many in half a second.
+// mostMarks limits the commas, colons and line breaks in a file. A list of a thousand problems has fewer of these
+// marks, and a parser reads as many in half a second.
 const mostMarks = 60_000
 
 // checkSize refuses text with more values than a hand-written file has.
@@ -249,7 +250,7 @@ func (n *Node) CutHint() string {
 	return ""
 }
 
-// entry reads a pair of a mapping. The parser has refused duplicate keys.
+// entry reads a pair of a mapping. The YAML parser has refused duplicate keys.
 func (f File) entry(pair *ast.MappingValueNode) Entry {
 	key := f.node(pair.Key)
 	key.Position = f.place(pair.Key.GetToken())
@@ -371,7 +372,8 @@ func (n *Node) List(what string) []*Node {
 // Fields maps the keys of a mapping to their values.
 type Fields map[string]*Node
 
-// Fields returns the values of a mapping by key. It refuses keys that are not in keys; the value true means required.
+// Fields returns the values of a mapping by key. Fields refuses keys that are not in keys; the value true means
+// required.
 func (n *Node) Fields(what string, keys map[string]bool) Fields {
 	if n == nil {
 		return nil

@@ -39,7 +39,8 @@ func compare(a, b Value) (order int, ok bool) {
 }
 
 // compareExactly orders two numbers that are equal after conversion to floats, because an int may have more digits than
-// a float64 holds. A float operand that no int64 equals can only be 2^63 here, which is greater than every int.
+// a float64 holds. A float operand that no int64 equals can only be 2^63 in compareExactly, which is greater than every
+// int.
 func compareExactly(a, b Value) int {
 	if a.kind == KindInt && b.kind == KindInt {
 		return cmp.Compare(a.int(), b.int())
@@ -172,7 +173,7 @@ func floorMod(a, b float64) float64 {
 	return m
 }
 
-// floorDiv follows Python's // on floats. Its quotient matches floorMod, which Floor(a/b) does not always.
+// floorDiv follows Python's // on floats. The quotient matches the remainder of floorMod, unlike Floor(a/b).
 func floorDiv(a, b float64) float64 {
 	m := math.Mod(a, b)
 	q := (a - m) / b

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// Expr is a parsed expression. It is safe for concurrent use.
+// Expr is a parsed expression. An Expr is safe for concurrent use.
 type Expr struct {
 	source string
 	root   *Node
@@ -37,7 +37,7 @@ func (e *Expr) compile() {
 	e.code = c.once
 }
 
-// Eval evaluates e with names taken from env. An error is an *EvalError.
+// Eval evaluates e with names taken from env. The error of Eval is an *EvalError.
 func (e *Expr) Eval(env map[string]Value) (Value, error) {
 	e.once.Do(e.compile)
 	slots := slices.Clone(e.program.Slots)

@@ -171,7 +171,7 @@ func TestSubstitute(t *testing.T) {
 			t.Errorf("%s did not become %s", src, want)
 		}
 	}
-	// An error quotes the expression in which it happens.
+	// An error quotes the expression in which the error occurred.
 	e := expr.MustParse("a > 2").Substitute(definitions)
 	if _, err := e.Eval(map[string]expr.Value{"x": expr.Int(1), "y": expr.Int(0)}); err == nil || err.Error() != `"1 // y", column 3: division by zero` {
 		t.Errorf("evaluating %s: %v", e, err)

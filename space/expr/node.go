@@ -9,7 +9,7 @@ import (
 // Op says what a Node or a Term computes. The table called operators has a row for each Op.
 type Op uint8
 
-// The operations of a Node. A comparison has one more operand than it has Links.
+// These operations occur in a Node. A comparison has one more operand than it has Links.
 const (
 	OpConst Op = iota
 	OpName
@@ -29,7 +29,7 @@ const (
 	OpCompare // Args: operands from left to right; Links: the comparison operators between them
 	OpTuple   // only as the last operand of `in` and `not in`
 
-	// The functions.
+	// Functions that expressions can call.
 	OpAbs
 	OpBool
 	OpCeilDiv
@@ -40,7 +40,7 @@ const (
 	OpMin
 	OpRound
 
-	// OpCall calls one of the functions that ParseCalls was given, by Name. It cannot be evaluated.
+	// OpCall calls one of the functions that ParseCalls was given, by Name. An OpCall cannot be evaluated.
 	OpCall
 )
 
@@ -55,7 +55,7 @@ const (
 	OpIn
 	opNotIn
 
-	// These operations exist only in a Term.
+	// The operations opEither and opPick exist only in a Term.
 	opEither // `or` that evaluates both operands
 	opPick   // the value at an index of a list
 )

@@ -83,7 +83,7 @@ func failed(reason string) Value { return Value{text: reason} }
 
 const overflow = "the result does not fit an int of 64 bits"
 
-// apply computes an operation as Python does. It returns a failed operand if the result depends on that operand.
+// apply computes an operation as Python does. apply returns a failed operand if the result depends on that operand.
 func apply(op Op, left, right, third *Value) Value {
 	row, a, b := &operators[op], *left, *right
 	switch {
@@ -117,7 +117,7 @@ func apply(op Op, left, right, third *Value) Value {
 	return Float(row.floats(x, y))
 }
 
-// takes returns the message for operands that should have been numbers.
+// takes returns the error message for operands that are not numbers, as the operation requires.
 func (o *operator) takes(op Op, a, b Value) string {
 	switch {
 	case op == OpNeg || op == OpPlus:

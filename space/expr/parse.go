@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// These limits keep hostile input from overflowing the stack.
+// The parser's limits keep hostile input from overflowing the stack.
 const (
 	maxDepth  = 200
 	maxSource = 1 << 16
 )
 
-// Parse reads an expression. Its error is a *SyntaxError.
+// Parse reads an expression. The error of Parse is a *SyntaxError.
 func Parse(src string) (*Expr, error) {
 	root, err := ParseCalls(src, nil)
 	if err != nil {
@@ -37,7 +37,8 @@ type Arity struct {
 }
 
 // ParseCalls reads an expression that may call the given functions instead of Parse's own. Dialects can write such an
-// expression, but nothing can evaluate it. Names may have names in brackets, as b[m,n]. The error is a *SyntaxError.
+// expression, but nothing can evaluate it. Names may have names in brackets, as b[m,n]. The error of ParseCalls is a
+// *SyntaxError.
 func ParseCalls(src string, functions map[string]Arity) (*Node, error) {
 	return (&parser{lexer: lexer{source: src, column: 1}, calls: functions}).whole()
 }
@@ -65,7 +66,7 @@ func (p *parser) whole() (root *Node, err error) {
 }
 
 // parser parses by precedence climbing: the right operand of an operator consists of everything that binds more
-// tightly. A mistake makes it panic (see fail).
+// tightly. A syntax error makes the parser panic (see fail).
 type parser struct {
 	lexer
 	tok   token
@@ -273,7 +274,8 @@ func (p *parser) call(name token) *Node {
 	return made
 }
 
-// settle sets the source text of all nodes. It refuses a tuple unless it is the last operand of `in`, and vice versa.
+// settle sets the source text of all nodes. settle refuses a tuple anywhere but as the last operand of `in`, where it
+// refuses anything else.
 func (p *parser) settle(n *Node, behindIn bool) {
 	switch {
 	case n.Op == OpTuple && !behindIn:

@@ -27,7 +27,8 @@ type Form struct {
 	Operands []int  // how tightly each operand must bind to need no parentheses; nil: a function
 }
 
-// These constants say how tightly operations bind in all dialects, from `if` to operands that never need parentheses.
+// The constants bindsIf to bindsNothing say how tightly operations bind in all dialects, from `if` to operands that
+// never need parentheses.
 const (
 	bindsIf = iota
 	bindsOr
@@ -57,7 +58,7 @@ var unwritten = Form{Text: "%s"}
 
 func before(symbol string, binds int) Form { return Form{symbol + "%s", binds, []int{binds}} }
 
-// source is the language of op.yaml.
+// source is the Dialect of expressions in op.yaml.
 var source = Dialect{
 	Forms: map[Op]Form{
 		OpIf: {"%[2]s if %[1]s else %[3]s", bindsIf, []int{bindsOr, bindsOr, bindsIf}}, OpOr: between("or", bindsOr),

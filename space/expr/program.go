@@ -4,7 +4,7 @@ import "math"
 
 // Program is a sequence of instructions that computes expressions. Each instruction computes one term from terms with
 // smaller numbers, and stores it in the slot with the term's number. Instructions have no side effects, and a failure
-// is a value. Therefore both sides of an `if` are computed, and equal terms are computed once.
+// is a value, so that a Program computes both sides of an `if`, and equal terms only once.
 //
 // A term with a kind is harmless, which means that it is proved never to fail: every name in it has values of one kind,
 // and interval arithmetic shows that no combination of them divides by zero or exceeds 64 bits. A term of KindNone may
@@ -217,7 +217,8 @@ func (p *Program) connect(n *Node, op Op, args []Term) Term {
 	return x
 }
 
-// conditional adds an `if`. It is harmless only if the condition and both sides are harmless, because all are computed.
+// conditional adds an `if`. The `if` is harmless only if the condition and both sides are harmless, because all three
+// are computed.
 func (p *Program) conditional(n *Node, condition, a, b Term) Term {
 	f := p.facts[a]
 	switch {
@@ -247,7 +248,7 @@ func (p *Program) chain(n *Node) Term {
 	return p.connect(n, OpAnd, links)
 }
 
-// member adds a term that tells whether a tuple contains x. Like Python, it evaluates every item.
+// member adds a term that tells whether a tuple contains x. Like Python, the term evaluates every item.
 func (p *Program) member(n *Node, x Term, tuple *Node, op Op) Term {
 	found := p.constant(Bool(false))
 	for _, item := range tuple.Args {
@@ -417,7 +418,7 @@ func (p *Program) Code(given ...Term) *Code {
 	return c
 }
 
-// Require compiles x and makes the code stop if x is false. The code goes on if x is true or fails.
+// Require compiles x and makes the code stop if x is false. If x is true or fails, the code goes on.
 func (c *Code) Require(x Term, early func(Term) bool) {
 	if in := c.program.code[x]; in.op == OpAnd|onWords && !c.seen[x] {
 		c.Require(in.a, early)
@@ -436,7 +437,7 @@ func (c *Code) Require(x Term, early func(Term) bool) {
 	c.each = append(c.each, instruction{op: OpBool, must: true, a: x, b: x}) // x is one of the given terms
 }
 
-// Once computes the terms that do not change between calls of Each. It returns false if a required term is false.
+// Once computes the terms that do not change between calls of Each. Once returns false if a required term is false.
 func (c *Code) Once() bool { return c.program.Slots.run(c.once, c.program.facts) }
 
 func (c *Code) Each() bool { return c.program.Slots.run(c.each, c.program.facts) }
@@ -519,7 +520,8 @@ func floats(op Op, a, b *Value, kind Kind) uint64 {
 	return math.Float64bits(f)
 }
 
-// general runs an instruction on values of any kind. It returns false if a required result is false.
+// general runs an instruction on values of any kind. general returns false if the result is required to be true and is
+// false.
 func (slots Slots) general(in *instruction, facts []fact) bool {
 	v := &slots[in.to]
 	if in.op == opPick {

@@ -8,8 +8,8 @@ import (
 	"autotune/internal/lists"
 )
 
-// Macros are short names for values and functions in expressions. In addition, `$` in a name stands for each of several
-// axes. Expand replaces macros in the tree of an expression that ParseOpen read.
+// Macros are short names for values and functions in expressions. A `$` in a name stands for each of several axes.
+// Expand replaces macros in the tree of an expression that ParseOpen read.
 type Macros struct {
 	Axes  []string
 	Named map[string]Macro
@@ -26,7 +26,7 @@ const (
 	mostNested = 32      // the deepest nesting of macros
 )
 
-// ParseOpen reads an expression with `$` in names and calls of any functions. Its error is a *SyntaxError.
+// ParseOpen reads an expression with `$` in names and calls of any functions. The error of ParseOpen is a *SyntaxError.
 func ParseOpen(src string) (*Node, error) {
 	return (&parser{lexer: lexer{source: src, column: 1, open: true}}).whole()
 }
@@ -37,7 +37,7 @@ func (n *Node) Open() bool {
 }
 
 // ColumnOf returns the column in its source where n first contains name. A name with a `$` counts if it becomes name
-// for the axis. The result is 0 if there is none.
+// for the axis. ColumnOf returns 0 if n does not contain name.
 func (n *Node) ColumnOf(name, axis string) int {
 	for _, m := range n.nameNodes() {
 		if strings.ReplaceAll(m.Name, "$", axis) == name {
@@ -57,8 +57,8 @@ func (n *Node) For(axis string) *Node {
 	return &made
 }
 
-// Expand returns n with its macros replaced, or n itself if it has none. axis replaces `$`. If axis is "", each `$`
-// stays, except in arguments of all, any, product, max and min, which are repeated for each axis.
+// Expand returns n with its macros replaced, or n itself if it has none. The argument axis replaces `$`. If axis is "",
+// Expand leaves each `$`, except in arguments of all, any, product, max and min, which are repeated for each axis.
 func (m *Macros) Expand(n *Node, axis string) (expanded *Node, err error) {
 	defer catch(&err)
 	return (&expansion{Macros: m, axis: axis}).node(n), nil
@@ -163,7 +163,7 @@ func (e *expansion) call(n *Node) *Node {
 	return joined
 }
 
-// extreme expands a max or min. An argument with a `$` is repeated for each axis.
+// extreme expands a max or min. An argument of max or min with a `$` is repeated for each axis.
 func (e *expansion) extreme(n *Node) *Node {
 	args := e.eachAxis(n)
 	if len(args) == 1 {

@@ -18,7 +18,7 @@ func Times(few, whole int) int {
 // Full tells whether tests run all rows of their tables.
 func Full() bool { return os.Getenv("AUTOTUNE_TEST_FULL") != "" || os.Getenv(Variable) != "" }
 
-// Some returns n rows spread evenly over a table, or all rows if Full.
+// Some returns n rows spread evenly over a table, or all rows if Full() is true.
 func Some[T any](all []T, n int) []T {
 	if Full() || len(all) <= n {
 		return all

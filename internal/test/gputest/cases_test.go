@@ -7,7 +7,7 @@ import (
 	"autotune/operator"
 )
 
-// cases are the problems that each operator is proven on, as rows of the form "SHAPE NAME=VALUE ...". The last row of
+// cases are the problems that each operator is tested on, as rows of the form "SHAPE NAME=VALUE ...". The last row of
 // each operator is the problem that it is tuned for.
 var cases = map[string][]string{
 	"avg_pool1d": {
@@ -729,7 +729,8 @@ var cases = map[string][]string{
 	},
 }
 
-// modes are the math modes to test a row in. For 16-bit types one mode is enough, because their products are exact.
+// modes returns the math modes in which to test a row of the table. For 16-bit types one mode is enough, because their
+// products are exact.
 func modes(o *operator.Operator, row string) []string {
 	if strings.Contains(row, " type=") {
 		return []string{"fp32"}

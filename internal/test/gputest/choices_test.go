@@ -9,9 +9,9 @@ import (
 	"autotune/operator"
 )
 
-// These configurations run code that the templates' defaults do not: clusters that share their loads, splits of a sum,
-// several groups in one multiplication, passes of a stream, columns that are not a multiple of 32, rows that leave the
-// L2 cache early, and kernel taps that share pixels.
+// TestChoicesBeyondDefaults tests configurations that run code which the templates' defaults do not: clusters that
+// share their loads, splits of a sum, several groups in one multiplication, passes of a stream, columns that are not a
+// multiple of 32, rows that leave the L2 cache early, and kernel taps that share pixels.
 func TestChoicesBeyondDefaults(t *testing.T) {
 	d := openEmulator(t, emulator.Options{})
 	v := &prover{device: d, drawn: 1, few: true}

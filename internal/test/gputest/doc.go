@@ -1,10 +1,10 @@
-// Package gputest contains only tests. They prove every template of every built-in operator on the present device, over
-// a table of shapes and parameters that kernels often get wrong.
+// Package gputest contains only tests. The tests prove that every template of every built-in operator is correct on the
+// present device, for a table of difficult shapes and parameters.
 //
 // For each row of the table (cases_test.go) the tests take each template's default configuration, the winners of the
-// shipped recordings where they are valid, and some configurations drawn at random. They compare each kernel's output
-// with the operator's reference, on every distribution of inputs that the operator declares. With the build tags cuda
-// and gpu the tests run on a GPU:
+// shipped recordings where they are valid, and some configurations drawn at random. The tests compare each kernel's
+// output with the operator's reference, on every distribution of inputs that the operator declares. With the build tags
+// cuda and gpu the tests run on a GPU:
 //
 //	make test-gpu
 //
@@ -12,5 +12,5 @@
 //
 // Six kernels from the examples of Kernel Tuner, stored in testdata, are proven in the same way.
 //
-// Without the tags, a few small rows run on the emulator, so that the test code itself is tested without a GPU.
+// Without these build tags, a few small rows run on the emulator, so that the test code itself is tested without a GPU.
 package gputest

@@ -41,8 +41,8 @@ func TestCasesBind(t *testing.T) {
 	}
 }
 
-// The tests also work without a GPU: the emulator runs the defaults on one row of each operator that TestFreeDimensions
-// leaves out. One row operator stands for all that share its frame, since package operator's tests run all of them.
+// The emulator runs the defaults on one row of each operator, so that the tests also work without a GPU. Operators of
+// freeCases and row operators are left out, because other tests run them on the emulator.
 func TestEmulator(t *testing.T) {
 	testneeds.Nothing(t)
 	d := openEmulator(t, emulator.Options{})

@@ -19,7 +19,8 @@ import (
 	"autotune/tuner/lint"
 )
 
-// exampleRows are small problems of odd sizes that each operator under examples/ is proven on, in the form of cases.
+// exampleRows are small problems of odd sizes that each operator under examples/ is tested on, in the same form as the
+// variable cases.
 var exampleRows = map[string][]string{
 	"csr_matvec":   {"1", "100", "500 per_row=10 band=70"},
 	"histogram":    {"1", "1003", "40000 bins=37"},
@@ -110,7 +111,7 @@ func TestExamplesOnTheEmulator(t *testing.T) {
 	t.Log("\n" + v.tally.String())
 }
 
-// examplesToProve returns all examples or, when tests run again with more tools, those whose answers need a tool.
+// examplesToProve returns all examples or, when tests run again with more tools, those whose reference needs a tool.
 func examplesToProve(t *testing.T) []*operator.Operator {
 	t.Helper()
 	return slices.DeleteFunc(loadExamples(t), func(o *operator.Operator) bool { return testneeds.Again() && o.Answers == nil })

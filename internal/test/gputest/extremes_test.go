@@ -15,8 +15,8 @@ import (
 	"autotune/operator"
 )
 
-// proveExtremes proves the defaults of operators on extreme inputs, which a search tries only at its final gates. It
-// takes one row of each operator.
+// proveExtremes tests the defaults of operators on extreme inputs, which a search tries only at its final gates. Each
+// operator is tested on one row of the table.
 func proveExtremes(t *testing.T, v *prover, row int, of func(name string) bool) {
 	v.inputs = (*operator.Operator).Extremes
 	for _, o := range operators(t) {
@@ -30,7 +30,7 @@ func proveExtremes(t *testing.T, v *prover, row int, of func(name string) bool) 
 	t.Log("\n" + v.tally.String())
 }
 
-// The emulator proves only operators that divide, compare or add squares on extreme inputs. A GPU proves all operators.
+// On the emulator, only operators that divide, compare or add squares are tested on extreme inputs. On a GPU all are.
 func TestExtremes(t *testing.T) {
 	testneeds.Nothing(t)
 	few := []string{"argmax", "max", "norm", "normalize", "rms_norm", "layer_norm", "softmax", "elementwise"}
@@ -53,8 +53,8 @@ func TestExtremesFindFaults(t *testing.T) {
 	}
 }
 
-// faultyRows is an operator whose templates are wrong on some inputs. Its outputs are each element over the root of its
-// row's mean square, the element's sign, and the position of the row's largest element.
+// faultyRows is an operator whose templates are wrong on some inputs. The outputs of faultyRows are each element over
+// the root of its row's mean square, the element's sign, and the position of the row's largest element.
 const faultyRows = `operator: faulty
 summary: a row over the root of its mean square, the signs of its elements, and where its largest is
 shape: [rows]
@@ -92,7 +92,7 @@ extern "C" __global__ void faulty_NAME(const float* __restrict__ x, float* __res
 `)
 }
 
-// proveFault checks whether a faulty template is found wrong on a distribution of inputs, or found right.
+// proveFault checks whether a distribution of inputs shows that a faulty template is wrong.
 func proveFault(t *testing.T, d device.Device, name, distribution string, right bool) {
 	t.Helper()
 	files, yaml := fstest.MapFS{}, faultyRows

@@ -30,7 +30,7 @@ var foreignRows = map[string][2]string{
 	"sepconv":     {"30x77 radius=3", "1000x1003 radius=8"},
 }
 
-// proveForeign proves one problem of each Kernel Tuner kernel on a device.
+// proveForeign tests one problem of each Kernel Tuner kernel on a device.
 func proveForeign(t *testing.T, d device.Device, row, drawn int) {
 	v := &prover{device: d, drawn: drawn}
 	for name, rows := range foreignRows {

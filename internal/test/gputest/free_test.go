@@ -12,8 +12,8 @@ import (
 	"autotune/space"
 )
 
-// freeCases are problems whose kernels can take dimensions at run time. The first of each list is proven; the same code
-// may serve the larger ones.
+// freeCases are problems whose kernels can take dimensions at run time. The first problem of each list is tested; the
+// same code may serve the larger problems of the list.
 var freeCases = map[string][][]string{
 	"conv1d": {{"2x16x40 c_out=24 kernel=3 padding=1", "5x16x57 c_out=24 kernel=3 padding=1"}},
 	"conv2d": {
@@ -36,7 +36,7 @@ var freeCases = map[string][][]string{
 		{"2x3x5x7 kernel=5x7 epilogue=x*u[n,c]+r[n,c,h,w]", "3x7x5x7 kernel=5x7 epilogue=x*u[n,c]+r[n,c,h,w]"}, // one window
 	},
 
-	// Of the row operators, one stands for each frame that they share.
+	// Row operators share kernel skeletons, and one operator is tested for each skeleton.
 	"softmax":     {{"3x33x1", "7x33x1"}},
 	"sum":         {{"3x33x5", "7x33x5"}},
 	"cumsum":      {{"3x33x1", "7x33x1"}},
@@ -47,7 +47,7 @@ var freeCases = map[string][][]string{
 }
 
 // A kernel that takes dimensions at run time is correct, and its code is the same for every shape that satisfies its
-// conditions. Only the contents of the struct of sizes differ.
+// conditions. Kernels for such shapes differ only in the contents of the struct of sizes.
 func TestFreeDimensions(t *testing.T) {
 	d := openEmulator(t, emulator.Options{})
 	v := &prover{device: d, few: true}
@@ -88,7 +88,7 @@ func TestFreeDimensions(t *testing.T) {
 }
 
 // proveFree checks a template's default with dynamic dimensions, if that serves the problem, and runs it if run is
-// true. It returns for how many other shapes the code is the same.
+// true. proveFree returns for how many other shapes the code is the same.
 func proveFree(t *testing.T, v *prover, o *operator.Operator, rows []string, mode string, template *operator.Template, run bool) (served bool, shared int) {
 	limits := v.device.Info().Limits
 	part := freePart(t, o, rows[0], mode, template, limits)

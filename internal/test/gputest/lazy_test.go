@@ -21,7 +21,7 @@ import (
 //go:embed testdata/lazy
 var lazyOperator embed.FS
 
-// lazyKernels are kernels that skip work, each with the start of the message that must refuse it.
+// lazyKernels are kernels that skip work, each with the start of the message with which it must fail.
 var lazyKernels = map[string]string{
 	"looks":     "leaves out work whose results are there already",
 	"keeps_all": "leaves out work whose results are there already",

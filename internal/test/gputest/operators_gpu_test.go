@@ -29,8 +29,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// gpuSuite runs the table on a GPU. It runs several problems at a time, so that the compilers always have work while
-// the GPU evaluates one variant after another.
+// gpuSuite runs the table on a GPU. gpuSuite runs several problems at a time, so that the compilers always have work
+// while the GPU evaluates one variant after another.
 type gpuSuite struct {
 	prover
 	memory   *semaphore.Weighted // bytes of the GPU's memory
@@ -58,7 +58,7 @@ func openSuite(t *testing.T) *gpuSuite {
 func TestGPUOperators(t *testing.T) {
 	begin := time.Now()
 	s := openSuite(t)
-	// The group of subtests ends when its parallel tests have ended.
+	// Run returns when all parallel subtests of this group have ended.
 	t.Run("operators", func(t *testing.T) {
 		for _, o := range operators(t) {
 			// Start with the largest problems, so that no other test waits for them at the end.
@@ -92,7 +92,7 @@ func TestGPUExamples(t *testing.T) {
 	t.Log("\n" + s.tally.String())
 }
 
-// run proves one problem as soon as enough GPU memory is free.
+// run tests one problem as soon as enough GPU memory is free.
 func (s *gpuSuite) run(t *testing.T, p *operator.Problem) {
 	need := memoryOf(p)
 	if need > s.capacity {

@@ -25,16 +25,16 @@ import (
 type prover struct {
 	device device.Device
 	drawn  int // configurations drawn at random for each template and row, over its math modes
-	// launches is how often each variant is launched again; every launch is compared.
+	// launches is how often each variant is launched again; the output of every launch is compared.
 	launches int
 	winners  map[string][]space.Configuration
 	few      bool // distributions: other tests have all of them
-	// inputs returns the distributions to test an operator on; nil: those that its op.yaml lists.
+	// inputs returns the distributions to test an operator on; nil: the distributions that its op.yaml lists.
 	inputs func(*operator.Operator) []string
 	tally  tally
 }
 
-// distributions returns the input distributions that a problem is proven on: all that its operator declares, or at most
+// distributions returns the input distributions that a problem is tested on: all that its operator declares, or at most
 // two if few is true or the tensors are large.
 func distributions(p *operator.Problem, few bool) []string {
 	const large = 256 << 20
@@ -51,7 +51,7 @@ func distributions(p *operator.Problem, few bool) []string {
 	return two
 }
 
-// proveAlone proves a problem with a reference of its own, which it compiles if the reference is a kernel.
+// proveAlone tests a problem with a reference of its own, which it compiles if the reference is a kernel.
 func (v *prover) proveAlone(t *testing.T, part *operator.Part) {
 	t.Helper()
 	p := part.Problem
@@ -94,8 +94,8 @@ func (v *prover) prove(t *testing.T, part *operator.Part, reference *compile.Bin
 	must.OK(t, group.Wait())
 }
 
-// proveOne compiles a configuration and evaluates it. It returns an error if the device or the compiler cannot go on,
-// and fails t if the variant is wrong.
+// proveOne compiles a configuration and evaluates it. proveOne returns an error if the device or the compiler cannot go
+// on, and fails t if the variant is wrong.
 func (v *prover) proveOne(ctx context.Context, t *testing.T, p *operator.Problem, c space.Configuration, sessions map[string]device.Session) error {
 	k, err := p.Kernel(c)
 	if err != nil {
@@ -111,7 +111,7 @@ func (v *prover) proveOne(ctx context.Context, t *testing.T, p *operator.Problem
 	}
 	variant := device.Variant{Configuration: c, Kernel: k, Binary: b}
 	for _, distribution := range slices.Sorted(maps.Keys(sessions)) {
-		// No kernel is as fast as this best time, so racing ends the timing at once.
+		// No kernel is as fast as this best time, so the device stops timing each kernel after its first samples.
 		const best = 1e-6
 		e, err := sessions[distribution].Evaluate(ctx, variant, best)
 		if err != nil {
@@ -139,7 +139,7 @@ func protocol(distribution string) device.Protocol {
 	return p
 }
 
-// choose lists the configurations to prove: defaults, recorded winners, and drawn ones, the same in every run.
+// choose lists the configurations to test: defaults, recorded winners, and drawn ones, the same in every run.
 func (v *prover) choose(ctx context.Context, part *operator.Part) ([]space.Configuration, error) {
 	p := part.Problem
 	s, err := part.Space(ctx)

@@ -15,9 +15,9 @@ import (
 	"autotune/space"
 )
 
-// The default kernels of the built-in operators have no data race, and the emulator reports no false one for barriers
+// The default kernels of the built-in operators have no data race, and the emulator reports no false race for barriers
 // of all kinds, asynchronous copies, tensor core products and flags between blocks. Unless tests run in full, each
-// kernel's file is checked once. TestExamplesSanitized checks the examples.
+// kernel's file is checked once. The examples are checked by TestExamplesSanitized.
 func TestNoDataRaces(t *testing.T) {
 	d := openEmulator(t, emulator.Options{})
 	files := map[string]bool{} // of the kernels that were looked at

@@ -17,7 +17,7 @@ func Server(t testing.TB) (address string) {
 	return address
 }
 
-// Start is Server with a function that stops the server early. at is an earlier server's address, or "" for a new one.
+// Start is like Server but also returns a function that stops the server. at is an address to reuse, or "" for any.
 func Start(t testing.TB, at string) (address string, stop func()) {
 	t.Helper()
 	o := server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true}

@@ -1,6 +1,6 @@
-// Testsummary runs `go test -json` with its arguments. It prints what `go test` would print, followed by the tests that
-// were skipped because a tool is missing. It also counts tests of cached packages, since the cache of `go test` holds
-// what tests printed.
+// Testsummary runs `go test -json` with its arguments. Testsummary prints what `go test` would print, followed by the
+// tests that were skipped because a tool is missing. Testsummary also counts tests of cached packages, since the cache
+// of `go test` holds what tests printed.
 package main
 
 import (

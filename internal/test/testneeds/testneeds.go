@@ -63,7 +63,7 @@ func (tool *Tool) Need(t testing.TB) {
 	}
 }
 
-// Here tells whether the tool is installed. It is for a test that can go on without the tool.
+// Here tells whether the tool is installed, for a test that can go on without the tool.
 func (tool *Tool) Here(t testing.TB) bool {
 	t.Helper()
 	tool.asked()
@@ -101,10 +101,10 @@ const leftOut = "left out without "
 func (tool *Tool) leftOut() string { return leftOut + tool.Name }
 
 // asked reads the environment variable that says whether the tool is installed. `go test` records which variables a
-// test reads: it runs the test again if the tool was installed or removed, and keeps other cached results.
+// test reads: it runs the test again if the tool was installed or removed, and keeps the cached results of other tests.
 func (tool *Tool) asked() { _ = os.Getenv(tool.variable()) }
 
-// Again tells whether all tests have passed with fewer tools and now run once more. `.ci/run` sets the variable.
+// Again tells whether all tests have passed with fewer tools and now run again, for which `.ci/run` sets the variable.
 func Again() bool { return os.Getenv("AUTOTUNE_TEST_AGAIN") != "" }
 
 // Nothing marks a long test that needs no tool, or none that may be installed later: it is skipped in a second run.

@@ -73,7 +73,8 @@ func TestOpened(t *testing.T) {
 	}
 }
 
-// The tool of this test is not in the list of tools, so that the summary does not count it as missing on this machine.
+// TestCondition uses a tool that is not in the list of tools, so that the summary does not count it as missing on this
+// machine.
 func TestCondition(t *testing.T) {
 	conditions["tea"] = &Tool{Name: "tea"}
 	defer delete(conditions, "tea")

@@ -1,4 +1,4 @@
-// Package testoperators holds operators for tests of devices. Their tunable `mode` selects what a kernel does; 0 is
+// Package testoperators holds operators for tests of devices. The tunable `mode` selects what a kernel does; 0 is
 // correct.
 package testoperators
 
@@ -56,7 +56,7 @@ func Protocol() device.Protocol {
 }
 
 // Own returns a problem of the operator in testdata/own, whose reference and comparison are kernels of its own. edits
-// are pairs of old and new text, which are replaced in its files.
+// are pairs of old and new text, to replace in the operator's files.
 func Own(t *testing.T, n int64, lim operator.Limits, edits ...string) *operator.Problem {
 	t.Helper()
 	dir, replace := t.TempDir(), strings.NewReplacer(edits...)
@@ -79,7 +79,7 @@ func Own(t *testing.T, n int64, lim operator.Limits, edits ...string) *operator.
 	return p
 }
 
-// These are further edits for Own, which choose the operator's reference and its comparison.
+// These constants are edits for Own that choose the operator's reference and its comparison.
 const (
 	OwnReference  = "reference: reference.cu"
 	OwnPython     = "reference: ref.py"

@@ -1,6 +1,6 @@
 // Package testtogether puts several kernels into one source for tests that compile many, because starting a compiler
 // takes as long as compiling a small kernel. Each kernel is in a namespace of its own with its macros, which are
-// undefined behind it. Kernels made from the same files share these files.
+// undefined after the kernel. Kernels that are made from the same files share them.
 package testtogether
 
 import (
@@ -22,8 +22,8 @@ func Namespace(number int) string { return fmt.Sprintf("variant%d", number) }
 // globalName matches a name of the global namespace, written as ::name.
 var globalName = regexp.MustCompile(`([\s(,])::([A-Za-z_])`)
 
-// Hidden puts the text of a kernel's file into an unnamed namespace. Since nothing else uses the code, a compiler
-// checks all of it and generates nothing.
+// Hidden puts the text of a kernel's file into an unnamed namespace. Since no other code uses it, a compiler checks the
+// file but generates no code for it.
 func Hidden(text string, number int) string {
 	return "namespace {\n" + globalName.ReplaceAllString(text, "${1}"+Namespace(number)+"::${2}") + "\n}\n"
 }
@@ -36,7 +36,7 @@ type Source struct {
 	sets     []set
 }
 
-// set holds the files of some kernels. They lie in a folder that is named after the set's number.
+// set holds the files of some kernels. The files of a set lie in a folder whose name is the set's number.
 type set struct {
 	texts   map[string]string // as they were given, by name
 	defines []string          // the macros that they define
@@ -67,7 +67,7 @@ func (s *Source) Add(file, text string, includes, macros map[string]string) {
 	s.kernels++
 }
 
-// written stores files in the folder of that number. It turns `#pragma once` into a guard that each kernel resets.
+// written stores files in the folder of that number. written turns `#pragma once` into a guard that each kernel resets.
 func (s *Source) written(texts map[string]string, number int) set {
 	if s.Includes == nil {
 		s.Includes = map[string]string{}

@@ -25,8 +25,8 @@ var Limits = operator.Limits{
 	WarpSize: 32, MemoryBytes: 1 << 30,
 }
 
-// OpYAML returns the op.yaml of an operator that copies n elements. Its only template is called plain, and lines are
-// added to the description of that template.
+// OpYAML returns the op.yaml of an operator that copies n elements. The operator's only template is called plain; lines
+// are added to the description of the template.
 func OpYAML(name string, lines ...string) string {
 	return `
 operator: ` + name + `
