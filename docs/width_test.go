@@ -13,7 +13,7 @@ import (
 
 const mostColumns = 120 // except in tables and code
 
-// Programs write the pages in these folders, so their lines may be long.
+// Programs write the pages in docs/results and testdata, so these pages may have long lines.
 var written = []string{"docs/results", "testdata"}
 
 func TestWidth(t *testing.T) {

@@ -207,8 +207,7 @@ func TestSignaturesOfNamedTypes(t *testing.T) {
 	}
 }
 
-// A parameter that was added later changes neither the name nor the kernels of a problem that uses the parameter's
-// default.
+// A parameter that was added later does not change the name or kernels of a problem with the parameter's default.
 func TestLaterParameters(t *testing.T) {
 	load := func(text string) *Operator {
 		t.Helper()

@@ -71,7 +71,7 @@ func (o *Operator) Bind(r Request, limits Limits) (*Problem, error) {
 	return p, nil
 }
 
-// binder computes a problem from one request, step by step. After a fault it computes zeros, which are not used.
+// binder computes a problem from one request, step by step. After a fault, binder goes on with zeros that are not used.
 type binder struct {
 	p      *Problem
 	values map[string]expr.Value // what formulas know: the problem's values, so far, or a template's too
@@ -114,7 +114,7 @@ func dims(names []string) string {
 	return fmt.Sprintf("%d dimensions %s", len(names), strings.Join(names, ","))
 }
 
-// free reads which dimensions kernels take at run time, and sorts them in the shape's order.
+// free reads which dimensions kernels take at run time, and sorts these dimensions in the shape's order.
 func (b *binder) free(r Request) {
 	shape := b.p.Operator.Shape
 	for i, name := range r.Free {
@@ -129,7 +129,7 @@ func (b *binder) free(r Request) {
 	b.p.Free = lists.Where(shape, func(name string) bool { return slices.Contains(r.Free, name) })
 }
 
-// parameters parses the given parameters and computes the defaults of the others, each after those that it uses.
+// parameters parses the given parameters and computes the defaults of the others, after the parameters they depend on.
 func (b *binder) parameters(r Request) {
 	o, given := b.p.Operator, r.Parameters
 	for _, name := range sorted(given) {
@@ -172,7 +172,7 @@ func (b *binder) isDefault(spec *ParameterSpec, values []expr.Value) bool {
 	return err == nil && slices.Equal(values, usual)
 }
 
-// given returns a parameter's value of each component: the given value, or else the default.
+// given returns the value of each of a parameter's components: the value that the user gave, or else the default.
 func (b *binder) given(spec *ParameterSpec, given map[string]string) ([]expr.Value, error) {
 	if text, ok := given[spec.Name]; ok {
 		return spec.parse(text)
@@ -197,8 +197,8 @@ func (b *binder) given(spec *ParameterSpec, given map[string]string) ([]expr.Val
 	return values, nil
 }
 
-// componentValues returns the values that the default of one component may use. In that default, the name of another
-// parameter with as many components means the component with the same index.
+// componentValues returns the values that the default of one component of a parameter may use. In such a default, the
+// name of another parameter with as many components means the component with the same index.
 func (b *binder) componentValues(spec *ParameterSpec, component int) map[string]expr.Value {
 	env := maps.Clone(b.values)
 	for _, other := range b.p.Operator.Parameters {
@@ -302,8 +302,8 @@ func (b *binder) tensor(spec ArgumentSpec) Argument {
 	return t
 }
 
-// workspace binds a workspace that belongs to a template. Only launches of that template receive it, and only if their
-// `arguments` name it. The workspace is empty if no template that uses it serves the problem.
+// workspace binds a workspace that belongs to a template. Only launches of the template can receive its workspace, and
+// only if their `arguments` name it. The workspace is empty if no template that uses it serves the problem.
 func (b *binder) workspace(spec ArgumentSpec) Argument {
 	o := b.p.Operator
 	served := slices.ContainsFunc(o.Templates, func(t *Template) bool {

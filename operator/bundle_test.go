@@ -44,7 +44,7 @@ func oneAtATime(t *testing.T) {
 }
 
 // Bundling and loading an operator does not change it. TestBundle takes every built-in operator, every example, an
-// operator in a single file, and one that has everything an operator may have.
+// operator in a single file, and an operator that uses every feature of op.yaml.
 func TestBundle(t *testing.T) {
 	oneAtATime(t)
 	all, err := Operators()

@@ -16,17 +16,16 @@ import (
 // as a C++ macro, whose functions are defined in one of the operator's files. The user's text is never copied into
 // code: it is parsed, checked, and written anew.
 
-// These constants limit the size of an expression.
+// The constants chainLength and chainDepth limit the size of an expression.
 const (
 	chainLength = 1000 // characters
 	chainDepth  = 40   // operations within each other
 )
 
-// chooses is the only function that takes a comparison, which is its first argument.
+// chooses is the name of the only function that takes a comparison, as its first argument.
 const chooses = "where"
 
-// parsedChain is a parsed expression. The tensors of an epilogue are listed in the order in which the expression first
-// names them.
+// parsedChain is a parsed expression, with an epilogue's tensors in the order in which the expression first names them.
 type parsedChain struct {
 	root     *expr.Node
 	operands []operand
@@ -110,13 +109,13 @@ func (s *ParameterSpec) chainComponents() []string {
 	return names
 }
 
-// CUDA writes a value of the parameter in C++, where all numbers are floats. The value must have passed the parser
-// before.
+// CUDA writes an expression, which is the value of a parameter, in C++, where all numbers are floats. The expression
+// must have passed the parser before.
 func (s *ParameterSpec) CUDA(value string) string {
 	return s.written(value, expr.CPP, func(_ operand, i int) string { return fmt.Sprint("t", i) })
 }
 
-// Python writes a value of the parameter in Python, where functions are methods of object.
+// Python writes an expression, which is the value of a parameter, in Python, where functions are methods of object.
 func (s *ParameterSpec) Python(value, object string) string {
 	return s.written(value, expr.Methods(object), func(t operand, _ int) string {
 		text := t.name
@@ -141,7 +140,7 @@ func (p *Problem) ExpressionMacros() []Macro {
 	return macros
 }
 
-// written writes a value in a dialect; named returns the name of an epilogue's tensor in that dialect.
+// written writes an expression in a dialect; named returns the name of an epilogue's tensor in that dialect.
 func (s *ParameterSpec) written(value string, in expr.Dialect, named func(t operand, i int) string) string {
 	c, err := s.chain(value)
 	if err != nil {

@@ -27,8 +27,8 @@ import (
 	"autotune/space/expr"
 )
 
-// These tests run the built-in kernels on the emulator. The tests compare references with PyTorch's results, and
-// templates with their references.
+// The tests in this file run the built-in kernels on the emulator. The tests compare references with PyTorch's results,
+// and templates with their references.
 
 func find(t testing.TB, name string) *operator.Operator {
 	t.Helper()
@@ -80,8 +80,8 @@ type answer struct {
 	binary  *compile.Binary
 }
 
-// answers returns PyTorch's results for operators, with further parameters set: a few cases of each operator, or all in
-// full runs. The references of all operators are compiled together.
+// answers returns PyTorch's results for operators, with further parameters set: a few cases of each operator, or all
+// cases if AUTOTUNE_TEST_FULL is set. The references of all operators are compiled together.
 func answers(t *testing.T, d device.Device, of func(*operator.Operator) bool, more map[string]string, few int) (all []answer) {
 	t.Helper()
 	var kernels []operator.Kernel
@@ -467,7 +467,7 @@ var problems = map[string][]string{
 	},
 }
 
-// check is one problem with the configurations to test on it.
+// check is one problem with the configurations to test on that problem.
 type check struct {
 	problem      *operator.Problem
 	distribution string
@@ -521,12 +521,12 @@ func TestTemplatesMatchReferences(t *testing.T) {
 }
 
 // coveringChecks chooses configurations so that every value of every tunable of every template is tested on some
-// problem. Of a number with more than four values it tests the first, a middle and the last one, or all values if
-// AUTOTUNE_ENDURE is set. A template is tested on each problem that it serves and that has a trait with which its file
-// was not tested before. Convolutions that share a kernel file prove its tunables together, and so do row operators;
-// shared says which values of such kernels are tested. frame contains the traits with which row kernels were tested.
-// Unless tests run in full, each kernel file is tested once, by one configuration, and each operator by at least one
-// template; files lists the files that are tested.
+// problem. Of an integer tunable with more than four values it tests the first, a middle and the last one, or all
+// values if AUTOTUNE_ENDURE is set. A template is tested on each problem that it serves and that has a trait with which
+// its file was not tested before. The tunables of a kernel file that several convolutions or row operators share are
+// tested once for all of them; shared says which values of such kernels are tested. frame contains the traits with
+// which row kernels were tested. Unless tests run in full, each kernel file is tested once, by one configuration, and
+// each operator by at least one template; files lists the files that are tested.
 func coveringChecks(t *testing.T, o *operator.Operator, limits operator.Limits, shared map[string]bool, frame meetings, files map[string]bool) []check {
 	t.Helper()
 	missing := map[string]bool{}
@@ -766,8 +766,8 @@ func prove(t *testing.T, d device.Device, c check) {
 			t.Errorf("%s: %s: %s", choice, e.Status, e.Message)
 		}
 	}
-	// Run the same kernels on inputs of which a few are NaN or infinite. Such inputs would take too long for large
-	// problems.
+	// Run the same kernels on inputs of which a few are NaN or infinite. Inputs with NaN or infinity would take too
+	// long for large problems.
 	special := device.Inputs{Distribution: "special", Seed: 2}
 	if c.problem.Flops > 4e6 {
 		return
@@ -812,8 +812,7 @@ func ofRows(o *operator.Operator) bool {
 // and reads over edges, so a problem without a new trait would find few faults.
 type meetings map[string]bool
 
-// more tells whether a problem has a trait with which a file was not tested, and records the problem's traits for the
-// file.
+// more tells whether a problem has a trait that is new for a file, and records the problem's traits for the file.
 func (m meetings) more(file string, traits []string) bool {
 	before := len(m)
 	for _, trait := range traits {

@@ -7,7 +7,7 @@ import (
 )
 
 // OwnKernel is a kernel in the operator's folder that fills tensors with inputs, or that compares outputs with the
-// reference's. A comparing kernel returns a number that is 0 for correct outputs and grows with the error.
+// reference's outputs. A comparing kernel returns a number that is 0 for correct outputs and grows with the error.
 type OwnKernel struct {
 	Source Source
 	Entry  string
@@ -30,8 +30,8 @@ func (l *loader) ownFill(n *tree.Node) (f FillSpec, ok bool) {
 	return f, true
 }
 
-// Filling is a kernel that fills tensors. The kernel's arguments are these tensors and all scalars, in the operator's
-// order, and the seed.
+// Filling is a kernel that fills tensors. The arguments of such a kernel are these tensors and all scalars, in the
+// operator's order, and the seed.
 type Filling struct {
 	Kernel    Kernel
 	Tensors   []int

@@ -9,9 +9,9 @@ import (
 	"autotune/space/expr"
 )
 
-// This file decodes the parts of an operator that are mappings of their own: parameters and tensors.
+// This file decodes the parameters and tensors of an operator, which op.yaml writes as mappings of their own.
 
-// parameters reads the parameters and declares their components. Defaults may use dimensions and each other.
+// parameters reads the parameters and declares their components. Defaults may use dimensions and other parameters.
 func (l *loader) parameters(n *tree.Node, names scope) {
 	dimensions := maps.Clone(names)
 	for _, e := range l.named(n, "parameters must be a mapping of names to descriptions") {
@@ -34,8 +34,8 @@ func (l *loader) parameters(n *tree.Node, names scope) {
 	}
 }
 
-// defaultScope returns the names that a parameter's default may use: dimensions and other parameters. In that default,
-// the name of another parameter with as many components means the component with the same index.
+// defaultScope returns the names that a parameter's default may use: dimensions and other parameters. In such a
+// default, the name of another parameter with as many components means the component with the same index.
 func (l *loader) defaultScope(spec ParameterSpec, dimensions scope) scope {
 	s := maps.Clone(dimensions)
 	for _, other := range l.o.Parameters {
@@ -95,7 +95,7 @@ func (l *loader) parameter(e tree.Entry) ParameterSpec {
 	return s
 }
 
-// components gives a parameter of integers one component for each axis. A single component has the parameter's name.
+// components gives a parameter of integers a component for each axis, or a single one with the parameter's name.
 func (l *loader) components(s *ParameterSpec, n *tree.Node) {
 	if len(l.Axes) == 0 {
 		n.Refuse("`type: ints` needs the operator's `axes`")
@@ -123,8 +123,7 @@ func (l *language) words(s *ParameterSpec, f tree.Fields, whole *tree.Node) {
 	})
 }
 
-// arguments reads the list of tensors and scalars. tolerance is the operator's default tolerance or its own comparing
-// kernel.
+// arguments reads the list of tensors and scalars. tolerance is the operator's default tolerance or comparing kernel.
 func (l *loader) arguments(n *tree.Node, s scope, tolerance *tree.Node) {
 	if tolerance != nil && tolerance.Kind != tree.List {
 		c := &OwnKernel{Entry: l.o.Name + "_compare"}

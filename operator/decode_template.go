@@ -205,7 +205,7 @@ func (r *templateReader) launch(n *tree.Node) LaunchSpec {
 	return spec
 }
 
-// free reads the dimensions that the kernel can take at run time. Values for the compiler cannot depend on them.
+// free reads the dimensions that the kernel can take at run time. No value for the compiler may depend on them.
 func (r *templateReader) free() {
 	n, t := r.f["free"], r.Template
 	t.Free = tree.Optional(n, func(n *tree.Node) []string { return r.names(n, "free") }, nil)
@@ -323,7 +323,7 @@ func (r *templateReader) likeAnother(model *Template, n *tree.Node) {
 	}
 }
 
-// sameWorkspaces refuses derived values that would change the workspaces of an included template, which are shared.
+// sameWorkspaces refuses derived values that would change the workspaces a template shares with its included template.
 func (r *templateReader) sameWorkspaces(model *Template, own []tree.Entry) {
 	needed := map[string]bool{}
 	need := func(formulas ...Formula) {
@@ -350,8 +350,7 @@ func (r *templateReader) sameWorkspaces(model *Template, own []tree.Entry) {
 	}
 }
 
-// has tells whether a template uses the workspaces of owner, which must be the template itself or a template that it
-// includes.
+// has tells whether a template uses the workspaces of owner, which must be that template or one that it includes.
 func (t *Template) has(owner string) bool {
 	return t.Name == owner || t.like != nil && t.like.has(owner)
 }

@@ -17,10 +17,10 @@ import (
 // or in a kernel changes neither digest.
 
 // CodeDigits is the number of leading digits of a kernel's digest that depend only on its code. Some shipped recordings
-// contain only these digits.
+// contain only the first CodeDigits digits of a digest.
 const CodeDigits = 16
 
-// Digest identifies the kernel. The first CodeDigits digits of a digest depend only on what a compiler sees. Its other
+// Digest identifies the kernel. The first CodeDigits digits of a digest depend only on what a compiler sees. The other
 // digits also depend on how the kernel is launched and on its workspaces.
 func (k Kernel) Digest() string {
 	code := k.codeDigest()

@@ -6,7 +6,7 @@
 // Every template is a CUDA kernel with macros in place of the numbers that a search may choose. The built-in operators
 // are embedded folders without special rights: a user's own folder goes through the same Load.
 //
-// The way from a folder to a kernel has three steps.
+// Three steps lead from an operator's folder to a kernel.
 //
 //   - Load reads op.yaml. It checks everything that does not depend on a shape, and reports each mistake as a
 //     *tree.Error with file, line and column.

@@ -46,7 +46,7 @@ func (s *ParameterSpec) knows(name string) error {
 	return err
 }
 
-// ofModules are argument names that functions of packs and modules use, which are not available for tensors.
+// ofModules are argument names that functions of packs and modules use, so that no tensor of an epilogue may have them.
 var ofModules = []string{"mode", "of", "self", "settings"}
 
 // operand reads a tensor: `r[m,n]`, or `r[m,n,f32]` with an element type of its own.
@@ -80,7 +80,7 @@ func (s *ParameterSpec) operand(item string) (t operand, err error) {
 }
 
 // operands returns an epilogue's tensors in the order in which the epilogue first names them, and the text of each
-// name. operands refuses too many tensors, and a tensor that is named with different axes or types.
+// name. The method operands refuses too many tensors, and a tensor that is named with different axes or types.
 func (s *ParameterSpec) operands(root *expr.Node) (all []operand, items []string, err error) {
 	for _, item := range root.InOrder() {
 		if s.Axes == nil || slices.Contains(s.Of, item) || slices.Contains(items, item) {
@@ -103,8 +103,8 @@ func (s *ParameterSpec) operands(root *expr.Node) (all []operand, items []string
 	return all, items, nil
 }
 
-// mask returns the tensor's axes as a bit mask for kernels, from the output's first axis. All axes from the index Apart
-// on share a bit.
+// mask returns the tensor's axes as a bit mask for kernels, from the output's first axis. Axes from Apart on share a
+// bit.
 func (s *ParameterSpec) mask(t operand) (mask int) {
 	for _, axis := range t.axes {
 		if s.Apart > 0 {
@@ -115,12 +115,12 @@ func (s *ParameterSpec) mask(t operand) (mask int) {
 	return mask
 }
 
-// isImage tells whether a tensor is a single image, which lies in memory like an image of the output.
+// isImage tells whether a tensor of an epilogue is a single image, in the same memory order as the output's images.
 func (s *ParameterSpec) isImage(t operand) bool {
 	return s.Apart > 0 && len(t.axes) == len(s.Axes)-1 && t.axes[0] == 1
 }
 
-// argument describes the tensor as an argument of kernels that store the output.
+// argument describes an epilogue's tensor as an argument of kernels that store the output.
 func (s *ParameterSpec) argument(t operand, output ArgumentSpec) ArgumentSpec {
 	a := ArgumentSpec{Name: t.name, Role: Weight, Type: output.Type, TypeBy: output.TypeBy, Types: output.Types}
 	if t.kind != "" {
@@ -163,7 +163,7 @@ func (b *binder) epilogue(Request) {
 	}
 }
 
-// calls returns what kind of thing an operator calls by a name, or "" if the name is free.
+// calls returns what a name means in an operator ("tensor", "parameter", ...), or "" if the name is free.
 func (o *Operator) calls(name string) string {
 	parameter := func(s ParameterSpec) bool { return s.Name == name || slices.Contains(s.Names, name) }
 	switch {
@@ -202,7 +202,7 @@ func (o *Operator) with(more []ArgumentSpec, output string) *Operator {
 func (o *Operator) Plain() *Operator { return cmp.Or(o.plain, o) }
 
 // Epilogue returns the tensors that the problem's epilogue names, in the order in which kernels call them t0, t1 and so
-// on. These tensors are the last arguments of the operator.
+// on. The tensors of an epilogue are the last arguments of the operator.
 func (o *Operator) Epilogue() []ArgumentSpec {
 	if o.plain == nil {
 		return nil
@@ -210,8 +210,7 @@ func (o *Operator) Epilogue() []ArgumentSpec {
 	return o.Arguments[len(o.plain.Arguments):]
 }
 
-// epilogueMacros returns macros that tell a kernel the type of each of the epilogue's tensors, and which of the
-// output's axes it has.
+// epilogueMacros returns macros that tell a kernel the type and the axes of each tensor of the epilogue.
 func (p *Problem) epilogueMacros(s *ParameterSpec) (all []Macro) {
 	c, _ := s.chain(p.Values[s.Name].String())
 	add := func(name string, value any) {

@@ -129,7 +129,7 @@ func TestEpiloguesThatCannotBe(t *testing.T) {
 	}
 }
 
-// The `axes` of an epilogue must be those of the output. Expressions without `axes` have no tensors.
+// The `axes` of an epilogue must be those of the output. Expressions whose parameter has no `axes` have no tensors.
 func TestAxesOfAnEpilogue(t *testing.T) {
 	for axes, says := range map[string]string{
 		"[m]": "", "[]": "axes names nothing", "[m, n]": "op.yaml:4:13: `epilogue` has 2 axes, and the output `y` has 1",

@@ -10,8 +10,8 @@ import (
 	"autotune/internal/test/must"
 )
 
-// Recorded trials stay valid after an edit only if the edit cannot change their outcome. The tests edit each key that
-// the loader knows, and check whether the digests change.
+// Recorded trials stay valid after an edit only if the edit cannot change their outcome. The tests in this file edit
+// each key that the loader knows, and check whether the digests change.
 
 const evidenceOperator = `operator: scale
 summary: Scales.
@@ -55,7 +55,7 @@ templates:
 // edit replaces one text by another to change a key.
 type edit struct{ old, new string }
 
-// harmless are keys that no trial's outcome depends on: they affect what is shown, or what can be searched.
+// harmless lists keys of op.yaml that affect no trial's outcome, only what is shown or what can be searched.
 var harmless = map[string]edit{
 	"an operator/summary": {"summary: Scales.", "summary: Other."}, "an operator/example": {"example: 64", "example: 32"},
 	"an operator/requires": {"n > 0:", "n > 1:"},
@@ -70,7 +70,7 @@ var harmless = map[string]edit{
 	"another template": {"templates:\n", "templates:\n  - {name: more, source: other.cu, launch: {entry: scale_direct, block: [1], grid: [1]}}\n"},
 }
 
-// decisive are keys that a trial's outcome depends on.
+// decisive lists keys of op.yaml that affect the outcome of trials.
 var decisive = map[string]edit{
 	"an operator/operator": {"operator: scale", "operator: other"}, "an operator/shape": {"shape: [n]\nexample: 64", "shape: [n, m]\nexample: 64x1"},
 	"an operator/parameters": {"default: 3", "default: 4"}, "the example's parameters": {"example: 64", "example: 64 times=5"},
@@ -103,7 +103,7 @@ var decisive = map[string]edit{
 	"a launch/arguments":   {"[x, w, a, y, z, scratch]", "[x, a, w, y, z, scratch]"},
 }
 
-// elsewhere are keys whose effect other tests check.
+// elsewhere lists keys of op.yaml whose effect other tests check.
 var elsewhere = map[string]string{
 	"an operator/pytorch":    "harmless: a baseline, and what `export --format pytorch` wraps",
 	"a tensor/order":         "of tensors of three dimensions and more: TestParameterNamesOrder",

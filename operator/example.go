@@ -8,8 +8,8 @@ import (
 	"autotune/space/expr"
 )
 
-// TypicalLimits returns the limits of a recent GPU, for use before a device is known: examples are bound with them, and
-// a request that is wrong with them is refused before a device is opened.
+// TypicalLimits returns the limits of a recent GPU, for use before a device is known: examples are bound with these
+// limits, and a request that is wrong with these limits is refused before a device is opened.
 func TypicalLimits() Limits {
 	return Limits{
 		Arch: 90, Target: "sm_90a", SMs: 132, MaxThreadsPerBlock: 1024, MaxSharedPerBlock: 227 << 10, SharedPerSM: 228 << 10,
@@ -67,7 +67,7 @@ func (t *Template) checkDefault(p *Problem) {
 	}
 }
 
-// refuse records an error at the place of the example.
+// refuse records an error at the position of `example` in op.yaml.
 func (o *Operator) refuse(err error) {
 	var fault *tree.Error
 	if errors.As(err, &fault) {

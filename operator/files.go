@@ -73,7 +73,7 @@ type folder struct {
 	fsys   fs.FS
 	dir    string
 	files  map[string]string // by name
-	// The two maps below are caches, because kernels share most of their includes.
+	// paths and lines are caches, because kernels share most of their includes.
 	paths map[string]string   // by name: of what was included
 	lines map[string][]string // by path: the file that each line includes
 }
@@ -133,8 +133,7 @@ func (f *folder) file(n *tree.Node, pattern string) Source {
 	return Source{File: name, Text: text}
 }
 
-// usual returns the node of a key that names a file or, if op.yaml lacks the key, the usual file name if the file
-// exists.
+// usual returns the node of a key that names a file or, if op.yaml lacks the key, an existing file of the usual name.
 func (f *folder) usual(given, parent *tree.Node, name string) *tree.Node {
 	if _, err := fs.Stat(f.fsys, path.Join(f.dir, name)); given != nil || err != nil {
 		return given
@@ -142,8 +141,8 @@ func (f *folder) usual(given, parent *tree.Node, name string) *tree.Node {
 	return parent.Named(name)
 }
 
-// kernelName returns the name of a kernel or function. The result is usual, or the name of the file if several
-// operators share a file that defines such a kernel.
+// kernelName returns the name of a kernel or function. If several operators share the file, the kernel may have the
+// name of the file; otherwise its name is usual.
 func (f *folder) kernelName(file *tree.Node, usual string) string {
 	if file == nil {
 		return usual
@@ -178,7 +177,7 @@ func inWord(c byte) bool {
 	return c == '_' || '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z'
 }
 
-// mustDefine refuses a source that does not match a form.
+// mustDefine refuses a source without a definition that matches form.
 func (s Source) mustDefine(n *tree.Node, what, form, hint string) {
 	if !regexp.MustCompile(form).MatchString(s.Text) {
 		s.lacks(n, what, hint)
@@ -214,7 +213,7 @@ func Included(text string) []string {
 	return names
 }
 
-// includes adds the files that a file includes, directly or indirectly, to found.
+// includes adds the files that a file includes, directly or indirectly, to the map found.
 func (f *folder) includes(file, text string, found map[string]string) {
 	names, known := f.lines[file]
 	if !known {

@@ -10,8 +10,8 @@ import (
 	"autotune/space/expr"
 )
 
-// Formulas describe how to launch a configuration's kernel for other values of free dimensions. Tunables, limits and
-// fixed dimensions are already replaced by numbers. The remaining names are free dimensions, derived values of the
+// Formulas describe how to launch a configuration's kernel for other values of free dimensions. In Formulas, tunables,
+// limits and fixed dimensions are replaced by numbers. The remaining names are free dimensions, derived values of the
 // operator, and values of Define.
 type Formulas struct {
 	Where      []Formula    // all must be true
@@ -99,7 +99,7 @@ func (r *reducer) formula(of Formula, n *expr.Node) Formula {
 	return Formula{Text: code.String(), Position: of.Position, code: code}
 }
 
-// kept returns conditions: each value that is a constant of the kernel must have the value it was compiled with.
+// kept returns conditions: each value that the kernel contains as a constant must still have this value.
 func (r *reducer) kept() (all []Formula) {
 	open := r.u.folder(r.u.tunables(), nil)
 	for _, v := range r.u.kept() {

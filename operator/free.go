@@ -34,7 +34,7 @@ func (t *Template) canFree(names []string) bool {
 }
 
 // folder returns a folder that reduces a template's formulas to constants, or to expressions of free dimensions. The
-// values in kept become constants.
+// values in the argument kept become constants.
 func (u use) folder(tunables, kept space.Values) *expr.Folder {
 	f := &expr.Folder{Constants: withValues(u.p.Limits.beside(u.p.Values), tunables), Definitions: map[string]*expr.Expr{}}
 	for _, name := range u.p.Free {
@@ -53,8 +53,9 @@ func (u use) kept() space.Values {
 	return lists.Of(u.t.Keep, func(name string) space.Value { return space.Value{Name: name, Value: u.env[name]} })
 }
 
-// Kinds returns a key for each template of the part. Problems that differ in free dimensions can share the kernels of a
-// template if their keys are equal. A key contains the values that the default's kernel keeps as constants.
+// Kinds returns a key for each template of the part. Problems that differ only in free dimensions can share a
+// template's kernels if Kinds returns equal keys for them. The key of a template contains the values that the default's
+// kernel keeps as constants.
 func (part *Part) Kinds() (all []string) {
 	for _, u := range part.uses {
 		words := []string{u.t.Name}
@@ -130,8 +131,8 @@ __device__ __forceinline__ int operator/(AutotuneSize n, AutotuneSize by) { retu
 __device__ __forceinline__ int operator%(AutotuneSize n, AutotuneSize by) { return n.value % by; }
 `
 
-// withSizes replaces macros by values that the kernel reads at run time. The kernel reads only values that its text
-// names, since the first read of each line of constant memory takes as long as a load from global memory.
+// withSizes replaces macros by values that the kernel reads at run time. withSizes includes only values that the
+// kernel's text names, since the first read of each line of constant memory takes as long as a load from global memory.
 func (k *Kernel) withSizes(names map[string]bool, known map[string]expr.Value, naming Naming) error {
 	named := k.names()
 	var inverses []Size
@@ -156,7 +157,7 @@ func (k *Kernel) withSizes(names map[string]bool, known map[string]expr.Value, n
 	if len(k.Sizes) == 0 {
 		return nil
 	}
-	// Doubles come first, so that the struct has no padding.
+	// Sort the doubles before the ints, so that the struct has no padding.
 	slices.SortStableFunc(k.Sizes, func(a, b Size) int { return strings.Compare(a.Type, b.Type) })
 	var macros strings.Builder
 	for _, s := range k.Sizes {
@@ -189,8 +190,8 @@ func (k Kernel) OfAnySize() (_ Kernel, ok bool) {
 	return k, true
 }
 
-// names returns a function that tells whether the kernel's code names a macro. The function also recognises names that
-// the preprocessor joins, such as POSITIONS_##X.
+// names returns a function that tells whether the kernel's code names a macro. The returned function also recognises
+// names that the preprocessor joins, such as POSITIONS_##X.
 func (k *Kernel) names() func(macro string) bool {
 	words := map[string]bool{}
 	apart := func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) }

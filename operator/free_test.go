@@ -95,7 +95,7 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// A kernel may join the name of a macro from parts. Names in comments do not count.
+// A kernel may join the name of a macro from parts. A macro's name in a comment does not count as a use.
 func TestNamedMacros(t *testing.T) {
 	named := (&Kernel{Source: "int x = W + TILES;", Includes: map[string]string{"a.cuh": "#define AT(X) POSITIONS_##X // of TILES_N"}}).names()
 	for macro, want := range map[string]bool{"W": true, "TILES": true, "POSITIONS_H": true, "H": false, "TILES_M": false, "TILES_N": false, "POSITIONS": false} {
@@ -150,8 +150,8 @@ func TestOneCode(t *testing.T) {
 	}
 }
 
-// Freeing dimensions changes the problem: its text differs, and its record binds to a problem with the same free
-// dimensions.
+// Freeing dimensions changes the problem: the problem's text differs, and its record binds to a problem with the same
+// free dimensions.
 func TestFreeIdentity(t *testing.T) {
 	p, fixed := bindFree(t, []string{"n", "m"}, 12, 5), bindFree(t, nil, 12, 5)
 	if got := p.String(); got != "scale 12x5 by=5 free=n,m" || fixed.String() == got {
@@ -227,7 +227,7 @@ func merged(a, b map[string]expr.Value) map[string]expr.Value {
 	return all
 }
 
-// A kept value is a constant of the kernel and a condition of its formulas, which depend only on free dimensions.
+// A value listed in `keep` is a constant of the kernel and a condition in its Formulas, which use only free dimensions.
 func TestConditions(t *testing.T) {
 	text := strings.Replace(freeOperator, "    derived: {span:", "    keep: [load]\n    constraints: [n < 100, tile < 2*n + m, m > 1]\n    derived: {load: 4 if n % 4 == 0 else 1, lead: load - 1, span:", 1)
 	o := loaded(t, freeFiles(text))

@@ -14,7 +14,7 @@ import (
 	"autotune/templates"
 )
 
-// axesOperator describes for all axes at once, in a shareable file, what plainOperator describes for each axis.
+// axesOperator is plainOperator written once for all axes, in a file that operators can share.
 const axesOperator = `operator: scale
 summary: Scales.
 shape: [n, h, w]
@@ -241,7 +241,7 @@ func TestSharedTemplates(t *testing.T) {
 	}
 }
 
-// An error is reported at its place in either file, at loading or when the problem is known.
+// An error in a shared template is reported at its place in the right file, at loading or when a problem is bound.
 func TestSharedTemplatesThatCannotBe(t *testing.T) {
 	for _, test := range []struct{ name, old, new, want string }{
 		{"no such file", "include: rows.yaml", "include: row.yaml", "op.yaml:11:14: there is no file `row.yaml` of templates, in the operator's folder or shared"},

@@ -96,7 +96,7 @@ func neighbours(p *Problem, template string, source Source) []*Template {
 	})
 }
 
-// neighbourValues adds the values that the other templates in the same file need to compile. The defaults of these
+// neighbourValues adds the values that the other templates in the same file need to compile. The defaults of those
 // templates provide the values for all names that are not given.
 func neighbourValues(p *Problem, template string, source Source, values space.Values) space.Values {
 	for _, t := range neighbours(p, template, source) {

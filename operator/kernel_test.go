@@ -198,8 +198,7 @@ func TestBuiltinSpaces(t *testing.T) {
 	}
 }
 
-// An editor can check every built-in CUDA file as a kernel of its operator's example, with the macros of a template's
-// default.
+// An editor can check every built-in CUDA file with the macros of a template's default for the operator's example.
 func TestEditorKernels(t *testing.T) {
 	oneAtATime(t)
 	read := map[string]bool{}

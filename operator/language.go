@@ -21,7 +21,7 @@ type language struct {
 	*tree.Faults
 }
 
-// scope maps the names that an expression may use to what each name is.
+// scope maps the names that an expression may use to descriptions such as "dimension" or "parameter".
 type scope map[string]string
 
 func (s scope) with(what string, names ...string) scope {
@@ -134,7 +134,8 @@ func (l *language) uses(f Formula, s scope) Formula {
 	return f
 }
 
-// componentsHint returns a hint by which names expressions refer to a parameter, or "" if name is not a parameter.
+// componentsHint returns a hint with the names that expressions use for a parameter, or "" if there is no such
+// parameter.
 func (o *Operator) componentsHint(name string) string {
 	if spec := o.parameter(name); spec != nil {
 		return "it is known as " + strings.Join(spec.Names, ", ")
@@ -255,7 +256,7 @@ func (l *language) definitions(entries []tree.Entry, s scope) []Definition {
 	return definitions
 }
 
-// define reads the named values and functions of `let`. These values and functions do not become macros of kernels.
+// define reads the named values and functions of `let`. Names that `let` defines do not become macros of kernels.
 func (l *language) define(n *tree.Node, s scope) {
 	const form = "`%s` is neither a name nor a function as `rounded(x, to)`"
 	for _, e := range l.eachKey(n.Mapped("let must be a mapping of names, or of functions as `rounded(x, to)`, to expressions")) {

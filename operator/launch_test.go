@@ -90,7 +90,7 @@ func TestLaunches(t *testing.T) {
 }
 
 // The space excludes launches that a GPU would refuse: clusters that do not divide the grid, and clusters on a GPU
-// without clusters. A launch whose `when` is false excludes nothing.
+// without clusters. A launch whose `when` is false excludes no configuration.
 func TestLaunchesLimitTheSpace(t *testing.T) {
 	for _, test := range []struct {
 		name, old, new string

@@ -145,8 +145,7 @@ func (l *loader) operator(root *tree.Node) {
 	o.PyTorch = tree.Pointer(f["pytorch"], l.pytorch)
 }
 
-// cost reads how many bytes a launch moves and operations it computes. By default a launch reads or writes each tensor
-// once.
+// cost reads the bytes that a launch moves and the operations it computes. By default, each tensor is moved once.
 func (l *loader) cost(n *tree.Node, formula func(*tree.Node) Formula) (bytes, flops Formula) {
 	cost := list(l.language, n, "cost", formula)
 	if n != nil && (len(cost) < 1 || len(cost) > 2) {
@@ -228,8 +227,8 @@ func LargeScale(t Type) float64 {
 
 // Extremes returns the extreme distributions that suit the operator's own: numbers from 0 to 1 if it lists uniform01 or
 // normal, and any numbers if it lists normal. Operators whose inputs are bounded in another way have a fill of their
-// own, or list neither. Large is left out if there are several inputs, because large scores in attention would let
-// rounding alone decide which of two nearly equal keys gets all the weight.
+// own, or list neither distribution. Large is left out if there are several inputs, because large scores in attention
+// would let rounding alone decide which of two nearly equal keys gets all the weight.
 func (o *Operator) Extremes() []string {
 	drawn := 0
 	for _, a := range o.Arguments {
@@ -247,7 +246,7 @@ func (o *Operator) Extremes() []string {
 }
 
 // kernelFile reads a kernel with all its includes, and checks that it defines the entry points. If a template names no
-// file, a missing file is reported at its parent's place.
+// file, a missing file is reported at the template's place.
 func (l *loader) kernelFile(n, parent *tree.Node, entries ...string) Source {
 	s := Source{}
 	switch {
@@ -267,8 +266,8 @@ func (l *loader) kernelFile(n, parent *tree.Node, entries ...string) Source {
 	return l.withIncludes(s, path.Join(l.dir, s.File))
 }
 
-// separate reduces the source of each kernel to its own part, if one file contains all kernels. Editing one template
-// then does not change the other kernels.
+// separate reduces the source of each kernel to its own part, if one file contains all kernels. As a result, editing
+// one template does not change the other kernels of the file.
 func (l *loader) separate() {
 	o := l.o
 	if model, ok := o.Template(o.ReferenceTemplate); ok {

@@ -228,7 +228,7 @@ func TestLoadFindsFaultsInFiles(t *testing.T) {
 	}
 }
 
-// includeChain adds 100 files that each include the next.
+// includeChain adds 100 files to a folder, each of which includes the next.
 func includeChain(files fstest.MapFS) {
 	files["direct.cu"].Data = append([]byte("#include \"i0.cuh\"\n"), files["direct.cu"].Data[len("#include \"own.cuh\"\n"):]...)
 	for i := range 100 {
@@ -359,7 +359,7 @@ func FuzzLoad(f *testing.F) {
 	})
 }
 
-// The first comment of a single-file operator describes it, and errors refer to the lines and columns of that file.
+// The first comment of a single-file operator is its description, and errors refer to lines and columns of the file.
 func TestLoadFile(t *testing.T) {
 	text, err := os.ReadFile("../examples/saxpy.cu")
 	must.OK(t, err)

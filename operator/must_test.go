@@ -12,9 +12,9 @@ import (
 	"autotune/space"
 )
 
-// The helpers in this file load and bind operators for tests. A failure in a helper ends the test.
+// The helpers in this file load and bind operators for tests. A failure in such a helper ends the test.
 
-// refused checks that an error is a single line that contains a text.
+// refused checks that an error is a single line that contains the text want.
 func refused(t rapid.TB, what string, err error, want string) {
 	t.Helper()
 	if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {

@@ -46,8 +46,8 @@ type Operator struct {
 	Answers           *Answers              `json:"-"`                 // where right results come from; nil: a kernel
 	Compare           *OwnKernel            `json:"compare,omitempty"` // nil: outputs are compared element by element
 	FillKernels       map[string]*OwnKernel `json:"-"`                 // by name
-	// Named says that the operator is built in or that the user named its place. Python files run only for a Named
-	// operator.
+	// Named says that the operator is built in or was loaded from a place that the user named. Python files run only
+	// for a Named operator.
 	Named     bool        `json:"-"`
 	PyTorch   *PyTorch    `json:"pytorch,omitempty"` // nil: the operator has no PyTorch module
 	Templates []*Template `json:"templates"`
@@ -165,7 +165,7 @@ func (r Role) Filled() bool { return r == Input || r == Weight || r == InOut }
 
 func (r Role) Written() bool { return r == Output || r == InOut || r == Workspace }
 
-// Compared tells whether the tensor is compared with the reference's result.
+// Compared tells whether the tensor is an output that is compared with the reference's.
 func (r Role) Compared() bool { return r == Output || r == InOut }
 
 type ArgumentSpec struct {

@@ -76,8 +76,7 @@ func (s *ParameterSpec) read(text string) (v expr.Value, ok bool) {
 	return expr.Int(n), err == nil
 }
 
-// typed converts the value of an expression to the parameter's type. typed returns false if the value does not fit the
-// type.
+// typed converts the value of an expression to the parameter's type, or returns false if the value does not fit.
 func (s *ParameterSpec) typed(v expr.Value) (expr.Value, bool) {
 	n, ok := v.AsInt()
 	switch s.Type {

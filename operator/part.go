@@ -19,10 +19,10 @@ import (
 // and not to the problem, so trials of a part are trials of the problem.
 type Restriction struct {
 	Templates []string // empty: all of them
-	// Where lists conditions that may use the names of constraints. A template that lacks one of the names is left out.
+	// Where lists conditions that may use the names of constraints. A template without one of the names is left out.
 	Where []string
-	// Fixed gives a value for every tunable of one template; nil: not fixed. The key "template" names the template and
-	// can be omitted if there is only one.
+	// Fixed gives a value for every tunable of one template; nil: not fixed. In Fixed, the key "template" names the
+	// template and can be omitted if there is only one.
 	Fixed map[string]string
 }
 
@@ -61,7 +61,7 @@ func (p *Problem) Whole() *Part {
 	return whole
 }
 
-// Part returns the part of the problem's space that a restriction selects. The error is a *RequestError.
+// Part returns the part of the problem's space that a restriction selects. The error of Part is a *RequestError.
 func (p *Problem) Part(r Restriction) (*Part, error) {
 	part := &Part{Problem: p, Restriction: r}
 	part.uses = lists.Of(p.Operator.Templates, func(t *Template) use { return useOf(p, t) })
@@ -103,7 +103,7 @@ func (part *Part) only(names ...string) error {
 	return nil
 }
 
-// satisfy adds a condition, and leaves out templates that lack one of its names.
+// satisfy adds a condition, and leaves out templates that lack one of the names in the condition.
 func (part *Part) satisfy(text string) error {
 	code, err := expr.Parse(text)
 	if err != nil {

@@ -22,8 +22,8 @@ import (
 	"autotune/templates"
 )
 
-// farApart fills a and b of matmul with K = 16. Each row of a and each column of b is scaled by a power of two of its
-// own, from 2^-60 to 2^60.
+// farApart fills the factors a and b of a matmul with K = 16. Each row of a and each column of b is scaled by a power
+// of two of its own, from 2^-60 to 2^60.
 const farApart = `__device__ float far_apart(int i, int line) {
     return ldexpf(1.0f + (i * 2654435761u >> 9) * 0x1p-23f, line * 37 % 121 - 60);
 }
@@ -145,8 +145,8 @@ func scaledOnes(t *testing.T, p *operator.Problem) (all []space.Configuration) {
 	return all
 }
 
-// proveGuesses tests the templates that guess a scale in fp32 mode, in a two-dimensional convolution. Other such
-// templates belong to the one-dimensional convolution.
+// proveGuesses tests the templates that guess a scale in fp32 mode, in a two-dimensional convolution. The
+// one-dimensional convolution has further templates of this kind.
 func proveGuesses(t *testing.T, o *operator.Operator, text string) {
 	t.Helper()
 	proven := proveSome(t, o, text, "fp32", func(p *operator.Problem) []space.Configuration {
@@ -196,7 +196,7 @@ func TestScaledFactors(t *testing.T) {
 const ofCuDNN = 7.1e-7
 
 // In math mode fp32, a convolution is as precise as one that sums in fp32: its error is at most twice cuDNN's, which
-// grows with the root of the number of products. The largest error over many outputs counts.
+// grows with the root of the number of products. The test compares the largest error over many outputs.
 func TestConvolutionsInFp32(t *testing.T) {
 	inFull(t)
 	for _, test := range endurance.Some([]struct {
@@ -314,17 +314,17 @@ var tied = map[string]string{
 
 const tiedDepth, tiedRows, tiedColumns = 16, 40, 32
 
-// roundings round integers from 2048 to 4095 and their negatives to TF32. TF32 represents the even ones of these, so
-// every odd integer is a tie.
+// roundings round integers from 2048 to 4095 and their negatives to TF32. TF32 represents only the even integers of
+// this range, so every odd integer is a tie.
 var roundings = map[string]func(float64) float64{
 	"tf32":      func(v float64) float64 { return math.Copysign(2*math.Floor((math.Abs(v)+1)/2), v) },
 	"tf32_even": func(v float64) float64 { return 2 * math.RoundToEven(v/2) },
 }
 
-// Both rounding rules round ties correctly. References are compared with float64 sums of factors that the test rounds,
-// and templates' defaults with these references. The convolutions share headers, so templates are tested only for
-// conv2d and a transposed convolution. In mode tf32, which PyTorch's vectors also cover, only templates that pack
-// factors are tested, with scaling and without.
+// Kernels round ties to TF32 correctly by both rounding rules. References are compared with float64 sums of factors
+// that the test rounds, and templates' defaults with these references. The convolutions share headers, so templates are
+// tested only for conv2d and a transposed convolution. In mode tf32, which PyTorch's vectors also cover, only templates
+// that pack factors are tested, with scaling and without.
 func TestTiesAreRounded(t *testing.T) {
 	inFull(t)
 	for _, name := range operator.OperatorNames() {
@@ -373,8 +373,8 @@ func TestTiesAreRounded(t *testing.T) {
 	}
 }
 
-// proveBoxes tests the templates that load channels-last pixels by boxes. The pixels are rounded by these templates,
-// by the copy engine or by an earlier launch.
+// proveBoxes tests the templates that load channels-last pixels by boxes. Such templates, the copy engine or an earlier
+// launch round the pixels to TF32.
 func proveBoxes(t *testing.T, d device.Device, o *operator.Operator, mode string) {
 	p, distribution := problem(t, o, "1x16x1x32 c_out=40 kernel=1 layout=nhwc normal", mode, d.Info().Limits)
 	for i, a := range p.Arguments {

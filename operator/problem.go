@@ -89,7 +89,7 @@ func LimitNames() []string { return slices.Clone(limitNames) }
 
 func LimitMeaning(name string) string { return limits[slices.Index(limitNames, name)].meaning }
 
-// beside returns the limits together with a problem's values. No configuration changes any of these values.
+// beside returns the device's limits and a problem's values, which no configuration changes.
 func (l Limits) beside(values map[string]expr.Value) map[string]expr.Value {
 	all := make(map[string]expr.Value, len(values)+len(limits))
 	maps.Copy(all, values)
@@ -131,7 +131,7 @@ func (p *Problem) MemoryBytes() int64 {
 	return bytes
 }
 
-// Output returns the first tensor that is compared. The reference kernel has one thread for each of its elements.
+// Output returns the first output tensor. The reference kernel has one thread for each of that tensor's elements.
 func (p *Problem) Output() Argument {
 	i := slices.IndexFunc(p.Arguments, func(a Argument) bool { return a.Role.Compared() })
 	return p.Arguments[i] // a loaded operator has one
@@ -158,8 +158,8 @@ func (p *Problem) Record() ProblemRecord {
 }
 
 // Contradiction returns the canonical name that follows from the other fields if the field Text differs from it, and
-// otherwise "". The name may lack the math mode, as for an operator with a single mode, and the order of parameters
-// does not matter, because JSON does not keep it.
+// otherwise "". Text may omit the math mode, as for an operator with a single mode, and may have the parameters in any
+// order, because JSON does not keep their order.
 func (r ProblemRecord) Contradiction() string {
 	text := problemText(r.Operator, r.Shape, r.Parameters, r.Math, r.Free)
 	for _, may := range []string{text, problemText(r.Operator, r.Shape, r.Parameters, "", r.Free)} {
@@ -185,10 +185,10 @@ func (r ProblemRecord) Request() Request {
 	return Request{Shape: r.Shape, Parameters: parameters, Math: r.Math, Free: r.Free}
 }
 
-// Parameters are a problem's parameters in the operator's order. In JSON they are an object of strings.
+// Parameters are a problem's parameters in the operator's order. In JSON, Parameters are an object of strings.
 type Parameters []Parameter
 
-// has tells whether a parameter is in the list. A `later` parameter is not in the list while it has its default.
+// has tells whether the list contains a parameter. A `later` parameter is not in the list while it has its default.
 func (list Parameters) has(name string) bool {
 	return slices.ContainsFunc(list, func(p Parameter) bool { return p.Name == name })
 }

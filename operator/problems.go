@@ -11,7 +11,7 @@ import (
 	"autotune/operator/tree"
 )
 
-// Asked is one problem in a list, as written. The operator is a name or folder that has not been looked up yet.
+// Asked is one problem in a list of problems, as written. Its operator, a name or folder, is not loaded yet.
 type Asked struct {
 	At        tree.Position
 	Operator  string
@@ -27,8 +27,8 @@ const maxProblems = 1000
 
 const problemForm = "want a list of {operator, shape, parameters, math, free, baselines, calls, share}"
 
-// ReadProblems reads a list of problems in YAML or JSON. The error is a *tree.Error. Problems with the largest share
-// come first, and problems with equal shares keep their order.
+// ReadProblems reads a list of problems in YAML or JSON. The error of ReadProblems is a *tree.Error. Problems with the
+// largest share come first, and problems with equal shares keep their order.
 func ReadProblems(file, text string) ([]Asked, error) {
 	faults := &tree.Faults{}
 	root := tree.File{

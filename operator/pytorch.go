@@ -26,15 +26,15 @@ type PyTorch struct {
 }
 
 // TorchCall describes a function of PyTorch that computes the operator. A function with the operator's own name comes
-// first. Packs, captures and `ops show --json` contain it as JSON.
+// first. Packs, captures and `ops show --json` contain TorchCalls as JSON.
 type TorchCall struct {
 	Function  string                `json:"function"`
 	Arguments []TorchArgument       `json:"arguments"`       // in PyTorch's order
 	Means     map[string]TorchValue `json:"means,omitempty"` // parameters that no argument gives; None: a tensor is left out
 }
 
-// Meant returns the values that a function may imply for a parameter that is not an argument of the function. Meant
-// returns nil if an argument gives the parameter's value.
+// Meant returns the values that a PyTorch function may imply for a parameter that is not an argument of the function.
+// Meant returns nil if an argument gives the parameter's value.
 func (c TorchCall) Meant(parameter string) (values []string) {
 	if v := c.Means[parameter]; v != "" {
 		values = append(values, string(v))
@@ -56,8 +56,8 @@ type TorchArgument struct {
 	By      string     `json:"by,omitempty"`      // what the fold depends on: an argument, or a dimension if Fold is flat
 	Default TorchValue `json:"default,omitempty"` // used if PyTorch is given None or nothing
 	Same    string     `json:"same,omitempty"`    // the parameter or dimension whose value is the default
-	// Words maps each text that the argument may be to the parameters that it sets. Parameters that a text does not set
-	// are false.
+	// Words maps each text that the argument may be to the parameters that it sets. Parameters that it does not set are
+	// false.
 	Words map[string]map[string]TorchValue `json:"words,omitempty"`
 }
 
@@ -287,7 +287,7 @@ func torchValue(n *tree.Node) TorchValue {
 	return TorchValue(n.Text())
 }
 
-// settings reads values of parameters. An expression must be written in canonical form, as in problems.
+// settings reads values of parameters. The value of a parameter of type expression must be in canonical form.
 func (r torchReader) settings(n *tree.Node) map[string]TorchValue {
 	all := map[string]TorchValue{}
 	for _, e := range n.Mapped("this must be a mapping of the operator's parameters to their values") {

@@ -73,7 +73,7 @@ func TestLoadPyTorchFindsFaults(t *testing.T) {
 	}
 }
 
-// For each problem, the test checks the PyTorch call that computes it, if there is one.
+// TestTorch checks for each problem which PyTorch call computes the problem, if there is one.
 func TestTorch(t *testing.T) {
 	for _, c := range []struct {
 		name, shape string

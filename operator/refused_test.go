@@ -14,7 +14,7 @@ import (
 	"autotune/operator"
 )
 
-// rowAnswers compute row operators by their definitions.
+// rowAnswers contains functions that compute row operators by their definitions.
 var rowAnswers = map[string]func(row []float64) []float64{
 	"softmax": func(row []float64) []float64 {
 		most, sum := slices.Max(row), 0.0
@@ -147,8 +147,8 @@ func widened(x torchvectors.Floats) []float64 {
 	return all
 }
 
-// The tolerance must not accept zeros, the input, or the output for other numbers. In long rows the outputs of softmax
-// are tiny, so the tolerance must be tiny as well.
+// The tolerance must not accept zeros, the input, or the output for other input numbers. In long rows the outputs of
+// softmax are tiny, so the tolerance must be tiny as well.
 func TestWrongAnswersOfRowsAreRefused(t *testing.T) {
 	for _, o := range operators(t) {
 		if !ofRows(o) && rowAnswers[o.Name] == nil {
@@ -219,7 +219,7 @@ func operators(t *testing.T) []*operator.Operator {
 	return all
 }
 
-// The tolerance of an expression must not accept zeros, the input, or the output for other numbers, whatever the
+// The tolerance of an expression must not accept zeros, the input, or the output for other input numbers, whatever the
 // magnitude of the outputs.
 func TestWrongAnswersOfExpressionsAreRefused(t *testing.T) {
 	o := find(t, "elementwise")
@@ -277,8 +277,8 @@ func attended(numbers []float64, keys, width int, scale float64) []float64 {
 	return averages
 }
 
-// The tolerance of attention must not accept zeros, the output for other numbers, an unweighted average, or a softmax
-// without the scale. Averages of many values are small, so the tolerance must be small as well.
+// The tolerance of attention must not accept zeros, the output for other input numbers, an unweighted average, or a
+// softmax without the scale. Averages of many values are small, so the tolerance must be small as well.
 func TestWrongAttentionIsRefused(t *testing.T) {
 	o := find(t, "scaled_dot_product_attention")
 	const width = 64

@@ -57,8 +57,7 @@ func (o *Operator) SignatureFaults() (faults []TemplateFault) {
 	return faults
 }
 
-// kernelsNamed returns the kernels with a name. A file may define several kernels of one name, with different
-// parameters.
+// kernelsNamed returns all kernels with the given name; a file may define several that differ in their parameters.
 func kernelsNamed(kernels []cudafile.Kernel, name string) []cudafile.Kernel {
 	return lists.Where(kernels, func(k cudafile.Kernel) bool { return k.Name == name })
 }
@@ -80,7 +79,7 @@ func passed(o *Operator, names []string, maps []*TensorMapSpec) []ArgumentSpec {
 }
 
 // disagreement returns where and how a kernel's parameters differ from the operator's arguments. disagreement returns
-// "" if the source does not determine the parameters, or defines several kernels of the name.
+// "" if the source does not determine the parameters, or defines several kernels of the same name.
 func disagreement(defined []cudafile.Kernel, has []ArgumentSpec) (at cudafile.Place, message string) {
 	if len(defined) != 1 || defined[0].Unclear || len(defined[0].Template) > 0 {
 		return at, ""
@@ -103,7 +102,7 @@ func disagreement(defined []cudafile.Kernel, has []ArgumentSpec) (at cudafile.Pl
 
 // readEarly returns the workspace that the compiler may load too early in a dependent launch: before the kernel waits
 // for the launches that write the workspace. With __restrict__ the compiler assumes that no other kernel writes the
-// workspace while this one runs.
+// workspace while this kernel runs.
 func readEarly(defined []cudafile.Kernel, has []ArgumentSpec) (at cudafile.Place, message string) {
 	for _, k := range defined {
 		for i, p := range k.Parameters {

@@ -8,7 +8,7 @@ import (
 	"autotune/internal/test/must"
 )
 
-// signed returns an operator whose reference and template have these parameters.
+// signed returns an operator whose reference and template have the given C++ parameters.
 func signed(t *testing.T, reference, template string) *Operator {
 	t.Helper()
 	files := fstest.MapFS{"op.yaml": {Data: []byte(`

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// An operator may be a single CUDA file. The first comment of the file describes the operator as op.yaml would.
+// An operator may be a single CUDA file, whose first comment describes the operator as op.yaml would.
 
 // firstComment matches the comment at the start of a file: /* ... */, or lines that begin with //.
 var firstComment = regexp.MustCompile(`\A\s*(?:/\*(?s:.*?)\*/|(?:[ \t]*//[^\n]*(?:\n|\z))+)`)

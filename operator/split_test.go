@@ -12,8 +12,8 @@ import (
 	"autotune/operator"
 )
 
-// Products are split along k if their tiles would leave multiprocessors idle, and only then. The partial sums go to a
-// workspace that is large enough, and a further launch adds them up.
+// Matrix products are split along k if their tiles would leave multiprocessors idle, and only then. Partial sums go to
+// a workspace that is large enough, and a further launch adds them up.
 func TestSplitK(t *testing.T) {
 	limits := emulator.Limits()
 	for _, test := range endurance.Some([]struct {

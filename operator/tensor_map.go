@@ -75,8 +75,8 @@ type TensorMapSpec struct {
 	words  func() [7]Formula
 }
 
-// MapAxis is an axis of a tensor map. Extent and Stride describe the tensor, in elements. Box and Step are the extent
-// and the element step of a box along the axis.
+// MapAxis is an axis of a tensor map. Extent and Stride describe the tensor along the axis, in elements. Box and Step
+// are the extent and the element step of a box along the axis.
 type MapAxis struct {
 	Extent Formula `json:"extent"`
 	Stride Formula `json:"stride"`
@@ -139,7 +139,7 @@ func (r *templateReader) mapAxis(n *tree.Node) MapAxis {
 	return MapAxis{numbers[0], numbers[1], numbers[2], numbers[3]}
 }
 
-// butNot returns the condition that f is true and other is not. A nil f is always true.
+// butNot returns the condition that f is true and other is not. A nil condition is always true.
 func (f *Formula) butNot(other Formula) *Formula {
 	var in standIns
 	in.add("__other", other)
@@ -175,7 +175,7 @@ func (s *TensorMapSpec) refuseNumbers() {
 	})
 }
 
-// floatElement is the code of 32-bit floats in a tensor map's element type. The code of 16-bit elements is 1.
+// floatElement is the code of 32-bit floats in a tensor map's element type; the code of 16-bit elements is 1.
 const floatElement = 7
 
 // mostExtent is the largest extent, and the largest stride in units of 16 bytes, that fits half a word.
@@ -222,7 +222,7 @@ func (s *TensorMapSpec) layoutLimits() []Formula {
 	return s.inForce(all)
 }
 
-// inForce returns limits that must hold only if the map is used.
+// inForce returns limits that must hold only if the tensor map is used.
 func (s *TensorMapSpec) inForce(limits []string) []Formula {
 	in, guard := s.standIns(), ""
 	if s.counts != nil {
@@ -257,8 +257,8 @@ func (s *TensorMapSpec) asWords() (words [7]Formula) {
 	return words
 }
 
-// passing returns the names of the tensors that a launch passes, and the map for each, which is nil for a tensor passed
-// by address. holds evaluates a map's condition.
+// passing returns the names of the tensors that a launch passes, and the tensor map for each, which is nil for a tensor
+// passed by address. holds evaluates the condition of a map.
 func (t *Template) passing(names []string, holds func(Formula) (bool, error)) (tensors []string, maps []*TensorMapSpec, err error) {
 	tensors, maps = slices.Clone(names), make([]*TensorMapSpec, len(names))
 	for at, name := range names {

@@ -11,11 +11,10 @@ import (
 	"autotune/space/expr"
 )
 
-// A tensor's shape is the same as in PyTorch, whatever the order of its elements in memory. A parameter may choose that
-// order, so that one operator serves both PyTorch's default order and channels-last tensors.
+// A tensor's shape is the same as in PyTorch, whatever the order of its elements in memory. A parameter may choose the
+// order of elements in memory, so that one operator serves both PyTorch's default order and channels-last tensors.
 
-// The words nchw and nhwc name an order in memory, for tensors of all ranks; the second dimension of a tensor is the
-// channels.
+// The words nchw and nhwc name an order in memory, for tensors of any rank whose second dimension is the channels.
 const (
 	channelsSecond = "nchw" // as the shape is
 	channelsLast   = "nhwc"

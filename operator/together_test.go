@@ -30,8 +30,8 @@ import (
 // kernels as one program. A program has a table of its kernels, and a launch selects a kernel by its index. The binary
 // of each kernel is a copy of the program in which the kernel's own entries are first in the table.
 
-// One program has at most so many kernels, because their static shared memory adds up. References are small and use
-// almost no shared memory, so more of them can share the cost of a program: starting the compiler, reading headers,
+// mostTogether limits the kernels in a program, because their static shared memory adds up. References are small and
+// use almost no shared memory, so more of them can share the cost of a program: starting the compiler, reading headers,
 // linking.
 const (
 	mostTogether      = 8
@@ -43,8 +43,7 @@ const emulatedFolder = "../device/emulator/shim/emulated"
 
 var emulatedInclude = regexp.MustCompile(`(#[ \t]*include[ \t]+)<(emulated/[^>]+)>`)
 
-// elements is the only emulator header that does not depend on a kernel. The header elements is included outside of all
-// namespaces.
+// elements is the only emulator header that does not depend on a kernel, so it is included outside of all namespaces.
 const elements = "emulated/elements.cuh"
 
 // withEmulated adds the emulator's headers to a kernel's own includes, because each namespace needs a copy of them.

@@ -106,8 +106,8 @@ func (c *torchCalling) tensor(a TorchArgument, t Argument) bool {
 	return true
 }
 
-// value adds an argument that is not a tensor to the call, unless it has its default. value returns false if none of
-// the argument's words means the problem's parameters.
+// value adds an argument that is not a tensor to the call, unless it has its default. The method value returns false if
+// no word of the argument corresponds to the problem's parameters.
 func (c *torchCalling) value(a TorchArgument) bool {
 	values, same := componentsOf(c.problem, a.Is), componentsOf(c.problem, a.Same)
 	switch {
@@ -129,8 +129,8 @@ func (c *torchCalling) value(a TorchArgument) bool {
 	return true
 }
 
-// hasValue tells whether a parameter has a value, which may be the name of a dimension. For a tensor it tells whether
-// the problem has no such tensor.
+// hasValue tells whether a parameter has a value, which may be the name of a dimension. If name is a tensor, hasValue
+// tells whether the problem omits the tensor.
 func hasValue(p *Problem, name string, value TorchValue) bool {
 	spec := p.Operator.parameter(name)
 	if spec == nil {
@@ -180,8 +180,8 @@ func toldByTensors(p *Problem, s ParameterSpec, given map[string]bool) bool {
 	})
 }
 
-// tells tells whether an extent determines a component of a parameter. The extent may be the component, a derived value
-// equal to it, or its quotient by a given value.
+// tells tells whether an extent determines a component of a parameter. The extent may be the component itself, a
+// derived value equal to it, or the component divided by a given value.
 func tells(p *Problem, extent *expr.Node, s ParameterSpec, given map[string]bool) bool {
 	switch extent.Op {
 	case expr.OpName:

@@ -94,14 +94,13 @@ func (t Type) Tolerance() float64 { return t.facts().tolerance }
 // Header returns the CUDA header that declares the type; "" if none is needed.
 func (t Type) Header() string { return t.facts().header }
 
-// NumPy returns the type of the NumPy array for such elements. NumPy returns float32 if NumPy has no type of the same
-// bits.
+// NumPy returns the type of the NumPy array for elements of type t, or float32 if NumPy has no type of the same bits.
 func (t Type) NumPy() string { return t.facts().numpy }
 
 // InNumPy tells whether NumPy stores the elements in the same bytes.
 func (t Type) InNumPy() bool { return t.Bytes() > 2 || t == F16 || t.Kind() != Floating }
 
-// op.yaml gives the type of a tensor's elements, or a parameter chooses it. If a parameter chooses the type, one
+// The type of a tensor's elements is fixed in op.yaml, or a parameter chooses it. If a parameter chooses the type, one
 // operator serves tensors of several types.
 
 // TypeText describes the element type for messages: "bf16", or "f32, bf16 or f16, by type".
@@ -189,7 +188,7 @@ func (f typeFacts) bounds() (least, most int64) {
 	return -1 << (8*f.bytes - 1), 1<<(8*f.bytes-1) - 1
 }
 
-// Bits returns the bytes of a scalar argument, the lowest first. In the result, bytes beyond the type's size are zero.
+// Bits returns the bytes of a scalar argument, the lowest first. The bytes beyond the type's size are zero.
 func (a Argument) Bits() uint64 {
 	f := a.Type.facts()
 	if f.kind == Floating {

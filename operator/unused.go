@@ -47,8 +47,7 @@ var (
 	wordForms = regexp.MustCompile(`[A-Za-z_]\w*`)
 )
 
-// mentions tells whether a source or its includes use a macro. mentions splits only texts that contain the name into
-// words.
+// mentions tells whether a source or its includes use a macro. Only texts that contain the name are split into words.
 func (s Source) mentions(macro string) bool {
 	return slices.ContainsFunc(s.texts(), func(text string) bool { return strings.Contains(text, macro) }) && s.words()[macro]
 }

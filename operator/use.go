@@ -15,7 +15,7 @@ import (
 
 // use is a template in a problem, with the values that its formulas can use: the problem's values, the device's limits
 // and the template's `with`. For a configuration, use also contains the tunables and the template's derived values. The
-// methods of use do not change these values.
+// methods of use never change the values in env.
 type use struct {
 	p   *Problem
 	t   *Template

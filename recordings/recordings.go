@@ -7,8 +7,8 @@ import "embed"
 
 // FS holds the recordings, *.json.gz, at its root.
 //
-// The pattern matches the compressed recordings ("gz") and README.md ("md"), because embedding fails for a pattern
-// without a match, even while there is no recording.
+// The pattern for embedding matches the compressed recordings ("gz") and README.md ("md"), because embedding fails for
+// a pattern without a match, even while there is no recording.
 //
 //go:embed *.[gm][zd]
 var FS embed.FS

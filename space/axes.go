@@ -64,8 +64,7 @@ func newAxes(parts []*part) (a axes) {
 	return a
 }
 
-// sortNumbers numbers the values in increasing order. sortNumbers returns false, and changes nothing, if any value is
-// not a number.
+// sortNumbers numbers the values in increasing order, or returns false if any value is not a number.
 func sortNumbers(at map[expr.Value]int) bool {
 	values := make([]expr.Value, len(at))
 	for v, i := range at {

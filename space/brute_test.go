@@ -233,7 +233,7 @@ func checkNearest(t *rapid.T, s *space.Space, choices [][]int, rng *rand.Rand, p
 	}
 }
 
-// positions returns where a configuration's values lie along its part's tunables, from 0 (the first value) to 1.
+// positions returns where the configuration's values lie along their tunables, from 0 (first value) to 1 (last value).
 func positions(s *space.Space, i int64) (all []float64) {
 	tunables := s.Parts()[s.PartOf(i)].Tunables
 	for k, v := range s.Choice(i) {

@@ -188,8 +188,7 @@ func (b *builder) noteFailure(risky []*check, before uint64) {
 	b.program.Slots.Set(b.failed, before)
 }
 
-// finish assembles the diagram. finish returns an error if a check failed for a configuration that all other checks
-// allow.
+// finish assembles the diagram, or reports a check that failed for a configuration that all other checks allow.
 func (b *builder) finish(ctx context.Context) (*diagram, error) {
 	if b.failed != 0 {
 		for n := range b.nodes {

@@ -59,8 +59,8 @@ func (c Configuration) Flat() Values {
 	return flat
 }
 
-// Unflatten is the inverse of Flat except for the order of the values. If no string is named "template", the
-// configuration's template is empty.
+// Unflatten is the inverse of Flat except for the order of the values. If no string is named "template", Unflatten
+// leaves the configuration's template empty.
 func Unflatten(flat Values) Configuration {
 	i := slices.IndexFunc(flat, func(v Value) bool { return v.Name == templateName && v.Kind() == expr.KindString })
 	if i < 0 {

@@ -12,7 +12,7 @@ import (
 // configuration. Layer l decides tunable order[l]; the end is the only node behind the last layer.
 //
 // The edges of a node are adjacent and sorted by value. Each edge stores how many configurations the node's earlier
-// edges lead to. The number of a configuration is the sum of these counts along its path.
+// edges lead to. The number of a configuration is the sum of the counts of the edges along its path.
 type diagram struct {
 	order  []int    // layer -> tunable
 	root   uint32   // meaningless when total is 0
@@ -181,7 +181,7 @@ func newNumbers(expected int) *numbers {
 
 func (x *numbers) len() int { return len(x.hashes) }
 
-// of returns the number of the item with this hash for which same is true, or the next number if there is no such item.
+// of returns the number of the item with this hash for which same returns true, or the next number if there is none.
 func (x *numbers) of(hash uint64, same func(uint32) bool) (n uint32, isNew bool) {
 	mask := uint64(len(x.slots) - 1)
 	at := hash & mask

@@ -1,5 +1,5 @@
-// Package space holds tuning spaces: it says which configurations a template's tunables and constraints allow, and how
-// many, and steps from one to the next.
+// Package space holds tuning spaces: it says which configurations a template's tunables and constraints allow, and
+// finds configurations that are similar to a given one.
 //
 //	s, err := space.New(ctx, space.Part{
 //		Template:    "direct",
@@ -12,8 +12,8 @@
 //
 // A space numbers its valid configurations from 0 to Len()-1, part after part. At returns the configuration of a
 // number, and Index returns the number of a configuration. Sample draws numbers uniformly, and Neighbours returns the
-// numbers of similar configurations. Spaces built from the same parts number their configurations alike. Where
-// constraints connect tunables, the numbering may not follow the declared order of the tunables.
+// numbers of similar configurations. Spaces built from the same parts number their configurations alike. If constraints
+// connect tunables, the numbers of configurations may not follow the declared order of the tunables.
 //
 // # Representation
 //
@@ -21,15 +21,15 @@
 // tunable, in which a path from the root to the end is a valid configuration. Two partial configurations end at the
 // same node if the rest of the constraints is the same for both. The rest is the same if the bound subexpressions, such
 // as the product block_x*rows above, have equal values. Package expr computes these values with the program that also
-// evaluates single expressions. Every node knows how many configurations it leads to, so counting is free, and
+// evaluates single expressions. Every node stores how many configurations it leads to, so counting is free, and
 // numbering and its inverse take one step per tunable. Tunables that share no constraint meet in a single node, which
 // makes the space the product of independent parts. Therefore 10^8 valid configurations among 10^11 combinations are as
 // easy to use as a thousand.
 //
 // # When a constraint cannot be evaluated
 //
-// A constraint may fail for some values, for example by a division by zero. The failure is ignored if another
-// constraint rules the configuration out, whatever the order of the constraints. If no other constraint rules the
-// configuration out, New returns an error that names the constraint, the column and the values. Each operand of `and`
-// and each link of a chained comparison counts as a constraint of its own.
+// A constraint may fail for some values, for example by a division by zero. The failure of a constraint is ignored if
+// another constraint rules the configuration out, whatever the order of the constraints. If no other constraint rules
+// the configuration out, New returns an error that names the constraint, the column and the values. Each operand of
+// `and` and each link of a chained comparison counts as a separate constraint.
 package space

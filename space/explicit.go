@@ -17,7 +17,7 @@ type Listed struct {
 }
 
 // Explicit builds a space of exactly the listed configurations, such as those of a recorded search, whose constraints
-// are not known. Configurations are numbered by part, and within a part in lexicographic order of their values'
+// are not known. Listed configurations are numbered by part, and within a part in lexicographic order of their values'
 // indices. A configuration that is listed twice counts once.
 func Explicit(lists ...Listed) (*Space, error) { return union(lists, Listed.part) }
 

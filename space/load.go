@@ -33,7 +33,7 @@ func ReadPublished(r io.Reader) ([]Published, error) {
 
 // ParsePublished reads tuning spaces from JSON: {"params": {name: [values]}, "constraints": [expressions]}, or a list
 // of such objects. The keys "name", "valid", "cartesian", "source", "note", "published_valid" and "published_cartesian"
-// are optional; any other key is an error. Tunables keep the order of the document.
+// are optional; any other key is an error. The tunables keep the order in which the document lists them.
 func ParsePublished(data []byte) ([]Published, error) {
 	if err := Bound.JSON(data); err != nil {
 		return nil, err

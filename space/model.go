@@ -84,7 +84,7 @@ func (m *model) checkNames() error {
 	return nil
 }
 
-// conjuncts returns the parts that must all be true for n to be true. Definitions that n refers to are split as well.
+// conjuncts returns the parts that must all be true for n to be true, including parts of definitions that n names.
 func (m *model) conjuncts(n *expr.Node) (all []*expr.Node) {
 	if d, ok := m.Definitions[n.Name]; ok && n.Op == expr.OpName {
 		return m.conjuncts(d.Root())
@@ -174,9 +174,9 @@ func (m *model) compile() {
 }
 
 // order returns the order in which the diagram binds tunables. Tunables that checks connect, directly or through
-// others, form a component. Components follow each other in declared order, so that each ends in a single node. Within
-// a component, the next tunable is the one that completes the most checks. Among equal tunables, the next is the one
-// connected to the most bound tunables, so that few values must be remembered.
+// others, form a component. The components follow each other in declared order, so that the diagram of each component
+// ends in a single node. Within a component, the next tunable is always the one that completes the most checks. Among
+// equal tunables, the next is the one connected to the most bound tunables, so that few values must be remembered.
 func (m *model) order() (order []int) {
 	component := lists.Places(len(m.Tunables)) // tunable -> the first one of its component
 	for _, c := range m.checks {

@@ -26,8 +26,8 @@ type Part struct {
 	Definitions map[string]*expr.Expr // names of expressions over tunables, constants and each other
 }
 
-// maxNodes bounds the nodes of a part's decision diagram, and so its memory. The number of nodes depends on how
-// strongly constraints connect tunables, and little on the number of configurations.
+// maxNodes bounds the nodes of a part's decision diagram, and so its memory. The number of nodes in a diagram depends
+// on how strongly constraints connect tunables, and little on the number of configurations.
 const maxNodes = 1_000_000
 
 // Space is the union of the valid configurations of its parts, numbered from 0 to Len()-1, part after part. A Space is
@@ -45,7 +45,7 @@ type part struct {
 	diagram  *diagram
 }
 
-// ErrTooLarge is wrapped by the error for a space whose diagram would be too large.
+// ErrTooLarge says that the decision diagram of a space would be too large.
 var ErrTooLarge = errors.New("the space is too large")
 
 // New builds the union of parts. New returns the context's error soon after the context ends.
@@ -197,8 +197,8 @@ func (s *Space) IndexOf(part int, choice []int) (int64, bool) {
 	return s.first[part] + rank, ok
 }
 
-// Index returns the number of a configuration, whose values may be in any order. Index returns false if the space does
-// not contain the configuration.
+// Index returns the number of a configuration, which may list its values in any order. Index returns false if the space
+// does not contain the configuration.
 func (s *Space) Index(c Configuration) (int64, bool) {
 	i := slices.IndexFunc(s.parts, func(p *part) bool { return p.Template == c.Template })
 	if i < 0 {
@@ -211,7 +211,7 @@ func (s *Space) Index(c Configuration) (int64, bool) {
 	return s.IndexOf(i, choice)
 }
 
-// choice returns the index of each tunable's value, for values in any order, or false if they do not match.
+// choice returns the index of each tunable's value, for values in any order, or false if they match no tunables.
 func (p *part) choice(values Values) ([]int, bool) {
 	choice := make([]int, len(p.Tunables))
 	for k, t := range p.Tunables {

@@ -32,11 +32,11 @@ func along(place, n int) float64 { return float64(place) / float64(max(n-1, 1)) 
 
 // Nearest returns the valid configuration of a part that is closest to positions, by the sum of squared differences.
 // Among equally close configurations it returns the lowest number. A position says where a value lies along its
-// tunable: 0 is the first declared value, 1 the last. Positions need not be valid or within [0, 1]. Nearest returns
-// false only for a part without valid configurations.
+// tunable: 0 is the first declared value, 1 the last. The given positions need not belong to a valid configuration, or
+// lie within [0, 1]. Nearest returns false only for a part without valid configurations.
 //
-// The search is complete for diagrams with at most a few thousand nodes per layer, which are nearly all. In larger
-// diagrams Nearest follows only the most promising nodes.
+// Nearest searches diagrams with at most a few thousand nodes per layer completely, which are nearly all diagrams. In
+// larger diagrams Nearest follows only the most promising nodes.
 func (s *Space) Nearest(part int, positions []float64) (int64, bool) {
 	p := s.parts[part]
 	if p.diagram.total == 0 || len(positions) != len(p.Tunables) {

@@ -9,9 +9,9 @@ import (
 // headForm matches the text before __global__ that belongs to a kernel's definition.
 var headForm = regexp.MustCompile(`(?s)^(?:template\s*<.*>|extern\s+" "|static|inline|\s)*$`)
 
-// Alone finds the kernels of a file whose names are in among. The function that Alone returns gives the file's text
-// with only the kernels to keep and blanks for the other kernels. Text outside of kernels keeps its line and column. A
-// kernel is never blanked if other code names it, or if preprocessor conditions make its bounds unclear.
+// Alone finds those kernels of a file whose names are listed in among. The function that Alone returns gives the file's
+// text with the kernels in keep, and with blanks in place of the other kernels. Text outside of kernels keeps its line
+// and column. A kernel is never blanked if other code names it, or if preprocessor conditions make its bounds unclear.
 func Alone(text string, among []string) func(keep []string) string {
 	blank := Code(text)
 	directives := directive.FindAllStringIndex(Blank(text), -1)
@@ -41,7 +41,7 @@ func Alone(text string, among []string) func(keep []string) string {
 }
 
 // wholeBranches tells whether all preprocessor conditions within a kernel begin and end within the kernel, and no
-// branch leaves a block open.
+// branch leaves a C++ block open.
 func wholeBranches(text, blank string, directives [][]int, k Kernel) bool {
 	var open []int
 	depth, at := 0, k.from

@@ -1,8 +1,8 @@
 // Package cudafile reads a CUDA file without compiling it: its kernels with their parameters, its macros that have a
 // default value, and its variables in constant memory.
 //
-// The package does not run the preprocessor. What conditions or macros make unclear is left out or marked as unclear,
-// never guessed.
+// The package does not run the preprocessor. A kernel or macro that preprocessor conditions make unclear is left out or
+// marked as unclear, never guessed.
 package cudafile
 
 import (
@@ -64,7 +64,7 @@ func BlankComments(source string) string {
 	})
 }
 
-// directive matches a preprocessor directive, with the lines that a backslash continues it on.
+// directive matches a preprocessor directive, with the lines that continue it after a backslash.
 var directive = regexp.MustCompile(`(?m)^[ \t]*#(?:[^\n\\]|\\(?s:.))*`)
 
 // Code returns a text in which comments and preprocessor directives are blank, so that all code keeps its place.

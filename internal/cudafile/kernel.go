@@ -32,8 +32,7 @@ type Parameter struct {
 
 var globalForm = regexp.MustCompile(`\b__global__\b`)
 
-// mostKernels is far more kernels than a real file has. This limit bounds the time of Kernels, which scans the file for
-// each kernel.
+// mostKernels limits the time of Kernels, which scans the file for each kernel. No real file has as many.
 const mostKernels = 256
 
 // Kernels lists the first 256 kernels that a file defines.
@@ -93,7 +92,7 @@ func kernelAt(text, blank string, start, end int) (k Kernel, ok bool) {
 	return k, true
 }
 
-// closing returns the position of the bracket that closes one opened before start, or -1 if no bracket does.
+// closing returns the position of the bracket that closes the bracket opened before start, or -1 if no bracket does.
 func closing(blank string, start int, opens, closes byte) int {
 	depth := 1
 	for i := start; i < len(blank); i++ {
@@ -134,7 +133,7 @@ func parameters(text, blank string, start, end int) []Parameter {
 // qualifiers are words of a declaration that do not change a parameter's type.
 var qualifiers = []string{"const", "volatile", "__restrict__", "__restrict", "restrict", "__grid_constant__", "struct", "constexpr"}
 
-// more ends the name of a macro that adds an epilogue's parameters (or none) behind a kernel's last parameter.
+// more is the end of the name of a macro that adds an epilogue's parameters behind a kernel's last parameter.
 const more = "EPILOGUE_PARAMETERS"
 
 var partForm = regexp.MustCompile(`[A-Za-z_]\w*(?:\s*::\s*\w+)*|\S`)

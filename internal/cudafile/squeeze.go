@@ -2,8 +2,8 @@ package cudafile
 
 import "strings"
 
-// Squeeze removes comments, blank lines, and all but one of the spaces between two words. Sources that become equal
-// compile to the same code, except for their line numbers.
+// Squeeze removes comments, blank lines, and all but one of the spaces between two words. Two sources that Squeeze
+// makes equal compile to the same code, except for line numbers.
 func Squeeze(text string) string {
 	var squeezed strings.Builder
 	squeezed.Grow(len(text))

@@ -23,7 +23,7 @@ var otherNames = map[string]string{
 var vectorForm = regexp.MustCompile(`^(u?)(char|short|int|longlong|float|double|(?:__)?half|(?:__)?nv_bfloat16)([1-4])$`)
 
 // Element returns the element type of a C++ type and the number of elements that it holds: float and 4 for float4,
-// "unsigned int" and 1 for unsigned. The element is "" for a type that the file or a header may define.
+// "unsigned int" and 1 for unsigned. The element type is "" for a type that the file or a header may define.
 func Element(name string) (element string, lanes int64) {
 	name = strings.TrimPrefix(strings.TrimSpace(name), "std::")
 	lanes = 1
@@ -40,7 +40,7 @@ func Element(name string) (element string, lanes int64) {
 	return integer(strings.Fields(name)), lanes
 }
 
-// integer returns the C++ integer type that words name, or "" if another word is among them.
+// integer returns the C++ integer type that a list of words names, or "" if one of the words names no integer.
 func integer(words []string) string {
 	sign, size := "", "int"
 	for _, word := range words {

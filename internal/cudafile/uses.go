@@ -11,8 +11,7 @@ type Use struct {
 	Indices       []string // without blanks
 }
 
-// writing matches the text behind an element that is assigned to, by `=` or by an operator such as += that also reads
-// the element.
+// writing matches the text behind an element that is assigned to, by `=` or by an operator such as +=.
 var writing = regexp.MustCompile(`^\s*(=[^=]|=$|[-+*/%&|^]=|<<=|>>=|\+\+|--)`)
 
 // Use finds every `name[...]` and `*name` in the kernel. An element whose address is taken, as for an atomic function,
@@ -42,5 +41,5 @@ func (k Kernel) Use(name string) (u Use) {
 	return u
 }
 
-// mostUses bounds the number of accesses that Use looks at.
+// mostUses bounds the number of accesses that the method Use examines.
 const mostUses = 10_000

@@ -29,7 +29,7 @@ type Bound struct {
 // longestText limits one string of a document, in bytes, because parsers copy a string several times.
 const longestText = 1 << 20
 
-// objectWeight is how much memory a decoded empty object takes, counted in decoded numbers.
+// objectWeight is how much memory a decoded empty object takes, as a multiple of a decoded number's.
 const objectWeight = 20
 
 // TooMuchError says that a file exceeds the Bound of its kind.
@@ -46,8 +46,8 @@ func (b Bound) tooMuch(format string, args ...any) error {
 	return &TooMuchError{b.Kind, fmt.Sprintf(format, args...)}
 }
 
-// File opens the file at path and returns what read makes of it. The errors of File begin with the path. File returns
-// when ctx ends, even if path is a pipe that nobody writes to.
+// File opens the file at path and returns the result of the function read on its content. The errors of File begin with
+// the path. File returns when ctx ends, even if path is a pipe that nobody writes to.
 func File[T any](ctx context.Context, path string, read func(io.Reader) (T, error)) (T, error) {
 	type answer struct {
 		made T
@@ -106,7 +106,7 @@ func (b Bound) Read(r io.Reader) ([]byte, error) {
 	return text(data)
 }
 
-// Unpack is Read for a file that may be compressed by gzip, which its first bytes tell.
+// Unpack is like Read, but it decompresses a file whose first bytes say that it is compressed by gzip.
 func (b Bound) Unpack(r io.Reader) ([]byte, error) {
 	plain, err := Unpacked(r)
 	if err != nil {
@@ -148,7 +148,7 @@ var (
 )
 
 // text removes the byte order mark and refuses data that is clearly not text. Single wrong bytes are left to the
-// parsers, which can say where they are.
+// parsers, which can report their position.
 func text(data []byte) ([]byte, error) {
 	data = bytes.TrimPrefix(data, byteOrderMark)
 	head := data[:min(len(data), 2)]
@@ -158,8 +158,7 @@ func text(data []byte) ([]byte, error) {
 	return data, nil
 }
 
-// JSON scans a document once before any parser runs. JSON refuses too many values, too many levels and too long
-// strings.
+// JSON scans a document before any parser runs, and refuses too many values, too many levels and too long strings.
 func (b Bound) JSON(data []byte) error {
 	values := 0
 	var items []int // of the lists and objects that are open at this place

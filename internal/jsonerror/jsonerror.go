@@ -1,4 +1,4 @@
-// Package jsonerror says where a JSON document is wrong, in a user's words.
+// Package jsonerror reports where a JSON document is wrong, in words that a user understands.
 package jsonerror
 
 import (
@@ -13,8 +13,8 @@ import (
 	"unicode/utf8"
 )
 
-// Describe turns a decoder's error into one that names the place and the key in the document. offset is how far the
-// decoder has read, for errors that contain no offset. Messages of a type's own UnmarshalJSON stay unchanged.
+// Describe turns a decoder's error into an error that names the place and the key in the document. offset is how far
+// the decoder has read, for errors that contain no offset. Messages of a type's own UnmarshalJSON stay unchanged.
 func Describe(err error, data []byte, offset int64) error {
 	cut := errors.Is(err, io.ErrUnexpectedEOF)
 	switch err := err.(type) {
@@ -29,7 +29,7 @@ func Describe(err error, data []byte, offset int64) error {
 		return fmt.Errorf("the document is cut short: its JSON ends at line %d", line(data, int64(len(data))))
 	}
 	if key, unknown := strings.CutPrefix(err.Error(), "json: unknown field "); unknown {
-		// The decoder has read to the document's end, so its offset does not help: search for the key.
+		// The decoder's offset is the document's end here, so search for the unknown key instead.
 		if at := bytes.Index(data, []byte(key)); at >= 0 {
 			return fmt.Errorf("%s: unknown key %s; remove it or mend its spelling", Place(data, int64(at)), key)
 		}
@@ -37,7 +37,7 @@ func Describe(err error, data []byte, offset int64) error {
 	return fmt.Errorf("%s: %s", Place(data, offset-1), Words(err))
 }
 
-// Part is Describe for an error from decoding part, which is a piece of data.
+// Part is like Describe, for an error from decoding a part of the document data.
 func Part(err error, data, part []byte) error {
 	start := int64(max(0, bytes.Index(data, part)))
 	var form *json.UnmarshalTypeError

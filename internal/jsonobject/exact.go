@@ -51,7 +51,7 @@ func (e *exact) refuse(at int, format string, args ...any) error {
 	return fmt.Errorf("%s: %s", jsonerror.Place(e.data, int64(at)), fmt.Sprintf(format, args...))
 }
 
-// value checks one value that would be decoded into type t; t is nil if the value's fields are not known.
+// value checks a JSON value that would be decoded into type t; t is nil if the value's fields are not known.
 func (e *exact) value(t reflect.Type) error {
 	t = plain(t)
 	switch token, _ := e.tokens.Token(); token {

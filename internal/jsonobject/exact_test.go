@@ -50,7 +50,7 @@ func TestExact(t *testing.T) {
 	}
 }
 
-// A document that Exact accepts means the same to a reader with exact keys only that takes the first of equal keys.
+// A document that Exact accepts means the same to a reader that requires exact keys and uses the first of equal keys.
 func FuzzExact(f *testing.F) {
 	for _, text := range []string{`{"schema":"a","entries":[{"file":"x"}]}`, `{"Schema":1}`, `{"a":1,"a":2}`, `[[{"":"\\\""}]]`, `{"schema":"\ud800"}`, `{"a":-1.5e3,"b":[true,null]}`} {
 		f.Add(text)

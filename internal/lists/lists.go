@@ -1,4 +1,4 @@
-// Package lists has functions on lists that package slices lacks.
+// Package lists has functions on slices that the standard package slices lacks.
 package lists
 
 import "slices"

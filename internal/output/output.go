@@ -102,7 +102,7 @@ func resolve(path string) (target string, regular bool, err error) {
 	return "", false, errors.New("too many symbolic links")
 }
 
-// Check reports without writing whether To could write the file.
+// Check reports whether To could write a file, without writing it.
 func Check(path string) error {
 	if path == Standard {
 		return nil

@@ -27,8 +27,8 @@ type Conversation struct {
 
 const longestAnswer = 1 << 20
 
-// Begin starts the program; the field Limit has no effect. The error is ErrMissing without python3. The caller calls
-// Close.
+// Begin starts the Python program; its field Limit has no effect. The error is ErrMissing if there is no python3. The
+// caller calls Close.
 func (p Program) Begin(ctx context.Context) (*Conversation, error) {
 	interpreter, err := exec.LookPath("python3")
 	if err != nil {
@@ -59,7 +59,8 @@ func (p Program) Begin(ctx context.Context) (*Conversation, error) {
 	return c, nil
 }
 
-// Ask sends a job and reads its answer. The error is ErrTime, or an *EndedError if the program ended instead.
+// Ask sends the program a job and reads the answer. The error is ErrTime after the time limit, or an *EndedError if the
+// program ended instead.
 func (c *Conversation) Ask(job, answer any, limit time.Duration) error {
 	text, err := json.Marshal(job)
 	if err != nil {

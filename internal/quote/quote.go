@@ -29,12 +29,12 @@ var keywords = strings.Fields("False None True and as assert async await break c
 // IsPythonName tells whether text is a valid name in Python.
 func IsPythonName(text string) bool { return IsName(text) && !slices.Contains(keywords, text) }
 
-// Python writes text as a Python string literal. Bytes that are not UTF-8 become U+FFFD.
+// Python writes text as a Python string literal. Python replaces bytes that are not UTF-8 by U+FFFD.
 func Python(text string) string {
 	return strconv.Quote(strings.ToValidUTF8(text, "\uFFFD")) // whose escapes Python has, too
 }
 
-// PythonDoc writes text as a one-line docstring. Double quotes become single quotes.
+// PythonDoc writes text as a one-line docstring. PythonDoc replaces double quotes by single quotes.
 func PythonDoc(text string) string {
 	quoted := Python(strings.ReplaceAll(text, `"`, "'"))
 	return `""` + quoted + `""`
@@ -46,7 +46,7 @@ func PythonFormat(text string) string {
 	return strings.NewReplacer("{", "{{", "}", "}}").Replace(quoted[1 : len(quoted)-1])
 }
 
-// oneLine is output.Line, but it keeps the leading spaces, which align comments in columns.
+// oneLine is like output.Line, but it keeps the leading spaces, which align comments in columns.
 func oneLine(text string) string {
 	return strings.Repeat(" ", len(text)-len(strings.TrimLeft(text, " "))) + output.Line(text)
 }
@@ -54,8 +54,7 @@ func oneLine(text string) string {
 // codingForm matches a declaration of the file's encoding, which Python reads from comments in its first two lines.
 var codingForm = regexp.MustCompile(`coding[:=]`)
 
-// PythonComment makes text safe behind #. A space breaks encoding declarations ("coding:"), so that Python ignores
-// them.
+// PythonComment makes text safe behind #. A space breaks encoding declarations ("coding:"), which Python then ignores.
 func PythonComment(text string) string {
 	return codingForm.ReplaceAllStringFunc(oneLine(text), func(found string) string { return "coding " + found[len("coding"):] })
 }
@@ -88,8 +87,8 @@ func CComment(text string) string {
 	return strings.NewReplacer("*/", "* /", "/*", "/ *").Replace(oneLine(text))
 }
 
-// CLine makes text safe behind //. CLine replaces backslashes, since one at the end would continue the comment on the
-// next line, and question marks that could form the trigraph of a backslash.
+// CLine makes text safe behind //. CLine replaces backslashes, since a backslash at the end would continue the comment
+// on the next line, and question marks that could form the trigraph of a backslash.
 func CLine(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '\\' {

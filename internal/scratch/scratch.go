@@ -17,8 +17,8 @@ type Folder struct {
 	lock *os.File // the folder itself
 }
 
-// attempts is how often New makes a folder until it can lock one. New gives up after that, because not all file systems
-// have locks.
+// attempts is how often New makes a folder until it can lock one. New returns an error after so many attempts, because
+// not all file systems have locks.
 const attempts = 100
 
 // New makes a folder whose name begins with "autotune-" and the kind, such as "emulator".
@@ -47,7 +47,7 @@ func (s *Folder) Free() (int64, error) {
 	return int64(found.Bavail) * int64(found.Bsize), nil
 }
 
-// Close removes the folder. A second Close does nothing.
+// Close removes the folder. A second call of Close does nothing.
 func (s *Folder) Close() error {
 	if s.lock == nil {
 		return nil
@@ -57,8 +57,7 @@ func (s *Folder) Close() error {
 	return err
 }
 
-// locked opens and locks a folder of this user. locked returns nil if another process holds the lock or removed the
-// folder.
+// locked opens and locks a folder of this user, or returns nil if another process has locked or removed the folder.
 func locked(dir string) *os.File {
 	f, err := os.OpenFile(dir, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NOFOLLOW, 0)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"autotune/internal/worker"
 )
 
-// A worker answers requests in a process of its own. TestMain (in a program: main) calls worker.Dispatch, which in that
-// process runs the function called "test". The function calls worker.Serve with obey.
+// A worker answers requests in a process of its own. TestMain (in a program: main) calls worker.Dispatch, which in the
+// worker's process runs the function called "test". The function "test" calls worker.Serve with obey.
 func ExampleCall() {
 	ctx := context.Background()
 	p, err := worker.Start(ctx, "test")
@@ -22,7 +22,7 @@ func ExampleCall() {
 	a, err := worker.Call[order, answer](ctx, p, order{Do: "echo", Text: "hello"})
 	fmt.Println(a.Text, err)
 
-	// An error of the function returns to the caller, and the worker goes on.
+	// An error that the worker's function returns goes to the caller of Call, and the worker goes on.
 	_, err = worker.Call[order, answer](ctx, p, order{Do: "fail", Text: "no such kernel"})
 	fmt.Println(err)
 

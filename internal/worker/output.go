@@ -14,7 +14,7 @@ import (
 	"autotune/internal/output"
 )
 
-// Only this much of a process's output is kept. A crash says why in its first lines, other failures in the last ones.
+// A crash says why in the first lines of its output, and other failures in the last lines, so only these are kept.
 const (
 	headBytes = 4 << 10
 	tailBytes = 8 << 10
@@ -101,8 +101,8 @@ func Environment(names ...string) []string {
 // streamGrace is how long processes that a command left behind may keep its output open.
 const streamGrace = time.Second
 
-// OwnGroup makes a command lead a process group of its own. The group is killed with its context and, where the system
-// can, with this process. The caller calls EndGroup afterwards.
+// OwnGroup makes a command lead a process group of its own. The process group is killed when the command's context ends
+// and, if the system supports it, when this process ends. The caller calls EndGroup when the command has ended.
 func OwnGroup(command *exec.Cmd) {
 	command.SysProcAttr = ChildAttributes()
 	command.Cancel = func() error { return syscall.Kill(-command.Process.Pid, syscall.SIGKILL) }

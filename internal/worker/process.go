@@ -22,7 +22,7 @@ const (
 	pipeGrace  = time.Second     // how long programs that the worker started may hold its standard error
 )
 
-// Process is a running worker. Many goroutines may use it; their calls run one after the other.
+// Process is a running worker. Many goroutines may use a Process; their calls run one after the other.
 type Process struct {
 	name    string
 	process *os.Process
@@ -39,7 +39,7 @@ type Process struct {
 	killed   atomic.Bool
 }
 
-// Start starts the worker of that name. ctx bounds only the start: the worker runs until Close or a Call ends it.
+// Start starts the worker with the given name. ctx bounds only the start: the worker runs until Close or Call ends it.
 func Start(ctx context.Context, name string) (*Process, error) { return StartUnder(ctx, nil, name) }
 
 // StartWith starts a worker with variables as its environment; see Environment.
@@ -47,8 +47,9 @@ func StartWith(ctx context.Context, variables []string, name string) (*Process, 
 	return start(ctx, nil, variables, name)
 }
 
-// StartUnder starts the worker of that name under another program. program is its command line, to which this
-// executable is appended. The program must pass on its standard input, output and error, and end when the worker does.
+// StartUnder starts the worker with the given name under another program, such as a debugger. program is the command
+// line of that program, to which this executable is appended. The program must pass on its standard input, output and
+// error, and end when the worker does.
 func StartUnder(ctx context.Context, program []string, name string) (*Process, error) {
 	return start(ctx, program, os.Environ(), name)
 }
@@ -63,7 +64,7 @@ func start(ctx context.Context, program, variables []string, name string) (p *Pr
 		return nil, err
 	}
 	if os.Getenv(nameVariable) != "" {
-		// If a worker started itself as a worker, copies of it would start further copies without end.
+		// If a worker's executable started itself as a worker, copies of it would start further copies without end.
 		return nil, errors.New("this program is a worker itself and did not call worker.Dispatch")
 	}
 	executable, err := os.Executable()
@@ -182,7 +183,7 @@ func (p *Process) ended(within time.Duration) bool {
 	}
 }
 
-// DiedError is the error of a Call that got no response because the worker had died.
+// DiedError is the error of a call to a worker that got no response because the worker had died.
 type DiedError struct {
 	Worker    string
 	ExitState string // such as "exit status 1" or "signal: segmentation fault"
@@ -231,7 +232,7 @@ func Call[Req, Resp any](ctx context.Context, p *Process, req Req) (Resp, error)
 	return r.Body, nil
 }
 
-// lost returns why a request or its response did not get through. The stream and the worker cannot be used again.
+// lost returns why a request to the worker or its response was lost. After that, the worker cannot be used again.
 func (p *Process) lost(cause error) error {
 	if !p.ended(pipeGrace) && !p.killed.Load() { // a value could not be encoded, or something else wrote into the stream
 		p.Kill()

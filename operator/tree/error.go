@@ -10,8 +10,7 @@ import (
 	"autotune/internal/spelling"
 )
 
-// Error is a fault in an operator's files. An Error says where the fault is, why it is one, and what was probably
-// meant.
+// Error is a fault in an operator's files: where the fault is, why it is one, and what was probably meant.
 type Error struct {
 	Position
 	Message string
@@ -58,17 +57,17 @@ func (p Position) Right(columns int) Position {
 	return p
 }
 
-// Refuse records a fault at the position, unless a fault was recorded before.
+// Refuse records a fault at a position, unless an earlier fault is recorded.
 func (p Position) Refuse(format string, args ...any) { p.RefuseHint("", format, args...) }
 
 func (p Position) RefuseHint(hint, format string, args ...any) {
 	p.Record(&Error{Position: p, Message: fmt.Sprintf(format, args...), Hint: hint})
 }
 
-// Record is Refuse for a fault that contains its own position.
+// Record is like Refuse, for a fault that contains its own position.
 func (p Position) Record(fault *Error) { p.faults.first = cmp.Or(p.faults.first, fault) }
 
-// Failed tells whether a fault was found in the reading that the position belongs to.
+// Failed tells whether a fault was found in the file that the position belongs to.
 func (p Position) Failed() bool { return p.faults.Failed() }
 
 // Error returns one line, such as "op.yaml:12:5: unknown key `tunable`; did you mean `tunables`?".

@@ -10,9 +10,9 @@ import (
 
 // A mapping or a list may include a fragment, which is a file or an earlier template.
 //
-// A mapping with the key `include` takes over the fragment's keys that it does not have itself. For the keys in
-// `adding`, the fragment's value and the mapping's own value are combined. An item of a list that only includes a file
-// is replaced by the items of the file.
+// A mapping with the key `include` takes over those keys of the fragment that the mapping does not have itself. For the
+// keys that the variable adding lists, the fragment's value and the mapping's own value are combined. An item of a list
+// that only includes a file is replaced by the items of the file.
 
 // adding lists the keys whose values in a mapping and in its fragment are combined.
 var adding = []string{"derived", "parameters", "let", "requires", "constraints"}
@@ -71,8 +71,8 @@ func (in *Includer) Expand(n *Node, key string) {
 	n.Items = items
 }
 
-// merge replaces the key `include` of a mapping by the fragments' entries. A value that the mapping has itself takes
-// the place of the fragment's value for the same key.
+// merge replaces the key `include` of a mapping by the entries of the included fragments. A value that the mapping has
+// itself takes the place of the fragment's value for the same key.
 func (in *Includer) merge(n *Node, include Entry) {
 	at := slices.Index(n.Entries, include)
 	n.own = slices.Delete(slices.Clone(n.Entries), at, at+1)
@@ -127,8 +127,8 @@ func (n *Node) add(e Entry) {
 	}
 }
 
-// sum combines the values of a mapping and of its fragment. Lists are joined, with the fragment's items first. In
-// mappings, own entries come first and replace the fragment's entries of the same name.
+// sum combines the values of a mapping and of its fragment. Two lists are joined, with the fragment's items first. In
+// two mappings, the mapping's own entries come first and replace the fragment's entries of the same name.
 func sum(own, other *Node) *Node {
 	both := *own
 	if own.Kind == List && other.Kind == List {
@@ -149,8 +149,7 @@ func (n *Node) isList(include Entry) bool {
 	return !slices.ContainsFunc(n.Entries, func(e Entry) bool { return e != include && e.Key != "with" })
 }
 
-// itemsOf returns the items of the file that a list item names. Formulas in these items can use the values of the list
-// item's `with`.
+// itemsOf returns the items of the file that a list item names, whose formulas can use the values of the item's `with`.
 func (in *Includer) itemsOf(item *Node, include Entry, key string) []*Node {
 	with := item.Get("with")
 	name := include.Value.Text()

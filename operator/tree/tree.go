@@ -37,8 +37,8 @@ var kinds = map[ast.NodeType]Kind{
 	ast.LiteralType: Text, ast.SequenceType: List, ast.MappingType: Mapping, ast.MappingValueType: Mapping,
 }
 
-// Node is a value in a file. The position of a Node is where its text starts, behind an opening quote. A method that
-// reads a node of the wrong kind records a fault and returns an empty value.
+// Node is a value in a YAML file. The position of a Node is where its text starts, behind an opening quote. A method
+// that reads a node of the wrong kind records a fault and returns an empty value.
 type Node struct {
 	Position
 	Kind    Kind
@@ -76,7 +76,7 @@ type File struct {
 	Faults   *Faults
 }
 
-// Parse reads a file's text. If the text has a fault, which f.Faults keeps, it returns an empty node.
+// Parse parses a file's text. If the text has a fault, Parse stores it in f.Faults and returns an empty node.
 func (f File) Parse(text string) *Node {
 	f.checkEncoding(text)
 	f.checkSize(text)
@@ -121,8 +121,7 @@ func parseYAML(text string) (file *ast.File, err error) {
 	return parser.ParseBytes([]byte(text), 0)
 }
 
-// refuseSyntax reports text that is not valid YAML. refuseSyntax names a tab in place of spaces, because both look the
-// same.
+// refuseSyntax reports text that is not valid YAML, and names tabs, which look like the spaces that YAML requires.
 func (f File) refuseSyntax(text string, fault *yaml.SyntaxError) {
 	where := f.place(fault.Token)
 	if lines := strings.Split(text, "\n"); where.Line <= len(lines) {
@@ -250,7 +249,7 @@ func (n *Node) CutHint() string {
 	return ""
 }
 
-// entry reads a pair of a mapping. The YAML parser has refused duplicate keys.
+// entry reads a key and its value from a mapping. The YAML parser has refused duplicate keys.
 func (f File) entry(pair *ast.MappingValueNode) Entry {
 	key := f.node(pair.Key)
 	key.Position = f.place(pair.Key.GetToken())
@@ -347,7 +346,7 @@ func (n *Node) OneOf(what string, words ...string) string {
 	return word
 }
 
-// Mapped returns the entries of a mapping in order; a nil node has none. form is the message for any other node.
+// Mapped returns the entries of a mapping in order; a nil node has none. form says what a node of another kind must be.
 func (n *Node) Mapped(form string) []Entry {
 	if n == nil {
 		return nil
@@ -358,7 +357,7 @@ func (n *Node) Mapped(form string) []Entry {
 	return n.Entries
 }
 
-// List returns the items of a list. A nil node has none.
+// List returns the items of a list node. A nil node has no items.
 func (n *Node) List(what string) []*Node {
 	if n == nil {
 		return nil
@@ -372,8 +371,7 @@ func (n *Node) List(what string) []*Node {
 // Fields maps the keys of a mapping to their values.
 type Fields map[string]*Node
 
-// Fields returns the values of a mapping by key. Fields refuses keys that are not in keys; the value true means
-// required.
+// Fields returns the values of a mapping by key, and refuses keys that are not in keys; true marks required keys.
 func (n *Node) Fields(what string, keys map[string]bool) Fields {
 	if n == nil {
 		return nil

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// This file contains the arithmetic of numbers where Python differs from Go. Functions on ints return false if the
-// result does not fit 64 bits. Callers make sure that no divisor is zero.
+// This file contains the arithmetic of numbers where Python differs from Go. The functions on ints return false if the
+// result does not fit 64 bits. The callers of division functions make sure that no divisor is zero.
 
 // exact is the magnitude up to which a float64 represents every int exactly.
 const exact = 1 << 53
@@ -39,8 +39,7 @@ func compare(a, b Value) (order int, ok bool) {
 }
 
 // compareExactly orders two numbers that are equal after conversion to floats, because an int may have more digits than
-// a float64 holds. A float operand that no int64 equals can only be 2^63 in compareExactly, which is greater than every
-// int.
+// a float64 holds. If an operand remains a float, it is 2^63, which is greater than every int64.
 func compareExactly(a, b Value) int {
 	if a.kind == KindInt && b.kind == KindInt {
 		return cmp.Compare(a.int(), b.int())
@@ -173,7 +172,7 @@ func floorMod(a, b float64) float64 {
 	return m
 }
 
-// floorDiv follows Python's // on floats. The quotient matches the remainder of floorMod, unlike Floor(a/b).
+// floorDiv follows Python's // on floats: the quotient matches the remainder of floorMod, unlike Floor(a/b).
 func floorDiv(a, b float64) float64 {
 	m := math.Mod(a, b)
 	q := (a - m) / b

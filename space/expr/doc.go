@@ -15,11 +15,11 @@
 //
 // All evaluation uses one mechanism: a tree is compiled to a Program, whose instructions run one after another. Eval
 // binds the names and runs the program. Package space compiles all constraints of a template to one Program, and runs
-// the parts of it that each tunable decides. The table in operators.go describes every operation, including bounds of
-// its result, so a new function is added only there.
+// the parts of the program that each tunable decides. The table in operators.go describes every operation, including
+// bounds of its result; to add a function, add a row to this table.
 //
 // A Dialect writes an expression in another language: C++ or Python.
 //
-// The functions are abs, bool, ceil_div, float, gcd, int, max, min and round. Tuples and lists are allowed only on the
-// right of `in` and `not in`.
+// Expressions can call the functions abs, bool, ceil_div, float, gcd, int, max, min and round. In expressions, tuples
+// and lists are allowed only on the right of `in` and `not in`.
 package expr

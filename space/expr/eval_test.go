@@ -15,7 +15,7 @@ var env = map[string]expr.Value{
 	"s": expr.String("tf32"), "big": expr.Int(math.MaxInt64), "small": expr.Int(math.MinInt64),
 }
 
-// TestPython compares Eval with the results of Python 3.
+// TestPython compares the results of Eval with those of Python 3.
 func TestPython(t *testing.T) {
 	i, f, b, s := expr.Int, expr.Float, expr.Bool, expr.String
 	for _, c := range []struct {

@@ -3,8 +3,8 @@ package expr
 import "slices"
 
 // Folder replaces names by their constants or definitions, and operations on constants by their results. Folding
-// preserves the meaning: an operation that fails stays, so that it fails only when it is evaluated. A subtree that
-// several trees or definitions share is folded once and stays shared.
+// preserves the meaning of an expression: an operation that fails is not folded, so that it fails only when it is
+// evaluated. A subtree that several trees or definitions share is folded once and stays shared.
 type Folder struct {
 	Constants   map[string]Value
 	Definitions map[string]*Expr // definitions may name each other, but not in a cycle
@@ -13,7 +13,7 @@ type Folder struct {
 	program *Program // evaluates operations on constants
 }
 
-// Fold returns n folded, and does not change n.
+// Fold returns a folded copy of n, and does not change n.
 func (f *Folder) Fold(n *Node) *Node {
 	if n.Op == OpConst {
 		return n

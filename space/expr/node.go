@@ -9,7 +9,7 @@ import (
 // Op says what a Node or a Term computes. The table called operators has a row for each Op.
 type Op uint8
 
-// These operations occur in a Node. A comparison has one more operand than it has Links.
+// The operations from OpConst to OpCall occur in a Node. A comparison has one more operand than it has Links.
 const (
 	OpConst Op = iota
 	OpName

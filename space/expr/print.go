@@ -58,7 +58,7 @@ var unwritten = Form{Text: "%s"}
 
 func before(symbol string, binds int) Form { return Form{symbol + "%s", binds, []int{binds}} }
 
-// source is the Dialect of expressions in op.yaml.
+// source is the Dialect in which op.yaml writes expressions.
 var source = Dialect{
 	Forms: map[Op]Form{
 		OpIf: {"%[2]s if %[1]s else %[3]s", bindsIf, []int{bindsOr, bindsOr, bindsIf}}, OpOr: between("or", bindsOr),
@@ -74,7 +74,7 @@ var source = Dialect{
 	Constant:    func(v Value) (string, error) { return v.Source(), nil },
 }
 
-// Methods is the dialect of op.yaml, which is also Python, with functions as methods of an object.
+// Methods returns the dialect of op.yaml, which is also Python, with functions as methods of an object.
 func Methods(object string) Dialect {
 	return source.with(map[Op]Form{OpCall: call(object + ".")})
 }
@@ -125,7 +125,8 @@ var CPP = Dialect{
 	},
 }
 
-// Print writes an expression in a dialect, with as few parentheses as possible, or says what has no form in it.
+// Print writes an expression in a dialect, with as few parentheses as possible, or returns an error if the dialect
+// cannot write an operation.
 func (d Dialect) Print(n *Node) (string, error) {
 	p := printer{Dialect: d}
 	text, _ := p.node(n, 0)

@@ -41,7 +41,7 @@ type fact struct {
 	table []Value // the list of values of opPick
 }
 
-// lowered is the key of a compiled node; truth says that only the truth of its value matters.
+// lowered is the key of a compiled node; truth says that only the truth of the node's value matters.
 type lowered struct {
 	*Node
 	truth bool
@@ -75,8 +75,8 @@ func (p *Program) unset(n *Node) Term {
 }
 
 // Variable makes name stand for one of values; the indices in allowed are the possible ones. variable is a term that
-// the caller sets to a machine word, and words contains the word for each value. Numbers of one kind are stored as
-// themselves, other values as their index.
+// the caller sets to a machine word, and words contains the word for each value. The word of a value is the number
+// itself if all values are numbers of one kind, and else the value's index.
 func (p *Program) Variable(name string, values []Value, allowed []int) (variable Term, words []uint64) {
 	f := fact{kind: values[0].kind, Range: Range{math.Inf(1), math.Inf(-1)}}
 	words = make([]uint64, len(values))
@@ -217,8 +217,7 @@ func (p *Program) connect(n *Node, op Op, args []Term) Term {
 	return x
 }
 
-// conditional adds an `if`. The `if` is harmless only if the condition and both sides are harmless, because all three
-// are computed.
+// conditional adds an `if`, which is harmless only if its condition and both sides are harmless: all are computed.
 func (p *Program) conditional(n *Node, condition, a, b Term) Term {
 	f := p.facts[a]
 	switch {
@@ -232,7 +231,7 @@ func (p *Program) conditional(n *Node, condition, a, b Term) Term {
 	return p.make(n, OpIf, fact{kind: f.kind, Range: f.union(p.facts[b].Range)}, condition, a, b)
 }
 
-// chain adds a chained comparison, which is the `and` of its links.
+// chain adds a chained comparison such as a < b < c, which is the `and` of its links.
 func (p *Program) chain(n *Node) Term {
 	var links []Term
 	left := p.lower(n.Args[0], false)
@@ -265,7 +264,7 @@ func (p *Program) member(n *Node, x Term, tuple *Node, op Op) Term {
 	return found
 }
 
-// compare adds one link of a comparison. If the link is harmless, a > b is compiled as b < a.
+// compare adds one link of a comparison. A harmless comparison a > b is compiled as b < a.
 func (p *Program) compare(n *Node, op Op, a, b Term) Term {
 	f, g := &p.facts[a], &p.facts[b]
 	switch {
@@ -379,7 +378,8 @@ func (p *Program) Constant(x Term) bool { return p.code[x].op == OpConst }
 func (p *Program) Kind(x Term) Kind     { return p.facts[x].kind }
 func (p *Program) Range(x Term) Range   { return p.facts[x].Range }
 
-// Operation returns what computes x. A name and a constant have no operands; b equals a if there is one operand.
+// Operation returns the operation that computes x and its operands. A name and a constant have no operands; b equals a
+// if there is one operand.
 func (p *Program) Operation(x Term) (op Op, a, b, c Term) {
 	in := &p.code[x]
 	return in.op &^ (onWords | onFloats), in.a, in.b, in.c
@@ -437,7 +437,7 @@ func (c *Code) Require(x Term, early func(Term) bool) {
 	c.each = append(c.each, instruction{op: OpBool, must: true, a: x, b: x}) // x is one of the given terms
 }
 
-// Once computes the terms that do not change between calls of Each. Once returns false if a required term is false.
+// Once computes the terms that do not change between calls of Each, and returns false if a required term is false.
 func (c *Code) Once() bool { return c.program.Slots.run(c.once, c.program.facts) }
 
 func (c *Code) Each() bool { return c.program.Slots.run(c.each, c.program.facts) }
@@ -520,8 +520,7 @@ func floats(op Op, a, b *Value, kind Kind) uint64 {
 	return math.Float64bits(f)
 }
 
-// general runs an instruction on values of any kind. general returns false if the result is required to be true and is
-// false.
+// general runs an instruction on values of any kind, or returns false if a required result is false.
 func (slots Slots) general(in *instruction, facts []fact) bool {
 	v := &slots[in.to]
 	if in.op == opPick {

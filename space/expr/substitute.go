@@ -36,8 +36,8 @@ func (n *Node) Open() bool {
 	return slices.ContainsFunc(n.nameNodes(), func(m *Node) bool { return strings.Contains(m.Name, "$") })
 }
 
-// ColumnOf returns the column in its source where n first contains name. A name with a `$` counts if it becomes name
-// for the axis. ColumnOf returns 0 if n does not contain name.
+// ColumnOf returns the source column where n first contains name, or a name that becomes name when the axis replaces
+// `$`. ColumnOf returns 0 if n does not contain name.
 func (n *Node) ColumnOf(name, axis string) int {
 	for _, m := range n.nameNodes() {
 		if strings.ReplaceAll(m.Name, "$", axis) == name {
@@ -57,8 +57,9 @@ func (n *Node) For(axis string) *Node {
 	return &made
 }
 
-// Expand returns n with its macros replaced, or n itself if it has none. The argument axis replaces `$`. If axis is "",
-// Expand leaves each `$`, except in arguments of all, any, product, max and min, which are repeated for each axis.
+// Expand returns n with its macros replaced, or n itself if it has none. In the result of Expand, axis replaces `$`. If
+// axis is "", Expand leaves each `$`, except in arguments of all, any, product, max and min, which are repeated for
+// each axis.
 func (m *Macros) Expand(n *Node, axis string) (expanded *Node, err error) {
 	defer catch(&err)
 	return (&expansion{Macros: m, axis: axis}).node(n), nil

@@ -12,8 +12,8 @@ import (
 
 type Kind uint8
 
-// A Value has one of these kinds. The zero Value has KindNone, which stands for a name without a value; evaluating it
-// is an error.
+// A Value has one of the kinds from KindNone to KindString. The zero Value has KindNone, which stands for a name
+// without a value; evaluating it is an error.
 const (
 	KindNone Kind = iota
 	KindInt
@@ -125,8 +125,8 @@ func (v Value) Source() string {
 	return v.String()
 }
 
-// parseNumber reads a number as Python or JSON writes it. The result is an int unless the text has a point or an
-// exponent. A float that is too large becomes infinite, with an error.
+// parseNumber reads a number as Python or JSON writes it. The number is an int unless the text has a point or an
+// exponent. For a float that is too large, parseNumber returns infinity and an error.
 func parseNumber(s string) (v Value, err error) {
 	based := len(s) > 1 && strings.IndexByte("xXbBoO", s[1]) >= 0
 	switch {

@@ -8,7 +8,7 @@ import (
 )
 
 // cases are the problems that each operator is tested on, as rows of the form "SHAPE NAME=VALUE ...". The last row of
-// each operator is the problem that it is tuned for.
+// each operator is the problem for which the operator is tuned.
 var cases = map[string][]string{
 	"avg_pool1d": {
 		"1x1x1 kernel=1",
@@ -729,8 +729,8 @@ var cases = map[string][]string{
 	},
 }
 
-// modes returns the math modes in which to test a row of the table. For 16-bit types one mode is enough, because their
-// products are exact.
+// modes returns the math modes in which to test a row of the table. For 16-bit types one math mode is enough, because
+// products of 16-bit numbers are exact in fp32.
 func modes(o *operator.Operator, row string) []string {
 	if strings.Contains(row, " type=") {
 		return []string{"fp32"}

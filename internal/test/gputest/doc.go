@@ -10,7 +10,7 @@
 //
 // The variable AUTOTUNE_TEST_VARIANTS sets how many configurations are drawn for each template and row.
 //
-// Six kernels from the examples of Kernel Tuner, stored in testdata, are proven in the same way.
+// Six kernels from the examples of Kernel Tuner, stored in testdata, are tested in the same way.
 //
 // Without these build tags, a few small rows run on the emulator, so that the test code itself is tested without a GPU.
 package gputest

@@ -10,7 +10,7 @@ import (
 	"autotune/operator"
 )
 
-// fewest is the least number of rows that every operator must have.
+// fewest is the least number of rows of the test table that every operator must have.
 const fewest = 25
 
 func operators(t *testing.T) []*operator.Operator {
@@ -20,7 +20,7 @@ func operators(t *testing.T) []*operator.Operator {
 	return all
 }
 
-// Every row is a problem of its operator on any GPU, and every operator has rows.
+// Every row of the test table can be bound on any GPU, and every operator has rows.
 func TestCasesBind(t *testing.T) {
 	limits := operator.Limits{Arch: 90, SMs: 132, MaxThreadsPerBlock: 1024, MaxSharedPerBlock: 232448,
 		SharedPerSM: 233472, RegistersPerSM: 65536, WarpSize: 32, L2Bytes: 50 << 20, MemoryBytes: 80 << 30}

@@ -19,8 +19,8 @@ import (
 	"autotune/tuner/lint"
 )
 
-// exampleRows are small problems of odd sizes that each operator under examples/ is tested on, in the same form as the
-// variable cases.
+// exampleRows are small problems of odd sizes for each operator under examples/, in the same form as the variable
+// cases.
 var exampleRows = map[string][]string{
 	"csr_matvec":   {"1", "100", "500 per_row=10 band=70"},
 	"histogram":    {"1", "1003", "40000 bins=37"},
@@ -94,7 +94,7 @@ func openEmulator(t *testing.T, o emulator.Options) device.Device {
 	return d
 }
 
-// The default configurations of every example, and a drawn one on its last problem, stay correct over several launches.
+// The default configurations of every example, and a drawn one on its last problem, stay correct in several launches.
 func TestExamplesOnTheEmulator(t *testing.T) {
 	d := openEmulator(t, emulator.Options{})
 	v := &prover{device: d, launches: 3}

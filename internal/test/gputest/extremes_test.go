@@ -30,7 +30,8 @@ func proveExtremes(t *testing.T, v *prover, row int, of func(name string) bool) 
 	t.Log("\n" + v.tally.String())
 }
 
-// On the emulator, only operators that divide, compare or add squares are tested on extreme inputs. On a GPU all are.
+// On the emulator, only operators that divide, compare or add squares are tested on extreme inputs. On a GPU, all
+// operators are tested on extreme inputs.
 func TestExtremes(t *testing.T) {
 	testneeds.Nothing(t)
 	few := []string{"argmax", "max", "norm", "normalize", "rms_norm", "layer_norm", "softmax", "elementwise"}
@@ -38,7 +39,7 @@ func TestExtremes(t *testing.T) {
 	proveExtremes(t, v, 4, func(name string) bool { return slices.Contains(few, name) })
 }
 
-// Extreme inputs find a norm without its epsilon and a kernel that is wrong for zeros, which the usual inputs do not.
+// Extreme inputs show that a norm without its epsilon, or a kernel that fails for zeros, is wrong. Usual inputs do not.
 func TestExtremesFindFaults(t *testing.T) {
 	testneeds.Nothing(t)
 	d := openEmulator(t, emulator.Options{})

@@ -87,8 +87,8 @@ func TestFreeDimensions(t *testing.T) {
 	}
 }
 
-// proveFree checks a template's default with dynamic dimensions, if that serves the problem, and runs it if run is
-// true. proveFree returns for how many other shapes the code is the same.
+// proveFree checks a template's default with dynamic dimensions, if the template serves the problem, and runs the
+// kernel if run is true. shared is the number of other shapes with the same code.
 func proveFree(t *testing.T, v *prover, o *operator.Operator, rows []string, mode string, template *operator.Template, run bool) (served bool, shared int) {
 	limits := v.device.Info().Limits
 	part := freePart(t, o, rows[0], mode, template, limits)

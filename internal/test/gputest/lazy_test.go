@@ -30,7 +30,7 @@ var lazyKernels = map[string]string{
 	"finds":     "differ",
 }
 
-// lazyLoses searches testdata/lazy on a device: only the kernel that does all of its work may pass.
+// lazyLoses searches testdata/lazy on a device: only the kernel that computes every output may pass.
 func lazyLoses(t *testing.T, d device.Device, shape int64, parameters map[string]string) {
 	o, err := operator.Load(lazyOperator, "testdata/lazy")
 	must.OK(t, err)

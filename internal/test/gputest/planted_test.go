@@ -20,7 +20,7 @@ import (
 	"autotune/tuner/final"
 )
 
-// plantedOperator computes the maximum of an element and the one before it in memory.
+// plantedOperator computes the maximum of each element and its predecessor in memory.
 const plantedOperator = `operator: planted
 summary: the maximum of an element and the one before it
 shape: [n]
@@ -33,7 +33,7 @@ reference: reference.cu
 templates:
 `
 
-// fault is a kernel with a planted fault. Each fault is fast and passes its first launch on the inputs of the search.
+// fault is a kernel with a planted fault: it is fast, and its first launch on the inputs of the search is correct.
 type fault struct {
 	name string
 	// body is the kernel's code for this thread's element i, where i < N; larger(a, b) is a maximum that keeps a NaN.
@@ -97,8 +97,8 @@ func plantedProblem(t *testing.T, limits operator.Limits) *operator.Problem {
 	return p
 }
 
-// plantedFaults searches an operator that has kernels with planted faults. Each faulty kernel must fail at its gate, so
-// that only the correct kernel is left.
+// plantedFaults searches an operator that has kernels with planted faults. Each faulty kernel must fail at the gate
+// that is meant to find its fault, so that only the correct kernel is left.
 func plantedFaults(t *testing.T, d device.Device, hidden bool) {
 	begin := time.Now()
 	r, err := tuner.Search(t.Context(), plantedProblem(t, d.Info().Limits), d, tuner.Options{Gating: final.GateAll})

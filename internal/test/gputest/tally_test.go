@@ -13,7 +13,7 @@ import (
 	"autotune/space"
 )
 
-// tally counts the proven problems and variants of each operator and template.
+// tally counts the tested problems and variants of each operator and template.
 type tally struct {
 	mu        sync.Mutex
 	templates map[string]*templateTally // by "operator template"

@@ -1,6 +1,6 @@
 // Package testcache provides the folder in which tests cache compiled kernels, so that the packages of one run share
-// them and the next run uses them again. A key covers all inputs of a compilation, including the compiler, so that a
-// test proves the same with the cache and without it.
+// them and the next run uses them again. The key of a cached kernel covers all inputs of its compilation, including the
+// compiler, so that the cache never changes the result of a test.
 package testcache
 
 import (
@@ -12,11 +12,12 @@ import (
 	"sync"
 )
 
-// makers are the packages that compile kernels. Keys do not cover their code, so a change to it starts an empty folder.
+// makers are the packages that compile kernels. Cache keys do not cover the code of makers, so a change to it starts an
+// empty cache folder.
 var makers = []string{"internal/cudafile", "device/compile", "device/emulator"}
 
-// Dir is the cache folder, which lies in the user's cache folder. If it were within the module, `go test` would count
-// its files as inputs of the tests and run them again after each compilation.
+// Dir is the cache folder, which lies in the user's cache folder. If the cache folder were within the module, `go test`
+// would count its files as inputs of the tests and run them again after each compilation.
 var Dir = sync.OnceValue(func() string {
 	caches, err := os.UserCacheDir()
 	if err != nil {

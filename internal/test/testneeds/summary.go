@@ -9,7 +9,7 @@ import (
 	"autotune/internal/output"
 )
 
-// Summary maps each missing tool to the tests that a run left out.
+// Summary maps each missing tool to the tests that were skipped because of it.
 type Summary map[*Tool]map[string]bool
 
 // Line parses a line that a test printed and counts the test if it lacked a tool.
@@ -25,7 +25,7 @@ func (s Summary) Line(test, line string) {
 	s[tools[at]][test] = true
 }
 
-// Print prints how many tests each missing tool left out, and how to install the tool.
+// Print prints how many tests were skipped because of each missing tool, and how to install the tool.
 func (s Summary) Print(w io.Writer) {
 	for _, tool := range tools {
 		if n := len(s[tool]); n > 0 {

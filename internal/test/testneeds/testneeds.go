@@ -74,8 +74,8 @@ func (tool *Tool) Here(t testing.TB) bool {
 	return here
 }
 
-// Opened is Need for a tool that the code under test looks for itself: it skips the test if err is the error for a
-// missing tool. Any other error fails the test.
+// Opened is like Need, for a tool that the code under test looks for itself: Opened skips the test if err is the error
+// for a missing tool. Any other error fails the test.
 func (tool *Tool) Opened(t testing.TB, err, missing error) {
 	t.Helper()
 	if !tool.Found(t, err, missing) {
@@ -83,7 +83,7 @@ func (tool *Tool) Opened(t testing.TB, err, missing error) {
 	}
 }
 
-// Found is Here for a tool that the code under test looks for: it returns false if err is the error for a missing tool.
+// Found is like Here, for a tool that the code under test looks for: err is nil, or missing if there is no such tool.
 func (tool *Tool) Found(t testing.TB, err, missing error) bool {
 	t.Helper()
 	tool.asked()

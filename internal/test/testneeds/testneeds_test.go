@@ -24,7 +24,7 @@ func (r *recorder) Logf(format string, args ...any) { r.said = fmt.Sprintf(forma
 func (r *recorder) SkipNow()                        { r.skipped = true }
 func (r *recorder) Fatal(args ...any)               { r.failed = fmt.Sprint(args...); runtime.Goexit() }
 
-// run calls f in a goroutine of its own, because a fatal error ends the goroutine.
+// run calls f in a goroutine of its own, because Fatal ends the goroutine that calls it.
 func (r *recorder) run(f func(testing.TB)) {
 	ended := make(chan bool)
 	go func() { defer close(ended); f(r) }()
@@ -73,8 +73,7 @@ func TestOpened(t *testing.T) {
 	}
 }
 
-// TestCondition uses a tool that is not in the list of tools, so that the summary does not count it as missing on this
-// machine.
+// This test uses a tool that is not in the list of tools, so that the summary does not count it as missing.
 func TestCondition(t *testing.T) {
 	conditions["tea"] = &Tool{Name: "tea"}
 	defer delete(conditions, "tea")

@@ -1,5 +1,5 @@
-// Package testoperators holds operators for tests of devices. The tunable `mode` selects what a kernel does; 0 is
-// correct.
+// Package testoperators holds operators for tests of devices. The tunable `mode` selects a kernel's behaviour; mode 0
+// is correct.
 package testoperators
 
 import (
@@ -20,7 +20,7 @@ import (
 //go:embed testdata
 var testdata embed.FS
 
-// Problem binds the operator of that name to a shape of n elements.
+// Problem binds the operator with the given name to a shape of n elements.
 func Problem(t *testing.T, name string, n int64, lim operator.Limits) *operator.Problem {
 	t.Helper()
 	root, err := fs.Sub(testdata, "testdata")
@@ -32,7 +32,7 @@ func Problem(t *testing.T, name string, n int64, lim operator.Limits) *operator.
 	return problem
 }
 
-// Variant returns the kernel of a mode, not compiled yet.
+// Variant returns the problem's kernel with the given `mode`, which is not compiled yet.
 func Variant(t *testing.T, p *operator.Problem, mode int64) device.Variant {
 	t.Helper()
 	c := p.Defaults(t.Context())[0]
@@ -48,7 +48,7 @@ func Variant(t *testing.T, p *operator.Problem, mode int64) device.Variant {
 	return device.Variant{Configuration: c, Kernel: k}
 }
 
-// Protocol returns the default protocol with few samples.
+// Protocol returns the default measuring protocol with few samples.
 func Protocol() device.Protocol {
 	p := device.DefaultProtocol()
 	p.Samples, p.MinSamples = 12, 3

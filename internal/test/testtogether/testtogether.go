@@ -1,6 +1,6 @@
 // Package testtogether puts several kernels into one source for tests that compile many, because starting a compiler
 // takes as long as compiling a small kernel. Each kernel is in a namespace of its own with its macros, which are
-// undefined after the kernel. Kernels that are made from the same files share them.
+// undefined after the kernel. Kernels that are made from the same source files share these files.
 package testtogether
 
 import (

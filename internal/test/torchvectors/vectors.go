@@ -34,7 +34,7 @@ type Case struct {
 // Floats is a list of float32 that files store as little-endian bytes in base64.
 type Floats []float32
 
-// UnmarshalText decodes the base64 text of a list.
+// UnmarshalText decodes the list from base64.
 func (f *Floats) UnmarshalText(text []byte) error {
 	data, err := base64.StdEncoding.DecodeString(string(text))
 	if err != nil {
@@ -48,7 +48,7 @@ func (f *Floats) UnmarshalText(text []byte) error {
 //go:embed testdata
 var files embed.FS
 
-// Of reads the vectors of a built-in operator.
+// Of reads PyTorch's results for a built-in operator.
 func Of(operator string) (Vectors, error) {
 	var v Vectors
 	name := "testdata/" + operator + ".json.gz"
