@@ -78,7 +78,7 @@ func TestOutsideFaults(t *testing.T) {
 	}
 }
 
-// The digest of a reference changes with each part of the problem's description that it covers.
+// ReferenceDigest changes whenever one of its parts changes, such as the reference, a fill or a comparison.
 func TestReferenceDigest(t *testing.T) {
 	digest := func(p *Problem) string {
 		t.Helper()

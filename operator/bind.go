@@ -197,8 +197,8 @@ func (b *binder) given(spec *ParameterSpec, given map[string]string) ([]expr.Val
 	return values, nil
 }
 
-// componentValues returns the values that the default of one component of a parameter may use. In such a default, the
-// name of another parameter with as many components means the component with the same index.
+// componentValues returns the values that the default of one component of a parameter may use. In the default of a
+// component, the name of another parameter with as many components means the component with the same index.
 func (b *binder) componentValues(spec *ParameterSpec, component int) map[string]expr.Value {
 	env := maps.Clone(b.values)
 	for _, other := range b.p.Operator.Parameters {

@@ -72,7 +72,7 @@ func inFull(t *testing.T) {
 	}
 }
 
-// answer is PyTorch's result for a problem, with the reference kernel that must compute the same.
+// answer is PyTorch's result for a problem, with the reference kernel that must compute the same result.
 type answer struct {
 	torchvectors.Case
 	problem *operator.Problem
@@ -521,12 +521,12 @@ func TestTemplatesMatchReferences(t *testing.T) {
 }
 
 // coveringChecks chooses configurations so that every value of every tunable of every template is tested on some
-// problem. Of an integer tunable with more than four values it tests the first, a middle and the last one, or all
-// values if AUTOTUNE_ENDURE is set. A template is tested on each problem that it serves and that has a trait with which
-// its file was not tested before. The tunables of a kernel file that several convolutions or row operators share are
-// tested once for all of them; shared says which values of such kernels are tested. frame contains the traits with
-// which row kernels were tested. Unless tests run in full, each kernel file is tested once, by one configuration, and
-// each operator by at least one template; files lists the files that are tested.
+// problem. Of an integer tunable with more than four values, coveringChecks tests the first, a middle and the last one,
+// or all values if AUTOTUNE_ENDURE is set. A template is tested on each problem that it serves and that has a trait
+// with which its file was not tested before. The tunables of a kernel file that several convolutions or row operators
+// share are tested once for all of them; shared says which values of such kernels are tested. frame contains the traits
+// with which row kernels were tested. Unless tests run in full, each kernel file is tested once, by one configuration,
+// and each operator by at least one template; files lists the files that are tested.
 func coveringChecks(t *testing.T, o *operator.Operator, limits operator.Limits, shared map[string]bool, frame meetings, files map[string]bool) []check {
 	t.Helper()
 	missing := map[string]bool{}

@@ -30,8 +30,8 @@ func (l *loader) ownFill(n *tree.Node) (f FillSpec, ok bool) {
 	return f, true
 }
 
-// Filling is a kernel that fills tensors. The arguments of such a kernel are these tensors and all scalars, in the
-// operator's order, and the seed.
+// Filling is a kernel that fills tensors. The arguments of a filling kernel are the filled tensors and all scalars, in
+// the operator's order, and the seed.
 type Filling struct {
 	Kernel    Kernel
 	Tensors   []int

@@ -34,8 +34,8 @@ func (l *loader) parameters(n *tree.Node, names scope) {
 	}
 }
 
-// defaultScope returns the names that a parameter's default may use: dimensions and other parameters. In such a
-// default, the name of another parameter with as many components means the component with the same index.
+// defaultScope returns the names that a parameter's default may use: dimensions and other parameters. In the default of
+// a component, the name of another parameter with as many components means the component with the same index.
 func (l *loader) defaultScope(spec ParameterSpec, dimensions scope) scope {
 	s := maps.Clone(dimensions)
 	for _, other := range l.o.Parameters {

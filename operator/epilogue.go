@@ -13,10 +13,10 @@ import (
 )
 
 // An expression whose parameter has `axes` is an epilogue: a kernel applies it to each output before storing the
-// output. An epilogue may name tensors that the operator does not have. `r[m,n]` has the output's axes m and n and is
-// broadcast along its other axes. The problem's operator has the tensors of an epilogue as its last arguments, and so
-// has each launch that stores outputs. References, gates, exports and packs therefore treat an epilogue's tensors like
-// all others.
+// output. An epilogue may name tensors that the operator does not have. `r[m,n]` has the axes m and n of the output and
+// is broadcast along the output's other axes. The problem's operator has the tensors of an epilogue as its last
+// arguments, and so has each launch that stores outputs. References, gates, exports and packs therefore treat an
+// epilogue's tensors like all others.
 
 const mostOperands = 8 // tensors of an epilogue
 

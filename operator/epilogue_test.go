@@ -60,7 +60,8 @@ func TestEpilogueOfTensors(t *testing.T) {
 	}
 }
 
-// A launch that stores partial sums takes none of the epilogue's tensors, and the launch that adds them up takes all.
+// A launch that stores partial sums takes none of the epilogue's tensors, and the launch that adds the sums up takes
+// all of the tensors.
 func TestEpilogueInLaunches(t *testing.T) {
 	p, err := product(t, "x+r[batch,m,n]+d[n]")
 	must.OK(t, err)
@@ -129,7 +130,8 @@ func TestEpiloguesThatCannotBe(t *testing.T) {
 	}
 }
 
-// The `axes` of an epilogue must be those of the output. Expressions whose parameter has no `axes` have no tensors.
+// The `axes` of an epilogue must be the axes of the operator's output. Expressions whose parameter has no `axes` have
+// no tensors.
 func TestAxesOfAnEpilogue(t *testing.T) {
 	for axes, says := range map[string]string{
 		"[m]": "", "[]": "axes names nothing", "[m, n]": "op.yaml:4:13: `epilogue` has 2 axes, and the output `y` has 1",

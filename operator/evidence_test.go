@@ -197,7 +197,7 @@ func TestEvidenceFollowsEachKey(t *testing.T) {
 	}
 }
 
-// What a template keeps constant changes its kernel if dimensions are free, and only then.
+// Values that a template keeps constant (`keep`) change its kernel only if dimensions are free.
 func TestEvidenceOfFreeDimensions(t *testing.T) {
 	free, kept := edited(t, harmless["a template/free"]), edited(t, harmless["a template/keep"])
 	if evidence(t, free, "n") == evidence(t, free) {

@@ -100,7 +100,7 @@ func (u use) sizesOf(values space.Values) map[string]bool {
 }
 
 // Each integer size has a second member, its inverse, which turns a division by the size into a multiplication and a
-// correction. Compilers do much the same for a constant divisor.
+// correction. Compilers treat a division by a constant in much the same way.
 const inverse = "inverse_of_"
 
 func inverseOf(name string) Definition {

@@ -294,7 +294,7 @@ func likeFiles(yaml string) (*Operator, error) {
 	return Load(files, ".")
 }
 
-// A template that includes another uses its kernel with other tunables, and does not change the other.
+// A template that includes another one uses the same kernel with other tunables, and does not change the included one.
 func TestTemplateLikeAnother(t *testing.T) {
 	o, err := likeFiles(likeDirect)
 	must.OK(t, err)

@@ -88,7 +88,7 @@ func (p *Problem) Reference() (Kernel, error) {
 	return helper(p, "reference", p.Operator.referenceEntry, p.Operator.Reference, p.Output().Elements), nil
 }
 
-// neighbours returns the other templates in the file of a template or reference that have a different kernel.
+// neighbours returns the templates with other kernels in the same file as a template or as the reference.
 func neighbours(p *Problem, template string, source Source) []*Template {
 	own, found := p.Operator.Template(template)
 	return lists.Where(p.Operator.Templates, func(t *Template) bool {
@@ -96,8 +96,8 @@ func neighbours(p *Problem, template string, source Source) []*Template {
 	})
 }
 
-// neighbourValues adds the values that the other templates in the same file need to compile. The defaults of those
-// templates provide the values for all names that are not given.
+// neighbourValues adds the values that the other templates in the same file need to compile. Names that are not given
+// get their values from the defaults of the other templates.
 func neighbourValues(p *Problem, template string, source Source, values space.Values) space.Values {
 	for _, t := range neighbours(p, template, source) {
 		u, err := useOf(p, t).at(t.Default.Values)

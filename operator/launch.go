@@ -67,7 +67,7 @@ type LaunchSpec struct {
 	Dependent   Formula      `json:"dependent,omitzero"`
 	Arguments   []string     `json:"arguments,omitempty"` // nil: all
 
-	// Maps are the tensor maps that the launch passes. Only launches of Formulas use this field; a template's own
+	// Maps are the tensor maps that the launch passes. Only launches of Formulas use the field Maps; a template's own
 	// launch names its maps in Arguments.
 	Maps []MapFormulas `json:"-"`
 

@@ -213,8 +213,8 @@ const (
 	Large = "large"
 )
 
-// LargeScale returns the approximate magnitude of Large numbers in a type. The squares of these numbers, and sums of
-// the squares, do not overflow f32, so a correct kernel may square its inputs.
+// LargeScale returns the approximate magnitude of Large numbers in a type. The squares of Large numbers, and sums of
+// such squares, do not overflow f32, so a correct kernel may square its inputs.
 func LargeScale(t Type) float64 {
 	switch t {
 	case F16, F8E5M2:

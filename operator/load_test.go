@@ -469,7 +469,7 @@ func macrosText(k Kernel) string {
 	return text
 }
 
-// A template's default can be the reference; its launches are those of the template.
+// A template's default can be the reference; the reference's launches are then those of the template.
 func TestReferenceTemplate(t *testing.T) {
 	text, err := os.ReadFile("../examples/saxpy.cu")
 	must.OK(t, err)

@@ -38,7 +38,7 @@ extern "C" __global__ void other(float* b, unsigned) {
 `
 
 // farAway fills an input with numbers near 2^70, some of them infinite, and weights with numbers near 2^-90. The
-// input's last number is larger than one would guess from a sample of the others (guessed_scale.cuh).
+// input's last number is larger than a sample of the other numbers would suggest (guessed_scale.cuh).
 const farAway = `__device__ float far_away(int i, int power) { return ldexpf(1.0f + (i * 2654435761u >> 9) * 0x1p-23f, power - i % 7); }
 extern "C" __global__ void conv1d_fill(float* x, unsigned) {
     const int i = blockIdx.x * 256 + threadIdx.x;
@@ -146,7 +146,7 @@ func scaledOnes(t *testing.T, p *operator.Problem) (all []space.Configuration) {
 }
 
 // proveGuesses tests the templates that guess a scale in fp32 mode, in a two-dimensional convolution. The
-// one-dimensional convolution has further templates of this kind.
+// one-dimensional convolution has further templates that guess a scale.
 func proveGuesses(t *testing.T, o *operator.Operator, text string) {
 	t.Helper()
 	proven := proveSome(t, o, text, "fp32", func(p *operator.Problem) []space.Configuration {
@@ -314,8 +314,8 @@ var tied = map[string]string{
 
 const tiedDepth, tiedRows, tiedColumns = 16, 40, 32
 
-// roundings round integers from 2048 to 4095 and their negatives to TF32. TF32 represents only the even integers of
-// this range, so every odd integer is a tie.
+// roundings round integers from 2048 to 4095 and their negatives to TF32. TF32 represents only the even integers from
+// 2048 to 4095, so every odd integer is a tie.
 var roundings = map[string]func(float64) float64{
 	"tf32":      func(v float64) float64 { return math.Copysign(2*math.Floor((math.Abs(v)+1)/2), v) },
 	"tf32_even": func(v float64) float64 { return 2 * math.RoundToEven(v/2) },

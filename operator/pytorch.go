@@ -56,7 +56,7 @@ type TorchArgument struct {
 	By      string     `json:"by,omitempty"`      // what the fold depends on: an argument, or a dimension if Fold is flat
 	Default TorchValue `json:"default,omitempty"` // used if PyTorch is given None or nothing
 	Same    string     `json:"same,omitempty"`    // the parameter or dimension whose value is the default
-	// Words maps each text that the argument may be to the parameters that it sets. Parameters that it does not set are
+	// Words maps each text that the argument may be to values of parameters. A parameter that a text does not set is
 	// false.
 	Words map[string]map[string]TorchValue `json:"words,omitempty"`
 }

@@ -10,7 +10,8 @@ import (
 	"autotune/space/expr"
 )
 
-// The expected words are those that tensormap.replace wrote on an H200 for the same maps.
+// The expected words of each tensor map were read from an H200, where the instruction tensormap.replace wrote the same
+// map.
 func TestWordsAreTheDriversOwn(t *testing.T) {
 	number := func(of []int64, i int) Formula {
 		n := int64(1)

@@ -48,8 +48,8 @@ func (v Values) Differences(others Values) int {
 
 const templateName = "template"
 
-// Flat returns the values by name, with the template as one more value called "template". The result formats of
-// autotuners write configurations in this form.
+// Flat returns the values by name, with the template as one more value called "template". Result formats of autotuners
+// write configurations as Flat returns them.
 func (c Configuration) Flat() Values {
 	flat := slices.Clone(c.Values)
 	if c.Template != "" {

@@ -147,7 +147,7 @@ func (a *assembler) add(ctx context.Context, in *layer) error {
 	return nil
 }
 
-// addEdges appends the edges of a node that lead to the end, and counts the configurations that they lead to.
+// addEdges appends the edges of a node that lead to the end, and counts the configurations that these edges lead to.
 func (a *assembler) addEdges(in *layer, n int) (count int64, err error) {
 	for e := in.edges[n]; e < in.edges[n+1]; e++ {
 		t := a.final[in.target[e]]

@@ -158,7 +158,8 @@ func (m *model) tryAlone(ctx context.Context, c *check) (keep, narrowed bool) {
 	return keep, len(m.allowed[i]) < before
 }
 
-// compile turns the checks into terms and drops those that are always true, so that they do not connect tunables.
+// compile turns the checks into terms and drops checks that are always true, so that such checks do not connect
+// tunables.
 func (m *model) compile() {
 	m.words = make([][]uint64, len(m.Tunables))
 	m.variables = make([]expr.Term, len(m.Tunables))
@@ -176,7 +177,8 @@ func (m *model) compile() {
 // order returns the order in which the diagram binds tunables. Tunables that checks connect, directly or through
 // others, form a component. The components follow each other in declared order, so that the diagram of each component
 // ends in a single node. Within a component, the next tunable is always the one that completes the most checks. Among
-// equal tunables, the next is the one connected to the most bound tunables, so that few values must be remembered.
+// tunables that complete equally many checks, the next is the one connected to the most bound tunables, so that few
+// values must be remembered.
 func (m *model) order() (order []int) {
 	component := lists.Places(len(m.Tunables)) // tunable -> the first one of its component
 	for _, c := range m.checks {

@@ -151,7 +151,7 @@ func (s *Space) Cartesian() float64 {
 	return sum
 }
 
-// Parts returns the parts that the space was built from. The caller must not modify these parts.
+// Parts returns the parts that the space was built from. The caller must not modify the returned parts.
 func (s *Space) Parts() []Part {
 	return lists.Of(s.parts, func(p *part) Part { return p.Part })
 }
@@ -186,7 +186,7 @@ func (s *Space) Choice(i int64) []int {
 	return choice
 }
 
-// IndexOf is the inverse of Choice: it returns the number of the configuration of a part that has these values, or
+// IndexOf is the inverse of Choice: it returns the number of the configuration of a part that has the chosen values, or
 // false if that configuration is not valid.
 func (s *Space) IndexOf(part int, choice []int) (int64, bool) {
 	p := s.parts[part]

@@ -31,7 +31,7 @@ func (s *Space) Neighbours(i int64) []int64 {
 func along(place, n int) float64 { return float64(place) / float64(max(n-1, 1)) }
 
 // Nearest returns the valid configuration of a part that is closest to positions, by the sum of squared differences.
-// Among equally close configurations it returns the lowest number. A position says where a value lies along its
+// Among equally close configurations, Nearest returns the lowest number. A position says where a value lies along its
 // tunable: 0 is the first declared value, 1 the last. The given positions need not belong to a valid configuration, or
 // lie within [0, 1]. Nearest returns false only for a part without valid configurations.
 //

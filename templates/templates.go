@@ -1,5 +1,5 @@
 // Package templates embeds the built-in operators. Each operator is a folder with op.yaml, the kernels and the PyTorch
-// code; all kernels share the folder include. Package operator reads these folders.
+// code; all kernels share the folder include. Package operator reads the folders of operators.
 package templates
 
 import "embed"

@@ -10,7 +10,7 @@ import (
 	"slices"
 )
 
-// versionAt is the offset of the version in an ELF header. A cubin stores its toolkit's version at this offset.
+// versionAt is the offset of the version in an ELF header. At versionAt, a cubin stores the version of its toolkit.
 const versionAt = 20
 
 // Open reads a cubin as an ELF file, after it replaces the toolkit's version in the header, which Go would refuse.

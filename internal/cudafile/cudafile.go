@@ -80,7 +80,8 @@ func Code(text string) string {
 }
 
 // Branches yields each line of a text without comments, and whether preprocessor conditions leave the line out. The
-// function holds evaluates a condition such as that of `#if X` or `#ifdef X`, and says whether its value is known.
+// function holds evaluates a condition such as that of `#if X` or `#ifdef X`, and says whether the value of the
+// condition is known.
 func Branches(text string, holds func(word, condition string) (yes, known bool)) iter.Seq2[string, bool] {
 	return func(yield func(line string, out bool) bool) {
 		type branch struct{ around, out, taken bool } // left out: the condition, this branch; taken: surely an earlier branch

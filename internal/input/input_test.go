@@ -87,7 +87,7 @@ func TestFileGivesUpWithTheContext(t *testing.T) {
 	if _, err := File(ctx, pipe, read); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v", err)
 	}
-	// Open the pipe for writing, so that the goroutine of File that still reads it ends.
+	// Open the pipe for writing, so that the goroutine that still reads the pipe ends.
 	if f, err := os.OpenFile(pipe, os.O_WRONLY|syscall.O_NONBLOCK, 0); err == nil {
 		f.Close()
 	}

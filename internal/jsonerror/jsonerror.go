@@ -29,7 +29,7 @@ func Describe(err error, data []byte, offset int64) error {
 		return fmt.Errorf("the document is cut short: its JSON ends at line %d", line(data, int64(len(data))))
 	}
 	if key, unknown := strings.CutPrefix(err.Error(), "json: unknown field "); unknown {
-		// The decoder's offset is the document's end here, so search for the unknown key instead.
+		// For an unknown key, the decoder's offset is the document's end, so search for the key.
 		if at := bytes.Index(data, []byte(key)); at >= 0 {
 			return fmt.Errorf("%s: unknown key %s; remove it or mend its spelling", Place(data, int64(at)), key)
 		}

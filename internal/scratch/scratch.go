@@ -21,7 +21,7 @@ type Folder struct {
 // not all file systems have locks.
 const attempts = 100
 
-// New makes a folder whose name begins with "autotune-" and the kind, such as "emulator".
+// New makes a temporary folder of a kind, such as "emulator"; the folder's name begins with "autotune-" and the kind.
 func New(kind string) (*Folder, error) {
 	pattern := "autotune-" + kind + "-"
 	sweep(filepath.Join(os.TempDir(), pattern+"*"))

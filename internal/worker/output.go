@@ -14,7 +14,8 @@ import (
 	"autotune/internal/output"
 )
 
-// A crash says why in the first lines of its output, and other failures in the last lines, so only these are kept.
+// A crash says why in the first lines of its output, and other failures in the last lines, so Output keeps only these
+// lines.
 const (
 	headBytes = 4 << 10
 	tailBytes = 8 << 10

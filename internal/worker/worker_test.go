@@ -319,7 +319,8 @@ func gone(pid int) bool {
 	return strings.HasPrefix(after, "Z") || strings.HasPrefix(after, "X")
 }
 
-// A program that runs the worker may write its report after the worker ends; Close waits for both.
+// A program that runs the worker may write its report after the worker ends; Close waits for the worker and the
+// program.
 func TestUnderAnotherProgram(t *testing.T) {
 	report := filepath.Join(t.TempDir(), "report")
 	p, err := worker.StartUnder(t.Context(), []string{"sh", "-c", `"$@"; sleep 2.5; echo "it ended with $?" >` + report, "sh"}, "test")

@@ -45,8 +45,8 @@ type lexer struct {
 	open   bool // names may contain `$`, and functions may have any name
 }
 
-// symbols lists the operators of expressions, and symbols of other languages that users may write by mistake. In this
-// list, a longer symbol precedes its prefixes.
+// symbols lists the operators of expressions, and symbols of other languages that users may write by mistake. In the
+// list symbols, a longer symbol precedes its prefixes.
 var symbols = []string{"**", "//", "==", "!=", "<=", ">=", "<>", "&&", "||", "<", ">", "+", "-", "*", "/", "%", "(", ")", "[", "]", ",",
 	"!", "=", "?", "&", "|", "^", "{", "."}
 

@@ -21,7 +21,7 @@ func Parse(src string) (*Expr, error) {
 	return New(root), nil
 }
 
-// MustParse is Parse for expressions in the source of a program; it panics instead of returning an error.
+// MustParse is like Parse, for expressions in the source of a program; it panics instead of returning an error.
 func MustParse(src string) *Expr {
 	e, err := Parse(src)
 	if err != nil {
@@ -36,9 +36,9 @@ type Arity struct {
 	Most  int `json:"most"`
 }
 
-// ParseCalls reads an expression that may call the given functions instead of Parse's own. Dialects can write such an
-// expression, but nothing can evaluate it. Names may have names in brackets, as b[m,n]. The error of ParseCalls is a
-// *SyntaxError.
+// ParseCalls reads an expression that may call the given functions instead of Parse's own. Dialects can write the
+// expressions that ParseCalls reads, but nothing can evaluate them. Names may have names in brackets, as b[m,n]. The
+// error of ParseCalls is a *SyntaxError.
 func ParseCalls(src string, functions map[string]Arity) (*Node, error) {
 	return (&parser{lexer: lexer{source: src, column: 1}, calls: functions}).whole()
 }

@@ -77,7 +77,7 @@ func TestGPUOperators(t *testing.T) {
 	t.Logf("%v, %d drawn for each template and row\n%s", time.Since(begin).Round(time.Second), s.drawn, &s.tally)
 }
 
-// The examples run on their small problems and on the problems that they are measured on.
+// The GPU tests the examples on small problems and on the problems that measure their speed.
 func TestGPUExamples(t *testing.T) {
 	s := openSuite(t)
 	s.launches = 3

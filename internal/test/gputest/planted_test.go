@@ -36,7 +36,8 @@ templates:
 // fault is a kernel with a planted fault: it is fast, and its first launch on the inputs of the search is correct.
 type fault struct {
 	name string
-	// body is the kernel's code for this thread's element i, where i < N; larger(a, b) is a maximum that keeps a NaN.
+	// body is the kernel's code for element i of the calling thread, where i < N; larger(a, b) is a maximum that keeps
+	// a NaN.
 	body string
 	gate string // where it fails; "": at its first launch
 	// hidden says that a GPU's usual execution order hides the fault.

@@ -83,7 +83,8 @@ func (tool *Tool) Opened(t testing.TB, err, missing error) {
 	}
 }
 
-// Found is like Here, for a tool that the code under test looks for: err is nil, or missing if there is no such tool.
+// Found is like Here, for a tool that the code under test looks for: if there is no such tool, err is the error
+// missing.
 func (tool *Tool) Found(t testing.TB, err, missing error) bool {
 	t.Helper()
 	tool.asked()
@@ -101,13 +102,14 @@ const leftOut = "left out without "
 func (tool *Tool) leftOut() string { return leftOut + tool.Name }
 
 // asked reads the environment variable that says whether the tool is installed. `go test` records which variables a
-// test reads: it runs the test again if the tool was installed or removed, and keeps the cached results of other tests.
+// test reads: `go test` then runs the test again if the tool was installed or removed, and keeps the cached results of
+// other tests.
 func (tool *Tool) asked() { _ = os.Getenv(tool.variable()) }
 
 // Again tells whether all tests have passed with fewer tools and now run again, for which `.ci/run` sets the variable.
 func Again() bool { return os.Getenv("AUTOTUNE_TEST_AGAIN") != "" }
 
-// Nothing marks a long test that needs no tool, or none that may be installed later: it is skipped in a second run.
+// Nothing marks a long test that needs no tool, or none that may be installed later: a second run skips the test.
 func Nothing(t testing.TB) {
 	t.Helper()
 	if Again() {

@@ -73,7 +73,7 @@ func TestOpened(t *testing.T) {
 	}
 }
 
-// This test uses a tool that is not in the list of tools, so that the summary does not count it as missing.
+// TestCondition uses a tool that is not in the list of tools, so that the summary does not count it as missing.
 func TestCondition(t *testing.T) {
 	conditions["tea"] = &Tool{Name: "tea"}
 	defer delete(conditions, "tea")
@@ -130,7 +130,7 @@ func TestSummary(t *testing.T) {
 	}
 }
 
-// When tests run again, those that ask for no tool are skipped, and those that ask for a tool are not.
+// When tests run again, tests that ask for no tool are skipped, and tests that ask for a tool are not.
 func TestAgain(t *testing.T) {
 	for _, again := range []string{"", "1"} {
 		t.Setenv("AUTOTUNE_TEST_AGAIN", again)

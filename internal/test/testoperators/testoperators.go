@@ -79,7 +79,7 @@ func Own(t *testing.T, n int64, lim operator.Limits, edits ...string) *operator.
 	return p
 }
 
-// These constants are edits for Own that choose the operator's reference and its comparison.
+// OwnReference and the constants below it are edits for Own that choose the operator's reference and its comparison.
 const (
 	OwnReference  = "reference: reference.cu"
 	OwnPython     = "reference: ref.py"

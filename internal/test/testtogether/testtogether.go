@@ -22,8 +22,8 @@ func Namespace(number int) string { return fmt.Sprintf("variant%d", number) }
 // globalName matches a name of the global namespace, written as ::name.
 var globalName = regexp.MustCompile(`([\s(,])::([A-Za-z_])`)
 
-// Hidden puts the text of a kernel's file into an unnamed namespace. Since no other code uses it, a compiler checks the
-// file but generates no code for it.
+// Hidden puts the text of a kernel's file into an unnamed namespace. A compiler checks a file in an unnamed namespace,
+// but generates no code for it if no other code uses it.
 func Hidden(text string, number int) string {
 	return "namespace {\n" + globalName.ReplaceAllString(text, "${1}"+Namespace(number)+"::${2}") + "\n}\n"
 }
