@@ -64,9 +64,9 @@ func lineCounts(t *testing.T) map[string]int {
 	return counts
 }
 
-// TestBudgets gives each package, and each language beside Go, a budget of lines in docs/architecture.md, so that a
-// commit that grows the code must raise a budget. TestBudgets also refuses a budget far above the present number of
-// lines, because a package could use it up unseen.
+// TestBudgets checks the budget of lines that docs/architecture.md gives to each package, and to each language beside
+// Go, so that a commit that grows the code must raise a budget. TestBudgets also refuses a budget far above the present
+// number of lines, because a package could use it up unseen.
 func TestBudgets(t *testing.T) {
 	text, err := os.ReadFile("architecture.md")
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"autotune/operator/tree"
 )
 
-// keys.txt lists the mappings of op.yaml and their keys. The loader checks keys against keys.txt, and the tables of
-// docs/writing-an-operator.md are generated from keys.txt. problem_keys.txt lists the keys of problem lists.
+// keys.txt lists the mappings that op.yaml can contain and their keys. The loader checks keys against keys.txt, and the
+// tables of docs/writing-an-operator.md are generated from keys.txt. problem_keys.txt lists the keys of problem lists.
 
 //go:embed keys.txt
 var keysText string

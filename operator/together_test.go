@@ -186,7 +186,7 @@ func compileProgram(d device.Device, kernels []operator.Kernel) ([]*compile.Bina
 	return binaries, nil
 }
 
-// beginWith returns a copy of a program whose table of entries begins with the entry of that number.
+// beginWith returns a copy of a program whose table of entries begins with the given entry.
 func beginWith(code []byte, number, entries int) ([]byte, error) {
 	file, err := elf.NewFile(bytes.NewReader(code))
 	if err != nil {

@@ -157,7 +157,8 @@ func dropLast(tensors map[string]Argument) {
 	}
 }
 
-// componentsOf returns the values of a parameter's components or of a dimension, or nil if there is none of that name.
+// componentsOf returns the values of a parameter's components or of a dimension, or nil if no parameter or dimension
+// has the name.
 func componentsOf(p *Problem, name string) []expr.Value {
 	if spec := p.Operator.parameter(name); spec != nil {
 		return lists.Of(spec.Names, func(component string) expr.Value { return p.Values[component] })

@@ -2,7 +2,7 @@
 // contains, it stays one token of the language, so none of it becomes code.
 //
 // Names are checked instead of quoted: IsName accepts only identifiers of all languages that autotune generates. All
-// generated code passes its text through this package.
+// generators of code in autotune quote text by functions of package quote.
 package quote
 
 import (

@@ -3,7 +3,8 @@ package sharedlib
 
 import "github.com/ebitengine/purego"
 
-// Bind points each function variable at the library's symbol of that name. The error names the first missing symbol.
+// Bind points each function variable at the symbol of the library with the variable's name in the map. The error names
+// the first missing symbol.
 func Bind(library uintptr, functions map[string]any) error {
 	for name, function := range functions {
 		symbol, err := purego.Dlsym(library, name)

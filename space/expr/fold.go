@@ -83,8 +83,8 @@ func shortCircuit(n *Node) *Node {
 	return n
 }
 
-// DependencyOrder sorts names so that each comes after the names that it needs. If names need each other in a cycle, it
-// returns the cycle instead, for example a, b, a.
+// DependencyOrder sorts names so that each comes after the names that it needs. If names need each other in a cycle,
+// DependencyOrder returns the cycle instead, for example a, b, a.
 func DependencyOrder(names []string, needs func(name string) []string) (order, cycle []string) {
 	var path []string
 	var visit func(name string) bool

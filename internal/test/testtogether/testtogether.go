@@ -67,7 +67,8 @@ func (s *Source) Add(file, text string, includes, macros map[string]string) {
 	s.kernels++
 }
 
-// written stores files in the folder of that number. written turns `#pragma once` into a guard that each kernel resets.
+// written stores files in the folder that has the given number as its name. written turns `#pragma once` into a guard
+// that each kernel resets.
 func (s *Source) written(texts map[string]string, number int) set {
 	if s.Includes == nil {
 		s.Includes = map[string]string{}
