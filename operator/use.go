@@ -47,7 +47,7 @@ func (u use) at(values space.Values) (use, error) {
 	return u, nil
 }
 
-// useAt returns the use of a configuration's template with the values of its tunables, which it checks.
+// useAt returns a use of the configuration's template, with the values of its tunables, and checks these values.
 func useAt(p *Problem, c space.Configuration) (u use, err error) {
 	t, ok := p.Operator.Template(c.Template)
 	if !ok {
