@@ -1,5 +1,4 @@
-// depthwise_conv2d, direct: each thread convolves VEC adjacent outputs, row after
-// row.
+// depthwise_conv2d, direct: each thread convolves VEC adjacent outputs, row after row.
 //
 //   global -> registers  a window's elements, one by one: neighbouring windows
 //                        overlap, and their elements come from L1; the weights
@@ -10,10 +9,10 @@
 //
 // Tunables
 //   block_x, block_y  threads per block: how much of the input a block shares in L1
-//   rows              output rows a thread: more save indexing, fewer leave more
+//   rows              output rows per thread: more rows save indexing, fewer leave more
 //                     blocks to fill the chip
-//   vec               adjacent outputs a thread: wider stores and windows that
-//                     share loads, but threads of a warp read further apart
+//   vec               adjacent outputs per thread: wider stores and windows that share
+//                     loads, but the threads of a warp read from addresses further apart
 //   unroll            rows of a window in flight at once
 #include "convolution_place.cuh"
 #include "plane_windows.cuh"
