@@ -1,8 +1,7 @@
-// vector_access.cuh: 1, 2 or 4 floats in one access.
+// vector_access.cuh: loads and stores of 1, 2 or 4 floats in one access.
 //
-// The address in memory must be a multiple of the access's size. A streaming
-// access says that the data will not be used again soon, so that it leaves the
-// caches to data that will.
+// The address in memory must be a multiple of the access's size. A streaming access says that the data will not be used
+// again soon, so that the caches keep other data.
 #pragma once
 
 template <int Floats> struct FloatVector;
@@ -30,7 +29,7 @@ __device__ __forceinline__ void load_vector(float* to, const float* from) {
     unpack_vector(to, *reinterpret_cast<const typename FloatVector<Floats>::type*>(from));
 }
 
-// load_vector_streaming loads from global memory what is used once.
+// load_vector_streaming loads data from global memory that is used once.
 template <int Floats>
 __device__ __forceinline__ void load_vector_streaming(float* to, const float* from) {
     unpack_vector(to, __ldcs(reinterpret_cast<const typename FloatVector<Floats>::type*>(from)));
@@ -42,7 +41,7 @@ __device__ __forceinline__ void store_vector(float* to, const float* from) {
     *reinterpret_cast<typename FloatVector<Floats>::type*>(to) = pack_vector<Floats>(from);
 }
 
-// store_vector_streaming stores to global memory what nobody reads soon.
+// store_vector_streaming stores data to global memory that is not read soon.
 template <int Floats>
 __device__ __forceinline__ void store_vector_streaming(float* to, const float* from) {
     __stcs(reinterpret_cast<typename FloatVector<Floats>::type*>(to), pack_vector<Floats>(from));
