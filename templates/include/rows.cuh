@@ -168,7 +168,8 @@ struct Vectors {
 struct Kept {
     float own[KEEP == registers ? kItems : kHeld > 0 ? kHeld : 1][VEC];
     Element* staged;
-    // Items in shared memory, behind those in registers: all, or the first with `partly`; 0: registers hold none either.
+    // Items in shared memory, behind those in registers: all, or the first ones with `partly`.
+    // If it is 0, registers hold no items either.
     int items;
 
     __device__ __forceinline__ bool staged_to(int k) const { return k <= kHeld + items; }
