@@ -4,16 +4,16 @@
 // rows. Adjacent outputs may therefore lie in two rows.
 //
 //   global -> registers  a window's elements, one by one: neighbouring windows
-//                        overlap, and their elements come from L1
-//   registers -> global  VEC outputs as one vector
+//                        overlap, and their elements come from L1.
+//   registers -> global  VEC outputs as one vector.
 //
-// Tunables
-//   block_x  threads per block
+// Tunables:
+//   block_x  threads per block.
 //   steps    how many times a block moves on by block_x*vec outputs: more steps save
-//            indexing, fewer steps leave more blocks to fill the chip
+//            indexing, fewer steps leave more blocks to fill the chip.
 //   vec      adjacent outputs per thread: wider stores and windows that share
-//            loads, but the threads of a warp read from addresses further apart
-//   unroll   elements of a window in flight at once
+//            loads, but the threads of a warp read from addresses further apart.
+//   unroll   elements of a window in flight at once.
 #include "convolution_place.cuh"
 
 #define OUTPUTS ((long long)N * C * W_OUT)

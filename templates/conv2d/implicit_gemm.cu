@@ -5,12 +5,12 @@
 // into shared memory once, in the order that the tensor cores need, and every tap reads it at another offset: no im2col
 // matrix is ever written.
 //
-//   rows      a tile's output channels: WARPS_M warps of WARP_M each
+//   rows      a tile's output channels: WARPS_M warps of WARP_M each.
 //   columns   a tile's output pixels: WARPS_P warps of WARP_P each, taken STEP_P
-//             at a time so that their sums fit in registers
-//   depth     taps x input channels, in chunks of 16 channels
+//             at a time so that their sums fit in registers.
+//   depth     taps x input channels, in chunks of 16 channels.
 //
-// The way of the data.
+// The data flow:
 //   1. Device memory -> shared memory, asynchronously: the patch of input that a
 //      tile needs. With STAGES = 2 the next tile's patch arrives while the
 //      current patch is being multiplied.
@@ -34,14 +34,14 @@
 // and must not stop the compute warps, so STORE_WARPS further warps do nothing but store. Both kinds of warps
 // synchronise at named barriers.
 //
-// What the tunables trade:
+// Tunables and their trade-offs:
 //   FLAT            1: a tile is a run of output pixels that goes on over row
 //                   ends: long aligned stores whatever the width; 0: a rectangle
 //                   of TILE_H rows, with less halo to load
 //   ALIGNMENT       alignment of a flat tile's runs, in floats: 8 stores whole sectors, which
 //                   makes short runs cheap; 1 does not align runs, and computes no extra pixels
-//   WARPS_*, WARP_* more channels a warp: each pixel read serves more products;
-//                   more pixels a tile: longer runs to store, less halo, and
+//   WARPS_*, WARP_* more channels per warp: each pixel read serves more products;
+//                   more pixels per tile: longer runs to store, less halo, and
 //                   fewer blocks that fit into an SM
 //   STEP_P          pixels that a warp multiplies at a time: more sums in flight, but more registers; with
 //                   STEP_P = WARP_P, sums wait in registers while those of the last tile are stored

@@ -3,27 +3,27 @@
 // tile scheduler. The macros used here:
 //
 //   COLUMNS, PIECES  neighbouring positions of the virtual plane in one product (a piece),
-//                    and pieces per tile
-//   ALIGNMENT        alignment of runs of the output, in floats: 8 for whole 32-byte sectors
-//   PRODUCER_WARPS   warps that do not multiply: one or two warpgroups
-//   STORE_WARPS      2: two of these warps store; 0: the consumer warps store
+//                    and pieces per tile.
+//   ALIGNMENT        alignment of runs of the output, in floats: 8 for whole 32-byte sectors.
+//   PRODUCER_WARPS   warps that do not multiply: one or two warpgroups.
+//   STORE_WARPS      2: two of these warps store; 0: the consumer warps store.
 //   PINGPONG         1: one consumer warpgroup multiplies while the other is in its
-//                    epilogue; 0: both run freely
+//                    epilogue; 0: both run freely.
 //
 // and what op.yaml derives from them:
 //
-//   PATCH, PATCH_BYTES      pixels and bytes of a patch, which is a stage of the pipeline
-//   STORE_PITCH             floats in the store buffer from one channel's run to the run of the next channel
-//   STORE_BYTES             bytes of the store buffer
+//   PATCH, PATCH_BYTES      pixels and bytes of a patch, which is a stage of the pipeline.
+//   STORE_PITCH             floats in the store buffer from one channel's run to the run of the next channel.
+//   STORE_BYTES             bytes of the store buffer.
 //
 // Warps are specialised, and synchronise only at barriers:
 //
 //   consumers    two warpgroups of 64 output channels each. Weights stay in registers;
-//                sums move from registers to the warpgroup's half of the store buffer
-//   producers    they load input into shared memory and convert it to operands there
+//                sums move from registers to the warpgroup's half of the store buffer.
+//   producers    they load input into shared memory and convert it to operands there.
 //   store warps  one for each half of the store buffer. The copy engine stores one run of the
 //                output per channel while the next tile is multiplied. Without store warps, each
-//                consumer warp stores its own 16 channels while the next tile's products run
+//                consumer warp stores its own 16 channels while the next tile's products run.
 #pragma once
 #include "async_copy.cuh"
 #include "bulk_copy.cuh"
@@ -113,9 +113,9 @@ __device__ __forceinline__ bool input_power(PowerScale& power, const float* x, c
 
 // ---- A patch holds pixels side by side, in four slabs of 16 bytes per pixel, the order in which products read
 // columns: the next pixel is 16 bytes further on.
-//   TF32   four slabs of four channels, rounded as the math mode says
+//   TF32   four slabs of four channels, rounded as the math mode says.
 //   fp32   two slabs of eight fp16 each for the high parts, two for the low parts, of
-//          channels times a power of two; three products of parts give fp32 accuracy
+//          channels times a power of two; three products of parts give fp32 accuracy.
 
 // Eight channels of a pixel are two vectors of 16 bytes, kApart slabs from each other. Before conversion, each vector
 // holds four channels. As operands, the vectors hold four channels each in TF32, or the high and the low parts of all
@@ -314,15 +314,15 @@ __device__ __forceinline__ void write_piece(float* buffer, const float (&sums)[C
 }
 
 // A kernel's tile scheduler assigns tiles to a warp by these functions:
-//   more(), next(), last()  whether a tile is left, go to the next tile, whether it is the last
-//   run()                   the outputs that the tile computes
+//   more(), next(), last()  whether a tile is left, go to the next tile, whether it is the last.
+//   run()                   the outputs that the tile computes.
 // Tiles of consumers also wait for the pipeline:
-//   consumer_wait()         returns when the tile's input has arrived
-//   tap_row(r)              the input of the tile's first position in tap row r
-//   consumer_release()      releases the input that no later tile reads
-//   inner()                 whether no position inside the tile needs a special case
+//   consumer_wait()         returns when the tile's input has arrived.
+//   tap_row(r)              the input of the tile's first position in tap row r.
+//   consumer_release()      releases the input that no later tile reads.
+//   inner()                 whether no position inside the tile needs a special case.
 //   layout<Inner>(shifts)   the tile's layout for write_piece; `shifts` says how far back
-//                           the runs of the lane's two rows begin
+//                           the runs of the lane's two rows begin.
 //
 // write_tile writes a tile's sums to the store buffer, each piece as soon as its products are done.
 template <int Piece = 0, class Layout, class Tiles>

@@ -7,7 +7,7 @@
 // only at named barriers, which say that a stage of the pipeline is full or empty, or that half of a store buffer is
 // full or free. Each side can run ahead of the other by the stages and buffers between them.
 //
-// The way of the data.
+// The data flow:
 //   1. A patch, a stage of the pipeline, is KERNEL_H stretches of the virtual plane
 //      (virtual_plane.cuh).
 //   2. COLUMNS * PIECES neighbouring positions of the virtual plane are multiplied;
@@ -18,18 +18,18 @@
 //
 // Each input row is loaded KERNEL_H times; warpgroup_walk.cu avoids this where rows are wide.
 //
-// What the tunables trade:
+// Tunables and their trade-offs:
 //   COLUMNS, PIECES  positions per product, products per tile: more give longer runs and less halo,
-//                    but take shared memory and registers
+//                    but take shared memory and registers.
 //   STAGES           stages of the pipeline. 3: loads start one tile earlier; 2: leaves room for
-//                    longer runs
-//   PRODUCER_WARPS   8: more loads in flight; 4: more registers for the consumers
+//                    longer runs.
+//   PRODUCER_WARPS   8: more loads in flight; 4: more registers for the consumers.
 //   STORE_WARPS      2: two warps of the producer warpgroups only store; 0: all of them load, and
-//                    the consumers store
+//                    the consumers store.
 //   PINGPONG         1: one consumer warpgroup multiplies while the other is in its
-//                    epilogue; 0: both run freely
+//                    epilogue; 0: both run freely.
 //   ALIGNMENT        alignment of runs, in floats: 8 for whole sectors, at the price of some
-//                    positions that are multiplied but not stored; 4 multiplies none in vain
+//                    positions that are multiplied but not stored; 4 multiplies none in vain.
 
 #include "warpgroup_conv.cuh"
 

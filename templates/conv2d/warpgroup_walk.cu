@@ -7,7 +7,7 @@
 // ring is the pipeline between producers and consumers: each patch has an mbarrier for full and another for empty, so
 // that producers can run AHEAD rows ahead of consumers.
 //
-// The way of the data.
+// The data flow:
 //   1. Positions are counted in the virtual plane (virtual_plane.cuh). The tile of row y in
 //      strip k is COLUMNS * PIECES positions from y * PITCH + k * STRIP - LEAD on,
 //      so the next row's tile is PITCH further on.
@@ -19,17 +19,17 @@
 //      sector, so it begins LEAD positions early. In the virtual plane, the last outputs
 //      of a row lie right before the first outputs of the next row.
 //
-// What the tunables trade:
+// Tunables and their trade-offs:
 //   COLUMNS, PIECES  positions per product, products per tile: wide strips have long runs and little
 //                    halo, but take shared memory and registers; the sums of a product go to the
-//                    store buffer while the next products run
+//                    store buffer while the next products run.
 //   AHEAD            patches beyond the KERNEL_H rows that a tile reads: 1: a row is loaded
-//                    while another is multiplied; 2: its load starts one tile earlier
-//   PRODUCER_WARPS   8: more loads in flight; 4: more registers for the consumers
+//                    while another is multiplied; 2: its load starts one tile earlier.
+//   PRODUCER_WARPS   8: more loads in flight; 4: more registers for the consumers.
 //   STORE_WARPS      2: two warps of the producer warpgroups only store; 0: all of them load, and
-//                    the consumers store
+//                    the consumers store.
 //   PINGPONG         1: one consumer warpgroup multiplies while the other is in its
-//                    epilogue; 0: both run freely
+//                    epilogue; 0: both run freely.
 #define ALIGNMENT 8
 
 #include "warpgroup_conv.cuh"

@@ -19,14 +19,14 @@
 // Blocks are persistent: each takes every gridDim.x-th tile, which is ACROSS * RUN places wide and has as many rows as
 // its warps have.
 //
-// What the tunables trade:
-//   WARPS          more places per tile: less halo around a tile, but fewer independent blocks
+// Tunables and their trade-offs:
+//   WARPS          more places per tile: less halo around a tile, but fewer independent blocks.
 //   ACROSS, RUN    warps side by side, and places of a warp side by side: longer stores, but more rows that
-//                  two tiles read
-//   PLACES         places per lane: weights are read less often, but sums take more registers
-//   CHANNELS       output channels of a block: they share depthwise sums, but take registers
-//   STAGES         stages of the pipeline of chunks
-//   BLOCKS_PER_SM  blocks per multiprocessor: one stores while another multiplies
+//                  two tiles read.
+//   PLACES         places per lane: weights are read less often, but sums take more registers.
+//   CHANNELS       output channels of a block: they share depthwise sums, but take registers.
+//   STAGES         stages of the pipeline of chunks.
+//   BLOCKS_PER_SM  blocks per multiprocessor: one stores while another multiplies.
 #include "async_copy.cuh"
 #include "compiled_sizes.cuh"
 #include "element_mma.cuh"

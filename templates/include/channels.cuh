@@ -7,10 +7,10 @@
 //
 //   slide(x, y, windows)    computes a block's outputs; `windows` has these functions:
 //
-//   windows.outside()                          returns the value of the padding
-//   windows.join_row(span, slice, row)         adds one of the thread's input rows to the windows that contain it
-//   windows.join_tap(values, d, h, w)          adds a tap to the thread's only window, too large to be unrolled
-//   windows.output(outputs, group, s, r, c)    returns VEC outputs
+//   windows.outside()                          returns the value of the padding.
+//   windows.join_row(span, slice, row)         adds one of the thread's input rows to the windows that contain it.
+//   windows.join_tap(values, d, h, w)          adds a tap to the thread's only window, too large to be unrolled.
+//   windows.output(outputs, group, s, r, c)    returns VEC outputs.
 //
 // The class of `windows` derives from Epilogue, which is an empty base class if there is no epilogue.
 //

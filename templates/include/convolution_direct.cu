@@ -4,9 +4,9 @@
 // A thread computes CHANNELS output channels of one output place: it reads an input once for all of them. Neighbouring
 // threads read neighbouring inputs, and all threads read the same weights.
 //
-// What the tunables trade:
-//   THREADS   threads per block
-//   CHANNELS  products per input that is read: more take more registers and leave fewer threads
+// Tunables and their trade-offs:
+//   THREADS   threads per block.
+//   CHANNELS  products per input that is read: more take more registers and leave fewer threads.
 #include "convolution.cuh"
 
 extern "C" __global__ void __launch_bounds__(THREADS)

@@ -27,11 +27,11 @@
 // twice as fast. Another launch converts them again if a guess was wrong.
 //
 // The tunables and their trade-offs, besides those of slab_gemm.cuh:
-//   RUN, DOWN, IMAGES  large boxes need fewer copies; small ones fit better into the output
+//   RUN, DOWN, IMAGES  large boxes need fewer copies; small ones fit better into the output.
 //   TAPS_ACROSS, TAPS_DOWN
 //                      taps in a stage: more taps load each pixel fewer times, if copies limit the speed; but their
-//                      weights fill shared memory, and boxes must be eight pixels across, even if that fits badly
-//   LINE               bytes of a pixel's channels per copy: 64 save zeros if channels are no multiple of 64
+//                      weights fill shared memory, and boxes must be eight pixels across, even if that fits badly.
+//   LINE               bytes of a pixel's channels per copy: 64 save zeros if channels are no multiple of 64.
 //
 // op.yaml derives these values: BOX, the outputs of a box; BOX_ACROSS and BOX_DOWN, its pixels including the halo;
 // BOX_LINES, its lines in shared memory; BOXES, the boxes of a stage; CHUNKS, the number of boxes for all channels;

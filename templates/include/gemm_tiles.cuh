@@ -27,14 +27,14 @@
 //
 // Work has these members, too, if its operands are packed:
 //
-//   Operands         PackedOperands
-//   groups_a(), groups_b()  number of different A and B: groups(), or 1 if all groups share it
-//   columns()        columns in a slab of a plane in memory
-//   kPlanes          planes of B in a group
+//   Operands         PackedOperands.
+//   groups_a(), groups_b()  number of different A and B: groups(), or 1 if all groups share it.
+//   columns()        columns in a slab of a plane in memory.
+//   kPlanes          planes of B in a group.
 //   plane(s), shift(s, tile)  where stage s begins: its plane of B (the first one with PLANES = DEPTH),
-//                    and how many columns to the right of the tile's own
+//                    and how many columns to the right of the tile's own.
 //   step_shift(u)    by how many columns step u of a stage is further to the right, if the steps share a
-//                    plane (PLANES = 1; with PLANES = DEPTH each step has its own)
+//                    plane (PLANES = 1; with PLANES = DEPTH each step has its own).
 #pragma once
 #include "mended.cuh"
 #include "slab_operands.cuh"

@@ -13,9 +13,9 @@
 //
 // Work needs these members besides those of slab_gemm.cuh:
 //
-//   Operands                           MappedOperands
-//   rows_of(group), columns_of(group)  the indices in the maps of a product's matrices
-//   kRowsAlongK, kColumnsAlongK        whether the lines are contiguous along k
+//   Operands                           MappedOperands.
+//   rows_of(group), columns_of(group)  the indices in the maps of a product's matrices.
+//   kRowsAlongK, kColumnsAlongK        whether the lines are contiguous along k.
 //
 // STREAMING, if defined, says whether few tiles read a column, at about the same time.
 #pragma once

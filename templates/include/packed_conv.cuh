@@ -58,12 +58,12 @@
 
 // Axis describes a convolution along one axis. Its values are static members of a type, since device code cannot use
 // those of a constexpr object.
-//   Taps       taps of a product: those of the kernel, 1 if they are folded, or those of an output phase
-//   Period     distance between taps that read the same phase of the input
-//   Phases     phases of the input
-//   Step       positions from a tap to the next tap of its phase
-//   Positions  positions in a row, a slice or an image of the packed input
-//   Lead       zeros before the input
+//   Taps       taps of a product: those of the kernel, 1 if they are folded, or those of an output phase.
+//   Period     distance between taps that read the same phase of the input.
+//   Phases     phases of the input.
+//   Step       positions from a tap to the next tap of its phase.
+//   Positions  positions in a row, a slice or an image of the packed input.
+//   Lead       zeros before the input.
 template <class Sizes, int Kernel, int Stride, int Padding, int Dilation, int Taps, int Period, int Phases, int Step, int Lead>
 struct Axis : Sizes {
     static constexpr int kernel = Kernel, stride = Stride, taps = Taps, period = Period, phases = Phases, step = Step;

@@ -15,22 +15,22 @@
 //                        of a strip as wide as the output are one flat run of
 //                        the tensor
 //
-// Tunables
-//   block_x, block_y  threads along the row and down the columns
+// Tunables:
+//   block_x, block_y  threads along the row and down the columns.
 //   rows              output rows per thread and step: more reuse of each row's
-//                     sums or maxima, larger steps
+//                     sums or maxima, larger steps.
 //   vec               output columns per thread: more reuse in registers and
-//                     wider accesses, fewer threads
-//   steps             steps per strip: more steps share more rows, fewer leave more blocks
+//                     wider accesses, fewer threads.
+//   steps             steps per strip: more steps share more rows, fewer leave more blocks.
 //   ahead             pipeline stages beside the current one: more stages hide
 //                     more latency and take more shared memory; with the copy
-//                     engine, all steps are in flight
+//                     engine, all steps are in flight.
 //   gather            whether outputs go through shared memory as above, which
-//                     takes a barrier but avoids narrow stores to rows of odd width
+//                     takes a barrier but avoids narrow stores to rows of odd width.
 //   copy_engine       bulk copies take no instructions of the threads and come in
 //                     bursts, which suits the memory; but shared memory must hold
-//                     the strip's rows and outputs, and rows must be aligned
-//   streaming         whether stores are streaming, which leaves the L2 to the halo rows
+//                     the strip's rows and outputs, and rows must be aligned.
+//   streaming         whether stores are streaming, which leaves the L2 to the halo rows.
 #include "pool.cuh"
 #include "stream.cuh"
 

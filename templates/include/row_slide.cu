@@ -12,20 +12,20 @@
 //   global -> registers  inputs of VEC windows, 16 bytes per load; inputs that
 //                        neighbouring threads share come from the L1
 //     or -> shared -> registers, when STAGE is set: the block copies its
-//                        tile's inputs once
-//   registers -> global  VEC outputs
+//                        tile's inputs once.
+//   registers -> global  VEC outputs.
 //
 // Windows that leave their row or reach into padding are reduced one by one.
 //
-// Tunables
-//   threads    per block
+// Tunables:
+//   threads    per block.
 //   vec        neighbouring outputs per thread: more outputs share more inputs in
-//              registers, fewer keep a warp's loads together
+//              registers, fewer keep a warp's loads together.
 //   chunks     runs of VEC outputs per thread, a block's width apart: more
-//              loads in flight, fewer and larger tiles
+//              loads in flight, fewer and larger tiles.
 //   stage      whether inputs are copied to shared memory, at the price of a barrier,
-//              so that shared inputs are not loaded again from the L1
-//   streaming  whether stores are streaming, which leaves the L2 to the inputs
+//              so that shared inputs are not loaded again from the L1.
+//   streaming  whether stores are streaming, which leaves the L2 to the inputs.
 //
 // op.yaml derives TILE, a block's outputs, and TILE_SPAN, the inputs that they read, for which it allocates shared
 // memory that suffices for any phase.

@@ -2,15 +2,15 @@
 // same order, so that answers are reproducible bit for bit.
 //
 // A row.cuh defines `template <class Real> struct Row`, trivially copyable, with these members:
-//   kMaps                whether each element has an answer, or the row has a single one
-//   start()              sets the state of a row without elements
+//   kMaps                whether each element has an answer, or the row has a single one.
+//   start()              sets the state of a row without elements.
 //   join(v, j, step, side)  adds elements of the row to the state: `side` contiguous elements from j on, as many from
-//                        j + step on, and so on. The default of `side` is 1. A thread adds its elements in order
-//   merge(row)           adds another state to this one
-//   meet(team)           optional: merges all states of a team at once, by sums and maxima of all threads
-//   finish(seen, weights)  prepares the answers, once all elements are added; makes `weights` refer to this row
-//   give(x, j, weights)  returns the answer of element j, whose value is x, or the answer of the row
-//   give_vector(y, x, j, weights)  optional: the answers of Count elements from j on, a multiple of Count
+//                        j + step on, and so on. The default of `side` is 1. A thread adds its elements in order.
+//   merge(row)           adds another state to this one.
+//   meet(team)           optional: merges all states of a team at once, by sums and maxima of all threads.
+//   finish(seen, weights)  prepares the answers, once all elements are added; makes `weights` refer to this row.
+//   give(x, j, weights)  returns the answer of element j, whose value is x, or the answer of the row.
+//   give_vector(y, x, j, weights)  optional: the answers of Count elements from j on, a multiple of Count.
 // Tuned kernels use Row<float>, the reference and the general kernel Row<double>. Weights are the other inputs of an
 // answer: tensors, or a problem's constants. They are initialised by WEIGHTS if sizes are macros, and by WEIGHTS_OF(s)
 // if sizes are members of s. Operators without such inputs include weightless_row.cuh. Weights may have a member

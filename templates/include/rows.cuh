@@ -5,9 +5,9 @@
 // cover it; only the first and the last vector reach over its ends. If the elements of a row are INNER apart, the row
 // is a column: a vector is one element, and the threads of a warp read adjacent columns.
 //
-//   global -> registers   UNROLL vectors per thread at once; all of them if registers keep the row
-//   registers -> Row      one state per thread, merged into one per team
-//   Row -> global         if each element has an answer, from where the row was kept
+//   global -> registers   UNROLL vectors per thread at once; all of them if registers keep the row.
+//   registers -> Row      one state per thread, merged into one per team.
+//   Row -> global         if each element has an answer, from where the row was kept.
 //
 // The macros are TEAM, threads per row; THREADS, threads per block; SPLIT, blocks per row; VEC, elements per vector;
 // UNROLL; and KEEP, where a row stays until its state is known. With KEEP = again, a row is read a second time, from

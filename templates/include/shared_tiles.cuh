@@ -10,7 +10,7 @@
 //
 //   SHARING  number of blocks in step (a multiple of CLUSTER): their tiles lie below each other, and they are at
 //            the same stages of the same columns at the same time, so that the L2 holds these columns. 0: blocks
-//            take only whole tiles
+//            take only whole tiles.
 #pragma once
 #include "gemm_tiles.cuh"
 #include "vector_access.cuh"

@@ -38,8 +38,8 @@
 // A kernel defines a class Work with the members that gemm_tiles.cuh lists, and these:
 //
 //   step_shift(u)    by how many columns step u of a stage is further to the right, if the steps share
-//                    a plane (PLANES = 1; with PLANES = DEPTH each step has its own)
-//   Operands         what the producers read; each kind of producer describes what it needs of Work
+//                    a plane (PLANES = 1; with PLANES = DEPTH each step has its own).
+//   Operands         what the producers read; each kind of producer describes what it needs of Work.
 #pragma once
 #include "async_proxy.cuh"
 #include "dependent_launch.cuh"

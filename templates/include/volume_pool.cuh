@@ -5,12 +5,12 @@
 // slice's rows across, then down the rows, and adds the result to all windows that contain the slice. Windows that an
 // output slice leaves unfinished stay in registers for the next, so that no slice is read twice.
 //
-//   pool_volume<Slices, Pool>(x, y, shared, epilogue)    Pool is defined in pool.cuh
+//   pool_volume<Slices, Pool>(x, y, shared, epilogue)    Pool is defined in pool.cuh.
 //
 // Slices says where a thread reads a slice: it is CachedSlices below, or a class of staged_slices.cuh:
 //
-//   Slices slices(x, shared, block, fresh)    fresh: the slices that the block goes through
-//   const float* slice = slices.next()        for each of these slices, whether it is used or not
+//   Slices slices(x, shared, block, fresh)    fresh: the slices that the block goes through.
+//   const float* slice = slices.next()        for each of these slices, whether it is used or not.
 //
 // Element (row, column) of a slice is slice[row * W + column].
 //

@@ -37,9 +37,9 @@ struct Slabs {
 // is the number of bytes per line. Lines lie
 //
 //   along k   if 128 (or 64) bytes are elements along k of one line. Eight lines are consecutive; the next eight
-//             may be anywhere behind them
+//             may be anywhere behind them.
 //   across    if 128 bytes are the elements of 64 lines at one k, of 16 bits each. Elements along k are consecutive;
-//             the next 64 lines may be anywhere behind them
+//             the next 64 lines may be anywhere behind them.
 template <bool AlongK, int Line = 128>
 struct SwizzledLines {
     const char* first;  // start of the first line, for product 0; across, a multiple of eight lines

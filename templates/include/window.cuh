@@ -3,10 +3,10 @@
 // op.yaml gives H, W, H_OUT, W_OUT, KERNEL_*, STRIDE_*, PADDING_*, DILATION_*, SPAN_* (the extent of a dilated window)
 // and HALO_ROWS (the rows of a halo) as macros. Terms used here:
 //
-//   band    the input rows that a run of output rows reads
-//   halo    the rows that two neighbouring bands have in common
-//   span    the input columns that a run of outputs in one row reads
-//   gather  collecting a tile of outputs in shared memory before storing it
+//   band    the input rows that a run of output rows reads.
+//   halo    the rows that two neighbouring bands have in common.
+//   span    the input columns that a run of outputs in one row reads.
+//   gather  collecting a tile of outputs in shared memory before storing it.
 //
 // Template parameters are in CamelCase, because a kernel's tunables are macros in capitals and would replace them.
 //

@@ -15,11 +15,11 @@
 // neighbours, as a load brings kVec neighbouring lines of one element of k.
 //
 // Tunables and their trade-offs:
-//   LINE_BLOCKS  blocks of 16 lines per warp: more read the few lines less often, but take registers
-//   DEPTH        steps per stage: more read longer runs of memory, but leave room for fewer stages
-//   WARPS        warps per block, which share k
-//   STAGES       stages of a warp's copies in flight
-//   SPLITS       blocks that share a tile's k (split_k.cuh), if there are few tiles
+//   LINE_BLOCKS  blocks of 16 lines per warp: more read the few lines less often, but take registers.
+//   DEPTH        steps per stage: more read longer runs of memory, but leave room for fewer stages.
+//   WARPS        warps per block, which share k.
+//   STAGES       stages of a warp's copies in flight.
+//   SPLITS       blocks that share a tile's k (split_k.cuh), if there are few tiles.
 //
 // op.yaml derives STAGE_K, the elements of k in a stage, and sizes in bytes of shared memory. STAGE_BYTES, for each
 // warp, is DEPTH times STEP_BYTES, of which the wide lines have the first WIDE_BYTES. The sums of two lines are PITCH

@@ -14,13 +14,13 @@
 // which avoids bank conflicts.
 //
 // Tunables and their trade-offs:
-//   LINE_BLOCKS  blocks of 16 lines per warp: more read the few lines from shared memory less often
-//   BESIDE       warps with different lines: long passes read the few lines from the L2 less often
-//   ALONG        warps that share lines: more lines are in flight at a time, but there are more sums to add up
-//   CHUNK        bytes of a line per copy: large chunks need fewer copies, but leave room for fewer stages
-//   STAGES       stages in flight
+//   LINE_BLOCKS  blocks of 16 lines per warp: more read the few lines from shared memory less often.
+//   BESIDE       warps with different lines: long passes read the few lines from the L2 less often.
+//   ALONG        warps that share lines: more lines are in flight at a time, but there are more sums to add up.
+//   CHUNK        bytes of a line per copy: large chunks need fewer copies, but leave room for fewer stages.
+//   STAGES       stages in flight.
 //   STREAMING    whether the L2 evicts wide lines first, since they are not read again soon. It then keeps other data,
-//                including dirty lines that it would have to write back first
+//                including dirty lines that it would have to write back first.
 //
 // op.yaml derives LINES, the lines of a pass, and sizes of shared memory: APART, the bytes from a line of a stage to
 // the next; PITCH, the floats from the sums of a line to those of the next; STAGE_BYTES and SUM_BYTES.

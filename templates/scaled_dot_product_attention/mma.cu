@@ -9,11 +9,11 @@
 // PITCH_V, the elements of a line of keys and of values, and STAGE, the elements of a tile's keys and values.
 //
 // Tunables:
-//   warps       warps per block, which share its tiles
-//   row_blocks  blocks of 16 queries per warp: a fragment of keys or values is loaded once for all of them
-//   tile_keys   keys between two barriers: more take more registers
-//   stages      stages of tiles that are in flight or in use
-//   keep        1: the queries stay in registers; 0: they are loaded again for every tile
+//   warps       warps per block, which share its tiles.
+//   row_blocks  blocks of 16 queries per warp: a fragment of keys or values is loaded once for all of them.
+//   tile_keys   keys between two barriers: more take more registers.
+//   stages      stages of tiles that are in flight or in use.
+//   keep        1: the queries stay in registers; 0: they are loaded again for every tile.
 #include "async_copy.cuh"
 #include "element_mma.cuh"
 #include "ldmatrix.cuh"

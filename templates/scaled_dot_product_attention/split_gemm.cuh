@@ -3,10 +3,10 @@
 // elements of k.
 //
 //   a loader         one thread that requests from the copy engine lines of 128 bytes of A's rows and B's columns,
-//                    AHEAD stages before they are needed. The blocks of a cluster load B together
+//                    AHEAD stages before they are needed. The blocks of a cluster load B together.
 //   converters       seven warps that split B's columns into parts, in the layout that products need, into a
-//                    pipeline of STAGES stages. They convert pieces of 32 columns in turn
-//   two consumers    warpgroups that split 64 rows of A each on the way to registers, and multiply them
+//                    pipeline of STAGES stages. They convert pieces of 32 columns in turn.
+//   two consumers    warpgroups that split 64 rows of A each on the way to registers, and multiply them.
 //
 // No thread waits for copies of its own: thus the fence between the converters' stores and the products only waits for
 // stores to shared memory.
@@ -29,16 +29,16 @@
 //
 // Work needs these members besides those of gemm_tiles.cuh:
 //
-//   kInParts                whether A's rows are already split into parts
-//   kAcross                 whether each line of B in memory holds one k of all columns; otherwise, one column
-//   stages(tile)            the number of stages of a tile
-//   kMoves                  the number of stages after which sums move
-//   group_b(group)          which B a group uses
-//   Operands                tensor maps of the lines of A and B, and whatever else Work needs
-//   power_a(operands, group), power(operands, group)  the powers of two of A's elements (unless they are parts) and B's
+//   kInParts                whether A's rows are already split into parts.
+//   kAcross                 whether each line of B in memory holds one k of all columns; otherwise, one column.
+//   stages(tile)            the number of stages of a tile.
+//   kMoves                  the number of stages after which sums move.
+//   group_b(group)          which B a group uses.
+//   Operands                tensor maps of the lines of A and B, and whatever else Work needs.
+//   power_a(operands, group), power(operands, group)  the powers of two of A's elements (unless parts) and B's.
 //   Rows(operands, tile, row)  the state for the sums of the rows `row` and `row` + 8: begin(i) is called before, and
-//                           move(sums, some) after the i-th kMoves stages
-//   leave(sums, operands, rows, tile, row, y)  the epilogue for such rows
+//                           move(sums, some) after the i-th kMoves stages.
+//   leave(sums, operands, rows, tile, row, y)  the epilogue for such rows.
 #pragma once
 #include "async_proxy.cuh"
 #include "dependent_launch.cuh"
