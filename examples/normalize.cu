@@ -58,7 +58,7 @@ __device__ double2 of_block(double2 v) {
     return v;
 }
 
-// This kernel and the next compute the right answer.
+// add_up computes the right answer together with `scale`, the next kernel.
 extern "C" __global__ void add_up(const float* __restrict__ x, long long n, double* __restrict__ partial) {
     double2 sum = make_double2(0, 0);
     for (long long i = threadIdx.x; i < n; i += 1024) sum.x += x[i], sum.y += (double)x[i] * x[i];

@@ -52,7 +52,7 @@ __device__ T of_block(T v) {
     return sum;
 }
 
-// This kernel computes the right answer with one block.
+// reduce_sum_one_block computes the right answer with a single block.
 extern "C" __global__ void reduce_sum_one_block(const float* __restrict__ x, long long n, float* __restrict__ partial, float* __restrict__ y) {
     double sum = 0;
     for (long long i = threadIdx.x; i < n; i += 1024) sum += x[i];

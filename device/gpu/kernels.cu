@@ -84,9 +84,9 @@ extern "C" __global__ void compare(const float* out, const float* ref, u64 count
 
 // ---- Guard zones ----
 
-// Zone is a guard zone: memory before or after a tensor, which one row of the grid checks. It is filled with a NaN,
-// which a sum passes on, or with a large number, which a maximum passes on. A tensor may end within the first word of
-// the zone behind it.
+// Zone is a guard zone: memory before or after a tensor, which one row of the grid checks. The zone is filled with a
+// NaN, which a sum passes on, or with a large number, which a maximum passes on. A tensor may end within the first word
+// of the zone behind it.
 struct Zone {
     u32* words;
     u64 count;

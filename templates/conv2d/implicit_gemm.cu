@@ -1,6 +1,6 @@
 // conv2d on tensor cores, as an implicit matrix product (sm_80 on).
 //
-// The idea. For one tap of the window a convolution is a matrix product: output channels x input channels times input
+// Idea: for one tap of the window a convolution is a matrix product: output channels x input channels times input
 // channels x pixels. The next tap multiplies the same pixels, a few places further on. So the kernel loads the input
 // into shared memory once, in the order that the tensor cores need, and every tap reads it at another offset: no im2col
 // matrix is ever written.
@@ -31,7 +31,7 @@
 // a constant to a single number.
 //
 // Blocks are persistent: each takes every gridDim.x-th tile. Compute warps load, convert and multiply. Storing is slow
-// and must not stop the compute warps, so STORE_WARPS further warps do nothing but store. Both kinds of warps
+// and must not stop the compute warps, so STORE_WARPS further warps do nothing but store. Compute warps and store warps
 // synchronise at named barriers.
 //
 // Tunables and their trade-offs:
@@ -411,7 +411,7 @@ __device__ __forceinline__ RowPlace place_of(const Block& block, const Tile& til
     return {tile.image, channel, plane, tile.y + pixel / TILE_W, H_OUT, tile.x + pixel % TILE_W, W_OUT};
 }
 
-// finish applies the epilogue to a lane's sums of two rows. It loads the epilogue's tensors first.
+// finish loads the epilogue's tensors for a lane's sums of two rows, and then applies the epilogue to the sums.
 __device__ __forceinline__ void finish(float (&sums)[kFragmentsP][4], const Block& block, const Tile& tile, int row,
                                        int first_pixel) {
     if constexpr (!Epilogue::kIsNone) {
@@ -549,8 +549,8 @@ __device__ __forceinline__ void commit_buffer(int buffer) {
     if (STORE_WARPS) named_barrier_arrive(kBufferFull + buffer, THREADS);
 }
 
-// store_tiles is the loop of the store warps. It does not announce the buffers of the last tiles as free, since no warp
-// waits for them.
+// store_tiles is the loop of the store warps. The loop does not announce the store buffers of the last tiles as free,
+// since no warp waits for them.
 __device__ __forceinline__ void store_tiles(const Shared& shared, const Block& block) {
     int buffer = 0;
     for (int index = blockIdx.x; index < TILES; index += gridDim.x) {

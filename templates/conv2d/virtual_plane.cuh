@@ -1,7 +1,7 @@
-// virtual_plane.cuh: the plane in which the tensor-core kernels count pixel positions. It consists of the input's rows,
-// PITCH apart, each followed by the zeros of its padding, which also serve as the next row's padding on the left. In
-// this plane, every tap is a constant distance from the pixel, and so is the next output row: a position is a single
-// number.
+// virtual_plane.cuh: the plane in which the tensor-core kernels count pixel positions. The virtual plane consists of
+// the input's rows, PITCH apart, each followed by the zeros of its padding, which also serve as the next row's padding
+// on the left. In the virtual plane, every tap lies at a constant distance from the output pixel, and so does the next
+// output row: a position is a single number.
 #pragma once
 
 __host__ __device__ constexpr int ceil_div(int a, int b) { return (a + b - 1) / b; }
@@ -26,7 +26,7 @@ __device__ __forceinline__ bool input_offset(int position, int& offset) {
     return row >= 0 && row < H && column < W;
 }
 
-// weight_at reads a weight of the group's output channel `out`. It returns 0 for channels that do not exist.
+// weight_at reads a weight of the group's output channel `out`, or returns 0 for a channel that does not exist.
 __device__ __forceinline__ float weight_at(const float* weights, int out, int channel, int tap) {
     return out < C_OUT_GROUP && channel < C_GROUP
                ? __ldg(weights + (static_cast<long long>(out) * C_GROUP + channel) * kTaps + tap)

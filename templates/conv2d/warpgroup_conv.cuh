@@ -76,7 +76,7 @@ struct Role {
 };
 
 // ---- In fp32, factors are split into two parts of fp16, and the input is first multiplied by a power of two. Each
-// block guesses this power from the same sample (guessed_scale.cuh). Producers find the largest magnitude of the
+// block guesses this power of two from the same sample (guessed_scale.cuh). Producers find the largest magnitude of the
 // elements that they convert, and each producer warp stores it in `largest`. A second launch of the same kernel reads
 // these magnitudes as `found`, and computes everything again if the guess was wrong. (A kernel of its own would double
 // the compile time.) Weights need no guess, since a warp holds all of its weights in registers.
@@ -125,7 +125,7 @@ __device__ __forceinline__ char* vectors_at(char* patch, int pixel, int half) {
     return patch + (half * (kScaled ? 1 : 2) * PATCH + pixel) * 16;
 }
 
-// copy_ahead starts copying 4 bytes, or zeros. It makes the L2 fetch the surrounding 256 bytes, which other warps will
+// copy_ahead starts copying 4 bytes, or zeros, and makes the L2 fetch the surrounding 256 bytes, which other warps will
 // copy soon.
 __device__ __forceinline__ void copy_ahead(char* to, const float* from, bool inside) {
 #ifndef AUTOTUNE_EMULATOR
@@ -163,8 +163,8 @@ __device__ __forceinline__ unsigned largest_finite(const float4& a, const float4
     return finite;
 }
 
-// convert_patch converts the elements that this thread copied to operands. With fp16 parts, it returns their largest
-// magnitude.
+// convert_patch converts the elements that this thread copied to operands. With fp16 parts, convert_patch returns the
+// elements' largest magnitude.
 __device__ __forceinline__ unsigned convert_patch(char* patch, int thread, float power) {
     unsigned most = 0;
 #pragma unroll 2
@@ -204,8 +204,8 @@ struct WeightFragment {
     unsigned parts[2][4];
 };
 
-// load_weights loads a warp's weights of all taps and returns their power of two. Each warp can have a power of its
-// own, since no sum combines weights of two warps.
+// load_weights loads a warp's weights of all taps and returns their power of two. Each warp can have its own power of
+// two, since no sum combines weights of two warps.
 __device__ __forceinline__ PowerScale load_weights(WeightFragment (&made)[kTaps], const float* weights, int first_out, int lane) {
     float w[kTaps][4][2];
     unsigned most = 0;
@@ -290,7 +290,7 @@ struct Finish {
 template <class Layout>
 __device__ __forceinline__ void write_piece(float* buffer, const float (&sums)[COLUMNS / 2], int piece, int row,
                                             int lane, const Finish& finish, const Layout& layout) {
-    // Both positions of a pair are outputs or neither is, and pairs are aligned.
+    // Both positions of a pair are outputs, or neither is, so a pair is stored in one access.
     constexpr bool pairs = W_OUT % 2 == 0 && kRowJump % 2 == 0;
 #pragma unroll
     for (int j = 0; j < COLUMNS / 8; ++j) {
@@ -390,8 +390,8 @@ __device__ __forceinline__ void store_runs(float* y, const float* buffer, const 
     bulk_store_commit();
 }
 
-// PendingRuns are the runs of a tile that a consumer warp still has to store where there are no store warps. They
-// belong to 16 channels, of which `planes` exist.
+// PendingRuns are the runs of a tile that a consumer warp still has to store where there are no store warps: one run
+// for each of its 16 channels, of which `planes` exist.
 struct PendingRuns {
     const float* buffer;
     int planes, plane;

@@ -5,7 +5,8 @@
 // offset. Warpgroup products read it from shared memory directly and asynchronously. Warps are specialised: producers
 // load, consumer warpgroups multiply and write the epilogue, store warps store (warpgroup_conv.cuh). Warps synchronise
 // only at named barriers, which say that a stage of the pipeline is full or empty, or that half of a store buffer is
-// full or free. Each side can run ahead of the other by the stages and buffers between them.
+// full or free. Producers can run ahead of consumers by the stages of the pipeline, and consumers ahead of store warps
+// by the store buffers.
 //
 // The data flow:
 //   1. A patch, a stage of the pipeline, is KERNEL_H stretches of the virtual plane

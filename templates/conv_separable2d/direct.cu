@@ -1,5 +1,5 @@
-// conv_separable2d, direct: each thread computes one output, and for it the depthwise sums of all channels. It works
-// for every problem.
+// conv_separable2d, direct: each thread computes one output, including the depthwise sums of all channels that the
+// output needs. This kernel works for every problem.
 //
 // Tunables:
 //   threads  threads per block.

@@ -1,4 +1,4 @@
-// The reference of average pools of up to three axes: one thread per output. It calls the simple function of
+// The reference of average pools of up to three axes: one thread per output. The kernel calls the simple function of
 // average_pool_general.cuh, which shares no code with the other kernels.
 #include "average_pool_general.cuh"
 

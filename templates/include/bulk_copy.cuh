@@ -13,8 +13,8 @@
 // mbarrier.cuh describes a load. If threads have written to the shared memory that a load will fill, they call
 // publish_to_async_proxy() before a barrier, which precedes the load; if they have only read it, the barrier is enough.
 //
-// Both addresses and the size must be multiples of 16 bytes. Stored data is visible to later kernels; before a kernel
-// ends, it must have waited until the copy engine has read its shared memory.
+// Both addresses of a bulk copy and its size must be multiples of 16 bytes. Stored data is visible to later kernels;
+// before a kernel ends, it must have waited until the copy engine has read its shared memory.
 #pragma once
 #include "async_proxy.cuh"
 #include "mbarrier.cuh"

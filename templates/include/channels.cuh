@@ -58,7 +58,7 @@ struct Group {
         front = slice * STRIDE_D - PADDING_D, top = row * STRIDE_H - PADDING_H, left = column * STRIDE_W - PADDING_W;
     }
 
-    // take divides the remaining index by `size` and returns the remainder. It divides in 32 bits if possible, since
+    // take divides the remaining index by `size` and returns the remainder. take divides in 32 bits if possible, since
     // 64-bit division by a size known only at run time is slow.
     __device__ __forceinline__ int take(int size) {
         const long long place = image;

@@ -4,10 +4,10 @@
 // input channels, with channels varying fastest. The weights of a convolution have this order in memory; those of a
 // transposed convolution do not, and a first launch reorders them.
 //
-// The idea. The input channels that a tap reads are contiguous. So every thread asynchronously copies 16 bytes along k
-// at a time, of pixels and of weights, straight to where the fragments are loaded from; elements outside of the input
-// are copied as zeros. Nothing is packed, and k has no gaps: three channels of a 7 x 7 kernel are 147 elements of k.
-// Copies are as wide as the number of channels in a group allows; copies of 2 bytes go through registers.
+// Idea: the input channels that a tap reads are contiguous, so every thread asynchronously copies 16 bytes along k at a
+// time, of pixels and of weights, straight to where the fragments are loaded from; elements outside of the input are
+// copied as zeros. Nothing is packed, and k has no gaps: three channels of a 7 x 7 kernel are 147 elements of k. Copies
+// are as wide as the number of channels in a group allows; copies of 2 bytes go through registers.
 #define EXACT_OPERANDS 1
 #include "mma_gemm.cuh"
 #include "phases.cuh"

@@ -3,23 +3,23 @@
 // output pixels, columns are output channels, and k is taps and input channels, with channels varying fastest, which is
 // the order in memory of the weights and of the channels that a tap reads.
 //
-// The idea. The output pixels of all images are divided into boxes: RUN pixels of a row, DOWN rows, IMAGES images. For
-// one tap a box of outputs reads a box of the input, too, at an offset; with a stride, the box has only every stride-th
+// Idea: the output pixels of all images are divided into boxes: RUN pixels of a row, DOWN rows, IMAGES images. For one
+// tap a box of outputs reads a box of the input, too, at an offset; with a stride, the box has only every stride-th
 // pixel. The copy engine loads 128 bytes of the pixels' channels by a tensor map, swizzled as products need them.
 // Pixels outside of the input, as in the padding, arrive as zeros. A tile consists of consecutive boxes, each loaded by
 // one lane of the producer. Nothing is packed, no thread computes an input's address, and outputs are stored as whole
 // rows. The blocks of a cluster compute different pixels and the same channels: each block loads a part of the weights
 // for all (multicast.cuh).
 //
-// A stage may contain several taps: a row of the kernel, or a plane of it. These taps share one box, which includes
-// their halo. The products of a tap begin some lines further on in the box (BoxProducts).
+// A stage may contain several taps: a row of the kernel, or a plane of it. The taps of a stage share one box, which
+// includes their halo. The products of a tap begin some lines further on in the box (BoxProducts).
 //
 // Groups of few channels are folded: FOLD groups are multiplied together, so that their channels fill 128 bytes.
 // Weights between different groups are zeros. As zero times infinity is NaN, outputs that are not finite are computed
 // again (mended.cuh).
 //
 // Math mode tf32 rounds ties away from zero, which the copy engine cannot do. Therefore consumers round pixels on their
-// way through registers (ROWS_EXACT), or a first launch rounds pixels in memory (PIXELS_MADE). That launch also
+// way through registers (ROWS_EXACT), or a first launch rounds pixels in memory (PIXELS_MADE). The first launch also
 // prepares weights: it rounds them, inserts the zeros between folded groups, or reorders the weights of a transposed
 // convolution along k. For 16-bit elements products can also read weights across k (COLUMNS_ALONG_K = 0): then a line
 // of a box is 64 output channels of one input channel. With SCALED the first launch converts both factors to fp16,
@@ -120,10 +120,10 @@ struct TileStages<Work> {
 
 namespace {
 
-// BoxProducts takes floats that are not rounded yet through registers. Otherwise the taps of a stage share its boxes,
-// and a tap's products begin some lines further on, at any line. Eight rows of a product are eight pixels of an image
-// row. The next eight rows are the pixels below, one row of the box further on: a product needs the same distance
-// between all groups of eight rows.
+// BoxProducts takes floats that are not rounded yet through registers. If no rounding is needed, the taps of a stage
+// share its boxes, and a tap's products begin some lines further on, at any line. Eight rows of a product are eight
+// pixels of an image row. The next eight rows are the pixels below, one row of the box further on: a product needs the
+// same distance between all groups of eight rows.
 template <bool Exact>
 struct BoxProducts : MappedProducts<true> {};
 template <>

@@ -2,14 +2,14 @@
 // warpgroup products (sm_90a). Rows of the product are pixels, columns are output channels, and k is input channels and
 // taps. The copy engine loads the input directly (tensor_map.cuh).
 //
-// The idea. The pixels of a row are divided into runs of RUN. The input of a run, for CHANNELS channels and for one tap
-// or a row of the kernel (TAPS_ACROSS), is one box. A stage may contain all taps of a plane of the kernel (TAPS_DOWN).
-// Then its runs lie below each other and share one box of BOX_ROWS rows: with a kernel of three rows, four runs read
-// six rows, not twelve. The copy engine fills the part of a box outside of the input with zeros, so padding costs
-// nothing. A stride or a dilation only changes where a box begins. Boxes can only begin at multiples of 16 bytes, so a
-// box begins up to three floats early. A stage of the pipeline holds the boxes of a tile's runs, and the weights of
-// their channels and taps. Products read rows from registers: consumers load them from the boxes, each tap at a
-// constant offset, and round them.
+// Idea: the pixels of a row are divided into runs of RUN. The input of a run, for CHANNELS channels and for one tap or
+// a row of the kernel (TAPS_ACROSS), is one box. If a stage contains all taps of a plane of the kernel (TAPS_DOWN), its
+// runs lie below each other and share one box of BOX_ROWS rows: with a kernel of three rows, four runs read six rows,
+// not twelve. The copy engine fills the part of a box outside of the input with zeros, so padding costs nothing. A
+// stride or a dilation only changes where a box begins. Boxes can only begin at multiples of 16 bytes, so a box begins
+// up to three floats early. A stage of the pipeline holds the boxes of a tile's runs, and the weights of their channels
+// and taps. Products read rows from registers: consumers load them from the boxes, each tap at a constant offset, and
+// round them.
 //
 // A first launch packs the weights as slabs (slab_operands.cuh), so that the weights of a stage are one bulk copy. The
 // input is read from memory only once. packed_conv.cuh in contrast first packs the input in memory, which relieves its
@@ -17,8 +17,8 @@
 //
 // A transposed convolution of stride S computes for each pixel S outputs along an axis, which are columns of the
 // product. With padding P, tap S * t + p of the kernel takes input i to output S * (i + t) + p - P. So column p of
-// pixel i + t combines all taps with remainder p modulo S. These taps read contiguous inputs. Weights of taps that the
-// kernel lacks are zeros. Dilation is supported only on axes of stride 1.
+// pixel i + t combines all taps with remainder p modulo S. The taps of a column read contiguous inputs. Weights of taps
+// that the kernel lacks are zeros. Dilation is supported only on axes of stride 1.
 //
 // BOX is the number of floats from one channel of a box to the next: as many as a run reads, plus three. A warp loads
 // four channels of eight pixels; a BOX of a multiple of 16 plus 8 floats avoids bank conflicts.
@@ -131,10 +131,10 @@ struct Order {
     }
 };
 
-// This Order is for few channels, as in the first layer of a network: k runs along the rows of a box, from tap to tap.
-// A row of the box contains what one row of the kernel reads of one channel. The rows of all channels follow each
-// other, then those of the kernel's next row. So k has no gaps: three channels of a 7 x 7 kernel are 147 elements,
-// padded to 160, not 49 taps of 16 channels.
+// This specialisation of Order is for few channels, as in the first layer of a network: k runs along the rows of a box,
+// from tap to tap. A row of the box contains what one row of the kernel reads of one channel. The rows of all channels
+// follow each other, then those of the kernel's next row. So k has no gaps: three channels of a 7 x 7 kernel are 147
+// elements, padded to 160, not 49 taps of 16 channels.
 //
 // A lane loads every fourth element of k. Four consecutive elements of k may be neighbours in one row of the box, or
 // the last ones of one row and the first ones of the next row, which are a constant further on. So a lane stores one
@@ -168,8 +168,8 @@ struct Order<Channels, true> {
     }
     static constexpr int kRowEnd = BOX - kAcross * AxisW::step;  // from the end of a row's last tap to the next row
 
-    // load returns the lane's element of slab `slab` of a stage, for the row that begins at `place`. It returns zeros
-    // behind the last element of k, where the box may contain NaNs.
+    // load returns the lane's element of slab `slab` of a stage, for the row that begins at `place`. For elements
+    // behind the last element of k, load returns zeros, since the box may contain NaNs there.
     __device__ __forceinline__ unsigned load(int slab, int place) const {
         const int k = slab * 4, across = k % kAcross, end = kAcross > 1 && kAcross - across < 4 ? kAcross - across : 0;
         if (k >= kElements) return 0;
@@ -216,7 +216,7 @@ constexpr int kEighths = 2 * DEPTH;  // products in a stage, each of eight eleme
 
 // products_together returns for how many products rows are loaded at once, into at most 16 registers. Two sets of
 // registers alternate: while products read one set, the other is loaded. So a stage must have an even number of such
-// groups; otherwise the next stage would begin with the set that the last products still read.
+// groups of products; otherwise the next stage would begin with the set of registers that the last products still read.
 constexpr int products_together() {
     int products = ROW_BLOCKS < 4 ? 4 / ROW_BLOCKS : 1;
     while (kEighths % (2 * products) != 0) --products;

@@ -12,7 +12,7 @@ struct Weights {
     const float* shared;
 
     // load loads a channel's kernel into registers, or into `staged` if it belongs in shared memory. Every thread of
-    // the block calls it.
+    // the block must call load.
     template <int Threads>
     __device__ __forceinline__ void load(float* staged, const Element* weight, int channel, int thread) {
         const Element* from = weight + channel * (KERNEL_H * KERNEL_W);
@@ -43,8 +43,8 @@ __device__ __forceinline__ void add_row(float (&outputs)[VEC], const float* span
         for (int v = 0; v < VEC; ++v) outputs[v] += weights[tap * KERNEL_W + k] * span[v * STRIDE_W + k * DILATION_W];
 }
 
-// Outputs turns a thread's sums into outputs, row by row of ROWS at a time. It loads the epilogue's elements in advance
-// if they take few registers, so that a thread waits for memory once and not once per row.
+// Outputs turns a thread's sums into outputs, row by row of ROWS at a time. Outputs loads the epilogue's elements in
+// advance if they take few registers, so that a thread waits for memory once and not once per row.
 struct Outputs {
     static constexpr bool kAhead = !Epilogue::kIsNone && ROWS * VEC <= 32;
     Epilogue epilogue;
@@ -66,8 +66,8 @@ struct Outputs {
     __device__ __forceinline__ RowPlace place(int row) const { return {plane, C, row, H_OUT, column, W_OUT}; }
 };
 
-// join_span adds row i of a band to VEC neighbouring outputs of each output row whose windows contain it. The first of
-// these windows begins at `from`, within a span of row i. ended(r) is called for every output row r that this row
+// join_span adds row i of a band to VEC neighbouring outputs of each output row whose windows contain it. The first
+// output's window begins at `from`, within a span of row i. ended(r) is called for every output row r that this row
 // completes.
 template <int Rows, class Ended>
 __device__ __forceinline__ void join_span(float (&sums)[Rows][VEC], const float* from, int i, const Weights& weights,

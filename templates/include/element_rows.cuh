@@ -22,7 +22,7 @@ __device__ __forceinline__ void store_elements_by(Element* row, int column, cons
 }
 
 // store_elements_of_row stores Count neighbouring outputs of a row from output column `column` on, as wide as the rows'
-// alignment allows. It stores nothing past the row's end.
+// alignment allows, and nothing past the row's end.
 template <int Count, bool Streaming>
 __device__ __forceinline__ void store_elements_of_row(Element* row, int column, const float* outputs) {
     constexpr int Pair = Count % 2 == 0 ? 2 : 1;

@@ -1,7 +1,7 @@
 // epilogue.cuh: the epilogue computes an operator's outputs from its sums by an expression (EPILOGUE) of a sum x, which
-// includes its bias, and of tensors t0 to t7. It is applied in float before a sum would be rounded to an output, so its
-// only cost is reading the tensors. Partial sums of split-K are no outputs: the launch that adds them up applies the
-// epilogue.
+// includes its bias, and of tensors t0 to t7. The epilogue is applied in float before a sum would be rounded to an
+// output, so its only cost is reading the tensors. Partial sums of split-K are no outputs: the launch that adds them up
+// applies the epilogue.
 //
 // A tensor has some of the output's axes, given by the bits of EPILOGUE_0_AXES (bit 0 is the first axis). Along the
 // other axes it is broadcast. The order of its elements in memory follows the order of its axes. Tensors are the last
@@ -91,7 +91,8 @@ struct Broadcast {
     const T* data;
 
     // Held holds the tensor's elements for Count contiguous outputs. If the tensor varies along them, Held contains the
-    // elements as they are in memory, 16-bit elements as pairs. Otherwise it contains a single float.
+    // elements as they are in memory, 16-bit elements as pairs. If the tensor does not vary along them, Held contains a
+    // single float.
     template <int Count, class Place>
     struct Held {
         static constexpr bool kPacked = Count > 1 && (Axes & Place::kAlong);
@@ -132,7 +133,7 @@ struct Broadcast {
     }
 
     // load_by loads Width elements per access if the length of rows is a multiple of Width, so that rows begin aligned.
-    // Otherwise it uses narrower loads.
+    // For other lengths, load_by uses narrower loads.
     template <int Width, int Words>
     __device__ __forceinline__ static void load_by(float (&to)[Words], const T* from, long long row, long long first) {
         if constexpr (Width > 1)
@@ -204,7 +205,7 @@ struct Epilogue {
 typedef NoEpilogue Epilogue;
 #endif
 
-// TileEpilogue is the epilogue of the launch that computes tiles. It is empty if another launch adds up split sums.
+// TileEpilogue is the epilogue of the launch that computes tiles, or NoEpilogue if another launch adds up split sums.
 #if SPLITS > 1
 #define TILE_EPILOGUE_PARAMETERS
 #define TILE_EPILOGUE_ARGUMENTS
@@ -215,8 +216,8 @@ typedef NoEpilogue TileEpilogue;
 typedef Epilogue TileEpilogue;
 #endif
 
-// TileGiven contains the arguments from which the Output of a tile is constructed (gemm_tiles.cuh). It derives from the
-// epilogue, which may be an empty base class.
+// TileGiven contains the arguments from which the Output of a tile is constructed (gemm_tiles.cuh). TileGiven derives
+// from the epilogue, which may be an empty base class.
 struct TileGiven : TileEpilogue {
     const Element* bias;
 };

@@ -3,10 +3,10 @@
 // products need (slab_operands.cuh).
 //
 // No separate launch packs operands, which saves writing and reading them once more; but each tile loads and rounds its
-// operands anew. This pays for products with few multiplications per element.
+// operands anew. Gathering pays for products with few multiplications per element.
 //
 // An operand consists of lines (rows of A or columns of B) of `depth` elements of k. A thread loads parts of the same
-// lines in all stages of a tile. Its loads are in flight while it waits for a free stage.
+// lines in all stages of a tile. The loads of a thread are in flight while it waits for a free stage.
 //
 // Work needs these members besides those of slab_gemm.cuh:
 //

@@ -137,8 +137,8 @@ __device__ __forceinline__ void move_sums(Sums (&some)[ROW_BLOCKS], Sums (&sums)
 }
 
 // ---- The epilogue. A warp holds the sums of 16 rows by COLUMNS columns in the layout of tensor-core products: eight
-// columns in four registers. It has a buffer of BUFFER_BYTES in shared memory: 16 rows of 32 columns, with a pitch that
-// avoids bank conflicts.
+// columns in four registers. Each warp has a buffer of BUFFER_BYTES in shared memory: 16 rows of 32 columns, with a
+// pitch that avoids bank conflicts.
 
 constexpr int kWholeRows = -1;
 constexpr int kPiece = 32, kPitch = kPiece + 8;
@@ -159,10 +159,11 @@ constexpr bool kIsApart = false;
 template <class Output>
 constexpr bool kIsApart<Output, decltype(void(&Output::apart))> = true;
 
-// kLoads tells whether an Output has an epilogue. Then load<Count>(...) loads the epilogue's elements for Count
-// contiguous outputs as a Beside<Count>, which is passed to the stores. If Output has `apart`, load also gets the place
-// of the first channel. Most of the elements that a lane needs are loaded before the first is used, since few warps are
-// there to hide latency. An Output of whole rows has load(row, column), for eight columns, and apply(sums, loaded).
+// kLoads tells whether an Output has an epilogue. Such an Output has load<Count>(...), which loads the epilogue's
+// elements for Count contiguous outputs as a Beside<Count>, which is passed to the stores. If Output has `apart`, load
+// also gets the place of the first channel. Most of the elements that a lane needs are loaded before the first is used,
+// since few warps are there to hide latency. An Output of whole rows has load(row, column), for eight columns, and
+// apply(sums, loaded).
 template <class Output, class = void>
 constexpr bool kLoads = false;
 template <class Output>
@@ -267,11 +268,11 @@ __device__ __forceinline__ void store_sums(const Sums& sums, const Output& outpu
     }
 }
 
-// store_rows replaces store_sums if rows are contiguous in the output. It handles the 16 rows of each of Together
-// blocks, which are contiguous in the tile, too. The buffer, which begins at a multiple of 128 bytes, has 16 lines of
-// 16 pairs of floats: line i holds row i of the blocks, and as many pairs of columns of each block as fit. Pairs are
-// swizzled, so that there are no bank conflicts between the lanes that write four pairs of four rows, nor between the
-// lanes that read one pair of 16 rows.
+// store_rows replaces store_sums if rows are contiguous in the output. store_rows handles the 16 rows of each of
+// Together blocks, which are contiguous in the tile, too. The buffer, which begins at a multiple of 128 bytes, has 16
+// lines of 16 pairs of floats: line i holds row i of the blocks, and as many pairs of columns of each block as fit.
+// Pairs are swizzled, so that there are no bank conflicts between the lanes that write four pairs of four rows, nor
+// between the lanes that read one pair of 16 rows.
 template <int Together, class Output, class Stored>
 __device__ __forceinline__ void store_rows(const Sums* sums, const Output& output, Stored* y, float* buffer, int row, int column) {
     constexpr bool whole = Together > 1;  // a store writes one column of 32 rows, or two columns of 16

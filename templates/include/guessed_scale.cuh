@@ -1,7 +1,7 @@
 // guessed_scale.cuh: computes the powers of two of tensor_scales.cuh without a launch that reads all factors first. The
 // power is guessed from a sample. While blocks convert factors with the guessed power, each finds the largest magnitude
-// of its share. If the guess would leave the range of fp16, the next launch converts the factors again. That is rare,
-// because the guess leaves room for magnitudes that are at least eight times as large as the sample's.
+// of its share. If the guess would leave the range of fp16, the next launch converts the factors again. A wrong guess
+// is rare, since the guess leaves room for magnitudes at least eight times as large as the sample's.
 //
 // `scales` holds MAKING_BLOCKS numbers for the input, as many for the weights, then both guesses, then the inverses of
 // the powers that were finally used. All threads of a block call these functions; blocks have 256 threads, unless the

@@ -1,14 +1,14 @@
 // mapped_operands.cuh: the producer of slab_gemm.cuh for matrices that the copy engine loads directly by tensor maps
-// (tensor_map.cuh): one thread requests the boxes of a stage. Nothing is packed. A stage is DEPTH steps of 16 elements
-// of k.
+// (tensor_map.cuh): one thread requests the boxes of a stage. Matrices are not packed in memory first. A stage is DEPTH
+// steps of 16 elements of k.
 //
 // Products read lines (rows of A and columns of B) in their layout in memory (wgmma.cuh). Lines that are contiguous
 // along k come in boxes that hold LINE bytes (128 by default) of each of the tile's lines; a stage consists of whole
-// boxes. With 16-bit elements, lines may also lie across, with k as the slow axis; they come in boxes of 64 lines with
+// boxes. With 16-bit elements, lines may also lie across, with k as the slow axis; such lines come in boxes of 64 with
 // all of the stage's k.
 //
-// Floats are rounded to TF32 on the way, ties to even. Rows of floats that lie across come in boxes of 32, and go
-// through the consumers' registers. Each box orders eight elements of k as 0, 4, 1, 5, 2, 6, 3, 7: then the four
+// The copy engine rounds floats to TF32 on the way, ties to even. Rows of floats that lie across come in boxes of 32,
+// and go through the consumers' registers. Each box orders eight elements of k as 0, 4, 1, 5, 2, 6, 3, 7: then the four
 // elements that neighbouring lanes load are two rows apart, which avoids bank conflicts.
 //
 // Work needs these members besides those of slab_gemm.cuh:
@@ -96,8 +96,8 @@ struct Lines {
     }
 };
 
-// MappedProducts takes both operands from shared memory. With FromRegisters it takes rows from registers instead, for
-// floats that lie across or that are not rounded yet.
+// MappedProducts takes both operands from shared memory. With FromRegisters, MappedProducts takes rows from registers
+// instead, for floats that lie across or that are not rounded yet.
 template <bool FromRegisters>
 struct MappedProducts {
     static constexpr bool kFromRegisters = false;

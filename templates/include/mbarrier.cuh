@@ -1,7 +1,7 @@
 // mbarrier.cuh: barriers in shared memory that synchronise threads and the copy engine (sm_90 on).
 //
 // A phase of such a barrier ends when the expected number of threads has arrived and all the bytes that they announced
-// have arrived. Phases alternate between parity 0, the first, and 1.
+// have arrived. The parity of phases alternates between 0, for the first phase, and 1.
 //
 //   one thread calls mbarrier_init() and publish_to_async_proxy()
 //   __syncthreads()
@@ -32,8 +32,8 @@ __device__ __forceinline__ void mbarrier_expect(Mbarrier* barrier, int bytes) {
                  : "memory");
 }
 
-// mbarrier_wait waits for the end of the phase with this parity. It returns at once if the current phase has the other
-// parity, since the phase before has ended.
+// mbarrier_wait waits for the end of the phase with this parity. If the current phase has the other parity,
+// mbarrier_wait returns at once, since the phase before has ended.
 __device__ __forceinline__ void mbarrier_wait(Mbarrier* barrier, int parity) {
     const unsigned at = static_cast<unsigned>(__cvta_generic_to_shared(barrier));
     unsigned ended;

@@ -26,7 +26,7 @@ struct Mended {
     __device__ __forceinline__ Place operator[](long long index) const { return {y + index, plain, index}; }
 };
 
-// all_finite tells whether all sums are finite. It multiplies each sum by zero and adds up the products, in four
+// all_finite tells whether all sums are finite: it multiplies each sum by zero and adds up the products, in four
 // chains.
 template <int Blocks, int Count>
 __device__ __forceinline__ bool all_finite(const float (&sums)[Blocks][Count]) {

@@ -23,8 +23,8 @@ __device__ __forceinline__ void meet_cluster() {
 
 #ifndef AUTOTUNE_EMULATOR
 
-// mbarrier_arrive_at arrives at another block's barrier at the same offset in its shared memory. It does not publish
-// this block's writes: that would have to wait for all of a warp's stores in every stage.
+// mbarrier_arrive_at arrives at another block's barrier at the same offset in its shared memory. mbarrier_arrive_at
+// does not publish this block's writes, since publishing would have to wait for all of a warp's stores in every stage.
 __device__ __forceinline__ void mbarrier_arrive_at(Mbarrier* barrier, int rank) {
     const unsigned at = static_cast<unsigned>(__cvta_generic_to_shared(barrier));
     asm volatile("{.reg .b32 there; mapa.shared::cluster.u32 there, %0, %1; mbarrier.arrive.shared::cluster.b64 _, [there];}" ::"r"(at), "r"(rank)

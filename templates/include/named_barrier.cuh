@@ -1,6 +1,6 @@
 // named_barrier.cuh: barriers for some warps of a block, so that producers and consumers synchronise without stopping
 // all warps. A block has 16 barriers; number 0 is that of __syncthreads. `threads` counts the threads that wait and the
-// threads that only arrive. It is a multiple of 32, and the same in all calls for a barrier.
+// threads that only arrive; the count is a multiple of 32, and the same in all calls for a barrier.
 #pragma once
 
 // named_barrier_wait arrives at a barrier and waits for the other threads.

@@ -80,8 +80,8 @@ struct Norm {
         j /= weights.plane;
         return (weights.weight ? y * to_float(weights.weight[j]) : y) + (weights.bias ? to_float(weights.bias[j]) : 0.0f);
     }
-    // give_vector computes the answers for Count elements from j on, a multiple of Count. Their weights are contiguous,
-    // or one weight for all of them if they belong to one channel: both take a single load.
+    // give_vector computes the answers for Count elements from j on, a multiple of Count. The weights of these elements
+    // are contiguous, or a single weight if the elements belong to one channel; both take one load.
     template <int Count>
     __device__ __forceinline__ void give_vector(float (&y)[Count], const float (&x)[Count], long long j, const Weights& weights) const {
         float weight[Count], bias[Count];

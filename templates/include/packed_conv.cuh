@@ -1,13 +1,13 @@
 // packed_conv.cuh: convolutions of up to three axes, transposed or not, as matrix products on Hopper's warpgroup
 // products (sm_90a), with any number of channels, kernel, stride, padding, dilation and groups.
 //
-// The idea. A first launch packs input and weights: it writes copies in the layout that products need for their
-// operands (slab_operands.cuh). It rounds elements to TF32, splits them into parts of fp16 in math mode fp32, or copies
-// 16-bit elements unchanged. The second launch is a pipeline between the copy engine and the tensor cores
-// (slab_gemm.cuh) that never computes the address of an input: in the packed input every output has a position, and
-// every tap of the kernel reads at a constant distance from it.
+// Idea: a first launch packs input and weights, which means that it writes copies in the layout that products need for
+// their operands (slab_operands.cuh). Packing rounds elements to TF32, splits them into parts of fp16 in math mode
+// fp32, or copies 16-bit elements unchanged. The second launch is a pipeline between the copy engine and the tensor
+// cores (slab_gemm.cuh) that never computes the address of an input: in the packed input every output has a position,
+// and every tap of the kernel reads at a constant distance from it.
 //
-// The packed input.
+// The packed input has these properties:
 //   1. Channels are divided into steps of 16; a step is a plane of the positions of all images.
 //   2. A row of positions is as long as its outputs plus the reach of their taps. The padding's
 //      zeros are stored between rows, between slices and between images. The zeros at the end of a
@@ -20,18 +20,19 @@
 //   5. MERGE groups are merged into one with MERGE times the channels, and with zero weights between
 //      different groups: tensor cores always multiply 64 rows.
 //
-// A transposed convolution of stride S is S convolutions of stride 1 along each axis. Each of them computes the outputs
-// of one phase, with every S-th tap: these products share the packed input, but have their own weights and offset. If
-// dilation D and stride have a common divisor G, a phase has every S/G-th tap, D/G inputs apart, and only every G-th
-// phase has taps; the weights of the other phases are zeros. With INTERLEAVE = 1 the phases of an output row are rows
-// of one product. The epilogue interleaves them, so that it stores whole rows of outputs. The product has a tap for
-// each position that any phase reads, which is more than each phase needs if their offsets differ, or if the taps of a
-// phase are apart. Rows that pad the stride to a divisor of 16 are zeros. With INTERLEAVE = 2 each half of the phases
-// is a product. This suits paddings for which the first half reads from one position on, and the second half from the
-// next: there are no superfluous taps, and outputs are stored half a stride at a time.
+// A transposed convolution of stride S is S convolutions of stride 1 along each axis. Each of these convolutions
+// computes the outputs of one phase, with every S-th tap. As matrix products, they share the packed input, but have
+// their own weights and offset. If dilation D and stride have a common divisor G, a phase has every S/G-th tap, D/G
+// inputs apart, and only every G-th phase has taps; the weights of the other phases are zeros. With INTERLEAVE = 1 the
+// phases of an output row are rows of one product. The epilogue interleaves them, so that it stores whole rows of
+// outputs. The product has a tap for each position that any phase reads, which is more than each phase needs if their
+// offsets differ, or if the taps of a phase are apart. Rows that pad the stride to a divisor of 16 are zeros. With
+// INTERLEAVE = 2 each half of the phases is a product. Two products suit paddings for which the first half reads from
+// one position on, and the second half from the next: there are no superfluous taps, and outputs are stored half a
+// stride at a time.
 //
-// Two parts of fp16 have the digits of a float but not its range. Therefore input and weights are each multiplied by a
-// power of two. A launch before the others finds the largest magnitudes that determine these powers
+// Two parts of fp16 have the digits of a float but not its range. To keep them in range, input and weights are each
+// multiplied by a power of two. A launch before the others finds the largest magnitudes that determine these powers
 // (tensor_scales.cuh). With SCALED = 1, TF32 factors are stored as one fp16 part, which has as many digits, and halves
 // the time of products.
 //
@@ -41,8 +42,8 @@
 // The price is writing and reading the packed input: little for kernels with many taps and channels, half of the time
 // for convolutions with few multiplications per input.
 //
-// A kernel that includes this file has the tunables of slab_gemm.cuh. It defines as macros the problem's sizes (axes
-// that the problem lacks have size 1), TRANSPOSED, and the values that op.yaml derives for each axis: see Axis. A
+// A kernel that includes this file has the tunables of slab_gemm.cuh. The kernel defines as macros the problem's sizes
+// (axes that the problem lacks have size 1), TRANSPOSED, and the values that op.yaml derives for each axis: see Axis. A
 // transposed convolution also defines MIXED (rows per channel), ROW_PRODUCTS (products for the phases of a row) and
 // TAP_STEP, the positions from a tap of a product to the next.
 #pragma once
@@ -56,8 +57,8 @@
 #include "place.cuh"
 #include "plain_convolution.cuh"
 
-// Axis describes a convolution along one axis. Its values are static members of a type, since device code cannot use
-// those of a constexpr object.
+// Axis describes a convolution along one axis. The values of Axis are static members of a type, since device code
+// cannot use those of a constexpr object.
 //   Taps       taps of a product: those of the kernel, 1 if they are folded, or those of an output phase.
 //   Period     distance between taps that read the same phase of the input.
 //   Phases     phases of the input.

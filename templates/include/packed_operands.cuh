@@ -1,5 +1,5 @@
 // packed_operands.cuh: the producer of slab_gemm.cuh for operands that are packed in memory in the layout of products
-// (slab_operands.cuh). It is one warp, whose lanes share the bulk copies of a stage; nothing is converted.
+// (slab_operands.cuh). The producer is one warp, whose lanes share the bulk copies of a stage; nothing is converted.
 //
 // gemm_tiles.cuh describes the required members of Work. mma_gemm.cuh is another mainloop for packed operands.
 #pragma once

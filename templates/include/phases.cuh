@@ -8,9 +8,9 @@
 // Each tile belongs to one phase. Phases may have different numbers of taps, so the tiles of all phases alternate
 // (PhaseTile).
 //
-// JOINED: if the kernel is as large as the stride, all phases have one tap and read the same pixel. Then they are one
-// product, whose columns are the channels of all phases; a row of sums is distributed over the pixels of all phases. So
-// the input is read once.
+// JOINED: if the kernel is as large as the stride, all phases have one tap and read the same pixel. The phases are then
+// joined to one product, whose columns are the channels of all phases, so that the input is read only once; a row of
+// sums is distributed over the pixels of all phases.
 //
 // op.yaml derives two distances for each axis, both from a phase's tap to its next: APART in taps of the kernel, and
 // TAP_STEP in pixels of the input.

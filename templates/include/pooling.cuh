@@ -2,8 +2,8 @@
 // its rows.
 //
 // A window is reduced in one direction after the other, and only from its own elements: no element is subtracted when a
-// window moves on. So a NaN or an infinity affects only the windows that contain it, and errors do not accumulate along
-// a row.
+// window moves on. As a result, a NaN or an infinity affects only the windows that contain it, and errors do not
+// accumulate along a row.
 #pragma once
 #include "convolution_place.cuh"
 #include "limits.cuh"
@@ -56,7 +56,7 @@ __device__ __forceinline__ void join_row(float (&kept)[Rows][Count], int i, cons
 // ends_window tells whether row i of a band is the last of output row r's window.
 __device__ __forceinline__ bool ends_window(int i, int r) { return i == r * STRIDE_H + SPAN_H - 1; }
 
-// join_span adds row i of a band to Count neighbouring windows of each output row. The first of these windows begins at
+// join_span adds row i of a band to Count neighbouring windows of each output row. The first output's window begins at
 // `from`, within a span of row i. ended(r) is called for every output row r whose windows this row completes.
 template <class Reduction, int Rows, int Count, class Ended>
 __device__ __forceinline__ void join_span(float (&kept)[Rows][Count], const float* from, int i, Ended ended) {

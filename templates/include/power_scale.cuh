@@ -27,8 +27,8 @@ struct PowerScale {
     }
 };
 
-// unscaled divides a sum by the powers of two of both its factors. It multiplies by the smaller inverse first: the
-// product of both inverses might be out of the range of floats.
+// unscaled divides a sum by the powers of two of both its factors. unscaled multiplies by the smaller inverse first,
+// since the product of both inverses might be out of the range of floats.
 __device__ __forceinline__ float unscaled(float sum, float inverse, float other) {
     return sum * fminf(inverse, other) * fmaxf(inverse, other);
 }

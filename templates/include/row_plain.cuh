@@ -57,8 +57,8 @@ __device__ __forceinline__ Row<double> plain_state(const Element* x, long long i
     return plain_merged(row);
 }
 
-// plain_put computes the answers of a part. It calls put(at, answer) for each element's answer, or, for a row with a
-// single answer, only from the row's first thread.
+// plain_put computes the answers of a part. plain_put calls put(at, answer) for each element's answer, or, for a row
+// with a single answer, only from the row's first thread.
 template <class Put>
 __device__ __forceinline__ void plain_put(Row<double> row, const Element* x, long long i, int part, Weights weights, Put put) {
     const long long first = part * blockDim.x + threadIdx.x, answers = Row<double>::kMaps ? LENGTH : 1;
@@ -83,8 +83,8 @@ __device__ __forceinline__ Row<double> plain_all(long long i) {
     return plain_merged(one.row);
 }
 
-// A block draws a part of a row, and further parts of the same row while there are any. So it only waits for blocks
-// that are already running.
+// plain_rows_apart lets a block draw a part of a row, and further parts of the same row while there are any, so that a
+// block only waits for blocks that are already running.
 template <class Put>
 __device__ __forceinline__ void plain_rows_apart(const Element* x, const Weights& weights, Put put) {
     __shared__ int next, mine[kParts];

@@ -12,10 +12,10 @@
 //   give(x, j, weights)  returns the answer of element j, whose value is x, or the answer of the row.
 //   give_vector(y, x, j, weights)  optional: the answers of Count elements from j on, a multiple of Count.
 // Tuned kernels use Row<float>, the reference and the general kernel Row<double>. Weights are the other inputs of an
-// answer: tensors, or a problem's constants. They are initialised by WEIGHTS if sizes are macros, and by WEIGHTS_OF(s)
-// if sizes are members of s. Operators without such inputs include weightless_row.cuh. Weights may have a member
-// ask(row, length, steps), which loads ahead what an answer needs: step 1 before the row's elements are loaded, step 2
-// after them.
+// answer: tensors, or a problem's constants. Weights are initialised by WEIGHTS if sizes are macros, and by
+// WEIGHTS_OF(s) if sizes are members of s. Operators without such inputs include weightless_row.cuh. Weights may have a
+// member ask(row, length, steps), which loads ahead what an answer needs: step 1 before the row's elements are loaded,
+// step 2 after them.
 //
 // The elements of a row are INNER apart in memory. If INNER is 1, rows may also be interleaved in chunks of CHUNK
 // elements, as the channels of a batch of images are.

@@ -49,8 +49,8 @@ constexpr int kUnroll = KEEP == registers || UNROLL > kLoaded ? kLoaded : UNROLL
 static_assert(VEC == 1 || !kColumns, "a vector of a column is one element");
 static_assert(!kChunked || (CHUNK % VEC == 0 && !kColumns), "a vector lies in one piece of a row");
 
-// load_once loads elements that are not read again, so that the L2 may evict them first. Otherwise it would first evict
-// older data that it should keep, or dirty lines, which must be written to memory first.
+// load_once loads elements that are not read again, so that the L2 may evict them first. Without that hint the L2 would
+// evict older data that it should keep, or dirty lines, which it must write to memory first.
 template <int Elements>
 __device__ __forceinline__ void load_once(float* to, const Element* from) {
     constexpr int kWords = Elements * sizeof(Element) / 4;
@@ -65,8 +65,8 @@ __device__ __forceinline__ void load_once(float* to, const Element* from) {
     }
 }
 
-// give_vector computes the answers of a vector's elements, from j on. It calls the Row's own give_vector if there is
-// one and j is aligned.
+// give_vector computes the answers of a vector's elements, from j on. If the Row has its own give_vector and j is
+// aligned, give_vector calls that.
 template <class Row>
 __device__ __forceinline__ void give_vector(const Row& row, float (&y)[VEC], const float (&x)[VEC], long long j, const Weights& weights, long) {
 #pragma unroll
@@ -168,8 +168,8 @@ struct Vectors {
 struct Kept {
     float own[KEEP == registers ? kItems : kHeld > 0 ? kHeld : 1][VEC];
     Element* staged;
-    // Items in shared memory, behind those in registers: all, or the first ones with `partly`.
-    // If it is 0, registers hold no items either.
+    // Items in shared memory, behind those in registers: all, or the first ones with `partly`. If `items` is 0,
+    // registers hold no items either.
     int items;
 
     __device__ __forceinline__ bool staged_to(int k) const { return k <= kHeld + items; }
@@ -193,7 +193,7 @@ struct Kept {
 };
 
 // by_groups calls group(k, count) for all items of a thread that registers do not hold, kUnroll items at once. With
-// Back, it goes from the last item to the first. `count` is a compile-time constant.
+// Back, by_groups goes from the last item to the first. `count` is a compile-time constant.
 template <int Number> struct Count { static constexpr int value = Number; };
 template <bool Back, class Group>
 __device__ __forceinline__ void by_groups(Group group) {
@@ -358,7 +358,7 @@ __device__ __forceinline__ Row merge_cluster(Row state) {
     return state;
 }
 
-// leave_cluster waits until no other block reads this block's state. It must be called after merge_cluster.
+// leave_cluster waits until no other block reads this block's state, and must be called after merge_cluster.
 __device__ __forceinline__ void leave_cluster() {
 #if IN_CLUSTERS
     __cluster_barrier_wait();

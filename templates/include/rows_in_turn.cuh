@@ -1,7 +1,7 @@
 // rows_in_turn.cuh: for long rows (rows.cuh), a few at a time, each read from memory only once. The blocks that fit on
 // the GPU at once form AT_ONCE groups, and each group of SPLIT blocks computes one row after the other. Each thread
-// keeps the first HELD items of its part of the row in registers, and the next KEPT in shared memory. So few rows are
-// in flight that the L2 holds the rest of them.
+// keeps the first HELD items of its part of the row in registers, and the next KEPT in shared memory. The number of
+// rows in flight is so small that the L2 holds the rest of these rows.
 //
 //   global -> shared, L2   a block's part of a row, and its state.
 //   states -> Row          when the states of all parts of the row have arrived, always in one order.
@@ -17,8 +17,8 @@
 #include "told_states.cuh"
 static_assert(TEAM == THREADS, "a block has one row at a time");
 
-// clear_turns runs in an earlier launch. It clears the memory through which blocks exchange states, and the number of
-// parts that each group has drawn, which is also stored in a workspace of floats.
+// clear_turns clears, in an earlier launch, the memory through which blocks exchange states, and the number of parts
+// that each group has drawn, which is also stored in a workspace of floats.
 __device__ __forceinline__ void clear_turns(float* states, float* drawn) {
     clear_told(states, static_cast<long long>(OUTER) * SPLIT);
     const int i = blockIdx.x * THREADS + threadIdx.x;

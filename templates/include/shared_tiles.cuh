@@ -5,8 +5,8 @@
 //
 // A block goes through its part of that sequence from the end to the beginning. First comes the beginning of a tile,
 // whose sums the block stores in a workspace (LeftSums). Last comes the rest of another tile. The block that has a
-// tile's last stages waits for the sums of the blocks before it, and adds them up, always in the same order. It never
-// waits for a block that may start later, and those blocks store their sums before anything else.
+// tile's last stages waits for the sums of the blocks before it, and adds them up, always in the same order. No block
+// waits for a block that may start later, and the blocks that others wait for store their sums before anything else.
 //
 //   SHARING  number of blocks in step (a multiple of CLUSTER): their tiles lie below each other, and they are at
 //            the same stages of the same columns at the same time, so that the L2 holds these columns. 0: blocks

@@ -1,13 +1,13 @@
 // slab_gemm.cuh: the tensor-core mainloop for Hopper (sm_90a): D = A * B.
 //
-// Warps are specialised. Producers fill the stages of a pipeline with operands in the layout that products need. One
-// warp is enough if the copy engine does the copying: of operands packed in this layout (slab_operands.cuh,
-// packed_operands.cuh), or by tensor maps (mapped_operands.cuh, convolution_tma_conv.cu). Otherwise many threads load
-// operands in their original layout and round them (gathered_operands.cuh). One or two consumer warpgroups multiply a
-// stage as soon as it has arrived, directly from shared memory, and keep the sums in registers. The epilogue moves the
-// sums through shared memory, a few columns at a time, so that a warp stores runs of 128 bytes. Blocks are persistent
-// and compute tile after tile; the producer runs stages ahead, and is already in the next tile while the last one is in
-// its epilogue.
+// Warps are specialised as producers and consumers. Producers fill the stages of a pipeline with operands in the layout
+// that products need. One producer warp is enough if the copy engine does the copying: of operands packed in this
+// layout (slab_operands.cuh, packed_operands.cuh), or by tensor maps (mapped_operands.cuh, convolution_tma_conv.cu).
+// Without the copy engine, many threads load operands in their original layout and round them (gathered_operands.cuh).
+// One or two consumer warpgroups multiply a stage as soon as it has arrived, directly from shared memory, and keep the
+// sums in registers. The epilogue moves the sums through shared memory, a few columns at a time, so that a warp stores
+// runs of 128 bytes. Blocks are persistent and compute tile after tile; the producer runs stages ahead, and is already
+// in the next tile while the last one is in its epilogue.
 //
 // The tunables of a kernel that includes this file, as macros:
 //
@@ -72,8 +72,8 @@ constexpr int kProducerRegisters = 40, kConsumerRegisters = 232;
 constexpr int kProducerThread = 128 * CONSUMERS;  // the first producer thread
 constexpr int kPingPong = 1;                      // two named barriers, one for each consumer's turn
 
-// ---- The pipeline: STAGES stages in shared memory, each with A's blocks and B's planes. Behind them lies B of all
-// stages of a tile if it is kept, then the consumer warps' buffers, then the barriers.
+// ---- The pipeline: STAGES stages in shared memory, each with A's blocks and B's planes. Behind the stages lies B of
+// all stages of a tile if it is kept, then the consumer warps' buffers, then the barriers.
 
 constexpr int kRowSlabBytes = kBlockRows * 16 + PAD, kStepBytes = kSlabs * kRowSlabBytes;  // of a block of A
 // Sizes of B are macros, since the span of a convolution may be known only at run time.

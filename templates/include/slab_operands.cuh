@@ -1,12 +1,12 @@
-// slab_operands.cuh: the layout in which warpgroup products read their operands. It is the same in global as in shared
-// memory, so that bulk copies are enough to load operands.
+// slab_operands.cuh: the layout in which warpgroup products read their operands. The layout is the same in global as in
+// shared memory, so that bulk copies are enough to load operands.
 //
 // Both operands are divided into steps of 16 elements of k. A step consists of slabs; a slab holds 16 bytes of each row
 // or column, side by side:
 //
-//   one_tf32        four slabs; slab s has the elements 4*s .. 4*s + 3, rounded to TF32.
+//   one_tf32        four slabs; slab s has the elements 4*s to 4*s + 3, rounded to TF32.
 //   parts           two slabs per part; slabs 2*p and 2*p + 1 have part p of the elements
-//                   0 .. 7 and 8 .. 15. Products of parts replace products of floats:
+//                   0 to 7 and 8 to 15. Products of parts replace products of floats:
 //
 //     parts           number represented              products  relative error of a product
 //     one_bf16, one_fp16  an element of 16 bits           1         none

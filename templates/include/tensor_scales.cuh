@@ -13,8 +13,8 @@ constexpr int kShares = 256;
 
 enum Scaled { the_input, the_weights };
 
-// largest_of returns the largest magnitude of a thread's elements in its block's share. It goes from the last element
-// to the first, so that the elements with which packing begins are read last, and are in the L2.
+// largest_of returns the largest magnitude of a thread's elements in its block's share. largest_of goes from the last
+// element to the first, so that the elements with which packing begins are read last, and are in the L2.
 __device__ __forceinline__ unsigned largest_of(const Element* from, long long count) {
     constexpr int width = 4, together = 8;
     const long long threads = static_cast<long long>(kShares) * blockDim.x, vectors = count / width;

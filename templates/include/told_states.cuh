@@ -1,6 +1,6 @@
 // told_states.cuh: how blocks that share a row (rows.cuh) exchange their states without a counter or a fence. Each
 // 32-bit word of a state is stored in one 64-bit access together with a 1 in the upper word, which says that it is
-// valid. So a reader waits for the words themselves, which takes a single round trip to the L2.
+// valid. So a block that reads a state waits for the words themselves, which takes a single round trip to the L2.
 #pragma once
 #include "rows.cuh"
 
@@ -28,8 +28,8 @@ __device__ __forceinline__ void tell(Told* to, const Row<float>& state) {
     for (int w = 0; w < kWords; ++w) static_cast<volatile Told*>(to)[w] = 1ull << 32 | of.words[w];
 }
 
-// heard waits for a state. It requests all words at once, since requesting one after the other would take a round trip
-// to the L2 for each.
+// heard waits for a state and returns it. heard requests all words at once, since requesting one after the other would
+// take a round trip to the L2 for each.
 __device__ __forceinline__ Row<float> heard(const Told* from) {
     Told words[kWords];
     bool all;

@@ -1,9 +1,9 @@
 // walk.cuh: threads that walk down their own columns of outputs.
 //
-// A block of BLOCK_X x BLOCK_Y threads computes a tile of one plane's outputs, BLOCK_X * VEC columns wide. It walks
-// down STEPS steps of BLOCK_Y * ROWS rows; a thread computes ROWS x VEC outputs per step. The threads share only the
-// L1. When GATHER is set they also share a buffer that collects the outputs of a step, so that these can be stored as
-// one run.
+// A block of BLOCK_X x BLOCK_Y threads computes a tile of one plane's outputs, BLOCK_X * VEC columns wide. The block
+// walks down STEPS steps of BLOCK_Y * ROWS rows; a thread computes ROWS x VEC outputs per step. The threads share only
+// the L1. When GATHER is set they also share a buffer that collects the outputs of a step, so that these can be stored
+// as one run.
 //
 // With several steps, windows that a step leaves unfinished stay in registers for the next. The next step's rows are
 // loaded before this step's outputs are stored: no row is loaded twice, and loads are always in flight.
@@ -101,8 +101,8 @@ struct Walk {
             store_elements_of_row<VEC, STREAMING>(y + (tile.plane * H_OUT + row + r) * W_OUT, column, outputs);
     }
 
-    // finish stores the gathered outputs of a step; every thread of the block calls it. There are two buffers, so that
-    // one barrier per step is enough.
+    // finish stores the gathered outputs of a step; every thread of the block calls it. Outputs are gathered in two
+    // buffers in turn, so that one barrier per step is enough.
     __device__ __forceinline__ void finish(Element* y) const {
         if (!GATHER) return;
         __syncthreads();

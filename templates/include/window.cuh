@@ -40,7 +40,7 @@ __device__ __forceinline__ bool row_is_used(int i) {
 __device__ __forceinline__ bool row_inside(int row) { return (unsigned)row < (unsigned)H; }
 
 // load_span fills `to` with Count columns of an input row from column `first` on, and with `outside` for columns
-// outside of the image. It loads Vector floats at a time, so `first` and W must be multiples of Vector.
+// outside of the image. load_span loads Vector floats at a time, so `first` and W must be multiples of Vector.
 template <int Vector, int Count>
 __device__ __forceinline__ void load_span(float (&to)[Count], const float* row, int first, float outside) {
 #pragma unroll

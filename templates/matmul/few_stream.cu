@@ -6,12 +6,12 @@
 // time, whatever the number of lines. A block reads its lines in passes of at most LINES, and k in chunks. The lines
 // that all blocks read in one pass are contiguous, which makes memory 5 % faster. One warp requests from the copy
 // engine a chunk of each line of a pass, and of each of the few lines, stage after stage and pass after pass, so that
-// no pass begins with an empty pipeline. There are no split sums and no tensor maps, and only one launch.
+// no pass begins with an empty pipeline. The kernel needs no split sums, no tensor maps and only one launch.
 //
-// The other warps multiply on tensor cores. BESIDE of them have different lines, and ALONG of them share the same lines
-// and take turns at steps of 64 bytes of k. A product may add up the elements of k in any order that is the same for
-// both factors. So a lane reads 16 bytes of a line at a time. Lines are 64 bytes further apart than a chunk is long,
-// which avoids bank conflicts.
+// All warps but the loading one multiply on tensor cores. BESIDE of them have different lines, and ALONG of them share
+// the same lines and take turns at steps of 64 bytes of k. A product may add up the elements of k in any order that is
+// the same for both factors. So a lane reads 16 bytes of a line at a time. Lines are 64 bytes further apart than a
+// chunk is long, which avoids bank conflicts.
 //
 // Tunables and their trade-offs:
 //   LINE_BLOCKS  blocks of 16 lines per warp: more read the few lines from shared memory less often.
@@ -19,8 +19,8 @@
 //   ALONG        warps that share lines: more lines are in flight at a time, but there are more sums to add up.
 //   CHUNK        bytes of a line per copy: large chunks need fewer copies, but leave room for fewer stages.
 //   STAGES       stages in flight.
-//   STREAMING    whether the L2 evicts wide lines first, since they are not read again soon. It then keeps other data,
-//                including dirty lines that it would have to write back first.
+//   STREAMING    whether the L2 evicts wide lines first, since they are not read again soon. The L2 then keeps other
+//                data, including dirty lines that it would have to write back first.
 //
 // op.yaml derives LINES, the lines of a pass, and sizes of shared memory: APART, the bytes from a line of a stage to
 // the next; PITCH, the floats from the sums of a line to those of the next; STAGE_BYTES and SUM_BYTES.

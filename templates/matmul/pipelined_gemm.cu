@@ -1,12 +1,12 @@
 // matmul on Hopper's warpgroup products (sm_90a).
 //
-// The idea. A first launch packs both factors: it writes copies in the layout that products need for their operands
-// (slab_operands.cuh). It rounds elements to TF32, splits them into parts of fp16, or copies 16-bit elements unchanged.
-// Only this launch deals with transposed factors, and it pads all sizes with zeros. The second launch is a pipeline
-// between the copy engine and the tensor cores (slab_gemm.cuh).
+// Idea: a first launch packs both factors, which means that it writes copies in the layout that products need for their
+// operands (slab_operands.cuh). Packing rounds elements to TF32, splits them into parts of fp16, or copies 16-bit
+// elements unchanged. Only this launch deals with transposed factors, and it pads all sizes with zeros. The second
+// launch is a pipeline between the copy engine and the tensor cores (slab_gemm.cuh).
 //
-// Two parts of fp16 have a float's accuracy but not its range. So, in fp32, rows of a and columns of b are multiplied
-// by powers of two that bring the largest element of each near 2^15, and outputs are divided by these powers
+// Two parts of fp16 have a float's accuracy but not its range. In fp32, rows of a and columns of b are multiplied by
+// powers of two that bring the largest element of each near 2^15, and outputs are divided by these powers
 // (power_scale.cuh). With SCALED = 1, TF32 factors are stored as one such part.
 //
 // The price is writing and reading the packed factors: 16 bytes per element of f32, and 8 bytes per 16-bit element. At
@@ -38,8 +38,8 @@ struct Work : MatrixWork {
 }  // namespace
 
 #if TRIANGULAR_A || TRIANGULAR_B || TRIANGULAR_OUTPUT
-// The stages of a tile cover the part of k that its rows and columns have in common. If they have none, the tile has a
-// single stage of zeros.
+// The stages of a tile cover the part of k that its rows and columns have in common. If row and column ranges have no k
+// in common, the tile has a single stage of zeros.
 template <>
 struct TileStages<Work> {
     __device__ __forceinline__ static Stages of(const Tile& tile) {

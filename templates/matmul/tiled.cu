@@ -1,5 +1,5 @@
-// matmul, tiled: a block holds TILE_M x TILE_N sums in its threads' registers. It reads both factors through shared
-// memory, DEPTH elements of k at a time (on CUDA cores, any GPU).
+// matmul, tiled: a block holds TILE_M x TILE_N sums in its threads' registers. The block reads both factors through
+// shared memory, DEPTH elements of k at a time (on CUDA cores, any GPU).
 //
 // Tunables and their trade-offs:
 //   TILE_M, TILE_N  outputs of a block of 256 threads: large tiles read each factor fewer times (N / TILE_N or

@@ -7,8 +7,8 @@
 
 namespace {
 
-// LinesOutput is a MatrixOutput that stores whole rows: 16 bytes per store, and without going through shared memory. It
-// does not support triangles.
+// LinesOutput is a MatrixOutput that stores whole rows: 16 bytes per store, and without going through shared memory.
+// LinesOutput does not support triangles.
 struct LinesOutput {
     typedef TileGiven Given;
     static constexpr int kMixed = kWholeRows;

@@ -1,7 +1,7 @@
 // triangle.cuh: factors and outputs of which only the upper (1) or lower (-1) triangle counts, including the diagonal.
 // Memory outside of a factor's triangle may contain anything and is not part of any sum; outputs outside of the
-// triangle are zeros. So a row of a and a column of b have only a part of k in common, and so have the rows and columns
-// of a tile.
+// triangle are zeros. A row of a triangular a and a column of b therefore have only a part of k in common, and so have
+// the rows and columns of a tile.
 #pragma once
 // A parameter that has its default value is not defined as a macro.
 #ifndef TRIANGULAR_A

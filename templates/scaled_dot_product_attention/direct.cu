@@ -1,5 +1,5 @@
-// scaled_dot_product_attention, direct: the algorithm of the reference, in float instead of double. It works for every
-// problem.
+// scaled_dot_product_attention, direct: the algorithm of the reference, in float instead of double. This kernel works
+// for every problem.
 //
 // Tunables:
 //   threads  threads per block, and keys that a block processes at a time.

@@ -30,8 +30,8 @@ struct Query {
         met = s.causal && query + 1 < s.keys ? query + 1 : s.keys;
         if (s.mask_batch) mask = masks + ((batch % s.mask_batch * s.mask_heads + head % s.mask_heads) * s.queries + query) * s.keys;
     }
-    // part returns every Lanes-th term of a query times a key, from `lane` on. It adds up sums of 16 terms, which keeps
-    // rounding errors small.
+    // part returns every Lanes-th term of a query times a key, from `lane` on. part adds up sums of 16 terms, which
+    // keeps rounding errors small.
     template <class Sum, int Lanes>
     __device__ __forceinline__ Sum part(const Sizes& s, long long key, int lane) const {
         // Products of 16-bit elements are exact in float, and sums of a few of them nearly so.
@@ -56,8 +56,8 @@ struct Query {
     }
 };
 
-// Averages are Count averages of values, weighted by exponentials of the distance to the largest product so far. They
-// are zero if all products are minus infinity.
+// Averages are Count averages of values, weighted by exponentials of the distance to the largest product so far.
+// Averages are zero if all products are minus infinity.
 template <class Sum, int Count>
 struct Averages {
     Sum largest = negative_infinity(), weights = 0, values[Count] = {};

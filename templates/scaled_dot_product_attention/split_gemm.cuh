@@ -1,19 +1,19 @@
-// split_gemm.cuh: the mainloop of split.cu. It computes D = A * B of floats in their original layout by warpgroup
-// products of two parts of fp16, with three products for each product of floats (slab_operands.cuh). A stage is 32
-// elements of k.
+// split_gemm.cuh: the mainloop of split.cu. split_gemm computes D = A * B of floats in their original layout by
+// warpgroup products of two parts of fp16, with three products for each product of floats (slab_operands.cuh). A stage
+// is 32 elements of k.
 //
 //   a loader         one thread that requests from the copy engine lines of 128 bytes of A's rows and B's columns,
 //                    AHEAD stages before they are needed. The blocks of a cluster load B together.
 //   converters       seven warps that split B's columns into parts, in the layout that products need, into a
-//                    pipeline of STAGES stages. They convert pieces of 32 columns in turn.
+//                    pipeline of STAGES stages. Warps take pieces of 32 columns in turn.
 //   two consumers    warpgroups that split 64 rows of A each on the way to registers, and multiply them.
 //
 // No thread waits for copies of its own: thus the fence between the converters' stores and the products only waits for
 // stores to shared memory.
 //
 // A consumer is idle between the start of its products and their end, and the products of the other consumer fill that
-// time. It cannot prepare the next stage meanwhile: products read A's registers until they end, but compilers would
-// reuse these registers before. And if products are in flight from one iteration of a loop to the next, compilers
+// time. A consumer cannot prepare the next stage meanwhile: products read A's registers until they end, but compilers
+// would reuse these registers before. And if products are in flight from one iteration of a loop to the next, compilers
 // serialise all products.
 //
 // A place in shared memory is released only after the data that was read from it has been used, since an arrival at a
@@ -50,8 +50,8 @@ namespace {
 
 constexpr int kConsumerWarps = TILE_M / 16, kConverterWarps = THREADS / 32 - kConsumerWarps - 1;
 constexpr int kConverter = 32 * kConsumerWarps, kLoader = THREADS - 32;  // the first thread of each
-// Both warpgroup kinds together must not exceed the registers with which a block of 512 threads begins: a warpgroup
-// that requests more waits for ever.
+// The consumers' and the other warps' registers together must not exceed those with which a block of 512 threads
+// begins: a warpgroup that requests more waits for ever.
 constexpr int kConsumerRegisters = 200, kOtherRegisters = 56;
 static_assert(2 * kConsumerRegisters + 2 * kOtherRegisters <= 4 * (65536 / THREADS), "more registers than a block has");
 

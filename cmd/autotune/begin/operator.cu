@@ -50,7 +50,7 @@ struct alignas(4 * VEC) Run {
     float at[VEC];
 };
 
-// This is the kernel to be tuned.
+// NAME_strided is the kernel to be tuned.
 extern "C" __global__ void __launch_bounds__(THREADS)
 NAME_strided(long long n, float a, const float* __restrict__ x, float* __restrict__ y) {
     const Run* from = reinterpret_cast<const Run*>(x);

@@ -1,5 +1,5 @@
 // row_product.cuh: the inner loop of the emulated tensor cores multiplies one row of A by B, four columns at once. Each
-// sum adds its products one after the other, in double precision.
+// element's products are added one after the other, in double precision.
 #pragma once
 
 template <int Columns, int Depth>
