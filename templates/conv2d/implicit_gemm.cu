@@ -37,22 +37,22 @@
 // Tunables and their trade-offs:
 //   FLAT            1: a tile is a run of output pixels that goes on over row
 //                   ends: long aligned stores whatever the width; 0: a rectangle
-//                   of TILE_H rows, with less halo to load
+//                   of TILE_H rows, with less halo to load.
 //   ALIGNMENT       alignment of a flat tile's runs, in floats: 8 stores whole sectors, which
-//                   makes short runs cheap; 1 does not align runs, and computes no extra pixels
+//                   makes short runs cheap; 1 does not align runs, and computes no extra pixels.
 //   WARPS_*, WARP_* more channels per warp: each pixel read serves more products;
 //                   more pixels per tile: longer runs to store, less halo, and
-//                   fewer blocks that fit into an SM
+//                   fewer blocks that fit into an SM.
 //   STEP_P          pixels that a warp multiplies at a time: more sums in flight, but more registers; with
-//                   STEP_P = WARP_P, sums wait in registers while those of the last tile are stored
+//                   STEP_P = WARP_P, sums wait in registers while those of the last tile are stored.
 //   STAGES          stages of the pipeline of patches. 2: a patch is loaded while another is
-//                   multiplied; 1: less shared memory, so that blocks overlap instead
+//                   multiplied; 1: less shared memory, so that blocks overlap instead.
 //   STORE_BUFFERS   2: a tile's sums are written while the last tile's are stored;
-//                   1: less shared memory
-//   WEIGHTS_IN_REGISTERS  1: weights are not read from shared memory, but take registers
-//   BULK_STORE      1: the copy engine stores the outputs (sm_90); 0: threads store them
-//   STORE_WARPS     0: the compute warps store between two tiles
-//   BLOCKS_PER_SM   blocks per SM that the compiler must leave registers for
+//                   1: less shared memory.
+//   WEIGHTS_IN_REGISTERS  1: weights are not read from shared memory, but take registers.
+//   BULK_STORE      1: the copy engine stores the outputs (sm_90); 0: threads store them.
+//   STORE_WARPS     0: the compute warps store between two tiles.
+//   BLOCKS_PER_SM   blocks per SM that the compiler must leave registers for.
 // LOAD_WIDTH is the number of floats per copy: 4 where rows are 16-byte aligned. TAP_UNROLL is the number of rows of
 // taps that are unrolled: fewer for large kernels. Values that op.yaml derives from the tunables (tile, patch, runs)
 // have the same names here.

@@ -4,14 +4,14 @@
 //   global -> shared     the channel's weights; and whole input rows, by asynchronous
 //                        copies of 16 bytes into a ring that keeps the halo of
 //                        two steps; or, when COPY_ENGINE is set, by one bulk
-//                        load per row, for all rows of the strip at once
-//   shared -> registers  every thread reads a span of each row once
+//                        load per row, for all rows of the strip at once.
+//   shared -> registers  every thread reads a span of each row once.
 //   registers            the row times each kernel row that applies to it, added
-//                        to the sums of the outputs below
+//                        to the sums of the outputs below.
 //   registers -> global  each output as soon as its last row is done; or, when
 //                        GATHER or COPY_ENGINE is set, through shared memory: the
 //                        rows of a strip as wide as the output are one flat run
-//                        of the tensor
+//                        of the tensor.
 //
 // Tunables:
 //   block_x, block_y  threads along the row and down the columns.

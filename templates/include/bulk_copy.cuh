@@ -3,12 +3,12 @@
 //
 // A store from shared memory takes these steps:
 //
-//   every thread writes its part with ordinary stores
-//   every thread calls publish_to_async_proxy()
+//   every thread writes its part with ordinary stores.
+//   every thread calls publish_to_async_proxy().
 //   __syncthreads()
-//   some threads call bulk_store(), then bulk_store_commit()
+//   some threads call bulk_store(), then bulk_store_commit().
 //   ... other work ...
-//   the same threads call bulk_store_wait_read(): the shared memory may be overwritten
+//   the same threads call bulk_store_wait_read(): the shared memory may be overwritten.
 //
 // mbarrier.cuh describes a load. If threads have written to the shared memory that a load will fill, they call
 // publish_to_async_proxy() before a barrier, which precedes the load; if they have only read it, the barrier is enough.

@@ -6,7 +6,7 @@
 // neighbours of a line to an output. The lines are double-buffered, so that one barrier per step is enough.
 //
 //   extern __shared__ __align__(16) float lines[];  ROWS lines of PITCH floats; twice that for several steps
-//   pool_by_columns<Pool>(x, y, lines, epilogue);   Pool is defined in pool.cuh
+//   pool_by_columns<Pool>(x, y, lines, epilogue);   Pool is defined in pool.cuh.
 //
 // Macros used besides those of window.cuh are the tunables THREADS, ROWS, STEPS, VECTOR, AHEAD, OUTPUTS, PREFETCH,
 // STREAMING, and values that op.yaml derives from them. COLUMNS is the number of output columns per tile, PITCH the

@@ -2,9 +2,9 @@
 // dependent launch, from compute capability 9.0 on): the GPU starts their blocks while the last blocks of the previous
 // launch still run.
 //
-//   the first kernel    calls begin_dependents() when the blocks of the next launch may start
+//   the first kernel    calls begin_dependents() when the blocks of the next launch may start.
 //   the next kernel     does what does not depend on the first one; then every thread calls wait_for_launches(),
-//                       after which all writes of earlier launches are visible
+//                       after which all writes of earlier launches are visible.
 //
 // If the launch is not dependent, both functions do nothing.
 #pragma once

@@ -14,9 +14,9 @@
 //   Rows, Columns  classes constructed from (operands, tile), each with these members:
 //                    kContiguous   true if a line's elements are contiguous: neighbouring threads load
 //                                  halves of neighbouring lines. False if lines are interleaved:
-//                                  neighbouring threads load elements of neighbouring lines
-//                    Line          what is known about a line for a whole tile
-//                    line(index)   returns a Line; for an index behind the last line, any Line
+//                                  neighbouring threads load elements of neighbouring lines.
+//                    Line          what is known about a line for a whole tile.
+//                    line(index)   returns a Line; for an index behind the last line, any Line.
 //                    load(line, k, values)  loads eight elements, zeros behind the last one.
 #pragma once
 #include "slab_gemm.cuh"

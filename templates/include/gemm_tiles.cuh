@@ -4,10 +4,10 @@
 // A kernel defines a class Work with the static members below, and a class Output. Values that depend on the problem's
 // shape are functions, since a kernel may know them only at run time:
 //
-//   groups(), kParts  groups of products that share B, and products in a group
-//   row_blocks()     blocks of 64 rows of A in a product
-//   kStages          stages of a tile
-//   outputs()        outputs of all tiles
+//   groups(), kParts  groups of products that share B, and products in a group.
+//   row_blocks()     blocks of 64 rows of A in a product.
+//   kStages          stages of a tile.
+//   outputs()        outputs of all tiles.
 //   Output           (tile) stores the sums of a tile. If kMixed > 0, which divides 16, kMixed rows
 //                    belong to one channel, and its outputs alternate between the rows: column(c, r)
 //                    returns the place in the output of row r and column c, or a negative number;
@@ -21,9 +21,9 @@
 //                    line(y, row) points to a row's column 0, or is null; store(line, first, words)
 //                    stores eight columns from `first` on, given as the words that they are in memory;
 //                    beside(column) returns what a column and the next add to all rows (biases);
-//                    value(sum, row, beside) computes the stored value from a sum
-//   kMasked          whether factors that do not belong together are multiplied by zeros (mended.cuh)
-//   Plain            if kMasked: computes the output of a given index by its definition
+//                    value(sum, row, beside) computes the stored value from a sum.
+//   kMasked          whether factors that do not belong together are multiplied by zeros (mended.cuh).
+//   Plain            if kMasked: computes the output of a given index by its definition.
 //
 // Work has these members, too, if its operands are packed:
 //

@@ -3,10 +3,10 @@
 // A phase of such a barrier ends when the expected number of threads has arrived and all the bytes that they announced
 // have arrived. The parity of phases alternates between 0, for the first phase, and 1.
 //
-//   one thread calls mbarrier_init() and publish_to_async_proxy()
+//   one thread calls mbarrier_init() and publish_to_async_proxy().
 //   __syncthreads()
-//   one thread calls mbarrier_expect(), then bulk_load() (bulk_copy.cuh)
-//   every thread that reads the bytes calls mbarrier_wait() with the phase's parity
+//   one thread calls mbarrier_expect(), then bulk_load() (bulk_copy.cuh).
+//   every thread that reads the bytes calls mbarrier_wait() with the phase's parity.
 #pragma once
 
 typedef unsigned long long Mbarrier; // in shared memory

@@ -10,7 +10,7 @@
 //     a[0] row g    columns 2t,2t+1      a[2] row g    columns 2t+8,2t+9
 //     a[1] row g+8  columns 2t,2t+1      a[3] row g+8  columns 2t+8,2t+9
 //     b[0] rows 2t,2t+1  column g        b[1] rows 2t+8,2t+9  column g
-//   d, both: d[0], d[1] row g columns 2t,2t+1;  d[2], d[3] row g+8, the same columns
+//   d, both: d[0], d[1] row g columns 2t,2t+1;  d[2], d[3] row g+8, the same columns.
 //
 // Products are exact and sums are float. asm volatile keeps the program's order of products: a kernel alternates
 // between accumulators, because successive products into the same accumulator wait for each other, and a compiler that

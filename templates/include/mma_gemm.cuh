@@ -13,14 +13,14 @@
 //
 // The tunables of a kernel that includes this file, as macros:
 //
-//   WARPS_M, WARPS_N  warps of a block along the rows and the columns of its tile
-//   ROW_BLOCKS        blocks of 16 rows per warp
+//   WARPS_M, WARPS_N  warps of a block along the rows and the columns of its tile.
+//   ROW_BLOCKS        blocks of 16 rows per warp.
 //   COLUMNS           columns per warp. ROW_BLOCKS * COLUMNS / 2 registers hold sums, or twice as many
-//                     (kMovesSums); larger values read less shared memory per product
+//                     (kMovesSums); larger values read less shared memory per product.
 //   DEPTH             steps of k in a stage: more need fewer barriers, and in a convolution fewer
-//                     copies, but leave room for fewer stages
-//   STAGES            stages of the pipeline: STAGES - 1 are requested ahead
-//   SPLITS            blocks that share a tile's k (split_k.cuh), if there are few tiles
+//                     copies, but leave room for fewer stages.
+//   STAGES            stages of the pipeline: STAGES - 1 are requested ahead.
+//   SPLITS            blocks that share a tile's k (split_k.cuh), if there are few tiles.
 //
 // op.yaml derives TILE_M, TILE_N, SPAN, PLANES, THREADS from them, and these sizes in bytes of the shared memory that
 // it allocates: PAD behind a slab; STAGE_BYTES per stage, of which A's rows take STAGE_A_BYTES; BUFFER_BYTES per warp.

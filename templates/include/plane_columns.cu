@@ -10,12 +10,12 @@
 // output.
 //
 //   global -> registers  every thread walks down VECTOR neighbouring columns
-//                        and keeps one running result for each output row
-//   registers -> shared  finished results, one line per output row
+//                        and keeps one running result for each output row.
+//   registers -> shared  finished results, one line per output row.
 //   shared -> global     every thread reduces KERNEL_W of them to one output.
 //                        A tile as wide as the output is a flat run of the
 //                        tensor: warps write whole 128-byte lines, whatever
-//                        the width
+//                        the width.
 //
 // Tunables:
 //   threads        per block; all walk down the columns, then all reduce across.

@@ -7,13 +7,13 @@
 //   global -> shared     whole input rows, by asynchronous copies of 16 bytes
 //                        into a ring that keeps the halo of two steps; or,
 //                        when COPY_ENGINE is set, by one bulk load per row,
-//                        for all rows of the strip at once
-//   shared -> registers  every thread reads a span of each row once
-//   registers            sums or maxima across the span, then down the rows
+//                        for all rows of the strip at once.
+//   shared -> registers  every thread reads a span of each row once.
+//   registers            sums or maxima across the span, then down the rows.
 //   registers -> global  each output as soon as its window ends; or, when GATHER
 //                        or COPY_ENGINE is set, through shared memory: the rows
 //                        of a strip as wide as the output are one flat run of
-//                        the tensor
+//                        the tensor.
 //
 // Tunables:
 //   block_x, block_y  threads along the row and down the columns.

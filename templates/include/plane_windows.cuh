@@ -4,8 +4,8 @@
 //   plane_windows(x, y, windows)    computes a block's outputs; `windows` has two functions:
 //
 //   windows.reduce<Inside>(outputs, plane, row, column)    reduces the windows that begin at (row, column);
-//                                                          Inside: all lie wholly within the input
-//   windows.finish(outputs, row, column)                   turns the reduced windows into outputs
+//                                                          Inside: all lie wholly within the input.
+//   windows.finish(outputs, row, column)                   turns the reduced windows into outputs.
 //
 // Macros used besides the problem's sizes are the tunables BLOCK_X, BLOCK_Y, ROWS, VEC, and UNROLL, the rows of a
 // window that are in flight.

@@ -13,22 +13,22 @@
 //
 //   ARRANGEMENT  arrangement of the consumers. alone: there is one; stacked: two share B's columns;
 //                beside: two share A's rows; pingpong: two have a tile each, and one is in its
-//                epilogue while the other multiplies
-//   ROW_BLOCKS   blocks of 64 rows per consumer
+//                epilogue while the other multiplies.
+//   ROW_BLOCKS   blocks of 64 rows per consumer.
 //   COLUMNS      columns per consumer. ROW_BLOCKS * COLUMNS / 2 registers hold sums, or twice as many
 //                (kMovesSums); larger tiles read less from the L2 per product, smaller tiles
-//                are more in number
+//                are more in number.
 //   DEPTH        steps of k in a stage: more need fewer barriers, and in a convolution fewer loads,
-//                but leave room for fewer stages
-//   STAGES       stages of the pipeline, which are loaded ahead
-//   SPLITS       blocks that share a tile's k (split_k.cuh), if there are few tiles
+//                but leave room for fewer stages.
+//   STAGES       stages of the pipeline, which are loaded ahead.
+//   SPLITS       blocks that share a tile's k (split_k.cuh), if there are few tiles.
 //   KEPT         whether B of all stages stays in shared memory, if all tiles have the same B;
-//                defined if the producer supports it
+//                defined if the producer supports it.
 //   SHARING      whether the last tiles are shared along k, so that all blocks end at the same time
-//                (shared_tiles.cuh); defined if the producer supports it
+//                (shared_tiles.cuh); defined if the producer supports it.
 //   CLUSTER      blocks whose tiles lie below each other, and which load their columns together
-//                (multicast.cuh); defined if the producer supports it
-//   PRODUCERS    threads that gather operands; defined only by kernels with gathered operands
+//                (multicast.cuh); defined if the producer supports it.
+//   PRODUCERS    threads that gather operands; defined only by kernels with gathered operands.
 //
 // op.yaml derives CONSUMERS, THREADS, TILE_M, TILE_N, SPAN, PLANES from them, and these sizes in bytes of the shared
 // memory that it allocates: PAD behind a slab; STAGE_BYTES per stage, of which A's rows take STAGE_A_BYTES;

@@ -14,7 +14,7 @@
 //                     power of two (power_scale.cuh)
 //     two_fp16        22 bits of a float, times a         3         about 2^-23, if the line's
 //                     power of two                                  largest element is near 2^15
-//     three_bf16      all 24 bits of a float              6         about 2^-23
+//     three_bf16      all 24 bits of a float              6         about 2^-23.
 //
 //                   Elements of 16 bits are one part. MATH_TF32 decides whether floats are one_tf32 or
 //                   three_bf16, unless a kernel defines FLOAT_PARTS before it includes this file.

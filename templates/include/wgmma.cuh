@@ -3,9 +3,9 @@
 //
 // D has 64 rows, 16 per warp, and Columns columns. With g = lane / 4, t = lane % 4 and counting in the warp's own rows:
 //
-//   a      as A of mma.cuh's m16n8k8 (TF32, 8 deep) and m16n8k16 (bf16 and fp16, 16 deep); or in shared memory as b
-//   d      d[4*j .. 4*j+3]: rows g, g, g+8, g+8; columns 8*j + 2*t, +1, again, +1
-//   b      32 bytes along k of each column, located by Slabs or SwizzledLines
+//   a      as A of mma.cuh's m16n8k8 (TF32, 8 deep) and m16n8k16 (bf16 and fp16, 16 deep); or in shared memory as b.
+//   d      d[4*j .. 4*j+3]: rows g, g, g+8, g+8; columns 8*j + 2*t, +1, again, +1.
+//   b      32 bytes along k of each column, located by Slabs or SwizzledLines.
 //
 // A product takes these calls:
 //
@@ -13,7 +13,7 @@
 //   wgmma<wgmma_of_tf32, 128>(d, a, b, false); starts a product; `false` replaces d
 //   wgmma_commit();
 //   ... d, a and b must be left alone ...
-//   wgmma_wait(d);                             d is complete, b may be overwritten
+//   wgmma_wait(d);                             d is complete, b may be overwritten.
 //
 // wgmma_wait<Groups>(d) leaves the newest Groups commits in flight. wgmma_wait_groups<Groups>() waits without naming
 // the sums as operands; before sums are read, wgmma_wait(d) must name them.
