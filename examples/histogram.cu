@@ -44,11 +44,11 @@ extern "C" __global__ void histogram_plain(const int* __restrict__ x, long long 
 }
 
 // shared: blocks stride over the integers, four per access, and add to the counts in global memory once per bin.
-//   threads        threads per block.
-//   copies         copies of the counts in a block: lanes add to different copies, and so to different
+//   threads:       threads per block.
+//   copies:        copies of the counts in a block: lanes add to different copies, and so to different
 //                  banks; with 32 copies no two lanes ever wait for each other.
-//   unroll         accesses in flight at once.
-//   blocks_per_sm  more blocks hide more latency, but leave more counts to add up.
+//   unroll:        accesses in flight at once.
+//   blocks_per_sm: more blocks hide more latency, but leave more counts to add up.
 extern "C" __global__ void __launch_bounds__(THREADS)
 histogram_shared(const int* __restrict__ x, long long n, unsigned* __restrict__ counts) {
     extern __shared__ unsigned own[];  // [bin][copy]

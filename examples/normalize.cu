@@ -74,10 +74,10 @@ extern "C" __global__ void scale(const float* __restrict__ x, long long n, const
 }
 
 // one_launch: the second walk over the tensor finds in the L2 cache what the first walk read last.
-//   threads, blocks_per_sm  all blocks that run at once, as many as the registers allow.
-//   vec                     elements per access: 4 elements are 16 bytes.
-//   unroll                  accesses in flight at once.
-//   backwards               whether the second walk begins where the first one ended.
+//   threads, blocks_per_sm: threads per block, and blocks that run on a multiprocessor at once.
+//   vec:                    elements per access: 4 elements are 16 bytes.
+//   unroll:                 accesses in flight at once.
+//   backwards:              whether the second walk begins where the first one ended.
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS_PER_SM)
 normalize_one_launch(const float* __restrict__ x, long long n, double* __restrict__ partial, float* __restrict__ y) {
     const long long stride = (long long)gridDim.x * THREADS;

@@ -62,10 +62,10 @@ extern "C" __global__ void reduce_sum_one_block(const float* __restrict__ x, lon
 
 // two_launches: all that matters is that enough loads are in flight at once; the second launch costs little more than
 // its start.
-//   threads        threads per block.
-//   vec            elements per access: 4 elements are 16 bytes.
-//   unroll         accesses that a thread has in flight at once.
-//   blocks_per_sm  more blocks hide more latency, but leave more sums to add up.
+//   threads:       threads per block.
+//   vec:           elements per access: 4 elements are 16 bytes.
+//   unroll:        accesses that a thread has in flight at once.
+//   blocks_per_sm: more blocks hide more latency, but leave more sums to add up.
 extern "C" __global__ void __launch_bounds__(THREADS) partial_sums(const float* __restrict__ x, long long n, float* __restrict__ partial) {
     const long long stride = (long long)gridDim.x * THREADS;
     const long long start = (long long)blockIdx.x * THREADS + threadIdx.x;

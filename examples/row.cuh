@@ -37,7 +37,7 @@ struct Greatest {
 };
 
 // over_row combines one value of each of the Threads threads of a row, which lie along the block's x dimension; every
-// thread gets the result. All threads of the block's Rows rows must call it.
+// thread gets the result. over_row must be called by all threads of the block's Rows rows.
 template <int Threads, int Rows, class Combine>
 __device__ __forceinline__ float over_row(float v, Combine combine) {
 #pragma unroll

@@ -52,10 +52,10 @@ extern "C" __global__ void softmax_long_reference(const __nv_bfloat16* __restric
 // clustered: each element is read once and written once, as in softmax.cu. Registers hold a row's elements as bfloat16,
 // which takes half the registers of floats. With fewer registers per block, more blocks fit on a multiprocessor, and
 // some block always reads while others wait. The blocks of a row exchange only their largest elements and their sums.
-//   cluster        blocks per row.
-//   threads        threads per block.
-//   vec            elements per access: 8 elements are 16 bytes.
-//   blocks_per_sm  blocks per multiprocessor that the compiler must leave registers for.
+//   cluster:       blocks per row.
+//   threads:       threads per block.
+//   vec:           elements per access: 8 elements are 16 bytes.
+//   blocks_per_sm: blocks per multiprocessor that the compiler must leave registers for.
 constexpr float Least = -3.402823466e+38f;  // with -infinity, -infinity - -infinity would be NaN
 
 // both merges two parts of a row; x is the largest element, y the sum of exponentials relative to x.

@@ -13,7 +13,8 @@ __device__ unsigned mixed(unsigned v) {
     return v ^ v >> 16;
 }
 
-// start computes where a row starts from its number alone: on average PER_ROW elements after the row before it.
+// start computes where a row starts, only from the row's number: on average PER_ROW elements after the start of the row
+// before it.
 __device__ long long start(long long row, unsigned seed) {
     if (row == 0) return 0;
     if (row >= ROWS) return ELEMENTS;

@@ -2,9 +2,9 @@
 // multiplied by lie near the diagonal, and so in the L1 cache.
 //
 // Tunables:
-//   threads  threads per block.
-//   lanes    lanes per row: more lanes read longer runs, but idle where rows are short.
-//   unroll   elements that a lane has in flight at once.
+//   threads: threads per block.
+//   lanes:   lanes per row: more lanes read longer runs, but idle where rows are short.
+//   unroll:  elements that a lane has in flight at once.
 #ifndef ROWS
 #define ROWS 1048576
 #endif

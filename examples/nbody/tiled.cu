@@ -2,12 +2,12 @@
 // of the thread.
 //
 // Tunables:
-//   threads  threads in a block's x dimension, and bodies in a tile.
-//   bodies   bodies per thread: more of them save reads, but leave fewer threads.
-//   split    threads that share the same bodies: each takes every split-th tile, and their sums are
+//   threads: threads in a block's x dimension, and bodies in a tile.
+//   bodies:  bodies per thread: more of them save reads, but leave fewer threads.
+//   split:   threads that share the same bodies: each takes every split-th tile, and their sums are
 //            added up at the end. Splitting gives more threads where there are few bodies.
-//   unroll   bodies of a tile per iteration of the loop.
-//   fast     whether the compiler may ignore subnormal numbers and the last bits of results.
+//   unroll:  bodies of a tile per iteration of the loop.
+//   fast:    whether the compiler may ignore subnormal numbers and the last bits of results.
 #ifndef N
 #define N 16384
 #endif

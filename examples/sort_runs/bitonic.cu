@@ -1,11 +1,11 @@
-// sort_runs, bitonic: runs of 1, 2, 4, ... elements are merged in pairs until one run is left. Element e of the run is
-// item e % ITEMS of thread e / ITEMS. So elements that are close to each other are compared in a thread's registers,
+// sort_runs, bitonic: runs of 1, 2, 4 and more elements are merged in pairs until one run is left. Element e of the run
+// is item e % ITEMS of thread e / ITEMS. So elements that are close to each other are compared in a thread's registers,
 // others within a warp, and only distant ones through shared memory.
 //
 // Tunables:
-//   items     elements per thread: more elements need fewer exchanges, but leave fewer threads.
-//   shuffles  whether the lanes of a warp exchange elements by shuffles, without shared memory.
-//   together  whether key and value are one 64-bit word in shared memory.
+//   items:    elements per thread: more elements need fewer exchanges, but leave fewer threads.
+//   shuffles: whether the lanes of a warp exchange elements by shuffles, without shared memory.
+//   together: whether key and value are one 64-bit word in shared memory.
 #ifndef N
 #define N 33554432
 #define RUN 2048

@@ -1,6 +1,6 @@
-// sort_runs, compare: counts the wrong elements. The order of the keys is unique. Values of equal keys may come in any
-// order, but must be the same values as in the reference: one thread per element counts its value among the values of
-// its key, in both results.
+// sort_runs, compare: counts the wrong elements. Sorted keys have only one correct order. Values of equal keys may come
+// in any order, but must be the same values as in the reference: one thread per element counts its value among the
+// values of its key, in both results.
 #ifndef N
 #define N 33554432
 #define RUN 2048

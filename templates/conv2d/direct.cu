@@ -1,23 +1,23 @@
 // conv2d, direct: each thread keeps CHANNELS output channels of VEC adjacent pixels in registers and adds up all
 // products, on CUDA cores.
 //
-//   global -> registers  a window's pixels, one by one; each is used for all
+//   global -> registers: a window's pixels, one by one; each is used for all
 //                        CHANNELS channels.
-//   global -> registers  the weights, the same for the whole block: straight from
-//     or via shared      L1, or copied to shared memory once, rounded already.
-//   registers -> global  VEC pixels of each channel, as one vector where rows are
+//   global -> registers: the weights, the same for the whole block: from L1, or from
+//                        shared memory, to which they are copied once, already rounded.
+//   registers -> global: VEC pixels of each channel, as one vector where rows are
 //                        aligned for it.
 //
 // Blocks that differ only in their channels follow one another, so that they find the pixels in L2. Windows that hang
 // over the edge take a path with bounds checks.
 //
 // Tunables:
-//   block_x, block_y  threads per block: how many pixels share a block's weights.
-//   channels          output channels per thread: more products per loaded pixel, but
+//   block_x, block_y: threads per block: how many pixels share a block's weights.
+//   channels:         output channels per thread: more products per loaded pixel, but
 //                     channels*vec registers for the sums.
-//   vec               adjacent pixels per thread: more products per loaded weight, and wider stores.
-//   unroll            rows of a window in flight at once.
-//   stage             weights through shared memory: loads that never miss, at the
+//   vec:              adjacent pixels per thread: more products per loaded weight, and wider stores.
+//   unroll:           rows of a window in flight at once.
+//   stage:            weights through shared memory: loads that never miss, at the
 //                     price of a barrier at the start.
 #include "convolution_place.cuh"
 #include "factor.cuh"

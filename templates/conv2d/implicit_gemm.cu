@@ -5,10 +5,10 @@
 // into shared memory once, in the order that the tensor cores need, and every tap reads it at another offset: no im2col
 // matrix is ever written.
 //
-//   rows      a tile's output channels: WARPS_M warps of WARP_M each.
-//   columns   a tile's output pixels: WARPS_P warps of WARP_P each, taken STEP_P
+//   rows:     a tile's output channels: WARPS_M warps of WARP_M each.
+//   columns:  a tile's output pixels: WARPS_P warps of WARP_P each, taken STEP_P
 //             at a time so that their sums fit in registers.
-//   depth     taps x input channels, in chunks of 16 channels.
+//   depth:    taps x input channels, in chunks of 16 channels.
 //
 // The data flow:
 //   1. Device memory -> shared memory, asynchronously: the patch of input that a
@@ -20,7 +20,8 @@
 //        MATH_TF32 = 0: four channels, times a power of two, split into fp16 pairs, high
 //        and low parts; three products of parts give fp32 accuracy.
 //   3. Shared memory -> registers: one vector is a lane's operand for 8 pixels
-//      and all 16 channels of a chunk. A tap adds a constant to its address.
+//      and all 16 channels of a chunk. The address of the next
+//      tap's vector differs by a constant.
 //   4. Weights: rounded once and kept in registers (WEIGHTS_IN_REGISTERS), or in
 //      shared memory in operand order.
 //   5. Epilogue: sums -> shared memory (a store buffer) -> device memory, in runs as
@@ -38,24 +39,24 @@
 //   FLAT            1: a tile is a run of output pixels that goes on over row
 //                   ends: long aligned stores whatever the width; 0: a rectangle
 //                   of TILE_H rows, with less halo to load.
-//   ALIGNMENT       alignment of a flat tile's runs, in floats: 8 stores whole sectors, which
+//   ALIGNMENT:      alignment of a flat tile's runs, in floats: 8 stores whole sectors, which
 //                   makes short runs cheap; 1 does not align runs, and computes no extra pixels.
 //   WARPS_*, WARP_* more channels per warp: each pixel read serves more products;
 //                   more pixels per tile: longer runs to store, less halo, and
 //                   fewer blocks that fit into an SM.
-//   STEP_P          pixels that a warp multiplies at a time: more sums in flight, but more registers; with
+//   STEP_P:         pixels that a warp multiplies at a time: more sums in flight, but more registers; with
 //                   STEP_P = WARP_P, sums wait in registers while those of the last tile are stored.
-//   STAGES          stages of the pipeline of patches. 2: a patch is loaded while another is
-//                   multiplied; 1: less shared memory, so that blocks overlap instead.
+//   STAGES:         stages of the pipeline of patches (2: a patch is loaded while another is
+//                   multiplied; 1: less shared memory, so that blocks overlap instead).
 //   STORE_BUFFERS   2: a tile's sums are written while the last tile's are stored;
 //                   1: less shared memory.
 //   WEIGHTS_IN_REGISTERS  1: weights are not read from shared memory, but take registers.
 //   BULK_STORE      1: the copy engine stores the outputs (sm_90); 0: threads store them.
 //   STORE_WARPS     0: the compute warps store between two tiles.
-//   BLOCKS_PER_SM   blocks per SM that the compiler must leave registers for.
+//   BLOCKS_PER_SM:  blocks per SM that the compiler must leave registers for.
 // LOAD_WIDTH is the number of floats per copy: 4 where rows are 16-byte aligned. TAP_UNROLL is the number of rows of
 // taps that are unrolled: fewer for large kernels. Values that op.yaml derives from the tunables (tile, patch, runs)
-// have the same names here.
+// have the same names in this file.
 
 #include "async_copy.cuh"
 #include "bulk_copy.cuh"
@@ -173,8 +174,8 @@ struct Block {
     }
 };
 
-// Lane is a compute thread's part of a tile. lane / 4 is its row in a fragment of weights or sums, and its pixel in a
-// fragment of input. lane % 4 selects its quarter of the channels.
+// Lane is a compute thread's part of a tile. The quotient lane / 4 is the lane's row in a fragment of weights or sums,
+// and its pixel in a fragment of input. The remainder lane % 4 selects the lane's quarter of the channels.
 struct Lane {
     int lane, warp, warp_row, warp_pixel;
     __device__ __forceinline__ Lane()
@@ -190,7 +191,7 @@ __device__ __forceinline__ int run_shift(int plane) {
 // ---- Loading and converting the input.
 
 // patch_start returns the position in the virtual plane of the first tap of the tile's first pixel. The patch begins at
-// this position, rounded down to an aligned one.
+// this position of the virtual plane, rounded down to an aligned position.
 __device__ __forceinline__ int patch_start(const Tile& tile) {
     return (tile.y * STRIDE_H - PADDING_H) * PITCH + tile.x * STRIDE_W - PADDING_W;
 }
@@ -402,8 +403,8 @@ __device__ __forceinline__ void add_bias(float (&sums)[kFragmentsP][4], const fl
     }
 }
 
-// place_of locates a tile's pixel in the output plane of a row. For rows behind the group's last row, it returns a
-// place in the last row's plane.
+// place_of locates a tile's pixel in the output plane of a row. For rows behind the group's last row, place_of returns
+// a place in the last row's plane.
 __device__ __forceinline__ RowPlace place_of(const Block& block, const Tile& tile, int row, int pixel) {
     const int plane = block.plane(tile, smaller(row, C_OUT_GROUP - 1 - block.first_row));
     const int channel = plane - tile.image * C_OUT;
@@ -461,8 +462,8 @@ __device__ __forceinline__ void write_sums(float* store_buffer, Sums& sums, cons
 
 // ---- Epilogue: from store buffers to device memory.
 
-// Run is what a tile stores in one piece: one row of the tile in the plane of one output channel. Only its floats from
-// `begin` to `end` exist in the output.
+// Run is what a tile stores in one piece: one row of the tile in the plane of one output channel. Only a run's floats
+// from `begin` to `end` exist in the output.
 struct Run {
     float* to;
     const float* from;

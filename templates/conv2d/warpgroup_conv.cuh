@@ -2,26 +2,26 @@
 // the products of the mainloop, and the epilogue. A kernel that includes this file adds its pipeline of patches and its
 // tile scheduler. The macros used here:
 //
-//   COLUMNS, PIECES  neighbouring positions of the virtual plane in one product (a piece),
+//   COLUMNS, PIECES: neighbouring positions of the virtual plane in one product (a piece),
 //                    and pieces per tile.
-//   ALIGNMENT        alignment of runs of the output, in floats: 8 for whole 32-byte sectors.
-//   PRODUCER_WARPS   warps that do not multiply: one or two warpgroups.
+//   ALIGNMENT:       alignment of runs of the output, in floats: 8 for whole 32-byte sectors.
+//   PRODUCER_WARPS:  warps that do not multiply: one or two warpgroups.
 //   STORE_WARPS      2: two of these warps store; 0: the consumer warps store.
 //   PINGPONG         1: one consumer warpgroup multiplies while the other is in its
 //                    epilogue; 0: both run freely.
 //
 // and what op.yaml derives from them:
 //
-//   PATCH, PATCH_BYTES      pixels and bytes of a patch, which is a stage of the pipeline.
-//   STORE_PITCH             floats in the store buffer from one channel's run to the run of the next channel.
-//   STORE_BYTES             bytes of the store buffer.
+//   PATCH, PATCH_BYTES:     pixels and bytes of a patch, which is a stage of the pipeline.
+//   STORE_PITCH:            floats in the store buffer from one channel's run to the run of the next channel.
+//   STORE_BYTES:            bytes of the store buffer.
 //
 // Warps are specialised, and synchronise only at barriers:
 //
-//   consumers    two warpgroups of 64 output channels each. Weights stay in registers;
+//   consumers:   two warpgroups of 64 output channels each. Weights stay in registers;
 //                sums move from registers to the warpgroup's half of the store buffer.
-//   producers    they load input into shared memory and convert it to operands there.
-//   store warps  one for each half of the store buffer. The copy engine stores one run of the
+//   producers:   warps that load input into shared memory and convert it to operands there.
+//   store warps: one for each half of the store buffer. The copy engine stores one run of the
 //                output per channel while the next tile is multiplied. Without store warps, each
 //                consumer warp stores its own 16 channels while the next tile's products run.
 #pragma once
@@ -78,8 +78,8 @@ struct Role {
 // ---- In fp32, factors are split into two parts of fp16, and the input is first multiplied by a power of two. Each
 // block guesses this power of two from the same sample (guessed_scale.cuh). Producers find the largest magnitude of the
 // elements that they convert, and each producer warp stores it in `largest`. A second launch of the same kernel reads
-// these magnitudes as `found`, and computes everything again if the guess was wrong. (A kernel of its own would double
-// the compile time.) Weights need no guess, since a warp holds all of its weights in registers.
+// these magnitudes as `found`, and computes everything again if the guess was wrong. (A separate kernel for the second
+// launch would double the compile time.) Weights need no guess, since a warp holds all of its weights in registers.
 constexpr bool kScaled = !MATH_TF32;
 constexpr int kWarps = THREADS / 32;
 
@@ -113,8 +113,8 @@ __device__ __forceinline__ bool input_power(PowerScale& power, const float* x, c
 
 // ---- A patch holds pixels side by side, in four slabs of 16 bytes per pixel, the order in which products read
 // columns: the next pixel is 16 bytes further on.
-//   TF32   four slabs of four channels, rounded as the math mode says.
-//   fp32   two slabs of eight fp16 each for the high parts, two for the low parts, of
+//   TF32:  four slabs of four channels, rounded as the math mode says.
+//   fp32:  two slabs of eight fp16 each for the high parts, two for the low parts, of
 //          channels times a power of two; three products of parts give fp32 accuracy.
 
 // Eight channels of a pixel are two vectors of 16 bytes, kApart slabs from each other. Before conversion, each vector
@@ -194,8 +194,8 @@ __device__ __forceinline__ unsigned convert_patch(char* patch, int thread, float
 
 // ---- Rows of weights, sums and store buffers are output channels in a special order: of each 16 channels, the even
 // ones come first. So a lane's two rows are neighbouring channels, and the rows that a warp writes at the same time are
-// all even or all odd. The runs of such planes begin at the same offset in a sector, so that their stores hit different
-// banks.
+// all even or all odd. The runs of planes that are all even or all odd begin at the same offset in a sector, so that
+// their stores hit different banks.
 __device__ __forceinline__ int row_of(int channel) { return channel / 16 * 16 + channel % 16 / 2 + channel % 2 * 8; }
 
 // WeightFragment holds the weights of 16 rows, one tap and 16 channels as a product's operand: with TF32 the first and
@@ -284,9 +284,9 @@ struct Finish {
     }
 };
 
-// write_piece writes a lane's sums of a piece to its two rows of the store buffer. The layout says where:
-// layout.always(first) tells whether all eight positions from `first` on are stored. layout.at(r, position) returns the
-// place of a position in row r, or a negative number if the position is not stored.
+// write_piece writes a lane's sums of a piece to its two rows of the store buffer. layout.always(first) tells whether
+// all eight positions from `first` on are stored. layout.at(r, position) returns the place of a position in row r, or a
+// negative number if the position is not stored.
 template <class Layout>
 __device__ __forceinline__ void write_piece(float* buffer, const float (&sums)[COLUMNS / 2], int piece, int row,
                                             int lane, const Finish& finish, const Layout& layout) {
@@ -314,14 +314,14 @@ __device__ __forceinline__ void write_piece(float* buffer, const float (&sums)[C
 }
 
 // A kernel's tile scheduler assigns tiles to a warp by these functions:
-//   more(), next(), last()  whether a tile is left, go to the next tile, whether it is the last.
-//   run()                   the outputs that the tile computes.
+//   more(), next(), last(): whether a tile is left, go to the next tile, whether it is the last.
+//   run():                  the outputs that the tile computes.
 // Tiles of consumers also wait for the pipeline:
 //   consumer_wait()         returns when the tile's input has arrived.
-//   tap_row(r)              the input of the tile's first position in tap row r.
+//   tap_row(r):             the input of the tile's first position in tap row r.
 //   consumer_release()      releases the input that no later tile reads.
-//   inner()                 whether no position inside the tile needs a special case.
-//   layout<Inner>(shifts)   the tile's layout for write_piece; `shifts` says how far back
+//   inner():                whether no position inside the tile needs a special case.
+//   layout<Inner>(shifts):  the tile's layout for write_piece; `shifts` says how far back
 //                           the runs of the lane's two rows begin.
 //
 // write_tile writes a tile's sums to the store buffer, each piece as soon as its products are done.
@@ -338,8 +338,8 @@ __device__ __forceinline__ void write_tile(float* buffer, Sums& sums, int row, i
 }
 
 // finish_runs applies the epilogue to a consumer warp's 16 rows of the store buffer, if there is an epilogue. Registers
-// that held sums are free by then, so many loads can be in flight. At a run's ends, it may load elements that belong to
-// other tiles.
+// that held sums are free by then, so many loads can be in flight. At a run's ends, finish_runs may load elements that
+// belong to other tiles.
 __device__ __forceinline__ void finish_runs(float* buffer, const Run& run, int first_channel, int last_channel,
                                             const Epilogue& epilogue) {
     if constexpr (!Epilogue::kIsNone) {

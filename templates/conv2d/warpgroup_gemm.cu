@@ -2,11 +2,11 @@
 // convolutions that write much more than they read, and so are limited by the write bandwidth.
 //
 // The idea is that of implicit_gemm.cu: the input lies in shared memory once, and each tap reads it at a constant
-// offset. Warpgroup products read it from shared memory directly and asynchronously. Warps are specialised: producers
-// load, consumer warpgroups multiply and write the epilogue, store warps store (warpgroup_conv.cuh). Warps synchronise
-// only at named barriers, which say that a stage of the pipeline is full or empty, or that half of a store buffer is
-// full or free. Producers can run ahead of consumers by the stages of the pipeline, and consumers ahead of store warps
-// by the store buffers.
+// offset. Warpgroup products read the input from shared memory directly and asynchronously. Warps are specialised:
+// producers load, consumer warpgroups multiply and write the epilogue, store warps store (warpgroup_conv.cuh). Warps
+// synchronise only at named barriers, which say that a stage of the pipeline is full or empty, or that half of a store
+// buffer is full or free. Producers can run ahead of consumers by the stages of the pipeline, and consumers ahead of
+// store warps by the store buffers.
 //
 // The data flow:
 //   1. A patch, a stage of the pipeline, is KERNEL_H stretches of the virtual plane
@@ -20,16 +20,16 @@
 // Each input row is loaded KERNEL_H times; warpgroup_walk.cu avoids this where rows are wide.
 //
 // Tunables and their trade-offs:
-//   COLUMNS, PIECES  positions per product, products per tile: more give longer runs and less halo,
+//   COLUMNS, PIECES: positions per product, products per tile: more positions give longer runs and less halo,
 //                    but take shared memory and registers.
-//   STAGES           stages of the pipeline. 3: loads start one tile earlier; 2: leaves room for
-//                    longer runs.
+//   STAGES:          stages of the pipeline (3: loads start one tile earlier; 2: leaves room for
+//                    longer runs).
 //   PRODUCER_WARPS   8: more loads in flight; 4: more registers for the consumers.
 //   STORE_WARPS      2: two warps of the producer warpgroups only store; 0: all of them load, and
 //                    the consumers store.
 //   PINGPONG         1: one consumer warpgroup multiplies while the other is in its
 //                    epilogue; 0: both run freely.
-//   ALIGNMENT        alignment of runs, in floats: 8 for whole sectors, at the price of some
+//   ALIGNMENT:       alignment of runs, in floats: 8 for whole sectors, at the price of some
 //                    positions that are multiplied but not stored; 4 multiplies none in vain.
 
 #include "warpgroup_conv.cuh"

@@ -12,7 +12,7 @@
 //      strip k is COLUMNS * PIECES positions from y * PITCH + k * STRIP - LEAD on,
 //      so the next row's tile is PITCH further on.
 //   2. A patch is a row of the strip: a tile's positions and the halo of its taps.
-//      Tap (r, c) of tile y reads patch y + r * DILATION_H, c * DILATION_W pixels on.
+//      Tap (r, c) of tile y reads patch y + r * DILATION_H, shifted by c * DILATION_W pixels.
 //   3. A tile computes a run of outputs for each channel. Runs begin and end at 32-byte
 //      sectors, since storing a sector in two parts is expensive. Row y may begin in the
 //      sector in which row y-1 ends: the first strip's tile of row y computes all of that
@@ -20,10 +20,10 @@
 //      of a row lie right before the first outputs of the next row.
 //
 // Tunables and their trade-offs:
-//   COLUMNS, PIECES  positions per product, products per tile: wide strips have long runs and little
+//   COLUMNS, PIECES: positions per product, products per tile: wide strips have long runs and little
 //                    halo, but take shared memory and registers; the sums of a product go to the
 //                    store buffer while the next products run.
-//   AHEAD            patches beyond the KERNEL_H rows that a tile reads: 1: a row is loaded
+//   AHEAD:           patches beyond the KERNEL_H rows that a tile reads: 1: a row is loaded
 //                    while another is multiplied; 2: its load starts one tile earlier.
 //   PRODUCER_WARPS   8: more loads in flight; 4: more registers for the consumers.
 //   STORE_WARPS      2: two warps of the producer warpgroups only store; 0: all of them load, and
@@ -140,7 +140,7 @@ __device__ __forceinline__ void produce(const Ring& ring, const float* inputs, i
 }
 
 // Layout maps a tile's positions to places in the store buffer. The first LEAD positions lie before the strip: in the
-// leftmost strip they are the end of the row before.
+// leftmost strip they are the end of the output row before.
 struct Layout {
     int first[2];
     bool leftmost;

@@ -2,7 +2,7 @@
 // output needs. This kernel works for every problem.
 //
 // Tunables:
-//   threads  threads per block.
+//   threads: threads per block.
 #include "compiled_sizes.cuh"
 
 extern "C" __global__ void __launch_bounds__(THREADS)

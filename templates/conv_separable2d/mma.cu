@@ -11,22 +11,22 @@
 //   1. Device memory -> shared memory, asynchronously, STAGES - 1 chunks ahead, across
 //      tiles, too: the patch of 16 channels that a tile's windows cover, with zeros for padding. The patch begins LEAD
 //      elements early, so that copies are aligned.
-//   2. Shared memory -> registers: the rows of a lane's windows, one vector per row. Windows of 3 get the
-//      elements that they need of neighbouring vectors by warp shuffles.
+//   2. Shared memory -> registers: the rows of a lane's windows, one vector per row. Windows of 3 columns
+//      get the elements that they need of neighbouring vectors by warp shuffles.
 //   3. Depthwise sums, then products with the weights of all of the block's channels, which stay in shared memory.
 //   4. Registers -> device memory: lanes side by side store RUN adjacent places of a channel.
 //
-// Blocks are persistent: each takes every gridDim.x-th tile, which is ACROSS * RUN places wide and has as many rows as
-// its warps have.
+// Blocks are persistent: each takes every gridDim.x-th tile, which is ACROSS * RUN places wide; its number of rows
+// follows from the number of warps.
 //
 // Tunables and their trade-offs:
-//   WARPS          more places per tile: less halo around a tile, but fewer independent blocks.
-//   ACROSS, RUN    warps side by side, and places of a warp side by side: longer stores, but more rows that
+//   WARPS:         more places per tile: less halo around a tile, but fewer independent blocks.
+//   ACROSS, RUN:   warps side by side, and places of a warp side by side: longer stores, but more rows that
 //                  two tiles read.
-//   PLACES         places per lane: weights are read less often, but sums take more registers.
-//   CHANNELS       output channels of a block: they share depthwise sums, but take registers.
-//   STAGES         stages of the pipeline of chunks.
-//   BLOCKS_PER_SM  blocks per multiprocessor: one stores while another multiplies.
+//   PLACES:        places per lane: weights are read less often, but sums take more registers.
+//   CHANNELS:      output channels of a block: they share depthwise sums, but take registers.
+//   STAGES:        stages of the pipeline of chunks.
+//   BLOCKS_PER_SM: blocks per multiprocessor: one stores while another multiplies.
 #include "async_copy.cuh"
 #include "compiled_sizes.cuh"
 #include "element_mma.cuh"
@@ -174,7 +174,7 @@ __device__ __forceinline__ void add_up(float (&sums)[PLACES], const Element* fro
     }
 }
 
-// ---- Products. A chunk takes two products of TF32, or one of 16-bit elements.
+// ---- Products. Multiplying a chunk of 16 channels takes two tensor-core products in TF32, or one for 16-bit elements.
 
 constexpr int kSteps = kOf16Bits ? 1 : 2;
 typedef float Sums[kBlocks][CHANNELS / 8][4];
@@ -231,8 +231,8 @@ __device__ __forceinline__ void begin(Sums& sums, const Element* bias, int first
         }
 }
 
-// store writes a lane's places of its output channels. Streaming stores are used because the outputs are not read soon,
-// and because the compiler does not split them into narrower stores.
+// store writes a lane's places of its output channels. Streaming stores suit outputs that are not read soon, and the
+// compiler does not split streaming stores into narrower ones.
 __device__ __forceinline__ void store(Element* y, const Sums& sums, const Tile& tile, int first, const Lane& lane,
                                       const Epilogue& epilogue) {
     constexpr int most = PLACES < kMostVector ? PLACES : kMostVector;

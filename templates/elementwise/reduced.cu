@@ -2,12 +2,12 @@
 // width apart, and stores one partial sum. In the second launch one block adds up the partial sums in double. The order
 // of additions is always the same, so the answer is reproducible bit for bit.
 //
-//   global -> registers     a tile (chain_tile.cuh).
-//   registers -> workspace  one float per block.
+//   global -> registers:    a tile (chain_tile.cuh).
+//   registers -> workspace: one float per block.
 //
 // Tunables:
-//   threads, vec, unroll  as in vectors.cu.
-//   per_sm                blocks per multiprocessor: more blocks keep more loads in flight.
+//   threads, vec, unroll: as in vectors.cu.
+//   per_sm:               blocks per multiprocessor: more blocks keep more loads in flight.
 #include "block_sum.cuh"
 #include "chain_tile.cuh"
 #include "dependent_launch.cuh"

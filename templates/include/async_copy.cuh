@@ -1,10 +1,10 @@
 // async_copy.cuh: asynchronous copies from global to shared memory (cp.async, from sm_80 on; ordinary copies on older
 // GPUs).
 //
-//   async_copy<16>(shared, global);     starts a copy
-//   async_copy_commit();                the copies form a group
+//   async_copy<16>(shared, global);     starts a copy.
+//   async_copy_commit();                the copies form a group.
 //   ...
-//   async_copy_wait<1>();               all groups but the newest have arrived
+//   async_copy_wait<1>();               all groups but the newest have arrived.
 //   __syncthreads();                    in every thread of the block
 //
 // Both addresses must be multiples of the size. A thread waits only for its own copies: copies of other threads have

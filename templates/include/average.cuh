@@ -1,8 +1,8 @@
 // average.cuh: the divisor of a window's sum, as PyTorch defines it: DIVISOR if that is set, otherwise the number of
 // the window's elements.
 //
-// The number includes the padding inside the window when COUNT_INCLUDE_PAD is set, but never the part of a window that
-// ceil_mode lets reach beyond the padding.
+// The number of elements includes the padding inside the window when COUNT_INCLUDE_PAD is set, but never the part of a
+// window that ceil_mode lets reach beyond the padding.
 #pragma once
 
 // counted returns how many of the positions [first, first + kernel) count as elements of the window.

@@ -3,16 +3,16 @@
 // Each operator has its own pool.cuh, which defines the reduction and the final step from a reduced window to an
 // output.
 //
-//   global -> registers  VEC channels of a place per load; elements that several threads need come from the caches.
-//   registers            sums or maxima across the columns, then down the rows and slices.
-//   registers -> global  VEC channels of an output as soon as its window ends.
+//   global -> registers: VEC channels of a place per load; elements that several threads need come from the caches.
+//   registers:           sums or maxima across the columns, then down the rows and slices.
+//   registers -> global: VEC channels of an output as soon as its window ends.
 //
 // Tunables:
-//   block_x, block_y      threads along the channels, and along the outputs.
-//   vec                   channels per thread: wider accesses, fewer threads.
+//   block_x, block_y:     threads along the channels, and along the outputs.
+//   vec:                  channels per thread: wider accesses, fewer threads.
 //   slices, rows, columns outputs per thread: more outputs share more loads, at the price of registers.
-//   blocks_per_sm         makes the compiler use few enough registers for that many blocks.
-//   streaming             whether stores are streaming, which leaves the L2 to the inputs.
+//   blocks_per_sm:        makes the compiler use few enough registers for that many blocks.
+//   streaming:            whether stores are streaming, which leaves the L2 to the inputs.
 #include "channels.cuh"
 #include "pool.cuh"
 

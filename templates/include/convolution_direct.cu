@@ -5,8 +5,8 @@
 // threads read neighbouring inputs, and all threads read the same weights.
 //
 // Tunables and their trade-offs:
-//   THREADS   threads per block.
-//   CHANNELS  products per input that is read: more take more registers and leave fewer threads.
+//   THREADS:  threads per block.
+//   CHANNELS: output channels per thread: more channels save reads, but take registers and leave fewer threads.
 #include "convolution.cuh"
 
 extern "C" __global__ void __launch_bounds__(THREADS)

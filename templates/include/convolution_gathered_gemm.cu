@@ -3,8 +3,8 @@
 // images, and k is the taps of all channels, in the order of the weights.
 //
 // The kernel reads each input element once per tap from the caches and computes its address each time. packed_conv.cuh
-// avoids both by packing the input in memory first: packing pays if several taps read an input, this kernel if only one
-// does.
+// avoids repeated reads and address computations by packing the input first, which pays if several taps read an input;
+// this kernel pays if only one tap does.
 //
 // slab_gemm.cuh has the mainloop and explains the tunables. Axes that a problem lacks have size 1.
 #include "gathered_operands.cuh"

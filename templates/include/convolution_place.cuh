@@ -28,8 +28,8 @@ struct ConvolutionPlace {
 
 // RowPlace locates an output of NCHW layout, of which a kernel knows row, column and plane (counted through all
 // channels of all images). If the kernel does not know image and channel, only tensors with exactly one of these axes
-// need a division. The outputs side by side are a row. For a row or column behind the last, RowPlace locates an output
-// of the last one.
+// need a division. The contiguous outputs of a RowPlace are those of one row. For a row or column behind the last,
+// RowPlace locates an output of the last one.
 struct RowPlace {
     static constexpr unsigned kAlong = 4;
     long long image, channel, plane, place, volume, column, columns;
@@ -56,7 +56,7 @@ struct RowPlace {
 };
 
 // RunPlace is for kernels whose adjacent outputs are a run of the tensor that begins aligned, independent of the rows.
-// The outputs of one place are all in one row.
+// All outputs that one RunPlace covers lie in one row.
 struct RunPlace : RowPlace {
     using RowPlace::RowPlace;
     template <unsigned Axes>

@@ -27,11 +27,11 @@
 // twice as fast. Another launch converts them again if a guess was wrong.
 //
 // The tunables and their trade-offs, besides those of slab_gemm.cuh:
-//   RUN, DOWN, IMAGES  large boxes need fewer copies; small ones fit better into the output.
+//   RUN, DOWN, IMAGES: large boxes need fewer copies; small ones fit better into the output.
 //   TAPS_ACROSS, TAPS_DOWN
 //                      taps in a stage: more taps load each pixel fewer times, if copies limit the speed; but their
 //                      weights fill shared memory, and boxes must be eight pixels across, even if that fits badly.
-//   LINE               bytes of a pixel's channels per copy: 64 save zeros if channels are no multiple of 64.
+//   LINE:              bytes of a pixel's channels per copy: 64 avoid padding if channels are no multiple of 64.
 //
 // op.yaml derives these values: BOX, the outputs of a box; BOX_ACROSS and BOX_DOWN, its pixels including the halo;
 // BOX_LINES, its lines in shared memory; BOXES, the boxes of a stage; CHUNKS, the number of boxes for all channels;
@@ -160,8 +160,8 @@ struct BoxProducer {
     typedef BoxProducts<ROWS_EXACT> Products;
 
     // load_columns loads a block's share of a tap's weights, in one box. If output channels are contiguous in memory,
-    // it loads boxes of 64 of them; in shared memory these are followed by the boxes for the other atoms of input
-    // channels.
+    // load_columns loads boxes of 64 output channels, which are followed in shared memory by the boxes for other atoms
+    // (groups) of input channels.
     __device__ __forceinline__ static void load_columns(char* to, const TensorMap* map, const Tile& tile, int atom, int channel, int tap, Mbarrier* there) {
         constexpr int boxed = COLUMNS_ALONG_K ? kShare : 64;
 #pragma unroll

@@ -36,9 +36,9 @@
 namespace {
 
 // BoxedAxis describes a convolution along one axis.
-//   rows, taps, phases  number of pixels, taps of a product, and outputs per pixel.
-//   stride, step        inputs from a pixel to the next, and from a tap to the next.
-//   lead                how many inputs before the input's start the first tap of pixel 0 lies.
+//   rows, taps, phases: number of pixels, taps of a product, and outputs per pixel.
+//   stride, step:       inputs from a pixel to the next, and from a tap to the next.
+//   lead:               how many inputs before the input's start the first tap of pixel 0 lies.
 template <class Size, int Kernel, int Stride, int Padding, int Dilation>
 struct BoxedAxis {
 #if TRANSPOSED

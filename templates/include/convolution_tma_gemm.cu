@@ -33,7 +33,7 @@ struct ImageOutput {
     }
 };
 
-// Output is for 16-bit elements, or for floats.
+// Output<true> stores outputs of 16 bits, Output<false> floats.
 template <bool Of16Bits>
 struct Output : ImageOutput {
     using ImageOutput::ImageOutput;

@@ -1,6 +1,6 @@
 // copy_stream.cuh: a strip whose rows the threads copy, STAGE_LOAD floats per asynchronous copy (see stream.cuh). The
-// threads store its outputs straight from registers or, when GATHER is set, through shared memory: the outputs of a
-// strip as wide as the output are one flat run of the tensor.
+// threads store the strip's outputs straight from registers or, when GATHER is set, through shared memory: the outputs
+// of a strip as wide as the output are one flat run of the tensor.
 //
 // The staged rows form a ring buffer of AHEAD + 1 stages of fresh rows, and the halo. A step reads the halo, which
 // earlier steps have loaded, and fresh rows, which were requested AHEAD steps earlier. Only rows at the strips' ends

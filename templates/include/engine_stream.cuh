@@ -30,7 +30,8 @@ struct EngineStream : Strip {
         __syncthreads();
     }
 
-    // request starts all loads. One warp calls it: each lane initialises a step's barrier, then loads rows.
+    // request starts all loads, and must be called by one warp: each lane initialises a step's barrier, then loads
+    // rows.
     __device__ __forceinline__ void request(const float* x, int lane) {
         if (lane < steps) {
             mbarrier_init(arrived + lane, 1);
@@ -95,7 +96,7 @@ struct EngineStream : Strip {
     }
 
     // store stores the whole lines that the step has completed, and the incomplete lines at the run's ends. One warp
-    // calls it.
+    // must call store.
     __device__ __forceinline__ void store(float* y, int lane) const {
         const int skew = gather_skew(output_at(tile.row));
         const float* lines = run - skew;

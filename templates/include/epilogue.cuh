@@ -4,8 +4,8 @@
 // applies the epilogue.
 //
 // A tensor has some of the output's axes, given by the bits of EPILOGUE_0_AXES (bit 0 is the first axis). Along the
-// other axes it is broadcast. The order of its elements in memory follows the order of its axes. Tensors are the last
-// parameters of a kernel (EPILOGUE_PARAMETERS).
+// output's other axes the tensor is broadcast. The order of a tensor's elements in memory follows the order of its
+// axes. Tensors are the last parameters of a kernel (EPILOGUE_PARAMETERS).
 //
 // Without an epilogue the outputs are the sums: NoEpilogue is empty, and costs nothing.
 #pragma once
@@ -90,9 +90,8 @@ template <class T, unsigned Axes>
 struct Broadcast {
     const T* data;
 
-    // Held holds the tensor's elements for Count contiguous outputs. If the tensor varies along them, Held contains the
-    // elements as they are in memory, 16-bit elements as pairs. If the tensor does not vary along them, Held contains a
-    // single float.
+    // Held holds the tensor's elements for Count contiguous outputs: as they are in memory, with 16-bit elements as
+    // pairs, or a single float if the tensor has one element for all of these outputs.
     template <int Count, class Place>
     struct Held {
         static constexpr bool kPacked = Count > 1 && (Axes & Place::kAlong);
@@ -100,7 +99,7 @@ struct Broadcast {
     };
 
     // load has no branches, so that many loads are in flight before the first is used. For outputs behind the end of
-    // the axis, it loads earlier elements again.
+    // the axis, load reads earlier elements again.
     template <int Count, class Place>
     __device__ __forceinline__ Held<Count, Place> load(const Place& place) const {
         static_assert(Count == 1 || Count % 2 == 0, "elements of 16 bits are held as pairs");

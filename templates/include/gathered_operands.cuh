@@ -10,10 +10,10 @@
 //
 // Work needs these members besides those of slab_gemm.cuh:
 //
-//   Operands       the argument from which Rows and Columns are constructed.
-//   Rows, Columns  classes constructed from (operands, tile), each with these members:
-//                    kContiguous   true if a line's elements are contiguous: neighbouring threads load
-//                                  halves of neighbouring lines. False if lines are interleaved:
+//   Operands:      the argument from which Rows and Columns are constructed.
+//   Rows, Columns: classes constructed from (operands, tile), each with these members:
+//                    kContiguous   true if a line's elements are contiguous, so that neighbouring threads load
+//                                  halves of neighbouring lines; false if lines are interleaved, so that
 //                                  neighbouring threads load elements of neighbouring lines.
 //                    Line          what is known about a line for a whole tile.
 //                    line(index)   returns a Line; for an index behind the last line, any Line.

@@ -4,10 +4,10 @@
 // A kernel defines a class Work with the static members below, and a class Output. Values that depend on the problem's
 // shape are functions, since a kernel may know them only at run time:
 //
-//   groups(), kParts  groups of products that share B, and products in a group.
-//   row_blocks()     blocks of 64 rows of A in a product.
-//   kStages          stages of a tile.
-//   outputs()        outputs of all tiles.
+//   groups(), kParts: groups of products that share B, and products in a group.
+//   row_blocks():    blocks of 64 rows of A in a product.
+//   kStages:         stages of a tile.
+//   outputs():       outputs of all tiles.
 //   Output           (tile) stores the sums of a tile. If kMixed > 0, which divides 16, kMixed rows
 //                    belong to one channel, and its outputs alternate between the rows: column(c, r)
 //                    returns the place in the output of row r and column c, or a negative number;
@@ -22,18 +22,18 @@
 //                    stores eight columns from `first` on, given as the words that they are in memory;
 //                    beside(column) returns what a column and the next add to all rows (biases);
 //                    value(sum, row, beside) computes the stored value from a sum.
-//   kMasked          whether factors that do not belong together are multiplied by zeros (mended.cuh).
-//   Plain            if kMasked: computes the output of a given index by its definition.
+//   kMasked:         whether factors that do not belong together are multiplied by zeros (mended.cuh).
+//   Plain:           if kMasked: computes the output of a given index by its definition.
 //
 // Work has these members, too, if its operands are packed:
 //
-//   Operands         PackedOperands.
-//   groups_a(), groups_b()  number of different A and B: groups(), or 1 if all groups share it.
-//   columns()        columns in a slab of a plane in memory.
-//   kPlanes          planes of B in a group.
-//   plane(s), shift(s, tile)  where stage s begins: its plane of B (the first one with PLANES = DEPTH),
+//   Operands:        PackedOperands.
+//   groups_a(), groups_b(): number of different A and B: groups(), or 1 if all groups share it.
+//   columns():       columns in a slab of a plane in memory.
+//   kPlanes:         planes of B in a group.
+//   plane(s), shift(s, tile): where stage s begins: its plane of B (the first one with PLANES = DEPTH),
 //                    and how many columns to the right of the tile's own.
-//   step_shift(u)    by how many columns step u of a stage is further to the right, if the steps share a
+//   step_shift(u):   by how many columns step u of a stage is further to the right, if the steps share a
 //                    plane (PLANES = 1; with PLANES = DEPTH each step has its own).
 #pragma once
 #include "mended.cuh"
@@ -60,7 +60,7 @@ struct Tile {
 };
 
 // TileStages computes the stages of a tile's split, at least one. A Work that knows that some factors are zeros
-// specialises it.
+// specialises TileStages.
 template <class Work>
 struct TileStages {
     __device__ __forceinline__ static Stages of(const Tile& tile) { return stages_of<Work::kStages>(tile.split); }
@@ -117,7 +117,7 @@ struct PackedOperands {
 // ---- Sums. Tensor cores truncate their sums, a one-sided error that grows faster with k than the error of rounded
 // sums. Where operands are split into parts that keep all digits of a float (kOfParts), the kernel therefore moves its
 // sums every kChunk stages to other sums, which are rounded to nearest, at the price of twice the registers. For
-// products with a very short k this is not necessary.
+// products with a very short k, moving sums is not necessary.
 
 typedef float Sums[COLUMNS / 2];
 
@@ -186,7 +186,7 @@ constexpr int loads_together(int most) {
 template <class Output, class Stored>
 __device__ __forceinline__ void store_sums(const Sums& sums, const Output& output, Stored* y, float* buffer, int row,
                                            int column) {
-    // Lanes that store a whole column read down the buffer, which has no bank conflicts with this other pitch.
+    // Lanes that store a whole column read down the buffer, for which a pitch of kPiece + 2 has no bank conflicts.
     constexpr int mixed = Output::kMixed, pitch = mixed == 16 ? kPiece + 2 : kPitch;
     const int lane = threadIdx.x % 32;
     float* const mine = buffer + lane / 4 * pitch + lane % 4 * 2;

@@ -4,9 +4,9 @@
 // is rare, since the guess leaves room for magnitudes at least eight times as large as the sample's.
 //
 // `scales` holds MAKING_BLOCKS numbers for the input, as many for the weights, then both guesses, then the inverses of
-// the powers that were finally used. All threads of a block call these functions; blocks have 256 threads, unless the
-// template parameter Warps says otherwise. Kernels that convert factors only for themselves do not use GuessedScales
-// and do not define MAKING_BLOCKS.
+// the powers that were finally used. All threads of a block must call the functions of this file; blocks have 256
+// threads, unless the template parameter Warps says otherwise. Kernels that convert factors only for themselves do not
+// use GuessedScales and do not define MAKING_BLOCKS.
 #pragma once
 #include "tensor_scales.cuh"
 

@@ -13,9 +13,9 @@
 //
 // Work needs these members besides those of slab_gemm.cuh:
 //
-//   Operands                           MappedOperands.
-//   rows_of(group), columns_of(group)  the indices in the maps of a product's matrices.
-//   kRowsAlongK, kColumnsAlongK        whether the lines are contiguous along k.
+//   Operands:                          MappedOperands.
+//   rows_of(group), columns_of(group): the indices in the maps of a product's matrices.
+//   kRowsAlongK, kColumnsAlongK:       whether the lines are contiguous along k.
 //
 // STREAMING, if defined, says whether few tiles read a column, at about the same time.
 #pragma once
@@ -63,8 +63,8 @@ __device__ __forceinline__ void tensor_load_streaming(void* shared, const Tensor
 #endif
 }
 
-// Lines are Count rows or columns of a tile: it loads them by a tensor map, and locates them in a stage for a product.
-// Share blocks of a cluster load a part each.
+// Lines loads Count rows or columns of a tile by a tensor map, and locates them in a stage for a product. Share blocks
+// of a cluster load a part each.
 template <bool AlongK, int Count, int Share = 1, bool Streaming = false>
 struct Lines {
     static constexpr int kBoxes = AlongK ? kAtoms : Count / 64;

@@ -1,7 +1,7 @@
 // mma_gemm.cuh: the tensor-core mainloop for GPUs without warpgroup products, from sm_80 on: D = A * B by mma.sync.
-// packed_gemm.cuh uses it for packed operands on these GPUs. Other kernels call mma_gemm with a Fetch of their own.
-// Such kernels may have PAD bytes behind each slab, so that copies into several slabs avoid bank conflicts. With
-// EXACT_OPERANDS, floats are rounded when fragments are loaded.
+// packed_gemm.cuh uses this mainloop for packed operands on such GPUs. Other kernels call mma_gemm with a Fetch of
+// their own. Such kernels may have PAD bytes behind each slab, so that copies into several slabs avoid bank conflicts.
+// With EXACT_OPERANDS, floats are rounded when fragments are loaded.
 //
 // All warps of a block do the same work. Each warp starts its share of the copies that fill a pipeline stage in shared
 // memory, by cp.async with 16 bytes per thread, contiguous across threads. When a stage has arrived, each warp loads
@@ -13,14 +13,14 @@
 //
 // The tunables of a kernel that includes this file, as macros:
 //
-//   WARPS_M, WARPS_N  warps of a block along the rows and the columns of its tile.
-//   ROW_BLOCKS        blocks of 16 rows per warp.
-//   COLUMNS           columns per warp. ROW_BLOCKS * COLUMNS / 2 registers hold sums, or twice as many
+//   WARPS_M, WARPS_N: warps of a block along the rows and the columns of its tile.
+//   ROW_BLOCKS:       blocks of 16 rows per warp.
+//   COLUMNS:          columns per warp. ROW_BLOCKS * COLUMNS / 2 registers hold sums, or twice as many
 //                     (kMovesSums); larger values read less shared memory per product.
-//   DEPTH             steps of k in a stage: more need fewer barriers, and in a convolution fewer
+//   DEPTH:            steps of k in a stage: more steps need fewer barriers, and in a convolution fewer
 //                     copies, but leave room for fewer stages.
-//   STAGES            stages of the pipeline: STAGES - 1 are requested ahead.
-//   SPLITS            blocks that share a tile's k (split_k.cuh), if there are few tiles.
+//   STAGES:           stages of the pipeline: STAGES - 1 are requested ahead.
+//   SPLITS:           blocks that share a tile's k (split_k.cuh), if there are few tiles.
 //
 // op.yaml derives TILE_M, TILE_N, SPAN, PLANES, THREADS from them, and these sizes in bytes of the shared memory that
 // it allocates: PAD behind a slab; STAGE_BYTES per stage, of which A's rows take STAGE_A_BYTES; BUFFER_BYTES per warp.

@@ -21,20 +21,20 @@
 //      different groups: tensor cores always multiply 64 rows.
 //
 // A transposed convolution of stride S is S convolutions of stride 1 along each axis. Each of these convolutions
-// computes the outputs of one phase, with every S-th tap. As matrix products, they share the packed input, but have
-// their own weights and offset. If dilation D and stride have a common divisor G, a phase has every S/G-th tap, D/G
-// inputs apart, and only every G-th phase has taps; the weights of the other phases are zeros. With INTERLEAVE = 1 the
-// phases of an output row are rows of one product. The epilogue interleaves them, so that it stores whole rows of
-// outputs. The product has a tap for each position that any phase reads, which is more than each phase needs if their
-// offsets differ, or if the taps of a phase are apart. Rows that pad the stride to a divisor of 16 are zeros. With
-// INTERLEAVE = 2 each half of the phases is a product. Two products suit paddings for which the first half reads from
-// one position on, and the second half from the next: there are no superfluous taps, and outputs are stored half a
-// stride at a time.
+// computes the outputs of one phase, with every S-th tap. As matrix products, the convolutions of all phases share the
+// packed input, but have their own weights and offset. If dilation D and stride have a common divisor G, a phase has
+// every S/G-th tap, D/G inputs apart, and only every G-th phase has taps; the weights of the other phases are zeros.
+// With INTERLEAVE = 1 the phases of an output row are rows of one product. The epilogue interleaves the phases, so that
+// it stores whole rows of outputs. The product has a tap for each position that any phase reads, which is more than
+// each phase needs if their offsets differ, or if the taps of a phase are apart. Rows that pad the stride to a divisor
+// of 16 are zeros. With INTERLEAVE = 2 each half of the phases is a product. Two products suit paddings for which the
+// first half reads from one position on, and the second half from the next: there are no superfluous taps, and outputs
+// are stored half a stride at a time.
 //
-// Two parts of fp16 have the digits of a float but not its range. To keep them in range, input and weights are each
-// multiplied by a power of two. A launch before the others finds the largest magnitudes that determine these powers
-// (tensor_scales.cuh). With SCALED = 1, TF32 factors are stored as one fp16 part, which has as many digits, and halves
-// the time of products.
+// Two parts of fp16 have the digits of a float but not its range. To keep parts in the range of fp16, input and weights
+// are each multiplied by a power of two. A launch before the others finds the largest magnitudes that determine these
+// powers (tensor_scales.cuh). With SCALED = 1, TF32 factors are stored as one fp16 part, which has as many digits, and
+// halves the time of products.
 //
 // A stage of the pipeline contains DEPTH taps that share one range of a plane: some taps of a row of the kernel, or
 // whole rows. For a kernel of one tap, a stage is DEPTH steps of channels.
@@ -59,12 +59,12 @@
 
 // Axis describes a convolution along one axis. The values of Axis are static members of a type, since device code
 // cannot use those of a constexpr object.
-//   Taps       taps of a product: those of the kernel, 1 if they are folded, or those of an output phase.
-//   Period     distance between taps that read the same phase of the input.
-//   Phases     phases of the input.
-//   Step       positions from a tap to the next tap of its phase.
-//   Positions  positions in a row, a slice or an image of the packed input.
-//   Lead       zeros before the input.
+//   Taps:      taps of a product: those of the kernel, 1 if they are folded, or those of an output phase.
+//   Period:    distance between taps that read the same phase of the input.
+//   Phases:    phases of the input.
+//   Step:      positions from a tap to the next tap of its phase.
+//   Positions: positions in a row, a slice or an image of the packed input.
+//   Lead:      zeros before the input.
 template <class Sizes, int Kernel, int Stride, int Padding, int Dilation, int Taps, int Period, int Phases, int Step, int Lead>
 struct Axis : Sizes {
     static constexpr int kernel = Kernel, stride = Stride, taps = Taps, period = Period, phases = Phases, step = Step;
@@ -93,7 +93,8 @@ struct Axis : Sizes {
             if ((tap * Dilation + Stride - rest) % Stride == 0) return tap;
         return -1;
     }
-    // offset returns how many positions further on than `Lead` accounts for the outputs of a phase read (at least 0).
+    // offset returns by how many positions (at least 0) the outputs of a phase read further on than `Lead` provides
+    // for.
     __device__ __forceinline__ static int offset(int output_phase) {
         if (!TRANSPOSED) return 0;
         const int ahead = (output_phase + Padding) / Stride - Padding / Stride, tap = apart > 1 && Step > 1 ? first_tap(output_phase) : 0;
@@ -177,8 +178,8 @@ struct Packed {
     int half;
 };
 
-// store stores a Packed, multiplied by the power of two if factors are scaled. One thread each of those that pack input
-// and of those that pack weights stores the inverse of the power.
+// store stores a Packed, multiplied by the power of two if factors are scaled. One of the threads that pack input, and
+// one of those that pack weights, stores the inverse of the power.
 __device__ __forceinline__ void store(Packed& packed, float* scales, Scaled of, bool keeps) {
     if (kScaled) {
         wait_for_launches();

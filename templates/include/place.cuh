@@ -13,7 +13,7 @@ AXIS_SIZE(D)
 AXIS_SIZE(H)
 AXIS_SIZE(W)
 
-// The number of elements of a channel in the input and in the output.
+// in_volume and out_volume return the number of elements of a channel in the input and in the output.
 __device__ __forceinline__ long long in_volume() { return static_cast<long long>(D) * H * W; }
 __device__ __forceinline__ long long out_volume() { return static_cast<long long>(D_OUT) * H_OUT * W_OUT; }
 constexpr int kKernelVolume = KERNEL_D * KERNEL_H * KERNEL_W;

@@ -7,26 +7,26 @@
 // Each operator has its own pool.cuh, which defines the reduction and the final step from a reduced window to an
 // output.
 //
-//   global -> registers  a span of one input row, through the L1.
-//   registers            sums or maxima across the span, then down the rows.
-//   registers -> global  each output as soon as its window ends; or, when GATHER
+//   global -> registers: a span of one input row, through the L1.
+//   registers:           sums or maxima across the span, then down the rows.
+//   registers -> global: each output as soon as its window ends; or, when GATHER
 //                        is set, through shared memory: a tile as wide as the
 //                        output is one flat run of the tensor.
 //
 // Tunables:
-//   block_x, block_y  threads along the row and down the columns; threads beyond the
+//   block_x, block_y: threads along the row and down the columns; threads beyond the
 //                     end of a row are idle, so block_x should fit narrow rows.
-//   rows              output rows per thread and step: with more, fewer rows are loaded
+//   rows:             output rows per thread and step: with more, fewer rows are loaded
 //                     twice; with fewer, more threads fill the chip.
-//   steps             steps of ROWS rows per tile: more steps share all but a few rows,
+//   steps:            steps of ROWS rows per tile: more steps share all but a few rows,
 //                     fewer leave more blocks to fill the chip; with several, the
 //                     next step's rows are held in registers.
-//   vec               output columns per thread: more reuse in registers and
+//   vec:              output columns per thread: more reuse in registers and
 //                     wider accesses, fewer threads; on rows of odd width, also
 //                     stores with gaps.
-//   gather            whether outputs go through shared memory as above, which
+//   gather:           whether outputs go through shared memory, which
 //                     takes a barrier but avoids narrow stores to rows of odd width.
-//   streaming         whether stores are streaming, which leaves the L2 to the halo rows.
+//   streaming:        whether stores are streaming, which leaves the L2 to the halo rows.
 #include "pool.cuh"
 #include "walk.cuh"
 

@@ -24,8 +24,8 @@ union PlainState {
     Row<double> row;
     unsigned words[sizeof(Row<double>) / 4];
 };
-// The state of each part, aligned so that parts of different rows share no cache line; and for each row the number of
-// parts that are done.
+// plain_states holds the state of each part, aligned so that parts of different rows share no cache line; plain_read
+// counts for each row the parts that are done.
 __device__ __align__(128) unsigned plain_states[kApart ? kRowsInAll * kParts * sizeof(Row<double>) / 4 : 1];
 __device__ int plain_read[kApart ? kRowsInAll : 1], plain_drawn, plain_done;
 
@@ -109,7 +109,7 @@ __device__ __forceinline__ void plain_rows_apart(const Element* x, const Weights
         const Row<double> row = plain_all(i);
         while (count-- > 0) plain_put(row, x, i, mine[count], weights, put);
     }
-    // The last block zeroes.
+    // The last block sets the counters back to zero.
     if (threadIdx.x == 0 && atomicAdd(&plain_done, 1) == min(static_cast<int>(gridDim.x), kAll) - 1) {
         for (int i = 0; i < kRowsInAll; ++i) plain_read[i] = 0;
         plain_drawn = plain_done = 0;

@@ -9,23 +9,22 @@
 // Each operator has its own pool.cuh, which defines the reduction and the final step from a reduced window to an
 // output.
 //
-//   global -> registers  inputs of VEC windows, 16 bytes per load; inputs that
-//                        neighbouring threads share come from the L1
-//     or -> shared -> registers, when STAGE is set: the block copies its
-//                        tile's inputs once.
-//   registers -> global  VEC outputs.
+//   global -> registers: inputs of VEC windows, 16 bytes per load; inputs that
+//                        neighbouring threads share come from the L1, or, when STAGE is
+//                        set, from shared memory, to which the block copies inputs once.
+//   registers -> global: VEC outputs.
 //
 // Windows that leave their row or reach into padding are reduced one by one.
 //
 // Tunables:
-//   threads    per block.
-//   vec        neighbouring outputs per thread: more outputs share more inputs in
+//   threads:   threads per block.
+//   vec:       neighbouring outputs per thread: more outputs share more inputs in
 //              registers, fewer keep a warp's loads together.
-//   chunks     runs of VEC outputs per thread, a block's width apart: more
+//   chunks:    runs of VEC outputs per thread, a block's width apart: more
 //              loads in flight, fewer and larger tiles.
-//   stage      whether inputs are copied to shared memory, at the price of a barrier,
+//   stage:     whether inputs are copied to shared memory, at the price of a barrier,
 //              so that shared inputs are not loaded again from the L1.
-//   streaming  whether stores are streaming, which leaves the L2 to the inputs.
+//   streaming: whether stores are streaming, which leaves the L2 to the inputs.
 //
 // op.yaml derives TILE, a block's outputs, and TILE_SPAN, the inputs that they read, for which it allocates shared
 // memory that suffices for any phase.

@@ -2,7 +2,7 @@
 // same order, so that answers are reproducible bit for bit.
 //
 // A row.cuh defines `template <class Real> struct Row`, trivially copyable, with these members:
-//   kMaps                whether each element has an answer, or the row has a single one.
+//   kMaps:               whether each element has an answer, or the row has a single one.
 //   start()              sets the state of a row without elements.
 //   join(v, j, step, side)  adds elements of the row to the state: `side` contiguous elements from j on, as many from
 //                        j + step on, and so on. The default of `side` is 1. A thread adds its elements in order.
@@ -13,7 +13,7 @@
 //   give_vector(y, x, j, weights)  optional: the answers of Count elements from j on, a multiple of Count.
 // Tuned kernels use Row<float>, the reference and the general kernel Row<double>. Weights are the other inputs of an
 // answer: tensors, or a problem's constants. Weights are initialised by WEIGHTS if sizes are macros, and by
-// WEIGHTS_OF(s) if sizes are members of s. Operators without such inputs include weightless_row.cuh. Weights may have a
+// WEIGHTS_OF(s) if sizes are members of s. Operators without Weights include weightless_row.cuh. Weights may have a
 // member ask(row, length, steps), which loads ahead what an answer needs: step 1 before the row's elements are loaded,
 // step 2 after them.
 //
@@ -37,7 +37,8 @@ struct Seen {
 #define CHUNK_OF(s) (s).length  // if sizes are members of s
 #endif
 #ifndef ANSWER_AXES
-// Sizes of the output's axes behind the first; if rows have a single answer, only the second is used.
+// ANSWER_AXES are the sizes of the output's axes behind the first; if rows have a single answer, only the second is
+// used.
 #define ANSWER_AXES LENGTH, INNER
 #endif
 #ifndef AXES_OF

@@ -5,9 +5,9 @@
 // cover it; only the first and the last vector reach over its ends. If the elements of a row are INNER apart, the row
 // is a column: a vector is one element, and the threads of a warp read adjacent columns.
 //
-//   global -> registers   UNROLL vectors per thread at once; all of them if registers keep the row.
-//   registers -> Row      one state per thread, merged into one per team.
-//   Row -> global         if each element has an answer, from where the row was kept.
+//   global -> registers:  UNROLL vectors per thread at once; all of them if registers keep the row.
+//   registers -> Row:     one state per thread, merged into one per team.
+//   Row -> global:        if each element has an answer, from where the row was kept.
 //
 // The macros are TEAM, threads per row; THREADS, threads per block; SPLIT, blocks per row; VEC, elements per vector;
 // UNROLL; and KEEP, where a row stays until its state is known. With KEEP = again, a row is read a second time, from
@@ -97,7 +97,8 @@ constexpr bool kTogether = true;
 
 // Vectors are the vectors of a row that a thread reads: kItems of them, kApart apart.
 struct Vectors {
-    // Index in the team; the thread's first vector; elements of the row's first vector before the row.
+    // `member` is the thread's index in the team, `from` its first vector, `lead` the elements of the row's first
+    // vector before the row.
     int member, from, lead;
     long long row, at;        // the row's index; where its first vector begins
     bool there;               // false: the row does not exist, row 0 is computed instead
@@ -168,8 +169,8 @@ struct Vectors {
 struct Kept {
     float own[KEEP == registers ? kItems : kHeld > 0 ? kHeld : 1][VEC];
     Element* staged;
-    // Items in shared memory, behind those in registers: all, or the first ones with `partly`. If `items` is 0,
-    // registers hold no items either.
+    // `items` counts the items in shared memory, behind those in registers: all, or with `partly` the first ones. If
+    // `items` is 0, registers hold no items either.
     int items;
 
     __device__ __forceinline__ bool staged_to(int k) const { return k <= kHeld + items; }

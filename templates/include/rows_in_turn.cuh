@@ -3,9 +3,9 @@
 // keeps the first HELD items of its part of the row in registers, and the next KEPT in shared memory. The number of
 // rows in flight is so small that the L2 holds the rest of these rows.
 //
-//   global -> shared, L2   a block's part of a row, and its state.
-//   states -> Row          when the states of all parts of the row have arrived, always in one order.
-//   shared, L2 -> global   the answers, first for the elements that were read last.
+//   global -> shared, L2:  a block's part of a row, and its state.
+//   states -> Row:         when the states of all parts of the row have arrived, always in one order.
+//   shared, L2 -> global:  the answers, first for the elements that were read last.
 //
 // The blocks of a group are not guaranteed to run at the same time. Therefore parts are drawn from a counter: a block
 // only waits for parts that were drawn before, by blocks that are running and that wait only for earlier rows. If all

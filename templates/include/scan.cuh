@@ -5,9 +5,9 @@
 // neighbouring columns.
 //
 // Tunables:
-//   threads  threads per block, and per row.
-//   vec      neighbouring elements per thread: more need fewer barriers.
-//   unroll   elements of a column that are in flight.
+//   threads: threads per block, and per row.
+//   vec:     neighbouring elements per thread: more elements need fewer barriers.
+//   unroll:  elements of a column that are in flight.
 #pragma once
 #include "scan_join.cuh"
 #include "scan_source.cuh"

@@ -3,14 +3,15 @@
 // their stages are put into one sequence, of which every block gets an equal part, give or take one stage. So all
 // blocks end at the same time, whatever the number of tiles.
 //
-// A block goes through its part of that sequence from the end to the beginning. First comes the beginning of a tile,
-// whose sums the block stores in a workspace (LeftSums). Last comes the rest of another tile. The block that has a
-// tile's last stages waits for the sums of the blocks before it, and adds them up, always in the same order. No block
-// waits for a block that may start later, and the blocks that others wait for store their sums before anything else.
+// A block goes through its part of the sequence from the end to the beginning. The first stages that it computes are
+// the beginning of a tile, whose sums it stores in a workspace (LeftSums). The last stages that a block computes are
+// the rest of another tile. The block that has a tile's last stages waits for the sums of the blocks before it, and
+// adds them up, always in the same order. No block waits for a block that may start later, and the blocks that others
+// wait for store their sums before anything else.
 //
-//   SHARING  number of blocks in step (a multiple of CLUSTER): their tiles lie below each other, and they are at
-//            the same stages of the same columns at the same time, so that the L2 holds these columns. 0: blocks
-//            take only whole tiles.
+//   SHARING: number of blocks in step (a multiple of CLUSTER): their tiles lie below each other, and they are at
+//            the same stages of the same columns at the same time, so that the L2 holds these columns.
+//            With 0, blocks take only whole tiles.
 #pragma once
 #include "gemm_tiles.cuh"
 #include "vector_access.cuh"

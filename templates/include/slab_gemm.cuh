@@ -11,24 +11,24 @@
 //
 // The tunables of a kernel that includes this file, as macros:
 //
-//   ARRANGEMENT  arrangement of the consumers. alone: there is one; stacked: two share B's columns;
+//   ARRANGEMENT: arrangement of the consumers (alone: there is one; stacked: two share B's columns;
 //                beside: two share A's rows; pingpong: two have a tile each, and one is in its
-//                epilogue while the other multiplies.
-//   ROW_BLOCKS   blocks of 64 rows per consumer.
-//   COLUMNS      columns per consumer. ROW_BLOCKS * COLUMNS / 2 registers hold sums, or twice as many
-//                (kMovesSums); larger tiles read less from the L2 per product, smaller tiles
-//                are more in number.
-//   DEPTH        steps of k in a stage: more need fewer barriers, and in a convolution fewer loads,
+//                epilogue while the other multiplies).
+//   ROW_BLOCKS:  blocks of 64 rows per consumer.
+//   COLUMNS:     columns per consumer. ROW_BLOCKS * COLUMNS / 2 registers hold sums, or twice as many
+//                (kMovesSums); larger tiles read less from the L2 per product, but there
+//                are fewer of them.
+//   DEPTH:       steps of k in a stage: more steps need fewer barriers, and in a convolution fewer loads,
 //                but leave room for fewer stages.
-//   STAGES       stages of the pipeline, which are loaded ahead.
-//   SPLITS       blocks that share a tile's k (split_k.cuh), if there are few tiles.
-//   KEPT         whether B of all stages stays in shared memory, if all tiles have the same B;
+//   STAGES:      stages of the pipeline, which are loaded ahead.
+//   SPLITS:      blocks that share a tile's k (split_k.cuh), if there are few tiles.
+//   KEPT:        whether B of all stages stays in shared memory, if all tiles have the same B;
 //                defined if the producer supports it.
-//   SHARING      whether the last tiles are shared along k, so that all blocks end at the same time
+//   SHARING:     whether the last tiles are shared along k, so that all blocks end at the same time
 //                (shared_tiles.cuh); defined if the producer supports it.
-//   CLUSTER      blocks whose tiles lie below each other, and which load their columns together
+//   CLUSTER:     blocks whose tiles lie below each other, and which load their columns together
 //                (multicast.cuh); defined if the producer supports it.
-//   PRODUCERS    threads that gather operands; defined only by kernels with gathered operands.
+//   PRODUCERS:   threads that gather operands; defined only by kernels with gathered operands.
 //
 // op.yaml derives CONSUMERS, THREADS, TILE_M, TILE_N, SPAN, PLANES from them, and these sizes in bytes of the shared
 // memory that it allocates: PAD behind a slab; STAGE_BYTES per stage, of which A's rows take STAGE_A_BYTES;
@@ -37,9 +37,9 @@
 //
 // A kernel defines a class Work with the members that gemm_tiles.cuh lists, and these:
 //
-//   step_shift(u)    by how many columns step u of a stage is further to the right, if the steps share
+//   step_shift(u):   by how many columns step u of a stage is further to the right, if the steps share
 //                    a plane (PLANES = 1; with PLANES = DEPTH each step has its own).
-//   Operands         what the producers read; each kind of producer describes what it needs of Work.
+//   Operands:        what the producers read; each kind of producer describes what it needs of Work.
 #pragma once
 #include "async_proxy.cuh"
 #include "dependent_launch.cuh"

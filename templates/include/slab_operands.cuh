@@ -4,8 +4,8 @@
 // Both operands are divided into steps of 16 elements of k. A step consists of slabs; a slab holds 16 bytes of each row
 // or column, side by side:
 //
-//   one_tf32        four slabs; slab s has the elements 4*s to 4*s + 3, rounded to TF32.
-//   parts           two slabs per part; slabs 2*p and 2*p + 1 have part p of the elements
+//   one_tf32:       four slabs; slab s has the elements 4*s to 4*s + 3, rounded to TF32.
+//   parts:          two slabs per part; slabs 2*p and 2*p + 1 have part p of the elements
 //                   0 to 7 and 8 to 15. Products of parts replace products of floats:
 //
 //     parts           number represented              products  relative error of a product

@@ -2,8 +2,8 @@
 // by asynchronous copies of the threads or, when COPY_ENGINE is set, by Hopper's copy engine, with one bulk load per
 // slice.
 //
-// A block's rows of a slice are one contiguous run of the tensor. In shared memory they have the same layout and the
-// same offset from 16-byte alignment. The slots form a ring buffer: while a block reduces one slice, the AHEAD next
+// A block's rows of a slice are one contiguous run of the tensor. In shared memory these rows have the same layout and
+// the same offset from 16-byte alignment. The slots form a ring buffer: while a block reduces one slice, the AHEAD next
 // slices are in flight. One barrier per slice tells that the slot before is free.
 //
 // Macros used besides those of volume_pool.cuh are the tunables AHEAD and COPY_ENGINE, and from op.yaml SLOTS, the
@@ -67,7 +67,7 @@ struct EngineSlices : StagedSlices {
         __syncthreads();
     }
 
-    // request starts loading the next slice. One thread calls it.
+    // request starts loading the next slice, and must be called by one thread.
     __device__ __forceinline__ void request() {
         if (fresh.is_read(requested)) {
             const long long start = start_of(requested), aligned = start - phase_of(start);

@@ -1,6 +1,6 @@
 // stream.cuh: blocks that walk down a strip of the output (strip.cuh) in a pipeline. The input rows of later steps are
-// loaded while a step computes, by asynchronous copies of the threads. When COPY_ENGINE is set, Hopper's copy engine
-// loads them.
+// loaded while a step computes, by asynchronous copies of the threads or, when COPY_ENGINE is set, by Hopper's copy
+// engine.
 //
 //   Stream stream(x, shared, outside);        starts the first loads
 //   stream_rows(stream, y, [&](const float (&span)[SPAN], int i) {

@@ -4,11 +4,11 @@
 //
 // The engine also does work that threads would have to do otherwise:
 //
-//   rounded   it rounds floats to TF32, to nearest, ties to even.
-//   outside   elements outside of the tensor arrive as zeros.
-//   swizzle   a box consists of rows of 128 bytes; the 16-byte piece p of row r is stored at the place of
+//   rounded:  floats are rounded to TF32, to nearest, ties to even.
+//   outside:  elements outside of the tensor arrive as zeros.
+//   swizzle:  a box consists of rows of 128 bytes; the 16-byte piece p of row r is stored at the place of
 //             piece p ^ (r % 8), which avoids bank conflicts within a column of pieces. In rows of 64
-//             bytes it is stored at piece p ^ (r / 2 % 4).
+//             bytes, piece p is stored at the place of piece p ^ (r / 2 % 4).
 //
 // A row is the box's first axis: 32 floats, 64 elements of 16 bits, or half of them. Rows follow each other in the
 // order of the other axes. A box begins at a multiple of eight rows in shared memory, and in the tensor at a multiple

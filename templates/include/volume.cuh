@@ -3,9 +3,9 @@
 // op.yaml defines D, D_OUT, KERNEL_D, STRIDE_D, PADDING_D, DILATION_D and SPAN_D as macros besides those of window.cuh.
 // Terms used here:
 //
-//   volume  a channel of an image: D slices of H rows of W elements.
-//   slice   a plane of a volume.
-//   fresh   the input slices that an output slice adds to those of the output slice before it.
+//   volume: a channel of an image: D slices of H rows of W elements.
+//   slice:  a plane of a volume.
+//   fresh:  the input slices that an output slice adds to those of the output slice before it.
 #pragma once
 #include "window.cuh"
 

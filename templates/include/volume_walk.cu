@@ -7,21 +7,21 @@
 // Each operator has its own pool.cuh, which defines the reduction and the final step from a reduced window to an
 // output.
 //
-//   global -> registers  spans of a slice's rows, through the L1.
-//   registers            sums or maxima across the span, down the rows, then along the depth.
-//   registers -> global  each output as soon as its window ends; or, when GATHER is set, through
+//   global -> registers: spans of a slice's rows, through the L1.
+//   registers:           sums or maxima across the span, down the rows, then along the depth.
+//   registers -> global: each output as soon as its window ends; or, when GATHER is set, through
 //                        shared memory, since whole rows are one flat run of the tensor.
 //
 // Tunables:
-//   block_x, block_y  threads along the rows and down the columns.
-//   rows, vec         output rows and columns per thread: more share more of a slice in
+//   block_x, block_y: threads along the rows and down the columns.
+//   rows, vec:        output rows and columns per thread: more share more of a slice in
 //                     registers, fewer leave more threads to hide latency.
-//   slices            output slices that a block walks through: with more, fewer slices are
+//   slices:           output slices that a block walks through: with more, fewer slices are
 //                     read twice; with fewer, more blocks fill the chip.
-//   gather            whether outputs go through shared memory as above, which takes a
+//   gather:           whether outputs go through shared memory, which takes a
 //                     barrier but avoids narrow stores to rows of odd width.
-//   blocks_per_sm     makes the compiler use few enough registers for that many blocks.
-//   streaming         whether stores are streaming, which leaves the L2 to the halo rows.
+//   blocks_per_sm:    makes the compiler use few enough registers for that many blocks.
+//   streaming:        whether stores are streaming, which leaves the L2 to the halo rows.
 #include "pool.cuh"
 #include "volume_pool.cuh"
 

@@ -3,8 +3,8 @@
 //
 // D has 64 rows, 16 per warp, and Columns columns. With g = lane / 4, t = lane % 4 and counting in the warp's own rows:
 //
-//   a      as A of mma.cuh's m16n8k8 (TF32, 8 deep) and m16n8k16 (bf16 and fp16, 16 deep); or in shared memory as b.
-//   d      d[4*j .. 4*j+3]: rows g, g, g+8, g+8; columns 8*j + 2*t, +1, again, +1.
+//   a:     as A of mma.cuh's m16n8k8 (TF32, 8 deep) and m16n8k16 (bf16 and fp16, 16 deep); or in shared memory as b.
+//   d:     d[4*j .. 4*j+3]: rows g, g, g+8, g+8; columns 8*j + 2*t, +1, again, +1.
 //   b      32 bytes along k of each column, located by Slabs or SwizzledLines.
 //
 // A product takes these calls:
@@ -36,9 +36,9 @@ struct Slabs {
 // SwizzledLines locates lines in the layout in which the copy engine stores them by a tensor map (tensor_map.cuh); Line
 // is the number of bytes per line. Lines lie
 //
-//   along k   if 128 (or 64) bytes are elements along k of one line. Eight lines are consecutive; the next eight
+//   along k:  if 128 (or 64) bytes are elements along k of one line. Eight lines are consecutive; the next eight
 //             may be anywhere behind them.
-//   across    if 128 bytes are the elements of 64 lines at one k, of 16 bits each. Elements along k are consecutive;
+//   across:   if 128 bytes are the elements of 64 lines at one k, of 16 bits each. Elements along k are consecutive;
 //             the next 64 lines may be anywhere behind them.
 template <bool AlongK, int Line = 128>
 struct SwizzledLines {

@@ -3,10 +3,10 @@
 // op.yaml gives H, W, H_OUT, W_OUT, KERNEL_*, STRIDE_*, PADDING_*, DILATION_*, SPAN_* (the extent of a dilated window)
 // and HALO_ROWS (the rows of a halo) as macros. Terms used here:
 //
-//   band    the input rows that a run of output rows reads.
-//   halo    the rows that two neighbouring bands have in common.
-//   span    the input columns that a run of outputs in one row reads.
-//   gather  collecting a tile of outputs in shared memory before storing it.
+//   band:   the input rows that a run of output rows reads.
+//   halo:   the rows that two neighbouring bands have in common.
+//   span:   the input columns that a run of outputs in one row reads.
+//   gather: collecting a tile of outputs in shared memory before storing it.
 //
 // Template parameters are in CamelCase, because a kernel's tunables are macros in capitals and would replace them.
 //
@@ -84,9 +84,9 @@ __device__ __forceinline__ void gather(float* row, int column, const float* outp
         }
 }
 
-// store_gathered stores `count` outputs that are contiguous in the tensor from `first_output` on. In the buffer they
-// begin at the index that gather_skew returns, so that warps store whole 128-byte lines, whatever the width of the
-// rows.
+// store_gathered stores `count` outputs that are contiguous in the tensor from `first_output` on. In the buffer these
+// outputs begin at the index that gather_skew returns, so that warps store whole 128-byte lines, whatever the width of
+// the rows.
 template <int Threads, bool Streaming>
 __device__ __forceinline__ void store_gathered(float* y, long long first_output, const float* buffer, int count,
                                                int thread) {

@@ -3,23 +3,23 @@
 //
 // A warp takes LINE_BLOCKS blocks of 16 lines of the wide factor and a part of k, stage after stage. A tensor core may
 // add up the elements of k in any order that is the same for both factors. Each lane therefore copies to shared memory
-// exactly the elements that it will multiply itself, 16 bytes at a time. As no other thread reads them, copies of
-// STAGES - 1 stages are in flight, and no thread waits for another before the end. At the end the sums of the block's
-// warps, which share k, are added up in a fixed order, and then those of SPLITS blocks. In fp32, where tensor cores
-// have no suitable product, a lane multiplies its part of k of its wide lines by the same part of all few lines, which
-// other lanes have copied. At the end the four lanes of a line add up their sums.
+// exactly the elements that it will multiply itself, 16 bytes at a time. As no other thread reads a lane's copies,
+// copies of STAGES - 1 stages are in flight, and no thread waits for another before the end. At the end the sums of the
+// block's warps, which share k, are added up in a fixed order, and then those of SPLITS blocks. In fp32, where tensor
+// cores have no suitable product, a lane multiplies its part of k of its wide lines by the same part of all few lines,
+// which other lanes have copied. At the end the four lanes of a line add up their sums.
 //
 // A step is 4 lanes by 16 bytes of k, which is two tensor-core products. With g = lane / 4 and t = lane % 4, a lane
 // holds of each of its lines the elements [t * kOfLane, (t + 1) * kOfLane) of the step. If lines are contiguous along k
-// in memory, a lane's lines of a block are g and g + 8. If lines lie across, with k as the slow axis, they are two
-// neighbours, as a load brings kVec neighbouring lines of one element of k.
+// in memory, a lane's lines of a block are g and g + 8. If lines lie across, with k as the slow axis, the lane's two
+// lines are neighbours, as a load brings kVec neighbouring lines of one element of k.
 //
 // Tunables and their trade-offs:
-//   LINE_BLOCKS  blocks of 16 lines per warp: more read the few lines less often, but take registers.
-//   DEPTH        steps per stage: more read longer runs of memory, but leave room for fewer stages.
-//   WARPS        warps per block, which share k.
-//   STAGES       stages of a warp's copies in flight.
-//   SPLITS       blocks that share a tile's k (split_k.cuh), if there are few tiles.
+//   LINE_BLOCKS: blocks of 16 lines per warp: more blocks read the few lines less often, but take registers.
+//   DEPTH:       steps per stage: more steps read longer runs of memory, but leave room for fewer stages.
+//   WARPS:       warps per block, which share k.
+//   STAGES:      stages of a warp's copies in flight.
+//   SPLITS:      blocks that share a tile's k (split_k.cuh), if there are few tiles.
 //
 // op.yaml derives STAGE_K, the elements of k in a stage, and sizes in bytes of shared memory. STAGE_BYTES, for each
 // warp, is DEPTH times STEP_BYTES, of which the wide lines have the first WIDE_BYTES. The sums of two lines are PITCH

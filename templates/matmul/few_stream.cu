@@ -8,18 +8,18 @@
 // engine a chunk of each line of a pass, and of each of the few lines, stage after stage and pass after pass, so that
 // no pass begins with an empty pipeline. The kernel needs no split sums, no tensor maps and only one launch.
 //
-// All warps but the loading one multiply on tensor cores. BESIDE of them have different lines, and ALONG of them share
-// the same lines and take turns at steps of 64 bytes of k. A product may add up the elements of k in any order that is
-// the same for both factors. So a lane reads 16 bytes of a line at a time. Lines are 64 bytes further apart than a
-// chunk is long, which avoids bank conflicts.
+// All warps but the loading one multiply on tensor cores. BESIDE of these warps have different lines, and ALONG of them
+// share the same lines and take turns at steps of 64 bytes of k. A product may add up the elements of k in any order
+// that is the same for both factors. So a lane reads 16 bytes of a line at a time. Lines are 64 bytes further apart
+// than a chunk is long, which avoids bank conflicts.
 //
 // Tunables and their trade-offs:
-//   LINE_BLOCKS  blocks of 16 lines per warp: more read the few lines from shared memory less often.
-//   BESIDE       warps with different lines: long passes read the few lines from the L2 less often.
-//   ALONG        warps that share lines: more lines are in flight at a time, but there are more sums to add up.
-//   CHUNK        bytes of a line per copy: large chunks need fewer copies, but leave room for fewer stages.
-//   STAGES       stages in flight.
-//   STREAMING    whether the L2 evicts wide lines first, since they are not read again soon. The L2 then keeps other
+//   LINE_BLOCKS: blocks of 16 lines per warp: more blocks read the few lines from shared memory less often.
+//   BESIDE:      warps with different lines: long passes read the few lines from the L2 less often.
+//   ALONG:       warps that share lines: more lines are in flight at a time, but there are more sums to add up.
+//   CHUNK:       bytes of a line per copy: large chunks need fewer copies, but leave room for fewer stages.
+//   STAGES:      stages in flight.
+//   STREAMING:   whether the L2 evicts wide lines first, since they are not read again soon. The L2 then keeps other
 //                data, including dirty lines that it would have to write back first.
 //
 // op.yaml derives LINES, the lines of a pass, and sizes of shared memory: APART, the bytes from a line of a stage to

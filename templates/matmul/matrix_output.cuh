@@ -29,8 +29,8 @@ struct MatrixOutput {
           biased(BIAS && tile.split == 0) {}
     __device__ __forceinline__ long long column(int c, int) const { return c < N ? first + c : -1; }
     __device__ __forceinline__ static bool even() { return N % 2 == 0; }
-    // load loads the epilogue's elements for Count contiguous outputs. Rows behind the last row load those of the last
-    // row, and columns that do not exist those of the first column.
+    // load loads the epilogue's elements for Count contiguous outputs. For rows behind the last row, load reads the
+    // last row's elements, and for columns that do not exist the first column's.
     static constexpr bool kLoads = !TileEpilogue::kIsNone;
     template <int Count>
     using Beside = TileEpilogue::Loaded<Count, Coordinates<3>>;

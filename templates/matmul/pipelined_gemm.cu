@@ -2,15 +2,15 @@
 //
 // Idea: a first launch packs both factors, which means that it writes copies in the layout that products need for their
 // operands (slab_operands.cuh). Packing rounds elements to TF32, splits them into parts of fp16, or copies 16-bit
-// elements unchanged. Only this launch deals with transposed factors, and it pads all sizes with zeros. The second
+// elements unchanged. Only the packing launch handles transposed factors, and it pads all sizes with zeros. The second
 // launch is a pipeline between the copy engine and the tensor cores (slab_gemm.cuh).
 //
 // Two parts of fp16 have a float's accuracy but not its range. In fp32, rows of a and columns of b are multiplied by
 // powers of two that bring the largest element of each near 2^15, and outputs are divided by these powers
-// (power_scale.cuh). With SCALED = 1, TF32 factors are stored as one such part.
+// (power_scale.cuh). With SCALED = 1, TF32 factors are stored as one part of fp16.
 //
-// The price is writing and reading the packed factors: 16 bytes per element of f32, and 8 bytes per 16-bit element. At
-// 4096^3 that is a fifth of the time in TF32, and less for larger matrices.
+// The price is writing and reading the packed factors: 16 bytes per element of f32, and 8 bytes per 16-bit element. For
+// matrices of 4096 x 4096, packing takes a fifth of the time in TF32, and less for larger matrices.
 //
 // slab_gemm.cuh explains the tunables.
 #include "power_scale.cuh"

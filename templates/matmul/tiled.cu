@@ -2,9 +2,9 @@
 // shared memory, DEPTH elements of k at a time (on CUDA cores, any GPU).
 //
 // Tunables and their trade-offs:
-//   TILE_M, TILE_N  outputs of a block of 256 threads: large tiles read each factor fewer times (N / TILE_N or
+//   TILE_M, TILE_N: outputs of a block of 256 threads: large tiles read each factor fewer times (N / TILE_N or
 //                   M / TILE_M), but take registers and leave fewer blocks.
-//   DEPTH           elements of k between two barriers: more take more shared memory.
+//   DEPTH:          elements of k between two barriers: more elements take more shared memory.
 #include "compiled_sizes.cuh"
 #include "limits.cuh"
 #include "matrix_place.cuh"

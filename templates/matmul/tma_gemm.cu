@@ -3,8 +3,8 @@
 // the producer, slab_gemm.cuh the mainloop and the tunables.
 //
 // The engine rounds ties to even, so this kernel is only for math mode tf32_even. Products need columns that are
-// contiguous along k. If b is not transposed, its columns are not, and the kernel computes the product of the
-// transposed matrices instead (SWAPPED): rows are b's columns, and columns are a's rows.
+// contiguous along k. If b is not transposed, its columns are not contiguous along k, and the kernel computes the
+// product of the transposed matrices instead (SWAPPED): rows are b's columns, and columns are a's rows.
 #include "matrix_output.cuh"
 #include "mapped_operands.cuh"
 

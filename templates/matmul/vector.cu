@@ -2,9 +2,9 @@
 // where reading the matrix from memory is the limit.
 //
 // Tunables and their trade-offs:
-//   WARPS   warps per block.
-//   UNROLL  loads that a lane has in flight: more take more registers.
-//   VEC     elements per load, if rows begin at multiples of that.
+//   WARPS:  warps per block.
+//   UNROLL  loads that a lane has in flight: more loads take more registers.
+//   VEC:    elements per load, if rows begin at multiples of that.
 #include "factor.cuh"
 #include "matrix_place.cuh"
 

@@ -4,16 +4,16 @@
 // as the kernel, each step for all places at once. The maximum of a window of any width is that of two overlapping
 // windows that together cover it. The work per output grows with the logarithm of the kernel's size.
 //
-//   global -> shared     a run of one row's inputs, 16 bytes per copy; surrounded by minus infinity.
-//   shared -> shared     maxima of windows RADIX times as wide, from one line to the other.
-//   shared -> global     each output is the maximum of two places of the last line.
+//   global -> shared:    a run of one row's inputs, 16 bytes per copy; surrounded by minus infinity.
+//   shared -> shared:    maxima of windows RADIX times as wide, from one line to the other.
+//   shared -> global:    each output is the maximum of two places of the last line.
 //
 // Tunables:
-//   threads    per block.
-//   outputs    outputs per block: more outputs share more inputs, fewer leave more blocks to fill the chip.
-//   radix      factor by which windows become wider per step: large factors need fewer barriers
+//   threads:   threads per block.
+//   outputs:   outputs per block: more outputs share more inputs, fewer leave more blocks to fill the chip.
+//   radix:     factor by which windows become wider per step: large factors need fewer barriers
 //              and stores, but repeat reads that smaller steps would share.
-//   streaming  whether stores are streaming, which leaves the L2 to the inputs.
+//   streaming: whether stores are streaming, which leaves the L2 to the inputs.
 //
 // op.yaml derives NEEDED, the inputs of a block, and LINE, the floats of a line, which holds these inputs at any offset
 // from 16-byte alignment.

@@ -2,7 +2,7 @@
 // for every problem.
 //
 // Tunables:
-//   threads  threads per block, and keys that a block processes at a time.
+//   threads: threads per block, and keys that a block processes at a time.
 #include "compiled_sizes.cuh"
 
 extern "C" __global__ void __launch_bounds__(THREADS)

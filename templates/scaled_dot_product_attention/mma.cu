@@ -10,10 +10,10 @@
 // values.
 //
 // Tunables:
-//   warps       warps per block, which share its tiles.
-//   row_blocks  blocks of 16 queries per warp: a fragment of keys or values is loaded once for all of them.
-//   tile_keys   keys between two barriers: more take more registers.
-//   stages      stages of tiles that are in flight or in use.
+//   warps:      warps per block, which share its tiles.
+//   row_blocks: blocks of 16 queries per warp: a fragment of keys or values is loaded once for all of them.
+//   tile_keys:  keys between two barriers: more keys take more registers.
+//   stages:     stages of tiles that are in flight or in use.
 //   keep        1: the queries stay in registers; 0: they are loaded again for every tile.
 #include "async_copy.cuh"
 #include "element_mma.cuh"

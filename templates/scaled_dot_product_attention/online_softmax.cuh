@@ -49,11 +49,11 @@ __device__ __forceinline__ void pack_weights(unsigned (&a)[4], const float* left
 // 16 bits. If no row of a warp gets a larger product, the warp does not rescale its averages.
 
 struct OnlineSoftmax {
-    // Of the lane's two rows; weights only of the lane's columns.
+    // `largest` is for the lane's two rows; `weights` sums only the lane's own columns.
     float largest[2] = {negative_infinity(), negative_infinity()}, weights[2] = {};
 
     // weigh turns the products of 16 rows, from `row` on, with keys from `key` on into weights. `less` is the factor by
-    // which earlier sums must be scaled down. weigh returns whether it is less than 1 in any row of the warp.
+    // which earlier sums must be scaled down. weigh returns whether `less` is below 1 in any row of the warp.
     template <int Blocks>
     __device__ __forceinline__ bool weigh(float (&products)[Blocks][4], const Rows& rows, int row, int key, const Element* mask, float (&less)[2]) {
         constexpr bool masked = MASK_BATCH > 0;

@@ -88,8 +88,8 @@ __device__ __forceinline__ Element average_of(const Element* q, const Element* k
 }
 
 // averages_of computes contiguous outputs: as many as the block has threads, or Each times as many, and then only one
-// of Each blocks computes anything. All threads must call it. Row by row, the block computes the products with Threads
-// keys at a time, with eight lanes per key.
+// of Each blocks computes anything. All threads must call averages_of. Row by row, the block computes the products with
+// Threads keys at a time, with eight lanes per key.
 template <int Threads, class Sum, class Sizes>
 __device__ __forceinline__ void averages_of(const Element* q, const Element* k, const Element* v, const Element* mask, const Sizes& s, Element* y) {
     constexpr int Each = Sizes::width_v >= 4 * Threads ? 4 : 1; // products of a wide row are computed once

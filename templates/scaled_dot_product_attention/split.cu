@@ -11,10 +11,10 @@
 // their definition.
 //
 // Tunables:
-//   columns  columns of a tile, whose rows are 128: more read less from the L2 per product, but take registers.
-//   stages   stages of columns that are split into parts.
-//   ahead    stages that the copy engine loads, or that are being split.
-//   cluster  blocks that load keys, or values, together: they read less from the L2, but wait for each other.
+//   columns: columns of a tile, whose rows are 128: more columns read less from the L2 per product, but take registers.
+//   stages:  stages of columns that are split into parts.
+//   ahead:   stages that the copy engine loads, or that are being split.
+//   cluster: blocks that load keys, or values, together: they read less from the L2, but wait for each other.
 #define FLOAT_PARTS two_fp16
 #define TILES_N Work::tiles_n()
 #include "compiled_sizes.cuh"

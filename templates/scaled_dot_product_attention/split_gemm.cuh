@@ -2,18 +2,18 @@
 // warpgroup products of two parts of fp16, with three products for each product of floats (slab_operands.cuh). A stage
 // is 32 elements of k.
 //
-//   a loader         one thread that requests from the copy engine lines of 128 bytes of A's rows and B's columns,
+//   a loader:        one thread that requests from the copy engine lines of 128 bytes of A's rows and B's columns,
 //                    AHEAD stages before they are needed. The blocks of a cluster load B together.
-//   converters       seven warps that split B's columns into parts, in the layout that products need, into a
+//   converters:      seven warps that split B's columns into parts, in the layout that products need, into a
 //                    pipeline of STAGES stages. Warps take pieces of 32 columns in turn.
-//   two consumers    warpgroups that split 64 rows of A each on the way to registers, and multiply them.
+//   two consumers:   warpgroups that split 64 rows of A each on the way to registers, and multiply them.
 //
 // No thread waits for copies of its own: thus the fence between the converters' stores and the products only waits for
 // stores to shared memory.
 //
 // A consumer is idle between the start of its products and their end, and the products of the other consumer fill that
 // time. A consumer cannot prepare the next stage meanwhile: products read A's registers until they end, but compilers
-// would reuse these registers before. And if products are in flight from one iteration of a loop to the next, compilers
+// would reuse these registers before. If products are in flight from one iteration of a loop to the next, compilers
 // serialise all products.
 //
 // A place in shared memory is released only after the data that was read from it has been used, since an arrival at a
@@ -29,16 +29,16 @@
 //
 // Work needs these members besides those of gemm_tiles.cuh:
 //
-//   kInParts                whether A's rows are already split into parts.
-//   kAcross                 whether each line of B in memory holds one k of all columns; otherwise, one column.
-//   stages(tile)            the number of stages of a tile.
-//   kMoves                  the number of stages after which sums move.
-//   group_b(group)          which B a group uses.
-//   Operands                tensor maps of the lines of A and B, and whatever else Work needs.
-//   power_a(operands, group), power(operands, group)  the powers of two of A's elements (unless parts) and B's.
-//   Rows(operands, tile, row)  the state for the sums of the rows `row` and `row` + 8: begin(i) is called before, and
+//   kInParts:               whether A's rows are already split into parts.
+//   kAcross:                whether a line of B in memory holds all columns for one k, and not one column.
+//   stages(tile):           the number of stages of a tile.
+//   kMoves:                 the number of stages after which sums are added to other sums.
+//   group_b(group):         which B a group uses.
+//   Operands:               tensor maps of the lines of A and B, and whatever else Work needs.
+//   power_a(operands, group), power(operands, group): the powers of two of A's elements (unless parts) and B's.
+//   Rows(operands, tile, row): the state for the sums of the rows `row` and `row` + 8: begin(i) is called before, and
 //                           move(sums, some) after the i-th kMoves stages.
-//   leave(sums, operands, rows, tile, row, y)  the epilogue for such rows.
+//   leave(sums, operands, rows, tile, row, y): the epilogue for such rows.
 #pragma once
 #include "async_proxy.cuh"
 #include "dependent_launch.cuh"

@@ -8,9 +8,9 @@
 // averages are stored while tensor cores go on. online_softmax.cuh explains the softmax.
 //
 // Tunables:
-//   consumers  warpgroups with 64 queries each: more of them share copies, but also registers.
-//   tile_keys  keys between two updates of the softmax: more take more registers.
-//   stages     stages of tiles that are in flight or in use.
+//   consumers: warpgroups with 64 queries each: more of them share copies, but also registers.
+//   tile_keys: keys between two updates of the softmax: more keys take more registers.
+//   stages:    stages of tiles that are in flight or in use.
 //   stays      1: blocks are persistent and take the next tile of queries when they have finished one, so that
 //              the next tile begins before this one is stored; 0: each block has one tile.
 //   turns      1: two consumers start products in turn, so that one multiplies while the other

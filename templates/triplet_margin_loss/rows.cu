@@ -1,8 +1,8 @@
 // triplet_margin_loss, rows: a team of threads reads three rows with the same layout (rows.cuh). A second launch
 // combines the losses of all rows.
 //
-//   global -> registers   UNROLL vectors per thread of each row at once.
-//   registers -> Row      distances of a thread, then of its team.
+//   global -> registers:  UNROLL vectors per thread of each row at once.
+//   registers -> Row:     distances of a thread, then of its team.
 //
 // The tunables are those of rows.cuh.
 #include "rows.cuh"
