@@ -37,7 +37,6 @@ struct Weights {
     }
 };
 
-// stage copies the block's weights to shared memory.
 __device__ __forceinline__ void stage(float* shared, Weights weights) {
     for (int i = threadIdx.y * BLOCK_X + threadIdx.x; i < CHANNELS * FAN_IN; i += BLOCK_X * BLOCK_Y) {
         const int channel = i / FAN_IN < weights.last ? i / FAN_IN : weights.last;

@@ -208,7 +208,6 @@ struct PatchBlock {
 };
 constexpr int kPatchBlocks = kPatchVectors / 4;
 
-// load_patch starts copying the input that one iteration multiplies.
 __device__ __forceinline__ void load_patch(uint4* patch, const Block& block, const Work& work) {
     const float* const planes = block.inputs + work.tile.image * (static_cast<long long>(C) * kInPlane);
     const int start = patch_start(work.tile) - patch_lead(work.tile), first_channel = work.chunk * kChunk;
@@ -480,7 +479,6 @@ __device__ __forceinline__ Run run_at(const float* store_buffer, const Block& bl
     return found;
 }
 
-// bulk_store_runs stores whole runs by the copy engine.
 __device__ __forceinline__ void bulk_store_runs(const float* store_buffer, const Block& block, const Tile& tile,
                                                 int thread, int threads) {
     for (int i = thread; i < kRuns; i += threads) {

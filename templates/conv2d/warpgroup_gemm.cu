@@ -89,7 +89,6 @@ struct TileScheduler {
     }
 };
 
-// load_patch starts copying a tile's input into a patch.
 __device__ __forceinline__ void load_patch(char* patch, const float* planes, const Tile& tile, int thread) {
     const int start = (tile.y - PADDING_H) * PITCH + tile.x - PADDING_W;
 #pragma unroll 1

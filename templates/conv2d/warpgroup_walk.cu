@@ -105,7 +105,6 @@ struct PatchSchedule : TileScheduler {
     }
 };
 
-// load_patch starts copying an input row of the strip.
 __device__ __forceinline__ void load_patch(char* patch, const float* inputs, const PatchSchedule& walk, int thread) {
     const float* const planes = inputs + walk.image() * (static_cast<long long>(C) * kInPlane);
     const int start = walk.input_row() * PITCH + walk.strip * STRIP - LEAD - PADDING_W;

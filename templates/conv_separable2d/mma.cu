@@ -90,7 +90,6 @@ __device__ __forceinline__ void copy(Element* to, const Element* from, bool ther
         *to = there ? *from : from_float<Element>(0.0f);
 }
 
-// load_patch starts copying the input of a step.
 __device__ __forceinline__ void load_patch(char* stage, const Element* x, const Step& step) {
     constexpr int across = PATCH_PITCH / LOAD_WIDTH, copies = PATCH_ROWS * across;  // in a plane
     constexpr long long plane = static_cast<long long>(H) * W;
@@ -110,7 +109,6 @@ __device__ __forceinline__ void load_patch(char* stage, const Element* x, const 
     }
 }
 
-// Lane is a thread's part of a tile.
 struct Lane {
     int quarter, column, row;  // quarter of 16 channels; place in the tile
     bool first, last;          // in a run

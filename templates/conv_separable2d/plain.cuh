@@ -23,7 +23,6 @@ __device__ __forceinline__ float depthwise_sum(const Element* first, const Weigh
     return to_float(from_float<Element>(static_cast<float>(total)));
 }
 
-// separable_plain returns output element i.
 template <class Sum, class Sizes>
 __device__ __forceinline__ Element separable_plain(const Element* x, const Weights& weights, const Sizes& s, long long i,
                                                    const Epilogue& epilogue) {

@@ -10,7 +10,6 @@ struct Sizes {
     SIZES;
 };
 
-// Sum is the type of the sums.
 template <class Sum>
 __device__ Element depthwise_plain(const Element* x, const Element* weight, const Element* bias, const Sizes& s, long long i,
                                    const Epilogue& epilogue) {

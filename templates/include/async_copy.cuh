@@ -26,7 +26,6 @@ __device__ __forceinline__ void async_copy_partial(void* shared, const void* glo
                      : "memory");
 }
 
-// async_copy starts a copy of Bytes bytes.
 template <int Bytes>
 __device__ __forceinline__ void async_copy(void* shared, const void* global) {
     static_assert(Bytes == 4 || Bytes == 8 || Bytes == 16, "an asynchronous copy moves 4, 8 or 16 bytes");

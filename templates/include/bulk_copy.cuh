@@ -31,7 +31,6 @@ __device__ __forceinline__ void bulk_load(void* shared, const void* global, int 
                  : "memory");
 }
 
-// bulk_store starts copying `bytes` bytes from shared to global memory.
 __device__ __forceinline__ void bulk_store(void* global, const void* shared, int bytes) {
     asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;"
                  :

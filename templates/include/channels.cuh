@@ -25,7 +25,6 @@ constexpr int BandSlices = (SLICES - 1) * STRIDE_D + SPAN_D, BandRows = (ROWS - 
 constexpr int ChannelBlocks = (C / VEC + BLOCK_X - 1) / BLOCK_X, BlockChannels = BLOCK_X * VEC;
 static_assert(C % VEC == 0 && (UNROLLED || SLICES * ROWS * COLUMNS == 1), "a thread has whole vectors, and loops for one window");
 
-// first_channel returns the first channel of the block.
 __device__ __forceinline__ int first_channel() { return blockIdx.x % ChannelBlocks * BlockChannels; }
 
 // tap_at returns which tap of output o's window reads input i of the first window's inputs, or -1 if none does.
@@ -98,7 +97,6 @@ struct Group {
     }
 };
 
-// slide computes the outputs of a thread.
 template <class Windows>
 __device__ __forceinline__ void slide(const Element* x, Element* y, Windows& windows) {
     const Group group;

@@ -59,7 +59,6 @@ struct CopyStream : Strip {
         request(step + AHEAD, HALO_ROWS + (step + AHEAD) * FRESH_ROWS, FRESH_ROWS);
     }
 
-    // load_row fills `span` from row i of the thread's band.
     __device__ __forceinline__ void load_row(float (&span)[SPAN], int i) const {
         load_span_of(span, ring + wrapped(start + threadIdx.y * (ROWS * STRIDE_H) + i) * PITCH);
     }

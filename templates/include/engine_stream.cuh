@@ -73,7 +73,6 @@ struct EngineStream : Strip {
         for (int k = below * PITCH + thread(); k < STAGED_ROWS * PITCH; k += Threads) band[k] = outside;
     }
 
-    // begin waits for the step's rows.
     __device__ __forceinline__ void begin() { mbarrier_wait(arrived + step, 0); }
 
     // load_row fills `span` from row i of the thread's band.

@@ -153,7 +153,6 @@ constexpr bool kStoresTwo = false;
 template <class Output>
 constexpr bool kStoresTwo<Output, decltype(void(Output::kTwo))> = Output::kTwo;
 
-// kIsApart tells whether an Output has `apart`.
 template <class Output, class = void>
 constexpr bool kIsApart = false;
 template <class Output>

@@ -154,7 +154,6 @@ struct MappedProducts<true> {
         }
     }
 
-    // element loads one element of a row of the given product.
     template <bool RowsAlongK>
     __device__ __forceinline__ static unsigned element(const char* boxes, int row, int product, int k) {
         if constexpr (RowsAlongK) {
@@ -214,7 +213,6 @@ struct TensorMaps {
     }
 };
 
-// mapped_gemm is the main function of a kernel.
 template <class Work, class Stored>
 __device__ __forceinline__ void mapped_gemm(uint4* memory, const MappedOperands& operands,
                                             typename Work::Output::Given given, Stored* y, const LeftSums& left = {}) {

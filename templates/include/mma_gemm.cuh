@@ -159,7 +159,6 @@ struct Fragments {
     }
 };
 
-// multiply_stages adds the products of some stages of a tile to the sums.
 template <class Work, class Fetching>
 __device__ __forceinline__ void multiply_stages(Sums (&sums)[ROW_BLOCKS], char* memory, const Fetching& fetch, int first, int end) {
     // Each stage's copies are one group; behind the last stage, groups are empty.

@@ -217,7 +217,6 @@ __device__ __forceinline__ void load_input(Packed& to, const Element* x, char* p
     to.first = packed + (static_cast<long long>(group) * kPlanesInAll + plane) * kSlabs * to.apart + position * 16ll;
 }
 
-// load_weight loads half a step of a row of weights.
 __device__ __forceinline__ void load_weight(Packed& to, const Element* weight, char* packed, long long item) {
     constexpr int rows = ROW_BLOCKS_IN_ALL * kBlockRows;
     const int place = item % AxisW::taps, half = item / AxisW::taps % 2, row = item / (2 * AxisW::taps) % rows;

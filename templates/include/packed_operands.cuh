@@ -36,7 +36,6 @@ struct CopyEngine {
     }
 };
 
-// packed_gemm is the main function of a kernel.
 template <class Work, class Stored, class Plain = int>
 __device__ __forceinline__ void packed_gemm(char* memory, const PackedOperands& operands, typename Work::Output::Given given, Stored* y,
                                             const Plain& plain = 0) {

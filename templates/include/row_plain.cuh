@@ -45,7 +45,6 @@ __device__ __forceinline__ Row<double> plain_merged(Row<double> row) {
     return row;
 }
 
-// plain_state returns the state of a part of row i.
 __device__ __forceinline__ Row<double> plain_state(const Element* x, long long i, int part) {
     Row<double> row;
     row.start();

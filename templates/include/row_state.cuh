@@ -45,7 +45,6 @@ struct Seen {
 #define AXES_OF(s) (s).length, (s).inner  // the same, if sizes are members of s
 #endif
 
-// Answer is the type of the problem's output.
 #ifdef INDICES
 typedef long long Answer;
 #else

@@ -145,7 +145,6 @@ struct Vectors {
         else
             at_ends(k, [&](int e, Offset j) { state.join({v[e]}, j, 1); });
     }
-    // give stores the answers of an item's elements.
     template <class Row, class AnyEpilogue>
     __device__ __forceinline__ void give(const Row& state, const float (&v)[VEC], Element* y, const Weights& weights, const AnyEpilogue& epilogue, int k) const {
         const auto at = [&](int e) { return answer_place<true>(address(k) + e, row, place(k) + e); };
@@ -205,7 +204,6 @@ __device__ __forceinline__ void by_groups(Group group) {
     if constexpr (!Back && kRest > 0) group(kItems - kRest, Count<kRest>());
 }
 
-// take_row adds a thread's items to a state.
 template <class Row>
 __device__ __forceinline__ void take_row(Row& state, const Vectors& of, Kept& kept, const Element* x) {
 #pragma unroll
@@ -234,7 +232,6 @@ __device__ __forceinline__ void take_row(Row& state, const Vectors& of, Kept& ke
     });
 }
 
-// give_row stores the answers of a thread's items.
 template <class Row, class AnyEpilogue>
 __device__ __forceinline__ void give_row(const Row& state, const Vectors& of, const Kept& kept, const Element* x, Element* y, const Weights& weights,
                                          const AnyEpilogue& epilogue) {

@@ -110,7 +110,6 @@ __device__ __forceinline__ void scan_column(const Source& x, Element* y, long lo
     }
 }
 
-// scan_all scans the rows or columns of a block.
 template <class Source>
 __device__ __forceinline__ void scan_all(const Source& x, Element* y) {
     if (!kColumns) {

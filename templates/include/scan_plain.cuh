@@ -21,7 +21,6 @@ __device__ __forceinline__ void plain_scan(const Source& x, Element* y) {
 }
 #endif
 
-// plain_scanned returns the i-th element of the result.
 template <class Source, class Sizes>
 __device__ Element plain_scanned(const Source& x, const Sizes& s, long long i) {
     const long long j = i / s.inner % s.length, first = i - j * s.inner;

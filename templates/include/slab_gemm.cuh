@@ -84,7 +84,6 @@ static_assert(PLANES == 1 || (PLANES % DEPTH == 0 && SPAN == TILE_N), "steps sha
 struct Pipeline {
     char* memory;
     __device__ __forceinline__ char* stage(int slot) const { return memory + slot * STAGE_BYTES; }
-    // columns returns where B of a stage lies.
     __device__ __forceinline__ char* columns(int slot, int index) const {
         return KEPT ? stage(STAGES) + index * WEIGHT_BYTES : stage(slot) + STAGE_A_BYTES;
     }
@@ -183,7 +182,6 @@ __device__ __forceinline__ int warp_row(int block, int r) {
     return block * kBlockRows + (Products::kFromRegisters ? (warp * ROW_BLOCKS + r) * 16 : r * kBlockRows + warp * 16);
 }
 
-// multiply_stages adds the products of some stages of a tile to the sums.
 template <class Work, class Products>
 __device__ __forceinline__ void multiply_stages(Sums (&sums)[ROW_BLOCKS], const Pipeline& pipeline, Turn& turn, const Stages& stages,
                                                 int block, int column) {

@@ -35,7 +35,6 @@ __device__ __forceinline__ unsigned largest_of(const Element* from, long long co
     return most;
 }
 
-// largest_of_warp returns the largest value of all lanes.
 __device__ __forceinline__ unsigned largest_of_warp(unsigned most) {
 #pragma unroll
     for (int apart = 16; apart > 0; apart /= 2) most = max(most, __shfl_xor_sync(0xffffffffu, most, apart));

@@ -23,7 +23,6 @@ __device__ __forceinline__ typename FloatVector<Floats>::type pack_vector(const 
         return make_float4(from[0], from[1], from[2], from[3]);
 }
 
-// load_vector loads from any memory into registers.
 template <int Floats>
 __device__ __forceinline__ void load_vector(float* to, const float* from) {
     unpack_vector(to, *reinterpret_cast<const typename FloatVector<Floats>::type*>(from));
@@ -35,7 +34,6 @@ __device__ __forceinline__ void load_vector_streaming(float* to, const float* fr
     unpack_vector(to, __ldcs(reinterpret_cast<const typename FloatVector<Floats>::type*>(from)));
 }
 
-// store_vector stores registers to any memory.
 template <int Floats>
 __device__ __forceinline__ void store_vector(float* to, const float* from) {
     *reinterpret_cast<typename FloatVector<Floats>::type*>(to) = pack_vector<Floats>(from);

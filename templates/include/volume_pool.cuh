@@ -38,7 +38,6 @@ struct FreshSlices {
         : first((block.slice - Unfinished) * STRIDE_D - PADDING_D + HaloSlices),
           needed(max(block.slice * STRIDE_D - PADDING_D, 0)), end(first + (Unfinished + steps) * STRIDE_D) {}
 
-    // is_read tells whether the block reads a slice.
     __device__ __forceinline__ bool is_read(int slice) const {
         return slice >= needed && slice < min(end, (int)D) && slice_is_used((slice - first) % STRIDE_D);
     }
@@ -112,7 +111,6 @@ __device__ __forceinline__ void store_slice(Element* y, float* buffer, const Blo
     store_gathered<Threads, STREAMING>(floats_of(y), first, buffer, rows * W_OUT, thread_of_block());
 }
 
-// pool_volume computes a block's outputs.
 template <class Slices, class Pool>
 __device__ __forceinline__ void pool_volume(const Element* x, Element* y, float* shared,
                                             const Epilogue& epilogue) {

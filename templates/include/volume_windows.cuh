@@ -36,7 +36,6 @@ __device__ __forceinline__ void reduce_row(float (&reduced)[VEC], const Element*
     }
 }
 
-// pool_windows computes the outputs of a thread.
 template <class Pool>
 __device__ __forceinline__ void pool_windows(const Element* x, Element* y, const Epilogue& epilogue) {
     constexpr long long Across = (W_OUT + VEC - 1LL) / VEC, Groups = (long long)N * C * D_OUT * H_OUT * Across;

@@ -194,7 +194,6 @@ WGMMA_TYPES(192, 96, WGMMA_NAMES_96, "%96", "%97", "%98", "%99", "%100", "%101",
 WGMMA_TYPES(224, 112, WGMMA_NAMES_112, "%112", "%113", "%114", "%115", "%116", "%117", "%118")
 WGMMA_TYPES(256, 128, WGMMA_NAMES_128, "%128", "%129", "%130", "%131", "%132", "%133", "%134")
 
-// wgmma starts an asynchronous product.
 template <WgmmaType Type, int Columns, class A, class B, bool AcrossA = A::kAcross>
 __device__ __forceinline__ void wgmma(float (&d)[Columns / 2], const A& a, const B& b, bool add = true) {
     Wgmma<Type, Columns>::template start<AcrossA, B::kAcross>(d, wgmma_descriptor(a), wgmma_descriptor(b), add);

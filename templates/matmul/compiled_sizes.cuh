@@ -8,7 +8,6 @@ struct Sizes {
     static constexpr int triangular_a = TRIANGULAR_A, triangular_b = TRIANGULAR_B, triangular_output = TRIANGULAR_OUTPUT;
 };
 
-// MatmulPlain computes the output of a given index.
 struct MatmulPlain : TileEpilogue {
     const Element *a, *b, *bias;
     __device__ __forceinline__ Element operator()(long long i) const {

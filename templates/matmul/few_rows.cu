@@ -59,7 +59,6 @@ struct Lines {
         const bool there = line < count && k < K;
         async_copy<Bytes>(to + (i * 32 + lane) * Bytes, there ? matrix + (AlongK ? line * K + k : k * count + line) : matrix, there);
     }
-    // fetch starts the copies of a step.
     __device__ __forceinline__ void fetch(char* to, int k) const {
         k += lane % 4 * kOfLane;
         if constexpr (AlongK) {

@@ -9,7 +9,6 @@ struct Sizes {
     static constexpr double scale = SCALE;
 };
 
-// AttentionPlain computes the output of a given index.
 struct AttentionPlain {
     const Element *q, *k, *v, *mask;
     __device__ __forceinline__ Element operator()(long long i) const { return average_of<float>(q, k, v, mask, Sizes(), i); }

@@ -72,7 +72,6 @@ struct Averages {
     __device__ __forceinline__ Element give(int i) const { return from_float<Element>(weights == 0 ? 0.0f : static_cast<float>(values[i] / weights)); }
 };
 
-// average_of computes output element i.
 template <class Sum, class Sizes>
 __device__ __forceinline__ Element average_of(const Element* q, const Element* k, const Element* v, const Element* mask, const Sizes& s, long long i) {
     const Query<Sizes> query(q, k, v, mask, s, i / s.width_v);

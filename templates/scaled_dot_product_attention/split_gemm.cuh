@@ -117,7 +117,6 @@ struct Ring {
         __syncwarp();
         if (threadIdx.x % 32 == 0) mbarrier_arrive(empty(at));
     }
-    // release_everywhere releases a place in all blocks of the cluster.
     __device__ __forceinline__ void release_everywhere(At at) const {
         if (CLUSTER == 1) return release(at);
         __syncwarp();
@@ -289,7 +288,6 @@ struct Lines {
     }
 };
 
-// multiply starts the products of a stage.
 __device__ __forceinline__ void multiply(Sums& some, const Fragment& rows, const char* stage, bool add) {
     wgmma_fence();
 #pragma unroll
@@ -339,7 +337,6 @@ __device__ __forceinline__ void consume(const Shared& shared, const typename Wor
     }
 }
 
-// split_gemm is the main function of a kernel.
 template <class Work>
 __device__ __forceinline__ void split_gemm(char* memory, const typename Work::Operands& of, float* y) {
     const Shared shared = {memory};
