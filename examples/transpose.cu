@@ -62,8 +62,8 @@ transpose_tiled(const __half* __restrict__ x, __half* __restrict__ y) {
         if (column + c < COLS && row + threadIdx.x < ROWS) y[(column + c) * ROWS + row + threadIdx.x] = tile[threadIdx.x][c];
 }
 
-// turned: needs no shared memory. A warp has `across` lanes side by side and 32 / across rows of lanes. So the reads
-// and the writes of a warp are both runs of about 64 bytes: whole sectors, which is all that the memory needs.
+// turned: needs no shared memory. A warp has `across` lanes side by side and 32 / across rows of lanes. The reads and
+// the writes of a warp are both runs of about 64 bytes: whole sectors, which is all that the memory needs.
 //   vec:              rows and columns of a lane's square: 8 halves are one access of 16 bytes.
 //   across:           lanes side by side: more lanes read longer runs, but write shorter ones.
 //   warps_x, warps_y: warps of a block side by side and below each other.

@@ -1,8 +1,8 @@
 // The CUDA device's kernels for tensors of any type, and for tensors that are filled in a special way. A problem that
 // has only f32 tensors does not need this file, which saves the time to compile it.
 //
-// These kernels do what the kernels of the same name in kernels.cu do, also in steps of 16 bytes, but look at elements
-// one by one (elements.h).
+// The kernels of this file do what the kernels of the same name in kernels.cu do, also in steps of 16 bytes, but look
+// at elements one by one (elements.h).
 
 #define ELEMENT __device__
 #include "elements.h"

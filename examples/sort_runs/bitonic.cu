@@ -1,5 +1,5 @@
 // sort_runs, bitonic: runs of 1, 2, 4 and more elements are merged in pairs until one run is left. Element e of the run
-// is item e % ITEMS of thread e / ITEMS. So elements that are close to each other are compared in a thread's registers,
+// is item e % ITEMS of thread e / ITEMS. Elements that are close to each other are compared in a thread's registers,
 // others within a warp, and only distant ones through shared memory.
 //
 // Tunables:

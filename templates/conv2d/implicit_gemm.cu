@@ -1,8 +1,8 @@
 // conv2d on tensor cores, as an implicit matrix product (sm_80 on).
 //
 // Idea: for one tap of the window a convolution is a matrix product: output channels x input channels times input
-// channels x pixels. The next tap multiplies the same pixels, a few places further on. So the kernel loads the input
-// into shared memory once, in the order that the tensor cores need, and every tap reads it at another offset: no im2col
+// channels x pixels. The next tap multiplies the same pixels, a few places further on. The kernel loads the input into
+// shared memory once, in the order that the tensor cores need, and every tap reads it at another offset: no im2col
 // matrix is ever written.
 //
 //   rows:     a tile's output channels: WARPS_M warps of WARP_M each.

@@ -117,9 +117,10 @@ __device__ __forceinline__ bool input_power(PowerScale& power, const float* x, c
 //   fp32:  two slabs of eight fp16 each for the high parts, two for the low parts, of
 //          channels times a power of two; three products of parts give fp32 accuracy.
 
-// Eight channels of a pixel are two vectors of 16 bytes, kApart slabs from each other. Before conversion, each vector
-// holds four channels. As operands, the vectors hold four channels each in TF32, or the high and the low parts of all
-// eight channels in fp16. So a thread can convert in place the elements that it copied itself.
+// Eight channels of a pixel are two vectors of 16 bytes, kApart slabs from each other. Before conversion to operands,
+// each 16-byte vector holds four channels as floats. As an operand, a vector holds four channels in TF32, or the high
+// or the low parts of all eight channels in fp16. A thread can therefore convert the elements that it copied itself in
+// place.
 constexpr int kApart = kScaled ? 2 : 1;
 __device__ __forceinline__ char* vectors_at(char* patch, int pixel, int half) {
     return patch + (half * (kScaled ? 1 : 2) * PATCH + pixel) * 16;
@@ -193,9 +194,9 @@ __device__ __forceinline__ unsigned convert_patch(char* patch, int thread, float
 }
 
 // ---- Rows of weights, sums and store buffers are output channels in a special order: of each 16 channels, the even
-// ones come first. So a lane's two rows are neighbouring channels, and the rows that a warp writes at the same time are
-// all even or all odd. The runs of planes that are all even or all odd begin at the same offset in a sector, so that
-// their stores hit different banks.
+// ones come first. In this order, a lane's two rows are neighbouring channels, and the rows that a warp writes at the
+// same time are all even or all odd. The runs of planes that are all even or all odd begin at the same offset in a
+// sector, so that their stores hit different banks.
 __device__ __forceinline__ int row_of(int channel) { return channel / 16 * 16 + channel % 16 / 2 + channel % 2 * 8; }
 
 // WeightFragment holds the weights of 16 rows, one tap and 16 channels as a product's operand: with TF32 the first and

@@ -1,6 +1,6 @@
 // conv2d on Hopper's warpgroup products, for up to 16 input channels and wide rows (sm_90a). The products and stores
-// are those of warpgroup_gemm.cu, but each block walks down a strip of columns. So each input row of a strip is loaded
-// once, into a ring of patches in shared memory, and is used for KERNEL_H rows of outputs.
+// are those of warpgroup_gemm.cu, but each block walks down a strip of columns. Each input row of a strip is loaded
+// only once, into a ring of patches in shared memory, and is used for KERNEL_H rows of outputs.
 //
 // A block works on one strip and a share of the rows of all images. Neighbouring blocks work on neighbouring strips,
 // and walk down at the same pace. Producers, consumer warpgroups and store warps are those of warpgroup_conv.cuh. The

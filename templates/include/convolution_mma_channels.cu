@@ -1,8 +1,8 @@
 // convolution_mma_channels.cu: convolutions of up to three axes on channels-last tensors as matrix products by
 // mma.sync, from sm_80 on. Transposed convolutions are computed by phases (phases.cuh). mma_gemm.cuh has the mainloop
 // and explains the tunables. Rows of the product are output pixels, columns are output channels, and k is taps and
-// input channels, with channels varying fastest. The weights of a convolution have this order in memory; those of a
-// transposed convolution do not, and a first launch reorders them.
+// input channels, with channels varying fastest. The weights of a convolution already have the order of k in memory; a
+// first launch reorders the weights of a transposed convolution.
 //
 // Idea: the input channels that a tap reads are contiguous, so every thread asynchronously copies 16 bytes along k at a
 // time, of pixels and of weights, straight to where the fragments are loaded from; elements outside of the input are
@@ -162,7 +162,8 @@ struct ChannelFetch {
 
 }  // namespace
 
-// This kernel transposes the weights of a transposed convolution, so that they are contiguous along k.
+// convolution_mma_channels_turn transposes the weights of a transposed convolution, so that they are contiguous along
+// k.
 extern "C" __global__ void __launch_bounds__(256)
     convolution_mma_channels_turn(const Element* __restrict__ weight, Element* __restrict__ turned_weight) {
     begin_dependents();

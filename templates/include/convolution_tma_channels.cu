@@ -18,13 +18,13 @@
 // Weights between different groups are zeros. As zero times infinity is NaN, outputs that are not finite are computed
 // again (mended.cuh).
 //
-// Math mode tf32 rounds ties away from zero, which the copy engine cannot do. Therefore consumers round pixels on their
-// way through registers (ROWS_EXACT), or a first launch rounds pixels in memory (PIXELS_MADE). The first launch also
-// prepares weights: it rounds them, inserts the zeros between folded groups, or reorders the weights of a transposed
-// convolution along k. For 16-bit elements products can also read weights across k (COLUMNS_ALONG_K = 0): then a line
-// of a box is 64 output channels of one input channel. With SCALED the first launch converts both factors to fp16,
-// multiplied by powers of two that it guesses (guessed_scale.cuh): the factors keep all their bits, and products are
-// twice as fast. Another launch converts them again if a guess was wrong.
+// Math mode tf32 rounds ties away from zero, which the copy engine cannot do. In that mode, consumers round pixels on
+// their way through registers (ROWS_EXACT), or a first launch rounds pixels in memory (PIXELS_MADE). The first launch
+// also prepares weights: it rounds them, inserts the zeros between folded groups, or reorders the weights of a
+// transposed convolution along k. For 16-bit elements products can also read weights across k (COLUMNS_ALONG_K = 0):
+// then a line of a box is 64 output channels of one input channel. With SCALED the first launch converts both factors
+// to fp16, multiplied by powers of two that it guesses (guessed_scale.cuh): the factors keep all their bits, and
+// products are twice as fast. Another launch converts the factors again if a guess was wrong.
 //
 // The tunables and their trade-offs, besides those of slab_gemm.cuh:
 //   RUN, DOWN, IMAGES: large boxes need fewer copies; small ones fit better into the output.
@@ -270,8 +270,8 @@ __device__ __forceinline__ unsigned make_pixels(Factor* to, const Element* x, co
 
 }  // namespace
 
-// This kernel converts the factors that products cannot take directly, and clears the flags of the warps that have left
-// sums (shared_tiles.cuh).
+// convolution_tma_channels_make converts the factors that products cannot take directly, and clears the flags of the
+// warps that have left sums (shared_tiles.cuh).
 extern "C" __global__ void __launch_bounds__(256, 8)  // all blocks at once
     convolution_tma_channels_make(const Element* __restrict__ x, const Element* __restrict__ weight, float* __restrict__ channel_scales,
                                   float* __restrict__ there, float* __restrict__ made_weight, float* __restrict__ made_pixels) {
@@ -290,7 +290,7 @@ extern "C" __global__ void __launch_bounds__(256, 8)  // all blocks at once
     }
 }
 
-// This kernel converts factors again if the guess of their power of two was wrong.
+// convolution_tma_channels_again converts factors again if the guess of their power of two was wrong.
 extern "C" __global__ void __launch_bounds__(256)
     convolution_tma_channels_again(const Element* __restrict__ x, const Element* __restrict__ weight, float* channel_scales,
                                    float* made_weight, float* made_pixels) {

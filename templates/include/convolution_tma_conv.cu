@@ -16,9 +16,9 @@
 // consumers of loading rows.
 //
 // A transposed convolution of stride S computes for each pixel S outputs along an axis, which are columns of the
-// product. With padding P, tap S * t + p of the kernel takes input i to output S * (i + t) + p - P. So column p of
-// pixel i + t combines all taps with remainder p modulo S. The taps of a column read contiguous inputs. Weights of taps
-// that the kernel lacks are zeros. Dilation is supported only on axes of stride 1.
+// product. With padding P, tap S * t + p of the kernel takes input i to output S * (i + t) + p - P. In the product,
+// column p of a pixel combines all taps with remainder p modulo S, which read contiguous inputs. Weights of taps that
+// the kernel lacks are zeros. Dilation is supported only on axes of stride 1.
 //
 // BOX is the number of floats from one channel of a box to the next: as many as a run reads, plus three. A warp loads
 // four channels of eight pixels; a BOX of a multiple of 16 plus 8 floats avoids bank conflicts.
@@ -133,13 +133,13 @@ struct Order {
 
 // This specialisation of Order is for few channels, as in the first layer of a network: k runs along the rows of a box,
 // from tap to tap. A row of the box contains what one row of the kernel reads of one channel. The rows of all channels
-// follow each other, then those of the kernel's next row. So k has no gaps: three channels of a 7 x 7 kernel are 147
-// elements, padded to 160, not 49 taps of 16 channels.
+// follow each other, then those of the kernel's next row. In this order, k has no gaps: three channels of a 7 x 7
+// kernel are 147 elements, padded to 160, not 49 taps of 16 channels.
 //
 // A lane loads every fourth element of k. Four consecutive elements of k may be neighbours in one row of the box, or
-// the last ones of one row and the first ones of the next row, which are a constant further on. So a lane stores one
-// distance for each position in four at which a row can end; the rest is known at compile time. The loads of eight
-// neighbouring pixels and four taps have no bank conflicts for strides up to four.
+// the last ones of one row and the first ones of the next row, which are a constant further on. A lane stores one
+// distance for each position in four at which a row of the box can end; the rest is known at compile time. The loads of
+// eight neighbouring pixels and four taps have no bank conflicts for strides up to four.
 //
 // A stage contains all channels and all rows of the kernel, whose dilation from row to row is 1: CHANNELS is C_GROUP,
 // and TAPS_ACROSS and TAPS_DOWN are the size of the kernel.
@@ -215,8 +215,9 @@ struct BoxedOperands {
 constexpr int kEighths = 2 * DEPTH;  // products in a stage, each of eight elements of k
 
 // products_together returns for how many products rows are loaded at once, into at most 16 registers. Two sets of
-// registers alternate: while products read one set, the other is loaded. So a stage must have an even number of such
-// groups of products; otherwise the next stage would begin with the set of registers that the last products still read.
+// registers alternate: while products read one set, the other is loaded. Therefore a stage must have an even number of
+// such groups of products; otherwise the next stage would begin with the set of registers that the last products still
+// read.
 constexpr int products_together() {
     int products = ROW_BLOCKS < 4 ? 4 / ROW_BLOCKS : 1;
     while (kEighths % (2 * products) != 0) --products;

@@ -158,11 +158,11 @@ constexpr bool kIsApart = false;
 template <class Output>
 constexpr bool kIsApart<Output, decltype(void(&Output::apart))> = true;
 
-// kLoads tells whether an Output has an epilogue. Such an Output has load<Count>(...), which loads the epilogue's
-// elements for Count contiguous outputs as a Beside<Count>, which is passed to the stores. If Output has `apart`, load
-// also gets the place of the first channel. Most of the elements that a lane needs are loaded before the first is used,
-// since few warps are there to hide latency. An Output of whole rows has load(row, column), for eight columns, and
-// apply(sums, loaded).
+// kLoads tells whether an Output has an epilogue. An Output with an epilogue has load<Count>(...), which loads the
+// epilogue's elements for Count contiguous outputs as a Beside<Count>, which is passed to the stores. If Output has
+// `apart`, load also gets the place of the first channel. Most of the elements that a lane needs are loaded before the
+// first is used, since few warps are there to hide latency. An Output of whole rows has load(row, column), for eight
+// columns, and apply(sums, loaded).
 template <class Output, class = void>
 constexpr bool kLoads = false;
 template <class Output>

@@ -38,8 +38,8 @@ struct Magnitude {
     }
 #endif
     // finish stores the reciprocal of the norm in `sum`, since a multiplication takes a tenth of the instructions of a
-    // division. The reciprocal of a tiny norm would be infinite, and that of a huge norm inexact. For such norms
-    // elements are first multiplied by 2^64 or 2^-64, which is stored in `squares`.
+    // division. The reciprocal of a tiny norm would be infinite, and that of a huge norm inexact. For tiny and huge
+    // norms, elements are first multiplied by 2^64 or 2^-64, which is stored in `squares`.
     __device__ __forceinline__ void finish(const Seen& seen, const Weights& weights) {
         const Real over = weights.mean ? seen.length : 1;
         sum = weights.p == 1 ? sum / over : weights.p == 2 ? sqrt(squares / over) : largest;

@@ -1,6 +1,6 @@
 // mapped_operands.cuh: the producer of slab_gemm.cuh for matrices that the copy engine loads directly by tensor maps
-// (tensor_map.cuh): one thread requests the boxes of a stage. Matrices are not packed in memory first. A stage is DEPTH
-// steps of 16 elements of k.
+// (tensor_map.cuh): one thread requests the boxes of a stage. Matrices are read as they are, without packing them
+// first. A stage is DEPTH steps of 16 elements of k.
 //
 // Products read lines (rows of A and columns of B) in their layout in memory (wgmma.cuh). Lines that are contiguous
 // along k come in boxes that hold LINE bytes (128 by default) of each of the tile's lines; a stage consists of whole
@@ -37,7 +37,8 @@ static_assert(kPartCount == 1 && PLANES % DEPTH == 0 && kStageDepth % kAtomDepth
 static_assert(STAGE_BYTES % 1024 == 0 && STAGE_A_BYTES % 1024 == 0, "boxes begin at multiples of 1024 bytes");
 
 // tensor_load_streaming is tensor_load for data that is read within a short time and never again, by all of the Share
-// blocks. The L2 evicts such data first, and keeps other data, including dirty lines that it would have to write back.
+// blocks. The L2 evicts streamed data first, and keeps other data, including dirty lines that it would have to write
+// back.
 template <int Share>
 __device__ __forceinline__ void tensor_load_streaming(void* shared, const TensorMap* map, const int (&at)[3],
                                                       Mbarrier* barrier) {

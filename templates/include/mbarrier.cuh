@@ -1,7 +1,7 @@
 // mbarrier.cuh: barriers in shared memory that synchronise threads and the copy engine (sm_90 on).
 //
-// A phase of such a barrier ends when the expected number of threads has arrived and all the bytes that they announced
-// have arrived. The parity of phases alternates between 0, for the first phase, and 1.
+// A phase of a barrier ends when the expected number of threads has arrived, and all the bytes that these threads
+// announced. The parity of phases alternates between 0, for the first phase, and 1.
 //
 //   one thread calls mbarrier_init() and publish_to_async_proxy().
 //   __syncthreads()

@@ -1,15 +1,15 @@
 // mma_gemm.cuh: the tensor-core mainloop for GPUs without warpgroup products, from sm_80 on: D = A * B by mma.sync.
-// packed_gemm.cuh uses this mainloop for packed operands on such GPUs. Other kernels call mma_gemm with a Fetch of
-// their own. Such kernels may have PAD bytes behind each slab, so that copies into several slabs avoid bank conflicts.
-// With EXACT_OPERANDS, floats are rounded when fragments are loaded.
+// packed_gemm.cuh uses this mainloop for packed operands on GPUs before Hopper. Other kernels call mma_gemm with a
+// Fetch of their own. Kernels with their own Fetch may have PAD bytes behind each slab, so that copies into several
+// slabs avoid bank conflicts. With EXACT_OPERANDS, floats are rounded when fragments are loaded.
 //
 // All warps of a block do the same work. Each warp starts its share of the copies that fill a pipeline stage in shared
 // memory, by cp.async with 16 bytes per thread, contiguous across threads. When a stage has arrived, each warp loads
 // its fragments by ldmatrix, and multiplies. Eight rows of a slab are 128 contiguous bytes, so there are no bank
 // conflicts wherever a range of columns begins. Fragments for the next products are loaded before the current products
-// start, across stages, too; the block synchronises once per stage. At the end the sums use the pipeline's shared
-// memory as store buffers. A block computes one tile; another block on the same multiprocessor multiplies while this
-// one is in its epilogue.
+// start, across stages, too; the block synchronises once per stage. After the last stage, the sums use the pipeline's
+// shared memory as store buffers. A block computes one tile; another block on the same multiprocessor multiplies while
+// this one is in its epilogue.
 //
 // The tunables of a kernel that includes this file, as macros:
 //

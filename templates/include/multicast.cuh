@@ -1,10 +1,10 @@
 // multicast.cuh: shared loads of the CLUSTER blocks of a cluster (sm_90a). Each block requests a part of the data, and
 // the copy engine copies that part to all blocks: to the same offset in their shared memory, with the bytes counted at
-// each block's own barrier. So memory may be overwritten only when all blocks have read their copy, which they tell
+// each block's own barrier. Shared memory may be overwritten only when all blocks have read their copy, which they tell
 // each other by mbarrier_arrive_at.
 //
-// All blocks call meet_cluster once after they have initialised their barriers and before the first such load, and once
-// at their end.
+// All blocks call meet_cluster once after they have initialised their barriers and before the first multicast load, and
+// once at their end.
 #pragma once
 #include "tensor_map.cuh"
 

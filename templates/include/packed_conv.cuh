@@ -32,9 +32,9 @@
 // are stored half a stride at a time.
 //
 // Two parts of fp16 have the digits of a float but not its range. To keep parts in the range of fp16, input and weights
-// are each multiplied by a power of two. A launch before the others finds the largest magnitudes that determine these
-// powers (tensor_scales.cuh). With SCALED = 1, TF32 factors are stored as one fp16 part, which has as many digits, and
-// halves the time of products.
+// are each multiplied by a power of two. A launch before the others finds the largest magnitudes, which determine the
+// powers of two (tensor_scales.cuh). With SCALED = 1, TF32 factors are stored as one fp16 part, which has as many
+// digits, and halves the time of products.
 //
 // A stage of the pipeline contains DEPTH taps that share one range of a plane: some taps of a row of the kernel, or
 // whole rows. For a kernel of one tap, a stage is DEPTH steps of channels.

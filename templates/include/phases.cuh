@@ -2,8 +2,9 @@
 //
 // All outputs of an ordinary convolution have the same taps. The outputs of a transposed convolution fall into phases:
 // outputs that are a stride apart. All outputs of a phase have the same taps of the kernel, and with each tap they read
-// neighbouring pixels. So a phase is a convolution with fewer taps, whose outputs are written a stride apart. With
-// stride 1 there is only one phase, and the only difference from an ordinary convolution is the opposite order of taps.
+// neighbouring pixels. A phase is therefore a convolution with fewer taps, whose outputs are written a stride apart.
+// With stride 1 there is only one phase, and the only difference from an ordinary convolution is the opposite order of
+// taps.
 //
 // Each tile belongs to one phase. Phases may have different numbers of taps, so the tiles of all phases alternate
 // (PhaseTile).

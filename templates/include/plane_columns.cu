@@ -2,9 +2,9 @@
 // memory.
 //
 // A window's sum is the sum of its columns' sums, its maximum the maximum of its columns' maxima, and neighbouring
-// windows share columns. Each column is reduced once, by one thread, for ROWS output rows at a time. This order also
-// reads the input in whole cache lines if windows do not overlap, whereas threads that read one window each would be
-// KERNEL_W floats apart.
+// windows share columns. Each column is reduced once, by one thread, for ROWS output rows at a time. Reducing columns
+// first also reads the input in whole cache lines if windows do not overlap, whereas threads that read one window each
+// would be KERNEL_W floats apart.
 //
 // Each operator has its own pool.cuh, which defines the reduction and the final step from a reduced window to an
 // output.

@@ -7,10 +7,10 @@
 //   states -> Row:         when the states of all parts of the row have arrived, always in one order.
 //   shared, L2 -> global:  the answers, first for the elements that were read last.
 //
-// The blocks of a group are not guaranteed to run at the same time. Therefore parts are drawn from a counter: a block
-// only waits for parts that were drawn before, by blocks that are running and that wait only for earlier rows. If all
-// blocks run, each draws one part of each row. A block draws its next part before it announces that it has read the
-// current one, so that no block draws two parts of a row while another gets none.
+// The blocks of a group are not guaranteed to run at the same time. Blocks therefore draw parts of rows from a counter:
+// a block only waits for parts that were drawn before, by blocks that are running and that wait only for earlier rows.
+// If all blocks run, each draws one part of each row. A block draws its next part before it announces that it has read
+// the current one, so that no block draws two parts of a row while another gets none.
 #pragma once
 #define KEEP partly
 #include "dependent_launch.cuh"

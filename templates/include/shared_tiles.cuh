@@ -1,7 +1,7 @@
 // shared_tiles.cuh: the sequence of tiles that a block computes, and which stages of each (gemm_tiles.cuh). Blocks take
 // whole tiles in turn. With SHARING, the last tiles, for which there would not be one for every block, are shared:
-// their stages are put into one sequence, of which every block gets an equal part, give or take one stage. So all
-// blocks end at the same time, whatever the number of tiles.
+// their stages are put into one sequence, of which every block gets an equal part, give or take one stage. With shared
+// tiles, all blocks end at the same time, whatever the number of tiles.
 //
 // A block goes through its part of the sequence from the end to the beginning. The first stages that it computes are
 // the beginning of a tile, whose sums it stores in a workspace (LeftSums). The last stages that a block computes are

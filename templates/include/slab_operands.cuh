@@ -20,8 +20,8 @@
 //                   three_bf16, unless a kernel defines FLOAT_PARTS before it includes this file.
 //
 // A's rows come in blocks of 64; a step of such a block is contiguous. B's columns come in planes; a slab of a plane is
-// as long as there are columns. So a column that is a constant number of columns further on is a constant number of
-// bytes further on in memory. SLAB_BYTES, which op.yaml derives, is the size of a step of one row or column.
+// as long as there are columns. Two columns that are a constant number of columns apart are therefore a constant number
+// of bytes apart in memory. SLAB_BYTES, which op.yaml derives, is the size of a step of one row or column.
 #pragma once
 #include "element.cuh"
 #include "tf32.cuh"

@@ -2,9 +2,9 @@
 // by asynchronous copies of the threads or, when COPY_ENGINE is set, by Hopper's copy engine, with one bulk load per
 // slice.
 //
-// A block's rows of a slice are one contiguous run of the tensor. In shared memory these rows have the same layout and
-// the same offset from 16-byte alignment. The slots form a ring buffer: while a block reduces one slice, the AHEAD next
-// slices are in flight. One barrier per slice tells that the slot before is free.
+// A block's rows of a slice are one contiguous run of the tensor. In shared memory a block's rows have the same layout
+// as in the tensor, and the same offset from 16-byte alignment. The slots form a ring buffer: while a block reduces one
+// slice, the AHEAD next slices are in flight. One barrier per slice tells that the slot before is free.
 //
 // Macros used besides those of volume_pool.cuh are the tunables AHEAD and COPY_ENGINE, and from op.yaml SLOTS, the
 // number of slots; SLOT, the floats of a slot; BAND_ROWS, the rows of a slice that a block reads; BARRIERS, the floats

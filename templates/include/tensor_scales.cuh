@@ -61,7 +61,7 @@ __device__ __forceinline__ void find_largest_of_convolution(const Element* x, co
     find_largest(x, static_cast<long long>(N) * C * D * H * W, weight, taps * C_GROUP * C_OUT, scales);
 }
 
-// scale_of computes the power of the input or of the weights. All lanes of a warp must call scale_of.
+// scale_of computes the power of two for the input or for the weights. All lanes of a warp must call scale_of.
 __device__ __forceinline__ PowerScale scale_of(const float* scales, Scaled of) {
     unsigned most = 0;
 #pragma unroll

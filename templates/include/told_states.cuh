@@ -1,6 +1,6 @@
 // told_states.cuh: how blocks that share a row (rows.cuh) exchange their states without a counter or a fence. Each
 // 32-bit word of a state is stored in one 64-bit access together with a 1 in the upper word, which says that it is
-// valid. So a block that reads a state waits for the words themselves, which takes a single round trip to the L2.
+// valid. A block that reads a state waits for the words themselves, which takes a single round trip to the L2.
 #pragma once
 #include "rows.cuh"
 

@@ -91,8 +91,8 @@ __device__ __forceinline__ unsigned long long wgmma_descriptor(const Slabs& of) 
 // consecutive, and the next eight begin `eights` bytes further on. If lines lie across, `apart` is the distance in
 // bytes between two groups of lines; along k it is ignored.
 //
-// A product swizzles 16-byte pieces by their addresses, as the copy engine does. So a product may begin at any line of
-// a box: the base offset, which is for patterns that begin elsewhere, stays zero.
+// A product swizzles 16-byte pieces by their addresses, as the copy engine does. A product may therefore begin at any
+// line of a box, and the descriptor's base offset, which is for patterns that begin elsewhere, stays zero.
 template <int Line>
 __device__ __forceinline__ unsigned long long swizzled_descriptor(const char* first, int behind, unsigned apart,
                                                                   unsigned eights) {

@@ -7,12 +7,12 @@
 // copies of STAGES - 1 stages are in flight, and no thread waits for another before the end. At the end the sums of the
 // block's warps, which share k, are added up in a fixed order, and then those of SPLITS blocks. In fp32, where tensor
 // cores have no suitable product, a lane multiplies its part of k of its wide lines by the same part of all few lines,
-// which other lanes have copied. At the end the four lanes of a line add up their sums.
+// which other lanes have copied. After the last stage, the four lanes of a line add up their sums.
 //
 // A step is 4 lanes by 16 bytes of k, which is two tensor-core products. With g = lane / 4 and t = lane % 4, a lane
 // holds of each of its lines the elements [t * kOfLane, (t + 1) * kOfLane) of the step. If lines are contiguous along k
-// in memory, a lane's lines of a block are g and g + 8. If lines lie across, with k as the slow axis, the lane's two
-// lines are neighbours, as a load brings kVec neighbouring lines of one element of k.
+// in memory, a lane's two lines of a block are lane / 4 and lane / 4 + 8. If lines lie across, with k as the slow axis,
+// the lane's two lines are neighbours, as a load brings kVec neighbouring lines of one element of k.
 //
 // Tunables and their trade-offs:
 //   LINE_BLOCKS: blocks of 16 lines per warp: more blocks read the few lines less often, but take registers.

@@ -2,16 +2,16 @@
 // of b), and the lines of both factors are contiguous along k. Nearly all of the time goes into reading the other
 // factor, the wide one, once: typically the weights of a layer.
 //
-// Every block gets the same number of wide lines, give or take one per pass. So all multiprocessors end at the same
-// time, whatever the number of lines. A block reads its lines in passes of at most LINES, and k in chunks. The lines
-// that all blocks read in one pass are contiguous, which makes memory 5 % faster. One warp requests from the copy
+// Every block gets the same number of wide lines, give or take one per pass. All multiprocessors therefore end at the
+// same time, whatever the number of lines. A block reads its lines in passes of at most LINES, and k in chunks. The
+// lines that all blocks read in one pass are contiguous, which makes memory 5 % faster. One warp requests from the copy
 // engine a chunk of each line of a pass, and of each of the few lines, stage after stage and pass after pass, so that
 // no pass begins with an empty pipeline. The kernel needs no split sums, no tensor maps and only one launch.
 //
 // All warps but the loading one multiply on tensor cores. BESIDE of these warps have different lines, and ALONG of them
 // share the same lines and take turns at steps of 64 bytes of k. A product may add up the elements of k in any order
-// that is the same for both factors. So a lane reads 16 bytes of a line at a time. Lines are 64 bytes further apart
-// than a chunk is long, which avoids bank conflicts.
+// that is the same for both factors. This freedom lets a lane read 16 bytes of a line at a time. Lines are 64 bytes
+// further apart than a chunk is long, which avoids bank conflicts.
 //
 // Tunables and their trade-offs:
 //   LINE_BLOCKS: blocks of 16 lines per warp: more blocks read the few lines from shared memory less often.

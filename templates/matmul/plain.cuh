@@ -14,8 +14,8 @@ __device__ __forceinline__ Element matmul_plain(const Element* a, const Element*
     const Element* right = b + (s.broadcast_b ? 0 : batch) * s.k * s.n + column * (s.transpose_b ? s.k : 1);
     const long long left_step = s.transpose_a ? s.m : 1, right_step = s.transpose_b ? 1 : s.n;
 
-    // Products are summed in groups of 64, and then these sums: that accumulates fewer rounding errors than one long
-    // sum.
+    // Products are summed in groups of 64, and the sums of the groups are then added up, which accumulates fewer
+    // rounding errors than one long sum.
     Sum total = bias ? to_float(bias[column]) : 0.0f;
     const Part common = in_common(s, {row, row + 1}, {column, column + 1});
     for (long long first = common.first; first < common.end; first += 64) {

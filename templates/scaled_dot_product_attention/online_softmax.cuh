@@ -2,8 +2,8 @@
 // assignment of query rows to blocks. The products of 16 rows have the layout of mma.cuh's sums: a lane has two rows,
 // and shares each of them with three neighbouring lanes.
 //
-// Where causal masks a key of a tile, its weight is zero, and zero times an infinite value is NaN. So if an average is
-// not finite although its weights are, it is computed again.
+// Where causal masks a key of a tile, its weight is zero, and zero times an infinite value is NaN. If an average is not
+// finite although its weights are, it is computed again.
 #pragma once
 #include "compiled_sizes.cuh"
 #include "exponential.cuh"
@@ -11,7 +11,7 @@
 
 // Rows are the queries of a block: some queries from `first` on, of one head. With causal, the queries that attend to
 // most keys come first, for as many heads at a time as have their keys and values in the L2 together (kTogether bytes).
-// Blocks that take rows in this order finish at about the same time.
+// With this order of rows, blocks finish at about the same time.
 struct Rows {
     static constexpr long long kTogether = 24 << 20;
     int first, head, batch;

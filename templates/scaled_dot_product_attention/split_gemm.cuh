@@ -20,8 +20,8 @@
 // barrier does not wait for loads: products have then used rows, and converters have stored columns in parts.
 //
 // A lane reads four contiguous elements of k, while products expect two elements and two more that are eight further
-// on. So the elements of a step are multiplied in another order (place_of), which is the same for rows and columns. The
-// rows of a warp are reordered, too (row_of), so that lanes that read together have no bank conflicts.
+// on. The elements of a step are therefore multiplied in another order (place_of), which is the same for rows and
+// columns. The rows of a warp are reordered, too (row_of), so that lanes that read together have no bank conflicts.
 //
 // If A's rows are already split into parts, the fragment of four neighbouring lanes for a step is 64 contiguous bytes.
 //
@@ -38,7 +38,7 @@
 //   power_a(operands, group), power(operands, group): the powers of two of A's elements (unless parts) and B's.
 //   Rows(operands, tile, row): the state for the sums of the rows `row` and `row` + 8: begin(i) is called before, and
 //                           move(sums, some) after the i-th kMoves stages.
-//   leave(sums, operands, rows, tile, row, y): the epilogue for such rows.
+//   leave(sums, operands, rows, tile, row, y): the epilogue for the rows `row` and `row` + 8.
 #pragma once
 #include "async_proxy.cuh"
 #include "dependent_launch.cuh"

@@ -1,5 +1,5 @@
 // wgmma.cuh, emulated: a product reads shared memory and writes its sums only when a thread waits for it, which is as
-// late as a GPU may. So a kernel that forgets a commit or a wait, or overwrites shared memory too early, computes wrong
+// late as a GPU may. A kernel that forgets a commit or a wait, or overwrites shared memory too early, computes wrong
 // results in the emulator. The emulator does not detect a forgotten fence.
 #pragma once
 
@@ -92,7 +92,7 @@ inline void emulated_wgmma_start(const Lane& mine) {
     __builtin_memcpy(product.lane, &mine, sizeof mine);
 }
 
-// EmulatedWait is one lane's wait. When all lanes of a warp wait, one of them computes the warp's products.
+// EmulatedWait is what one lane waits for; when all lanes of a warp wait, one of them computes the warp's products.
 struct EmulatedWait {
     EmulatedProducts* all;
     int groups;  // that may stay in flight
