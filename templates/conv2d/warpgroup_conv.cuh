@@ -10,7 +10,7 @@
 //   PINGPONG         1: one consumer warpgroup multiplies while the other is in its
 //                    epilogue; 0: both run freely.
 //
-// and what op.yaml derives from them:
+// op.yaml derives these macros from the tunables:
 //
 //   PATCH, PATCH_BYTES:     pixels and bytes of a patch, which is a stage of the pipeline.
 //   STORE_PITCH:            floats in the store buffer from one channel's run to the run of the next channel.

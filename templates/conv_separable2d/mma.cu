@@ -42,8 +42,8 @@ static_assert(W % LOAD_WIDTH == 0 && TILE_W % LOAD_WIDTH == 0 && (LEAD + PADDING
 // ---- Shared memory holds the pipeline, the pointwise weights and the depthwise weights.
 //
 // The pitches of planes and of rows of weights keep the lanes of an access in different banks. A chunk's channels are
-// stored in the order in which lanes read them: lane % 4 reads the channels 4 * (lane % 4) + i, which are at the
-// positions 4 * i + lane % 4.
+// stored in the order in which lanes read them: the lane with remainder lane % 4 reads the channels 4 * (lane % 4) + i,
+// which are at the positions 4 * i + lane % 4.
 
 struct Shared {
     char* memory;

@@ -6,7 +6,7 @@
 // Tunables:
 //   threads:   threads per block.
 //   vec:       elements per load, 16 bytes at most: wider loads are fewer memory instructions.
-//   unroll     loads that a thread has in flight: more of them take more registers.
+//   unroll:    loads that a thread has in flight: more of them take more registers.
 //   streaming: whether stores are streaming, which leaves the caches to other data.
 #include "chain_tile.cuh"
 

@@ -14,8 +14,8 @@
 //
 // The class of `windows` derives from Epilogue, which is an empty base class if there is no epilogue.
 //
-// The macros, beside the problem's sizes: the tunables BLOCK_X, BLOCK_Y, SLICES, ROWS, COLUMNS, VEC, STREAMING, and
-// UNROLLED, which op.yaml derives from them: whether windows are small enough for code without loops.
+// Macros used besides the problem's sizes are the tunables BLOCK_X, BLOCK_Y, SLICES, ROWS, COLUMNS, VEC, STREAMING, and
+// UNROLLED, which says whether windows are small enough for code without loops (op.yaml derives it).
 #pragma once
 #include "convolution_place.cuh"
 #include "guarded_load.cuh"

@@ -40,8 +40,7 @@ __device__ __forceinline__ Element convolution_plain(const Element* x, const Ele
     const Element* window = weight + (Transposed ? group * s.c_group * of.image + o.channel % s.c_out_group * of.channel : o.channel * of.image);
     const long long next = Transposed ? of.image : of.channel;
 
-    // Products are summed for each input channel, and the sums of all channels are then added up, which keeps rounding
-    // errors small.
+    // Products are summed for each input channel, and then the channel sums, which keeps rounding errors small.
     Sum total = bias ? to_float(bias[o.channel]) : 0.0f;
     for (long long c = 0; c < s.c_group; ++c, channel += in.channel, window += next) {
         Sum sum = 0;

@@ -31,7 +31,7 @@ extern "C" __global__ void convolution_reference(const Element* __restrict__ x, 
         windows[e] = weight + (TRANSPOSED ? group * s.c_group * of.image + nth * of.channel : channels[e] * of.image);
         totals[e] = BIAS ? to_float(bias[channels[e]]) : 0.0f;
     }
-    // Products are summed for each input channel, and then these sums, which keeps rounding errors small.
+    // Products are summed for each input channel, and then the channel sums, which keeps rounding errors small.
     for (long long c = 0; c < s.c_group; ++c, channel += in.channel) {
         double sums[kEach] = {};
         for (long long kd = 0; kd < s.kernel_d; ++kd) {

@@ -3,7 +3,7 @@
 // products need (slab_operands.cuh).
 //
 // No separate launch packs operands, which saves writing and reading them once more; but each tile loads and rounds its
-// operands anew. Gathering pays for products with few multiplications per element.
+// operands again. Gathering pays for products with few multiplications per element.
 //
 // An operand consists of lines (rows of A or columns of B) of `depth` elements of k. A thread loads parts of the same
 // lines in all stages of a tile. The loads of a thread are in flight while it waits for a free stage.
@@ -12,10 +12,10 @@
 //
 //   Operands:      the argument from which Rows and Columns are constructed.
 //   Rows, Columns: classes constructed from (operands, tile), each with these members:
-//                    kContiguous   true if a line's elements are contiguous, so that neighbouring threads load
+//                    kContiguous:  true if a line's elements are contiguous, so that neighbouring threads load
 //                                  halves of neighbouring lines; false if lines are interleaved, so that
 //                                  neighbouring threads load elements of neighbouring lines.
-//                    Line          what is known about a line for a whole tile.
+//                    Line:         what is known about a line for a whole tile.
 //                    line(index)   returns a Line; for an index behind the last line, any Line.
 //                    load(line, k, values)  loads eight elements, zeros behind the last one.
 #pragma once

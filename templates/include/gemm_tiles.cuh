@@ -408,8 +408,8 @@ __device__ __forceinline__ void store_lines(const Sums& sums, const Output& outp
 
 // store_finished_lines is store_lines for an Output that has an epilogue. Threads exchange floats, from which each
 // computes eight neighbouring outputs, while the epilogue's elements for the next eight are loaded. If Mends is set,
-// sums that are not finite are stored without the epilogue, to be mended: an epilogue might turn them into numbers. The
-// function returns whether all sums were finite.
+// sums that are not finite are stored without the epilogue, to be mended: an epilogue might turn infinities into
+// numbers. The function returns whether all sums were finite.
 template <bool Mends, class Output, class Stored>
 __device__ __forceinline__ bool store_finished_lines(const Sums& sums, const Output& output, Stored* y, int row,
                                                      int column) {

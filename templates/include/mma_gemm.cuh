@@ -22,9 +22,9 @@
 //   STAGES:           stages of the pipeline: STAGES - 1 are requested ahead.
 //   SPLITS:           blocks that share a tile's k (split_k.cuh), if there are few tiles.
 //
-// op.yaml derives TILE_M, TILE_N, SPAN, PLANES, THREADS from them, and these sizes in bytes of the shared memory that
-// it allocates: PAD behind a slab; STAGE_BYTES per stage, of which A's rows take STAGE_A_BYTES; BUFFER_BYTES per warp.
-// gemm_tiles.cuh describes the class Work of a kernel.
+// op.yaml derives TILE_M, TILE_N, SPAN, PLANES, THREADS from the tunables, and these sizes in bytes of the shared
+// memory that it allocates: PAD behind a slab; STAGE_BYTES per stage, of which A's rows take STAGE_A_BYTES;
+// BUFFER_BYTES per warp. gemm_tiles.cuh describes the class Work of a kernel.
 #pragma once
 #include "async_copy.cuh"
 #include "dependent_launch.cuh"

@@ -49,8 +49,8 @@ constexpr int kUnroll = KEEP == registers || UNROLL > kLoaded ? kLoaded : UNROLL
 static_assert(VEC == 1 || !kColumns, "a vector of a column is one element");
 static_assert(!kChunked || (CHUNK % VEC == 0 && !kColumns), "a vector lies in one piece of a row");
 
-// load_once loads elements that are not read again, so that the L2 may evict them first. Without that hint the L2 would
-// evict older data that it should keep, or dirty lines, which it must write to memory first.
+// load_once loads elements that are not read again, so that the L2 may evict them first. Without the streaming hint the
+// L2 would evict older data that it should keep, or dirty lines, which it must write to memory first.
 template <int Elements>
 __device__ __forceinline__ void load_once(float* to, const Element* from) {
     constexpr int kWords = Elements * sizeof(Element) / 4;

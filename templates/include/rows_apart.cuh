@@ -1,7 +1,7 @@
-// rows_apart.cuh: for few long rows (rows.cuh). SPLIT blocks share a row. The first launch stores the states of all
-// blocks, and the second one merges the states of each row, always in the same order. If elements have answers, a
-// further launch computes them with one vector per thread: many short blocks keep reads and writes closer together than
-// few long-running ones.
+// rows_apart.cuh: kernels for operators of few long rows (rows.cuh). SPLIT blocks share a row. The first launch stores
+// the states of all blocks, and the second one merges the states of each row, always in the same order. If elements
+// have answers, a further launch computes them with one vector per thread: many short blocks keep reads and writes
+// closer together than few long-running ones.
 #pragma once
 #define KEEP again
 #include "dependent_launch.cuh"

@@ -30,8 +30,8 @@
 //                (multicast.cuh); defined if the producer supports it.
 //   PRODUCERS:   threads that gather operands; defined only by kernels with gathered operands.
 //
-// op.yaml derives CONSUMERS, THREADS, TILE_M, TILE_N, SPAN, PLANES from them, and these sizes in bytes of the shared
-// memory that it allocates: PAD behind a slab; STAGE_BYTES per stage, of which A's rows take STAGE_A_BYTES;
+// op.yaml derives CONSUMERS, THREADS, TILE_M, TILE_N, SPAN, PLANES from the tunables, and these sizes in bytes of the
+// shared memory that it allocates: PAD behind a slab; STAGE_BYTES per stage, of which A's rows take STAGE_A_BYTES;
 // BUFFER_BYTES per consumer warp, 0 if columns are contiguous in the output (gemm_tiles.cuh); WEIGHT_BYTES for each of
 // KEPT_STAGES stages of B that are kept.
 //

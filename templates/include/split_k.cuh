@@ -1,6 +1,6 @@
 // split_k.cuh: split-K, for products with fewer tiles than a GPU has multiprocessors: SPLITS blocks share a tile's
-// stages of k. Each block stores its partial sums in a workspace of its own; one of them includes the bias. Another
-// launch adds up the partial sums, always in the order of k, so that results are reproducible.
+// stages of k. Each block stores its partial sums in a workspace of its own; the sums of one block include the bias.
+// Another launch adds up the partial sums, always in the order of k, so that results are reproducible.
 //
 // With SPLITS = 1 a tile's sums are its outputs; there is no workspace and no second launch.
 #pragma once

@@ -1,5 +1,6 @@
 // volume_sizes.cuh: the sizes of sliding windows over volumes, for functions that work for any problem. An exported
-// module declares them as SIZES and knows them at run time; otherwise they are op.yaml's macros.
+// PyTorch module declares the sizes as SIZES and knows them at run time; in other kernels the sizes are op.yaml's
+// macros.
 #pragma once
 #include "layout.cuh"
 

@@ -1,6 +1,6 @@
 // plain.cuh: an element of a matrix product, computed by its definition, for the reference and the general kernel.
-// Tests compare both kernels with PyTorch's answers. Sizes is a type with the problem's sizes as members; sums are of
-// type Sum.
+// Tests compare the reference and the general kernel with PyTorch's answers. Sizes is a type with the problem's sizes
+// as members; sums are of type Sum.
 #pragma once
 #include "epilogue.cuh"
 #include "factor.cuh"

@@ -3,7 +3,7 @@
 //
 // Tunables and their trade-offs:
 //   WARPS:  warps per block.
-//   UNROLL  loads that a lane has in flight: more loads take more registers.
+//   UNROLL: loads that a lane has in flight: more loads take more registers.
 //   VEC:    elements per load, if rows begin at multiples of that.
 #include "factor.cuh"
 #include "matrix_place.cuh"

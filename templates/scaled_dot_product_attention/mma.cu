@@ -3,11 +3,11 @@
 //
 // Tiles of keys and values are copied to shared memory asynchronously, in a pipeline of STAGES stages. A warp has
 // ROW_BLOCKS blocks of 16 queries. The warp holds the products of its queries with a tile of keys in registers. The
-// exponentials of these products, packed as pairs, already have the layout of the operand that multiplies the tile's
-// values. Exponents are distances to the row's largest product so far; if a larger product comes, the averages so far
-// are scaled down. Lines in shared memory are padded by 16 bytes, so that ldmatrix has no bank conflicts. op.yaml
-// derives PITCH and PITCH_V, the elements of a line of keys and of values, and STAGE, the elements of a tile's keys and
-// values.
+// exponentials of the products of queries and keys, packed as pairs, already have the layout of the operand that
+// multiplies the tile's values. Exponents are distances to the row's largest product so far; if a larger product comes,
+// the averages so far are scaled down. Lines in shared memory are padded by 16 bytes, so that ldmatrix has no bank
+// conflicts. op.yaml derives PITCH and PITCH_V, the elements of a line of keys and of values, and STAGE, the elements
+// of a tile's keys and values.
 //
 // Tunables:
 //   warps:      warps per block, which share its tiles.

@@ -2,13 +2,13 @@
 // four. One launch computes the softmax weights, and another one the averages of values. Weights are stored in a
 // workspace in between, since the averages of a wide head need more registers than there are.
 //
-// The launches for weights and for averages use the mainloop of split_gemm.cuh. The first of them stores exponentials
-// of the distance of products to the largest product in the row of the tile. These weights are already split into
-// parts, which the second launch multiplies directly. The first launch also stores that largest product and the row's
-// sum, by which the second launch rescales the averages from tile to tile. A launch before both finds powers of two
-// that bring the queries, keys and values of a head into the range of fp16. A power is computed from a sample of the
-// elements, with room for larger ones. If the power was too large, averages are not finite, and are computed again by
-// their definition.
+// The launches for weights and for averages use the mainloop of split_gemm.cuh. The launch for weights stores
+// exponentials of the distance of products to the largest product in the row of the tile. These weights are already
+// split into parts, which the launch for averages multiplies directly. The launch for weights also stores that largest
+// product and the row's sum, by which the launch for averages rescales the averages from tile to tile. A launch before
+// both finds powers of two that bring the queries, keys and values of a head into the range of fp16. A power is
+// computed from a sample of the elements, with room for larger ones. If a power of two was too large, averages are not
+// finite, and are computed again by their definition.
 //
 // Tunables:
 //   columns: columns of a tile, whose rows are 128: more columns read less from the L2 per product, but take registers.
@@ -228,7 +228,7 @@ struct AveragesWork : AttentionWork {
 
 }  // namespace
 
-// Each warp computes the power of one head.
+// Each warp computes the power of two of one head.
 extern "C" __global__ void __launch_bounds__(256)
     scaled_dot_product_attention_split_prepare(const float* __restrict__ q, const float* __restrict__ k, const float* __restrict__ v,
                                                float* __restrict__ powers) {

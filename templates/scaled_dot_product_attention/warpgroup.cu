@@ -2,10 +2,10 @@
 //
 // One thread requests tiles from the copy engine by tensor maps: the queries once, then keys and values, each up to
 // STAGES tiles ahead. A consumer warpgroup has 64 queries. The warpgroup holds the products of its queries with a tile
-// of keys in registers. The exponentials of these products, packed as pairs, are the rows that multiply the tile's
-// values. The products with the next tile of keys start before the values are multiplied, so that tensor cores are busy
-// while exponentials are computed (FlashAttention-3). The next tile of keys may already be for the next queries:
-// averages are stored while tensor cores go on. online_softmax.cuh explains the softmax.
+// of keys in registers. The exponentials of the products of queries and keys, packed as pairs, are the rows that
+// multiply the tile's values. The products with the next tile of keys start before the values are multiplied, so that
+// tensor cores are busy while exponentials are computed (FlashAttention-3). The next tile of keys may already be for
+// the next queries: averages are stored while tensor cores go on. online_softmax.cuh explains the softmax.
 //
 // Tunables:
 //   consumers: warpgroups with 64 queries each: more of them share copies, but also registers.
