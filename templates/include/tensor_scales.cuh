@@ -69,8 +69,8 @@ __device__ __forceinline__ PowerScale scale_of(const float* scales, Scaled of) {
     return PowerScale(largest_of_warp(most));
 }
 
-// TensorScales contains both powers of two, for kernels that split factors into parts of fp16 themselves. In math mode
-// tf32 kernels do not need these powers, and do not read them.
+// TensorScales contains both powers of two, for kernels that split factors into parts of fp16 themselves. Kernels in
+// math mode tf32 need no powers of two, and read none.
 struct TensorScales {
     PowerScale input, weights;
     __device__ __forceinline__ explicit TensorScales(const float* scales)
