@@ -10,9 +10,7 @@
 # make lint       formatting, a build without the CUDA device, vet, staticcheck, prose
 # make bench      benchmarks of spaces, strategies and the engine
 # make test-gpu   the tests that need one
-# make bench-gpu  the five operators and layers of networks, measured; writes docs/results/<gpu>/
-#                 (TABLE=operators or TABLE=layers: one of them)
-# make bench-examples  the operators under examples/, measured; writes docs/results/<gpu>/examples.md
+# make bench-gpu  the five operators that are tuned for, measured; writes docs/results/<gpu>/
 # make bench-layers  problems of public networks beside PyTorch: a table
 # make bench-holes  every operator, layout and type beside PyTorch; writes docs/results/<gpu>/holes.md
 # make bench-networks  eight networks before and after replace; writes docs/results/<gpu>/networks.md
@@ -101,7 +99,7 @@ test-gpu-binaries: $(LIBCUDA)
 	$(CUDA_ENV) $(GO) build -tags cuda -trimpath -ldflags '-s -w' -o bin/library ./examples/library
 
 bench-gpu: bin/autotune
-	scripts/bench-gpu.sh $(if $(TABLE),-t $(TABLE))
+	scripts/bench-gpu.sh
 
 bench-layers: bin/autotune
 	scripts/holes.py --problems scripts/layers.txt --work bench-out/layers

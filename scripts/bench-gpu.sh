@@ -1,32 +1,15 @@
 #!/bin/sh
-# Measures on this machine's GPU, and writes two tables into docs/results/<gpu>/ (or
-# the folder given). The five operators that are tuned for, `operators`: for each
-# problem the best configuration (JSON), its plots (PNG) and what the command printed
-# (text); for all of them summary.json, summary.md and summary.png; throughput.txt; and
-# the searches as recordings. And problems of public networks, `layers`: layers.md, by
-# holes.py. Every search starts from an empty cache and an empty cache of
-# binaries. PyTorch is timed in the same run if it is there.
+# Measures on this machine's GPU the five operators that are tuned for, and writes into
+# docs/results/<gpu>/ (or the folder given): for each problem the best configuration (JSON),
+# its plots (PNG) and what the command printed (text); for all of them summary.json,
+# summary.md and summary.png; throughput.txt; and the searches as recordings. Every search
+# starts from an empty cache and an empty cache of binaries. PyTorch is timed in the same run
+# if it is there.
 #
-#   scripts/bench-gpu.sh [-t operators|layers] [FOLDER] [RECORDINGS]
-#
-# -t writes only one of the tables.
+#   scripts/bench-gpu.sh [FOLDER] [RECORDINGS]
 set -eu
 cd "$(dirname "$0")/.."
-tables="operators layers"
-while getopts t: option; do
-	case $option${OPTARG-} in
-	toperators | tlayers) tables=$OPTARG ;;
-	*)
-		echo "bench-gpu.sh: -t takes operators or layers" >&2
-		exit 2
-		;;
-	esac
-done
-shift $((OPTIND - 1))
 . scripts/results_folder.sh
-if [ "$tables" = layers ]; then
-	exec scripts/holes.py --problems scripts/layers.txt --work bench-out/layers --markdown "$out/layers.md"
-fi
 recordings=${2:-recordings}
 mkdir -p "$recordings"
 scratch=$(mktemp -d)
@@ -71,12 +54,10 @@ $bin report $files --json "$out/summary.json" --plot "$out" | tee "$out/summary.
 # Throughput, end to end: from the start of the process to its end, everything
 # compiled, verified and timed.
 {
-	echo "\$ autotune search max_pool2d --shape 1x256x512x512 --budget 84"
+	echo "\$ autotune search max_pool2d --shape 1x256x512x512 --budget 84 --baseline none"
 	start=$(date +%s.%N)
 	# NVRTC has a cache of its own since 12.9, which would make the compilations look cheap.
-	XDG_CACHE_HOME=$scratch/throughput CUDA_CACHE_PATH=$scratch/nvrtc $bin search max_pool2d --shape 1x256x512x512 --budget 84 --device cuda --quiet
+	XDG_CACHE_HOME=$scratch/throughput CUDA_CACHE_PATH=$scratch/nvrtc $bin search max_pool2d --shape 1x256x512x512 --budget 84 --device cuda --baseline none --quiet
 	end=$(date +%s.%N)
 	echo "$start $end" | awk '{ printf "84 configurations in %.2f s from start to end of the process: %.1f a second\n", $2 - $1, 84 / ($2 - $1) }'
 } | tee "$out/throughput.txt"
-
-case $tables in *layers*) scripts/holes.py --problems scripts/layers.txt --work bench-out/layers --markdown "$out/layers.md" ;; esac
