@@ -86,7 +86,8 @@ func cacheRm() *cli.Command {
 		}, cacheFlag(&cache), boolFlag(&all, "all", "remove everything"))
 }
 
-// openExisting opens a cache that must be there: to remove from it is no reason to make it.
+// openExisting opens a cache and fails if the file does not exist: a command that removes trials must not create a
+// cache.
 func openExisting(ctx context.Context, named string) (*store.Store, error) {
 	path, err := cachePath(named)
 	if err != nil {

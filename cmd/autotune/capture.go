@@ -33,7 +33,8 @@ func captureCommand() *cli.Command {
 		textFlag(&path, "output", "problems.yaml", "write the problems to `FILE`", "o"))
 }
 
-// endedError is that the program which a command ran ended with a code, which is the command's then.
+// endedError says that the program which a command ran ended with a code other than 0. The command exits with the same
+// code.
 type endedError struct{ code int }
 
 func (e *endedError) Error() string { return fmt.Sprintf("the program ended with %d", e.code) }
@@ -71,7 +72,8 @@ func captured(words []string, path string) (err error) {
 	return err
 }
 
-// writeSeen writes what a program did. A program that did nothing with PyTorch takes no earlier file's place.
+// writeSeen writes the file of PyTorch calls that a program made. A program without such calls does not overwrite an
+// earlier file.
 func writeSeen(watcher *capture.Watcher, path string) error {
 	seen, err := watcher.Read()
 	if err != nil {
@@ -89,8 +91,8 @@ func writeSeen(watcher *capture.Watcher, path string) error {
 	return seen.Show(os.Stderr, path)
 }
 
-// runProgram runs a program in this one's place, and gives its exit code. One that a signal ended
-// has the code that shells give it.
+// runProgram runs a program with this process's input and output, passes signals on to it, and returns its exit code.
+// A program that a signal ended gets 128 plus the signal's number, as in a shell.
 func runProgram(words, environment []string) (code int, err error) {
 	command := exec.Command(words[0], words[1:]...)
 	command.Env, command.Stdin, command.Stdout, command.Stderr = environment, os.Stdin, os.Stdout, os.Stderr
@@ -122,7 +124,8 @@ func runProgram(words, environment []string) (code int, err error) {
 	}
 }
 
-// fromTerminal tells whether a signal comes from the terminal's keys, which the program has then, too.
+// fromTerminal tells whether a signal comes from the terminal's keys. The terminal sends such a signal to the program
+// as well.
 func fromTerminal(s os.Signal) bool {
 	if s != syscall.SIGINT && s != syscall.SIGQUIT {
 		return false

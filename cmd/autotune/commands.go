@@ -38,7 +38,7 @@ func newApp() *cli.App {
 		category string
 		commands []*cli.Command
 	}{
-		// The library sorts these names.
+		// urfave/cli sorts the commands by the names of their groups.
 		{"Find kernels", []*cli.Command{searchCommand(), tuneCommand(), captureCommand(), simulateCommand()}},
 		{"Keep and use them", []*cli.Command{bestCommand(), explainCommand(), benchCommand(), exportCommand(), packCommand(),
 			reportCommand(), cacheCommand()}},
@@ -78,8 +78,8 @@ func init() {
 	cli.VersionPrinter = func(*cli.Context) { fmt.Fprint(stdout, versionText()) }
 }
 
-// flagsFirst puts flags before arguments, since urfave/cli reads none behind the first argument. What follows the
-// program that `capture` runs is the program's.
+// flagsFirst moves flags before arguments, since urfave/cli reads no flag after the first argument. Words behind the
+// program that `capture` runs belong to that program and stay where they are.
 func flagsFirst(app *cli.App, words []string) []string {
 	var c *cli.Command
 	at, commands := 0, app.Commands
@@ -130,7 +130,8 @@ func flagNamed(flags []flag, name string) (flag, bool) {
 	return lists.First(flags, func(f flag) bool { return slices.Contains(f.Names(), name) })
 }
 
-// line is what a command is given beside the flags that it reads into its own variables.
+// line holds a command's arguments, its name and which flags were given. The flags' values are in variables of the
+// command.
 type line struct {
 	arguments []string
 	command   string                 // its name, with those of the commands above it
@@ -146,7 +147,7 @@ func (l line) first() string {
 
 func (l line) allGiven(names ...string) []string { return lists.Where(names, l.given) }
 
-// command is a command with its flags. use has its name, and what its arguments are called.
+// command makes a command with its flags. use is the command's name followed by what the help calls its arguments.
 func command(use, short, long string, run func(context.Context, line) error, flags ...flag) *cli.Command {
 	name, arguments, _ := strings.Cut(use, " ")
 	c := &cli.Command{
@@ -168,13 +169,13 @@ func command(use, short, long string, run func(context.Context, line) error, fla
 	return c
 }
 
-// group is a command that has only commands of its own.
+// group makes a command that consists of subcommands alone.
 func group(name, short string, commands ...*cli.Command) *cli.Command {
 	return &cli.Command{Name: name, Usage: short, ArgsUsage: "COMMAND", HideHelpCommand: true, Subcommands: commands,
 		Action: whichCommand, OnUsageError: flagError}
 }
 
-// whichCommand is the error of a line that lacks a command, or names one that does not exist.
+// whichCommand returns the error for a command line that names no command, or one that does not exist.
 func whichCommand(c *cli.Context) error {
 	path, commands := c.App.Name, c.App.Commands
 	if len(c.Command.Subcommands) > 0 && c.Command.HelpName != "" {
@@ -191,7 +192,8 @@ func whichCommand(c *cli.Context) error {
 	return fmt.Errorf("unknown command %q; `%s` has %s", word, path, strings.Join(names, ", "))
 }
 
-// flagError says which flag is meant where one is unknown, and where to read on.
+// flagError explains an error about flags. For an unknown flag it names the one that the user probably meant or, if no
+// name is near, the help page.
 func flagError(c *cli.Context, err error, _ bool) error {
 	page := cmp.Or(c.Command.HelpName, c.App.Name)
 	name, unknown := strings.CutPrefix(err.Error(), "flag provided but not defined: -")
@@ -250,7 +252,8 @@ func example(command string) string {
 	return command + " conv2d"
 }
 
-// completionScripts ask this program for the words that may come next, and complete file names where it has none.
+// completionScripts holds a completion script for each shell. The script asks this program for the words that may come
+// next, and completes file names if there are none.
 var completionScripts = map[string]string{
 	"bash": `_autotune() {
   local words=("${COMP_WORDS[@]:0:COMP_CWORD}") typed="${COMP_WORDS[COMP_CWORD]}"

@@ -13,8 +13,9 @@ import (
 	"autotune/operator"
 )
 
-// compiledTogether makes a user's cache folder whose compiled kernels are those of the tests, of all of them and of the
-// next run's: commands search the same small problems again and again. Its trials are its own.
+// compiledTogether returns a function that gives a test a user's cache folder of its own. The compiled kernels in the
+// folder are shared by all tests and by later runs, since commands search the same small problems again and again. The
+// trials in it are not shared.
 func compiledTogether(t *testing.T) (linkTo func(xdg string) error) {
 	t.Helper()
 	shared := testcache.Dir()

@@ -163,7 +163,8 @@ func (f *spaceFlags) printCounts(spaces []namedSpace) error {
 	return w.Flush()
 }
 
-// printConfigurations prints n configurations, one a line, until it is interrupted. at gives their indexes.
+// printConfigurations prints n configurations, one on each line, until it is interrupted. The function at returns the
+// index of each configuration.
 func (f *spaceFlags) printConfigurations(ctx context.Context, s *space.Space, n int64, at func(int64) int64) error {
 	for i := range n {
 		err := ctx.Err()
@@ -179,5 +180,5 @@ func (f *spaceFlags) printConfigurations(ctx context.Context, s *space.Space, n 
 	return nil
 }
 
-// columns aligns the cells of lines, which tabs separate.
+// columns returns a writer that aligns the cells of lines, which tabs separate.
 func columns(w io.Writer) *tabwriter.Writer { return tabwriter.NewWriter(w, 0, 0, 2, ' ', 0) }

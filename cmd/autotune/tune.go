@@ -99,7 +99,8 @@ func (f *tuneFlags) tune(ctx context.Context, l line) (err error) {
 	})))
 }
 
-// asked reads what to tune: --problems, or an operator and shapes with ranges.
+// asked reads which problems and families to tune: from the file of --problems, or from an operator and shapes with
+// ranges.
 func (f *tuneFlags) asked(ctx context.Context, l line) (asked listed, err error) {
 	if f.problems != "" {
 		if len(l.arguments) > 0 || f.problem.shape != "" || f.problem.set != nil || f.problem.math != "auto" {
@@ -157,8 +158,8 @@ type tuning struct {
 	last     error // why the last of these has none
 }
 
-// all searches problems and then tunes families, each in the order of its share. Where one fails, the others are still
-// searched. With --problems the budget is that of all of them.
+// all searches the problems and then tunes the families, each in the order of their shares. If one fails, the rest are
+// still searched. With --problems, the budget is the total of all of them.
 func (t *tuning) all(ctx context.Context, asked listed) error {
 	problems := len(asked.problems)
 	shares := lists.Of(asked.problems, func(r batch.Request) float64 { return r.Share })
