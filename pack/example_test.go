@@ -6,8 +6,8 @@ import (
 	"autotune/pack"
 )
 
-// A program opens a pack, plans a layer on its first GPU, and launches it on its own stream
-// and memory. A null pointer stands for the bias that the layer has not.
+// This program opens a pack, plans a convolution on its first GPU, and launches it on its own stream and memory. The
+// null pointer stands for the bias, which this layer does not have.
 func Example() {
 	p, err := pack.Open("layers")
 	if err != nil {

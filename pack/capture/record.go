@@ -19,7 +19,7 @@ import (
 
 const recordSchema = "autotune/capture/1"
 
-// record is what the Python side says of one process.
+// record is the file that the Python side writes about one process.
 type record struct {
 	Schema   string `json:"schema"`
 	Torch    string `json:"torch"`
@@ -31,7 +31,7 @@ type record struct {
 	Calls    []call `json:"calls"`
 }
 
-// call is calls of one function with the same arguments.
+// call is all calls of one function with the same arguments.
 type call struct {
 	Function   string               `json:"function"`
 	Device     string               `json:"device"` // "cuda", "cpu"
@@ -45,10 +45,10 @@ type call struct {
 	Parameters map[string][]setting `json:"parameters"` // a list of components each
 }
 
-// setting is a number or a word of a problem's parameter.
+// setting is one component of a problem's parameter, a number or a word.
 type setting string
 
-// UnmarshalJSON takes a number, a truth or a word.
+// UnmarshalJSON accepts a number, a boolean or a string.
 func (s *setting) UnmarshalJSON(data []byte) error {
 	var number float64
 	var truth bool
@@ -60,7 +60,7 @@ func (s *setting) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, (*string)(s))
 }
 
-// Bounds of a record. The Python side stays far below them.
+// Bounds of a record, which records of real programs stay far below.
 const (
 	mostCalls   = 1 << 14
 	mostRecords = 1 << 16
@@ -70,7 +70,7 @@ const (
 
 var recordBound = input.Bound{Kind: "a record", Bytes: 32 << 20, Values: 4 << 20, Depth: 8, Items: mostCalls}
 
-// readRecord reads a record and checks it: any program may have written it.
+// readRecord reads a record and checks it, since any program may have written to the file.
 func readRecord(r io.Reader) (*record, error) {
 	data, err := recordBound.Read(r)
 	if err == nil {
@@ -115,7 +115,7 @@ func (r *record) check() error {
 	return nil
 }
 
-// brief shortens a program's text to a part of one line.
+// brief shortens a text from a program to at most 200 characters on one line.
 func brief(text string) string {
 	const most = 200
 	text = output.Line(text)
@@ -125,8 +125,8 @@ func brief(text string) string {
 	return text
 }
 
-// records reads the records of all processes, and says why one was not watched to its end. It leaves records out that
-// are more than can be held.
+// records reads the records of all processes. It also returns how many records it left out because they exceed the
+// bounds, and why a process was not watched to its end.
 func (w *Watcher) records() (all []*record, left int, fault string, err error) {
 	folder := filepath.Join(w.folder.Dir, recordsFolder)
 	entries, err := os.ReadDir(folder)

@@ -12,10 +12,10 @@ import (
 	"autotune/reports"
 )
 
-// shownCalls is how many lines of a kind are shown; the file has all.
+// shownCalls is how many problems and how many unserved calls are printed. The problems file lists more.
 const shownCalls = 8
 
-// Show prints what a program did: briefly, as its own output stands above.
+// Show prints a summary of what a program did. It is short, so that the program's own output stays visible above it.
 func (s *Seen) Show(w io.Writer, path string) error {
 	var served float64
 	for _, p := range s.Problems {
@@ -51,7 +51,8 @@ func (s *Seen) Show(w io.Writer, path string) error {
 	return t.Flush()
 }
 
-// byFunction adds calls of a function up that are not served for the same reason, largest first.
+// byFunction adds up the calls of each function that are not served for the same reason, and sorts the sums by time,
+// the largest first.
 func byFunction(list []Unserved) (sums []Unserved) {
 	for _, u := range list {
 		at := slices.IndexFunc(sums, func(s Unserved) bool { return s.Function == u.Function && s.Why == u.Why })

@@ -26,14 +26,15 @@ import (
 	"autotune/tuner/family"
 )
 
-// chosenCase is a problem, and what must be launched for it.
+// chosenCase is a problem, and the launches that a loader must make for it.
 type chosenCase struct {
 	problem *operator.Problem
 	entry   int    // -1: the general kernel
 	text    string // of the entry: what is loaded and launched, and the bytes of workspaces
 }
 
-// cases are problems in a family's range and beside it, with what the family itself says of them.
+// cases returns problems inside and outside a family's range, each with the launches that the family itself computes
+// for it.
 func (f Family) cases(t testing.TB, random *rand.Rand, count int) (all []chosenCase) {
 	t.Helper()
 	extents, err := family.ParseShapes(f.Shapes)
@@ -70,7 +71,7 @@ func within(shape []int64, extents family.Shapes) bool {
 	return true
 }
 
-// taken is the first entry of the problem's leaf that serves it.
+// taken returns the first entry in the problem's leaf that serves the problem, or -1.
 func (f Family) taken(t testing.TB, p *operator.Problem) int {
 	leaf, err := f.Tree.Leaf(p.Values)
 	must.OK(t, err)
@@ -82,7 +83,7 @@ func (f Family) taken(t testing.TB, p *operator.Problem) int {
 	return -1
 }
 
-// loaded is what a loader asks the driver for, where the kernel is that of the problem itself.
+// loaded returns the driver calls that a loader must make if the kernel was compiled for the problem itself.
 func loaded(t testing.TB, p *operator.Problem, packed family.Kernel, c space.Configuration) string {
 	t.Helper()
 	k, err := p.Kernel(c)
@@ -103,7 +104,7 @@ func loaded(t testing.TB, p *operator.Problem, packed family.Kernel, c space.Con
 	return b.String() + launched(p, k)
 }
 
-// launched is what a loader asks the driver for behind that, and the bytes of workspaces.
+// launched returns the launches that follow the loading of a kernel, and the size of its workspaces.
 func launched(p *operator.Problem, k operator.Kernel) string {
 	var b strings.Builder
 	for _, l := range k.Launches {
@@ -122,7 +123,7 @@ func launched(p *operator.Problem, k operator.Kernel) string {
 	return b.String()
 }
 
-// familyGPU is a GPU that runs nothing and says what it is asked for.
+// familyGPU is a GPU that runs nothing and records the calls of a loader.
 type familyGPU struct {
 	*recorder
 	asked []string
@@ -142,7 +143,7 @@ func (g *familyGPU) Launch(_ pack.Kernel, l pack.Launch, _ pack.Stream, _ []unsa
 	return nil
 }
 
-// attributesOf are what a launch has beside its extents, as the stand-in for the driver says it.
+// attributesOf returns the attributes of a launch as the imitation of the CUDA driver prints them.
 func attributesOf(cooperative bool, cluster [3]int64, dependent bool) (text string) {
 	if cooperative {
 		text += "attribute 2 1\n"
@@ -156,7 +157,7 @@ func attributesOf(cooperative bool, cluster [3]int64, dependent bool) (text stri
 	return text
 }
 
-// roomOf are the bytes of a plan's workspaces, each from an address of its own.
+// roomOf returns how many bytes a plan's workspaces take if each begins at an address that is a multiple of 256.
 func roomOf(plan *pack.Plan) (room int64) {
 	for _, tensor := range plan.Tensors {
 		if tensor.Role == "workspace" {
@@ -166,10 +167,11 @@ func roomOf(plan *pack.Plan) (room int64) {
 	return room
 }
 
-// What Python chooses and launches is what the family says, for shapes in its range. Elsewhere the general kernel runs.
+// For a shape in a family's range, Python must choose and launch the kernel that the family itself chooses. For every
+// other shape, the general kernel must run.
 func TestFamilies(t *testing.T) {
 	all := fakeFamilies(t)
-	// One more has the same problems and comes first, but was measured elsewhere.
+	// A second family for the same problems comes first in the pack, but was measured on another GPU.
 	elsewhere, document := all[0], *all[0].Family
 	document.Device.Name, document.Tree, elsewhere.Family = "A GPU", &family.Node{}, &document
 	path := packedFamilies(t, append(slices.Clone(all), elsewhere))
@@ -191,7 +193,7 @@ func TestFamilies(t *testing.T) {
 	sameChoices(t, cases, answers(printedByPython(t, path, cases)))
 }
 
-// All kernels that take dimensions when they run can be packed, and have a form in Python.
+// Every kernel that reads dimensions at run time must be packable, with all its formulas in Python.
 func TestEveryOpenKernel(t *testing.T) {
 	testneeds.Nothing(t)
 	if testing.Short() {
@@ -219,8 +221,8 @@ func TestEveryOpenKernel(t *testing.T) {
 	}
 }
 
-// requests are problems that PyTorch was asked about, and the same with more of everything and of
-// other types, for tensor cores.
+// requests returns problems for which the expected results came from PyTorch. It adds larger ones, in f32 and bf16,
+// that tensor cores can compute.
 func requests(o *operator.Operator) (all []operator.Request) {
 	if vectors, err := torchvectors.Of(o.Name); err == nil { // some are held against NumPy alone
 		for _, c := range vectors.Cases {
@@ -245,7 +247,8 @@ func requests(o *operator.Operator) (all []operator.Request) {
 	return all
 }
 
-// inPython writes the formulas of the default of a request's template; false: it serves no such problem.
+// inPython writes the formulas of a template's default configuration in Python. It returns false if the template does
+// not serve the problem.
 func inPython(t *testing.T, p *Packed, op *operator.Operator, r operator.Request, template string) bool {
 	q, err := op.Bind(r, hopper())
 	if err != nil {
@@ -273,7 +276,7 @@ func inPython(t *testing.T, p *Packed, op *operator.Operator, r operator.Request
 	return true
 }
 
-// sameChoices holds what a loader did for each problem against what it should do.
+// sameChoices compares the driver calls that a loader made for each problem with those that it should make.
 func sameChoices(t *testing.T, cases []chosenCase, got []string) {
 	t.Helper()
 	if len(got) != len(cases) {
@@ -317,8 +320,8 @@ func chosenByGo(t *testing.T, path string, cases []chosenCase) (all []string) {
 	return all
 }
 
-// answers are what a program printed, by problems. It prints the bytes of workspaces behind each, and
-// whether the kernel was made for it.
+// answers splits a program's output by problems. After the driver calls of each problem, the program prints the size
+// of the workspaces and whether the kernel was tuned for the problem.
 func answers(out string) (all []string) {
 	var b strings.Builder
 	asked := map[string]bool{} // of the problem: who launches a kernel twice may ask for it twice
@@ -427,7 +430,7 @@ func printedByC(t *testing.T, path string, cases []chosenCase) string {
 	return withDriver(t, []byte(in.String()), program, path)
 }
 
-// teller is the place of the tensor whose type is the problem's.
+// teller returns the index of the input that determines the problem's type.
 func teller(o *operator.Operator) int {
 	read := func(a operator.ArgumentSpec) bool { return a.Role.Filled() }
 	if i := slices.IndexFunc(o.Arguments, func(a operator.ArgumentSpec) bool { return read(a) && a.TypeBy != "" }); i >= 0 {
@@ -450,13 +453,13 @@ func components(o *pack.Operator) (names []string) {
 	return names
 }
 
-// wordPlace is where a word stands among those of a parameter.
+// wordPlace returns the index of a word among the words of a parameter.
 func wordPlace(o *pack.Operator, name, word string) int64 {
 	i := slices.IndexFunc(o.Parameters, func(s pack.Parameter) bool { return s.Components[0].Name == name })
 	return int64(slices.Index(o.Parameters[i].Words, word))
 }
 
-// withDriver runs a program with the stand-in for the driver, and gives what it prints.
+// withDriver runs a program with the imitation of the CUDA driver, and returns the output of the program.
 func withDriver(t *testing.T, in []byte, program string, arguments ...string) string {
 	t.Helper()
 	cmd := underDriver(standIn(t), program, arguments...)

@@ -14,7 +14,8 @@ import (
 	"autotune/pack"
 )
 
-// Code of a pack that is not what its manifest gives is found, also where the manifest has its digest.
+// Loader code that does not match the pack's manifest must be found, even if the manifest has the digest of the
+// changed file.
 func TestForeignLoaders(t *testing.T) {
 	testneeds.Nothing(t)
 	op, err := operator.Find("max_pool2d")

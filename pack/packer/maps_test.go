@@ -22,8 +22,8 @@ import (
 	"autotune/tuner/family"
 )
 
-// packedMaps is a pack of one problem, whose launch passes two tensor maps beside an address and a scalar. A document
-// may list a third, of an argument that there is not.
+// packedMaps writes a pack of one problem whose launch passes two tensor maps, an address and a scalar. It also lists
+// a third tensor map for an argument that does not exist, as a damaged document could.
 func packedMaps(t *testing.T) (path string, p *operator.Problem) {
 	t.Helper()
 	both, err := operator.Load(os.DirFS("testdata"), "both")
@@ -34,7 +34,7 @@ func packedMaps(t *testing.T) (path string, p *operator.Problem) {
 	return packed(t, "layers", []cudasource.Winner{w}), w.Problem
 }
 
-// packedOpenMaps is a pack of a family, whose kernel passes the output as a tensor map that depends on the shape.
+// packedOpenMaps writes a pack of a family whose kernel passes the output as a tensor map that depends on the shape.
 func packedOpenMaps(t *testing.T) (path string, p *operator.Problem) {
 	t.Helper()
 	scaled, err := operator.Load(os.DirFS("testdata"), "scaled")
@@ -57,7 +57,7 @@ func packedOpenMaps(t *testing.T) (path string, p *operator.Problem) {
 	return path, p
 }
 
-// mapsGPU says what it is passed as the stand-in for the driver does.
+// mapsGPU is a driver that records the arguments of launches in the format of the imitation of the CUDA driver.
 type mapsGPU struct {
 	*recorder
 	maps  string // arguments of 16 words, each by a digit
@@ -74,7 +74,7 @@ func (g *mapsGPU) Launch(_ pack.Kernel, _ pack.Launch, _ pack.Stream, arguments 
 	return nil
 }
 
-// Every loader passes a tensor map as 128 bytes: the tensor's address, seven words and zeros.
+// Every loader must pass a tensor map as 128 bytes: the tensor's address, seven words and zeros.
 func TestTensorMaps(t *testing.T) {
 	for name, test := range map[string]struct {
 		packed     func(*testing.T) (string, *operator.Problem)
@@ -115,7 +115,7 @@ func TestTensorMaps(t *testing.T) {
 	}
 }
 
-// A manifest that lies about tensor maps is refused with one line.
+// A manifest with wrong data about tensor maps must be refused with one line.
 func TestDamagedMaps(t *testing.T) {
 	testneeds.Torch.Need(t)
 	ofProblem, _ := packedMaps(t)
@@ -147,7 +147,8 @@ func TestDamagedMaps(t *testing.T) {
 	}
 }
 
-// What loaders compute of a map for a shape is what a kernel of that shape alone is launched with.
+// For each shape, the tensor map that a loader computes must equal the one of a kernel that was compiled for this
+// shape alone.
 func TestTensorMapsOfFamilies(t *testing.T) {
 	kernel := func(name, first string) *fstest.MapFile {
 		return &fstest.MapFile{Data: []byte("struct Map { unsigned long long words[16]; };\nextern \"C\" __global__ void boxed_" + name + "(" + first + " x, float* y) {}\n")}

@@ -16,7 +16,7 @@ import (
 	"autotune/tuner/cudasource"
 )
 
-// The package for PyTorch, with PyTorch on the CPU and a stand-in for the driver.
+// This test uses the Python package with PyTorch on the CPU and an imitation of the CUDA driver.
 func TestPython(t *testing.T) {
 	testneeds.CXX.Need(t)
 	testneeds.Torch.Need(t)
@@ -49,7 +49,8 @@ func TestPython(t *testing.T) {
 			t.Errorf("the output lacks %q", want)
 		}
 	}
-	// The fifth and the last are replaced: by a kernel that was faster, and one whose gain only a graph shows.
+	// Two of the models are changed: one because its kernel was faster, and one because its kernel saves time only in
+	// a CUDA graph.
 	if n := strings.Count(out, "| a | conv2d |  |  |  |\n"); n != 2 {
 		t.Errorf("%d models were given the kernel, want 2", n)
 	}
@@ -62,7 +63,7 @@ func TestPython(t *testing.T) {
 	}
 }
 
-// Tensors have types of their own, may be read and written, and there may be several outputs.
+// Tensors of one call can have different types, can be both read and written, and there can be several outputs.
 func TestPythonTensors(t *testing.T) {
 	testneeds.CXX.Need(t)
 	testneeds.Torch.Need(t)
@@ -95,7 +96,8 @@ func TestPythonTensors(t *testing.T) {
 	}
 }
 
-// The Python package refuses what is no pack, or one that another reader would take for another, in one line.
+// The Python package must refuse, in one line, a folder that is not a pack, and a manifest that different loaders
+// could understand differently.
 func TestPythonDamage(t *testing.T) {
 	testneeds.Python.Need(t)
 	whole := small(t, "whole")

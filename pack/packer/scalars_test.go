@@ -10,8 +10,8 @@ import (
 	"autotune/tuner/family"
 )
 
-// A family's kernels are passed scalars that follow from the shape, and their bits where they do not.
-// The general kernel computes what they say.
+// A family's kernels must get integer scalars computed from the shape, and other scalars as their bits. The general
+// kernel needs no scalars: it computes their values itself.
 func TestScalarsOfFamilies(t *testing.T) {
 	op, err := operator.Load(os.DirFS("testdata"), "scaled")
 	must.OK(t, err)
@@ -32,7 +32,8 @@ func TestScalarsOfFamilies(t *testing.T) {
 	}
 }
 
-// A scalar of floating point that depends on the shape has no formula of integers.
+// A floating-point scalar that depends on the shape cannot be computed by an integer formula, so its family cannot be
+// packed.
 func TestScalarsLeftOut(t *testing.T) {
 	op := scaledWith(t, "value: 2.5", "value: n / 2")
 	if why := fakeFamilyOf(t, op, "{1..40}", "n", "").notPacked(); why != "the scalar `a` is of floating point, and n / 2 depends on the shape" {

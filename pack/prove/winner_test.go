@@ -10,8 +10,8 @@ import (
 	"autotune/tuner/winners"
 )
 
-// A gate for CI fails what is wrong, and what is slower than recorded beyond the noise. It
-// says what else changed.
+// With CI, a winner that is wrong, or slower than recorded by more than the noise, must fail, and the message must say
+// what else changed.
 func TestGateVerdict(t *testing.T) {
 	proof := func(ms, noise float64) final.Proof {
 		return final.Proof{Outcome: trial.Outcome{Status: trial.OK}, NowMS: ms, Noise: noise, Ceilings: device.Ceilings{CopyBytesPerMS: 2.7e9}}
