@@ -8,8 +8,8 @@ import (
 	"autotune/tuner/bestconfig"
 )
 
-// Names in documents and recordings come from anywhere. What a terminal would obey
-// and line breaks are spaces in tables and plots.
+// Names in documents and recordings can contain anything. In tables and plots, control characters and line breaks in
+// names must appear as spaces.
 func TestNamesAreOneHarmlessLine(t *testing.T) {
 	named := func(separator string) bestconfig.Document {
 		b := convolution()
@@ -35,7 +35,7 @@ func TestNamesAreOneHarmlessLine(t *testing.T) {
 		}
 		want := drawn(" ")
 		for _, separator := range []string{"\n", "\x1b", "\u009b", "\u202e"} {
-			// A table breaks its lines elsewhere where there is no space.
+			// A table may break its lines at other places, since the name has no space there.
 			if got := drawn(separator); got != want && (what != "table" || strings.Contains(got, separator+"winner")) {
 				t.Errorf("%s: a name with %q looks other than one with a space", what, separator)
 			}

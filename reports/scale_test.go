@@ -41,7 +41,8 @@ func TestWrapAndEllipsis(t *testing.T) {
 	}
 }
 
-// Texts are measured by the font within the program, so they are as wide on every machine, whatever fonts that has.
+// The width of a text is measured with a font inside the program, so it must be the same on every machine, whatever
+// fonts are installed there.
 func TestTextIsAsWideEverywhere(t *testing.T) {
 	for _, tt := range []struct {
 		bold bool

@@ -59,7 +59,8 @@ func shown(t *testing.T, b bestconfig.Document) string {
 	return out.String()
 }
 
-// Whatever the times are, all of a table are in one unit, and no line ends between a number and its unit.
+// All times in a table must have the same unit, whatever the times are, and no line may end between a number and its
+// unit.
 func TestOneUnit(t *testing.T) {
 	units := regexp.MustCompile(`[0-9] (µs|ms|s)\b`)
 	for _, untuned := range []float64{2e-6, 0.004, 0.0999, 0.1001, 7, 99999, 1e5, 1e8} {
@@ -87,7 +88,7 @@ func TestOneUnit(t *testing.T) {
 	}
 }
 
-// What a replay does not know is not counted as evaluated.
+// A configuration that a replay has no recording of must not count as evaluated.
 func TestReplayCountsWhatItAnswered(t *testing.T) {
 	r := tuner.Record{
 		Device: device.Info{Name: "NVIDIA H100", Kind: device.Replay}, Strategy: "random",
@@ -106,7 +107,7 @@ func TestReplayCountsWhatItAnswered(t *testing.T) {
 	}
 }
 
-// A long name is shortened, so that no line is wider than a terminal.
+// A long name must be shortened, so that no line is wider than a terminal.
 func TestSimulationTable(t *testing.T) {
 	r := &simulate.Report{Repeats: 50}
 	r.Recordings = []simulate.About{{Name: strings.Repeat("a_very_long_name", 6), Configurations: 7689}, {Name: "part"}}
@@ -134,7 +135,7 @@ func TestSimulationTable(t *testing.T) {
 	}
 }
 
-// In a terminal that is too narrow for Markdown, the summary is a table that fits.
+// If a terminal is too narrow for the Markdown table, the summary must be a narrower table that fits.
 func TestSummaryFitsTheTerminal(t *testing.T) {
 	list := []bestconfig.Document{convolution(), convolution(), convolution()}
 	list[1].Operator = strings.Repeat("long", 20)

@@ -7,7 +7,8 @@ import (
 	"autotune/tuner/simulate"
 )
 
-// SimulationTable prints a row for each recording with a column for each strategy, then the means of the columns.
+// SimulationTable prints a row for each recording with a column for each strategy, followed by the columns' means and
+// their intervals.
 func SimulationTable(w io.Writer, r *simulate.Report) error {
 	rows := [][]string{{"recording", "configurations"}}
 	mean, interval := []string{"mean", ""}, []string{"95 %", ""}

@@ -54,7 +54,7 @@ type Verdict struct {
 // edited is the message for a winner that is lost because its kernel was edited.
 const edited = "its kernel was edited, or is no longer in the space"
 
-// Lost reports whether the winner is no longer the fastest correct variant, within the noise.
+// Lost reports whether the winner failed, was slower than recorded, or was beaten by another variant.
 func (v Verdict) Lost() bool { return v.Verdict != "holds" && v.Verdict != "ties" }
 
 // failed reports whether the winner did not run, or computed a wrong result.

@@ -1,4 +1,4 @@
-// Package export writes winners for other programs. A format is an entry of Formats.
+// Package export writes winners for other programs. Each format that it can write is an entry of Formats.
 package export
 
 import (
@@ -26,11 +26,11 @@ var Formats = []Format{
 	{"solution", "a solution.json of FlashInfer-Bench and SOL-ExecBench", ofKernel(writeSolution)},
 }
 
-// Format is a form in which other programs read a winner.
+// Format is a file format in which other programs can read a winner.
 type Format struct {
 	Name    string
 	Summary string // what is written, for the help page
-	// Write writes a winner. The notes say what the format has no place for.
+	// Write writes a winner. The returned notes name the properties of the winner that the format cannot express.
 	Write func(ctx context.Context, out io.Writer, w Winner) (notes []string, err error)
 }
 
@@ -85,7 +85,8 @@ func writePTX(ctx context.Context, out io.Writer, k cudasource.Winner) ([]string
 	return writeBinary(ctx, out, k, "compute_")
 }
 
-// writeBinary writes what NVRTC makes of the kernel. The notes say how it is launched, which a binary does not say.
+// writeBinary writes the binary or PTX that NVRTC compiles the kernel to. A binary does not say how it is launched, so
+// the notes say it.
 func writeBinary(ctx context.Context, out io.Writer, k cudasource.Winner, prefix string) ([]string, error) {
 	b, target, err := compiled(ctx, k, prefix)
 	if err != nil {
@@ -102,7 +103,8 @@ func writeBinary(ctx context.Context, out io.Writer, k cudasource.Winner, prefix
 	return notes, err
 }
 
-// compiled is a winner's kernel as NVRTC compiles it, and the architecture: a GPU's, "sm_", or PTX's, "compute_".
+// compiled compiles a winner's kernel with NVRTC. It returns the binary and the architecture, which begins with the
+// prefix: "sm_" for a GPU, "compute_" for PTX.
 func compiled(ctx context.Context, k cudasource.Winner, prefix string) (*compile.Binary, string, error) {
 	target, err := k.Target()
 	if err != nil {

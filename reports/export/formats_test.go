@@ -15,7 +15,7 @@ import (
 	"autotune/tuner/cudasource"
 )
 
-// every is an operator with tensors of every role, scalars, constant memory and several launches.
+// every makes the winner of an operator that has tensors of every role, scalars, constant memory and several launches.
 func every(t *testing.T) cudasource.Winner {
 	t.Helper()
 	const kernels = `
@@ -70,8 +70,8 @@ templates:
 	return w
 }
 
-// A solution has what the models of both benchmarks ask for, and a function that takes what
-// is read and then what is written.
+// A solution must match the models of both benchmarks, and its function must take the tensors that the kernel reads
+// before those that it writes.
 func TestSolutions(t *testing.T) {
 	w := every(t)
 	var out bytes.Buffer

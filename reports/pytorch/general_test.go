@@ -21,7 +21,7 @@ import (
 	"autotune/tuner/cudasource"
 )
 
-// withPyTorch are the built-in operators that can be modules.
+// withPyTorch returns the built-in operators that can be exported as modules.
 func withPyTorch(t *testing.T) []*operator.Operator {
 	t.Helper()
 	operators, err := operator.Operators()
@@ -38,9 +38,9 @@ func withPyTorch(t *testing.T) []*operator.Operator {
 	return with
 }
 
-// The general kernels, as exported, give what PyTorch gives, whatever the
-// parameters. One kernel serves all of an operator's problems of one math mode
-// and type, as it must. Those of an operator are compiled together.
+// The exported general kernels must compute the same results as PyTorch, whatever the parameters are. One kernel must
+// serve all problems of an operator with the same math mode and type. The kernels of one operator are compiled
+// together to save time.
 func TestGeneralKernelsMatchPyTorch(t *testing.T) {
 	testneeds.Nothing(t)
 	d, err := emulator.Open(emulator.Options{CacheDir: testcache.Dir()})
@@ -94,9 +94,8 @@ func TestGeneralKernelsMatchPyTorch(t *testing.T) {
 
 var libraryInclude = regexp.MustCompile(`(?m)^#include <.*>`)
 
-// generalKernels are the exported kernels of some problems of an operator behind one entry. It takes the
-// kernel's number and the sizes, which are small here, from a tensor: the emulator's kernels take nothing
-// but tensors.
+// generalKernels puts the exported kernels for some problems of an operator behind one entry point. It passes the
+// kernel's number and the sizes, which are small here, in a tensor, since the emulator's kernels take only tensors.
 func generalKernels(t *testing.T, problems []*operator.Problem) operator.Kernel {
 	t.Helper()
 	var together testtogether.Source
@@ -160,7 +159,7 @@ func runGeneral(t *testing.T, b *compile.Binary, p *operator.Problem, kernel int
 	}
 	output := emulator.HostTensorOf(p.Output(), make([]float32, p.Output().Elements))
 	tensors = append(tensors, emulator.HostTensorOf(operator.Argument{Role: operator.Input, Type: operator.F32}, numbers), output)
-	// Fewer threads than elements: each has to go round several times.
+	// The launch has fewer threads than the output has elements, so each thread must compute several elements.
 	launch := operator.Launch{Grid: [3]int64{2, 1, 1}, Block: [3]int64{32, 1, 1}}
 	if err := emulator.Run(context.Background(), b, launch, tensors); err != nil {
 		t.Fatalf("%s: %v", p, err)
@@ -186,7 +185,7 @@ func compare(t *testing.T, p *operator.Problem, got, want []float32) {
 	}
 }
 
-// The general kernel's macros must not reach what follows it in the file.
+// The macros of the general kernel must not be defined in the code that follows it in the file.
 func TestGeneralKernelLeavesNoMacros(t *testing.T) {
 	for _, o := range withPyTorch(t) {
 		v, err := newView(winners(t, o, operator.Request{Shape: o.Example})[0])

@@ -32,8 +32,8 @@ import (
 	"autotune/tuner/cudasource"
 )
 
-// examples are the operator's example, in all math modes, and what it is with tensors of
-// each other type, in fp32.
+// examples returns requests for the operator's example: one in all math modes, and one in fp32 for each tensor type
+// other than f32.
 func examples(o *operator.Operator) []operator.Request {
 	all := []operator.Request{{Shape: o.Example}}
 	for _, a := range o.Arguments {
@@ -50,14 +50,14 @@ func examples(o *operator.Operator) []operator.Request {
 	return all
 }
 
-// winners makes each template's default, as far as it serves the problem, a
-// winner, in the math mode asked for, or in all.
+// winners makes a winner of the default configuration of each template that serves the problem, in the requested math
+// mode or else in all modes.
 func winners(t *testing.T, o *operator.Operator, r operator.Request) []cudasource.Winner {
 	t.Helper()
 	return winnersOn(t, emulator.Limits(), o, r)
 }
 
-// winnersOn are those on a GPU with the given limits.
+// winnersOn is winners for a GPU with the given limits.
 func winnersOn(t *testing.T, limits operator.Limits, o *operator.Operator, r operator.Request) []cudasource.Winner {
 	t.Helper()
 	var all []cudasource.Winner
@@ -80,7 +80,7 @@ func winnersOn(t *testing.T, limits operator.Limits, o *operator.Operator, r ope
 	return all
 }
 
-// winner makes a configuration a problem's winner.
+// winner makes a configuration the winner of a problem.
 func winner(t *testing.T, limits operator.Limits, p *operator.Problem, c space.Configuration) cudasource.Winner {
 	t.Helper()
 	k, err := p.Kernel(c)
@@ -107,14 +107,14 @@ func export(t *testing.T, w cudasource.Winner) string {
 	return b.String()
 }
 
-// exportTo writes the module to a file.
+// exportTo exports a winner as a module, writes it to a file and returns the path.
 func exportTo(t *testing.T, path string, w cudasource.Winner) string {
 	t.Helper()
 	must.OK(t, os.WriteFile(path, []byte(export(t, w)), 0o644))
 	return path
 }
 
-// pythonSays runs Python with what is in testdata.
+// pythonSays runs Python, which can import the modules in testdata, and returns its output.
 func pythonSays(t *testing.T, in io.Reader, arguments ...string) string {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), "python3", arguments...)
@@ -125,8 +125,8 @@ func pythonSays(t *testing.T, in io.Reader, arguments ...string) string {
 	return string(output)
 }
 
-// forbidden is what KernelBench's checker takes for a trick, wherever it stands:
-// here comments are no exception, for it does not know all of them.
+// forbidden lists the patterns that KernelBench's checker treats as tricks, wherever they occur. They must not occur
+// in comments either, since the checker does not recognize all comments.
 var forbidden = map[string]*regexp.Regexp{
 	"a block that hides errors":       regexp.MustCompile(`\btry\s*:|\bexcept\b`),
 	"the word of an empty body":       regexp.MustCompile(`\bpass\b`),
@@ -145,7 +145,7 @@ var forbidden = map[string]*regexp.Regexp{
 	"an include of another folder":    regexp.MustCompile(`#\s*include\s*"`),
 }
 
-// mathLine is where a module says its math mode, for programs that read it.
+// mathLine matches the line by which other programs read a module's math mode.
 var mathLine = regexp.MustCompile(`(?m)^MATH = "\w+"`)
 
 func TestExportedFilesKeepTheRules(t *testing.T) {
@@ -160,7 +160,7 @@ func TestExportedFilesKeepTheRules(t *testing.T) {
 	}
 }
 
-// checkRules looks at each paragraph of a module that is not known from another one.
+// checkRules checks each paragraph of a module that no other module had before.
 func checkRules(t *testing.T, w cudasource.Winner, known map[string]bool) {
 	t.Helper()
 	text, half := export(t, w), w.Problem.Arguments[0].Type == operator.F16
@@ -189,8 +189,8 @@ func checkRules(t *testing.T, w cudasource.Winner, known map[string]bool) {
 	}
 }
 
-// A module's tensors are of its problem's type throughout, but for workspaces, and it says so
-// in PyTorch's words.
+// All tensors of a module except workspaces must have its problem's type, and the module must name that type as
+// PyTorch does.
 func TestModulesOfOneType(t *testing.T) {
 	o, err := operator.Find("matmul")
 	must.OK(t, err)
@@ -219,7 +219,7 @@ func TestModulesOfOneType(t *testing.T) {
 	}
 }
 
-// A case is a problem to export and further calls of the module.
+// moduleCase is a problem to export, with further calls of the exported module.
 type moduleCase struct {
 	operator    string
 	shape       string
@@ -234,8 +234,8 @@ type call struct {
 	want             string // output shape, after "tuned " where the tuned kernel gives it, or a part of the complaint
 }
 
-// moduleCases reads testdata/modules.txt: a line a problem, and below it the constructor, where it is told, what get_init_inputs gives,
-// and calls: "ARGUMENTS of SHAPE: WANT".
+// moduleCases reads testdata/modules.txt. Each problem is a line. Indented lines below it give the constructor, the
+// result of get_init_inputs, and calls in the form "ARGUMENTS of SHAPE: WANT".
 func moduleCases(t *testing.T) (all []moduleCase) {
 	t.Helper()
 	text, err := os.ReadFile("testdata/modules.txt")
@@ -266,7 +266,7 @@ func moduleCases(t *testing.T) (all []moduleCase) {
 	return all
 }
 
-// answer is what the inspecting script says of a call.
+// answer is the inspecting script's report about one call.
 type answer struct {
 	Error    string
 	Sizes    []int64
@@ -275,8 +275,8 @@ type answer struct {
 	Made     int // tensors, views included
 }
 
-// The Python of exported files, run without a GPU: signatures, sizes and
-// shapes, and which kernel a call would launch.
+// This test runs the Python code of exported files without a GPU, and checks signatures, sizes, shapes and which
+// kernel a call would launch.
 func TestModules(t *testing.T) {
 	testneeds.Torch.Need(t)
 	moduleCases := moduleCases(t)
@@ -371,9 +371,9 @@ func checkModule(t *testing.T, c moduleCase, p *operator.Problem, line string) {
 	}
 }
 
-// Both kernels of exported files and the one of .cu files compile for a GPU: each template's
-// in one math mode, the .cu file's in another. Where there is one mode, templates take turns.
-// They are compiled together and no code is made of them, which the tests of templates see to.
+// The kernels of exported modules and .cu files must compile for a GPU. For each template, the module is compiled in
+// one math mode and the .cu file in another; if the operator has only one mode, templates alternate between module and
+// .cu file. No machine code is generated, since the tests of package templates do that.
 func TestExportedKernelsCompile(t *testing.T) {
 	if testing.Short() {
 		t.Skip("compiles for some seconds")
@@ -427,7 +427,7 @@ func TestExportedKernelsCompile(t *testing.T) {
 	}
 }
 
-// uncalled has kernels be functions that nothing calls, so that no code is made of them.
+// uncalled turns kernels into functions that nothing calls, so that NVRTC generates no code for them.
 const uncalled = `
 extern "C" __global__ void nothing(float*) {}
 #undef __global__
@@ -436,7 +436,8 @@ extern "C" __global__ void nothing(float*) {}
 #define __launch_bounds__(...)
 `
 
-// kernelsOfModule is what of a module runs on the GPU; the host's part needs PyTorch's headers.
+// kernelsOfModule returns the code of a module that runs on the GPU, since the host's code would need PyTorch's
+// headers.
 func kernelsOfModule(t *testing.T, w cudasource.Winner) string {
 	t.Helper()
 	v, err := newView(w)
@@ -455,8 +456,8 @@ func kernelsOfFile(t *testing.T, w cudasource.Winner) string {
 	return alone.String()
 }
 
-// A module has the workspaces that its launches take, and a .cu file asks for them: those
-// for split-K's partial sums only where k is split.
+// A module must allocate the workspaces that its launches take, and a .cu file must ask for them. Workspaces for
+// split-K's partial sums are needed only if k is split.
 func TestWorkspacesOfTheLaunches(t *testing.T) {
 	o, err := operator.Find("matmul")
 	must.OK(t, err)
@@ -499,7 +500,7 @@ func TestWorkspacesOfTheLaunches(t *testing.T) {
 	}
 }
 
-// firstArgument changes an operator's first argument.
+// firstArgument makes a function that changes an operator's first argument.
 func firstArgument(change func(*operator.ArgumentSpec)) func(*operator.Operator, *operator.Kernel) {
 	return func(o *operator.Operator, _ *operator.Kernel) {
 		o.Arguments = slices.Clone(o.Arguments)
@@ -507,7 +508,7 @@ func firstArgument(change func(*operator.ArgumentSpec)) func(*operator.Operator,
 	}
 }
 
-// refuses tells whether a winner is refused with the words once it is changed.
+// refuses checks that a winner is refused with the given message after a change.
 func refuses(t *testing.T, w cudasource.Winner, change func(*operator.Operator, *operator.Kernel), want string) {
 	t.Helper()
 	problem, operator := *w.Problem, *w.Problem.Operator
@@ -546,7 +547,8 @@ func TestWriteRefuses(t *testing.T) {
 	}
 }
 
-// Of parameters of words a module has the one that names its tensors' type, of all of them.
+// A module can have no parameters of words, except the one that names its tensors' type and the ones that name their
+// order in memory.
 func TestWriteRefusesOtherWords(t *testing.T) {
 	o, err := operator.Find("matmul")
 	must.OK(t, err)
@@ -568,8 +570,8 @@ func TestWriteRefusesOtherWords(t *testing.T) {
 	}, begin+"`mode` is a parameter of words; a module's are numbers")
 }
 
-// layouts calls a module with inputs that lie in one layout or the other, and says which kernel runs and how the output
-// lies.
+// layouts is a script that calls a module with inputs in either memory layout, and prints which kernel runs and the
+// layout of the output.
 const layouts = `import json, sys
 from importlib import util
 import stand_in
@@ -582,8 +584,8 @@ for call in json.loads(sys.argv[2]):
     print(json.dumps({"tuned": stand_in.launches[-1]["tuned"], "last": not y.is_contiguous()}))
 `
 
-// A module gives its output in the layout that it was tuned for or asked for, or, where that is auto, in the
-// input's. The tuned kernel serves the layout that it was tuned for alone.
+// A module must return its output in the layout that was tuned or requested or, if the layout is auto, in the layout
+// of the input. The tuned kernel may serve only the layout that it was tuned for.
 func TestModulesKnowLayouts(t *testing.T) {
 	testneeds.Torch.Need(t)
 	o, err := operator.Find("avg_pool2d")
