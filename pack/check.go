@@ -133,8 +133,7 @@ func isNumber(v *expr.Value) bool {
 	return ok && !math.IsNaN(x) && !math.IsInf(x, 0)
 }
 
-// words returns the words that a component of a word parameter may be. ok is false if the name is not such a
-// component.
+// words returns the words that a component of a word parameter may be. ok is false if there is no such component.
 func (o *Operator) words(component string) (words []string, ok bool) {
 	for _, s := range o.Parameters {
 		if s.Type == "word" && slices.ContainsFunc(s.Components, func(c Component) bool { return c.Name == component }) {

@@ -11,8 +11,7 @@ import (
 	"autotune/internal/test/testneeds"
 )
 
-// A launch must pass the values of the plan to the driver. The test launches in a second process, which loads an
-// imitation of the driver.
+// A launch must pass the plan's values to the driver. A second process launches, with an imitation of the driver.
 func TestCUDA(t *testing.T) {
 	const variable = "AUTOTUNE_STAND_IN"
 	if os.Getenv(variable) != "" {

@@ -13,8 +13,7 @@ type Family struct {
 // Span is the range of integers from the first to the last, both included.
 type Span [2]int64
 
-// Variant is one kernel of a family. Its formulas may use the names that the operator's formulas use and the names in
-// Define.
+// Variant is one kernel of a family. Its formulas may use the names in the operator's formulas and in Define.
 type Variant struct {
 	Code[Formula]
 	Define []Definition `json:"define"` // each after those that it names

@@ -59,8 +59,8 @@ func (g GPU) runs(e *Entry) bool {
 	return arch == g.Arch || !own && arch/10 == g.Arch/10 && arch < g.Arch
 }
 
-// rank orders the entries for one problem: an entry that was measured on this model of GPU ranks highest, and then one
-// for a newer architecture.
+// rank orders the entries for one problem: first those measured on this model of GPU, then those for newer
+// architectures.
 func (g GPU) rank(e *Entry) int {
 	rank, own, _ := Target(e.Target)
 	if own {
@@ -83,8 +83,7 @@ func Target(name string) (arch int, own, ok bool) {
 	return arch, parts[2] != "", err == nil
 }
 
-// Prepare loads the plan's kernels, so that Launch loads nothing. Call it before a stream is captured into a CUDA
-// graph.
+// Prepare loads the plan's kernels, so that Launch loads nothing. Call it before a CUDA graph captures the stream.
 func (p *Plan) Prepare() error {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -106,8 +105,7 @@ func (p *Plan) Prepare() error {
 // alignment is the alignment in bytes that kernels need of every pointer, since they load vectors.
 const alignment = 16
 
-// Launch runs the plan's kernels on a stream. It takes a pointer for each of the plan's Tensors, and ignores the
-// pointer of an empty tensor.
+// Launch runs the plan's kernels on a stream. It takes a pointer for each of Tensors, and ignores those of empty ones.
 func (p *Plan) Launch(s Stream, pointers ...Pointer) error {
 	if len(pointers) != len(p.Tensors) {
 		return fmt.Errorf("it takes %d pointers, one for each tensor of the plan; got %d", len(p.Tensors), len(pointers))

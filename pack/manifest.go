@@ -35,8 +35,7 @@ type File struct {
 	SHA256 string `json:"sha256"`
 }
 
-// Operator describes an operator to a loader: enough to check a problem, to compute the shapes of its tensors and to
-// choose a kernel.
+// Operator is what a loader needs to check a problem, to compute the shapes of its tensors and to choose a kernel.
 type Operator struct {
 	Name       string        `json:"name"`
 	Summary    string        `json:"summary,omitempty"`
@@ -148,8 +147,7 @@ type TensorMap[N any] struct {
 	Words []N `json:"words"`
 }
 
-// A tensor map has mapWords words of 8 bytes: the tensor's address, manifestMapWords words from the manifest, and
-// zeros.
+// A tensor map has mapWords words of 8 bytes: the tensor's address, manifestMapWords words, and zeros.
 const mapWords, manifestMapWords = 16, 7
 
 // Time is a median time in milliseconds with its 95 % confidence interval.

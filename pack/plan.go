@@ -90,8 +90,7 @@ func (l *Loader) plan(o *Operator, shape []int64, parameters map[string]string, 
 	return p, nil
 }
 
-// arrange computes, for each launch of the entry, where its arguments are among the plan's tensors, scalars and tensor
-// maps.
+// arrange finds the places of the launches' arguments among the plan's tensors, scalars and tensor maps.
 func (p *Plan) arrange() {
 	for _, w := range p.Entry.Workspaces {
 		p.Tensors = append(p.Tensors, Tensor{Name: w.Name, Role: "workspace", Shape: []int64{w.Value}, Bytes: w.Value})

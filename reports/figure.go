@@ -56,8 +56,7 @@ type figure struct {
 	body  draw.Canvas // below the heading, within the margins
 }
 
-// newFigure draws the heading: a title, followed by lines of smaller text. bodyHeight is the height of the space below
-// the heading.
+// newFigure draws a title and lines of smaller text below it. bodyHeight is the height of the space below the text.
 func newFigure(bodyHeight vg.Length, title string, lines ...string) figure {
 	width := figureWidth - 2*margin
 	small := typeface(9.5, false, faint)
@@ -175,8 +174,7 @@ func newLegend() plot.Legend {
 // manyTimes is the ratio beyond which the smallest value on an axis could no longer be seen.
 const manyTimes = 10
 
-// ending returns where an axis from 0 should end. It leaves out values that are so large that the smallest value could
-// not be seen.
+// ending returns where an axis from 0 should end, so that values far above the smallest one do not hide it.
 func ending(values []float64) float64 {
 	low := slices.Min(values)
 	if slices.Max(values) <= manyTimes*low {

@@ -33,8 +33,7 @@ func UnitOf(ms float64) Unit {
 
 func (u Unit) Format(ms float64) string { return significant(ms*u.PerMS, 4) + " " + u.Name }
 
-// unitOf returns the unit that suits the time of the untuned default, which is known early in a search, or else the
-// time of the winner.
+// unitOf returns the unit for the time of the untuned default, which is known early, or else of the winner.
 func unitOf(b bestconfig.Document) Unit {
 	if base, known := b.Baselines[bestconfig.Default]; known {
 		return UnitOf(base.TimeMS)
@@ -93,8 +92,7 @@ func Title(b bestconfig.Document) string {
 	return output.Line(b.Operator + " " + operator.FormatShape(b.Problem.Shape))
 }
 
-// parametersOf returns the problem's parameters, such as "kernel=3x3", and its math mode, in the order in which the
-// problem's own text has them.
+// parametersOf returns the problem's parameters, such as "kernel=3x3", and its math mode, in the problem's order.
 func parametersOf(b bestconfig.Document) []string {
 	if words := strings.Fields(output.Line(b.Problem.Text)); len(words) > 2 {
 		return words[2:]
@@ -106,8 +104,7 @@ func parametersOf(b bestconfig.Document) []string {
 	return words
 }
 
-// originOf says where the times come from, so that nobody mistakes times of an emulator or a replay for new
-// measurements on a GPU.
+// originOf says where the times come from, so that emulated or replayed times are not mistaken for new ones of a GPU.
 func originOf(b bestconfig.Document) string {
 	kind := b.Device.Kind.Properties()
 	switch {

@@ -8,8 +8,7 @@ import (
 	"autotune/tuner/bestconfig"
 )
 
-// Names in documents and recordings can contain anything. In tables and plots, control characters and line breaks in
-// names must appear as spaces.
+// Control characters and line breaks in the names of documents and recordings must be spaces in tables and plots.
 func TestNamesAreOneHarmlessLine(t *testing.T) {
 	named := func(separator string) bestconfig.Document {
 		b := convolution()

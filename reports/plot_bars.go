@@ -33,8 +33,7 @@ type barChart struct {
 	series []series // what colours mean
 }
 
-// barRow is a row of a bar chart: its name, a note below the name, and its bars. bold marks the row that readers
-// should see first.
+// barRow is a row of a bar chart: its name, a note below the name, and its bars. bold emphasizes the row's name.
 type barRow struct {
 	name, note string
 	bold       bool
@@ -116,8 +115,7 @@ func (r barRow) names(y float64) tags {
 	return list
 }
 
-// SpeedupPlot writes a PNG with the times of the winner and the baselines, the winner's speedup over each baseline,
-// and the roofline.
+// SpeedupPlot writes a PNG with the times of winner, baselines and roofline, and the speedup over each baseline.
 func SpeedupPlot(w io.Writer, b bestconfig.Document) error {
 	if !b.Found() {
 		return errors.New("nothing to plot: the search found no valid variant")

@@ -62,8 +62,7 @@ func ProgressPlot(w io.Writer, b bestconfig.Document, trials []trial.Trial) erro
 	return f.writePNG(w)
 }
 
-// mostSlower sets the end of the time axis, as a multiple of the best time. Slower trials are drawn at the end of the
-// axis.
+// mostSlower times the best time is where the time axis ends. Slower trials are drawn at its end.
 const mostSlower = 4
 
 type progress struct {

@@ -41,8 +41,7 @@ func TestWrapAndEllipsis(t *testing.T) {
 	}
 }
 
-// The width of a text is measured with a font inside the program, so it must be the same on every machine, whatever
-// fonts are installed there.
+// Texts are measured with a font inside the program, so their width must be the same on every machine.
 func TestTextIsAsWideEverywhere(t *testing.T) {
 	for _, tt := range []struct {
 		bold bool

@@ -59,8 +59,7 @@ func shown(t *testing.T, b bestconfig.Document) string {
 	return out.String()
 }
 
-// All times in a table must have the same unit, whatever the times are, and no line may end between a number and its
-// unit.
+// All times in a table must have the same unit, and no line may end between a number and its unit.
 func TestOneUnit(t *testing.T) {
 	units := regexp.MustCompile(`[0-9] (µs|ms|s)\b`)
 	for _, untuned := range []float64{2e-6, 0.004, 0.0999, 0.1001, 7, 99999, 1e5, 1e8} {

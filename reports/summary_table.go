@@ -72,8 +72,7 @@ func summaryColumns(
 	return append(columns, ratioColumns(over, head, "of copy bandwidth")...)
 }
 
-// ratioColumns returns the columns for the speedups over baselines and for the share of the copy bandwidth. A cell is
-// "" if its value is not known.
+// ratioColumns returns the columns for speedups over baselines and for the share of the copy bandwidth, "" if unknown.
 func ratioColumns(
 	over []string, head func(title, short string) string, share string,
 ) (columns []column[bestconfig.Document]) {

@@ -156,8 +156,7 @@ func BenchTable(w io.Writer, b bestconfig.Document) error {
 	return t.write(w)
 }
 
-// problem writes the problem, the device and the conditions. If PyTorch is faster than the winner, the first line says
-// so.
+// problem writes the problem, the device and the conditions, and on the first line whether PyTorch is faster.
 func (t *table) problem(b bestconfig.Document) {
 	if faster, ok := b.FasterPyTorch(); ok {
 		t.line("%s", faster)

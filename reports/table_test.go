@@ -58,8 +58,7 @@ func TestRowsOfWhatIsKnown(t *testing.T) {
 	}
 }
 
-// If the outputs of the winner and the baselines were compared, the table and the document must say whether they
-// agree.
+// If outputs were compared with the winner's, the table and the document must say whether they agree.
 func TestOutputsWhereCompared(t *testing.T) {
 	b := convolution()
 	for name, o := range map[string]final.Outputs{

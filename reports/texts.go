@@ -22,8 +22,7 @@ type compared struct {
 	bytes, compute string // GB/s and GFLOP/s; "": not known
 }
 
-// comparedIn returns the rows of the comparison, the winner first and the roofline last. It leaves out the rows whose
-// times are not known.
+// comparedIn returns the rows of the comparison whose times are known, the winner first and the roofline last.
 func comparedIn(b bestconfig.Document) (rows []compared) {
 	u, r := unitOf(b), b.Roofline
 	add := func(name string, ms float64, base tuner.Baseline) *compared {
@@ -166,8 +165,7 @@ var endings = map[tuner.Stop]string{
 	tuner.BudgetSpent: "the budget was spent",
 }
 
-// endText says why a search ended and what it estimated to be left to gain. It is "" for a search without such an
-// estimate.
+// endText says why a search ended and what it estimated to be left to gain, or "" if it made no estimate.
 func endText(b bestconfig.Document) string {
 	s := b.Search
 	why := endings[s.Stop]

@@ -104,8 +104,7 @@ func compilerWords(t trial.Trial) string {
 	return message + "\n" + log
 }
 
-// resourcesText returns a kernel's registers, spills, shared memory and occupancy, or "" if the device does not report
-// them.
+// resourcesText returns a kernel's registers, spills, shared memory and occupancy, or "" if they are not known.
 func resourcesText(r trial.Resources) string {
 	if r.Registers == 0 {
 		return ""

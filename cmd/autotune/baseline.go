@@ -39,8 +39,7 @@ func baselineFlag(to *[]string) flag {
 		"with a comma; none: PyTorch is left out; or a time measured elsewhere, as torch_eager=7.1")
 }
 
-// baselinesOf parses --baseline: it returns the times that were measured elsewhere, and the ways in which PyTorch is
-// to be timed.
+// baselinesOf parses --baseline into times that were measured elsewhere and the ways in which to time PyTorch.
 func baselinesOf(given []string) (times map[string]float64, ways []string, err error) {
 	times = map[string]float64{}
 	for _, word := range strings.Split(strings.Join(given, ","), ",") {
@@ -74,8 +73,7 @@ func checkBaselines(times map[string]float64) error {
 	return nil
 }
 
-// rivals starts PyTorch, which is to be timed in these ways on the one local GPU that the flags name. It returns nil
-// if ways is empty.
+// rivals starts PyTorch, to be timed in these ways on the local GPU that the flags name. Without ways it returns nil.
 func rivals(d deviceFlags, wait time.Duration, ways []string) (*torchtimes.Torch, error) {
 	if len(ways) == 0 {
 		return nil, nil

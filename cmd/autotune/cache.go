@@ -86,8 +86,7 @@ func cacheRm() *cli.Command {
 		}, cacheFlag(&cache), boolFlag(&all, "all", "remove everything"))
 }
 
-// openExisting opens a cache and fails if the file does not exist: a command that removes trials must not create a
-// cache.
+// openExisting opens a cache that must exist already: a command that removes trials must not create a cache.
 func openExisting(ctx context.Context, named string) (*store.Store, error) {
 	path, err := cachePath(named)
 	if err != nil {

@@ -33,8 +33,7 @@ func captureCommand() *cli.Command {
 		textFlag(&path, "output", "problems.yaml", "write the problems to `FILE`", "o"))
 }
 
-// endedError says that the program which a command ran ended with a code other than 0. The command exits with the same
-// code.
+// endedError says that the program which a command ran ended with a code other than 0, which the command returns, too.
 type endedError struct{ code int }
 
 func (e *endedError) Error() string { return fmt.Sprintf("the program ended with %d", e.code) }
@@ -72,8 +71,8 @@ func captured(words []string, path string) (err error) {
 	return err
 }
 
-// writeSeen writes the file of PyTorch calls that a program made. A program without such calls does not overwrite an
-// earlier file.
+// writeSeen writes the PyTorch calls of a program to a file. If there were none, it does not overwrite an earlier
+// file.
 func writeSeen(watcher *capture.Watcher, path string) error {
 	seen, err := watcher.Read()
 	if err != nil {
@@ -124,8 +123,7 @@ func runProgram(words, environment []string) (code int, err error) {
 	}
 }
 
-// fromTerminal tells whether a signal comes from the terminal's keys. The terminal sends such a signal to the program
-// as well.
+// fromTerminal tells whether a signal comes from the terminal's keys, which send it to the program as well.
 func fromTerminal(s os.Signal) bool {
 	if s != syscall.SIGINT && s != syscall.SIGQUIT {
 		return false

@@ -130,8 +130,7 @@ func flagNamed(flags []flag, name string) (flag, bool) {
 	return lists.First(flags, func(f flag) bool { return slices.Contains(f.Names(), name) })
 }
 
-// line holds a command's arguments, its name and which flags were given. The flags' values are in variables of the
-// command.
+// line holds a command's arguments, its name and which flags were given. Variables of the command hold their values.
 type line struct {
 	arguments []string
 	command   string                 // its name, with those of the commands above it
@@ -192,8 +191,7 @@ func whichCommand(c *cli.Context) error {
 	return fmt.Errorf("unknown command %q; `%s` has %s", word, path, strings.Join(names, ", "))
 }
 
-// flagError explains an error about flags. For an unknown flag it names the one that the user probably meant or, if no
-// name is near, the help page.
+// flagError explains an error about flags. For an unknown flag it suggests a similar name or the help page.
 func flagError(c *cli.Context, err error, _ bool) error {
 	page := cmp.Or(c.Command.HelpName, c.App.Name)
 	name, unknown := strings.CutPrefix(err.Error(), "flag provided but not defined: -")

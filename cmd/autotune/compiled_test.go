@@ -13,9 +13,8 @@ import (
 	"autotune/operator"
 )
 
-// compiledTogether returns a function that gives a test a user's cache folder of its own. The compiled kernels in the
-// folder are shared by all tests and by later runs, since commands search the same small problems again and again. The
-// trials in it are not shared.
+// compiledTogether returns a function that gives a test a user's cache folder of its own. All tests and later runs
+// share its compiled kernels, since commands search the same small problems again and again, but not its trials.
 func compiledTogether(t *testing.T) (linkTo func(xdg string) error) {
 	t.Helper()
 	shared := testcache.Dir()

@@ -21,8 +21,7 @@ import (
 	"autotune/tuner/store"
 )
 
-// Each command reads its flags into variables of its own, once. The structs of this file hold flags that several
-// commands share.
+// Each command reads its flags into its own variables, once. This file's structs hold flags that commands share.
 
 type flag = cli.Flag
 
@@ -91,8 +90,7 @@ func (p *problemFlags) given() bool {
 	return p.shape != "" || p.set != nil || p.math != "auto" || p.free != ""
 }
 
-// request turns the flags into a request for the operator. Without --shape the request is for the shape example,
-// unless that is nil.
+// request turns the flags into a request for the operator. The default shape is example, unless that is nil.
 func (p *problemFlags) request(op *operator.Operator, example []int64) (r operator.Request, err error) {
 	shape := p.shape
 	if shape == "" && example != nil {
@@ -108,8 +106,8 @@ func (p *problemFlags) request(op *operator.Operator, example []int64) (r operat
 	return r, err
 }
 
-// exampleRequest is request with the shape of the operator's example as the default. It tells the user if that default
-// was used.
+// exampleRequest is request with the operator's example as the default shape. It tells the user if it uses the
+// default.
 func (p *problemFlags) exampleRequest(op *operator.Operator) (operator.Request, error) {
 	if p.shape == "" && op.Example != nil {
 		tell(fmt.Sprintf("without --shape this is %s's example, --shape %s", op.Name, operator.FormatShape(op.Example)))

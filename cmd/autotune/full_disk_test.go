@@ -27,8 +27,8 @@ var filled = []struct{ name, script, reason string }{
 // elsewhere is a search that also stores its compiled kernels on the full disk.
 var elsewhere = cacheUse{name: "search-compiling", line: "search max_pool2d --shape 1x1x8x8 --device emulator --budget 2 --cache CACHE -q", searches: true}
 
-// However little space is left, a command that runs out of space must name the file that it could not write and why,
-// and must lose no trial.
+// However little space is left, a command that runs out of it must say which file it could not write, and lose no
+// trial.
 func fullDisks(t *testing.T, s *seasoned) {
 	cache := s.bytes(t)
 	for _, way := range filled {
@@ -76,8 +76,8 @@ func fullDisks(t *testing.T, s *seasoned) {
 	}
 }
 
-// runFull runs a command with room kilobytes of disk space left, and returns how the command ended and the files that
-// it left.
+// runFull runs a command with room kilobytes of disk space left. It returns how the command ended and the files it
+// left.
 func (s *seasoned) runFull(t *testing.T, w workplace, use cacheUse, script string, room, size int) (ended, workplace) {
 	t.Helper()
 	disk, left := filepath.Join(w.dir, "disk"), filepath.Join(w.dir, "left")

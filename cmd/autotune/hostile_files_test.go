@@ -110,8 +110,7 @@ var contents = []content{
 // packedBomb is a gzip file that unpacks to 1 GiB. It is a whole file: no field of a document can be gzip.
 var packedBomb = content{"a bomb of 1 GiB", func(reader) io.Reader { return bytes.NewReader(bomb()) }, false}
 
-// Every kind of file that a user can name must be refused with one line and at little cost, whatever the file
-// contains.
+// Every kind of file that a user can name must be refused with one line and at little cost, whatever it contains.
 func TestHostileFiles(t *testing.T) {
 	testneeds.Nothing(t)
 	if testing.Short() {
@@ -188,8 +187,7 @@ func fill(w io.Writer, text io.Reader, packed bool) error {
 	return errors.Join(err, zip.Close())
 }
 
-// refused runs the program, which must print one line and exit with the code for bad input, within the bounds on time
-// and memory.
+// refused runs the program, which must exit with one line and the code for bad input, within the bounds.
 func refused(t *testing.T, arguments []string) {
 	t.Helper()
 	limited := append([]string{"-c", fmt.Sprintf(`ulimit -v %d; exec autotune "$@"`, refusalMostMB<<10), "sh"}, arguments...)

@@ -19,8 +19,7 @@ import (
 	"autotune/tuner/draft"
 )
 
-// firstOperator is the source of an operator that can be searched at once. `autotune init` replaces NAME in it by the
-// operator's name.
+// firstOperator is the source of an operator that can be searched at once. `autotune init` replaces NAME in it.
 //
 //go:embed begin/operator.cu
 var firstOperator string

@@ -92,8 +92,7 @@ func withCode(code int, err error) error {
 	return &coded{code, err}
 }
 
-// exitCode returns the exit code for an error. An error that was not marked with a code means bad input, unless it
-// comes from a device.
+// exitCode returns the exit code for an error. Errors without a mark mean bad input, unless they come from a device.
 func exitCode(err error) int {
 	var c *coded
 	var damaged *store.DamagedError
@@ -143,6 +142,5 @@ func version() string {
 
 func tool() string { return "autotune " + version() }
 
-// stdout is where commands print results. It removes control characters, since names and messages come from files,
-// devices and compilers.
+// stdout prints results without control characters, since names and messages come from files, devices and compilers.
 var stdout = output.Plain(os.Stdout)

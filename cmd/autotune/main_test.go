@@ -24,8 +24,8 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"autotune": main, "natsserver": natsServer})
 }
 
-// concurrent lists the scripts of commands that use several goroutines. A short run, as under the slow race detector,
-// runs only these.
+// concurrent lists the scripts of commands that use several goroutines. Short runs, as for the race detector, run
+// these.
 var concurrent = []string{"search_emulator", "search_many", "simulate", "cache"}
 
 // Each file of testdata/script is the transcript of a terminal session.
@@ -50,8 +50,8 @@ func TestScripts(t *testing.T) {
 		// The compiler writes its temporary files into the test's own folder.
 		e.Setenv("TMPDIR", e.WorkDir)
 		e.Setenv("PATH", os.Getenv("PATH"))
-		// Python finds NumPy by PYTHONPATH and LD_LIBRARY_PATH if it is not installed in the system, and GOGC sets how
-		// often Go collects garbage.
+		// Python needs PYTHONPATH and LD_LIBRARY_PATH to find NumPy on some systems; GOGC sets how often Go collects
+		// garbage.
 		for _, name := range []string{"PYTHONPATH", "LD_LIBRARY_PATH", "GOGC"} {
 			e.Setenv(name, os.Getenv(name))
 		}

@@ -59,8 +59,8 @@ var (
 	internalForm = regexp.MustCompile("`(internal/(?:test/)?[a-z0-9]+|docs)`")
 )
 
-// rooms returns the packages that docs/architecture.md lists, from the top layer down, and the packages that every
-// layer may import.
+// rooms returns the packages that docs/architecture.md lists, from the top down, and those that all packages may
+// import.
 func rooms(t *testing.T) (listed, servants []string) {
 	t.Helper()
 	text, _, found := strings.Cut(page(t, "docs/architecture.md"), "A fact has one type")
@@ -87,8 +87,7 @@ func TestDocumentedPackages(t *testing.T) {
 	same(t, "docs/architecture.md", append(listed, servants...), real)
 }
 
-// A package may import only packages below it in the list of docs/architecture.md. Packages for tests may import all
-// of them.
+// A package may import only packages below it in docs/architecture.md. Packages for tests may import all of them.
 func TestImportsRunDownwards(t *testing.T) {
 	listed, servants := rooms(t)
 	for _, f := range goFiles(t) {
@@ -110,8 +109,7 @@ func TestImportsRunDownwards(t *testing.T) {
 
 var directForm = regexp.MustCompile(`(?m)^\t(\S+) v\S+$`)
 
-// Each direct dependency needs a row in docs/dependencies.md, and each package that the row names must import the
-// dependency.
+// Each direct dependency needs a row in docs/dependencies.md that names exactly the packages which import it.
 func TestDocumentedDependencies(t *testing.T) {
 	module, err := os.ReadFile(filepath.Join(repository, "go.mod"))
 	if err != nil {

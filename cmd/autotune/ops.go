@@ -93,8 +93,7 @@ func shapeForm(op *operator.Operator) string {
 //go:embed pages/operator.txt
 var operatorPage string
 
-// mostShown is how many lines of an operator's page are printed, about two screens. A longer page is shortened unless
-// --all is given.
+// mostShown is the number of lines, about two screens, above which an operator's page is shortened without --all.
 const mostShown = 80
 
 func showOp(l line, json string, all bool) error {
@@ -183,8 +182,7 @@ func findOperator(name string) (*operator.Operator, error) {
 	return op, err
 }
 
-// showOperator returns an operator's page: the whole page if all is set, otherwise only what a user of the operator
-// must know.
+// showOperator returns an operator's page: the whole page if all is set, otherwise only what a user must know.
 func showOperator(op *operator.Operator, all bool) (string, error) {
 	page, err := template.New("operator").Funcs(template.FuncMap{
 		"text":  func(x any) string { return strings.Join(strings.Fields(fmt.Sprint(x)), " ") },
@@ -212,15 +210,13 @@ func join(list any, separator string) string {
 	return strings.Join(words, separator)
 }
 
-// launchesTold reports whether a template launches more than one plain grid of blocks, so that the page has to
-// describe the launches.
+// launchesTold reports whether a template launches more than one plain grid of blocks, so that its page must say so.
 func launchesTold(t *operator.Template) bool {
 	one := t.Launches[0]
 	return len(t.Launches) > 1 || one.Cluster != nil || !one.Cooperative.IsZero()
 }
 
-// opsEditorCommand prints compile_commands.json, from which clangd and editors that use it learn how kernels are
-// compiled.
+// opsEditorCommand prints compile_commands.json, from which clangd and editors learn how kernels are compiled.
 func opsEditorCommand() *cli.Command {
 	return command("editor FOLDER...", "compile commands that let an editor read the kernels of operators",
 		"Prints a compile_commands.json: for each CUDA file the macros of its template's default, for the "+
@@ -250,8 +246,7 @@ func editor(_ context.Context, l line) error {
 	return printJSON(stdout, commands)
 }
 
-// compileCommands returns the compile commands for an operator's files, which lie in its folder or in the folder
-// `include` next to it.
+// compileCommands returns the commands for an operator's files, in its folder or in the folder `include` next to it.
 func compileCommands(name string) ([]compileCommand, error) {
 	info, err := os.Stat(name)
 	if err != nil {

@@ -115,8 +115,7 @@ func quoted(word string) string {
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
-// plotLater stores a problem's plot to be drawn last, so that a plot that cannot be drawn does not keep other files
-// from being written.
+// plotLater stores a problem's plot to be drawn last, so that all other files are written even if drawing fails.
 func (o *outputs) plotLater(best bestconfig.Document, name string, draw func(io.Writer) error) {
 	if o.many {
 		name = fmt.Sprintf("%s-%s-%s-%s", best.Operator, operator.FormatShape(best.Problem.Shape), best.Problem.Math, name)
@@ -132,8 +131,7 @@ func (o *outputs) writePlot(name string, draw func(io.Writer) error) error {
 	return o.wrote(path, err)
 }
 
-// writeRecording writes the recording of a search. It writes nothing if the search was interrupted before its first
-// trial.
+// writeRecording records a search. It writes nothing if the search was interrupted before its first trial.
 func (o *outputs) writeRecording(r *tuner.Result, best bestconfig.Document) error {
 	if o.record == "" || len(r.Trials) == 0 {
 		return nil
@@ -214,8 +212,7 @@ func isFolder(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// distinct returns an error if two flags name the same file. Its arguments alternate between a flag and the path that
-// the flag names.
+// distinct returns an error if two flags name the same file. Its arguments are pairs of a flag and the flag's path.
 func distinct(flags ...string) error {
 	for i := 0; i < len(flags); i += 2 {
 		for j := 0; j < i; j += 2 {
@@ -283,8 +280,8 @@ func plotFlag(to *string) flag {
 	return textFlag(to, "plot", "", "write PNG plots into the folder `FOLDER`")
 }
 
-// checkPlots fails if plots cannot be written into a folder. It does not make the folder, so that a search that fails
-// leaves no empty folder behind.
+// checkPlots fails if plots cannot be written into a folder. It does not make the folder, which a failed search would
+// leave behind empty.
 func checkPlots(path string) error {
 	_, err := os.Stat(path)
 	if err == nil && !isFolder(path) || err != nil && strings.EqualFold(filepath.Ext(path), ".png") || path == output.Standard {
@@ -306,8 +303,7 @@ func plotInto(folder, name string, draw func(io.Writer) error) (path string, err
 	return path, err
 }
 
-// write writes a document to the file that --json names, and prints the table unless the document goes to standard
-// output.
+// write writes a document to the file that --json names, and prints the table unless the document goes to stdout.
 func write(path string, table, document func(io.Writer) error) error {
 	if path != "" {
 		if err := output.To(path, document); err != nil || path == output.Standard {

@@ -9,9 +9,8 @@ import (
 	"autotune/internal/test/must"
 )
 
-// For the shipped recordings, the first sentence of the explanation must agree with what a profiler showed (the
-// kernels' READMEs): memory limits pools and depthwise convolutions, and conv2d is near the limits of memory and of
-// the L2.
+// The first sentence about a shipped recording must agree with the profiles in the kernels' READMEs: memory limits
+// pools and depthwise convolutions, and conv2d is near the limits of memory and of the L2.
 func TestShowcasesExplained(t *testing.T) {
 	pools, err := filepath.Glob("../../recordings/h100-*.json.gz")
 	must.OK(t, err)

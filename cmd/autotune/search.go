@@ -98,9 +98,8 @@ func (f *searchFlags) check(l line) (err error) {
 	case o.Target != 0 && !(o.Target > 1 && o.Target <= math.MaxFloat64):
 		return fmt.Errorf("--target %v: want a factor above 1, as 1.05, or 0 to search on", o.Target)
 	}
-	// A user who sets the number of variants wants all of them, so the search does not end early. It does not end
-	// early with other strategies either, since the estimate of what is left to gain was tested with the default
-	// strategy only.
+	// A user who sets the number of variants wants all of them, so the search does not end early. Nor does it with
+	// other strategies, since the estimate of what is left to gain was tested with the default strategy only.
 	if !f.anyTarget && (l.given("budget") || o.Strategy != strategy.Default) {
 		o.Target = 0
 	}
@@ -148,8 +147,7 @@ func (f *searchFlags) search(ctx context.Context, l line) (err error) {
 	return errors.Join(err, out.finish())
 }
 
-// lazily returns a function that opens the cache when it is first called, and one that closes the cache if it was
-// opened.
+// lazily returns a function that opens the cache when it is first called, and one that closes an opened cache.
 func lazily(ctx context.Context, cache string) (open func() (*store.Store, error), closeStore func() error) {
 	var kept *store.Store
 	open = sync.OnceValues(func() (s *store.Store, err error) {
@@ -175,8 +173,7 @@ func newShown(v view, conditions conditionFlags, plot string, problems int) *sho
 	return &shownSearches{v, conditions, plot, v.many(problems)}
 }
 
-// search searches one problem. It shows the problem's own progress unless other problems are searched at the same
-// time.
+// search searches one problem. It shows the problem's progress unless other problems are searched at the same time.
 func (s *shownSearches) search(ctx context.Context, r batch.Request, on *devices.Opened, o tuner.Options,
 	beside bool) (*tuner.Result, error) {
 	if err := s.conditions.check(on.Device, o.Conditions); err != nil {
@@ -199,8 +196,7 @@ func (s *shownSearches) search(ctx context.Context, r batch.Request, on *devices
 	return result, err
 }
 
-// search runs a search on a device that is already open and shows its progress. If the search has no result, the error
-// has an exit code.
+// search runs a search on an open device and shows its progress. Without a result, the error has an exit code.
 func (v view) search(ctx context.Context, on *devices.Opened, o tuner.Options) (*tuner.Result, error) {
 	return v.searchWith(ctx, on, o, v.progressOn(on))
 }

@@ -16,8 +16,7 @@ import (
 	"autotune/internal/test/testneeds"
 )
 
-// signalWait is how long a command may go on after the first signal: one second, plus some more since the test machine
-// may be busy.
+// signalWait is how long a command may run after the first signal: one second, plus some for a busy test machine.
 const signalWait = 5 * time.Second
 
 // interruptible lists commands that run for minutes. FOLDER stands for a folder with the files that they read.

@@ -163,8 +163,7 @@ func (f *spaceFlags) printCounts(spaces []namedSpace) error {
 	return w.Flush()
 }
 
-// printConfigurations prints n configurations, one on each line, until it is interrupted. The function at returns the
-// index of each configuration.
+// printConfigurations prints the n configurations whose indexes the function at returns, until it is interrupted.
 func (f *spaceFlags) printConfigurations(ctx context.Context, s *space.Space, n int64, at func(int64) int64) error {
 	for i := range n {
 		err := ctx.Err()

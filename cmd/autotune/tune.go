@@ -99,8 +99,7 @@ func (f *tuneFlags) tune(ctx context.Context, l line) (err error) {
 	})))
 }
 
-// asked reads which problems and families to tune: from the file of --problems, or from an operator and shapes with
-// ranges.
+// asked reads which problems and families to tune, from --problems or from an operator and shapes with ranges.
 func (f *tuneFlags) asked(ctx context.Context, l line) (asked listed, err error) {
 	if f.problems != "" {
 		if len(l.arguments) > 0 || f.problem.shape != "" || f.problem.set != nil || f.problem.math != "auto" {

@@ -133,8 +133,7 @@ func commandIn(dir, line string) *exec.Cmd {
 	return command
 }
 
-// number and blanks match what differs between runs: numbers, and the spaces whose count depends on the numbers'
-// widths.
+// number and blanks match what differs between runs: numbers, and the spaces that depend on the numbers' widths.
 var number, blanks = regexp.MustCompile(`\d[\d.]*(?:e-?\d+)?`), regexp.MustCompile(`\s+`)
 
 func withoutNumbers(line string) string {

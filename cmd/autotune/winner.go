@@ -91,8 +91,7 @@ func (f *exportFlags) export(ctx context.Context, l line) error {
 	return err
 }
 
-// chosen is the winner that a command works on. A winner from a best-config document has no kernel yet; the method
-// kernel finds it.
+// chosen is a command's winner. A winner from a best-config document has no kernel yet; the method kernel finds it.
 type chosen struct {
 	best bestconfig.Document
 	*winners.Chosen
@@ -138,8 +137,8 @@ func (f *winnerFlags) find(ctx context.Context, l line, r winners.Request) (_ ch
 	return chosen{w.Best, &w}, nil
 }
 
-// read adds the problem and the conditions that the flags name to the request. A problem that is wrong on every device
-// is refused at once.
+// read adds the problem and the conditions that the flags name to the request. It refuses problems that no device can
+// run.
 func (f *winnerFlags) read(l line, r *winners.Request) (err error) {
 	if r.Operator, err = operatorArgument(l); err != nil {
 		return err
@@ -259,8 +258,7 @@ func (w chosen) kernel(l line) (cudasource.Winner, error) {
 	return cudasource.Of(w.best, op, operator.TypicalLimits(), tool())
 }
 
-// operatorOr returns the operator that the command's argument names or, without an argument, the operator with the
-// given name.
+// operatorOr returns the operator that the command's argument names or, without one, the operator named name.
 func operatorOr(l line, name string) (*operator.Operator, error) {
 	if len(l.arguments) > 0 {
 		return operatorArgument(l)
@@ -274,8 +272,7 @@ type rerun struct {
 	close func() error
 }
 
-// rerun opens the winner's problem on the device that --device names. Without the flag it takes a device of the kind
-// that the winner was found on.
+// rerun opens the winner's problem on the device of --device, or else on one of the kind that the winner was found on.
 func (w chosen) rerun(ctx context.Context, l line, v view, named string) (a rerun, err error) {
 	k, err := w.kernel(l)
 	if err != nil {

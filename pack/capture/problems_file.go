@@ -18,8 +18,7 @@ const (
 	mostUnserved = 200
 )
 
-// WriteProblems writes the problems that operators serve as a problems file for searches. Calls that no operator
-// serves are listed in comments.
+// WriteProblems writes a problems file for searches. Calls that no operator serves are listed in comments.
 func (s *Seen) WriteProblems(w io.Writer, at time.Time) error {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "# Written by autotune capture on %s, of a program with PyTorch %s.\n", at.Format(time.DateOnly), quote.YAMLComment(s.Torch))

@@ -45,8 +45,7 @@ func TestReadRecord(t *testing.T) {
 	}
 }
 
-// Text that a program writes into its own record must not be able to add lines to the terminal's output or to the
-// problems file.
+// Text in a program's own record must not be able to add lines to the terminal's output or to the problems file.
 func TestTextOfRecords(t *testing.T) {
 	r, err := readRecord(strings.NewReader(strings.Replace(oneCall, `"mm"`, `"a\nb\u001b[2Jc`+strings.Repeat("d", 500)+`"`, 1)))
 	if err != nil || strings.ContainsAny(r.Calls[0].Function, "\n\x1b") || len(r.Calls[0].Function) > 300 {

@@ -18,8 +18,7 @@ func epilogues(t testing.TB, all ...string) []cudasource.Winner {
 	})
 }
 
-// A call of a packed operator takes the tensors of all packed epilogues, but each kernel gets only its own epilogue's
-// tensors.
+// A call takes the tensors of all packed epilogues, but each kernel gets only the tensors of its own epilogue.
 func TestEpilogues(t *testing.T) {
 	testneeds.Python.Need(t)
 	winners := epilogues(t, "x+r[batch,m,n]", "gelu(x+d[n])*s[f32]", "x", "relu(x+d[n])")

@@ -28,8 +28,7 @@ func expressionWord(s operator.ParameterSpec) pack.Parameter {
 	return d
 }
 
-// parameters adds the values of a problem's parameters to values. The problem's expression is added to the operator's
-// words.
+// parameters adds a problem's parameters to values, and the problem's expression to the operator's words.
 func (p *Packed) parameters(of *operator.Problem, values map[string]expr.Value) error {
 	for _, s := range of.Operator.Parameters {
 		if s.Type == operator.ExpressionParameter {
@@ -46,8 +45,7 @@ func (p *Packed) parameters(of *operator.Problem, values map[string]expr.Value) 
 	return nil
 }
 
-// parameter returns an operator's description in the manifest and that of its parameter. The latter is nil if it does
-// not exist.
+// parameter returns an operator and one of its parameters as the manifest describes them, or nil for the latter.
 func (p *Packed) parameter(of, name string) (*pack.Operator, *pack.Parameter) {
 	o := p.Operators[slices.IndexFunc(p.Operators, func(o *pack.Operator) bool { return o.Name == of })]
 	at := slices.IndexFunc(o.Parameters, func(d pack.Parameter) bool { return d.Name == name })
@@ -90,8 +88,7 @@ func (p *Packed) addWord(of *operator.Problem, s operator.ParameterSpec) error {
 	return nil
 }
 
-// addTensor adds an epilogue's tensor to the tensors that a call takes. The tensor has no elements unless the
-// problem's epilogue names it.
+// addTensor adds an epilogue's tensor to those that a call takes. It has no elements unless the epilogue names it.
 func (p *Packed) addTensor(o *pack.Operator, a operator.ArgumentSpec, parameter, word string) error {
 	named := parameter + "_" + a.Name
 	t := p.tensor(o, a)
@@ -152,8 +149,7 @@ func (p *Packed) epilogueCall(o *operator.Operator, s operator.ParameterSpec) op
 	return c
 }
 
-// ofEpilogue reports whether a tensor belongs to an epilogue. addTensor marks such a tensor by the condition in its
-// shape.
+// ofEpilogue reports whether a tensor belongs to an epilogue, from the condition that addTensor puts in its shape.
 func ofEpilogue(o *pack.Operator, t pack.TensorSpec) bool {
 	return slices.ContainsFunc(o.Parameters, func(s pack.Parameter) bool {
 		return strings.HasSuffix(t.Shape[0].String(), " if "+s.Name+"_"+t.Name+" else 0")

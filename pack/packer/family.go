@@ -25,8 +25,7 @@ type Family struct {
 	Kernels  []family.Kernel
 }
 
-// FamilyOf finds the kernels of a family in its operator. The error is cudasource.ErrSearchAgain if the operator has
-// changed since the search.
+// FamilyOf finds the kernels of a family. It returns cudasource.ErrSearchAgain if the operator has changed.
 func FamilyOf(f *family.Family, op *operator.Operator) (Family, error) {
 	kernels, err := f.Kernels(op)
 	return Family{f, op, kernels}, err
@@ -56,8 +55,7 @@ func (p *Packed) families(f Family, archs []string, seen map[string]bool) (tasks
 }
 
 // notPacked returns why a family cannot be packed, or "" if it can. A loader would compute derived values from its own
-// GPU and math mode, although the family's kernels were compiled with those of the search. A loader also computes with
-// integers only.
+// GPU and math mode, but the family's kernels have those of the search. A loader also computes with integers only.
 func (f Family) notPacked() string {
 	for _, d := range f.Operator.Derived {
 		for _, name := range d.Formula.Code().Names() {
@@ -76,8 +74,8 @@ func (f Family) notPacked() string {
 	return ""
 }
 
-// bitsOf returns a formula for the bits of a scalar. An integer's bits are its value. ok is false if no integer
-// formula computes the bits.
+// bitsOf returns a formula for a scalar's bits, which are the value of an integer. ok is false if no integer formula
+// computes them.
 func bitsOf(p *operator.Problem, s operator.Definition) (d pack.Definition, ok bool) {
 	d = pack.Definition{Name: s.Name, Value: formula(s.Formula)}
 	a := p.Arguments[slices.IndexFunc(p.Arguments, func(a operator.Argument) bool { return a.Name == s.Name })]

@@ -33,8 +33,7 @@ type chosenCase struct {
 	text    string // of the entry: what is loaded and launched, and the bytes of workspaces
 }
 
-// cases returns problems inside and outside a family's range, each with the launches that the family itself computes
-// for it.
+// cases returns problems inside and outside a family's range, with the launches that the family itself wants.
 func (f Family) cases(t testing.TB, random *rand.Rand, count int) (all []chosenCase) {
 	t.Helper()
 	extents, err := family.ParseShapes(f.Shapes)
@@ -221,8 +220,7 @@ func TestEveryOpenKernel(t *testing.T) {
 	}
 }
 
-// requests returns problems for which the expected results came from PyTorch. It adds larger ones, in f32 and bf16,
-// that tensor cores can compute.
+// requests returns problems with expected results from PyTorch, and larger ones in f32 and bf16 for tensor cores.
 func requests(o *operator.Operator) (all []operator.Request) {
 	if vectors, err := torchvectors.Of(o.Name); err == nil { // some are held against NumPy alone
 		for _, c := range vectors.Cases {
@@ -247,8 +245,7 @@ func requests(o *operator.Operator) (all []operator.Request) {
 	return all
 }
 
-// inPython writes the formulas of a template's default configuration in Python. It returns false if the template does
-// not serve the problem.
+// inPython writes the formulas of a template's default in Python. It is false if the template serves no such problem.
 func inPython(t *testing.T, p *Packed, op *operator.Operator, r operator.Request, template string) bool {
 	q, err := op.Bind(r, hopper())
 	if err != nil {

@@ -14,8 +14,7 @@ import (
 	"autotune/pack"
 )
 
-// Loader code that does not match the pack's manifest must be found, even if the manifest has the digest of the
-// changed file.
+// Loader code that does not match the manifest must be found, even if the manifest has the changed file's digest.
 func TestForeignLoaders(t *testing.T) {
 	testneeds.Nothing(t)
 	op, err := operator.Find("max_pool2d")

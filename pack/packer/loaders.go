@@ -102,14 +102,12 @@ type pyOperator struct {
 // Words returns the values that the pack has kernels for, of a parameter of words.
 func (o pyOperator) Words(parameter string) []string { return o.p.words(o.Name, parameter) }
 
-// Of returns the names that an expression may use: those of its parameter and those of the tensors in all packed
-// epilogues.
+// Of returns the names that an expression may use: those of its parameter and the tensors of all packed epilogues.
 func (o pyOperator) Of(s operator.ParameterSpec) []string {
 	return slices.Concat(s.Of, o.p.operands(o.Name, s))
 }
 
-// pyFunction holds the parts of a Python function: its parameters, its docstring, and the tensors and values that it
-// passes on.
+// pyFunction holds the parts of a Python function: parameters, docstring, and the tensors and values it passes on.
 type pyFunction struct{ Parameters, Summary, Tensors, Values string }
 
 func (f *pyFunctions) add(p *Packed, folder string, o *operator.Operator) {
@@ -156,15 +154,13 @@ func (p *Packed) means(o *operator.Operator, call operator.TorchCall) bool {
 	return true
 }
 
-// differentiable reports whether an operator can have gradients. It must have exactly one output, whose type is not an
-// integer.
+// differentiable reports whether an operator can have gradients: it needs exactly one output, not of integers.
 func differentiable(o *operator.Operator) bool {
 	outputs := slices.DeleteFunc(slices.Clone(o.Arguments), func(a operator.ArgumentSpec) bool { return a.Role != operator.Output })
 	return len(outputs) == 1 && outputs[0].Type != operator.I64
 }
 
-// definition returns the Python function for a PyTorch call. read names the tensors that the operator's kernels read,
-// in the kernels' order.
+// definition returns the Python function for a PyTorch call. read names the inputs in the order of the kernels.
 func definition(o *operator.Operator, read []string, call operator.TorchCall) pyFunction {
 	var parts, tensors []string
 	values, given := "", map[string]string{}

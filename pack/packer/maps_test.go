@@ -147,8 +147,7 @@ func TestDamagedMaps(t *testing.T) {
 	}
 }
 
-// For each shape, the tensor map that a loader computes must equal the one of a kernel that was compiled for this
-// shape alone.
+// For each shape, a loader must compute the tensor map that a kernel compiled for this shape alone would have.
 func TestTensorMapsOfFamilies(t *testing.T) {
 	kernel := func(name, first string) *fstest.MapFile {
 		return &fstest.MapFile{Data: []byte("struct Map { unsigned long long words[16]; };\nextern \"C\" __global__ void boxed_" + name + "(" + first + " x, float* y) {}\n")}

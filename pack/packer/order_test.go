@@ -10,8 +10,7 @@ import (
 	"autotune/tuner/cudasource"
 )
 
-// A problem whose tensors store their second dimension last is another problem of the same operator, with its own
-// kernel.
+// With the second dimension last in memory, a problem is another one of the same operator, with its own kernel.
 func TestOrders(t *testing.T) {
 	shape := []int64{2, 8, 9, 10}
 	set := func(layout string) map[string]string {

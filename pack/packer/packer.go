@@ -86,8 +86,7 @@ func Make(ctx context.Context, compiler compile.Compiler, winners []cudasource.W
 	return p, p.finish(operators)
 }
 
-// packs reports whether an operator can be packed. It describes each operator once, and adds a notice for one that
-// cannot be packed.
+// packs reports whether an operator can be packed. It describes each operator once, or adds a notice why it cannot.
 func (p *Packed) packs(o *operator.Operator, kept map[string]*operator.Operator) bool {
 	if known, asked := kept[o.Name]; asked {
 		return known != nil
@@ -101,8 +100,7 @@ func (p *Packed) packs(o *operator.Operator, kept map[string]*operator.Operator)
 	return err == nil
 }
 
-// fixedFirst moves winners that read dimensions at run time behind those compiled for fixed shapes, and keeps the
-// order otherwise.
+// fixedFirst stably moves winners that read dimensions at run time behind those compiled for fixed shapes.
 func fixedFirst(winners []cudasource.Winner) []cudasource.Winner {
 	sorted := slices.Clone(winners)
 	slices.SortStableFunc(sorted, func(a, b cudasource.Winner) int {
@@ -385,8 +383,7 @@ func describeParameter(o *operator.Operator, s operator.ParameterSpec) (pack.Par
 	return d, nil
 }
 
-// virtualArchs lists the architectures for which general kernels can be compiled to PTX. The first one that the
-// compiler supports is used.
+// virtualArchs lists architectures for general kernels' PTX. The first one that the compiler supports is used.
 var virtualArchs = []string{"compute_75", "compute_80", "compute_90"}
 
 // generals adds the general kernels for a problem's operator and type, one for each math mode.
@@ -425,8 +422,7 @@ func (p *Packed) generals(of *operator.Problem, seen map[string]bool) (tasks []*
 	return tasks
 }
 
-// generalType returns the type of the first tensor that a problem reads, or the reason why the operator has no general
-// kernel.
+// generalType returns the type of a problem's first input, or the reason why there is no general kernel.
 func generalType(p *operator.Problem) (operator.Type, string) {
 	if p.Operator.PyTorch == nil {
 		return "", "its op.yaml has no key `pytorch`"

@@ -168,8 +168,7 @@ func given(parameters operator.Parameters) map[string]string {
 	return all
 }
 
-// A loader must choose each entry for its own problem and make the entry's launches, whatever problem it planned
-// before.
+// A loader must choose each entry for its own problem, with the entry's launches, whatever it planned before.
 func TestEntriesAreChosen(t *testing.T) {
 	testneeds.Nothing(t)
 	all := examples(t)
@@ -315,8 +314,7 @@ func TestLaunch(t *testing.T) {
 	}
 }
 
-// If a pack does not have the kernel that was asked for, the error must say why. The test also covers the entries that
-// another GPU can run.
+// If a pack lacks the kernel that was asked for, the error must say why. Other GPUs may run some of the entries.
 func TestPlans(t *testing.T) {
 	w := winner(t, operator.Request{Shape: []int64{1, 4, 9, 9}}, "conv2d")
 	p := open(t, packed(t, "one", []cudasource.Winner{w}))

@@ -49,8 +49,7 @@ func TestPython(t *testing.T) {
 			t.Errorf("the output lacks %q", want)
 		}
 	}
-	// Two of the models are changed: one because its kernel was faster, and one because its kernel saves time only in
-	// a CUDA graph.
+	// Two models are changed: one kernel was faster than PyTorch, and the other saves time only in a CUDA graph.
 	if n := strings.Count(out, "| a | conv2d |  |  |  |\n"); n != 2 {
 		t.Errorf("%d models were given the kernel, want 2", n)
 	}
@@ -96,8 +95,7 @@ func TestPythonTensors(t *testing.T) {
 	}
 }
 
-// The Python package must refuse, in one line, a folder that is not a pack, and a manifest that different loaders
-// could understand differently.
+// The Python package must refuse, in one line, a folder that is no pack, and a manifest that loaders read differently.
 func TestPythonDamage(t *testing.T) {
 	testneeds.Python.Need(t)
 	whole := small(t, "whole")

@@ -32,8 +32,7 @@ func TestScalarsOfFamilies(t *testing.T) {
 	}
 }
 
-// A floating-point scalar that depends on the shape cannot be computed by an integer formula, so its family cannot be
-// packed.
+// No integer formula computes a floating-point scalar that depends on the shape, so its family cannot be packed.
 func TestScalarsLeftOut(t *testing.T) {
 	op := scaledWith(t, "value: 2.5", "value: n / 2")
 	if why := fakeFamilyOf(t, op, "{1..40}", "n", "").notPacked(); why != "the scalar `a` is of floating point, and n / 2 depends on the shape" {

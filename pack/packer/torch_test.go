@@ -10,8 +10,8 @@ import (
 	"autotune/tuner/cudasource"
 )
 
-// withTorch runs a script of testdata with the real PyTorch and a driver that runs nothing. Each line that the script
-// prints must begin with ok.
+// withTorch runs a script of testdata with the real PyTorch and a driver that runs nothing. Each line of output must
+// begin with ok.
 func withTorch(t *testing.T, script string, winners ...cudasource.Winner) {
 	t.Helper()
 	testneeds.CXX.Need(t)
@@ -36,8 +36,7 @@ func TestFastCalls(t *testing.T) {
 		winner(t, operator.Request{Shape: []int64{4, 5, 1}}, "elementwise"), winner(t, operator.Request{Shape: []int64{4, 5, 9}, Parameters: map[string]string{"training": "true"}}, "batch_norm"))
 }
 
-// replace(model, inputs) must keep only the kernels that make the model itself faster, and leave the rest of the model
-// unchanged.
+// replace(model, inputs) must keep only the kernels that make the model faster, and change nothing else in it.
 func TestReplaceMeasures(t *testing.T) {
 	withTorch(t, "replace_model.py", winner(t, operator.Request{Shape: []int64{1, 4, 9, 9}}, "conv2d"))
 }

@@ -101,8 +101,7 @@ func (p *Inputs) family(f *family.Family, op *operator.Operator, kept bool) erro
 	return p.unlessEdited(err, kept)
 }
 
-// unlessEdited ignores an error about a winner or family of a cache whose kernels were edited since, and tells the
-// user that it is left out.
+// unlessEdited turns an error about a cached winner or family whose kernels were edited into a notice.
 func (p *Inputs) unlessEdited(err error, kept bool) error {
 	if kept && errors.Is(err, cudasource.ErrSearchAgain) {
 		p.Tell(fmt.Sprintf("left out: %v", err))

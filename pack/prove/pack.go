@@ -50,8 +50,7 @@ func newEntry(problem, device, target string) *Entry {
 	return &Entry{Target: target, Verdict: Verdict{Problem: problem, Device: device, Verdict: unproven}}
 }
 
-// Open opens a pack to be proved. It returns an error if the pack contains code that its manifest does not account
-// for.
+// Open opens a pack to be proved. It fails if the pack contains code that its manifest does not account for.
 func Open(p *pack.Pack, o Options) (*Checked, error) {
 	c := &Checked{Manifest: p.Manifest, pack: p, o: o}
 	if err := p.Unlisted(); err != nil {
@@ -194,8 +193,7 @@ func (c *Checked) winner(e *pack.Entry) (w cudasource.Winner, op *operator.Opera
 	return w, op, err
 }
 
-// operator finds an operator by name, among those that the user named and the built-in ones. A name from a pack is
-// never used as a folder's path.
+// operator finds an operator that the user named or that is built in. A name from a pack never opens a folder.
 func (c *Checked) operator(name string) (*operator.Operator, error) {
 	if op, found := lists.First(c.o.Operators, func(o *operator.Operator) bool { return o.Name == name }); found {
 		return op, nil

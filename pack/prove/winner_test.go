@@ -10,8 +10,7 @@ import (
 	"autotune/tuner/winners"
 )
 
-// With CI, a winner that is wrong, or slower than recorded by more than the noise, must fail, and the message must say
-// what else changed.
+// With CI, a winner that is wrong, or slower than the noise explains, must fail with a message of what else changed.
 func TestGateVerdict(t *testing.T) {
 	proof := func(ms, noise float64) final.Proof {
 		return final.Proof{Outcome: trial.Outcome{Status: trial.OK}, NowMS: ms, Noise: noise, Ceilings: device.Ceilings{CopyBytesPerMS: 2.7e9}}

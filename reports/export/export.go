@@ -85,8 +85,7 @@ func writePTX(ctx context.Context, out io.Writer, k cudasource.Winner) ([]string
 	return writeBinary(ctx, out, k, "compute_")
 }
 
-// writeBinary writes the binary or PTX that NVRTC compiles the kernel to. A binary does not say how it is launched, so
-// the notes say it.
+// writeBinary writes a kernel as the binary or PTX that NVRTC compiles. The notes say how to launch it.
 func writeBinary(ctx context.Context, out io.Writer, k cudasource.Winner, prefix string) ([]string, error) {
 	b, target, err := compiled(ctx, k, prefix)
 	if err != nil {

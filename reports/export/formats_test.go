@@ -70,8 +70,7 @@ templates:
 	return w
 }
 
-// A solution must match the models of both benchmarks, and its function must take the tensors that the kernel reads
-// before those that it writes.
+// A solution must match the models of both benchmarks, and its function must take inputs before outputs.
 func TestSolutions(t *testing.T) {
 	w := every(t)
 	var out bytes.Buffer

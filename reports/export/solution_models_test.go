@@ -39,8 +39,7 @@ var solutionModels = map[string]solutionModel{
 // others lists the fields that one of the benchmarks reads and the other one ignores.
 var others = []string{"spec.language", "spec.languages[]", "spec.compile_options.cuda_cflags[]", "spec.compile_options.ld_flags[]"}
 
-// takes returns why the benchmark would refuse a document. It also refuses a field that neither benchmark knows, since
-// both would ignore the field.
+// takes returns why a benchmark would refuse a document. It also refuses a field that neither benchmark would read.
 func (m solutionModel) takes(document map[string]any) error {
 	found := map[string][]string{}
 	var walk func(at string, x any)

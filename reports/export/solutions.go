@@ -45,8 +45,7 @@ type solutionSource struct {
 	Content string `json:"content"`
 }
 
-// writeSolution writes a solution. Its function run takes the tensors that the kernel reads, and then those that it
-// writes.
+// writeSolution writes a solution with a function run, which takes the kernel's inputs followed by its outputs.
 func writeSolution(_ context.Context, out io.Writer, k cudasource.Winner) ([]string, error) {
 	var kernel bytes.Buffer
 	if err := k.WriteCUDA(&kernel); err != nil {

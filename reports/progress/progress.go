@@ -1,5 +1,4 @@
-// Package progress shows how searches proceed and what a command is waiting for, either in a terminal or as lines in a
-// pipe.
+// Package progress shows in a terminal or a pipe how searches proceed and what a command is waiting for.
 package progress
 
 import (

@@ -19,8 +19,7 @@ func (s *screen) Write(b []byte) (int, error) {
 	return s.text.Write(b)
 }
 
-// A wait must be shown on one line, no longer than the terminal's width, that disappears at the end. A short wait must
-// not be shown.
+// A wait must be shown on one line that fits the terminal and disappears at the end. A short wait must not be shown.
 func TestAwait(t *testing.T) {
 	var s screen
 	a := Await(&s, 30, "a wait")

@@ -38,9 +38,9 @@ func withPyTorch(t *testing.T) []*operator.Operator {
 	return with
 }
 
-// The exported general kernels must compute the same results as PyTorch, whatever the parameters are. One kernel must
-// serve all problems of an operator with the same math mode and type. The kernels of one operator are compiled
-// together to save time.
+// The exported general kernels must compute what PyTorch computes, whatever the parameters are. One kernel must serve
+// all problems of an operator with the same math mode and type. An operator's kernels are compiled together to save
+// time.
 func TestGeneralKernelsMatchPyTorch(t *testing.T) {
 	testneeds.Nothing(t)
 	d, err := emulator.Open(emulator.Options{CacheDir: testcache.Dir()})

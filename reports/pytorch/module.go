@@ -141,8 +141,7 @@ type element struct {
 	Parameter string // that names it; "": none does
 }
 
-// torchTypes maps types to PyTorch's names for them. A module can compute in the first three; single tensors may also
-// have one of the others.
+// torchTypes maps types to PyTorch's names. Modules compute in the first three; single tensors may have the others.
 var torchTypes = map[operator.Type]string{
 	operator.F32: "float32", operator.BF16: "bfloat16", operator.F16: "float16", operator.I64: "int64", operator.Bool: "bool",
 }

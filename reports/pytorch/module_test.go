@@ -32,8 +32,7 @@ import (
 	"autotune/tuner/cudasource"
 )
 
-// examples returns requests for the operator's example: one in all math modes, and one in fp32 for each tensor type
-// other than f32.
+// examples returns requests for the operator's example: in all math modes, and in fp32 for each type other than f32.
 func examples(o *operator.Operator) []operator.Request {
 	all := []operator.Request{{Shape: o.Example}}
 	for _, a := range o.Arguments {
@@ -50,8 +49,7 @@ func examples(o *operator.Operator) []operator.Request {
 	return all
 }
 
-// winners makes a winner of the default configuration of each template that serves the problem, in the requested math
-// mode or else in all modes.
+// winners makes a winner of each template's default that serves the problem, in the requested or in all math modes.
 func winners(t *testing.T, o *operator.Operator, r operator.Request) []cudasource.Winner {
 	t.Helper()
 	return winnersOn(t, emulator.Limits(), o, r)
@@ -189,8 +187,8 @@ func checkRules(t *testing.T, w cudasource.Winner, known map[string]bool) {
 	}
 }
 
-// All tensors of a module except workspaces must have its problem's type, and the module must name that type as
-// PyTorch does.
+// All tensors of a module except workspaces must have its problem's type, which the module must call by PyTorch's
+// name.
 func TestModulesOfOneType(t *testing.T) {
 	o, err := operator.Find("matmul")
 	must.OK(t, err)
@@ -275,8 +273,7 @@ type answer struct {
 	Made     int // tensors, views included
 }
 
-// This test runs the Python code of exported files without a GPU, and checks signatures, sizes, shapes and which
-// kernel a call would launch.
+// The Python code of exported files runs here without a GPU: signatures, sizes, shapes, and which kernel is launched.
 func TestModules(t *testing.T) {
 	testneeds.Torch.Need(t)
 	moduleCases := moduleCases(t)
@@ -436,8 +433,7 @@ extern "C" __global__ void nothing(float*) {}
 #define __launch_bounds__(...)
 `
 
-// kernelsOfModule returns the code of a module that runs on the GPU, since the host's code would need PyTorch's
-// headers.
+// kernelsOfModule returns a module's code for the GPU, since the host's code would need PyTorch's headers.
 func kernelsOfModule(t *testing.T, w cudasource.Winner) string {
 	t.Helper()
 	v, err := newView(w)
@@ -547,8 +543,7 @@ func TestWriteRefuses(t *testing.T) {
 	}
 }
 
-// A module can have no parameters of words, except the one that names its tensors' type and the ones that name their
-// order in memory.
+// A module can have no word parameters, except for the type of its tensors and for their order in memory.
 func TestWriteRefusesOtherWords(t *testing.T) {
 	o, err := operator.Find("matmul")
 	must.OK(t, err)
@@ -570,8 +565,7 @@ func TestWriteRefusesOtherWords(t *testing.T) {
 	}, begin+"`mode` is a parameter of words; a module's are numbers")
 }
 
-// layouts is a script that calls a module with inputs in either memory layout, and prints which kernel runs and the
-// layout of the output.
+// layouts is a script that calls a module with inputs in both layouts, and prints the kernel and the output's layout.
 const layouts = `import json, sys
 from importlib import util
 import stand_in

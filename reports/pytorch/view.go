@@ -15,8 +15,7 @@ import (
 	"autotune/tuner/cudasource"
 )
 
-// plan translates the parts of op.yaml that hold for every problem into Python: bounds, derived values, requirements
-// and shapes.
+// plan translates what op.yaml says about every problem into Python: bounds, derived values, requirements and shapes.
 func (v *view) plan(p *operator.Problem) {
 	op := p.Operator
 	var formulas []string
