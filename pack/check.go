@@ -38,7 +38,7 @@ func (f *fault) within(err error, format string, args ...any) {
 	}
 }
 
-// check looks for faults because of which no loader could use the pack. It does not check names in formulas: a formula
+// check looks for faults because of which no loader could use the pack. Names in formulas are not checked: a formula
 // with an unknown name cannot be computed, so its kernel serves no problem.
 func (m *Manifest) check() error {
 	var f fault
@@ -79,7 +79,8 @@ func (m *Manifest) check() error {
 	return f.error
 }
 
-// of runs a check with the operator of the given name. It fails if the pack does not describe such an operator.
+// of runs a check with the operator of the given name. If the pack does not describe such an operator, of returns an
+// error.
 func (m *Manifest) of(name string, check func(*Operator) error) error {
 	if o := m.operator(name); o != nil {
 		return check(o)
@@ -133,7 +134,8 @@ func isNumber(v *expr.Value) bool {
 	return ok && !math.IsNaN(x) && !math.IsInf(x, 0)
 }
 
-// words returns the words that a component of a word parameter may be. ok is false if there is no such component.
+// words returns the words that a component of a word parameter may be. ok is false if no word parameter has such a
+// component.
 func (o *Operator) words(component string) (words []string, ok bool) {
 	for _, s := range o.Parameters {
 		if s.Type == "word" && slices.ContainsFunc(s.Components, func(c Component) bool { return c.Name == component }) {

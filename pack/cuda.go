@@ -100,8 +100,8 @@ type cuda struct {
 	modules map[*byte]uintptr // by their images, which it keeps
 }
 
-// CUDA opens a GPU by its number. It uses the GPU's primary context, as programs of the CUDA runtime do, so pointers
-// and streams of such programs can be passed to it.
+// CUDA opens a GPU by its number. The driver uses the GPU's primary context, as the CUDA runtime does, so it accepts
+// pointers and streams of the CUDA runtime.
 func CUDA(ordinal int) (Driver, error) {
 	lib, err := openLibcuda()
 	if err != nil {
@@ -191,7 +191,8 @@ func (c *cuda) Launch(k Kernel, l Launch, s Stream, arguments []unsafe.Pointer) 
 
 func extent(e [3]int64) [3]uint32 { return [3]uint32{uint32(e[0]), uint32(e[1]), uint32(e[2])} }
 
-// attributesOf returns a launch's attributes in the driver's form. Grid, block and shared memory are not attributes.
+// attributesOf returns a launch's attributes in the driver's form. A launch's grid, block and shared memory are not
+// attributes.
 func attributesOf(l Launch) (all []launchAttribute) {
 	add := func(id uint32, values ...uint32) {
 		a := launchAttribute{id: id}

@@ -1,7 +1,7 @@
 package pack
 
 // Family holds kernels for a range of an operator's problems on one architecture, and the decision tree that chooses
-// one of them for a problem. The kernels read some dimensions at run time.
+// one of them for a problem. The kernels of a family read some dimensions at run time.
 type Family struct {
 	Tuned
 	Range    [][]Span   `json:"range"` // for each dimension; the family serves nothing outside of it
@@ -13,7 +13,7 @@ type Family struct {
 // Span is the range of integers from the first to the last, both included.
 type Span [2]int64
 
-// Variant is one kernel of a family. Its formulas may use the names in the operator's formulas and in Define.
+// Variant is one kernel of a family. A variant's formulas may use the names in the operator's formulas and in Define.
 type Variant struct {
 	Code[Formula]
 	Define []Definition `json:"define"` // each after those that it names
@@ -21,15 +21,15 @@ type Variant struct {
 	Sizes  Sizes        `json:"sizes"`
 }
 
-// Sizes lists the values that a kernel reads from constant memory. A loader writes them into a copy of the binary as
-// adjacent 32-bit little-endian integers.
+// Sizes lists the values that a kernel reads from constant memory. A loader writes the values into a copy of the
+// binary as adjacent 32-bit little-endian integers.
 type Sizes struct {
 	At    int64    `json:"at"` // in the file, in bytes
 	Names []string `json:"names"`
 }
 
-// Node is a node of a family's tree: a condition with a node for either case, or a leaf. In a leaf, the first entry
-// that serves the problem runs. If no entry serves it, the general kernel runs.
+// Node is a node of a family's tree: a condition with a node for either case, or a leaf. Of a leaf's entries, the
+// first one that serves the problem runs. If none of them serves the problem, the general kernel runs.
 type Node struct {
 	If      *Formula `json:"if,omitempty"`
 	Then    *Node    `json:"then,omitempty"`

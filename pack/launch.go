@@ -28,7 +28,7 @@ type GPU struct {
 
 func (g GPU) String() string { return fmt.Sprintf("%s (sm_%d)", g.Name, g.Arch) }
 
-// Driver loads and launches kernels on one GPU. It must be safe for concurrent use.
+// Driver loads and launches kernels on one GPU. A Driver must be safe for concurrent use.
 type Driver interface {
 	GPU() GPU
 	// Load finds a kernel in a cubin, or in PTX that ends with a zero byte, and allows its launches this many bytes of
@@ -72,8 +72,8 @@ func (g GPU) rank(e *Entry) int {
 	return rank
 }
 
-// Target returns an architecture's number, such as 90 for sm_90a. own reports whether the code runs on that
-// architecture alone, as code for sm_90a does.
+// Target returns an architecture's number, such as 90 for sm_90a. own reports whether code for the architecture runs
+// on no other one, as code for sm_90a does.
 func Target(name string) (arch int, own, ok bool) {
 	parts := targetForm.FindStringSubmatch(name)
 	if parts == nil {
@@ -83,7 +83,8 @@ func Target(name string) (arch int, own, ok bool) {
 	return arch, parts[2] != "", err == nil
 }
 
-// Prepare loads the plan's kernels, so that Launch loads nothing. Call it before a CUDA graph captures the stream.
+// Prepare loads the plan's kernels, so that Launch loads nothing. Call Prepare before a CUDA graph captures the
+// stream.
 func (p *Plan) Prepare() error {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -105,7 +106,8 @@ func (p *Plan) Prepare() error {
 // alignment is the alignment in bytes that kernels need of every pointer, since they load vectors.
 const alignment = 16
 
-// Launch runs the plan's kernels on a stream. It takes a pointer for each of Tensors, and ignores those of empty ones.
+// Launch runs the plan's kernels on a stream. It takes a pointer for each of Tensors; those of empty tensors are
+// ignored.
 func (p *Plan) Launch(s Stream, pointers ...Pointer) error {
 	if len(pointers) != len(p.Tensors) {
 		return fmt.Errorf("it takes %d pointers, one for each tensor of the plan; got %d", len(p.Tensors), len(pointers))

@@ -16,7 +16,7 @@ const Schema = "autotune/pack/5"
 // ManifestFile is the name of the file in a pack that describes all other files.
 const ManifestFile = "manifest.json"
 
-// Manifest describes a pack's contents. docs/packs.md explains its fields for programs in other languages.
+// Manifest describes a pack's contents. docs/packs.md explains the manifest's fields for programs in other languages.
 type Manifest struct {
 	Schema    string           `json:"schema"`
 	Name      string           `json:"name"` // an identifier: the Python package's, and the prefix of C's tables
@@ -48,7 +48,7 @@ type Operator struct {
 	MathAuto   Formula       `json:"math_auto"`
 }
 
-// Parameter is a parameter of an operator. It has one component for each axis.
+// Parameter is a parameter of an operator. A parameter has one component for each axis that it applies to.
 type Parameter struct {
 	Name       string      `json:"name"`
 	Type       string      `json:"type"` // int, bool, float or word
@@ -105,7 +105,7 @@ type Tuned struct {
 	Evidence json.RawMessage       `json:"evidence,omitempty"` // the best-config document, or the family's
 }
 
-// Entry is a tuned kernel for one problem. Its launches are plain numbers.
+// Entry is a tuned kernel for one problem. An entry's launches are plain numbers, without formulas.
 type Entry struct {
 	Tuned
 	Code[int64]
@@ -157,14 +157,15 @@ type Time struct {
 	Samples int        `json:"samples"`
 }
 
-// General is a kernel that is correct for every problem of an operator, in one math mode and for one type of inputs.
-// It takes the Arguments, whose last is the first output, then the Sizes as a struct of 64-bit integers
-// (floating-point values by their bits), and last the number of elements of the first output.
+// General is a kernel that is correct for every problem of an operator, in one math mode and for one type of inputs. A
+// general kernel takes the Arguments, with the first output as their last, then the Sizes as a struct of 64-bit
+// integers (floating-point values by their bits), and finally the number of elements of the first output.
 type General struct {
 	Operator string `json:"operator"`
 	Math     string `json:"math"`
 	Type     string `json:"type"`
-	// Values are the parameters that the kernel was compiled for. It serves any values of the other parameters.
+	// Values are the parameters that the kernel was compiled for. The kernel serves any values of the other
+	// parameters.
 	Values    map[string]expr.Value `json:"values,omitempty"`
 	File      string                `json:"file"` // PTX
 	Source    string                `json:"source,omitempty"`

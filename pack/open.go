@@ -37,7 +37,7 @@ const (
 // bound limits the size and the depth of a manifest.
 var bound = input.Bound{Kind: "a pack's manifest", Bytes: 64 << 20, Values: 8 << 20, Depth: 24}
 
-// Pack is a verified pack in memory. It is safe for concurrent use.
+// Pack is a verified pack in memory. A Pack is safe for concurrent use.
 type Pack struct {
 	Manifest
 	Path  string
@@ -45,7 +45,7 @@ type Pack struct {
 }
 
 // Open reads a pack's folder and verifies all of it: that each file has the size and digest in the manifest, and that
-// the manifest is consistent. It runs no code of the pack.
+// the manifest is consistent. Open runs no code of the pack.
 func Open(path string) (p *Pack, err error) {
 	files, err := filesOf(path)
 	if err == nil {
@@ -76,7 +76,7 @@ func isPath(name string) bool {
 	return fs.ValidPath(name) && name != "." && filepath.IsLocal(filepath.FromSlash(name)) && !strings.ContainsAny(name, "\\:") && output.Line(name) == name
 }
 
-// folder reads a pack's files. It follows no link that leads out of the pack's folder.
+// folder reads a pack's files. Links that lead out of the pack's folder are not followed.
 type folder struct{ *os.Root }
 
 func filesOf(path string) (folder, error) {

@@ -20,7 +20,8 @@ func inTurnsWith(speedups map[string]float64) bestconfig.Document {
 	return b
 }
 
-// If PyTorch is faster than the winner beyond the interval, the first line must say so. Otherwise no line may say it.
+// If PyTorch is faster than the winner beyond the interval, the first line must say so. If PyTorch is not faster, no
+// line may say so.
 func TestPyTorchIsFaster(t *testing.T) {
 	for want, b := range map[string]bestconfig.Document{
 		"PyTorch eager is 5.81x as fast as the winner": inTurnsWith(map[string]float64{torchtimes.Eager: 0.172, torchtimes.Compile: 0.3}),

@@ -56,7 +56,8 @@ type figure struct {
 	body  draw.Canvas // below the heading, within the margins
 }
 
-// newFigure draws a title and lines of smaller text below it. bodyHeight is the height of the space below the text.
+// newFigure draws a title and lines of smaller text below it. bodyHeight is the height of the figure below the
+// heading.
 func newFigure(bodyHeight vg.Length, title string, lines ...string) figure {
 	width := figureWidth - 2*margin
 	small := typeface(9.5, false, faint)

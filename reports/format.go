@@ -55,7 +55,7 @@ func significant(x float64, digits int) string {
 
 func formatPercent(share float64) string { return significant(100*share, 3) + " %" }
 
-// formatChance formats a probability in percent. A small one becomes "under 1 %" instead of 0.
+// formatChance formats a probability in percent. A small probability becomes "under 1 %" instead of 0.
 func formatChance(chance float64) string {
 	if chance > 0 && chance < 0.01 {
 		return "under 1 %"
@@ -154,7 +154,8 @@ func middle(s string, most int) string {
 	return string(runes[:head]) + "…" + string(runes[len(runes)-(most-head-1):])
 }
 
-// Wrap breaks a text between words into lines of at most the given width. All lines but the first are indented.
+// Wrap breaks a text between words into lines of at most the given width. All lines of the text but the first are
+// indented.
 func Wrap(text string, width int) string {
 	const indent = "  "
 	fits := func(line string) bool { return len(indent)+utf8.RuneCountInString(line) <= width }
@@ -162,7 +163,7 @@ func Wrap(text string, width int) string {
 }
 
 // Hang writes a text after a label in lines of a table's width, with the later lines indented to the text's first
-// column. It returns "" for an empty text.
+// column. For an empty text, Hang returns "".
 func Hang(label, text string) string {
 	t := &table{}
 	t.wrap(label, utf8.RuneCountInString(label), text)

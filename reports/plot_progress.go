@@ -24,9 +24,9 @@ import (
 // progressLegend is the width of the legend to the right of the progress plot.
 const progressLegend = vg.Length(124)
 
-// ProgressPlot writes a PNG of the best time so far over the number of evaluations. It has a dot for each valid trial,
-// hollow if the trial came from the cache, and a tick at the top for each failed trial. b provides the heading and the
-// lines to compare with; it need not have a winner.
+// ProgressPlot writes a PNG of the best time so far over the number of evaluations. The plot has a dot for each valid
+// trial, hollow if the trial came from the cache, and a tick at the top for each failed trial. The document b, which
+// need not have a winner, provides the heading and the lines to compare with.
 func ProgressPlot(w io.Writer, b bestconfig.Document, trials []trial.Trial) error {
 	levels := lists.Where(comparedIn(b), func(c compared) bool { return c.level })
 	times := lists.Of(levels, func(l compared) float64 { return l.ms })
@@ -62,7 +62,7 @@ func ProgressPlot(w io.Writer, b bestconfig.Document, trials []trial.Trial) erro
 	return f.writePNG(w)
 }
 
-// mostSlower times the best time is where the time axis ends. Slower trials are drawn at its end.
+// mostSlower times the best time is where the time axis ends. Slower trials are drawn at the axis's end.
 const mostSlower = 4
 
 type progress struct {

@@ -26,7 +26,7 @@ type table struct{ lines strings.Builder }
 
 func (t *table) blank() { t.lines.WriteByte('\n') }
 
-// text writes a label and a wrapped text after it. It writes nothing if the text is empty.
+// text writes a label and a wrapped text after it. If the text is empty, nothing is written.
 func (t *table) text(label, text string) { t.wrap(label, labelWidth, text) }
 
 // list writes texts below each other, with a label before the first.

@@ -94,7 +94,8 @@ func TrialText(t trial.Trial, kind device.Properties) string {
 	return text
 }
 
-// compilerWords returns why a trial failed, and the compiler's log. It leaves out the message if the log contains it.
+// compilerWords returns why a trial failed, and the compiler's log. If the log contains the message, only the log is
+// returned.
 func compilerWords(t trial.Trial) string {
 	message, log := strings.TrimSpace(t.Message), strings.TrimSpace(t.Log)
 	_, said, _ := strings.Cut(t.Reason(), ": ")

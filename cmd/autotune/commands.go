@@ -130,7 +130,8 @@ func flagNamed(flags []flag, name string) (flag, bool) {
 	return lists.First(flags, func(f flag) bool { return slices.Contains(f.Names(), name) })
 }
 
-// line holds a command's arguments, its name and which flags were given. Variables of the command hold their values.
+// line holds a command's arguments, its name and which flags were given. The flags' values are in variables of the
+// command.
 type line struct {
 	arguments []string
 	command   string                 // its name, with those of the commands above it
@@ -191,7 +192,7 @@ func whichCommand(c *cli.Context) error {
 	return fmt.Errorf("unknown command %q; `%s` has %s", word, path, strings.Join(names, ", "))
 }
 
-// flagError explains an error about flags. For an unknown flag it suggests a similar name or the help page.
+// flagError explains an error about flags. For an unknown flag, the error suggests a similar flag or the help page.
 func flagError(c *cli.Context, err error, _ bool) error {
 	page := cmp.Or(c.Command.HelpName, c.App.Name)
 	name, unknown := strings.CutPrefix(err.Error(), "flag provided but not defined: -")
@@ -250,8 +251,8 @@ func example(command string) string {
 	return command + " conv2d"
 }
 
-// completionScripts holds a completion script for each shell. The script asks this program for the words that may come
-// next, and completes file names if there are none.
+// completionScripts holds a completion script for each shell. A script asks this program for the words that may come
+// next, and completes file names if there are no such words.
 var completionScripts = map[string]string{
 	"bash": `_autotune() {
   local words=("${COMP_WORDS[@]:0:COMP_CWORD}") typed="${COMP_WORDS[COMP_CWORD]}"

@@ -79,9 +79,8 @@ func subject(best bestconfig.Document, trials []trial.Trial, p *operator.Problem
 	}
 }
 
-// around times neighbours of the winner, each with one parameter changed, and adds them to the subject. On a device
-// other than the one that the winner was found on, it also replaces the winner's time and the device's limits by those
-// measured now.
+// around times neighbours of the winner, each with one parameter changed, and adds them to the subject. If the winner
+// was found on another device, around also replaces the winner's time and the device's limits by those measured now.
 func (f *explainFlags) around(ctx context.Context, l line, w chosen, s *why.Subject) (here device.Info, err error) {
 	a, err := w.rerun(ctx, l, f.view, f.device)
 	if err != nil {

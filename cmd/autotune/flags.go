@@ -53,7 +53,7 @@ func listFlag(to *[]string, name, usage string) flag {
 	return &cli.GenericFlag{Name: name, Value: (*words)(to), Usage: usage}
 }
 
-// words holds the values of a flag that may be repeated. A comma does not separate values.
+// words holds the values of a flag that may be repeated. A comma in the flag's text does not separate values.
 type words []string
 
 func (w *words) Set(value string) error { *w = append(*w, value); return nil }
@@ -90,7 +90,7 @@ func (p *problemFlags) given() bool {
 	return p.shape != "" || p.set != nil || p.math != "auto" || p.free != ""
 }
 
-// request turns the flags into a request for the operator. The default shape is example, unless that is nil.
+// request turns the flags into a request for the operator. Without --shape, the shape is example unless that is nil.
 func (p *problemFlags) request(op *operator.Operator, example []int64) (r operator.Request, err error) {
 	shape := p.shape
 	if shape == "" && example != nil {
@@ -106,8 +106,8 @@ func (p *problemFlags) request(op *operator.Operator, example []int64) (r operat
 	return r, err
 }
 
-// exampleRequest is request with the operator's example as the default shape. It tells the user if it uses the
-// default.
+// exampleRequest is request with the operator's example as the default shape. A notice tells the user if that default
+// is used.
 func (p *problemFlags) exampleRequest(op *operator.Operator) (operator.Request, error) {
 	if p.shape == "" && op.Example != nil {
 		tell(fmt.Sprintf("without --shape this is %s's example, --shape %s", op.Name, operator.FormatShape(op.Example)))
@@ -198,7 +198,7 @@ func (f *conditionFlags) conditions() (device.Conditions, error) {
 	return device.ConditionsOf(l2, launch), err
 }
 
-// check returns an error if the flags ask for conditions other than those of a recording. It warns the user if the
+// check returns an error if the flags ask for conditions other than those of a recording. The user is warned if the
 // device's times do not depend on conditions at all.
 func (f *conditionFlags) check(d device.Device, asked device.Conditions) error {
 	if !f.asked() {

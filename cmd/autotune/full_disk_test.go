@@ -76,8 +76,8 @@ func fullDisks(t *testing.T, s *seasoned) {
 	}
 }
 
-// runFull runs a command with room kilobytes of disk space left. It returns how the command ended and the files it
-// left.
+// runFull runs a command with room kilobytes of disk space left. The results are how the command ended and the files
+// that it left.
 func (s *seasoned) runFull(t *testing.T, w workplace, use cacheUse, script string, room, size int) (ended, workplace) {
 	t.Helper()
 	disk, left := filepath.Join(w.dir, "disk"), filepath.Join(w.dir, "left")

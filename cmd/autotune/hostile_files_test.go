@@ -107,7 +107,8 @@ var contents = []content{
 	{"aliases of aliases", func(reader) io.Reader { return strings.NewReader(aliases()) }, false},
 }
 
-// packedBomb is a gzip file that unpacks to 1 GiB. It is a whole file: no field of a document can be gzip.
+// packedBomb is a gzip file that unpacks to 1 GiB. A bomb is only tried as a whole file, since no field of a document
+// can be gzip.
 var packedBomb = content{"a bomb of 1 GiB", func(reader) io.Reader { return bytes.NewReader(bomb()) }, false}
 
 // Every kind of file that a user can name must be refused with one line and at little cost, whatever it contains.

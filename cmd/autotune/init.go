@@ -19,7 +19,8 @@ import (
 	"autotune/tuner/draft"
 )
 
-// firstOperator is the source of an operator that can be searched at once. `autotune init` replaces NAME in it.
+// firstOperator is the source of an operator that can be searched at once. `autotune init` replaces the word NAME in
+// this source.
 //
 //go:embed begin/operator.cu
 var firstOperator string

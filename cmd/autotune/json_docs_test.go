@@ -24,8 +24,8 @@ var told = []reflect.Type{
 	reflect.TypeFor[space.Tunable](),
 }
 
-// fieldsOf returns the JSON names of a type's fields, including those of embedded structs. It descends into the types
-// of fields if they belong to this package or to the list told.
+// fieldsOf returns the JSON names of a type's fields, including those of embedded structs. Fields whose types belong
+// to this package or to the list `told` contribute their own fields, too.
 func fieldsOf(t reflect.Type) []string {
 	for t.Kind() == reflect.Slice || t.Kind() == reflect.Pointer {
 		t = t.Elem()

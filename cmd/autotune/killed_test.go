@@ -10,8 +10,8 @@ import (
 	"autotune/tuner/store"
 )
 
-// A command that uses a cache may be killed at any instant. It must lose no trial that the cache held before and leave
-// no incomplete file, and the same command must succeed when it is run again.
+// A command that uses a cache may be killed at any instant. A killed command must lose no trial that the cache held
+// before and leave no incomplete file, and must succeed when it is run again.
 func killedAnywhere(t *testing.T, s *seasoned) {
 	cache := s.bytes(t)
 	for _, use := range endurance.Some(cacheUses, 7) {
@@ -45,7 +45,7 @@ func killedAnywhere(t *testing.T, s *seasoned) {
 	}
 }
 
-// kill starts a command, kills it after a delay and checks the files that it left. It returns false if the command
+// kill starts a command, kills it after a delay and checks the files that it left. The result is false if the command
 // ended before the delay was over.
 func (s *seasoned) kill(t *testing.T, w workplace, after time.Duration) bool {
 	t.Helper()

@@ -57,7 +57,7 @@ func run(args []string) int {
 }
 
 // endingSignals returns the signals on which the program stops in order: those of Ctrl-C, of kill and of a closed
-// terminal. The last one is left out if nohup has set it to be ignored.
+// terminal. The signal of a closed terminal is left out if nohup has set it to be ignored.
 func endingSignals() []os.Signal {
 	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) {
@@ -92,7 +92,8 @@ func withCode(code int, err error) error {
 	return &coded{code, err}
 }
 
-// exitCode returns the exit code for an error. Errors without a mark mean bad input, unless they come from a device.
+// exitCode returns the exit code for an error. Errors without an assigned code mean bad input, unless a device caused
+// them.
 func exitCode(err error) int {
 	var c *coded
 	var damaged *store.DamagedError

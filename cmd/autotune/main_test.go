@@ -24,8 +24,8 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"autotune": main, "natsserver": natsServer})
 }
 
-// concurrent lists the scripts of commands that use several goroutines. Short runs, as for the race detector, run
-// these.
+// concurrent lists the scripts of commands that use several goroutines. Short runs, as with the race detector, run
+// only these scripts.
 var concurrent = []string{"search_emulator", "search_many", "simulate", "cache"}
 
 // Each file of testdata/script is the transcript of a terminal session.

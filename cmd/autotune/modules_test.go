@@ -87,7 +87,7 @@ func TestDocumentedPackages(t *testing.T) {
 	same(t, "docs/architecture.md", append(listed, servants...), real)
 }
 
-// A package may import only packages below it in docs/architecture.md. Packages for tests may import all of them.
+// A package may import only packages below it in docs/architecture.md. Packages for tests may import every package.
 func TestImportsRunDownwards(t *testing.T) {
 	listed, servants := rooms(t)
 	for _, f := range goFiles(t) {
@@ -109,7 +109,7 @@ func TestImportsRunDownwards(t *testing.T) {
 
 var directForm = regexp.MustCompile(`(?m)^\t(\S+) v\S+$`)
 
-// Each direct dependency needs a row in docs/dependencies.md that names exactly the packages which import it.
+// Each direct dependency needs a row in docs/dependencies.md, and the packages named in the row must import it.
 func TestDocumentedDependencies(t *testing.T) {
 	module, err := os.ReadFile(filepath.Join(repository, "go.mod"))
 	if err != nil {

@@ -74,8 +74,8 @@ func (o *outputs) show(best bestconfig.Document, failures []reports.Failure) err
 	return reports.SearchTable(o.out, best, failures)
 }
 
-// verifyLine returns the command line that verifies a variant of the problem, without the variant's configuration. It
-// is "" if the device does not run kernels.
+// verifyLine returns the command line that verifies a variant of the problem, without the variant's configuration. The
+// line is "" if the device does not run kernels.
 func (o *outputs) verifyLine(w batch.Request, kind device.Kind) string {
 	if !kind.Properties().Compiles {
 		return ""
@@ -131,7 +131,7 @@ func (o *outputs) writePlot(name string, draw func(io.Writer) error) error {
 	return o.wrote(path, err)
 }
 
-// writeRecording records a search. It writes nothing if the search was interrupted before its first trial.
+// writeRecording records a search. A search that was interrupted before its first trial is not recorded.
 func (o *outputs) writeRecording(r *tuner.Result, best bestconfig.Document) error {
 	if o.record == "" || len(r.Trials) == 0 {
 		return nil
@@ -280,8 +280,8 @@ func plotFlag(to *string) flag {
 	return textFlag(to, "plot", "", "write PNG plots into the folder `FOLDER`")
 }
 
-// checkPlots fails if plots cannot be written into a folder. It does not make the folder, which a failed search would
-// leave behind empty.
+// checkPlots fails if plots cannot be written into a folder. checkPlots does not make the folder, which a failed
+// search would leave behind empty.
 func checkPlots(path string) error {
 	_, err := os.Stat(path)
 	if err == nil && !isFolder(path) || err != nil && strings.EqualFold(filepath.Ext(path), ".png") || path == output.Standard {

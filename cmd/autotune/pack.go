@@ -120,7 +120,7 @@ func isPack(path string) bool {
 	return path != "" && err == nil && info.Mode().IsRegular()
 }
 
-// checkPack verifies a pack's files. On a machine with a GPU it also verifies and times the pack's entries again.
+// checkPack verifies a pack's files. On a machine with a GPU, checkPack also times the pack's entries again.
 func (f *checkFlags) checkPack(ctx context.Context, l line) error {
 	path := l.first()
 	p, err := pack.Open(path)

@@ -29,8 +29,8 @@ func addPeaks(best *bestconfig.Document) {
 	}
 }
 
-// peaksOf returns the peak rates of a device. If they are needed and were never measured, it measures them. That takes
-// a few seconds, once for each device and driver.
+// peaksOf returns the peak rates of a device. If they are needed and unknown, peaksOf measures them in a few seconds,
+// once for each device and driver.
 func peaksOf(ctx context.Context, d device.Device, v view, needed bool) device.Peaks {
 	info := d.Info()
 	if !info.Kind.Properties().Measures {

@@ -98,8 +98,9 @@ func (f *searchFlags) check(l line) (err error) {
 	case o.Target != 0 && !(o.Target > 1 && o.Target <= math.MaxFloat64):
 		return fmt.Errorf("--target %v: want a factor above 1, as 1.05, or 0 to search on", o.Target)
 	}
-	// A user who sets the number of variants wants all of them, so the search does not end early. Nor does it with
-	// other strategies, since the estimate of what is left to gain was tested with the default strategy only.
+	// A user who sets the number of variants wants all of them, so the search does not end early. Searches with other
+	// strategies do not end early either, since the estimate of what is left to gain was tested with the default
+	// strategy only.
 	if !f.anyTarget && (l.given("budget") || o.Strategy != strategy.Default) {
 		o.Target = 0
 	}
@@ -173,7 +174,7 @@ func newShown(v view, conditions conditionFlags, plot string, problems int) *sho
 	return &shownSearches{v, conditions, plot, v.many(problems)}
 }
 
-// search searches one problem. It shows the problem's progress unless other problems are searched at the same time.
+// search searches one problem. The problem's own progress is shown unless several problems are searched at once.
 func (s *shownSearches) search(ctx context.Context, r batch.Request, on *devices.Opened, o tuner.Options,
 	beside bool) (*tuner.Result, error) {
 	if err := s.conditions.check(on.Device, o.Conditions); err != nil {
@@ -196,7 +197,7 @@ func (s *shownSearches) search(ctx context.Context, r batch.Request, on *devices
 	return result, err
 }
 
-// search runs a search on an open device and shows its progress. Without a result, the error has an exit code.
+// search runs a search on an open device and shows its progress. If there is no result, the error has an exit code.
 func (v view) search(ctx context.Context, on *devices.Opened, o tuner.Options) (*tuner.Result, error) {
 	return v.searchWith(ctx, on, o, v.progressOn(on))
 }
@@ -341,8 +342,8 @@ func readProblems(ctx context.Context, path string, part partFlags, plan planner
 	return l, errors.Join(faults...)
 }
 
-// add adds a problem to the list, or a family if the shape contains ranges. If the problem is in the list already, its
-// share is added to the first one's.
+// add adds a problem to the list, or a family if the shape contains ranges. The share of a problem that is already in
+// the list is added to the earlier share.
 func (l *listed) add(r batch.Request, ranges string, plan planner) error {
 	if ranges != "" {
 		shapes, err := family.ParseShapes(ranges)

@@ -19,7 +19,7 @@ import (
 // signalWait is how long a command may run after the first signal: one second, plus some for a busy test machine.
 const signalWait = 5 * time.Second
 
-// interruptible lists commands that run for minutes. FOLDER stands for a folder with the files that they read.
+// interruptible lists commands that run for minutes. FOLDER stands for a folder with the files that the commands read.
 var interruptible = []struct {
 	name, command string
 	signals       []syscall.Signal
@@ -39,7 +39,7 @@ var interruptible = []struct {
 }
 
 // signals lists the signals that end a command. A command that computes until it is interrupted is tested with only
-// one of them, to save processor time.
+// one signal, to save processor time.
 var signals = []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP}
 
 // The first signal must end a command with exit code 130, even if it arrives twice in a row, as timeout(1) sends it. A
@@ -126,8 +126,8 @@ func interrupted(t *testing.T, arguments []string, sent syscall.Signal, isAtWork
 	return out.String()
 }
 
-// isRead reports whether a process has opened the pipe for reading. It keeps the pipe open for writing, so that the
-// reader waits for data that never comes.
+// isRead reports whether a process has opened the pipe for reading. isRead keeps the pipe open for writing, so that
+// the reader waits for data that never comes.
 func isRead(t *testing.T, pipe string) bool {
 	t.Helper()
 	kept, err := os.OpenFile(pipe, os.O_WRONLY|syscall.O_NONBLOCK, 0)

@@ -35,7 +35,7 @@ func columnsOf(f *os.File) int {
 	return columns
 }
 
-// say prints a line on standard error, without control characters. In a terminal it is wrapped between words.
+// say prints a line on standard error, without control characters. In a terminal, the line is wrapped between words.
 func say(text string) {
 	text = output.Line(text)
 	if columns := columnsOf(os.Stderr); columns > 0 {
@@ -60,7 +60,7 @@ func (v view) say(text string) {
 	}
 }
 
-// await shows in the terminal what the command is waiting for. The caller calls Done when the wait is over.
+// await shows in the terminal what the command is waiting for. The caller must call Done of the returned Wait.
 func (v view) await(what string) *progress.Wait {
 	if v.quiet || !term.IsTerminal(int(os.Stderr.Fd())) {
 		return &progress.Wait{}
@@ -68,7 +68,7 @@ func (v view) await(what string) *progress.Wait {
 	return progress.Await(os.Stderr, columnsOf(os.Stderr), what)
 }
 
-// progress returns what shows the progress of a search under a title. It prints no live line if the command prints a
+// progress returns what shows the progress of a search under a title. There is no live line if the command prints a
 // block of lines for each variant.
 func (v view) progress(title string) progress.Progress {
 	if v.quiet {

@@ -71,7 +71,7 @@ func TestComingFrom(t *testing.T) {
 }
 
 // followPage writes the named files of a page into a folder, runs the page's commands there, and compares their output
-// with the page's. It returns the folder and the number of commands. It ignores blocks in other languages.
+// with the page's. The results are the folder and the number of commands. Blocks in other languages are ignored.
 func followPage(t *testing.T, path string) (dir string, commands int) {
 	t.Helper()
 	needEmulator(t)
@@ -140,7 +140,7 @@ func withoutNumbers(line string) string {
 	return strings.TrimSpace(blanks.ReplaceAllString(number.ReplaceAllString(line, "#"), " "))
 }
 
-// saysInOrder fails unless the given lines appear in a text in this order. Numbers may differ.
+// saysInOrder fails unless the given lines appear in a text in this order. The comparison ignores numbers.
 func saysInOrder(t *testing.T, text, lines string) {
 	t.Helper()
 	var rest []string

@@ -137,8 +137,8 @@ func (f *winnerFlags) find(ctx context.Context, l line, r winners.Request) (_ ch
 	return chosen{w.Best, &w}, nil
 }
 
-// read adds the problem and the conditions that the flags name to the request. It refuses problems that no device can
-// run.
+// read adds the problem and the conditions that the flags name to the request. A problem that no device can run is an
+// error.
 func (f *winnerFlags) read(l line, r *winners.Request) (err error) {
 	if r.Operator, err = operatorArgument(l); err != nil {
 		return err
@@ -190,7 +190,7 @@ func (f *winnerFlags) shipped(ctx context.Context, l line, r winners.Request) (w
 	return w, err
 }
 
-// recorded finds the winner in a recording. The recording says which problem it is of, and the flags may repeat it.
+// recorded finds the winner in a recording. The recording names the problem, and the flags may repeat it.
 func (f *winnerFlags) recorded(ctx context.Context, l line, r winners.Request, path string) (w winners.Chosen,
 	err error) {
 	if path == "" {
@@ -246,7 +246,7 @@ func sameDevice(r winners.Request, path string, d device.Info) error {
 	return fmt.Errorf("%s is of %s; --device %s means another", path, d.Name, r.Device)
 }
 
-// kernel returns the winner with its kernel. With --from the command line may leave out the operator.
+// kernel returns the winner with its kernel. A command line with --from may leave out the operator.
 func (w chosen) kernel(l line) (cudasource.Winner, error) {
 	if w.Chosen != nil {
 		return w.Winner, nil

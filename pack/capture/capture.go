@@ -1,9 +1,9 @@
 // Package capture finds out which problems a running program has: which of its calls of PyTorch functions operators
 // can serve, how often each call is made and how long it takes.
 //
-// A Watcher is a folder with a Python module. A Python program loads the module if its environment was made by
-// Watcher.Environment, and each process of the program leaves a record in the folder. Watcher.Read combines the
-// records into a Seen, which WriteProblems writes as a problems file. Package main runs the program.
+// A Watcher is a folder with a Python module that watches programs. A Python program loads the Watcher's module if its
+// environment was made by Watcher.Environment, and each process leaves a record in the folder. Watcher.Read combines
+// the records into a Seen, which WriteProblems writes as a problems file. Package main runs the watched program.
 package capture
 
 import (
@@ -19,8 +19,8 @@ import (
 	"autotune/pack/packer"
 )
 
-// modules is the Python code that watches a program. It is installed next to the Python loaders of a pack without
-// kernels, so that the code which would run a call also tells which problem the call is.
+// modules is the Python code that watches a program. This code is installed next to the Python loaders of a pack
+// without kernels, which find out what problem a call is.
 //
 //go:embed all:python
 var modules embed.FS
@@ -39,7 +39,7 @@ type Watcher struct {
 	operators map[string]*operator.Operator
 }
 
-// Open makes a watcher for the calls that the given operators can serve. Close removes its folder.
+// Open makes a watcher for the calls that the given operators can serve. Close removes the watcher's folder.
 func Open(tool string, operators []*operator.Operator) (*Watcher, error) {
 	folder, err := scratch.New("capture")
 	if err != nil {
@@ -104,9 +104,9 @@ func write(folder string, files map[string][]byte) error {
 // Close removes the watcher's folder.
 func (w *Watcher) Close() error { return w.folder.Close() }
 
-// Environment returns the environment of a program that is to be watched. It puts the watcher's folder first in
-// PYTHONPATH. The module there removes the folder from Python's path again when it is loaded, so that programs import
-// the same modules as without it.
+// Environment returns the environment of a program that is to be watched. The watcher's folder comes first in
+// PYTHONPATH. When the module there is loaded, it removes the folder from Python's path, so that programs import the
+// same modules as when they are not watched.
 func (w *Watcher) Environment(environment []string) []string {
 	const name = "PYTHONPATH="
 	path, changed := filepath.Join(w.folder.Dir, siteFolder), []string{}

@@ -11,8 +11,8 @@ import (
 	"autotune/operator"
 )
 
-// The largest number of problems and of unserved calls in a problems file. A search could not read a file with more; a
-// comment says how many are left out.
+// The largest number of problems and of unserved calls in a problems file. A search could not read a longer problems
+// file; a comment in the file says how many are left out.
 const (
 	mostProblems = 600
 	mostUnserved = 200

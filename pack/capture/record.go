@@ -125,8 +125,8 @@ func brief(text string) string {
 	return text
 }
 
-// records reads the records of all processes. It also returns how many records it left out because they exceed the
-// bounds, and why a process was not watched to its end.
+// records reads the records of all processes. left is the number of records that exceed the bounds, and fault says why
+// a process was not watched to its end.
 func (w *Watcher) records() (all []*record, left int, fault string, err error) {
 	folder := filepath.Join(w.folder.Dir, recordsFolder)
 	entries, err := os.ReadDir(folder)

@@ -12,10 +12,11 @@ import (
 	"autotune/reports"
 )
 
-// shownCalls is how many problems and how many unserved calls are printed. The problems file lists more.
+// shownCalls is how many problems and how many unserved calls are printed. The problems file lists more than these.
 const shownCalls = 8
 
-// Show prints a summary of what a program did. It is short, so that the program's own output stays visible above it.
+// Show prints a summary of what a program did. The summary is short, so that the program's own output stays visible
+// above it.
 func (s *Seen) Show(w io.Writer, path string) error {
 	var served float64
 	for _, p := range s.Problems {

@@ -22,7 +22,7 @@ import (
 //go:embed generated
 var generatedFS embed.FS
 
-// generated holds the templates of a pack's source files. They quote every text that comes from the manifest.
+// generated holds the templates of a pack's source files. The templates quote every text that comes from the manifest.
 var generated = template.Must(template.New("").Funcs(template.FuncMap{
 	"quote": quote.C, "comment": quote.CComment, "upper": strings.ToUpper, "python": quote.Python, "identifier": cudasource.Identifier,
 	"join": func(texts []string) string { return strings.Join(texts, ", ") },
@@ -100,7 +100,8 @@ type cFile struct {
 	Sum   uint64
 }
 
-// cFiles returns a pack's C header and the tables for autotune_pack.c. A notice names each entry that C cannot launch.
+// cFiles returns a pack's C header and the tables for autotune_pack.c. A notice names each entry that a C program
+// cannot launch.
 func cFiles(m *pack.Manifest, contents func(file string) []byte) (header, tables []byte, notices []string) {
 	c := &cPack{Manifest: m}
 	for _, o := range m.Operators {

@@ -47,7 +47,7 @@ func programInC(t *testing.T, path, source string, flags ...string) (dir, progra
 	return dir, program
 }
 
-// A C program must be able to use a pack. Its driver is an imitation that prints the launches.
+// A C program must be able to use a pack. The program's CUDA driver is an imitation that prints the launches.
 func TestC(t *testing.T) {
 	testneeds.Nothing(t)
 	testneeds.CXX.Need(t)

@@ -31,9 +31,9 @@ func (f torchFunctions) add(o *operator.Operator, call operator.TorchCall) {
 	f[call.Function] = slices.Insert(f[call.Function], at, torchFunction{o.Name, call})
 }
 
-// Described makes the files of a Python package that describes operators and has no kernels. Its modules find out
-// which problem a call of PyTorch is, with the same code that packs use. functions.json lists the operators that
-// compute each function.
+// Described makes the files of a Python package that describes operators and has no kernels. The package's modules
+// find out which problem a call of PyTorch is, with the same code that packs use. functions.json lists the operators
+// that compute each function.
 func Described(name, tool string, operators []*operator.Operator) (map[string][]byte, error) {
 	p, functions, folder := empty(name, tool), torchFunctions{}, pythonFolder+name+"/"
 	for _, o := range operators {

@@ -15,11 +15,11 @@ import (
 )
 
 // A pack has kernels only for the expressions of its problems. A parameter of type expression is therefore stored as a
-// parameter of words, each of which is one of these expressions. Conditions on the word say which tensors a call
-// takes.
+// parameter of words, each of which is the expression of a packed problem. Conditions on the word say which tensors a
+// call takes.
 
 // expressionWord describes an expression parameter as a parameter of words, at first without any word. If problems may
-// leave the parameter out, its default becomes the word's default.
+// leave the parameter out, the default expression becomes the default word.
 func expressionWord(s operator.ParameterSpec) pack.Parameter {
 	d := pack.Parameter{Name: s.Name, Type: "word", Words: []string{}, Components: []pack.Component{{Name: s.Name}}}
 	if s.Later {
@@ -88,7 +88,7 @@ func (p *Packed) addWord(of *operator.Problem, s operator.ParameterSpec) error {
 	return nil
 }
 
-// addTensor adds an epilogue's tensor to those that a call takes. It has no elements unless the epilogue names it.
+// addTensor adds an epilogue's tensor to those that a call takes. The tensor is empty unless the epilogue names it.
 func (p *Packed) addTensor(o *pack.Operator, a operator.ArgumentSpec, parameter, word string) error {
 	named := parameter + "_" + a.Name
 	t := p.tensor(o, a)
@@ -116,7 +116,7 @@ func (p *Packed) operands(of string, s operator.ParameterSpec) []string {
 	return lists.Of(beside, func(t pack.TensorSpec) string { return t.Name })
 }
 
-// epilogueCall makes a function that PyTorch does not have. Its arguments are an operator's tensors, an epilogue, the
+// epilogueCall makes a function that PyTorch does not have. The function takes an operator's tensors, an epilogue, the
 // epilogue's tensors, and the operator's parameters.
 func (p *Packed) epilogueCall(o *operator.Operator, s operator.ParameterSpec) operator.TorchCall {
 	c := operator.TorchCall{Function: o.Name + "_" + s.Name}

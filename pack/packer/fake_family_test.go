@@ -31,8 +31,8 @@ func (cubins) Compile(ctx context.Context, r compile.Request) (*compile.Binary, 
 	return b, err
 }
 
-// elfOf makes an ELF file with one variable, a text, and the symbol table that says where the variable is. The field
-// e_flags of its header holds the length of the variable's contents.
+// elfOf makes an ELF file with one variable, a text, and the symbol table that says where the variable is. The header
+// field e_flags holds the length of the variable's contents.
 func elfOf(contents []byte, symbol, text string) []byte {
 	const head, section, entry = 64, 64, 24
 	names := "\x00.symtab\x00.strtab\x00.nv.constant3\x00" + symbol + "\x00"
@@ -61,8 +61,8 @@ func elfOf(contents []byte, symbol, text string) []byte {
 	return b.Bytes()
 }
 
-// fakeFamily makes a family without measurements. It consists of configurations that read dimensions at run time, each
-// assigned to another shape, and of a random tree.
+// fakeFamily makes a family without measurements. Such a family has configurations that read dimensions at run time,
+// each assigned to another shape, and a random tree.
 func fakeFamily(t testing.TB, name, shapes, free, parameters string) Family {
 	t.Helper()
 	op, err := operator.Find(name)

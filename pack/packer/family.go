@@ -25,7 +25,7 @@ type Family struct {
 	Kernels  []family.Kernel
 }
 
-// FamilyOf finds the kernels of a family. It returns cudasource.ErrSearchAgain if the operator has changed.
+// FamilyOf finds the kernels of a family. The error is cudasource.ErrSearchAgain if the operator has changed.
 func FamilyOf(f *family.Family, op *operator.Operator) (Family, error) {
 	kernels, err := f.Kernels(op)
 	return Family{f, op, kernels}, err
@@ -55,7 +55,8 @@ func (p *Packed) families(f Family, archs []string, seen map[string]bool) (tasks
 }
 
 // notPacked returns why a family cannot be packed, or "" if it can. A loader would compute derived values from its own
-// GPU and math mode, but the family's kernels have those of the search. A loader also computes with integers only.
+// GPU and math mode, but the family's kernels were compiled with those of the search. A loader also computes with
+// integers only.
 func (f Family) notPacked() string {
 	for _, d := range f.Operator.Derived {
 		for _, name := range d.Formula.Code().Names() {
@@ -75,7 +76,7 @@ func (f Family) notPacked() string {
 }
 
 // bitsOf returns a formula for a scalar's bits, which are the value of an integer. ok is false if no integer formula
-// computes them.
+// computes the bits.
 func bitsOf(p *operator.Problem, s operator.Definition) (d pack.Definition, ok bool) {
 	d = pack.Definition{Name: s.Name, Value: formula(s.Formula)}
 	a := p.Arguments[slices.IndexFunc(p.Arguments, func(a operator.Argument) bool { return a.Name == s.Name })]
@@ -217,8 +218,8 @@ func slowdown(s family.Score) pack.Slowdown {
 }
 
 // sizesAt returns the offset in a cubin of the sizes that its kernel reads at run time. A loader writes a problem's
-// sizes there, into a copy of the cubin. It therefore need not parse cubins, and launches of different sizes never
-// wait for each other.
+// sizes into a copy of the cubin at this offset. The loader therefore need not parse cubins, and launches of different
+// sizes never wait for each other.
 func sizesAt(code []byte, sizes []operator.Size) (int64, error) {
 	if len(sizes) == 0 {
 		return 0, nil

@@ -49,9 +49,9 @@ func (p *Packed) addLoaders(operators map[string]*operator.Operator, contents fu
 // pythonFolder contains the Python package, in a folder with the pack's name.
 const pythonFolder = "python/"
 
-// Foreign finds loader code that differs from the code which this program writes for the pack's manifest. Such code
-// would run whatever the manifest says. unknown lists the files that cannot be compared because their operators are
-// missing.
+// Foreign finds loader code that differs from the code which this program writes for the pack's manifest. Programs
+// would run such code whatever the manifest says. unknown lists the files that cannot be compared because their
+// operators are missing.
 func Foreign(p *pack.Pack, operators map[string]*operator.Operator) (foreign, unknown []string, err error) {
 	w := &Packed{Manifest: p.Manifest, files: map[string][]byte{}}
 	if err := w.addLoaders(operators, p.Kernel); err != nil {
@@ -160,7 +160,7 @@ func differentiable(o *operator.Operator) bool {
 	return len(outputs) == 1 && outputs[0].Type != operator.I64
 }
 
-// definition returns the Python function for a PyTorch call. read names the inputs in the order of the kernels.
+// definition returns the Python function for a PyTorch call. read lists the inputs in the order of the kernels.
 func definition(o *operator.Operator, read []string, call operator.TorchCall) pyFunction {
 	var parts, tensors []string
 	values, given := "", map[string]string{}
@@ -184,8 +184,8 @@ func definition(o *operator.Operator, read []string, call operator.TorchCall) py
 	return pyFunction{strings.Join(parts, ", "), quote.PythonDoc(o.Summary), strings.Join(tensors, ", "), values}
 }
 
-// pythonCalls returns the PyTorch functions that an operator computes. If op.yaml names none, it returns one function
-// of the operator's name, with the operator's tensors and parameters as arguments.
+// pythonCalls returns the PyTorch functions that an operator computes. If op.yaml names no such function, there is one
+// with the operator's name that takes the operator's tensors and parameters.
 func pythonCalls(o *operator.Operator) []operator.TorchCall {
 	if o.PyTorch != nil && len(o.PyTorch.Calls) > 0 {
 		return o.PyTorch.Calls

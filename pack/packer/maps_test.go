@@ -22,8 +22,8 @@ import (
 	"autotune/tuner/family"
 )
 
-// packedMaps writes a pack of one problem whose launch passes two tensor maps, an address and a scalar. It also lists
-// a third tensor map for an argument that does not exist, as a damaged document could.
+// packedMaps writes a pack of one problem whose launch passes two tensor maps, an address and a scalar. The launch
+// also lists a third tensor map for an argument that does not exist, as a damaged document could.
 func packedMaps(t *testing.T) (path string, p *operator.Problem) {
 	t.Helper()
 	both, err := operator.Load(os.DirFS("testdata"), "both")

@@ -43,8 +43,8 @@ type Packed struct {
 	Notices []string // what was left out, and why
 }
 
-// Make compiles winners and families, and describes them in a manifest. If there are several for one problem, device
-// and architecture, it takes the first.
+// Make compiles winners and families, and describes them in a manifest. Of several winners or families for one
+// problem, device and architecture, Make takes the first.
 func Make(ctx context.Context, compiler compile.Compiler, winners []cudasource.Winner, families []Family, o Options) (*Packed, error) {
 	if err := checkName(o.Name); err != nil {
 		return nil, err
@@ -86,7 +86,8 @@ func Make(ctx context.Context, compiler compile.Compiler, winners []cudasource.W
 	return p, p.finish(operators)
 }
 
-// packs reports whether an operator can be packed. It describes each operator once, or adds a notice why it cannot.
+// packs reports whether an operator can be packed. An operator is described once; a notice says why it cannot be
+// packed.
 func (p *Packed) packs(o *operator.Operator, kept map[string]*operator.Operator) bool {
 	if known, asked := kept[o.Name]; asked {
 		return known != nil
@@ -172,8 +173,8 @@ func (f found) measured(arch string) bool {
 	return f.device.Kind.Properties().Caveat == "" && arch == f.target
 }
 
-// targets returns the architectures to compile for: those that the user named or else the search's own. It leaves out
-// an architecture that is done already or cannot run the template.
+// targets returns the architectures to compile for: those that the user named or else the search's own. Architectures
+// that are done already or cannot run the template are left out.
 func (p *Packed) targets(f found, named []string, seen map[string]bool) (archs []string, err error) {
 	if len(named) == 0 {
 		if f.target == "" || !f.measured(f.target) {
@@ -383,7 +384,8 @@ func describeParameter(o *operator.Operator, s operator.ParameterSpec) (pack.Par
 	return d, nil
 }
 
-// virtualArchs lists architectures for general kernels' PTX. The first one that the compiler supports is used.
+// virtualArchs lists architectures for general kernels' PTX. The packer uses the first of them that the compiler
+// supports.
 var virtualArchs = []string{"compute_75", "compute_80", "compute_90"}
 
 // generals adds the general kernels for a problem's operator and type, one for each math mode.

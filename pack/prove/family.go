@@ -15,8 +15,8 @@ import (
 // lostBy is how many times faster the general kernel must be, over all samples, for a family to count as lost.
 const lostBy = 1.02
 
-// proveFamily times a family again, from the document that the pack stores as evidence. At each sample of that
-// document it compares the chosen kernel with the sample's own best kernel and with the general kernel.
+// proveFamily times a family again, from the document that the pack stores as evidence. At each sample in the
+// document, the chosen kernel is compared with the sample's own best kernel and with the general kernel.
 func (c *Checked) proveFamily(ctx context.Context, e *Entry, packed *pack.Family) error {
 	f, err := c.family(packed)
 	if err != nil {

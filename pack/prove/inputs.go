@@ -47,7 +47,7 @@ func (p *Inputs) FromCache(ctx context.Context, cache string) error {
 	return nil
 }
 
-// operator finds the operator of a document. It returns nil if the operator is not among those to be packed.
+// operator finds the operator of a document. The operator is nil if it is not among those to be packed.
 func (p *Inputs) operator(name string) (*operator.Operator, error) {
 	op, found := lists.First(p.Operators, func(op *operator.Operator) bool { return op.Name == name })
 	if found || len(p.Operators) > 0 {
@@ -110,8 +110,8 @@ func (p *Inputs) unlessEdited(err error, kept bool) error {
 	return err
 }
 
-// takes reports whether a winner or family of a cache is packed. It must come from the device that the user named, and
-// from a GPU unless emulated winners are asked for. It must have been timed under the usual conditions.
+// takes reports whether a winner or family of a cache is packed. It must come from the device that the user named,
+// from a GPU unless emulated winners are asked for, and have been timed under the usual conditions.
 func (p *Inputs) takes(d device.Info, timed device.Conditions) bool {
 	return winners.Request{Device: p.Device}.Means(d) && (p.Emulated || d.Kind.Properties().Caveat == "") &&
 		timed == (device.Conditions{})

@@ -50,7 +50,7 @@ func newEntry(problem, device, target string) *Entry {
 	return &Entry{Target: target, Verdict: Verdict{Problem: problem, Device: device, Verdict: unproven}}
 }
 
-// Open opens a pack to be proved. It fails if the pack contains code that its manifest does not account for.
+// Open opens a pack to be proved. Open fails if the pack contains code that its manifest does not account for.
 func Open(p *pack.Pack, o Options) (*Checked, error) {
 	c := &Checked{Manifest: p.Manifest, pack: p, o: o}
 	if err := p.Unlisted(); err != nil {
@@ -109,8 +109,8 @@ func (c *Checked) Prove(ctx context.Context) (err error) {
 	return nil
 }
 
-// proveEntry times an entry again, from the best-config document that the pack stores as evidence. It compares the
-// winner with the operator's untuned defaults and with the configurations that the winner tied with.
+// proveEntry times an entry again, from the best-config document that the pack stores as evidence. The winner is
+// compared with the operator's untuned defaults and with the configurations that it tied with.
 func (c *Checked) proveEntry(ctx context.Context, e *Entry, packed *pack.Entry) error {
 	w, op, err := c.winner(packed)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package prove verifies and times a pack's entries and families again on the machine where they will run. It also
-// chooses the winners and families that a pack is made of.
+// Package prove verifies and times a pack's entries and families again on the machine where they will run. Package
+// prove also chooses the winners and families that a pack is made of.
 package prove
 
 import (
@@ -68,7 +68,7 @@ func verdictOn(w winners.Kept) Verdict {
 }
 
 // beside verifies and times a winner again, together with the configurations that the options name, its runners-up and
-// the default. The fastest of them must pass the correctness gates.
+// the default. The fastest of these variants must pass the correctness gates.
 func (o Options) beside(ctx context.Context, on *devices.Opened, w winners.Kept, s tuner.Options) (Verdict, error) {
 	v := verdictOn(w)
 	s.Recheck, s.Conditions = true, w.Protocol.Conditions
@@ -107,8 +107,8 @@ func (v *Verdict) judge(w winners.Kept, result *tuner.Result) {
 	}
 }
 
-// alone verifies a winner, times it against itself and runs the correctness gates. It compares the time with the
-// recorded one, unless there is none or the device does not measure times.
+// alone verifies a winner, times it against itself and runs the correctness gates. The time is compared with the
+// recorded time, unless there is none or the device does not measure times.
 func (v *Verdict) alone(ctx context.Context, o Options, on *devices.Opened, w winners.Kept) error {
 	p := on.Problem
 	kernel, err := p.Kernel(w.Winner.Configuration)
@@ -164,7 +164,7 @@ type BenchOptions struct {
 	Others   bool         // also beside PyTorch
 	Rivals   final.Rivals // PyTorch; nil on a device without a GPU
 	NoRivals error        // why it cannot be timed
-	// Await shows what is being done. It returns a function that changes the text and one that ends it.
+	// Await shows what is being done. The returned functions change the text and end its display.
 	Await func(what string) (now func(string), done func())
 }
 

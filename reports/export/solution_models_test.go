@@ -9,8 +9,9 @@ import (
 	"strings"
 )
 
-// solutionModel describes the solutions that a benchmark accepts. It maps the path of each field to a pattern for the
-// field's JSON. A path that ends with ? may be absent, and [] stands for any element of a list.
+// solutionModel describes the solutions that a benchmark accepts. A solutionModel maps the path of each field to a
+// pattern for the field's JSON. A question mark ends the path of a field that may be absent, and [] stands for any
+// element of a list.
 type solutionModel map[string]string
 
 // Patterns for a field's JSON: a text that must not be empty, any text, and a boolean.
@@ -39,7 +40,8 @@ var solutionModels = map[string]solutionModel{
 // others lists the fields that one of the benchmarks reads and the other one ignores.
 var others = []string{"spec.language", "spec.languages[]", "spec.compile_options.cuda_cflags[]", "spec.compile_options.ld_flags[]"}
 
-// takes returns why a benchmark would refuse a document. It also refuses a field that neither benchmark would read.
+// takes returns why a benchmark would refuse a document. Here a field that neither benchmark would read is refused,
+// too.
 func (m solutionModel) takes(document map[string]any) error {
 	found := map[string][]string{}
 	var walk func(at string, x any)

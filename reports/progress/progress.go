@@ -98,7 +98,8 @@ func (b *bar) Done() {
 }
 
 // summary returns the text of a progress line: the number of finished trials, their rate, the best time so far and the
-// failures. It ends with the probability of a further gain, if that is estimated, or else with the remaining time.
+// failures. A progress line ends with the probability of a further gain, if that is estimated, or else with the
+// remaining time.
 func summary(p tuner.Progress) string {
 	done := fmt.Sprintf("%d/%d", p.Done, p.Planned)
 	if p.Phase == tuner.Preparing {
@@ -204,7 +205,7 @@ func (m *Many) Print(last bool) {
 	m.say(m.line())
 }
 
-// line says how many problems are done and how many trials each running search has finished. Its ETA assumes that the
+// line says how many problems are done and how many trials each running search has finished. The ETA assumes that the
 // remaining problems take as long as the finished ones.
 func (m *Many) line() string {
 	parts := []string{fmt.Sprintf("%d/%d problems", m.done, m.total)}
@@ -219,8 +220,8 @@ func (m *Many) line() string {
 	return strings.Join(parts, "  ")
 }
 
-// Wait shows in a terminal what the command is waiting for and for how long, on a line that disappears at the end. It
-// shows nothing for a short wait.
+// Wait shows in a terminal what the command is waiting for and for how long, on a line that disappears at the end. A
+// short wait is not shown.
 type Wait struct {
 	out     io.Writer // nil: nothing is shown
 	columns int
@@ -238,7 +239,7 @@ const (
 	waitEvery = 250 * time.Millisecond
 )
 
-// Await begins to show what the command is waiting for. The caller calls Done when the wait is over.
+// Await begins to show what the command is waiting for. The caller must call Done when the wait is over.
 func Await(out io.Writer, columns int, what string) *Wait {
 	a := &Wait{out: out, columns: columns, stop: make(chan struct{}), what: what, started: time.Now()}
 	a.ended.Go(func() {

@@ -94,8 +94,8 @@ func TestGeneralKernelsMatchPyTorch(t *testing.T) {
 
 var libraryInclude = regexp.MustCompile(`(?m)^#include <.*>`)
 
-// generalKernels puts the exported kernels for some problems of an operator behind one entry point. It passes the
-// kernel's number and the sizes, which are small here, in a tensor, since the emulator's kernels take only tensors.
+// generalKernels puts the exported kernels for some problems of an operator behind one entry point. A tensor passes
+// the kernel's number and the sizes, which are small here, since the emulator's kernels take only tensors.
 func generalKernels(t *testing.T, problems []*operator.Problem) operator.Kernel {
 	t.Helper()
 	var together testtogether.Source

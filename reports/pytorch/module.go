@@ -3,9 +3,9 @@
 //
 // The template module.py.tmpl is the same for all operators: it checks the inputs, compiles the kernels, launches them
 // and records gradients. The expressions of op.yaml are valid Python, and the file's function plan computes a
-// problem's sizes with them. The class is copied from the operator's own module.py. The file has two kernels: the
-// winner, for the problem that it was tuned for, and the operator's general kernel, for every other problem.
-// docs/pytorch-export.md explains how to use it.
+// problem's sizes with them. The class ModelNew is copied from the operator's own module.py. The exported file has two
+// kernels: the winner, for the problem that it was tuned for, and the operator's general kernel, for every other
+// problem. docs/pytorch-export.md explains how to use exported files.
 package pytorch
 
 import (
@@ -90,7 +90,8 @@ func refused(w cudasource.Winner) string {
 	return ""
 }
 
-// unserved names an argument that a module cannot have, and why. It returns "" if the module can have all arguments.
+// unserved names an argument that a module cannot have, and why. The result is "" if the module can have all
+// arguments.
 func unserved(arguments []operator.ArgumentSpec, e element) string {
 	output := ""
 	for _, a := range arguments {
@@ -141,7 +142,8 @@ type element struct {
 	Parameter string // that names it; "": none does
 }
 
-// torchTypes maps types to PyTorch's names. Modules compute in the first three; single tensors may have the others.
+// torchTypes maps types to PyTorch's names. A module computes in one of the first three types; single tensors may have
+// another one.
 var torchTypes = map[operator.Type]string{
 	operator.F32: "float32", operator.BF16: "bfloat16", operator.F16: "float16", operator.I64: "int64", operator.Bool: "bool",
 }

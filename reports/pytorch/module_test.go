@@ -123,8 +123,8 @@ func pythonSays(t *testing.T, in io.Reader, arguments ...string) string {
 	return string(output)
 }
 
-// forbidden lists the patterns that KernelBench's checker treats as tricks, wherever they occur. They must not occur
-// in comments either, since the checker does not recognize all comments.
+// forbidden lists the patterns that KernelBench's checker treats as tricks, wherever they occur. Even a module's
+// comments must not contain them, since the checker does not recognize all comments.
 var forbidden = map[string]*regexp.Regexp{
 	"a block that hides errors":       regexp.MustCompile(`\btry\s*:|\bexcept\b`),
 	"the word of an empty body":       regexp.MustCompile(`\bpass\b`),
@@ -232,8 +232,8 @@ type call struct {
 	want             string // output shape, after "tuned " where the tuned kernel gives it, or a part of the complaint
 }
 
-// moduleCases reads testdata/modules.txt. Each problem is a line. Indented lines below it give the constructor, the
-// result of get_init_inputs, and calls in the form "ARGUMENTS of SHAPE: WANT".
+// moduleCases reads testdata/modules.txt. Each problem in the file is a line. Indented lines below a problem give the
+// constructor, the result of get_init_inputs, and calls in the form "ARGUMENTS of SHAPE: WANT".
 func moduleCases(t *testing.T) (all []moduleCase) {
 	t.Helper()
 	text, err := os.ReadFile("testdata/modules.txt")
@@ -370,7 +370,7 @@ func checkModule(t *testing.T, c moduleCase, p *operator.Problem, line string) {
 
 // The kernels of exported modules and .cu files must compile for a GPU. For each template, the module is compiled in
 // one math mode and the .cu file in another; if the operator has only one mode, templates alternate between module and
-// .cu file. No machine code is generated, since the tests of package templates do that.
+// .cu file. NVRTC generates no machine code here, since the tests of package templates do that.
 func TestExportedKernelsCompile(t *testing.T) {
 	if testing.Short() {
 		t.Skip("compiles for some seconds")

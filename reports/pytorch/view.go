@@ -60,7 +60,7 @@ func (v *view) expressions(p *operator.Problem) (lines []string) {
 	return lines
 }
 
-// bound holds the limits of a parameter's component in Python. None stands for a limit that does not exist.
+// bound holds the limits of a parameter's component in Python. Python's None stands for a limit that does not exist.
 type bound struct{ Name, Least, Most, Choices string }
 
 func boundsOf(parameters []operator.ParameterSpec) (all []bound) {
@@ -237,7 +237,7 @@ func pythonValue(v expr.Value) string {
 }
 
 // Orders returns a Python tuple of the parameters that name the tensors' orders in memory, with the output's last.
-// None stands for a tensor without such a parameter.
+// Python's None stands for a tensor without such a parameter.
 func (v view) Orders() string {
 	written, names := "None", []string{}
 	for _, a := range v.Problem.Operator.Arguments {

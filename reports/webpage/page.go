@@ -101,7 +101,7 @@ func (s Search) section() (section, error) {
 	return one, nil
 }
 
-// draw adds a plot to the section. If a value in a document cannot be drawn, it adds a line with the reason instead,
+// draw adds a plot to the section. If a value in a document cannot be drawn, a line with the reason replaces the plot,
 // so that the rest of the page is still written.
 func (s *section) draw(about string, plot func(io.Writer) error) {
 	var png bytes.Buffer
