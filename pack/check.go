@@ -257,7 +257,7 @@ func checkCode[N comparable](m *Manifest, o *Operator, c *Code[N]) error {
 // The largest number of variants and the largest depth of the tree in a family.
 const (
 	mostVariants = 256
-	mostDepth    = 16 // of a tree
+	mostDepth    = 16 // the depth of a tree
 )
 
 func (m *Manifest) checkFamily(o *Operator, of *Family) error {

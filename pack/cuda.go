@@ -97,7 +97,7 @@ type cuda struct {
 	gpu     GPU
 	context uintptr
 	mutex   sync.Mutex
-	modules map[*byte]uintptr // by their images, which it keeps
+	modules map[*byte]uintptr // loaded modules by the first byte of their images
 }
 
 // CUDA opens a GPU by its number. The driver uses the GPU's primary context, as the CUDA runtime does, so it accepts
@@ -149,7 +149,7 @@ func (c *cuda) Load(image []byte, entry string, sharedBytes int64) (Kernel, erro
 	if err == nil && sharedBytes > 0 { // more than 48 KB must be allowed; the kernel's static memory counts, too
 		err = c.check("cuFuncSetAttribute", c.setAttribute(function, maxDynamicSharedOfFunc, int32(sharedBytes)))
 	}
-	if err == nil && c.load != nil { // load it now, not at the first launch
+	if err == nil && c.load != nil { // load the kernel now, not at the first launch
 		err = c.check("cuFuncLoad", c.load(function))
 	}
 	return Kernel(function), err

@@ -31,7 +31,7 @@ func Example() {
 		fmt.Println(t.Role, t.Name, t.Shape, t.Bytes)
 	}
 	var stream pack.Stream
-	var x, weight, y pack.Pointer // from the program's own allocator
+	var x, weight, y pack.Pointer // allocated by the program
 	if err := plan.Launch(stream, x, weight, 0, y); err != nil {
 		fmt.Println(err)
 	}

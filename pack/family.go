@@ -4,10 +4,10 @@ package pack
 // one of them for a problem. The kernels of a family read some dimensions at run time.
 type Family struct {
 	Tuned
-	Range    [][]Span   `json:"range"` // for each dimension; the family serves nothing outside of it
+	Range    [][]Span   `json:"range"` // spans for each dimension; other problems are not served
 	Variants []*Variant `json:"entries"`
 	Tree     *Node      `json:"tree"`
-	Regret   *Regret    `json:"regret,omitempty"` // on the device; absent: the files are for another architecture
+	Regret   *Regret    `json:"regret,omitempty"` // absent if the files are for another architecture
 }
 
 // Span is the range of integers from the first to the last, both included.
@@ -16,7 +16,7 @@ type Span [2]int64
 // Variant is one kernel of a family. A variant's formulas may use the names in the operator's formulas and in Define.
 type Variant struct {
 	Code[Formula]
-	Define []Definition `json:"define"` // each after those that it names
+	Define []Definition `json:"define"` // each may use the names defined before it
 	Where  []Formula    `json:"where"`  // conditions that a problem must meet
 	Sizes  Sizes        `json:"sizes"`
 }
@@ -24,7 +24,7 @@ type Variant struct {
 // Sizes lists the values that a kernel reads from constant memory. A loader writes the values into a copy of the
 // binary as adjacent 32-bit little-endian integers.
 type Sizes struct {
-	At    int64    `json:"at"` // in the file, in bytes
+	At    int64    `json:"at"` // offset in the file, in bytes
 	Names []string `json:"names"`
 }
 
@@ -39,7 +39,7 @@ type Node struct {
 
 // Regret says how much slower the kernels chosen by the tree are than each shape's own best kernel.
 type Regret struct {
-	HeldOut Slowdown `json:"held_out"` // at shapes that the tree was not grown from
+	HeldOut Slowdown `json:"held_out"` // shapes that the tree was not trained on
 	Samples Slowdown `json:"samples"`
 }
 
@@ -47,5 +47,5 @@ type Regret struct {
 type Slowdown struct {
 	Worst float64 `json:"worst"`
 	Mean  float64 `json:"geometric_mean"`
-	Of    int     `json:"of"` // shapes
+	Of    int     `json:"of"` // number of shapes
 }

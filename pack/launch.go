@@ -23,7 +23,7 @@ type Kernel uintptr
 type GPU struct {
 	Name        string
 	Arch        int   // compute capability times ten: 90
-	SharedBytes int64 // per block, with opt-in
+	SharedBytes int64 // largest per block, with opt-in
 }
 
 func (g GPU) String() string { return fmt.Sprintf("%s (sm_%d)", g.Name, g.Arch) }

@@ -19,14 +19,14 @@ const ManifestFile = "manifest.json"
 // Manifest describes a pack's contents. docs/packs.md explains the manifest's fields for programs in other languages.
 type Manifest struct {
 	Schema    string           `json:"schema"`
-	Name      string           `json:"name"` // an identifier: the Python package's, and the prefix of C's tables
+	Name      string           `json:"name"` // names the Python package and prefixes the C tables
 	Tool      string           `json:"tool,omitempty"`
 	Operators []*Operator      `json:"operators"`
 	Entries   []*Entry         `json:"entries"`
 	Families  []*Family        `json:"families,omitempty"`
 	General   []*General       `json:"general"`
-	Types     map[string]int64 `json:"types"` // bytes of an element
-	Files     map[string]File  `json:"files"` // all but the manifest, by their slash-separated paths
+	Types     map[string]int64 `json:"types"` // bytes of an element of each type
+	Files     map[string]File  `json:"files"` // by slash-separated path; the manifest is not listed
 }
 
 // File is the size and the digest that a file of the pack must have.
@@ -41,10 +41,10 @@ type Operator struct {
 	Summary    string        `json:"summary,omitempty"`
 	Shape      []string      `json:"shape"`
 	Parameters []Parameter   `json:"parameters"`
-	Derived    []Definition  `json:"derived"` // each after those that it names
+	Derived    []Definition  `json:"derived"` // each may use the names defined before it
 	Requires   []Requirement `json:"requires"`
 	Tensors    []TensorSpec  `json:"tensors"` // the arguments of a call, in order
-	Math       []string      `json:"math"`    // the modes
+	Math       []string      `json:"math"`    // the math modes
 	MathAuto   Formula       `json:"math_auto"`
 }
 
@@ -62,7 +62,7 @@ type Parameter struct {
 // Component is a number or word of a parameter, which formulas refer to by its name.
 type Component struct {
 	Name    string  `json:"name"`
-	Default Formula `json:"default,omitzero"` // absent: it must be given
+	Default Formula `json:"default,omitzero"` // if absent, a problem must give the value
 }
 
 // Named is a value with its name.
@@ -85,7 +85,7 @@ type TensorSpec struct {
 	Name   string    `json:"name"`
 	Role   string    `json:"role"` // input, weight, output or inout
 	Type   string    `json:"type,omitempty"`
-	TypeBy string    `json:"type_by,omitempty"` // in place of type: the parameter that names it
+	TypeBy string    `json:"type_by,omitempty"` // instead of type: the parameter that names the type
 	Shape  []Formula `json:"shape"`
 	// OrderBy is the parameter that names the tensor's order in memory: with nhwc the second dimension lies last.
 	OrderBy string `json:"order_by,omitempty"`
@@ -95,21 +95,21 @@ type TensorSpec struct {
 // compiled for, and the search's documents.
 type Tuned struct {
 	Operator string                `json:"operator"`
-	Problem  string                `json:"problem"` // in words
-	Values   map[string]expr.Value `json:"values"`  // of parameters' components; of an entry, of dimensions, too
+	Problem  string                `json:"problem"` // the problem as text
+	Values   map[string]expr.Value `json:"values"`  // of components, and of dimensions for an entry
 	Math     string                `json:"math"`
-	Auto     bool                  `json:"auto,omitempty"`     // nobody named the mode: PyTorch would take it
-	Target   string                `json:"target"`             // what it is compiled for, as sm_90a
-	Compiler string                `json:"compiler"`           // that made the files
-	Device   string                `json:"device"`             // of the search
-	Evidence json.RawMessage       `json:"evidence,omitempty"` // the best-config document, or the family's
+	Auto     bool                  `json:"auto,omitempty"`     // the math mode is the one that PyTorch would use
+	Target   string                `json:"target"`             // the architecture of the code, for example sm_90a
+	Compiler string                `json:"compiler"`           // the compiler of the files
+	Device   string                `json:"device"`             // the device of the search
+	Evidence json.RawMessage       `json:"evidence,omitempty"` // a best-config document or a family's document
 }
 
 // Entry is a tuned kernel for one problem. An entry's launches are plain numbers, without formulas.
 type Entry struct {
 	Tuned
 	Code[int64]
-	Time *Time `json:"time_ms,omitempty"` // on the device; absent: the file is for another architecture
+	Time *Time `json:"time_ms,omitempty"` // absent if the file is for another architecture
 }
 
 // Code is a compiled file with the launches that run it. N is int64, or Formula if the numbers depend on the problem.
@@ -117,23 +117,23 @@ type Code[N comparable] struct {
 	File       string        `json:"file"` // a cubin
 	Source     string        `json:"source,omitempty"`
 	Launches   []LaunchOf[N] `json:"launches"`
-	Workspaces []Named[N]    `json:"workspaces"`        // bytes of memory that has no meaning before and after
-	Scalars    []Named[N]    `json:"scalars,omitempty"` // what is passed by value: its bytes, the lowest first
+	Workspaces []Named[N]    `json:"workspaces"`        // sizes in bytes of scratch memory
+	Scalars    []Named[N]    `json:"scalars,omitempty"` // values passed by value, as little-endian bytes
 }
 
 // LaunchOf is one launch of a kernel, with the tensors, workspaces and scalars that the kernel takes.
 type LaunchOf[N comparable] struct {
-	Entry       string   `json:"entry"`          // the symbol in the file
-	When        *Formula `json:"when,omitempty"` // in a family; false: the launch is left out
+	Entry       string   `json:"entry"`          // the kernel's symbol in the file
+	When        *Formula `json:"when,omitempty"` // only in families: if false, the launch is left out
 	Grid        [3]N     `json:"grid"`
 	Block       [3]N     `json:"block"`
 	SharedBytes N        `json:"shared_bytes"`
 	Cluster     [3]N     `json:"cluster,omitzero"`
 	Cooperative bool     `json:"cooperative,omitempty"`
-	Dependent   bool     `json:"dependent,omitempty"` // ignored for the first launch that is made
+	Dependent   bool     `json:"dependent,omitempty"` // programmatic dependent launch; ignored for the first
 	Arguments   []string `json:"arguments"`
 
-	Maps []TensorMap[N] `json:"maps,omitempty"` // which of the arguments are not passed as addresses
+	Maps []TensorMap[N] `json:"maps,omitempty"` // the arguments passed as tensor maps
 }
 
 // Launch is a launch whose numbers are known.
@@ -170,7 +170,7 @@ type General struct {
 	File      string                `json:"file"` // PTX
 	Source    string                `json:"source,omitempty"`
 	Entry     string                `json:"entry"`
-	Arguments []string              `json:"arguments"` // tensors, by their names
+	Arguments []string              `json:"arguments"` // names of tensors
 	Sizes     []string              `json:"sizes"`
 }
 

@@ -31,7 +31,7 @@ const (
 	mostBlock     = 1024
 	mostCluster   = 16
 	mostShared    = 1 << 20
-	mostElement   = 16 // bytes of a type
+	mostElement   = 16 // bytes of one element
 )
 
 // bound limits the size and the depth of a manifest.
@@ -162,7 +162,7 @@ func readFile(files fs.FS, name string, most int64) ([]byte, error) {
 		return nil, fmt.Errorf("%s: %w", name, input.Reason(err))
 	}
 	defer f.Close()
-	info, err := f.Stat() // of what was opened, whatever is there by now
+	info, err := f.Stat() // the opened file, even if its name was replaced
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", name, input.Reason(err))

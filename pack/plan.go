@@ -18,9 +18,9 @@ import (
 type Tensor struct {
 	Name  string
 	Role  string // input, weight, output, inout or workspace
-	Type  string // "" of a workspace
+	Type  string // "" for a workspace
 	Shape []int64
-	Bytes int64 // 0: the pointer is null
+	Bytes int64 // if 0, the pointer may be null
 	Last  bool  // the second dimension lies last in memory
 }
 
@@ -29,16 +29,16 @@ type Plan struct {
 	Entry   *Entry
 	Tensors []Tensor // what Launch takes, in order: the operator's, then workspaces
 	loader  *Loader
-	mutex   sync.Mutex // of kernels
-	kernels []Kernel   // of the entry's launches, once they are loaded
+	mutex   sync.Mutex // guards kernels
+	kernels []Kernel   // one for each launch, after loading
 	places  [][]int    // of each launch's arguments among the plan's tensors and, behind them, scalars and words of maps
 	maps    []passedMap
 }
 
 // passedMap is a tensor map that a launch passes to a kernel.
 type passedMap struct {
-	of     int                   // the tensor's index
-	behind [mapWords - 1]Pointer // the words behind its address
+	of     int                   // index of the tensor among the plan's
+	behind [mapWords - 1]Pointer // the words after the tensor's address
 }
 
 // Plan finds the kernel that was packed for a problem. If there are several kernels for the problem, Plan takes the

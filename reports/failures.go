@@ -14,9 +14,9 @@ type Failure struct {
 	Status trial.Status
 	Count  int
 	Reason string // the first line of the message
-	Alike  int    // trials with this reason, whatever numbers are in it
-	Config string // one of them, as `autotune verify --config` takes it
-	Show   string // the command that shows it, "" where none can
+	Alike  int    // trials with this reason, ignoring numbers in it
+	Config string // the configuration of one such trial, for --config
+	Show   string // the command that shows this trial, if any can
 }
 
 // FailuresOf lists the statuses of trials that failed. verify is the beginning of the command that checks one variant,

@@ -40,7 +40,7 @@ func TestPyTorchIsFaster(t *testing.T) {
 		}
 	}
 	elsewhere := convolution()
-	elsewhere.Compare(torchtimes.Eager, 0.1) // in no turns: nobody can tell
+	elsewhere.Compare(torchtimes.Eager, 0.1) // not timed in turns, so nobody can tell
 	for name, b := range map[string]bestconfig.Document{
 		"a time measured elsewhere":  elsewhere,
 		"an interval that reaches 1": inTurnsWith(map[string]float64{torchtimes.Eager: 0.985}),

@@ -30,7 +30,7 @@ var (
 	faint   = color.NRGBA{0x6a, 0x73, 0x7d, 0xff}
 	gridCol = color.NRGBA{0xe6, 0xe9, 0xec, 0xff}
 	accent  = color.NRGBA{0x0b, 0x7a, 0x75, 0xff} // the winner
-	muted   = color.NRGBA{0xa9, 0xb8, 0xc6, 0xff} // what it is compared with
+	muted   = color.NRGBA{0xa9, 0xb8, 0xc6, 0xff} // the baselines
 	second  = color.NRGBA{0x5b, 0x8d, 0xc9, 0xff}
 	roof    = color.NRGBA{0xd9, 0x6b, 0x1d, 0xff}
 	bad     = color.NRGBA{0xc0, 0x39, 0x2b, 0xff}
@@ -53,7 +53,7 @@ func typeface(size float64, bold bool, c color.Color) text.Style {
 // figure is a page with a heading and space for plots below it.
 type figure struct {
 	image *vgimg.Canvas
-	body  draw.Canvas // below the heading, within the margins
+	body  draw.Canvas // the space below the heading, within the margins
 }
 
 // newFigure draws a title and lines of smaller text below it. bodyHeight is the height of the figure below the

@@ -17,7 +17,7 @@ import (
 // Unit is the unit in which all times of one search are printed.
 type Unit struct {
 	Name  string  `json:"name"`
-	PerMS float64 `json:"per_ms"` // how many of it a millisecond has
+	PerMS float64 `json:"per_ms"` // how many units a millisecond has
 }
 
 // UnitOf returns the unit in which a time in milliseconds is easiest to read.

@@ -24,13 +24,13 @@ import (
 // barChart is a plot with rows of horizontal bars, and one vertical line through all rows.
 type barChart struct {
 	axis   string
-	end    float64 // of the axis, which begins at 0
+	end    float64 // the end of the axis, which begins at 0
 	rows   []barRow
-	high   vg.Length // of a row
-	line   float64   // a number; 0: there is no line
+	high   vg.Length // the height of a row
+	line   float64   // position of the line, or 0 for no line
 	style  draw.LineStyle
-	about  string   // the line
-	series []series // what colours mean
+	about  string   // explains the line
+	series []series // the meaning of the bars' colours
 }
 
 // barRow is a row of a bar chart: its name, a note below the name, and its bars. bold emphasizes the row's name.

@@ -67,9 +67,9 @@ const mostSlower = 4
 
 type progress struct {
 	*plot.Plot
-	unit   Unit // of the times
+	unit   Unit // the unit of the times
 	legend plot.Legend
-	size   vg.Length // of a mark: smaller the more there are
+	size   vg.Length // size of a mark, smaller if there are many
 }
 
 func (run *progress) at(ms float64) float64 { return min(run.unit.PerMS*ms, run.Y.Max) }

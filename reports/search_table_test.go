@@ -65,7 +65,7 @@ func TestOneUnit(t *testing.T) {
 	for _, untuned := range []float64{2e-6, 0.004, 0.0999, 0.1001, 7, 99999, 1e5, 1e8} {
 		for _, median := range []float64{1e-6, 0.002, 0.09, 0.11, 5, 1.1e5} {
 			if untuned/median > 1e5 || median/untuned > 1e5 {
-				continue // columns run into each other, and nobody asks
+				continue // so large a ratio never occurs, and columns would overlap
 			}
 			b := convolution()
 			b.Search.Evaluations, b.Search.Resumed = 0, 412
@@ -100,7 +100,7 @@ func TestReplayCountsWhatItAnswered(t *testing.T) {
 	if got := strings.Join(strings.Fields(shown(t, b)), " "); !strings.Contains(got, "21 evaluated in 0.00 s; the recording lacks 479 others that the strategy asked for") {
 		t.Error(got)
 	}
-	r.Device.Kind = device.CUDA // there a launch may be ruled out by what it needs
+	r.Device.Kind = device.CUDA // on a GPU, resources can rule out a launch
 	if b := bestconfig.FromRecord(r); b.Search.Evaluations != 500 {
 		t.Errorf("%d evaluations on a GPU, want 500", b.Search.Evaluations)
 	}

@@ -142,7 +142,7 @@ func summaryBaselines(list []bestconfig.Document) []string {
 
 type Unsolved struct {
 	Problem string
-	Status  string // in a word or two
+	Status  string // status in a word or two
 	Reason  string
 }
 

@@ -14,12 +14,12 @@ import (
 type compared struct {
 	name           string
 	ms             float64
-	speedup        float64 // of the winner over it; 0: it is the winner, or the roofline
-	level          bool    // a line in charts of a search: the untuned default or the roofline
+	speedup        float64 // the winner's speedup; 0 for winner and roofline
+	level          bool    // drawn as a line in charts: default or roofline
 	roofline       bool
 	time, times    string // the time and the speedup in words
-	between        string // the speedup's interval in words; "": the two did not take turns
-	bytes, compute string // GB/s and GFLOP/s; "": not known
+	between        string // the speedup's interval as text, "" if not timed in turns
+	bytes, compute string // GB/s and GFLOP/s, "" if not known
 }
 
 // comparedIn returns the rows of the comparison whose times are known, the winner first and the roofline last.

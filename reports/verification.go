@@ -17,13 +17,13 @@ type Verification struct {
 	Problem             operator.ProblemRecord `json:"problem"`
 	Device              string                 `json:"device"`
 	Kind                device.Kind            `json:"kind"`
-	ValidConfigurations int64                  `json:"valid_configurations"` // of the whole problem
+	ValidConfigurations int64                  `json:"valid_configurations"` // in the whole problem
 	Part                string                 `json:"part,omitempty"`
-	Conditions          device.Conditions      `json:"conditions,omitzero"` // of times
+	Conditions          device.Conditions      `json:"conditions,omitzero"` // conditions of the timing
 	Agree               int                    `json:"agree"`
 	MaxAbsError         float64                `json:"max_abs_error"`
-	Gates               *final.Gates           `json:"gates,omitempty"`    // which those that agree passed
-	Warnings            []string               `json:"warnings,omitempty"` // about the operator
+	Gates               *final.Gates           `json:"gates,omitempty"`    // gates that the correct variants passed
+	Warnings            []string               `json:"warnings,omitempty"` // warnings about the operator
 	Variants            []trial.Trial          `json:"variants"`
 }
 
@@ -56,7 +56,7 @@ func (v Verification) Text(one bool) string {
 			text += fmt.Sprintf("%s  %s: %s\n", t.Status, t.Configuration, t.Reason())
 		}
 	}
-	if v.Part != "" && !one { // of one, the line above says which
+	if v.Part != "" && !one { // the variant's own line names its part
 		part = "; only " + v.Part
 	}
 	if v.Gates != nil {
@@ -76,7 +76,7 @@ func (v Verification) Text(one bool) string {
 // TrialText returns everything that is known about a trial, as a block of lines.
 func TrialText(t trial.Trial, kind device.Properties) string {
 	lines := append(t.Launches.Lines(), resourcesText(t.Resources))
-	if t.Status == trial.OK { // else its message says more
+	if t.Status == trial.OK { // a failed trial has a message instead
 		lines = append(lines, trialTime(t, kind), fmt.Sprintf("largest error %.3g", t.MaxAbsError))
 	}
 	lines = append(lines, phasesText(t.Phases))

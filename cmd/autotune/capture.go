@@ -62,7 +62,7 @@ func captured(words []string, path string) (err error) {
 		return badInput(err)
 	}
 	err = writeSeen(watcher, path)
-	if code != 0 { // the command's own code, whatever became of the file
+	if code != 0 { // the program's code wins over a failure to write the file
 		if err != nil {
 			say("autotune: " + explain(err))
 		}
@@ -107,7 +107,7 @@ func runProgram(words, environment []string) (code int, err error) {
 		select {
 		case s := <-signals:
 			if !fromTerminal(s) {
-				_ = command.Process.Signal(s) // one that has ended takes none
+				_ = command.Process.Signal(s) // a process that has ended cannot be signalled
 			}
 		case err := <-done:
 			var exit *exec.ExitError

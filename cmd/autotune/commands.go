@@ -107,17 +107,17 @@ func flagsFirst(app *cli.App, words []string) []string {
 		}
 		name, value, given := strings.Cut(strings.TrimLeft(word, "-"), "=")
 		f, found := flagNamed(c.Flags, name)
-		if found { // by one of its names, as package flag wants it
+		if found { // package flag accepts only the flag's first name
 			if word = "--" + f.Names()[0]; given {
 				word += "=" + value
 			}
 		}
 		switch {
-		case name == "help" || name == "h": // urfave/cli would take an argument for a topic
+		case name == "help" || name == "h": // urfave/cli would take the argument for a help topic
 			return append(words[:at:at], "--help")
 		case given || !found || !f.(cli.DocGenerationFlag).TakesValue():
 			flags = append(flags, word)
-		case len(rest) == 0: // package flag says that the value is missing
+		case len(rest) == 0: // package flag reports the missing value
 			return slices.Concat(words[:at], flags, []string{word})
 		default:
 			flags, rest = append(flags, word, rest[0]), rest[1:]
@@ -134,7 +134,7 @@ func flagNamed(flags []flag, name string) (flag, bool) {
 // command.
 type line struct {
 	arguments []string
-	command   string                 // its name, with those of the commands above it
+	command   string                 // the full name, such as "cache ls"
 	given     func(flag string) bool // whether a flag is given, even with its default value
 }
 
@@ -197,7 +197,7 @@ func flagError(c *cli.Context, err error, _ bool) error {
 	page := cmp.Or(c.Command.HelpName, c.App.Name)
 	name, unknown := strings.CutPrefix(err.Error(), "flag provided but not defined: -")
 	if !unknown {
-		text := strings.TrimSuffix(err.Error(), ": parse error") // package flag's, which says nothing
+		text := strings.TrimSuffix(err.Error(), ": parse error") // package flag appends this text, which says nothing
 		return fmt.Errorf("%s; `%s --help` says what the flag takes", text, page)
 	}
 	name, _, _ = strings.Cut(strings.TrimLeft(name, "-"), "=")

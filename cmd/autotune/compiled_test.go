@@ -18,12 +18,12 @@ import (
 func compiledTogether(t *testing.T) (linkTo func(xdg string) error) {
 	t.Helper()
 	shared := testcache.Dir()
-	for i := range 256 { // the folders that entries lie in
+	for i := range 256 { // the cache's folders, one for each first byte of a digest
 		if err := os.MkdirAll(filepath.Join(shared, fmt.Sprintf("%02x", i)), 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for _, sanitize := range []bool{false, true} { // what the emulator compiles once for all variants
+	for _, sanitize := range []bool{false, true} { // the emulator compiles a library once for all variants
 		d, err := emulator.Open(emulator.Options{Sanitize: sanitize, CacheDir: shared})
 		if errors.Is(err, emulator.ErrNoCompiler) {
 			break

@@ -45,7 +45,7 @@ func table(t *testing.T, path, header string) [][]string {
 		t.Fatalf("%s has no table headed | %s |", path, header)
 	}
 	var rows [][]string
-	for _, line := range strings.Split(rest, "\n")[2:] { // past the header's rest and the rule
+	for _, line := range strings.Split(rest, "\n")[2:] { // skip the header's rest and the line below it
 		if !strings.HasPrefix(line, "|") {
 			break
 		}
@@ -291,7 +291,7 @@ func TestDocumentedBestConfig(t *testing.T) {
 	}
 	var documented []string
 	for _, name := range column(table(t, "docs/best-config.md", "field | type | meaning"), 0) {
-		if strings.HasPrefix(name, ".") { // goes on with the object before
+		if strings.HasPrefix(name, ".") { // continues the name of the object before it
 			object, _, _ := strings.Cut(documented[len(documented)-1], ".")
 			name = object + name
 		}

@@ -62,7 +62,7 @@ var removable = store.ProblemID{Problem: "avg_pool1d 1x1x64 kernel=2", Device: "
 // seasoned holds the filled caches that every command of the endurance tests starts from.
 type seasoned struct {
 	cache, other string
-	xdg          string // compiled binaries
+	xdg          string // the folder of compiled binaries
 }
 
 func season(t *testing.T) *seasoned {
@@ -135,7 +135,7 @@ func (s *seasoned) workplace(t *testing.T, dir string, use cacheUse, cache []byt
 type ended struct {
 	code      int
 	complaint string
-	seconds   float64 // of processor time, without those of compilers and kernels
+	seconds   float64 // processor time, without compilers and kernels
 	mb        int64
 	hung      bool
 }
@@ -243,7 +243,7 @@ func (w workplace) mustBeWhole(t *testing.T) {
 		}
 		switch name := filepath.Base(path); {
 		case d.IsDir() && strings.HasSuffix(name, ".new"):
-			return fs.SkipDir // what a killed process leaves has no one's name
+			return fs.SkipDir // a killed process may leave an unfinished folder
 		case name == "new.db":
 			issues, err := store.CheckFile(t.Context(), path)
 			if err == nil && len(issues) > 0 {

@@ -30,7 +30,7 @@ type explainFlags struct {
 type explained struct {
 	Problem    string `json:"problem"`
 	Device     string `json:"device"`
-	MeasuredOn string `json:"measured_on,omitempty"` // the device that timed neighbours; "": none did
+	MeasuredOn string `json:"measured_on,omitempty"` // the device that timed the neighbours, if any did
 	why.Explanation
 }
 

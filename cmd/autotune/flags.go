@@ -65,7 +65,7 @@ type problemFlags struct {
 	shape      string
 	set        []string
 	math, free string
-	only       partFlags // of commands that have them
+	only       partFlags // for commands that have these flags
 }
 
 func (p *problemFlags) flags() []flag {
@@ -244,7 +244,7 @@ func (f *deviceFlags) opener(v view, o devices.Options) (*devices.Opener, error)
 	if o.GPU = f.gpu; o.GPU != "" && o.Server.URL == "" {
 		return nil, errors.New("--gpu chooses among the workers at a server; name it with --nats URL")
 	}
-	o.CacheDir, _ = cacheDir() // a cache directory that cannot be had costs speed, not the search
+	o.CacheDir, _ = cacheDir() // without a cache directory, searches are slower but work
 	return devices.NewOpener(spec, o), nil
 }
 

@@ -38,7 +38,7 @@ func fullDisks(t *testing.T, s *seasoned) {
 				rng := rand.New(rand.NewPCG(17, uint64(len(use.line))))
 				refused := 0
 				for n := range endurance.Times(1, 60) {
-					room := 4 * n // first each page more, in kilobytes
+					room := 4 * n // kilobytes; the first runs get one page more each
 					switch {
 					case use.name == elsewhere.name:
 						room = rng.IntN(400)

@@ -25,19 +25,19 @@ const (
 	refusalTime   = 3 * time.Second
 	refusalMB     = 256
 	refusalWait   = 20 * time.Second
-	refusalMostMB = 4096 // of addresses: so that a fault of the program does no harm to the machine
+	refusalMostMB = 4096 // limit on virtual memory, to protect the machine
 )
 
 // reader describes a command that reads one kind of file, and the bounds on such a file.
 type reader struct {
 	kind    string
-	command string // FILE stands for the file, FOLDER for that with the operator
-	file    string // where the file lies, if that matters
-	bytes   int    // its bounds, as docs/reliability.md has them
+	command string // FILE is the file, FOLDER the operator's folder
+	file    string // the file's name in the operator's folder, if it is there
+	bytes   int    // bounds on the file, from docs/reliability.md
 	values  int
-	items   int // of one list
+	items   int // the most items of one list
 	packed  bool
-	places  []string // in a document, %s is where the hostile content stands
+	places  []string // documents with %s in place of the hostile content
 }
 
 var readers = []reader{
@@ -120,7 +120,7 @@ func TestHostileFiles(t *testing.T) {
 	for _, r := range readers {
 		t.Run(r.kind+"/"+packedBomb.name, func(t *testing.T) {
 			t.Parallel()
-			r.packed = false // it is already
+			r.packed = false // the bomb is compressed already
 			mustRefuse(t, r, packedBomb, "%s")
 		})
 		for _, c := range endurance.Some(contents, 4) {
@@ -230,7 +230,7 @@ func TestHostileFilesInRightOperator(t *testing.T) {
 // repeated reads a text again and again, up to a number of bytes.
 type repeated struct {
 	text []byte
-	left int // bytes
+	left int // bytes still to read
 	at   int
 }
 
@@ -277,6 +277,6 @@ func aliases() string {
 // bomb is a gigabyte of spaces, compressed with gzip in 64 parts.
 var bomb = sync.OnceValue(func() []byte {
 	var part bytes.Buffer
-	_ = fill(&part, again(" ", 16<<20), true) // a buffer takes all
+	_ = fill(&part, again(" ", 16<<20), true) // a buffer cannot fail
 	return bytes.Repeat(part.Bytes(), 64)
 })

@@ -77,7 +77,7 @@ func TestDocumentedJSON(t *testing.T) {
 	}
 	for _, row := range table(t, "docs/cli.md", "command | what it writes") {
 		command := codes(row[0])[0]
-		if command == "ops" { // a list of another's
+		if command == "ops" { // its document is a list of another command's
 			continue
 		}
 		var documented []string

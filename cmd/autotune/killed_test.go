@@ -31,7 +31,7 @@ func killedAnywhere(t *testing.T, s *seasoned) {
 					span = (span + after) / 2 // the first run was on a busier machine
 				}
 				if use.searches && tries%10 > 0 {
-					continue // a search takes long
+					continue // repeating a search takes too long
 				}
 				if again := s.run(t, w.line); again.code != usual.code && use.name != "rm" {
 					t.Errorf("the command ends with %d, and after a kill with %d: %s", usual.code, again.code, again.complaint)

@@ -49,7 +49,7 @@ func run(args []string) int {
 		return exitFound
 	}
 	var ended *endedError
-	if errors.As(err, &ended) { // the program has said itself what there was to say
+	if errors.As(err, &ended) { // the program has printed its own error
 		return ended.code
 	}
 	fmt.Fprintln(os.Stderr, "autotune: "+explain(err))
@@ -101,7 +101,7 @@ func exitCode(err error) int {
 	var interrupted *batch.InterruptedError
 	var notAll *batch.NotAllError
 	switch {
-	case errors.Is(err, context.Canceled): // whatever it was that could not be finished
+	case errors.Is(err, context.Canceled): // whatever was interrupted
 		return exitInterrupted
 	case errors.As(err, &damaged):
 		return exitBadInput
@@ -112,7 +112,7 @@ func exitCode(err error) int {
 			return exitNoVariant
 		}
 		return exitCode(notAll.Last)
-	case errors.As(err, &none), errors.Is(err, cudasource.ErrSearchAgain): // an edited operator has no winner any more
+	case errors.As(err, &none), errors.Is(err, cudasource.ErrSearchAgain): // an edited operator has lost its winner
 		return exitNoVariant
 	case errors.As(err, &c):
 		return c.code
@@ -137,7 +137,7 @@ func versionText() string {
 }
 
 func version() string {
-	info, _ := debug.ReadBuildInfo() // a binary of a module has it
+	info, _ := debug.ReadBuildInfo() // a binary built from a module has build info
 	return info.Main.Version
 }
 

@@ -34,7 +34,7 @@ func goFiles(t *testing.T) []goFile {
 		case filepath.Ext(path) != ".go":
 			return nil
 		}
-		text, _ := os.ReadFile(path) // without it there is nothing to parse
+		text, _ := os.ReadFile(path) // an unreadable file has no text to check
 		parsed, err := parser.ParseFile(token.NewFileSet(), path, text, parser.ImportsOnly)
 		if err != nil {
 			return err
@@ -126,7 +126,7 @@ func TestDocumentedDependencies(t *testing.T) {
 		dependency := codes(row[0])[0]
 		for _, folder := range codes(row[1]) {
 			if info, err := os.Stat(filepath.Join(repository, folder)); err != nil || !info.IsDir() {
-				continue // no package, but a word of the library's
+				continue // not a package of ours, but a name from the library
 			}
 			if !slices.ContainsFunc(files, func(f goFile) bool { return f.folder == folder && f.uses(dependency) }) {
 				t.Errorf("docs/dependencies.md: %s does not import %s", folder, dependency)

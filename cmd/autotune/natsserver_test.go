@@ -66,7 +66,7 @@ func natsServerMain(verb string) error {
 	signal.Notify(end, syscall.SIGTERM)
 	select {
 	case <-end:
-	case <-time.After(5 * time.Minute): // of a script that failed
+	case <-time.After(5 * time.Minute): // the script failed before its stop command
 	}
 	s.Shutdown()
 	return nil

@@ -70,7 +70,7 @@ func listOperators(all []*operator.Operator) string {
 func layout(text string) string {
 	var aligned, page strings.Builder
 	w := columns(&aligned)
-	io.WriteString(w, text) // neither can fail
+	io.WriteString(w, text) // neither writer can fail
 	w.Flush()
 	for line := range strings.Lines(aligned.String()) {
 		label, rest, hangs := strings.Cut(strings.TrimRight(line, " \n"), "¦")

@@ -35,11 +35,11 @@ type outputFlags struct{ json, plot, record string }
 type outputs struct {
 	outputFlags
 	many     bool
-	device   string    // as --device names it
-	out      io.Writer // for people; standard error when a file takes standard output
+	device   string    // the value of --device
+	out      io.Writer // text for users: stdout, or stderr if a file goes to stdout
 	all      []bestconfig.Document
-	plots    []func() error   // drawn when all else is written
-	searches []webpage.Search // of the page
+	plots    []func() error   // drawn after all other files are written
+	searches []webpage.Search // for the page of --html
 	unsolved unsolved
 }
 
@@ -252,7 +252,7 @@ func checkNothingLost(c *cli.Context) error {
 func filesRead(c *cli.Context) []string {
 	var all []string
 	arguments := c.Args().Slice()
-	if c.Command.Name == captureName { // they are another program's
+	if c.Command.Name == captureName { // the arguments belong to another program
 		arguments = nil
 	}
 	for _, argument := range arguments {

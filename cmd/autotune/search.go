@@ -42,7 +42,7 @@ const (
 type searchFlags struct {
 	problem    problemFlags
 	shapes     []string
-	problems   string // a file
+	problems   string // the file of --problems
 	conditions conditionFlags
 	device     deviceFlags
 	cache      string
@@ -212,7 +212,7 @@ func (v view) progressOn(on *devices.Opened) progress.Progress {
 func (v view) searchWith(ctx context.Context, on *devices.Opened, o tuner.Options,
 	show progress.Progress) (*tuner.Result, error) {
 	o.Observe = show.Update
-	if o.Protocol.Samples == 1 { // only results are checked, not times
+	if o.Protocol.Samples == 1 { // a verification checks results and measures no times
 		o.Observe = func(p tuner.Progress) {
 			p.Best = nil
 			show.Update(p)
@@ -293,8 +293,8 @@ type listed struct {
 	problems []batch.Request
 	plans    []family.Plan
 
-	places map[string]int // of problems in the list
-	again  int            // problems that were listed before
+	places map[string]int // each problem's index in the list
+	again  int            // how many problems were listed twice
 }
 
 type planner func(batch.Request, family.Shapes) (family.Plan, error)

@@ -23,9 +23,9 @@ const signalWait = 5 * time.Second
 var interruptible = []struct {
 	name, command string
 	signals       []syscall.Signal
-	started       string // in the complaints, once it is in the midst of its work
+	started       string // a text on stderr once the command is at work
 	compiles      bool
-	file, part    string // what it must have written, and a part of it
+	file, part    string // a file that the command must write, and a text in it
 }{
 	{"search", "search max_pool2d --shape 1x1x24x24 --device emulator --budget 0 --time 0 --no-cache --json FOLDER/best.json", signals[:1],
 		"best", true, "FOLDER/best.json", `"schema": "autotune/best-config/`},
@@ -54,7 +54,7 @@ func TestSignals(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("XDG_CACHE_HOME", caches)
-	notOurs := make(chan os.Signal, 1) // under nohup children would ignore what this process ignores
+	notOurs := make(chan os.Signal, 1) // children would ignore the signals that nohup ignores
 	signal.Notify(notOurs, syscall.SIGHUP)
 	t.Cleanup(func() { signal.Stop(notOurs) })
 	for _, c := range interruptible {
@@ -145,7 +145,7 @@ func hasWorked(pid int) bool {
 	if len(fields) < 12 {
 		return false
 	}
-	ticks, _ := strconv.Atoi(fields[11]) // in user mode, a hundredth of a second each
+	ticks, _ := strconv.Atoi(fields[11]) // ticks in user mode, of 0.01 s each
 	return ticks >= 20
 }
 

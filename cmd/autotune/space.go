@@ -44,7 +44,7 @@ type namedSpace struct {
 	Cartesian float64 `json:"cartesian"`
 	Valid     int64   `json:"valid"`
 	Seconds   float64 `json:"seconds"`
-	Limits    string  `json:"limits,omitempty"` // whose they are
+	Limits    string  `json:"limits,omitempty"` // the GPU that the limits belong to
 	space     *space.Space
 }
 

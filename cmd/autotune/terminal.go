@@ -39,7 +39,7 @@ func columnsOf(f *os.File) int {
 func say(text string) {
 	text = output.Line(text)
 	if columns := columnsOf(os.Stderr); columns > 0 {
-		text = "\r\x1b[K" + reports.Wrap(text, columns) // a line of what is awaited may stand there
+		text = "\r\x1b[K" + reports.Wrap(text, columns) // erases a line that await may have shown
 	}
 	fmt.Fprintln(os.Stderr, text)
 }

@@ -82,7 +82,7 @@ func (f *tuneFlags) tune(ctx context.Context, l line) (err error) {
 			return fmt.Errorf("--json %s: %w", f.json, err)
 		}
 	}
-	noLine := func(string) func() { return func() {} } // a family has a line of its own
+	noLine := func(string) func() { return func() {} } // a family shows its own progress line
 	opener, err := f.device.opener(f.view, devices.Options{Runs: true, Await: noLine})
 	if err != nil {
 		return err
@@ -154,7 +154,7 @@ type tuning struct {
 	families []*family.Family
 	winners  []bestconfig.Document
 	unsolved unsolved
-	last     error // why the last of these has none
+	last     error // why the last problem without a kernel has none
 }
 
 // all searches the problems and then tunes the families, each in the order of their shares. If one of them fails, the
@@ -211,7 +211,7 @@ func (t *tuning) search(ctx context.Context, problems []batch.Request, part batc
 	var some *batch.NotAllError
 	var interrupted *batch.InterruptedError
 	switch {
-	case err == nil || errors.As(err, &some): // each was told of
+	case err == nil || errors.As(err, &some): // each failure was printed already
 		return nil
 	case batch.Ends(ctx, err) || errors.As(err, &interrupted) || len(problems) > 1:
 		return deviceTrouble(err)

@@ -23,11 +23,11 @@ const recordSchema = "autotune/capture/1"
 type record struct {
 	Schema   string `json:"schema"`
 	Torch    string `json:"torch"`
-	GPU      string `json:"gpu"`      // its name; "": none was used
-	Whole    bool   `json:"whole"`    // the process ended in order
+	GPU      string `json:"gpu"`      // its name, "" if no GPU was used
+	Whole    bool   `json:"whole"`    // the process ended normally
 	Fault    string `json:"fault"`    // why the watching ended early
-	Compiled int64  `json:"compiled"` // graphs of torch.compile
-	Captured int64  `json:"captured"` // calls within CUDA graphs
+	Compiled int64  `json:"compiled"` // number of torch.compile graphs
+	Captured int64  `json:"captured"` // number of calls inside CUDA graphs
 	Calls    []call `json:"calls"`
 }
 
@@ -36,13 +36,13 @@ type call struct {
 	Function   string               `json:"function"`
 	Device     string               `json:"device"` // "cuda", "cpu"
 	Calls      int64                `json:"calls"`
-	MS         float64              `json:"ms"`   // of all together
-	TF32       *bool                `json:"tf32"` // whether PyTorch may round factors so; nil: not known
+	MS         float64              `json:"ms"`   // total of all calls
+	TF32       *bool                `json:"tf32"` // whether PyTorch may round to TF32; nil if unknown
 	Arguments  string               `json:"arguments"`
-	Why        string               `json:"why"` // no operator serves it
+	Why        string               `json:"why"` // why no operator serves the call
 	Operator   string               `json:"operator"`
 	Shape      []int64              `json:"shape"`
-	Parameters map[string][]setting `json:"parameters"` // a list of components each
+	Parameters map[string][]setting `json:"parameters"` // each is a list of components
 }
 
 // setting is one component of a problem's parameter, a number or a word.
@@ -141,7 +141,7 @@ func (w *Watcher) records() (all []*record, left int, fault string, err error) {
 			if err != nil {
 				return nil, 0, "", err
 			}
-			text, err := io.ReadAll(io.LimitReader(f, 4<<10)) // of which brief keeps a part
+			text, err := io.ReadAll(io.LimitReader(f, 4<<10)) // brief shortens the text further
 			if err = errors.Join(err, f.Close()); err != nil {
 				return nil, 0, "", err
 			}

@@ -14,12 +14,12 @@ import (
 // Seen summarizes what a program did with PyTorch.
 type Seen struct {
 	Processes int
-	Torch     string // its version
-	GPU       string // the name of the first that was used; "": all ran on the CPU
+	Torch     string // PyTorch's version
+	GPU       string // name of the first GPU used, "" if all ran on the CPU
 	MS        float64
-	Problems  []Problem  // that operators serve, those with the largest share first
-	Unserved  []Unserved // likewise
-	Notes     []string   // what was not seen
+	Problems  []Problem  // problems that operators serve, largest share first
+	Unserved  []Unserved // other calls, largest share first
+	Notes     []string   // what could not be watched
 }
 
 // Problem is a problem of an operator that the program computed with PyTorch.
@@ -47,8 +47,8 @@ func (p Problem) String() string {
 // Usage says how often a call was made, how long it took in all, and its share of the measured time.
 type Usage struct {
 	Calls int64
-	MS    float64 // of all calls
-	Share float64 // of all that was seen on the device
+	MS    float64 // the time of all calls
+	Share float64 // fraction of all time seen on the device
 }
 
 // Read combines the records of a program's processes.
@@ -183,7 +183,7 @@ func mathOf(p *operator.Problem, tf32 *bool) string {
 
 // sort computes the shares, and sorts problems and calls by their times, the longest first.
 func (s *Seen) sort() {
-	whole := cmp.Or(s.MS, 1) // nothing took any time where it is 0
+	whole := cmp.Or(s.MS, 1) // MS is 0 if no call took any time
 	for i := range s.Problems {
 		s.Problems[i].Share = s.Problems[i].MS / whole
 	}

@@ -10,7 +10,7 @@ var files embed.FS
 func File(name string) []byte {
 	text, err := files.ReadFile(name)
 	if err != nil {
-		panic(err) // it is embedded
+		panic(err) // embedded files always exist
 	}
 	return text
 }

@@ -49,7 +49,7 @@ func TestPythonAlong(t *testing.T) {
 		"layer_norm {'normalized_shape': 5, 'eps': 0.5} 0 0 0.5 (24, 5, 1) None None gives (2, 3, 4, 5)",
 		"layer_norm {'normalized_shape': (3, 5)} layer_norm: normalized_shape is (3, 5); the last dimensions of (2, 3, 4, 5) are (4, 5)",
 		"relu {} relu(x) 0 0 (120, 1, 1) None None gives (2, 3, 4, 5)",
-		"relu {} relu(x) 0 0 (4, 64, 1) None None gives (4, 64)", // as an entry's shape
+		"relu {} relu(x) 0 0 (4, 64, 1) None None gives (4, 64)", // the shape of a packed entry
 		"relu {'inplace': True} relu(x) 0 0 (120, 1, 1) None None gives x",
 		// The losses return their mean, their sum or one value per element.
 		"mse_loss {'reduction': None} square(x-w) 0 1 (1, 120, 1) (1, 120, 1) None gives ()",

@@ -43,7 +43,7 @@ var generated = template.Must(template.New("").Funcs(template.FuncMap{
 func write(name string, data any) []byte {
 	var b bytes.Buffer
 	if err := generated.ExecuteTemplate(&b, name, data); err != nil {
-		panic(err) // the templates fit their data
+		panic(err) // the templates match their data
 	}
 	return b.Bytes()
 }
@@ -80,7 +80,7 @@ type cGiven struct {
 type cEntry struct {
 	*pack.Entry
 	Operation, File, Arch int
-	Own, Usual            bool // whether no name of a math mode means the entry's, too
+	Own, Usual            bool // Usual: the entry is also chosen without a math mode
 	Given                 []cValue
 	Tensors               []pack.Tensor
 

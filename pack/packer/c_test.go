@@ -88,7 +88,7 @@ func TestC(t *testing.T) {
 		t.Errorf("a flipped bit: %s", out)
 	}
 	remove(t, kernel)
-	pipe(t, kernel) // it waits for no writer
+	pipe(t, kernel) // the program must not wait for a writer
 	if out := run(); !strings.HasPrefix(out, "open: ") || !strings.Contains(out, "it is no regular file") {
 		t.Errorf("a pipe: %s", out)
 	}
@@ -107,7 +107,7 @@ func TestCMake(t *testing.T) {
 	must.OK(t, err)
 	lines := []string{
 		"cmake_minimum_required(VERSION 3.16)", "project(program C)", "add_subdirectory(" + filepath.Join(path, "c") + " pack)",
-		"add_executable(program " + source + ")", "target_link_libraries(program layers -Wl," + library + ")", // a driver that runs nothing
+		"add_executable(program " + source + ")", "target_link_libraries(program layers -Wl," + library + ")", // an imitation of the CUDA driver
 	}
 	must.OK(t, os.WriteFile(filepath.Join(dir, "CMakeLists.txt"), []byte(strings.Join(lines, "\n")+"\n"), 0o644))
 	build := filepath.Join(dir, "build")

@@ -100,7 +100,7 @@ func (p *Packed) addTensor(o *pack.Operator, a operator.ArgumentSpec, parameter,
 	case !known:
 		o.Tensors = slices.Concat(own, slices.Insert(beside, at, t))
 		unsaid := pack.Definition{Name: named, Value: pack.Formula{Expr: expr.MustParse("False")}}
-		o.Derived = slices.Insert(o.Derived, len(o.Derived)-len(beside)+at, unsaid) // in the tensors' order
+		o.Derived = slices.Insert(o.Derived, len(o.Derived)-len(beside)+at, unsaid) // the same order as the tensors
 	case !same(beside[at], t):
 		return fmt.Errorf("`%s` is another tensor in another epilogue of the pack; call one of them otherwise, or make "+
 			"a pack of each", a.Name)
@@ -177,7 +177,7 @@ func say(o *pack.Operator, component, parameter, word string) {
 	if known := o.Derived[at].Value.String(); known != "False" {
 		all = append(all, strings.Split(known, " or ")...)
 	}
-	slices.Sort(all) // whatever the order of the winners
+	slices.Sort(all) // independent of the winners' order
 	o.Derived[at].Value.Expr = expr.MustParse(strings.Join(all, " or "))
 }
 

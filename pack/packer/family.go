@@ -83,7 +83,7 @@ func bitsOf(p *operator.Problem, s operator.Definition) (d pack.Definition, ok b
 	if root := s.Formula.Code().Root(); root.Op == expr.OpConst {
 		a.Value = root.Value
 		text := strconv.FormatInt(int64(a.Bits()), 10)
-		if a.Bits() == 1<<63 { // no literal can write -2^63
+		if a.Bits() == 1<<63 { // a literal cannot express -2^63
 			text = "-9223372036854775807 - 1"
 		}
 		d.Value.Expr, ok = expr.MustParse(text), true
@@ -121,7 +121,7 @@ func (p *Packed) family(f Family, arch string) (*pack.Family, []*task, error) {
 	for _, extent := range shapes {
 		d.Range = append(d.Range, lists.Of(extent, func(s family.Span) pack.Span { return pack.Span{s.Low, s.High} }))
 	}
-	tree, err := json.Marshal(f.Tree) // which reads as a pack's
+	tree, err := json.Marshal(f.Tree) // a pack's tree has the same JSON
 	if err == nil {
 		err = json.Unmarshal(tree, &d.Tree)
 	}

@@ -29,8 +29,8 @@ import (
 // chosenCase is a problem, and the launches that a loader must make for it.
 type chosenCase struct {
 	problem *operator.Problem
-	entry   int    // -1: the general kernel
-	text    string // of the entry: what is loaded and launched, and the bytes of workspaces
+	entry   int    // the entry's index, or -1 for the general kernel
+	text    string // the driver calls, and the bytes of workspaces
 }
 
 // cases returns problems inside and outside a family's range, with the launches that the family itself wants.
@@ -203,7 +203,7 @@ func TestEveryOpenKernel(t *testing.T) {
 		name := op.Name
 		p := empty("layers", "")
 		if p.describe(op) != nil {
-			continue // none of its kernels can be packed
+			continue // none of the operator's kernels can be packed
 		}
 		for _, r := range requests(op) {
 			for _, template := range op.Templates {
@@ -222,7 +222,7 @@ func TestEveryOpenKernel(t *testing.T) {
 
 // requests returns problems with expected results from PyTorch, and larger ones in f32 and bf16 for tensor cores.
 func requests(o *operator.Operator) (all []operator.Request) {
-	if vectors, err := torchvectors.Of(o.Name); err == nil { // some are held against NumPy alone
+	if vectors, err := torchvectors.Of(o.Name); err == nil { // some operators are compared with NumPy only
 		for _, c := range vectors.Cases {
 			all = append(all, operator.Request{Shape: c.Shape, Parameters: c.Parameters, Math: c.Math})
 		}
@@ -281,7 +281,7 @@ func sameChoices(t *testing.T, cases []chosenCase, got []string) {
 		t.Fatalf("there are %d answers for %d problems", len(got), len(cases))
 	}
 	wrong := 0
-	loaded := map[string]bool{} // one process may answer for all problems, and loads nothing twice
+	loaded := map[string]bool{} // a process may plan all problems and load no kernel twice
 	for i, c := range cases {
 		asked := func(line string) bool { return loaded[line] && strings.HasPrefix(line, "load ") }
 		rest := slices.DeleteFunc(strings.SplitAfter(c.text, "\n"), asked)
@@ -302,7 +302,7 @@ func sameChoices(t *testing.T, cases []chosenCase, got []string) {
 func chosenByGo(t *testing.T, path string, cases []chosenCase) (all []string) {
 	p := open(t, path)
 	for _, c := range cases {
-		gpu := &familyGPU{recorder: h100()} // which has loaded nothing yet
+		gpu := &familyGPU{recorder: h100()} // a new GPU has no kernels loaded
 		plan, err := p.On(gpu).Plan(c.problem.Operator.Name, c.problem.Shape, given(c.problem.Parameters), "")
 		if err == nil {
 			err = plan.Prepare()
@@ -322,7 +322,7 @@ func chosenByGo(t *testing.T, path string, cases []chosenCase) (all []string) {
 // of the workspaces and whether the kernel was tuned for the problem.
 func answers(out string) (all []string) {
 	var b strings.Builder
-	asked := map[string]bool{} // of the problem: who launches a kernel twice may ask for it twice
+	asked := map[string]bool{} // a loader may load a kernel twice for one problem
 	for line := range strings.Lines(out) {
 		words := strings.Fields(line)
 		switch {
@@ -354,7 +354,7 @@ func printedByPython(t *testing.T, path string, cases []chosenCase) string {
 	type problem struct {
 		Operator string       `json:"operator"`
 		Settings []expr.Value `json:"settings"`
-		Shapes   [][]int64    `json:"shapes"` // of the tensors that are read
+		Shapes   [][]int64    `json:"shapes"` // shapes of the tensors that are read
 		Type     string       `json:"type"`
 	}
 	var list []problem
@@ -371,7 +371,7 @@ func printedByPython(t *testing.T, path string, cases []chosenCase) string {
 			word := slices.IndexFunc(s.Choices, func(v expr.Value) bool { return v.Equal(c.problem.Values[s.Name]) })
 			for _, name := range s.Names {
 				switch v := c.problem.Values[name]; {
-				case s.Name == c.problem.Operator.TypeParameter() || slices.Contains(c.problem.Operator.Orders(), s.Name): // tensors tell
+				case s.Name == c.problem.Operator.TypeParameter() || slices.Contains(c.problem.Operator.Orders(), s.Name): // the tensors determine this parameter
 				case s.Type == operator.WordParameter:
 					one.Settings = append(one.Settings, expr.Int(int64(word)))
 				case s.Type == operator.FloatParameter:

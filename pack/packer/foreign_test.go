@@ -25,7 +25,7 @@ func TestForeignLoaders(t *testing.T) {
 		found := func(change func(path string)) (foreign, unknown []string) {
 			path := copyOf(t, whole)
 			change(path)
-			edit(t, path, func(m map[string]any) { // who forges a file forges its digest
+			edit(t, path, func(m map[string]any) { // a forger would also replace the digest
 				files := m["files"].(map[string]any)
 				clear(files)
 				must.OK(t, filepath.WalkDir(path, func(file string, d os.DirEntry, err error) error {

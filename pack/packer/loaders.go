@@ -95,7 +95,7 @@ type pyFunctions struct {
 type pyOperator struct {
 	p           *Packed
 	Name        string
-	Gradients   string // their code; "": it has none
+	Gradients   string // Python code of the gradients, if there is any
 	Expressions []operator.ParameterSpec
 }
 
@@ -176,7 +176,7 @@ func definition(o *operator.Operator, read []string, call operator.TorchCall) py
 			values += a.Name + ", "
 		}
 	}
-	for _, t := range read { // whatever PyTorch's order
+	for _, t := range read { // PyTorch's order of arguments may differ
 		if name, ok := given[t]; ok {
 			tensors = append(tensors, name)
 		}

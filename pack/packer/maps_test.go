@@ -60,7 +60,7 @@ func packedOpenMaps(t *testing.T) (path string, p *operator.Problem) {
 // mapsGPU is a driver that records the arguments of launches in the format of the imitation of the CUDA driver.
 type mapsGPU struct {
 	*recorder
-	maps  string // arguments of 16 words, each by a digit
+	maps  string // the places of arguments that have 16 words
 	asked string
 }
 
@@ -90,7 +90,7 @@ func TestTensorMaps(t *testing.T) {
 				gpu := &mapsGPU{recorder: h100(), maps: test.maps}
 				plan, err := open(t, path).On(gpu).Plan(p.Operator.Name, p.Shape, nil, "")
 				must.OK(t, err)
-				for range 2 { // the second finds what the first left
+				for range 2 { // the second run finds files of the first
 					gpu.asked = ""
 					must.OK(t, plan.Launch(1, 0x1000, 0x2000, 0x3000))
 					if gpu.asked != test.want {
@@ -138,7 +138,7 @@ func TestDamagedMaps(t *testing.T) {
 	} {
 		path := refused(t, test.path, test.want, test.change)
 		if !strings.Contains(test.want, "tensor map") || strings.Contains(test.want, "each") {
-			continue // Python refuses what it would pass
+			continue // Python refuses this map only when it would pass it
 		}
 		out, err := exec.Command("python3", "-B", "testdata/plan_all.py", path).CombinedOutput()
 		if err == nil || !regexp.MustCompile(`manifest.json is damaged: .*has a tensor map at -?\d of [17] words`).Match(out) {

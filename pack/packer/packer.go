@@ -31,16 +31,16 @@ import (
 
 // Options say what a pack is called, which tool writes it and which architectures it is compiled for.
 type Options struct {
-	Name  string // of the pack, as checkName allows it
+	Name  string // the pack's name, which checkName must allow
 	Tool  string
-	Archs []string // to compile for; none: what each winner was compiled for
+	Archs []string // architectures, or nil for each winner's own
 }
 
 // Packed is a complete pack in memory, ready to be written.
 type Packed struct {
 	pack.Manifest
 	files   map[string][]byte
-	Notices []string // what was left out, and why
+	Notices []string // what was left out of the pack, and why
 }
 
 // Make compiles winners and families, and describes them in a manifest. Of several winners or families for one
@@ -121,7 +121,7 @@ func empty(name, tool string) *Packed {
 type task struct {
 	what    string
 	request compile.Request
-	archs   []string // the first that the compiler knows is taken
+	archs   []string // the first one that the compiler supports is used
 	take    func(b *compile.Binary, by string) error
 	binary  *compile.Binary
 }
@@ -161,8 +161,8 @@ func compileAll(ctx context.Context, compiler compile.Compiler, tasks []*task) e
 
 // found describes a winner or a family to targets, which chooses the architectures that it is compiled for.
 type found struct {
-	what, problem string // as notices name it; and what two that serve the same problems have in common
-	target        string // that it was tuned for
+	what, problem string // text for notices; equal for entries of one problem
+	target        string // the architecture of the search
 	device        device.Info
 	// unserved returns a template that an architecture cannot run, or "" if it can run all templates.
 	unserved func(arch string) (template string, err error)
@@ -312,7 +312,7 @@ func (p *Packed) describe(o *operator.Operator) error {
 		d.Requires = append(d.Requires, pack.Requirement{That: formula(r.That), Because: r.Because.Text})
 	}
 	for _, a := range o.Arguments {
-		if a.Role == operator.Workspace || a.Role == operator.Scalar { // entries list these
+		if a.Role == operator.Workspace || a.Role == operator.Scalar { // entries list their workspaces and scalars
 			continue
 		}
 		if a.Symbol != "" {

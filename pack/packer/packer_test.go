@@ -125,7 +125,7 @@ type recorder struct {
 	mutex    sync.Mutex
 	images   []string
 	launches []string
-	values   [][]uint64 // of the arguments, their first 8 bytes
+	values   [][]uint64 // the first 8 bytes of each argument
 }
 
 func (r *recorder) GPU() pack.GPU { return r.gpu }
@@ -219,7 +219,7 @@ func TestGeneralKernelsKnowTheSizes(t *testing.T) {
 	for _, op := range packable(t) {
 		vectors, err := torchvectors.Of(op.Name)
 		if err != nil {
-			continue // it is held against NumPy alone
+			continue // the operator is compared with NumPy instead of PyTorch
 		}
 		for _, c := range vectors.Cases {
 			p, err := op.Bind(operator.Request{Shape: c.Shape, Parameters: c.Parameters}, hopper())

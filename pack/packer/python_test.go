@@ -24,7 +24,7 @@ func TestPython(t *testing.T) {
 	large := winner(t, operator.Request{Shape: []int64{1, 32, 20, 20}, Parameters: map[string]string{"c_out": "64"}}, "conv2d", "pipelined_gemm")
 	path, dir := packed(t, "layers", []cudasource.Winner{large}), standIn(t)
 	run := func() string {
-		out, _ := underDriver(dir, "python3", "testdata/use_pack.py", path).CombinedOutput() // it says itself what is wrong
+		out, _ := underDriver(dir, "python3", "testdata/use_pack.py", path).CombinedOutput()
 		return string(out)
 	}
 	if out := run(); !strings.Contains(out, "attribute 6 1\n") || !strings.Contains(out, "workspaces (1, 64, 18, 18)") {
@@ -83,7 +83,7 @@ func TestPythonTensors(t *testing.T) {
 		"cross_entropy cross_entropy: weight is torch.bfloat16 on cpu; it must be torch.float32, and all tensors on one GPU",
 		"masked_cumsum [((4, 5), 'torch.float32')]", "copied back True\nbatch_norm [((4, 5), 'torch.float32')]",
 		"in place True",
-		": 0x9990 (nil) (nil) 0x7000 0x7100 0x7000", // statistics that nobody has asked for
+		": 0x9990 (nil) (nil) 0x7000 0x7100 0x7000", // the null pointers are optional statistics
 		"0xbfe0000000000000\nboth [((64,), 'torch.float32'), ((64,), 'torch.int64')]", "fake [((64,), 'torch.float32'), ((64,), 'torch.int64')]",
 	} {
 		if !strings.Contains(string(out), want+"\n") {

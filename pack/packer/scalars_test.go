@@ -19,7 +19,7 @@ func TestScalarsOfFamilies(t *testing.T) {
 	f.Tree = &family.Node{Entries: []int{0}}
 	path := packedFamilies(t, []Family{f})
 	var cases []chosenCase
-	for _, n := range []int64{1, 33, 100} { // the last is beyond the family's range
+	for _, n := range []int64{1, 33, 100} { // 100 is outside the family's range
 		p, err := op.Bind(operator.Request{Shape: []int64{n}}, hopper())
 		must.OK(t, err)
 		cases = append(cases, chosenCase{problem: p})

@@ -27,9 +27,9 @@ type Inputs struct {
 	Winners  []cudasource.Winner
 	Families []packer.Family
 
-	Operators []*operator.Operator // pack these alone; none: all that are known
-	Device    string               // pack what was found on it, as --device names it
-	Emulated  bool                 // also what the emulator found
+	Operators []*operator.Operator // pack only these; nil means all known operators
+	Device    string               // pack what was found on this device, as in --device
+	Emulated  bool                 // pack also what the emulator found
 	Tool      string
 	Find      func(name string) (*operator.Operator, error)
 	Tell      func(text string)

@@ -39,8 +39,8 @@ type Entry struct {
 	Verdict
 	Target string `json:"target"`
 
-	winner *cudasource.Winner // of an entry; nil: its evidence cannot be followed
-	fault  bool               // it is wrong, a family slower than the general kernel, or with CI slower than it was
+	winner *cudasource.Winner // nil for a family, or if the evidence is unusable
+	fault  bool               // wrong or too slow, so that the check fails
 }
 
 // unproven is the verdict on entries that this device cannot run.
@@ -129,9 +129,9 @@ func (c *Checked) proveEntry(ctx context.Context, e *Entry, packed *pack.Entry) 
 		return err
 	}
 	if e.Verdict = v; on.Device.Info().Name != w.Best.Device.Name {
-		e.WasMS = 0 // times of two devices are not compared
+		e.WasMS = 0 // times of different devices cannot be compared
 	}
-	if v.Verdict == "ties" || v.Verdict == "lost" { // the gates checked the faster one, not this
+	if v.Verdict == "ties" || v.Verdict == "lost" { // the gates checked only the faster variant
 		if err := c.gate(ctx, e, op); err != nil {
 			return err
 		}

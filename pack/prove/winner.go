@@ -25,7 +25,7 @@ import (
 
 type Options struct {
 	Opener    *devices.Opener
-	Operators []*operator.Operator // those that are not built in
+	Operators []*operator.Operator // operators that are not built in
 	// CI makes the check time each winner against itself to measure the noise, and fail if the winner is slower than
 	// its recorded time by more than that noise.
 	CI   bool
@@ -46,9 +46,9 @@ type Verdict struct {
 	Verdict    string               `json:"verdict"` // holds, ties, lost, slower, or a status
 	Message    string               `json:"message,omitempty"`
 	WasMS      float64              `json:"was_ms"`
-	NowMS      float64              `json:"now_ms,omitempty"` // the old winner's
-	Noise      float64              `json:"noise,omitempty"`  // relative, of a time beside an earlier one; with CI
-	Winner     *bestconfig.Document `json:"winner,omitempty"` // the fastest now
+	NowMS      float64              `json:"now_ms,omitempty"` // the earlier winner's time now
+	Noise      float64              `json:"noise,omitempty"`  // relative noise of a repeated measurement; with CI
+	Winner     *bestconfig.Document `json:"winner,omitempty"` // the fastest variant now
 }
 
 // edited is the message for a winner that is lost because its kernel was edited.
@@ -161,9 +161,9 @@ func moved(p final.Proof, w winners.Kept, here device.Info) (all []string) {
 }
 
 type BenchOptions struct {
-	Others   bool         // also beside PyTorch
+	Others   bool         // time PyTorch, too
 	Rivals   final.Rivals // PyTorch; nil on a device without a GPU
-	NoRivals error        // why it cannot be timed
+	NoRivals error        // why PyTorch cannot be timed
 	// Await shows what is being done. The returned functions change the text and end its display.
 	Await func(what string) (now func(string), done func())
 }

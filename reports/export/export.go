@@ -29,14 +29,14 @@ var Formats = []Format{
 // Format is a file format in which other programs can read a winner.
 type Format struct {
 	Name    string
-	Summary string // what is written, for the help page
+	Summary string // describes the format on the help page
 	// Write writes a winner. The returned notes name the properties of the winner that the format cannot express.
 	Write func(ctx context.Context, out io.Writer, w Winner) (notes []string, err error)
 }
 
 type Winner struct {
 	Best   bestconfig.Document
-	Path   string // of the file; "-": standard output
+	Path   string // the file's path, "-" for standard output
 	Kernel func() (cudasource.Winner, error)
 }
 

@@ -73,7 +73,7 @@ func Bar(out io.Writer) Progress {
 	b.bar = b.container.New(0, mpb.BarStyle().Rbound("").Lbound("").Filler("━").Tip("━").Padding("─"),
 		mpb.AppendDecorators(decor.Any(func(decor.Statistics) string {
 			latest := *b.latest.Load()
-			if latest.Phase == "" { // the search has not said anything yet
+			if latest.Phase == "" { // the search has not reported anything yet
 				return fmt.Sprintf(" building the space, %.0f s", time.Since(began).Seconds())
 			}
 			return " " + summary(latest)

@@ -51,8 +51,8 @@ func TestGeneralKernelsMatchPyTorch(t *testing.T) {
 		v, err := torchvectors.Of(o.Name)
 		must.OK(t, err)
 		cases := endurance.Some(v.Cases, 4)
-		var problems, kernels []*operator.Problem // of the cases, and those that have a kernel
-		numbers := map[string]int{}               // of kernels
+		var problems, kernels []*operator.Problem // problems of the cases, and one problem for each kernel
+		numbers := map[string]int{}               // each kernel's number
 		kind := func(p *operator.Problem) string {
 			return fmt.Sprint(p.Math, p.Arguments[0].Type, p.ExpressionMacros())
 		}
@@ -99,7 +99,7 @@ var libraryInclude = regexp.MustCompile(`(?m)^#include <.*>`)
 func generalKernels(t *testing.T, problems []*operator.Problem) operator.Kernel {
 	t.Helper()
 	var together testtogether.Source
-	var libraries, calls strings.Builder // what is included stands in no kernel's namespace
+	var libraries, calls strings.Builder // #include lines must precede the namespaces
 	tensors := len(cudasource.Taken(problems[0]))
 	for n, p := range problems {
 		e, err := elementOf(p)
@@ -173,7 +173,7 @@ func compare(t *testing.T, p *operator.Problem, got, want []float32) {
 		t.Fatalf("%s: %d elements, PyTorch gives %d", p, len(got), len(want))
 	}
 	atol, rtol := min(p.Output().ATol, 1e-5), p.Output().RTol
-	if p.Output().Type == operator.F32 { // others may be rounded to the other neighbour
+	if p.Output().Type == operator.F32 { // narrower types may round to the other neighbour
 		rtol = min(rtol, 1e-5)
 	}
 	for i, w := range want {

@@ -139,7 +139,7 @@ func fill(name string, v view) (string, error) {
 type element struct {
 	Type      operator.Type
 	Torch     string // PyTorch's name for it
-	Parameter string // that names it; "": none does
+	Parameter string // the parameter that names the type, "" if none does
 }
 
 // torchTypes maps types to PyTorch's names. A module computes in one of the first three types; single tensors may have

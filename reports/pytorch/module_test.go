@@ -69,7 +69,7 @@ func winnersOn(t *testing.T, limits operator.Limits, o *operator.Operator, r ope
 		must.OK(t, err)
 		defaults := p.Defaults(t.Context())
 		if _, variant := o.MathVariants[mode]; variant {
-			defaults = defaults[:1] // the others differ in the same header
+			defaults = defaults[:1] // the other templates differ in the same header
 		}
 		for _, c := range defaults {
 			all = append(all, winner(t, limits, p, c))
@@ -138,7 +138,7 @@ var forbidden = map[string]*regexp.Regexp{
 	"waiting for the GPU":             regexp.MustCompile(`(?i)synchronize\(|\.item\(|\.cpu\(`),
 	"timing functions":                regexp.MustCompile(`elapsed_time|perf_counter|cuda\.Event`),
 	"a macro that nvcc leaves alone":  regexp.MustCompile(`#\s*pragma unroll\b.*\b[A-Z][A-Z_]+\b`),
-	"a type that nvcc takes for void": regexp.MustCompile(`\bstatic auto \w+\(`), // in a constructor's list, as it compiles for the host
+	"a type that nvcc takes for void": regexp.MustCompile(`\bstatic auto \w+\(`), // in a constructor's initializer list, for the host
 	"a name that a namespace hides":   regexp.MustCompile(`(?m)(^|[ (<,&*=!])::[A-Za-z_]`),
 	"an include of another folder":    regexp.MustCompile(`#\s*include\s*"`),
 }
@@ -170,7 +170,7 @@ func checkRules(t *testing.T, w cudasource.Winner, known map[string]bool) {
 		}
 		for what, rule := range forbidden {
 			if what == "half precision" && half {
-				continue // which is no trick there
+				continue // half precision is no trick in such a module
 			}
 			if found := rule.FindString(paragraph); found != "" {
 				t.Errorf("%s: %q looks like %s; say it in other words, in comments too", w.Kernel.Launches[0].Entry, found, what)
@@ -223,12 +223,12 @@ type moduleCase struct {
 	shape       string
 	set         map[string]string
 	constructor string
-	arguments   string // what get_init_inputs gives
+	arguments   string // the result of get_init_inputs
 	calls       []call
 }
 
 type call struct {
-	arguments, shape string // JSON; of several tensors a list of shapes
+	arguments, shape string // JSON; a list of shapes for several tensors
 	want             string // output shape, after "tuned " where the tuned kernel gives it, or a part of the complaint
 }
 
@@ -270,7 +270,7 @@ type answer struct {
 	Sizes    []int64
 	Tuned    bool
 	Returned []int64
-	Made     int // tensors, views included
+	Made     int // number of tensors made, including views
 }
 
 // The Python code of exported files runs here without a GPU: signatures, sizes, shapes, and which kernel is launched.
@@ -306,9 +306,9 @@ func checkModule(t *testing.T, c moduleCase, p *operator.Problem, line string) {
 		Constructor string
 		Arguments   json.RawMessage
 		Inputs      [][]int64
-		Types       []string // of the inputs
+		Types       []string // types of the inputs
 		Answers     []answer
-		Flags       [][]string // of each compilation
+		Flags       [][]string // compiler flags of each compilation
 		TunedSizes  []int64    `json:"tuned_sizes"`
 	}
 	must.OK(t, json.Unmarshal([]byte(line), &got))
@@ -321,7 +321,7 @@ func checkModule(t *testing.T, c moduleCase, p *operator.Problem, line string) {
 	inputs := [][]int64{p.Arguments[0].Shape}
 	for i, a := range p.Arguments[1:] {
 		beside := i+1 >= len(p.Arguments)-len(p.Operator.Epilogue())
-		passed := c.operator == "matmul" || c.operator == "elementwise" || beside // weights that are no parameters of the module
+		passed := c.operator == "matmul" || c.operator == "elementwise" || beside
 		if a.Elements > 0 && (a.Role == operator.Input || passed && a.Role == operator.Weight) {
 			inputs = append(inputs, a.Shape)
 		}
@@ -358,7 +358,7 @@ func checkModule(t *testing.T, c moduleCase, p *operator.Problem, line string) {
 			if strings.ReplaceAll(fmt.Sprint(a.Returned), " ", ",") != want || a.Tuned != tuned {
 				t.Errorf("%s of %s gives %v, tuned %v; want %s", call.arguments, call.shape, a.Returned, a.Tuned, call.want)
 			}
-			if c.operator == "elementwise" && c.set["f"] != "x*w+b" && a.Made != 1 { // b is broadcast there
+			if c.operator == "elementwise" && c.set["f"] != "x*w+b" && a.Made != 1 { // b is broadcast in this case
 				t.Errorf("%s of %s makes %d tensors, want the output alone", call.arguments, call.shape, a.Made)
 			}
 		}
@@ -380,8 +380,8 @@ func TestExportedKernelsCompile(t *testing.T) {
 	defer compiler.Close()
 	compiler = compile.Cached(testcache.Dir(), compiler)
 	limits := emulator.Limits()
-	limits.Arch, limits.Target = 80, "sm_80" // which every NVRTC at hand knows in full
-	seen := map[string]int{}                 // how often a template was; the convolutions that are one kernel count as one
+	limits.Arch, limits.Target = 80, "sm_80" // which every version of NVRTC supports
+	seen := map[string]int{}                 // uses of each kernel; 1-3D convolutions share kernels
 	var together testtogether.Source
 	added := 0
 	for _, o := range withPyTorch(t) {
@@ -405,7 +405,7 @@ func TestExportedKernelsCompile(t *testing.T) {
 				turn = i % 2
 			}
 			file, text := "module", kernelsOfModule(t, w)
-			if turn == 1 && w.Problem.Output().Type == operator.F32 { // others' files include headers of CUDA's
+			if turn == 1 && w.Problem.Output().Type == operator.F32 { // other types' files include CUDA's headers
 				file, text = "cu", kernelsOfFile(t, w)
 			}
 			together.Add(o.Name+"."+file, testtogether.Hidden(text, added), nil, nil)
@@ -590,7 +590,7 @@ func TestModulesKnowLayouts(t *testing.T) {
 	}
 	type outcome struct{ Tuned, Last bool }
 	calls := []call{{"", false}, {"", true}, {"auto", false}, {"auto", true}, {"nhwc", false}, {"nchw", true}}
-	given, _ := json.Marshal(calls) // plain data
+	given, _ := json.Marshal(calls) // plain data cannot fail
 	for tuned, want := range map[string][]outcome{
 		"nchw": {{true, false}, {true, false}, {true, false}, {false, true}, {false, true}, {true, false}},
 		"nhwc": {{true, true}, {true, true}, {false, false}, {true, true}, {true, true}, {false, false}},

@@ -126,7 +126,7 @@ func (v *view) serves(w cudasource.Winner) error {
 		return err
 	}
 	for _, name := range e.Names() {
-		if name == "math" { // which the module has
+		if name == "math" { // the module defines math itself
 			continue
 		}
 		if i := slices.IndexFunc(limits, func(l struct{ name, python string }) bool { return l.name == name }); i >= 0 {
@@ -146,29 +146,29 @@ func (v *view) serves(w cudasource.Winner) error {
 // view holds the data for the templates of an exported file: the winner, and values derived from it.
 type view struct {
 	cudasource.Winner
-	Element element // of all tensors
+	Element element // the type of all tensors
 
-	Arguments   []argument               // of plan: dimensions, then parameters' components
-	Parameters  []operator.ParameterSpec // of numbers, or of the tensors' order in memory
+	Arguments   []argument               // arguments of plan: dimensions, then components
+	Parameters  []operator.ParameterSpec // numbers, and the tensors' order in memory
 	Bounds      []bound
-	Ordered     bool // a parameter is the tensors' order in memory
+	Ordered     bool // whether a parameter is the order in memory
 	Expressions []expression
-	Read        []operator.ArgumentSpec // by the kernels
-	Types       []string                // PyTorch's, of those
-	Mixed       bool                    // they are not all of Element
-	Renewed     []string                // by the kernels, among those
+	Read        []operator.ArgumentSpec // the kernels' inputs
+	Types       []string                // PyTorch's types of the inputs
+	Mixed       bool                    // whether inputs differ from Element
+	Renewed     []string                // inputs that the kernels also write
 	ReadNames   []string
 	ReadRanks   []string
-	FromTensors []string // the dimensions, as taken from the tensors
+	FromTensors []string // Python expressions for the dimensions
 	Plan        []string // lines of Python
-	Sizes       []string // that general kernels know
-	Reals       []string // parameters of floating point, which they know behind them
-	Shapes      []string // of the tensors that are read, then of the output
+	Sizes       []string // names that general kernels take
+	Reals       []string // floating-point parameters after Sizes
+	Shapes      []string // shapes of the inputs, then of the output
 	Serves      []string // lines of Python
-	Launches    []string // of the tuned kernel, in C++
+	Launches    []string // C++ launches of the tuned kernel
 
-	Workspaces     []operator.Argument // of that kernel
-	WorkspaceSizes []string            // in elements
+	Workspaces     []operator.Argument // workspaces of the tuned kernel
+	WorkspaceSizes []string            // sizes in elements
 
 	GeneralDefines, General, EveryElement, GeneralUndefines string
 	TunedDefines, Tuned                                     string
@@ -178,7 +178,7 @@ type view struct {
 
 type argument struct {
 	Name  string
-	Value string // in Python
+	Value string // the value in Python
 }
 
 // expression is an expression parameter as Python code.
@@ -212,7 +212,7 @@ func newView(w cudasource.Winner) (view, error) {
 func (v *view) arguments(p *operator.Problem) error {
 	names := []string{v.Element.Parameter}
 	for _, name := range cudasource.Determining(p.Operator) {
-		fixed := func(spec operator.ParameterSpec) bool { // a module is of one expression
+		fixed := func(spec operator.ParameterSpec) bool { // a module has one fixed expression
 			return spec.Type == operator.ExpressionParameter && slices.Contains(spec.Names, name)
 		}
 		if name != v.Element.Parameter && !slices.ContainsFunc(p.Operator.Parameters, fixed) {
@@ -264,7 +264,7 @@ func (v *view) tensors(op *operator.Operator) error {
 			v.Renewed = append(v.Renewed, t.Name)
 		}
 		torch, known := v.Element.of(t)
-		if !known { // an epilogue's
+		if !known { // the type of an epilogue's tensor
 			torch = torchTypes[t.Type]
 		}
 		v.Types, v.Mixed = append(v.Types, "torch."+torch), v.Mixed || torch != v.Element.Torch || len(op.Epilogue()) > 0
@@ -289,7 +289,7 @@ func (v *view) launches(w cudasource.Winner) {
 			v.WorkspaceSizes = append(v.WorkspaceSizes, strconv.FormatInt(a.Elements, 10))
 		}
 	}
-	given := func(a operator.Argument) string { // its name in the function that launches
+	given := func(a operator.Argument) string { // the argument's name in the launching function
 		switch a.Role {
 		case operator.Output:
 			return "written"
@@ -310,7 +310,7 @@ var choice = regexp.MustCompile(`^(\w+) if (\w+) else (\w+)$`)
 // A parameter can decide which axis the dimension is, for example if a matrix may be transposed, or which tensor has
 // it, if tensors may be broadcast along it.
 func (v *view) findDimension(dim string) string {
-	var places []string // each but the last with a condition
+	var places []string // each but the last ends with a condition
 	for i, t := range v.Read {
 		for axis, f := range t.Shape {
 			place, is := fmt.Sprintf("shapes[%d][%d]", i, axis), choice.FindStringSubmatch(f.Text)

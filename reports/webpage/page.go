@@ -28,9 +28,9 @@ var page = template.Must(template.New("page").Parse(pageText))
 
 type Search struct {
 	Best     bestconfig.Document
-	Trials   []trial.Trial // empty: there is only the document
+	Trials   []trial.Trial // empty if there is only the document
 	Failures []reports.Failure
-	Why      explain.Explanation // without sentences: it is not known
+	Why      explain.Explanation // empty if it is not known
 }
 
 type Page struct {
