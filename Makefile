@@ -10,8 +10,7 @@
 # make lint       checks formatting, builds without the CUDA device, and runs vet and staticcheck
 # make bench      runs the benchmarks of spaces, strategies and the engine
 # make test-gpu   runs the tests that need a GPU
-# make bench-gpu  measures five operators and layers of networks; writes docs/results/<gpu>/
-#                 (TABLE=operators or TABLE=layers for one of the tables)
+# make bench-gpu  measures the five main operators; writes docs/results/<gpu>/
 # make bench-examples  measures the operators under examples/; writes docs/results/<gpu>/examples.md
 # make bench-layers  compares problems of public networks with PyTorch in a table
 # make bench-holes  compares every operator, layout and type with PyTorch; writes docs/results/<gpu>/holes.md
@@ -101,7 +100,7 @@ test-gpu-binaries: $(LIBCUDA)
 	$(CUDA_ENV) $(GO) build -tags cuda -trimpath -ldflags '-s -w' -o bin/library ./examples/library
 
 bench-gpu: bin/autotune
-	scripts/bench-gpu.sh $(if $(TABLE),-t $(TABLE))
+	scripts/bench-gpu.sh
 
 bench-layers: bin/autotune
 	scripts/holes.py --problems scripts/layers.txt --work bench-out/layers

@@ -1,32 +1,14 @@
 #!/bin/sh
-# Measures on this machine's GPU, and writes two tables into docs/results/<gpu>/ or
-# FOLDER. The table `operators` covers the five main operators: for each problem the
-# best configuration (JSON), its plots (PNG) and the command's output (text); for all
-# problems summary.json, summary.md and summary.png; throughput.txt; and the searches
-# as recordings. The table `layers` covers problems of public networks: holes.py writes
-# layers.md. Every search starts from empty caches of trials and binaries. PyTorch is
-# timed in the same run if it is installed.
+# Measures the five main operators on this machine's GPU, and writes into docs/results/<gpu>/
+# or FOLDER: for each problem the best configuration (JSON), its plots (PNG) and the command's
+# output (text); for all problems summary.json, summary.md and summary.png; throughput.txt; and
+# the searches as recordings. Every search starts from empty caches of trials and binaries.
+# PyTorch is timed in the same run if it is installed.
 #
-#   scripts/bench-gpu.sh [-t operators|layers] [FOLDER] [RECORDINGS]
-#
-# -t writes only one of the tables.
+#   scripts/bench-gpu.sh [FOLDER] [RECORDINGS]
 set -eu
 cd "$(dirname "$0")/.."
-tables="operators layers"
-while getopts t: option; do
-	case $option${OPTARG-} in
-	toperators | tlayers) tables=$OPTARG ;;
-	*)
-		echo "bench-gpu.sh: -t takes operators or layers" >&2
-		exit 2
-		;;
-	esac
-done
-shift $((OPTIND - 1))
 . scripts/results_folder.sh
-if [ "$tables" = layers ]; then
-	exec scripts/holes.py --problems scripts/layers.txt --work bench-out/layers --markdown "$out/layers.md"
-fi
 recordings=${2:-recordings}
 mkdir -p "$recordings"
 scratch=$(mktemp -d)
@@ -71,12 +53,10 @@ $bin report $files --json "$out/summary.json" --plot "$out" | tee "$out/summary.
 # The throughput is measured from the start of the process to its end, with every variant
 # compiled, verified and timed.
 {
-	echo "\$ autotune search max_pool2d --shape 1x256x512x512 --budget 84"
+	echo "\$ autotune search max_pool2d --shape 1x256x512x512 --budget 84 --baseline none"
 	start=$(date +%s.%N)
 	# Since 12.9, NVRTC has a cache of its own, which would make compilations look faster.
-	XDG_CACHE_HOME=$scratch/throughput CUDA_CACHE_PATH=$scratch/nvrtc $bin search max_pool2d --shape 1x256x512x512 --budget 84 --device cuda --quiet
+	XDG_CACHE_HOME=$scratch/throughput CUDA_CACHE_PATH=$scratch/nvrtc $bin search max_pool2d --shape 1x256x512x512 --budget 84 --device cuda --baseline none --quiet
 	end=$(date +%s.%N)
 	echo "$start $end" | awk '{ printf "84 configurations in %.2f s from start to end of the process: %.1f a second\n", $2 - $1, 84 / ($2 - $1) }'
 } | tee "$out/throughput.txt"
-
-case $tables in *layers*) scripts/holes.py --problems scripts/layers.txt --work bench-out/layers --markdown "$out/layers.md" ;; esac

@@ -27,11 +27,11 @@ func TestGPUSteps(t *testing.T) {
 			{"three launches", 0, trial.OK, ""},
 			{"a cooperative one", 1, trial.OK, ""},
 			{"clusters", 2, trial.OK, ""},
-			{"nothing clears", 3, trial.WrongResult, "5000 of 5000 elements of y differ"},
+			{"nothing clears", 3, trial.WrongResult, "y differs from the reference in 5000 of 5000 elements"},
 			{"too many blocks", 4, trial.Pruned, "together: a cooperative launch of 100000 blocks: at most "},
 			{"a small table", 5, trial.LaunchError, "the __constant__ variable table has 32 bytes, weights takes 64"},
 			{"no table", 6, trial.LaunchError, "the kernel has no __constant__ variable table for weights"},
-			{"the last launch is wrong", 7, trial.WrongResult, "5000 of 5000 elements of y differ"},
+			{"the last launch is wrong", 7, trial.WrongResult, "y differs from the reference in 5000 of 5000 elements"},
 		} {
 			e := b.evaluate(b.variant(tt.mode), 0)
 			if e.Status != tt.status || !strings.Contains(e.Message, tt.message) {

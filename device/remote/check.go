@@ -61,7 +61,8 @@ func finite(field string, values ...float64) error {
 	return refused(!slices.ContainsFunc(values, bad), field, values)
 }
 
-func drawn(distribution string, all []string) error {
+func drawn(distribution string) error {
+	all := slices.Concat(operator.Distributions(), operator.Extremes())
 	if slices.Contains(all, distribution) {
 		return nil
 	}
@@ -87,7 +88,7 @@ func (r *Request) check() error {
 		within("tunables", mostTunables, len(r.Values)),
 		finite("best", r.Best),
 		within("launches", mostLaunches, r.Check.Launches),
-		drawn(r.Inputs.Distribution, slices.Concat(operator.Distributions(), operator.Extremes())),
+		drawn(r.Inputs.Distribution),
 		within("duration", mostMinutes, r.Limit, r.Check.Limit),
 	)
 	if err == nil && r.Opening != nil {
@@ -104,7 +105,7 @@ func (o *Opening) check() error {
 		refused(len(o.Shape) <= mostDims && slices.Min(append([]int64{1}, o.Shape...)) > 0, "shape", o.Shape),
 		within("parameters", mostDims, len(o.Parameters)),
 		refused(ends, "protocol", p),
-		drawn(p.Distribution, operator.Distributions()),
+		drawn(p.Distribution),
 		within("duration", mostMinutes, p.BatchBelow, p.MeasureTime, p.LaunchTimeout, p.CompileTimeout),
 		p.Conditions.Check(),
 	)

@@ -1,0 +1,4 @@
+// Package program plans whole PyTorch programs: it reads a program's graph, as torch.export writes it, and cuts it into
+// regions. A region is a root operator with the chain of elementwise operations behind it, which one kernel computes.
+// What no operator computes stays a call of PyTorch's.
+package program
