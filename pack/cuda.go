@@ -27,7 +27,7 @@ type libcuda struct {
 	setAttribute   func(function uintptr, attribute, value int32) int32
 	launch         func(function uintptr, gx, gy, gz, bx, by, bz, shared uint32, stream uintptr, arguments, extra *unsafe.Pointer) int32
 
-	// These two functions are nil with older drivers.
+	// cuFuncLoad and cuLaunchKernelEx, or nil if the driver is too old to have them.
 	load     func(function uintptr) int32
 	launchEx func(config *launchConfig, function uintptr, arguments, extra *unsafe.Pointer) int32
 }
@@ -73,7 +73,7 @@ var openLibcuda = sync.OnceValues(func() (*libcuda, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNoDriver, err)
 	}
-	// Older drivers do not have these two functions.
+	// Older drivers lack cuLaunchKernelEx and cuFuncLoad, so errors are ignored.
 	_ = sharedlib.Bind(handle, map[string]any{"cuLaunchKernelEx": &c.launchEx})
 	_ = sharedlib.Bind(handle, map[string]any{"cuFuncLoad": &c.load})
 	return c, c.check("cuInit", c.init(0))

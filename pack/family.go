@@ -29,7 +29,7 @@ type Sizes struct {
 }
 
 // Node is a node of a family's tree: a condition with a node for either case, or a leaf. Of a leaf's entries, the
-// first one that serves the problem runs. If none of them serves the problem, the general kernel runs.
+// first one that serves the problem runs. If no entry of the leaf serves the problem, the general kernel runs.
 type Node struct {
 	If      *Formula `json:"if,omitempty"`
 	Then    *Node    `json:"then,omitempty"`

@@ -31,10 +31,10 @@ func (g GPU) String() string { return fmt.Sprintf("%s (sm_%d)", g.Name, g.Arch) 
 // Driver loads and launches kernels on one GPU. A Driver must be safe for concurrent use.
 type Driver interface {
 	GPU() GPU
-	// Load finds a kernel in a cubin, or in PTX that ends with a zero byte, and allows its launches this many bytes of
-	// dynamic shared memory. An image is loaded when it is first used and never unloaded.
+	// Load finds a kernel in a cubin, or in PTX that ends with a zero byte, and allows launches of the kernel
+	// sharedBytes of dynamic shared memory. An image is loaded when it is first used and never unloaded.
 	Load(image []byte, entry string, sharedBytes int64) (Kernel, error)
-	// Launch enqueues a launch on a stream. Each argument points to the argument's value.
+	// Launch enqueues a launch on a stream. Each element of arguments points to an argument's value.
 	Launch(k Kernel, l Launch, s Stream, arguments []unsafe.Pointer) error
 }
 
@@ -106,8 +106,8 @@ func (p *Plan) Prepare() error {
 // alignment is the alignment in bytes that kernels need of every pointer, since they load vectors.
 const alignment = 16
 
-// Launch runs the plan's kernels on a stream. It takes a pointer for each of Tensors; those of empty tensors are
-// ignored.
+// Launch runs the plan's kernels on a stream. Launch takes a pointer for each tensor in Tensors, and ignores the
+// pointers of empty tensors.
 func (p *Plan) Launch(s Stream, pointers ...Pointer) error {
 	if len(pointers) != len(p.Tensors) {
 		return fmt.Errorf("it takes %d pointers, one for each tensor of the plan; got %d", len(p.Tensors), len(pointers))

@@ -159,7 +159,7 @@ func searchText(b bestconfig.Document) string {
 	return joined(", ", s.Strategy, text+endText(b))
 }
 
-// endings are the reasons for which a search can end that estimates what is left to gain.
+// endings describes why a search ended, for searches that estimate what is left to gain.
 var endings = map[tuner.Stop]string{
 	tuner.Satisfied: "nothing left to gain", tuner.AtRoofline: "at the roofline", tuner.TimeSpent: "the time was up",
 	tuner.BudgetSpent: "the budget was spent",

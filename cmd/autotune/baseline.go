@@ -73,7 +73,7 @@ func checkBaselines(times map[string]float64) error {
 	return nil
 }
 
-// rivals starts PyTorch, to be timed in these ways on the local GPU that the flags name. Without ways, rivals returns
+// rivals starts PyTorch, to be timed in the given ways on the GPU that the flags name. Without ways, rivals returns
 // nil.
 func rivals(d deviceFlags, wait time.Duration, ways []string) (*torchtimes.Torch, error) {
 	if len(ways) == 0 {
@@ -95,7 +95,7 @@ var errOneGPU = errors.New("--baseline times PyTorch on one GPU of this machine,
 
 // rivalsInto lets a search time PyTorch beside its winners: in the ways that --baseline names or, without the flag, in
 // the usual ways if there is one GPU. For a list of problems torch.compile is left out, since it takes seconds for
-// each; replace of a pack measures torch.compile in the program itself. The returned function ends PyTorch.
+// each; a pack's function replace times torch.compile in the program itself. The returned function ends PyTorch.
 func rivalsInto(o *tuner.Options, given []string, d deviceFlags, several bool) (end func(), err error) {
 	end = func() {}
 	_, ways, err := baselinesOf(given)

@@ -304,7 +304,7 @@ func TestDocumentedBestConfig(t *testing.T) {
 	}
 }
 
-// The documented tables of types and fills must equal those of package operator.
+// The documented tables of element types and of ways to fill inputs must equal those of package operator.
 func TestDocumentedTypes(t *testing.T) {
 	const page = "docs/writing-an-operator.md"
 	var documented, real []string

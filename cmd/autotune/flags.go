@@ -90,7 +90,7 @@ func (p *problemFlags) given() bool {
 	return p.shape != "" || p.set != nil || p.math != "auto" || p.free != ""
 }
 
-// request turns the flags into a request for the operator. Without --shape, the shape is example unless that is nil.
+// request turns the flags into a request for the operator. Without --shape, the request has the shape example.
 func (p *problemFlags) request(op *operator.Operator, example []int64) (r operator.Request, err error) {
 	shape := p.shape
 	if shape == "" && example != nil {

@@ -111,7 +111,8 @@ var contents = []content{
 // can be gzip.
 var packedBomb = content{"a bomb of 1 GiB", func(reader) io.Reader { return bytes.NewReader(bomb()) }, false}
 
-// Every kind of file that a user can name must be refused with one line and at little cost, whatever it contains.
+// Every kind of file that a user can name must be refused with a one-line error and at little cost, whatever it
+// contains.
 func TestHostileFiles(t *testing.T) {
 	testneeds.Nothing(t)
 	if testing.Short() {
@@ -124,7 +125,7 @@ func TestHostileFiles(t *testing.T) {
 			mustRefuse(t, r, packedBomb, "%s")
 		})
 		for _, c := range endurance.Some(contents, 4) {
-			// Endless content is tried in the first place only: the reader counts bytes alike in every place.
+			// Endless content is tried in one place of a document, since the reader counts bytes alike in every place.
 			for n, place := range r.places[:endurance.Times(1, len(r.places))] {
 				if c.endless && n > 0 {
 					continue
@@ -188,7 +189,7 @@ func fill(w io.Writer, text io.Reader, packed bool) error {
 	return errors.Join(err, zip.Close())
 }
 
-// refused runs the program, which must exit with one line and the code for bad input, within the bounds.
+// refused runs the program, which must exit with a one-line error and the code for bad input, within the bounds.
 func refused(t *testing.T, arguments []string) {
 	t.Helper()
 	limited := append([]string{"-c", fmt.Sprintf(`ulimit -v %d; exec autotune "$@"`, refusalMostMB<<10), "sh"}, arguments...)

@@ -131,7 +131,8 @@ func (o *outputs) writePlot(name string, draw func(io.Writer) error) error {
 	return o.wrote(path, err)
 }
 
-// writeRecording records a search. A search that was interrupted before its first trial is not recorded.
+// writeRecording writes the recording of a search. A search that was interrupted before its first trial is not
+// recorded.
 func (o *outputs) writeRecording(r *tuner.Result, best bestconfig.Document) error {
 	if o.record == "" || len(r.Trials) == 0 {
 		return nil

@@ -29,7 +29,7 @@ func addPeaks(best *bestconfig.Document) {
 	}
 }
 
-// peaksOf returns the peak rates of a device. If they are needed and unknown, peaksOf measures them in a few seconds,
+// peaksOf returns the peak rates of a device. Peak rates that are needed and unknown are measured in a few seconds,
 // once for each device and driver.
 func peaksOf(ctx context.Context, d device.Device, v view, needed bool) device.Peaks {
 	info := d.Info()

@@ -33,7 +33,7 @@ import (
 	"autotune/tuner/strategy"
 )
 
-// By default a search ends after this many variants or this long.
+// By default a search ends after defaultBudget variants or after defaultTime.
 const (
 	defaultBudget = 1000
 	defaultTime   = 30 * time.Second

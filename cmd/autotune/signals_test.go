@@ -43,7 +43,7 @@ var interruptible = []struct {
 var signals = []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP}
 
 // The first signal must end a command with exit code 130, even if it arrives twice in a row, as timeout(1) sends it. A
-// search must still deliver its results so far.
+// search that a signal ends must still deliver its results so far.
 func TestSignals(t *testing.T) {
 	testneeds.Nothing(t)
 	if testing.Short() {

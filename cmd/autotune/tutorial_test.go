@@ -140,7 +140,7 @@ func withoutNumbers(line string) string {
 	return strings.TrimSpace(blanks.ReplaceAllString(number.ReplaceAllString(line, "#"), " "))
 }
 
-// saysInOrder fails unless the given lines appear in a text in this order. The comparison ignores numbers.
+// saysInOrder fails unless the given lines appear in a text in this order. The comparison of lines ignores numbers.
 func saysInOrder(t *testing.T, text, lines string) {
 	t.Helper()
 	var rest []string

@@ -219,7 +219,7 @@ func (f *winnerFlags) recorded(ctx context.Context, l line, r winners.Request, p
 	return r.Recorded(ctx, recorded)
 }
 
-// inDocument reads the winner from a best-config document, which says which problem it is of.
+// inDocument reads the winner from a best-config document, which names the problem.
 func (f *winnerFlags) inDocument(ctx context.Context, l line, r winners.Request) (chosen, error) {
 	if f.problem.given() {
 		return chosen{}, fmt.Errorf("--from %s names the problem; leave --shape, --set and --math away", f.from)

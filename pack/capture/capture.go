@@ -3,7 +3,8 @@
 //
 // A Watcher is a folder with a Python module that watches programs. A Python program loads the Watcher's module if its
 // environment was made by Watcher.Environment, and each process leaves a record in the folder. Watcher.Read combines
-// the records into a Seen, which WriteProblems writes as a problems file. Package main runs the watched program.
+// the records into a Seen, which WriteProblems writes as a problems file. The command line in cmd/autotune runs the
+// watched program.
 package capture
 
 import (
@@ -105,7 +106,7 @@ func write(folder string, files map[string][]byte) error {
 func (w *Watcher) Close() error { return w.folder.Close() }
 
 // Environment returns the environment of a program that is to be watched. The watcher's folder comes first in
-// PYTHONPATH. When the module there is loaded, it removes the folder from Python's path, so that programs import the
+// PYTHONPATH. The module in the watcher's folder removes the folder from Python's path, so that programs import the
 // same modules as when they are not watched.
 func (w *Watcher) Environment(environment []string) []string {
 	const name = "PYTHONPATH="

@@ -12,7 +12,7 @@ import (
 )
 
 // The largest number of problems and of unserved calls in a problems file. A search could not read a longer problems
-// file; a comment in the file says how many are left out.
+// file; a comment in the file says how many problems are left out.
 const (
 	mostProblems = 600
 	mostUnserved = 200

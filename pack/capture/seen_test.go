@@ -94,7 +94,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// The problems file must name a math mode exactly if PyTorch's settings determine it.
+// The problems file must name a math mode if and only if PyTorch's settings determine it.
 func TestMath(t *testing.T) {
 	yes, no := true, false
 	for _, test := range []struct {

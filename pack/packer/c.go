@@ -48,7 +48,7 @@ func write(name string, data any) []byte {
 	return b.Bytes()
 }
 
-// The largest entry that C can launch: these are the sizes of arrays in autotune_pack.c.
+// Bounds on an entry that C can launch, which are the sizes of arrays in autotune_pack.c.
 const (
 	mostRankInC      = 8
 	mostArgumentsInC = 64

@@ -52,7 +52,7 @@ func launch(m map[string]any) map[string]any { return entry(m)["launches"].([]an
 
 func conv(m map[string]any) map[string]any { return m["operators"].([]any)[0].(map[string]any) }
 
-// A pack that is damaged, or whose manifest is wrong about it, must be refused with one line.
+// A damaged pack, or one with a false manifest, must be refused with a one-line error.
 func TestDamage(t *testing.T) {
 	testneeds.Nothing(t)
 	whole := small(t, "whole")
@@ -102,7 +102,7 @@ func copyOf(t testing.TB, pack string) string {
 	return path
 }
 
-// fails checks that a pack is refused with one line that contains a text.
+// fails checks that a pack is refused with a one-line error that contains a text.
 func fails(t *testing.T, path, want string) {
 	t.Helper()
 	if _, err := pack.Open(path); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
@@ -132,7 +132,7 @@ func replace(t *testing.T, path, text string) {
 	must.OK(t, os.WriteFile(filepath.Join(path, pack.ManifestFile), []byte(text), 0o644))
 }
 
-// A family with false data in its manifest must be refused with one line.
+// A family with false data in its manifest must be refused with a one-line error.
 func TestDamagedFamilies(t *testing.T) {
 	testneeds.Nothing(t)
 	whole := packedFamilies(t, []Family{fakeFamily(t, "max_pool2d", "{1..8}x3x{6..80}x{6..80}", "n,h,w", "kernel=3")})

@@ -162,7 +162,7 @@ func same(a, b pack.TensorSpec) bool {
 	return a.Type == b.Type && a.TypeBy == b.TypeBy && slices.Equal(texts(a), texts(b))
 }
 
-// unsaid defines an expression's components as False, which they stay until a word is added that uses them.
+// unsaid defines the components of an expression parameter as False, until a word is added that uses them.
 func unsaid(s operator.ParameterSpec) (all []pack.Definition) {
 	for _, component := range s.Names[1:] {
 		all = append(all, pack.Definition{Name: component, Value: pack.Formula{Expr: expr.MustParse("False")}})

@@ -99,7 +99,7 @@ type pyOperator struct {
 	Expressions []operator.ParameterSpec
 }
 
-// Words returns the values that the pack has kernels for, of a parameter of words.
+// Words returns the values of a word parameter for which the pack has kernels.
 func (o pyOperator) Words(parameter string) []string { return o.p.words(o.Name, parameter) }
 
 // Of returns the names that an expression may use: those of its parameter and the tensors of all packed epilogues.

@@ -115,7 +115,7 @@ func TestTensorMaps(t *testing.T) {
 	}
 }
 
-// A manifest with wrong data about tensor maps must be refused with one line.
+// A manifest with wrong data about tensor maps must be refused with a one-line error.
 func TestDamagedMaps(t *testing.T) {
 	testneeds.Torch.Need(t)
 	ofProblem, _ := packedMaps(t)

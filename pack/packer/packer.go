@@ -86,8 +86,8 @@ func Make(ctx context.Context, compiler compile.Compiler, winners []cudasource.W
 	return p, p.finish(operators)
 }
 
-// packs reports whether an operator can be packed. An operator is described once; a notice says why it cannot be
-// packed.
+// packs reports whether an operator can be packed. An operator is described once, and a notice says why another cannot
+// be packed.
 func (p *Packed) packs(o *operator.Operator, kept map[string]*operator.Operator) bool {
 	if known, asked := kept[o.Name]; asked {
 		return known != nil

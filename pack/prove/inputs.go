@@ -110,8 +110,8 @@ func (p *Inputs) unlessEdited(err error, kept bool) error {
 	return err
 }
 
-// takes reports whether a winner or family of a cache is packed. It must come from the device that the user named,
-// from a GPU unless emulated winners are asked for, and have been timed under the usual conditions.
+// takes reports whether a winner or family of a cache is packed. A packed winner must come from the device that the
+// user named, from a GPU unless emulated winners are asked for, and have been timed under the usual conditions.
 func (p *Inputs) takes(d device.Info, timed device.Conditions) bool {
 	return winners.Request{Device: p.Device}.Means(d) && (p.Emulated || d.Kind.Properties().Caveat == "") &&
 		timed == (device.Conditions{})

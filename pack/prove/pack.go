@@ -25,7 +25,7 @@ import (
 	"autotune/tuner/winners"
 )
 
-// Checked is a pack's manifest, with a verdict for each entry if the pack was proved.
+// Checked is a pack's manifest, with a verdict for each entry if the entries were verified again.
 type Checked struct {
 	pack.Manifest
 	Entries []*Entry `json:"checked,omitempty"`
@@ -50,7 +50,8 @@ func newEntry(problem, device, target string) *Entry {
 	return &Entry{Target: target, Verdict: Verdict{Problem: problem, Device: device, Verdict: unproven}}
 }
 
-// Open opens a pack to be proved. Open fails if the pack contains code that its manifest does not account for.
+// Open opens a pack whose entries are to be verified again. Open fails if the pack contains code that its manifest
+// does not account for.
 func Open(p *pack.Pack, o Options) (*Checked, error) {
 	c := &Checked{Manifest: p.Manifest, pack: p, o: o}
 	if err := p.Unlisted(); err != nil {
@@ -218,8 +219,8 @@ func (c *Checked) Fault() error {
 	return fmt.Errorf("%s of %s wrong, or %s", output.Count(faults, "entry"), c.pack.Path, than)
 }
 
-// Text returns a table of the verdicts, with what changed and by how much. If the pack was not proved, the table lists
-// the entries as they were packed.
+// Text returns a table of the verdicts, with what changed and by how much. If the entries were not verified again, the
+// table lists the entries as they were packed.
 func (c *Checked) Text() string {
 	var text strings.Builder
 	w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
