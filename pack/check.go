@@ -79,7 +79,7 @@ func (m *Manifest) check() error {
 	return f.error
 }
 
-// of runs a check with the operator of the given name. If the pack does not describe such an operator, of returns an
+// of runs a check with the operator of the given name. If the pack does not describe the operator, of returns an
 // error.
 func (m *Manifest) of(name string, check func(*Operator) error) error {
 	if o := m.operator(name); o != nil {
@@ -134,8 +134,8 @@ func isNumber(v *expr.Value) bool {
 	return ok && !math.IsNaN(x) && !math.IsInf(x, 0)
 }
 
-// words returns the words that a component of a word parameter may be. ok is false if no word parameter has such a
-// component.
+// words returns the words that a component of a word parameter may be. ok is false if no word parameter has a
+// component of that name.
 func (o *Operator) words(component string) (words []string, ok bool) {
 	for _, s := range o.Parameters {
 		if s.Type == "word" && slices.ContainsFunc(s.Components, func(c Component) bool { return c.Name == component }) {

@@ -128,8 +128,9 @@ func read(files fs.FS) (*Pack, error) {
 // Kernel returns the verified contents of a file with kernels.
 func (p *Pack) Kernel(file string) []byte { return bytes.TrimSuffix(p.files[file], []byte{0}) }
 
-// Unlisted returns an error if the folder has files that the manifest does not list. Open does not read such files,
-// but Python or C could load them: Python runs a compiled module in __pycache__ in place of the module's source.
+// Unlisted returns an error if the folder has files that the manifest does not list. Open does not read unlisted
+// files, but Python or C could load them: Python runs a compiled module in __pycache__ in place of the module's
+// source.
 func (p *Pack) Unlisted() error {
 	files, err := filesOf(p.Path)
 	if err != nil {

@@ -71,7 +71,7 @@ func captured(words []string, path string) (err error) {
 	return err
 }
 
-// writeSeen writes the PyTorch calls of a program to a file. A program without such calls overwrites no earlier file.
+// writeSeen writes a program's PyTorch calls to a file. A program without PyTorch calls overwrites no earlier file.
 func writeSeen(watcher *capture.Watcher, path string) error {
 	seen, err := watcher.Read()
 	if err != nil {

@@ -252,7 +252,7 @@ func example(command string) string {
 }
 
 // completionScripts holds a completion script for each shell. A script asks this program for the words that may come
-// next, and completes file names if there are no such words.
+// next, and completes file names if the program offers none.
 var completionScripts = map[string]string{
 	"bash": `_autotune() {
   local words=("${COMP_WORDS[@]:0:COMP_CWORD}") typed="${COMP_WORDS[COMP_CWORD]}"

@@ -14,7 +14,7 @@ import (
 )
 
 // compiledTogether returns a function that gives a test a user's cache folder of its own, with its own trials. All
-// tests and later runs share the compiled kernels in these folders, since commands search the same small problems.
+// tests and later runs share the compiled kernels, since commands search the same small problems.
 func compiledTogether(t *testing.T) (linkTo func(xdg string) error) {
 	t.Helper()
 	shared := testcache.Dir()

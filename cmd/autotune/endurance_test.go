@@ -26,9 +26,9 @@ import (
 	"autotune/tuner/store"
 )
 
-// cacheUses lists all commands that use a cache. The endurance tests kill these commands, and run them on full disks
-// and with damaged files. CACHE stands for a copy of a filled cache, OTHER for a second cache to read from, and NEW
-// for the name of a file that does not exist.
+// cacheUses lists all commands that use a cache. The endurance tests kill the commands in cacheUses, and run them on
+// full disks and with damaged files. CACHE stands for a copy of a filled cache, OTHER for a second cache to read from,
+// and NEW for the name of a file that does not exist.
 var cacheUses = []cacheUse{
 	{name: "search", line: "search max_pool2d --shape 1x1x8x8 --device emulator --budget 4 --fresh --cache CACHE -q --json NEW.json --plot NEW --record NEW.t4", searches: true},
 	{name: "ls", line: "cache ls --cache CACHE"},

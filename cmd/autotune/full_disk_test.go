@@ -76,7 +76,7 @@ func fullDisks(t *testing.T, s *seasoned) {
 	}
 }
 
-// runFull runs a command with room kilobytes of disk space left. The results are how the command ended and the files
+// runFull runs a command with room kilobytes of disk space left. runFull returns how the command ended and the files
 // that it left.
 func (s *seasoned) runFull(t *testing.T, w workplace, use cacheUse, script string, room, size int) (ended, workplace) {
 	t.Helper()

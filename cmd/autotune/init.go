@@ -20,7 +20,7 @@ import (
 )
 
 // firstOperator is the source of an operator that can be searched at once. `autotune init` replaces the word NAME in
-// this source.
+// firstOperator.
 //
 //go:embed begin/operator.cu
 var firstOperator string

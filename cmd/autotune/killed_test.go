@@ -45,7 +45,7 @@ func killedAnywhere(t *testing.T, s *seasoned) {
 	}
 }
 
-// kill starts a command, kills it after a delay and checks the files that it left. The result is false if the command
+// kill starts a command, kills it after a delay and checks the files that it left. kill returns false if the command
 // ended before the delay was over.
 func (s *seasoned) kill(t *testing.T, w workplace, after time.Duration) bool {
 	t.Helper()

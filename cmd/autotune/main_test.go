@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 }
 
 // concurrent lists the scripts of commands that use several goroutines. Short runs, as with the race detector, run
-// only these scripts.
+// only the concurrent scripts.
 var concurrent = []string{"search_emulator", "search_many", "simulate", "cache"}
 
 // Each file of testdata/script is the transcript of a terminal session.

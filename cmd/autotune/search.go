@@ -197,7 +197,8 @@ func (s *shownSearches) search(ctx context.Context, r batch.Request, on *devices
 	return result, err
 }
 
-// search runs a search on an open device and shows its progress. If there is no result, the error has an exit code.
+// search runs a search on an open device and shows its progress. If a search has no result, the error has an exit
+// code.
 func (v view) search(ctx context.Context, on *devices.Opened, o tuner.Options) (*tuner.Result, error) {
 	return v.searchWith(ctx, on, o, v.progressOn(on))
 }

@@ -71,7 +71,8 @@ func TestComingFrom(t *testing.T) {
 }
 
 // followPage writes the named files of a page into a folder, runs the page's commands there, and compares their output
-// with the page's. The results are the folder and the number of commands. Blocks in other languages are ignored.
+// with the page's. followPage returns the folder and the number of commands. Blocks that are neither files, commands
+// nor output are ignored.
 func followPage(t *testing.T, path string) (dir string, commands int) {
 	t.Helper()
 	needEmulator(t)

@@ -12,7 +12,7 @@ import (
 	"autotune/reports"
 )
 
-// shownCalls is how many problems and how many unserved calls are printed. The problems file lists more than these.
+// shownCalls limits the printed problems and the printed unserved calls. The problems file lists more of them.
 const shownCalls = 8
 
 // Show prints a summary of what a program did. The summary is short, so that the program's own output stays visible

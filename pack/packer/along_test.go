@@ -11,7 +11,7 @@ import (
 )
 
 // Functions along one dimension, along the last dimensions or over single elements take tensors of any rank. The
-// loader folds such tensors to three dimensions and gives the output the input's rank again.
+// loader folds tensors of any rank to three dimensions and gives the output the input's rank again.
 func TestPythonAlong(t *testing.T) {
 	testneeds.Torch.Need(t)
 	r := operator.Request{Shape: []int64{4, 64, 1}}

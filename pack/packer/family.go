@@ -218,8 +218,8 @@ func slowdown(s family.Score) pack.Slowdown {
 }
 
 // sizesAt returns the offset in a cubin of the sizes that its kernel reads at run time. A loader writes a problem's
-// sizes into a copy of the cubin at this offset. The loader therefore need not parse cubins, and launches of different
-// sizes never wait for each other.
+// sizes into a copy of the cubin, at the offset sizesAt. The loader therefore need not parse cubins, and launches of
+// different sizes never wait for each other.
 func sizesAt(code []byte, sizes []operator.Size) (int64, error) {
 	if len(sizes) == 0 {
 		return 0, nil

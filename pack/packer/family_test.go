@@ -245,8 +245,8 @@ func requests(o *operator.Operator) (all []operator.Request) {
 	return all
 }
 
-// inPython writes the formulas of a template's default in Python. The result is false if the template cannot serve the
-// request.
+// inPython writes the formulas of a template's default in Python. inPython returns false if the template cannot serve
+// the request.
 func inPython(t *testing.T, p *Packed, op *operator.Operator, r operator.Request, template string) bool {
 	q, err := op.Bind(r, hopper())
 	if err != nil {

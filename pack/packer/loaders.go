@@ -50,7 +50,7 @@ func (p *Packed) addLoaders(operators map[string]*operator.Operator, contents fu
 const pythonFolder = "python/"
 
 // Foreign finds loader code that differs from the code which this program writes for the pack's manifest. Programs
-// would run such code whatever the manifest says. unknown lists the files that cannot be compared because their
+// would run foreign code whatever the manifest says. unknown lists the files that cannot be compared because their
 // operators are missing.
 func Foreign(p *pack.Pack, operators map[string]*operator.Operator) (foreign, unknown []string, err error) {
 	w := &Packed{Manifest: p.Manifest, files: map[string][]byte{}}
@@ -184,8 +184,8 @@ func definition(o *operator.Operator, read []string, call operator.TorchCall) py
 	return pyFunction{strings.Join(parts, ", "), quote.PythonDoc(o.Summary), strings.Join(tensors, ", "), values}
 }
 
-// pythonCalls returns the PyTorch functions that an operator computes. If op.yaml names no such function, there is one
-// with the operator's name that takes the operator's tensors and parameters.
+// pythonCalls returns the PyTorch functions that an operator computes. For an operator whose op.yaml names no PyTorch
+// function, it returns one with the operator's name, tensors and parameters.
 func pythonCalls(o *operator.Operator) []operator.TorchCall {
 	if o.PyTorch != nil && len(o.PyTorch.Calls) > 0 {
 		return o.PyTorch.Calls

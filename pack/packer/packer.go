@@ -344,7 +344,7 @@ func (p *Packed) tensor(d *pack.Operator, a operator.ArgumentSpec) pack.TensorSp
 func formula(f operator.Formula) pack.Formula { return pack.Formula{Expr: f.Code()} }
 
 // describeParameter describes a parameter with the default of each component. If the default is another parameter with
-// as many components, each component's default is the other's component.
+// as many components, each component defaults to that parameter's component.
 func describeParameter(o *operator.Operator, s operator.ParameterSpec) (pack.Parameter, error) {
 	d := pack.Parameter{Name: s.Name, Type: string(s.Type), Min: s.Min, Max: s.Max}
 	if s.Type == operator.ExpressionParameter {
@@ -384,7 +384,7 @@ func describeParameter(o *operator.Operator, s operator.ParameterSpec) (pack.Par
 	return d, nil
 }
 
-// virtualArchs lists architectures for general kernels' PTX. The packer uses the first of them that the compiler
+// virtualArchs lists architectures for general kernels' PTX. The packer uses the first architecture that the compiler
 // supports.
 var virtualArchs = []string{"compute_75", "compute_80", "compute_90"}
 

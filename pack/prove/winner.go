@@ -68,7 +68,7 @@ func verdictOn(w winners.Kept) Verdict {
 }
 
 // beside verifies and times a winner again, together with the configurations that the options name, its runners-up and
-// the default. The fastest of these variants must pass the correctness gates.
+// the default. The fastest variant must pass the correctness gates.
 func (o Options) beside(ctx context.Context, on *devices.Opened, w winners.Kept, s tuner.Options) (Verdict, error) {
 	v := verdictOn(w)
 	s.Recheck, s.Conditions = true, w.Protocol.Conditions
@@ -164,7 +164,7 @@ type BenchOptions struct {
 	Others   bool         // time PyTorch, too
 	Rivals   final.Rivals // PyTorch; nil on a device without a GPU
 	NoRivals error        // why PyTorch cannot be timed
-	// Await shows what is being done. The returned functions change the text and end its display.
+	// Await shows what is being done. The functions that Await returns change the text and end its display.
 	Await func(what string) (now func(string), done func())
 }
 

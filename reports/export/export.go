@@ -102,8 +102,8 @@ func writeBinary(ctx context.Context, out io.Writer, k cudasource.Winner, prefix
 	return notes, err
 }
 
-// compiled compiles a winner's kernel with NVRTC. The results are the binary and the name of the architecture, which
-// begins with the prefix: "sm_" for a GPU, "compute_" for PTX.
+// compiled compiles a winner's kernel with NVRTC. It returns the binary and the name of the architecture, which begins
+// with the prefix: "sm_" for a GPU, "compute_" for PTX.
 func compiled(ctx context.Context, k cudasource.Winner, prefix string) (*compile.Binary, string, error) {
 	target, err := k.Target()
 	if err != nil {

@@ -90,7 +90,7 @@ func refused(w cudasource.Winner) string {
 	return ""
 }
 
-// unserved names an argument that a module cannot have, and why. The result is "" if the module can have all
+// unserved names an argument that a module cannot have, and why. unserved returns "" if the module can have all
 // arguments.
 func unserved(arguments []operator.ArgumentSpec, e element) string {
 	output := ""

@@ -124,7 +124,7 @@ func pythonSays(t *testing.T, in io.Reader, arguments ...string) string {
 }
 
 // forbidden lists the patterns that KernelBench's checker treats as tricks, wherever they occur. Even a module's
-// comments must not contain them, since the checker does not recognize all comments.
+// comments must not contain forbidden patterns, since the checker does not recognize all comments.
 var forbidden = map[string]*regexp.Regexp{
 	"a block that hides errors":       regexp.MustCompile(`\btry\s*:|\bexcept\b`),
 	"the word of an empty body":       regexp.MustCompile(`\bpass\b`),

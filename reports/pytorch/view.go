@@ -103,8 +103,8 @@ func tuple(parts []string) string {
 	return "(" + strings.Join(parts, ", ") + ")"
 }
 
-// limits maps the GPU limits that a template's `when` may name to Python code. In this code, gpu is the result of
-// torch.cuda.get_device_properties.
+// limits maps the GPU limits that a template's `when` may name to Python code. In the Python code, gpu is the result
+// of torch.cuda.get_device_properties.
 var limits = []struct{ name, python string }{
 	{"arch", "10 * gpu.major + gpu.minor"},
 	{"target", "\"sm_\" + architecture(gpu)"},
@@ -237,7 +237,7 @@ func pythonValue(v expr.Value) string {
 }
 
 // Orders returns a Python tuple of the parameters that name the tensors' orders in memory, with the output's last.
-// Python's None stands for a tensor without such a parameter.
+// Python's None stands for a tensor whose order no parameter names.
 func (v view) Orders() string {
 	written, names := "None", []string{}
 	for _, a := range v.Problem.Operator.Arguments {
