@@ -38,7 +38,7 @@ type Options struct {
 	Search func(ctx context.Context, on *devices.Opened, o tuner.Options) (*tuner.Result, error)
 }
 
-// Verdict says whether a winner still holds, with its time then and now.
+// Verdict says whether an earlier winner is still the fastest, with its time then and now.
 type Verdict struct {
 	Problem    string               `json:"problem"`
 	Device     string               `json:"device"`
