@@ -19,31 +19,48 @@ type operation struct {
 	results []string
 }
 
-// operations lists a plan's. A region without a kernel is the nodes that it stands for.
+// operations lists a plan's. A region without a kernel is the nodes that it stands for, and the views that these read.
 func (v *programView) operations() (all []operation, err error) {
-	nodes := map[string]*program.Node{}
-	for i, n := range v.Plan.Graph.Nodes {
-		nodes[n.Name] = &v.Plan.Graph.Nodes[i]
+	nodes, makers := map[string]*program.Node{}, map[string]*program.Node{} // by name, and by what they make
+	for i := range v.Plan.Graph.Nodes {
+		n := &v.Plan.Graph.Nodes[i]
+		nodes[n.Name] = n
+		for _, t := range n.Results {
+			makers[t.Name] = n
+		}
+	}
+	made := map[string]bool{}
+	var add func(n *program.Node)
+	add = func(n *program.Node) {
+		op := operationOf(*n)
+		made[n.Name] = true
+		for _, value := range op.reads {
+			if maker := makers[value]; maker != nil && !made[maker.Name] && !made[value] {
+				add(maker)
+			}
+		}
+		v.note(*n)
+		all = append(all, op)
 	}
 	for _, step := range v.Plan.Steps {
 		if step.Region == nil {
-			v.note(*step.Node)
-			all = append(all, operationOf(*step.Node))
+			add(step.Node)
 			continue
 		}
 		r, won := lists.First(v.Regions, func(r regionView) bool { return r.Region.Name == step.Region.Name })
+		for _, name := range step.Region.Nodes {
+			switch n, known := nodes[name]; {
+			case !known:
+				return nil, fmt.Errorf("%s has the node %.80q, which is none of the graph", step.Region.Name, name)
+			case won:
+				v.note(*n)
+			case !made[name]:
+				add(n)
+			}
+		}
 		if won {
 			all = append(all, r.operation())
-		}
-		for _, name := range step.Region.Nodes {
-			n, known := nodes[name]
-			if !known {
-				return nil, fmt.Errorf("%s has the node %.80q, which is none of the graph", step.Region.Name, name)
-			}
-			v.note(*n)
-			if !won {
-				all = append(all, operationOf(*n))
-			}
+			made[step.Region.Output.Name] = true
 		}
 	}
 	return all, nil

@@ -3,16 +3,24 @@ package pytorch
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"autotune/device/compile"
+	"autotune/device/emulator"
+	"autotune/internal/lists"
 	"autotune/internal/test/must"
+	"autotune/internal/test/testcache"
 	"autotune/internal/test/testneeds"
+	"autotune/internal/test/testtogether"
 	"autotune/operator"
 	"autotune/program"
 	"autotune/tuner/cudasource"
@@ -292,6 +300,115 @@ func TestWrittenForward(t *testing.T) {
 			if !strings.Contains(text, want) {
 				t.Errorf("there is no %q in\n%s", want, regexp.MustCompile(`(?s)r""".*?"""`).ReplaceAllString(text, "..."))
 			}
+		}
+	}
+}
+
+// The kernels of a program compile, each in its namespace. Equal ones are there once, and none has a name of C's, so that
+// several kernels of one template can be linked into one library.
+func TestProgramKernelsCompile(t *testing.T) {
+	compiler, err := compile.NVRTC(t.Context())
+	testneeds.NVRTC.Opened(t, err, compile.ErrMissing)
+	defer compiler.Close()
+	compiler = compile.Cached(testcache.Dir(), compiler)
+	limits := emulator.Limits()
+	limits.Arch, limits.Target = 80, "sm_80"
+	var v programView
+	var together testtogether.Source
+	for i, problem := range []string{"conv2d 2x8x9x9", "matmul 1x64x64x64", "matmul 1x64x64x128", "matmul 1x64x64x64", "batch_norm 4x8x4096 training=true", "softmax 2x64x8"} {
+		words := strings.Fields(problem)
+		o, err := operator.Find(words[0])
+		must.OK(t, err)
+		shape, err := operator.ParseShape(words[1])
+		must.OK(t, err)
+		r := operator.Request{Shape: shape, Math: "fp32", Parameters: map[string]string{}}
+		for _, setting := range words[2:] {
+			name, value, _ := strings.Cut(setting, "=")
+			r.Parameters[name] = value
+		}
+		k, err := v.kernel(fmt.Sprintf("region_%d", i+1), winnersOn(t, limits, o, r)[0])
+		must.OK(t, err)
+		if strings.Contains(k.TunedFile, `extern "C" __global__`) {
+			t.Errorf("%s: its kernel has a name of C's", problem)
+		}
+	}
+	for i, k := range v.Kernels {
+		text, err := fill("tuned.cu.tmpl", k)
+		must.OK(t, err)
+		together.Add(k.Name+".cu", testtogether.Hidden(text, i), nil, nil)
+	}
+	names := lists.Of(v.Kernels, func(k view) string { return k.Name })
+	if want := []string{"region_1", "region_2", "region_3", "region_5", "region_6"}; !slices.Equal(names, want) {
+		t.Errorf("the kernels are %v, want %v", names, want)
+	}
+	if n := strings.Count(v.Kernels[0].TunedFile+v.Kernels[1].TunedFile, "error_of("); n != 1 {
+		t.Errorf("error_of is there %d times", n)
+	}
+	k := operator.Kernel{Launches: operator.Launches{{Entry: "nothing"}}, File: "program.cu", Includes: together.Includes, Source: uncalled + together.Text()}
+	_, err = compiler.Compile(t.Context(), compile.Request{Kernel: k, Arch: "sm_80", Timeout: 5 * time.Minute})
+	var failed *compile.Error
+	if errors.As(err, &failed) {
+		t.Log(failed.Log)
+	}
+	must.OK(t, err)
+}
+
+// What KernelBench's checker takes for a trick is not in the part that is written. See checkRules.
+func TestProgramsKeepTheRules(t *testing.T) {
+	for _, p := range []*planned{convolution(t, "nchw"), layers(t), normed(t)} {
+		_, text, _ := strings.Cut(p.text(t), "# Written by autotune from here on.")
+		for what, rule := range forbidden {
+			if found := rule.FindString(text); found != "" {
+				t.Errorf("%q looks like %s", found, what)
+			}
+		}
+	}
+}
+
+// A program that its kernels do not fit is refused, and so is one whose names are none.
+func TestProgramsRefused(t *testing.T) {
+	for _, test := range []struct {
+		change func(p *planned, r *program.Region)
+		want   string
+	}{
+		{func(p *planned, r *program.Region) { p.Model = "a b" }, "the class \"a b\" cannot be the base"},
+		{func(p *planned, r *program.Region) { p.Model = "ModelNew" }, "cannot be the base"},
+		{func(p *planned, r *program.Region) { p.Source += "\nclass ModelNew:\n    x = 1\n" }, "has a ModelNew already"},
+		{func(p *planned, r *program.Region) { p.Winners = nil }, "no region has a kernel"},
+		{func(p *planned, r *program.Region) { r.Name = "region 1"; p.Winners[r.Name] = p.Winners["region_1"] }, "a region is called region_1 or so"},
+		{func(p *planned, r *program.Region) { r.Inputs = r.Inputs[1:] }, "its argument `x` is no value of the graph"},
+		{func(p *planned, r *program.Region) { r.Inputs[0].Value = "nothing" }, "its argument `x` is no value of the graph"},
+		{func(p *planned, r *program.Region) { r.Inputs[0].Shape = []int64{1, 16, 9, 9} }, "its argument `x` has the shape [2 8 9 9], and x has"},
+		{func(p *planned, r *program.Region) { r.Inputs = append(r.Inputs, input("more", "x", 2, 8, 9, 9)) }, "it has 5 inputs, and its kernel reads 4 tensors"},
+		{func(p *planned, r *program.Region) { r.Output.Type = "float16" }, "its kernel gives float32, and add is float16"},
+		{func(p *planned, r *program.Region) { r.Output.Shape = []int64{2, 16, 7, 8} }, "its kernel gives [2 16 7 7], and add has the shape [2 16 7 8]"},
+		{func(p *planned, r *program.Region) { r.Output.Strides = channelsLast(r.Output.Shape) }, "add has the strides [784 1 112 16], and its kernel writes [784 49 7 1]"},
+		{func(p *planned, r *program.Region) { p.Plan.Graph.Inputs[0].Type = "float64" }, "its argument `x` is of float32, and x is float64"},
+		{func(p *planned, r *program.Region) {
+			p.Plan.Graph.Inputs = append(p.Plan.Graph.Inputs, program.Tensor{Name: "n", Type: "int"})
+		}, "`n` is of type int; inputs and state must be tensors"},
+		{func(p *planned, r *program.Region) { p.Plan.Graph.State[0].Path = "a'); exit()" }, "cannot be written: want names and numbers with dots"},
+		{func(p *planned, r *program.Region) { p.Plan.Graph.Inputs[0].Name = "x y"; r.Inputs[0].Value = "x y" }, "\"x y\" is no name in Python"},
+		{func(p *planned, r *program.Region) { p.Plan.Graph.Outputs = []string{"conv2d"} }, "the output \"conv2d\" is no value of the program"},
+		{func(p *planned, r *program.Region) { r.Nodes = []string{"other"} }, "region_1 has the node \"other\", which is none of the graph"},
+		{func(p *planned, r *program.Region) {
+			w := p.Winners["region_1"]
+			w.Kernel.Flags = []string{"-maxrregcount=64"}
+			p.Winners["region_1"] = w
+		}, "its kernel is compiled with -maxrregcount=64; a module sets no flags"},
+		{func(p *planned, r *program.Region) {
+			w := p.Winners["region_1"]
+			w.Kernel.Source += "// \"\"\""
+			p.Winners["region_1"] = w
+		}, "three quotes in a row"},
+	} {
+		p := convolution(t, "nchw")
+		test.change(p, p.Plan.Steps[0].Region)
+		var b bytes.Buffer
+		if err := WriteProgram(&b, p.Program); err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("got  %v\nwant %s", err, test.want)
+		} else if b.Len() > 0 {
+			t.Errorf("%v: something was written", err)
 		}
 	}
 }
