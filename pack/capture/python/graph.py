@@ -134,8 +134,10 @@ def argument(value, names):
 
 
 def mutated(node, given):
-    """The values that a call writes. The schemas of norms do not tell."""
+    """The values that a call writes. The schemas of norms do not tell, and detach_ writes nothing."""
     written = [a.name for a in node.target._schema.arguments if a.alias_info and a.alias_info.is_write]
+    if node.target is torch.ops.aten.detach_.default:
+        return []
     if given.get("training") or given.get("use_input_stats"):
         written += ["running_mean", "running_var"]
     return [given[name] for name in written if isinstance(given.get(name), torch.fx.Node)]
