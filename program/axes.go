@@ -72,3 +72,26 @@ func bracketsOf(s operator.ParameterSpec, covered []int, axes []int64) (names []
 	}
 	return names
 }
+
+// threefold are the sizes of a shape before, along and behind the dimensions that a tensor has, which is broadcast to it.
+func threefold(tensor, shape []int64) ([]int64, error) {
+	sizes, part := []int64{1, 1, 1}, 0
+	for i, n := range shape {
+		own := int64(1)
+		if at := i - len(shape) + len(tensor); at >= 0 {
+			own = tensor[at]
+		}
+		switch has := own > 1; {
+		case own != 1 && own != n || len(tensor) > len(shape):
+			return nil, fmt.Errorf("a tensor %v is not broadcast to %v", tensor, shape)
+		case n > 1 && has && part == 2:
+			return nil, fmt.Errorf("a tensor %v has dimensions of %v that are no neighbours", tensor, shape)
+		case n > 1 && has:
+			part = 1
+		case n > 1 && part == 1:
+			part = 2
+		}
+		sizes[part] *= n
+	}
+	return sizes, nil
+}

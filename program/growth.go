@@ -81,6 +81,10 @@ func (g *growth) reach() (nodes []int) {
 func (g *growth) begin() {
 	g.terms = map[string]term{g.seed: named("x")}
 	g.tensors, g.named = map[string]string{}, map[string]string{}
+	if g.root < 0 {
+		size, _ := elements(g.values[g.seed].Shape)
+		g.problem.Shape = []int64{size, 1, 1}
+	}
 }
 
 func (g *growth) has(name string) bool { _, known := g.terms[name]; return known }
@@ -153,8 +157,6 @@ func (g *growth) argument(a Argument, result []int64) (term, error) {
 		return t, errors.New("an argument is neither a number nor a tensor")
 	case len(value.Values) == 1:
 		return number(value.Values[0])
-	case g.spec.Axes == nil:
-		return t, errors.New("it computes with several tensors, behind no operator's call")
 	}
 	return g.operand(value, result)
 }
@@ -165,6 +167,9 @@ func (g *growth) operand(value Tensor, result []int64) (term, error) {
 	size, _ := elements(value.Shape)
 	if kind == "" || size == 0 {
 		return term{}, fmt.Errorf("%s is of %s, which epilogues do not have", value.Name, value.Type)
+	}
+	if g.spec.Axes == nil {
+		return g.beside(value, result)
 	}
 	axes, err := covered(value.Shape, result, g.axes)
 	if err != nil {
@@ -181,6 +186,31 @@ func (g *growth) operand(value Tensor, result []int64) (term, error) {
 		g.tensors[source+brackets], g.named[name] = name, source
 	}
 	return named(g.tensors[source+brackets] + brackets), nil
+}
+
+// besideNames are the tensors that a chain without a root has beside x. They have the numbers along one dimension of three.
+var besideNames = []string{"w", "b"}
+
+// beside is a tensor of a chain without a root.
+func (g *growth) beside(value Tensor, result []int64) (term, error) {
+	shape, err := threefold(value.Shape, result)
+	switch {
+	case err != nil:
+		return term{}, err
+	case value.Type != g.values[g.seed].Type:
+		return term{}, fmt.Errorf("%s is of another type", value.Name)
+	case len(g.tensors) > 0 && !slices.Equal(shape, g.problem.Shape):
+		return term{}, errors.New("two tensors are broadcast along different dimensions, behind no operator's call")
+	}
+	source := g.source(value.Name)
+	if g.tensors[source] == "" {
+		if len(g.tensors) == len(besideNames) {
+			return term{}, errors.New("it computes with more tensors than a region without an operator's call has")
+		}
+		name := besideNames[len(g.tensors)]
+		g.tensors[source], g.named[name], g.problem.Shape = name, source, shape
+	}
+	return named(g.tensors[source]), nil
 }
 
 // source is the value whose elements a value has in the same order, behind views that are in no region.
@@ -303,12 +333,18 @@ func (g *growth) region(nodes []int) (*Region, error) {
 			r.Request.Parameters = with(parameters, p.Name, p.Value)
 		}
 	}
+	given := map[string]string{}
 	for _, in := range g.problem.Inputs {
-		r.Inputs = append(r.Inputs, Input{in.Argument, g.source(in.Value), in.Shape})
+		given[in.Argument] = g.source(in.Value)
 	}
-	for _, a := range bound.Operator.Epilogue() {
-		at := slices.IndexFunc(bound.Arguments, func(b operator.Argument) bool { return b.Name == a.Name })
-		r.Inputs = append(r.Inputs, Input{a.Name, g.named[a.Name], bound.Arguments[at].Shape})
+	maps.Copy(given, g.named)
+	for _, a := range bound.Arguments {
+		if a.Role.Filled() && a.Elements > 0 {
+			if given[a.Name] == "" {
+				return nil, fmt.Errorf("the call has no %s, which kernels of %s write", a.Name, g.operator.Name)
+			}
+			r.Inputs = append(r.Inputs, Input{a.Name, given[a.Name], a.Shape})
+		}
 	}
 	return r, nil
 }

@@ -121,12 +121,11 @@ func (p *planner) chain(i int) (*Region, error) {
 		}
 		g := &growth{planner: p, operator: o, root: -1, seed: seed, first: i, parameter: chainParameter}
 		g.spec, _ = parameterOf(o, chainParameter)
-		shape := []int64{size, 1, 1}
-		g.problem = Problem{chainOperator, shape, map[string]string{"type": epilogueTypes[t.Type]}, []Input{{"x", seed, shape}}}
+		g.problem = Problem{chainOperator, nil, map[string]string{"type": epilogueTypes[t.Type]}, []Input{{"x", seed, nil}}}
 		if r, err := g.longest(); r != nil || err != nil {
 			return r, err
 		}
-		p.why[i] = cmp.Or(g.why[i], "it computes with several tensors, behind no operator's call")
+		p.why[i] = cmp.Or(p.why[i], "its value is of another type")
 	}
 	if p.why[i] == "" {
 		p.why[i] = "no tensor of its arguments has the result's shape and type"

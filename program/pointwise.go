@@ -1,89 +1,17 @@
 package program
 
 import (
+	_ "embed"
 	"fmt"
 	"strings"
 
 	"autotune/space/expr"
 )
 
-// ATen's elementwise functions as expressions of epilogues (docs/epilogues.md). A parameter may have a default, as
-// alpha=1; `!2` is the value that it must have here, `=1!` means the default. The first line that fits a call counts.
-const pointwiseTable = `
-relu self: relu(self)
-relu6 self: relu6(self)
-leaky_relu self negative_slope=0.01!: leaky_relu(self)
-leaky_relu self negative_slope=0.01: leaky_relu(self, negative_slope)
-gelu self approximate=none!: gelu(self)
-gelu self approximate!tanh: gelu_tanh(self)
-silu self: silu(self)
-mish self: mish(self)
-hardswish self: hardswish(self)
-hardsigmoid self: hardsigmoid(self)
-hardtanh self min_val=-1 max_val=1: clamp(self, min_val, max_val)
-sigmoid self: sigmoid(self)
-tanh self: tanh(self)
-softplus self beta=1! threshold=20!: softplus(self)
-softplus self beta=1 threshold=20: softplus(self, beta, threshold)
-log_sigmoid self: logsigmoid(self)
-elu self alpha=1! scale=1! input_scale=1!: elu(self)
-elu self alpha=1 scale=1! input_scale=1!: elu(self, alpha)
-celu self alpha=1!: elu(self)
-selu self: selu(self)
-threshold self threshold value: where(self > threshold, self, value)
-exp self: exp(self)
-expm1 self: expm1(self)
-log self: log(self)
-log1p self: log1p(self)
-sqrt self: sqrt(self)
-rsqrt self: 1/sqrt(self)
-reciprocal self: 1/self
-erf self: erf(self)
-sin self: sin(self)
-cos self: cos(self)
-abs self: abs(self)
-neg self: -self
-square self: square(self)
-pow self exponent!2: square(self)
-pow self exponent!1: self
-pow self exponent!0.5: sqrt(self)
-pow self exponent!-1: 1/self
-pow self exponent: pow(self, exponent)
-add self other alpha=1!: self + other
-add self other alpha: self + alpha*other
-sub self other alpha=1!: self - other
-sub self other alpha: self - alpha*other
-rsub self other alpha=1!: other - self
-rsub self other alpha: other - alpha*self
-mul self other: self*other
-div self other rounding_mode=None!: self/other
-clamp self min!None max: min(self, max)
-clamp self min max=None!: max(self, min)
-clamp self min max: clamp(self, min, max)
-clamp_min self min: max(self, min)
-clamp_max self max: min(self, max)
-minimum self other: min(self, other)
-maximum self other: max(self, other)
-min.other self other: min(self, other)
-max.other self other: max(self, other)
-lt self other: self < other
-le self other: self <= other
-gt self other: self > other
-ge self other: self >= other
-eq self other: self == other
-ne self other: self != other
-where.self condition self other: where(condition, self, other)
-where.ScalarOther condition self other: where(condition, self, other)
-where.ScalarSelf condition self other: where(condition, self, other)
-where.Scalar condition self other: where(condition, self, other)
-masked_fill self mask value: where(mask, value, self)
-`
-
-// synonyms are functions of the table that ATen has under another name too.
-var synonyms = map[string]string{
-	"subtract": "sub", "multiply": "mul", "divide": "div", "true_divide": "div", "negative": "neg", "absolute": "abs",
-	"less": "lt", "less_equal": "le", "greater": "gt", "greater_equal": "ge", "clip": "clamp",
-}
+// The table of ATen's elementwise functions.
+//
+//go:embed pointwise.txt
+var pointwiseTable string
 
 // casts are functions that give their first argument in another type, or in the same.
 var casts = map[string]bool{"to": true, "_to_copy": true, "type_as": true, "float": true, "half": true, "bfloat16": true}
@@ -102,8 +30,11 @@ var pointwiseFunctions = readPointwise()
 
 func readPointwise() map[string][]pointwise {
 	all := map[string][]pointwise{}
-	for line := range strings.Lines(strings.TrimSpace(pointwiseTable)) {
-		head, text, _ := strings.Cut(strings.TrimSpace(line), ": ")
+	for line := range strings.Lines(pointwiseTable) {
+		head, text, is := strings.Cut(strings.TrimSpace(line), ": ")
+		if !is || line[0] == '#' {
+			continue
+		}
 		words := strings.Fields(head)
 		made := pointwise{}
 		for _, word := range words[1:] {
@@ -119,7 +50,9 @@ func readPointwise() map[string][]pointwise {
 			panic(fmt.Sprintf("%s: %v", line, err))
 		}
 		made.body = body
-		all[words[0]] = append(all[words[0]], made)
+		for name := range strings.SplitSeq(words[0], "|") {
+			all[name] = append(all[name], made)
+		}
 	}
 	return all
 }
@@ -141,9 +74,6 @@ func linesOf(n *Node) []pointwise {
 	name, overload := functionOf(n)
 	if own := pointwiseFunctions[overload]; own != nil {
 		return own
-	}
-	if synonym, known := synonyms[name]; known {
-		name = synonym
 	}
 	return pointwiseFunctions[name]
 }

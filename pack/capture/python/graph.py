@@ -61,6 +61,8 @@ def graph(make):
         elif node.op == "call_function" and node.target is operator.getitem:
             name = result_name(node.args[0].name, node.args[1])
             names[node.name] = names.get(name, name)
+        elif node.target is torch.ops.aten._assert_tensor_metadata.default:
+            pass  # of export's own
         elif node.op == "call_function" and isinstance(node.target, torch._ops.OpOverload):
             nodes.append(call(node, names))
         elif node.op != "output":
@@ -185,10 +187,10 @@ def outline(value):
 def of_file(path):
     """A file with a class Model, get_inputs and get_init_inputs, as a function that makes the module and its inputs."""
     path = pathlib.Path(path).resolve()
-    spec = importlib.util.spec_from_file_location(path.stem, path)
+    spec = importlib.util.spec_from_file_location("autotune_program", path)
     module = importlib.util.module_from_spec(spec)
     sys.path.insert(0, str(path.parent))
-    sys.modules[path.stem] = module
+    sys.modules[spec.name] = module
     spec.loader.exec_module(module)
     for name in ("Model", "get_inputs"):
         if not hasattr(module, name):
