@@ -11,8 +11,8 @@ import (
 	"autotune/internal/test/testoperators"
 )
 
-// Launches in a row, clusters, cooperation and constant memory do what they should,
-// launch after launch, under all conditions. A fault in them is noticed.
+// Kernels with several launches, clusters, cooperative groups and constant memory give right results at every launch
+// and under all conditions. The device notices faults in all of these.
 func TestGPUSteps(t *testing.T) {
 	for _, conditions := range []device.Conditions{{}, {Launch: device.Graph}, {L2: device.Warm}} {
 		proto := testoperators.Protocol()

@@ -1,4 +1,4 @@
-"""Calls of PyTorch's functions as problems of operators, by the code with which packs run them."""
+"""Finds out which problem of an operator a PyTorch call is, with the code by which packs run such calls."""
 import json
 import pathlib
 
@@ -12,7 +12,7 @@ REFUSALS = (ValueError, TypeError, IndexError, KeyError, ZeroDivisionError, Pack
 
 
 def described(t):
-    """A tensor without its data: shape, type, and how it lies in memory."""
+    """Describes a tensor without its data: shape, type and layout in memory."""
     return tuple(t.shape), t.dtype, layout(t)
 
 
@@ -32,7 +32,7 @@ def is_tensor(value):
 
 
 class Functions:
-    """PyTorch's functions that operators compute."""
+    """The PyTorch functions that operators compute."""
 
     def __init__(self):
         listed = json.loads((pathlib.Path(__file__).parent / "functions.json").read_text())
@@ -43,7 +43,7 @@ class Functions:
         return plain(name) in self.calls
 
     def found(self, function, given, why):
-        """What a call is: its arguments in words, and the problem or why it is none."""
+        """Describes a call: its arguments as text, and the problem that it is or the reason why it is none."""
         if given is None:
             return {"arguments": "...", "why": "it is called with too many different arguments"}
         if function not in self:
@@ -51,21 +51,29 @@ class Functions:
         args, keywords = given
         found = {"arguments": words((*args, *keywords))}
         if why is None:
-            for call in self.calls[plain(function)]:
-                try:
-                    return {**found, **problem(call, args, dict(keywords))}
-                except REFUSALS as error:
-                    why = str(error)
+            problem, why = self.first(function, args, dict(keywords))
+            if problem:
+                del problem["tensors"]
+                return {**found, **problem}
         return {**found, "why": why}
+
+    def first(self, function, args, keywords):
+        """The problem of the first operator that computes a call; None, and why there is none."""
+        for call in self.calls[plain(function)]:
+            try:
+                return problem(call, args, keywords), None
+            except REFUSALS as error:
+                why = str(error)
+        return None, why
 
 
 def plain(name):
-    """The function that one in place computes: relu of relu_."""
+    """The name of a function without the underscore that marks the in-place variant: relu for relu_."""
     return name.removesuffix("_")
 
 
 def words(values):
-    """Arguments in words: tensors with shape, type and layout."""
+    """Writes arguments as text: tensors with their shape, type and layout."""
     return ", ".join(map(word, values))
 
 
@@ -81,7 +89,7 @@ def word(value):
 
 
 def problem(call, args, keywords):
-    """The operator's problem that a call is. It raises what says why it is none."""
+    """Returns the problem of the operator that a call is, or raises an error with the reason why it is none."""
     operator = call.operator
     names = [name for name, *_ in call.given]
     operator.need(len(args) <= len(names), f"{call.function} takes more than {', '.join(names)}")
@@ -106,6 +114,8 @@ def problem(call, args, keywords):
         "operator": operator.name,
         "shape": [bound[name] for name in operator.spec["shape"]],
         "parameters": {p["name"]: [bound[c["name"]] for c in p["components"]] for p in operator.spec["parameters"]},
+        # Of each tensor that the call gives: the operator's name, the function's, and the shape that the operator sees.
+        "tensors": [(operator.read[i]["name"], name, list(shapes[i])) for i, name in zip(call.places, call.tensors) if given.get(name) is not None],
     }
 
 
