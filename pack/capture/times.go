@@ -3,11 +3,8 @@ package capture
 import (
 	"context"
 	"encoding/json"
-	"os"
-	"path/filepath"
-	"slices"
+	"fmt"
 
-	"autotune/internal/scratch"
 	"autotune/operator"
 )
 
@@ -44,21 +41,15 @@ func Best(times map[string]float64) (way string, ms float64) {
 }
 
 // TimeProgram times a program's Model on the machine's GPU, in turns with the ModelNew of each of the other files.
-func TimeProgram(ctx context.Context, tool string, operators []*operator.Operator, file string, news ...string) (_ *ProgramTimes, err error) {
-	folder, err := scratch.New("times")
-	if err != nil {
-		return nil, err
-	}
-	defer folder.Close()
-	answer := filepath.Join(folder.Dir, "times.json")
-	words := slices.Concat([]string{"--file", file, "--answer", answer, "--new"}, news)
-	if err := runPython(ctx, folder.Dir, tool, operators, "program", words...); err != nil {
-		return nil, err
-	}
-	data, err := os.ReadFile(answer)
+func TimeProgram(ctx context.Context, tool string, operators []*operator.Operator, file string,
+	news ...string) (*ProgramTimes, error) {
+	answer, err := runModule(ctx, tool, operators, "program", file, news...)
 	if err != nil {
 		return nil, err
 	}
 	var times ProgramTimes
-	return &times, json.Unmarshal(data, &times)
+	if err := json.Unmarshal(answer, &times); err != nil || len(times.After) != len(news) {
+		return nil, fmt.Errorf("python3 timed %s, and its answer cannot be read: %v", file, err)
+	}
+	return &times, nil
 }

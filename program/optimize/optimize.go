@@ -126,11 +126,11 @@ func (r *run) search(ctx context.Context) error {
 	case len(r.Winners) == 0:
 		return errors.Join(ErrNothing, err)
 	}
-	r.Plan = r.Plan.Without(lists.Where(lists.Of(r.Plan.Regions(), nameOf), func(name string) bool {
+	r.Plan, err = r.Plan.Without(lists.Where(lists.Of(r.Plan.Regions(), nameOf), func(name string) bool {
 		_, found := r.Winners[name]
 		return !found
 	})...)
-	return nil
+	return err
 }
 
 func nameOf(region *program.Region) string { return region.Name }
@@ -151,7 +151,11 @@ func (r *run) choose(ctx context.Context) error {
 		return ErrNothing
 	}
 	for _, name := range regions {
-		plans = append(plans, r.Plan.Without(slices.DeleteFunc(slices.Clone(regions), func(n string) bool { return n == name })...))
+		alone, err := r.Plan.Without(lists.Where(regions, func(other string) bool { return other != name })...)
+		if err != nil {
+			return err
+		}
+		plans = append(plans, alone)
 	}
 	if err := r.time(ctx, plans); err != nil {
 		return err
@@ -168,7 +172,10 @@ func (r *run) choose(ctx context.Context) error {
 	for _, name := range slow {
 		r.Left[name] = "the program is not faster with it alone"
 	}
-	r.Plan = r.Plan.Without(slow...)
+	var err error
+	if r.Plan, err = r.Plan.Without(slow...); err != nil {
+		return err
+	}
 	if err := r.time(ctx, []*program.Plan{r.Plan}); err != nil || r.After.Pays() {
 		return err
 	}

@@ -26,8 +26,9 @@ import (
 	"autotune/tuner/cudasource"
 )
 
-// The templates of an exported file: module.py.tmpl is the Python code, and general_host.cu.tmpl and
-// tuned_host.cu.tmpl are the CUDA files that the Python code compiles.
+// The templates of an exported file: module.py.tmpl is the Python code of a module, program.py.tmpl that of a program,
+// and shared.py.tmpl what both contain. general_host.cu.tmpl and tuned_host.cu.tmpl are the CUDA files that the Python
+// code compiles.
 //
 //go:embed *.tmpl
 var files embed.FS
@@ -123,7 +124,7 @@ var functions = template.FuncMap{
 	"tuple":      tuple,
 }
 
-func fill(name string, v view) (string, error) {
+func fill(name string, v any) (string, error) {
 	t, err := template.New(name).Delims("{%", "%}").Funcs(functions).ParseFS(files, "*.tmpl")
 	if err != nil {
 		return "", err

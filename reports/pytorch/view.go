@@ -146,6 +146,7 @@ func (v *view) serves(w cudasource.Winner) error {
 // view holds the data for the templates of an exported file: the winner, and values derived from it.
 type view struct {
 	cudasource.Winner
+	Name    string  // of the tuned kernel's namespace, and behind launch_ in the name of its launch function
 	Element element // the type of all tensors
 
 	Arguments   []argument               // arguments of plan: dimensions, then components
@@ -189,11 +190,11 @@ func (v view) Indices() bool { return v.Problem.Output().Type == operator.I64 }
 
 func newView(w cudasource.Winner) (view, error) {
 	p, op := w.Problem, w.Problem.Operator
-	e, err := elementOf(p)
+	v, err := kernelOf(w, "tuned")
 	if err != nil {
-		return view{}, err
+		return v, fmt.Errorf("%s as a PyTorch module: %w", op.Name, err)
 	}
-	v := view{Winner: w, Element: e, Ordered: len(op.Orders()) > 0}
+	v.Ordered = len(op.Orders()) > 0
 	for _, spec := range op.Parameters {
 		words := spec.Type == operator.WordParameter || spec.Type == operator.ExpressionParameter
 		if !words || slices.Contains(op.Orders(), spec.Name) {
@@ -201,11 +202,22 @@ func newView(w cudasource.Winner) (view, error) {
 		}
 	}
 	v.plan(p)
-	if err := cmp.Or(v.arguments(p), v.tensors(op), v.serves(w), v.general(p), v.tuned(w.Kernel)); err != nil {
+	if err := cmp.Or(v.arguments(p), v.dimensions(op), v.general(p)); err != nil {
 		return v, fmt.Errorf("%s as a PyTorch module: %w", op.Name, err)
 	}
-	v.launches(w)
 	return v, nil
+}
+
+// kernelOf is the view of a winner's kernel and of what it reads.
+func kernelOf(w cudasource.Winner, name string) (view, error) {
+	e, err := elementOf(w.Problem)
+	if err != nil {
+		return view{}, err
+	}
+	v := view{Winner: w, Element: e, Name: name}
+	v.tensors(w.Problem.Operator)
+	v.launches(w)
+	return v, cmp.Or(v.serves(w), v.tuned(w.Kernel))
 }
 
 // arguments lists the values that determine a problem, as the tuned problem has them.
@@ -254,8 +266,8 @@ func (v view) Orders() string {
 	return tuple(append(names, written))
 }
 
-// tensors lists the tensors that the kernels read, and finds for every dimension a tensor that has it.
-func (v *view) tensors(op *operator.Operator) error {
+// tensors lists the tensors that the kernels read.
+func (v *view) tensors(op *operator.Operator) {
 	for _, t := range op.Arguments {
 		if t.Role.Written() && t.Role != operator.InOut {
 			continue
@@ -271,6 +283,10 @@ func (v *view) tensors(op *operator.Operator) error {
 		v.Read = append(v.Read, t)
 		v.ReadNames, v.ReadRanks = append(v.ReadNames, t.Name), append(v.ReadRanks, strconv.Itoa(len(t.Shape)))
 	}
+}
+
+// dimensions finds every dimension in what the kernels read.
+func (v *view) dimensions(op *operator.Operator) error {
 	for _, dim := range op.Shape {
 		place := v.findDimension(dim)
 		if place == "" {
@@ -299,7 +315,7 @@ func (v *view) launches(w cudasource.Winner) {
 		return fmt.Sprintf("t%d", slices.Index(v.ReadNames, a.Name))
 	}
 	for _, l := range w.Kernel.Launches {
-		v.Launches = append(v.Launches, w.Launching(l, "tuned::"+l.Entry, given))
+		v.Launches = append(v.Launches, w.Launching(l, v.Name+"::"+l.Entry, given))
 	}
 }
 

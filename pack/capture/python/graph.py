@@ -184,14 +184,20 @@ def outline(value):
     return tuple(map(outline, value)) if isinstance(value, (tuple, list)) else value
 
 
-def of_file(path):
-    """A file with a class Model, get_inputs and get_init_inputs, as a function that makes the module and its inputs."""
+def module_of(path):
+    """A Python file as a module."""
     path = pathlib.Path(path).resolve()
-    spec = importlib.util.spec_from_file_location("autotune_program", path)
+    spec = importlib.util.spec_from_file_location(f"autotune_program_{len(sys.modules)}", path)
     module = importlib.util.module_from_spec(spec)
     sys.path.insert(0, str(path.parent))
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)
+    return module
+
+
+def of_file(path):
+    """A file with a class Model, get_inputs and get_init_inputs, as a function that makes the module and its inputs."""
+    module = module_of(path)
     for name in ("Model", "get_inputs"):
         if not hasattr(module, name):
             raise Unexportable(f"it has no {name}: there must be a class Model and the functions get_inputs and get_init_inputs")

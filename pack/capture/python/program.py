@@ -1,31 +1,20 @@
 """Times a file's Model beside a file's ModelNew, as programs run them and in turns, and compares their outputs.
 
-The jobs are files: --file has Model, get_inputs and get_init_inputs, and each of --new has ModelNew. The answer is JSON.
+The first file has Model, get_inputs and get_init_inputs, and each of the others has ModelNew. The answer is JSON.
 """
-import argparse
 import copy
-import importlib.util
 import json
 import pathlib
 import statistics
-import sys
 
 import torch
 from torch.utils import _pytree as pytree
 
+from .graph import module_of
 from .measure import MAY_DIFFER, MAY_DIFFER_OTHERWISE, Clock, Program, State, between, distance, paired, tensors_of
 from .pack import COMPILE, GRAPH, PLAIN
 
 WAYS = {"eager": (PLAIN, False), "graph": (GRAPH, False), "compile": (COMPILE, False), "compile in a graph": (GRAPH, True)}
-
-
-def loaded(path):
-    """A Python file as a module."""
-    name = f"autotune_program_{abs(hash(path))}"
-    spec = importlib.util.spec_from_file_location(name, path)
-    module = sys.modules[name] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def moved(values, device):
@@ -36,8 +25,7 @@ def made(file, device):
     """A file's model and inputs, both on the device."""
     torch.manual_seed(0)
     with torch.device(device):  # tensors of gigabytes are drawn in a moment there
-        model = file.Model(*file.get_init_inputs()).to(device)
-        return model, moved(list(file.get_inputs()), device)
+        return file.Model(*file.get_init_inputs()).to(device), moved(list(file.get_inputs()), device)
 
 
 class Timed:
@@ -79,21 +67,21 @@ def apart(found, wanted, again):
     return worst
 
 
-def measured(path, news, ways):
+def measured(path, news):
     torch.cuda.init()
-    clock, file = Clock(), loaded(path)
+    clock, file = Clock(), module_of(path)
     model, inputs = made(file, "cuda")
     answer = {"device": torch.cuda.get_device_name(), "torch": torch.__version__, "before": {}, "left": {}, "after": []}
     with State(model, inputs) as state:
         wanted, again = outputs(model, inputs, state), outputs(model, inputs, state)
-        before = Timed(model, inputs, ways, clock)
+        before = Timed(model, inputs, WAYS, clock)
         answer["left"], every, candidates = before.left, {("", name): way for name, way in before.ways.items()}, {}
         for new in news:
             about = candidates[new] = {}
             answer["after"].append(about)
             try:
                 torch.manual_seed(0)
-                other = loaded(new).ModelNew(*file.get_init_inputs())
+                other = module_of(new).ModelNew(*file.get_init_inputs())
                 other.load_state_dict(copy.deepcopy(model.state_dict()))
                 other = other.to("cuda").train(model.training)
                 with State(other, inputs) as own:
@@ -119,12 +107,6 @@ def measured(path, news, ways):
     return answer
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--file", type=pathlib.Path, required=True)
-    parser.add_argument("--new", nargs="*", default=[])
-    parser.add_argument("--ways", nargs="*", default=list(WAYS))
-    parser.add_argument("--answer", type=pathlib.Path, required=True)
-    options = parser.parse_args()
+def main(path, answer, *news):
     with torch.no_grad():
-        options.answer.write_text(json.dumps(measured(str(options.file), options.new, options.ways)))
+        pathlib.Path(answer).write_text(json.dumps(measured(path, news)))

@@ -1,0 +1,134 @@
+"""Runs a written program on the CPU, whose tensors pass for those of a GPU. In place of kernels there is PyTorch.
+
+    run_program.py < {"path": FILE, "kernels": {NAME: KERNEL, ...}} a line
+
+A KERNEL is {"read": [SHAPE or null, ...], "written": SHAPE, "last": channels-last, "body": PYTHON}. A body gives what
+the kernel writes, of the tensors t0, t1 and so on that it reads, and may write those.
+"""
+import contextlib
+import ctypes
+import importlib.util
+import json
+import math
+import sys
+import tempfile
+import types
+
+import torch
+from torch.utils import cpp_extension
+
+kernels, launches = {}, []
+own = ctypes.CDLL
+
+
+def at(pointer, shape, last=False):
+    """A tensor in memory that is somebody else's."""
+    data = (ctypes.c_float * math.prod(shape)).from_address(pointer)
+    flat = torch.frombuffer(data, dtype=torch.float32)
+    return flat.view(shape[0], *shape[2:], shape[1]).movedim(-1, 1) if last else flat.view(shape)
+
+
+class Kernel:
+    def __init__(self, name):
+        self.name = name
+
+    def __call__(self, *pointers):
+        assert len(pointers) == len(self.argtypes), (pointers, self.argtypes)
+        k = kernels[self.name]
+        read = [shape and at(p, shape, k["last"] and len(shape) > 2) for p, shape in zip(pointers, k["read"])]
+        with torch.no_grad():
+            y = eval(k["body"], {"torch": torch}, {f"t{i}": t for i, t in enumerate(read)})
+            at(pointers[len(read)], k["written"], k["last"]).copy_(y)
+        launches.append(self.name)
+        return 0
+
+
+def library(path, *rest, **named):
+    if path != "built":
+        return own(path, *rest, **named)
+    functions = {f"launch_{name}": Kernel(name) for name in kernels} | {f"allow_{name}": lambda: 0 for name in kernels}
+    return types.SimpleNamespace(**functions, error_of=types.SimpleNamespace())
+
+
+@contextlib.contextmanager
+def gpu(there=True):
+    own = torch.Tensor.get_device, torch.Tensor.is_cuda
+    torch.Tensor.get_device = lambda self: 0
+    torch.Tensor.is_cuda = property(lambda self: there)
+    yield
+    torch.Tensor.get_device, torch.Tensor.is_cuda = own
+
+
+ctypes.CDLL = library
+cpp_extension.load = lambda name, files, **rest: "built"
+cpp_extension._get_build_directory = lambda name, verbose: tempfile.mkdtemp(prefix="autotune-programs-")
+torch.version.cuda = "13.0"
+torch.cuda.current_device, torch._C._cuda_getCurrentRawStream = lambda: 0, lambda device: 0
+torch.cuda.get_device_properties = lambda device: types.SimpleNamespace(
+    major=9, minor=0, multi_processor_count=132, shared_memory_per_block_optin=227 << 10)
+
+def pair(program, seed=0):
+    """A Model and a ModelNew that are alike."""
+    made = []
+    for kind in (program.Model, program.ModelNew):
+        torch.manual_seed(seed)
+        made.append(kind(*program.get_init_inputs()))
+    return made
+
+
+def like(got, want, what):
+    got, want = ([t] if isinstance(t, torch.Tensor) else t for t in (got, want))
+    for g, w in zip(got, want, strict=True):
+        if (g is None) != (w is None):
+            sys.exit(f"{what}: {g} and {w}")
+        if g is not None:
+            torch.testing.assert_close(g, w, rtol=1e-4, atol=1e-5, check_stride=True, msg=lambda m: f"{what}: {m}")
+
+
+def alike(program, inputs, what, change=lambda model: model, grad=False, launched=None):
+    """Compares outputs, buffers and gradients. Gives what was launched."""
+    launches.clear()
+    old, new = map(change, pair(program))
+    results = []
+    for model in (old, new):
+        given = [t.clone().requires_grad_(grad and t.is_floating_point()) for t in inputs]
+        with gpu(), torch.set_grad_enabled(grad):
+            y = model(*given)
+            if grad:
+                sum(t.square().sum() for t in ([y] if isinstance(y, torch.Tensor) else y)).backward()
+        results.append((y, [*model.state_dict().values()], [t.grad for t in (*given, *model.parameters())]))
+    for part, got, want in zip(("outputs", "state", "gradients"), results[1], results[0]):
+        like(got, want, f"{what}: {part}")
+    return list(launches)
+
+
+def check(path):
+    """Holds a program against its Model in calls of many kinds, and says what each kind launched."""
+    spec = importlib.util.spec_from_file_location("program", path)
+    program = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(program)
+    torch.manual_seed(1)
+    inputs = program.get_inputs()
+    old, new = pair(program)
+    like([*new.state_dict().values()], [*old.state_dict().values()], "state")
+    new.load_state_dict(pair(program, 2)[0].state_dict(), strict=True)
+    with gpu(there=False), torch.no_grad():
+        like(new(*inputs), pair(program, 2)[0](*inputs), "on the CPU")
+    assert not launches
+    views = [torch.empty(t.numel() + 1)[1:].as_strided(t.shape, t.stride(), 1).copy_(t) for t in inputs]  # not aligned
+    return {
+        "tuned": alike(program, inputs, "tuned"),
+        "unaligned": alike(program, views, "unaligned"),
+        "gradients": alike(program, inputs, "gradients", grad=True),
+        "evaluated": alike(program, inputs, "evaluated", lambda m: m.eval()),
+        "another type": alike(program, [t.double() for t in inputs], "another type", lambda m: m.double()),
+        "other strides": alike(program, [t.mT.contiguous().mT for t in inputs], "other strides"),
+        "half frozen": alike(program, inputs, "half frozen", lambda m: m.requires_grad_(False), grad=True),
+    }
+
+
+for line in sys.stdin:
+    request, launches[:] = json.loads(line), []
+    kernels.clear()
+    kernels.update(request["kernels"])
+    print(json.dumps(check(request["path"])))
