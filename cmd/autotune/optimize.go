@@ -78,19 +78,15 @@ func (f *optimizeFlags) optimize(ctx context.Context, l line) (err error) {
 }
 
 func (f *optimizeFlags) options(operators []*operator.Operator, opener *devices.Opener) (optimize.Options, error) {
-	spec, err := devices.Parse(f.device.device)
-	if err != nil {
-		return optimize.Options{}, err
-	}
 	show := newShown(f.view, conditionFlags{}, "", 2)
 	search := batch.Options{
 		Search: tuner.Options{Strategy: strategy.Default, Seed: 1, Budget: defaultBudget, Time: f.time, Target: strategy.Target},
 		Budget: f.budget, Tool: tool(), Notice: tell, With: show.search, Stands: show.all.Print,
 	}
-	search.Search.Conditions, err = conditionFlags{}.conditions()
-	_, timed := spec.OneGPU()
+	conditions, err := (&conditionFlags{}).conditions()
+	search.Search.Conditions = conditions
 	await := func(what string) func() { return f.view.await(what).Done }
-	return optimize.Options{Operators: operators, Opener: opener, Search: search, Timed: timed, Tool: tool(), Await: await}, err
+	return optimize.Options{Operators: operators, Opener: opener, Search: search, Tool: tool(), Await: await}, err
 }
 
 // write writes the program where something pays, and the table in any case.

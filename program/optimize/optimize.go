@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"autotune/device"
 	"autotune/internal/lists"
 	"autotune/internal/scratch"
 	"autotune/operator"
@@ -32,7 +33,6 @@ type Options struct {
 	Operators []*operator.Operator
 	Opener    *devices.Opener
 	Search    batch.Options
-	Timed     bool // the device is a GPU of this machine, so the whole program is timed on it
 	Tool      string
 	Await     func(what string) (done func())
 }
@@ -138,7 +138,7 @@ func nameOf(region *program.Region) string { return region.Name }
 // choose keeps what pays in the program: all regions, or else those that pay each by itself.
 func (r *run) choose(ctx context.Context) error {
 	plans := []*program.Plan{r.Plan}
-	if !r.Timed {
+	if !r.timed() {
 		text, err := r.write(r.Plan)
 		r.Text = text
 		return err
@@ -180,6 +180,14 @@ func (r *run) choose(ctx context.Context) error {
 		return err
 	}
 	return ErrNothing
+}
+
+// timed reports whether the winners are of a GPU, which is this machine's, so that PyTorch can run on it, too.
+func (r *run) timed() bool {
+	for _, w := range r.Winners {
+		return w.Best.Device.Kind == device.CUDA
+	}
+	return false
 }
 
 // time times the program with each of the plans in turns. The first one's times are the result's.

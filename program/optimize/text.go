@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -27,9 +29,9 @@ func (r *Result) WriteText(w io.Writer) error {
 	for _, region := range r.Plan.Regions() {
 		winner := r.Winners[region.Name]
 		row(region.Name, winner.Problem.String())
-		row("", fmt.Sprintf("%s, %s, in place of %s", winner.Best.Template, milliseconds(winner.Best.TimeMS.Median), strings.Join(region.Nodes, ", ")))
+		row("", fmt.Sprintf("%s, %s, in place of %s", winner.Best.Template, milliseconds(winner.Best.Time.Median), strings.Join(region.Nodes, ", ")))
 	}
-	for _, name := range sortedKeys(r.Left) {
+	for _, name := range slices.Sorted(maps.Keys(r.Left)) {
 		row(name+" left", r.Left[name])
 	}
 	for _, step := range r.Plan.Steps {
