@@ -72,7 +72,7 @@ func TestExpressionsThatCannotBe(t *testing.T) {
 	}
 }
 
-// An expression is the same function however it is written.
+// Writing an expression in canonical form does not change the function that it computes.
 func TestExpressionsKeepTheirMeaning(t *testing.T) {
 	leaf := rapid.OneOf(rapid.SampledFrom([]string{"x", "w", "2", "0.5", "1e-3"}))
 	var tree func(depth int) *rapid.Generator[string]

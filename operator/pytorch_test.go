@@ -73,7 +73,7 @@ func TestLoadPyTorchFindsFaults(t *testing.T) {
 	}
 }
 
-// A problem is the call that computes it in PyTorch, if there is one.
+// TestTorch checks for each problem which PyTorch call computes the problem, if there is one.
 func TestTorch(t *testing.T) {
 	for _, c := range []struct {
 		name, shape string
@@ -104,7 +104,7 @@ func TestTorch(t *testing.T) {
 		{"elementwise", "1x5x1", map[string]string{"f": "square(x-w)", "mean": "true"}, "mse_loss(input 1x5, reduction=mean, target 1x5)"},
 		{"elementwise", "1x5x1", map[string]string{"f": "abs(x-w)", "sum": "true"}, "l1_loss(input 1x5, reduction=sum, target 1x5)"},
 		{"cross_entropy", "2x5x3", map[string]string{"mean": "false"}, "cross_entropy(input 2x5x3, reduction=none, target 2x3)"},
-		{"cross_entropy", "2x5x1", map[string]string{"mean": "false"}, "cross_entropy(input 2x5, reduction=none, target 2)"}, // of rows, as PyTorch has it
+		{"cross_entropy", "2x5x1", map[string]string{"mean": "false"}, "cross_entropy(input 2x5, reduction=none, target 2)"}, // PyTorch's form for rows
 	} {
 		o := find(t, c.name)
 		shape, _ := ParseShape(c.shape)

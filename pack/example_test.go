@@ -6,8 +6,8 @@ import (
 	"autotune/pack"
 )
 
-// A program opens a pack, plans a layer on its first GPU, and launches it on its own stream
-// and memory. A null pointer stands for the bias that the layer has not.
+// This program opens a pack, plans a convolution on its first GPU, and launches it on its own stream and memory. The
+// null pointer stands for the bias, which this layer does not have.
 func Example() {
 	p, err := pack.Open("layers")
 	if err != nil {
@@ -31,7 +31,7 @@ func Example() {
 		fmt.Println(t.Role, t.Name, t.Shape, t.Bytes)
 	}
 	var stream pack.Stream
-	var x, weight, y pack.Pointer // from the program's own allocator
+	var x, weight, y pack.Pointer // allocated by the program
 	if err := plan.Launch(stream, x, weight, 0, y); err != nil {
 		fmt.Println(err)
 	}

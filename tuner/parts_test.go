@@ -17,7 +17,7 @@ import (
 
 func never(int64) bool { return false }
 
-// Jobs reach the device in the order in which they were begun, no more at once than its share.
+// Jobs reach the device in the order in which they were begun, and never more at once than the device's share.
 func TestReadyJobs(t *testing.T) {
 	st := &stages{open: true, toDevice: make(chan job, 1)}
 	for _, turn := range []int{3, 1, 2, 5, 4} {
@@ -66,7 +66,7 @@ func TestAtRoofline(t *testing.T) {
 	}
 }
 
-// A result names the winner and warns of what it has not been through.
+// A result names the winner, and warns about checks that the winner has not passed.
 func TestResultNames(t *testing.T) {
 	f := final.NewField(0, nil)
 	f.Enter(0, timed(32, 4, 4, 4))
@@ -89,8 +89,8 @@ func TestResultNames(t *testing.T) {
 	}
 }
 
-// The winners of the nearest problems come first. One that this space lacks gives what is
-// nearest to it, and none comes twice.
+// The winners of the nearest problems come first. A winner that is not in this space is replaced by the nearest
+// configuration. No configuration is listed twice.
 func TestNearestWinners(t *testing.T) {
 	p := threadsProblem(t)
 	sp, err := p.Space(t.Context())

@@ -16,8 +16,8 @@ import (
 	"autotune/tuner/strategy"
 )
 
-// similar are the records beside the winners of the same operator on the same device. This
-// problem's own is left out if it was measured as it would be now, since its trials count then.
+// similar returns the records of winners of the same operator on the same device. This problem's own record is left out
+// if it has this search's provenance, since its trials are resumed in that case.
 func similar(book *ledger) (records []Record, warnings []string, err error) {
 	winners, err := book.store.Winners(book.id.Operator(), book.id.Device)
 	if err != nil {
@@ -38,8 +38,8 @@ func similar(book *ledger) (records []Record, warnings []string, err error) {
 	return records, warnings, nil
 }
 
-// nearestWinners are the winners of the records most like this search, as configurations
-// of its space, and the problems that they are of.
+// nearestWinners returns the winners of the records most similar to this search, as configurations of its space, and
+// the problems that they come from.
 func nearestWinners(records []Record, here Record, sp *space.Space) (ids []int64, from []string) {
 	slices.SortStableFunc(records, func(a, b Record) int { return cmp.Compare(distance(here, a), distance(here, b)) })
 	for _, r := range records {
@@ -62,8 +62,7 @@ func nearestWinners(records []Record, here Record, sp *space.Space) (ids []int64
 	return ids, from
 }
 
-// closest is the configuration of a space that is nearest to one of another problem's: the
-// same one, where it is valid here, too.
+// closest returns the configuration of a space that is nearest to c of another problem: c itself if it is valid.
 func closest(sp *space.Space, c space.Configuration) (int64, bool) {
 	if id, ok := sp.Index(c); ok {
 		return id, true
@@ -77,7 +76,7 @@ func closest(sp *space.Space, c space.Configuration) (int64, bool) {
 			v, known := c.Get(tunable.Name)
 			rank := slices.IndexFunc(tunable.Values, v.Equal)
 			if !known || rank < 0 || len(tunable.Values) < 2 {
-				continue // its first value
+				continue // the tunable keeps its first value
 			}
 			positions[at] = float64(rank) / float64(len(tunable.Values)-1)
 		}
@@ -86,8 +85,8 @@ func closest(sp *space.Space, c space.Configuration) (int64, bool) {
 	return 0, false
 }
 
-// distance says how unlike two searches of an operator are. A factor of two in a dimension counts one. So does another
-// value of a parameter or math mode, and so do other conditions of timing.
+// distance returns how much two searches of an operator differ. A factor of two in a dimension counts as one, and so
+// does another value of a parameter, another math mode, or other conditions of timing.
 func distance(x, y Record) float64 {
 	a, b, d := x.Problem, y.Problem, 0.0
 	if x.Protocol.Conditions != y.Protocol.Conditions {
@@ -118,13 +117,13 @@ func expectedOf(problem *operator.Problem, sp *space.Space, seed uint64) (*strat
 	})
 }
 
-// FirstCompilations are what a search without remembered trials compiles first, in that order: the
-// reference, then some configurations with low estimates, with defaults among them.
+// FirstCompilations returns what a search without remembered trials compiles first, in order: the reference, then
+// some configurations with low estimates and defaults among them.
 func FirstCompilations(ctx context.Context, part *operator.Part, d device.Device, likely int) (all []compile.Request) {
 	p := part.Problem
 	sp, err := part.Space(ctx)
 	if err != nil {
-		return nil // the search says why
+		return nil // the search reports the error
 	}
 	expected, err := expectedOf(p, sp, 1)
 	if err != nil {
@@ -143,7 +142,7 @@ func FirstCompilations(ctx context.Context, part *operator.Part, d device.Device
 	return all
 }
 
-// indices are without those that the space does not have: they cannot be proposed.
+// indices returns the indices of the configurations that are in the space.
 func indices(sp *space.Space, all []space.Configuration) (ids []int64) {
 	for _, c := range all {
 		if id, ok := sp.Index(c); ok {
@@ -153,10 +152,10 @@ func indices(sp *space.Space, all []space.Configuration) (ids []int64) {
 	return ids
 }
 
-// afterLikely orders what is tried first. The lowest estimate comes first, so that slow variants
-// are soon dropped in the race against it. Then come the untuned default, which speedups refer to,
-// and what won at similar problems. Defaults of templates without estimates are next, since they
-// may be as good. The other low estimates follow, and the other defaults are last.
+// afterLikely returns the order of the first trials. The configuration with the lowest estimate comes first, so that
+// slow variants soon lose the race against it. The untuned default, which speedups refer to, and the winners of similar
+// problems come second. The rest are defaults of templates without estimates, which may be as good, then other low
+// estimates, then other defaults.
 func afterLikely(likely, untuned, won []int64, expects func(id int64) bool) []int64 {
 	one := func(ids []int64) int { return min(len(ids), 1) }
 	others := untuned[one(untuned):]

@@ -1,6 +1,7 @@
 package gpu
 
-// What tests need that use NVIDIA's compiler and driver, which import this package.
+// These variables export functions for tests in package gpu_test, which need NVIDIA's compiler and driver. The compiler
+// and the driver import this package.
 var (
 	Mismatch   = mismatch
 	CheckParts = checkParts

@@ -16,16 +16,16 @@ import (
 	"autotune/space"
 )
 
-// ErrProblem means that a recording was asked about a problem it does not hold.
+// ErrProblem means that the recording is of another problem than the requested one.
 var ErrProblem = errors.New("the recording is of another problem")
 
 // NotRecorded is the message of a configuration that the recording lacks.
 const NotRecorded = "not in the recording"
 
-// Replay makes a device of a recording, which answers instead of running anything. It never pretends: its Info names the
-// recorded GPU and the day, a configuration that was not recorded is pruned rather than estimated, and a kernel whose source
-// has changed since brings a notice along with its recorded times. Bind problems with the limits in its
-// Info: the operator's automatic choices then come out as they were recorded.
+// Replay makes a device that answers from a recording instead of running kernels. The device's Info names the recorded
+// GPU and the day. A configuration that was not recorded is pruned, not estimated, and a kernel whose source has
+// changed since brings a notice along with its recorded times. Callers should bind problems with the limits in the
+// device's Info, so that the operator's automatic choices are those of the recorded search.
 func Replay(r *Recording) device.Device {
 	trials := make(map[string]trial.Trial, len(r.Trials))
 	for _, t := range r.Trials {
@@ -34,7 +34,7 @@ func Replay(r *Recording) device.Device {
 	return &replayed{recording: r, trials: trials}
 }
 
-// replayed is the device. Its maps are never written after Replay.
+// replayed is a device that answers from a recording. The maps are never written after Replay.
 type replayed struct {
 	recording *Recording
 	trials    map[string]trial.Trial // by Key
@@ -70,13 +70,13 @@ type session struct {
 	device *replayed
 
 	mu      sync.Mutex
-	noticed []string // templates
+	noticed []string // templates whose edit was reported
 }
 
 func (s *session) Ceilings() device.Ceilings { return s.device.recording.Metadata.Ceilings }
 
-// Evaluate answers as recorded. Racing has been decided by the recorded search:
-// a dropped variant comes with the samples that it had then.
+// Evaluate returns the recorded outcome. Evaluate ignores the best time, because racing was decided in the recorded
+// search: a dropped variant has the samples that it had then.
 func (s *session) Evaluate(ctx context.Context, v device.Variant, _ float64) (trial.Outcome, error) {
 	if err := ctx.Err(); err != nil {
 		return trial.Outcome{}, err
@@ -94,16 +94,16 @@ func (s *session) Evaluate(ctx context.Context, v device.Variant, _ float64) (tr
 	return o, nil
 }
 
-// edited tells whether a kernel is another than the one that was recorded.
+// edited reports whether a kernel differs from the recorded one.
 func edited(t trial.Trial, k operator.Kernel) bool {
 	return t.KernelDigest == "" || !strings.HasPrefix(k.Digest(), t.KernelDigest)
 }
 
-// notice says, once, that a template was edited since the recording.
+// notice returns, once per template, the notice that the template was edited after it was recorded.
 func (s *session) notice(of trial.Trial) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if of.KernelDigest == "" { // another tool's, which knows no digests
+	if of.KernelDigest == "" { // another tool's recording, which has no digests
 		of.Template = ""
 	}
 	if slices.Contains(s.noticed, of.Template) {

@@ -36,12 +36,12 @@ func opened(t *testing.T, r Recording, name string) (device.Device, device.Sessi
 	return d, s
 }
 
-// variantOf is a kernel of that source in a trial's configuration.
+// variantOf makes a variant with this configuration and kernel source.
 func variantOf(c space.Configuration, source string) device.Variant {
 	return device.Variant{Configuration: c, Kernel: operator.Kernel{Operator: "max_pool2d", Template: c.Template, Source: source}}
 }
 
-// ofSource are trials of kernels with that source.
+// ofSource returns the trials of oneOfEach with the digests of kernels that have this source.
 func ofSource(source string) []trial.Trial {
 	all := oneOfEach()
 	for i, x := range all {
@@ -141,7 +141,7 @@ func TestDeviceNeverPretends(t *testing.T) {
 	must.OK(t, errors.Join(s.Close(), d.Close()))
 }
 
-// A search of two thousand trials must fit among the shipped recordings.
+// A recording of two thousand trials must be small enough to be shipped.
 func TestSize(t *testing.T) {
 	list := make([]trial.Trial, 2000)
 	for i := range list {

@@ -10,14 +10,14 @@ import (
 	"autotune/pack/loaders"
 )
 
-// torchFunctions are PyTorch's functions that operators compute. The operator of a function's own
-// name comes last, since it serves all calls.
+// torchFunctions maps each PyTorch function to the operators that compute it. An operator with the function's own name
+// comes last, since it serves every call of the function.
 type torchFunctions map[string][]torchFunction
 
-// functionsFile has them, for Python.
+// functionsFile is the JSON file from which Python reads torchFunctions.
 const functionsFile = "functions.json"
 
-// torchFunction is an operator that computes a function, and what op.yaml says of that.
+// torchFunction is an operator that computes a PyTorch function, and how it does so according to op.yaml.
 type torchFunction struct {
 	Operator string `json:"operator"`
 	operator.TorchCall
@@ -31,8 +31,8 @@ func (f torchFunctions) add(o *operator.Operator, call operator.TorchCall) {
 	f[call.Function] = slices.Insert(f[call.Function], at, torchFunction{o.Name, call})
 }
 
-// Described makes the files of a Python package that describes operators and has no kernels. Its modules
-// tell which problem a call of PyTorch is, with the same code as packs. functions.json lists the operators
+// Described makes the files of a Python package that describes operators and has no kernels. The package's modules
+// find out which problem a call of PyTorch is, with the same code that packs use. functions.json lists the operators
 // that compute each function.
 func Described(name, tool string, operators []*operator.Operator) (map[string][]byte, error) {
 	p, functions, folder := empty(name, tool), torchFunctions{}, pythonFolder+name+"/"

@@ -12,11 +12,11 @@ import (
 	"autotune/tuner/family"
 )
 
-// lostBy is how much faster the general kernel must be, over all samples, for a family to be lost.
+// lostBy is how many times faster the general kernel must be, over all samples, for a family to count as lost.
 const lostBy = 1.02
 
-// proveFamily proves a family by its evidence: its kernels at the samples that it was made from, beside each sample's
-// own best and the general kernel.
+// proveFamily times a family again, from the document that the pack stores as evidence. At each sample in the
+// document, the chosen kernel is compared with the sample's own best kernel and with the general kernel.
 func (c *Checked) proveFamily(ctx context.Context, e *Entry, packed *pack.Family) error {
 	f, err := c.family(packed)
 	if err != nil {
@@ -36,7 +36,7 @@ func (c *Checked) proveFamily(ctx context.Context, e *Entry, packed *pack.Family
 	return nil
 }
 
-// judge gives a family's verdict, and says how it compares with what it was packed with.
+// judge sets the verdict on a family, and says how its slowdown compares with the one that it was packed with.
 func (e *Entry) judge(now *family.Checked, packed *pack.Regret, measured bool) {
 	verdict := &e.Verdict.Verdict
 	switch {
@@ -60,7 +60,7 @@ func (e *Entry) judge(now *family.Checked, packed *pack.Regret, measured bool) {
 	}
 }
 
-// packedRegret says with which regret a family was packed.
+// packedRegret returns the regret that a family had when it was packed, as text.
 func packedRegret(r *pack.Regret) string {
 	if r == nil {
 		return "no regret measured"

@@ -1,18 +1,18 @@
-// channels_output.cuh: how sums of products leave whose rows are pixels of a channels-last output, and
-// columns are its channels: as whole rows (gemm_tiles.cuh). Pixels has of(row), the pixel in memory that
-// a row is, negative if it is none.
+// channels_output.cuh: the Output (gemm_tiles.cuh) of products whose rows are pixels of a channels-last output and
+// whose columns are its channels: it stores whole rows. Pixels::of(row) returns the index in memory of a row's pixel,
+// or a negative number if the row is no pixel.
 #pragma once
 #include "element.cuh"
 #include "gemm_tiles.cuh"
 #include "place.cuh"
 
-// PixelPlace is where an output lies whose pixel and channel a kernel knows (epilogue.cuh). A row has OutGroup
-// channels, those of a group, and ends there for what is loaded.
+// PixelPlace locates an output by its pixel and channel for the epilogue (epilogue.cuh). A row of outputs has the
+// OutGroup channels of a group; loads do not go beyond its end.
 template <int OutGroup>
 struct PixelPlace {
     static constexpr unsigned kAlong = 2;
     long long pixel;
-    int first, channel;  // channel of the group, and in it
+    int first, channel;  // first channel of the group, and channel in it
     __device__ __forceinline__ long long along() const { return channel; }
     template <unsigned>
     __device__ __forceinline__ static constexpr long long side_by_side() {
@@ -36,14 +36,14 @@ struct ChannelsOutput {
     static constexpr bool kLoads = !TileEpilogue::kIsNone;
     typedef TileEpilogue::Loaded<8, PixelPlace<OutGroup>> Loaded;
     const Element* biases;
-    int first;  // channel of the group
+    int first;  // first channel of the group
     bool biased;
     TileEpilogue epilogue;
     __device__ __forceinline__ ChannelsOutput(const Tile& tile, const Given& given)
         : biases(given.bias + (BIAS ? tile.group * OutGroup : 0)), first(tile.group * OutGroup),
           biased(BIAS && tile.split == 0), epilogue(given) {}
-    // load loads what belongs to eight channels of the pixel that lies `on` behind a row's, or behind the first where
-    // the row has none.
+    // load loads the epilogue's elements for eight channels of the pixel that lies `on` pixels behind a row's pixel.
+    // For rows without a pixel, it loads from the first pixel instead.
     __device__ __forceinline__ Loaded load(int row, int channel, long long on = 0) const {
         const long long pixel = Pixels::of(row);
         return epilogue.template load<8>(PixelPlace<OutGroup>{(pixel < 0 ? 0 : pixel) + on, first, channel});

@@ -1,24 +1,26 @@
-// shared_tiles.cuh: which tiles a block takes, one after the other, and which stages of each
-// (gemm_tiles.cuh). Blocks take whole tiles in turn. With SHARING the last tiles, which would leave
-// some blocks without one, are shared: their stages form one row, and every block has as many of it
-// as another, give or take one. So all blocks end at a time, however many tiles there are.
+// shared_tiles.cuh: the sequence of tiles that a block computes, and which stages of each (gemm_tiles.cuh). Blocks take
+// whole tiles in turn. With SHARING, the last tiles, for which there would not be one for every block, are shared:
+// their stages are put into one sequence, of which every block gets an equal part, give or take one stage. With shared
+// tiles, all blocks end at the same time, whatever the number of tiles.
 //
-// A block goes through its part of that row from its end to its beginning. First comes the beginning of a
-// tile, whose sums it leaves in a workspace (LeftSums). Last comes the rest of another. The block that has
-// a tile's last stages waits for the sums of the blocks before it. It adds them up, always in the same
-// order. It waits for no block that may start after it, and those left their sums first of all.
+// A block goes through its part of the sequence from the end to the beginning. The first stages that it computes are
+// the beginning of a tile, whose sums it stores in a workspace (LeftSums). The last stages that a block computes are
+// the rest of another tile. The block that has a tile's last stages waits for the sums of the blocks before it, and
+// adds them up, always in the same order. No block waits for a block that may start later, and the blocks that others
+// wait for store their sums before anything else.
 //
-//   SHARING  blocks in step, and those of a cluster at least: their tiles lie below each other, and they are at the
-//            same stages of the same columns at a time, so that the L2 has those. 0: blocks take whole tiles alone
+//   SHARING: number of blocks in step (a multiple of CLUSTER): their tiles lie below each other, and they are at
+//            the same stages of the same columns at the same time, so that the L2 holds these columns.
+//            With 0, blocks take only whole tiles.
 #pragma once
 #include "gemm_tiles.cuh"
 #include "vector_access.cuh"
 
 template <class Work>
 struct TakenTiles {
-    int index;      // of the tile
-    Stages stages;  // of it
-    int from, to;   // what is left of the block's part of the shared row
+    int index;      // of the current tile
+    Stages stages;  // of the current tile
+    int from, to;   // rest of the block's part of the shared sequence
 
     __device__ __forceinline__ TakenTiles() : index(blockIdx.x), from(0), to(0) {
         if (SHARING > 0) from = border(group()), to = border(group() + 1);
@@ -30,7 +32,7 @@ struct TakenTiles {
         if (SHARING == 0 || index < whole()) index += gridDim.x;
         settle();
     }
-    // for_each_before calls for each block that has stages of this tile before this block's.
+    // for_each_before calls f for each block that has earlier stages of this tile.
     template <class F>
     __device__ __forceinline__ void for_each_before(const F& f) const {
         const int begins = (index - whole()) / kInStep * Work::kStages;
@@ -40,16 +42,17 @@ struct TakenTiles {
    private:
     __device__ __forceinline__ static int groups() { return gridDim.x / kInStep; }
     __device__ __forceinline__ static int group() { return blockIdx.x / kInStep; }
-    // whole tiles come first: all rounds in which each block has one, but for the last.
+    // whole returns the number of tiles that are not shared: those of all rounds in which each block has a tile, except
+    // for the last round.
     __device__ __forceinline__ static int whole() {
         const int all = Tiles<Work>::all(), blocks = gridDim.x;
         return all < blocks ? 0 : (all / blocks - 1) * blocks;
     }
-    // border is where in the row of shared stages a group's part begins.
+    // border returns where a group's part of the shared sequence begins.
     __device__ __forceinline__ static int border(int group) {
         return static_cast<long long>((Tiles<Work>::all() - whole()) / kInStep * Work::kStages) * group / groups();
     }
-    // settle finds the stages of the tile at hand, and among the shared ones the tile.
+    // settle computes the stages of the current tile and, if the tile is shared, which tile it is.
     __device__ __forceinline__ void settle() {
         if (SHARING == 0) {
             if (more()) stages = Tiles<Work>::stages(index);
@@ -63,8 +66,8 @@ struct TakenTiles {
     }
 };
 
-// LeftSums are what blocks leave of tiles that others end: a tile's sums a block, a warp's side by side, and
-// whether a warp's are there. A launch before sets that to zero.
+// LeftSums stores the sums of tiles that another block will finish: the sums of one tile per block, contiguous for each
+// warp, and a flag per warp that says whether its sums are stored. An earlier launch clears the flags.
 struct LeftSums {
     float* sums;
     int* there;
@@ -92,7 +95,7 @@ struct LeftSums {
             to[0] += four.x, to[1] += four.y, to[2] += four.z, to[3] += four.w;
         }
     }
-    // clear is a block's, in a launch before.
+    // clear clears the flags; one block of an earlier launch calls it.
     __device__ __forceinline__ static void clear(int* there, int blocks) {
         for (int i = threadIdx.x; i < blocks * kWarps; i += blockDim.x) there[i] = 0;
     }

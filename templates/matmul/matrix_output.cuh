@@ -1,12 +1,12 @@
-// matrix_output.cuh: where slab_gemm.cuh's epilogue puts a matrix product, or the
-// transposed one's.
+// matrix_output.cuh: how the epilogue of slab_gemm.cuh stores a matrix product, or the product of the transposed
+// matrices.
 #pragma once
 #include "finite.cuh"
 #include "matrix_place.cuh"
 #include "split_k.cuh"
 #include "triangle.cuh"
 
-// MatrixWork is what the Works of matrix products share (gemm_tiles.cuh).
+// MatrixWork contains the members that the Works of matrix products share (gemm_tiles.cuh).
 struct MatrixWork {
     static constexpr int kParts = 1;
     static constexpr bool kMasked = kTriangular;
@@ -18,10 +18,10 @@ struct MatrixWork {
 struct MatrixOutput {
     typedef TileGiven Given;
     static constexpr int kMixed = 1;
-    static constexpr bool kTwo = sizeof(Stored) == 2;  // as 4 bytes
+    static constexpr bool kTwo = sizeof(Stored) == 2;  // two outputs are stored as 4 bytes
     TileGiven given;
     int batch;
-    long long first;  // the batch's first output
+    long long first;  // the first output of the batch
     bool biased;
     template <class Tile>
     __device__ __forceinline__ MatrixOutput(const Tile& tile, const Given& given)
@@ -29,8 +29,8 @@ struct MatrixOutput {
           biased(BIAS && tile.split == 0) {}
     __device__ __forceinline__ long long column(int c, int) const { return c < N ? first + c : -1; }
     __device__ __forceinline__ static bool even() { return N % 2 == 0; }
-    // load loads what belongs to Count outputs from a place on. Behind the last row it is the last row's; of a column
-    // that is nobody's, the first one's.
+    // load loads the epilogue's elements for Count contiguous outputs. For rows behind the last row, load reads the
+    // last row's elements, and for columns that do not exist the first column's.
     static constexpr bool kLoads = !TileEpilogue::kIsNone;
     template <int Count>
     using Beside = TileEpilogue::Loaded<Count, Coordinates<3>>;
@@ -54,7 +54,7 @@ struct MatrixOutput {
     }
 
    protected:
-    // finite: whether the sum that the value is made of was.
+    // `finite` says whether the product's sum, from which the value was computed, was finite.
     template <class To, class... B>
     __device__ __forceinline__ void store_made(const To& y, int row, long long place, float value, bool finite,
                                                const B&... beside) const {
@@ -66,8 +66,9 @@ struct MatrixOutput {
     }
 
    private:
-    // finish makes outputs of sums. A sum that mended.cuh must find is left as it is: an epilogue might make a number
-    // of an infinity. Where nothing was loaded there is no epilogue, or what is stored is mended.
+    // finish applies the epilogue to sums. A sum that mended.cuh must find is left as it is, since an epilogue might
+    // turn an infinity into a number. The overload without loaded elements is for products without an epilogue, and for
+    // mended outputs.
     template <int Count>
     __device__ __forceinline__ void finish(float (&)[Count], const bool (&)[Count]) const {}
     template <int Count>
@@ -83,7 +84,7 @@ struct MatrixOutput {
     }
 };
 
-// TransposedOutput is of a product whose rows are the output's columns.
+// TransposedOutput is for a product whose rows are the output's columns.
 struct TransposedOutput {
     typedef TileGiven Given;
     static constexpr int kMixed = 0;

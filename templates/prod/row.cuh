@@ -1,3 +1,3 @@
-// row.cuh: what prod makes of a row.
+// row.cuh: the Row of prod: the product of a row's elements.
 #include "reductions.cuh"
 template <class Real> struct Row : Reduction<Real, Times> {};

@@ -18,7 +18,7 @@ import (
 	"autotune/tuner/store"
 )
 
-// A run ends near its budget, whatever its searches take beyond their parts. Larger shares have more of it.
+// A run ends near its budget, even if searches take more than their parts; larger shares get longer searches.
 func TestBudget(t *testing.T) {
 	for _, over := range []time.Duration{0, 300 * time.Millisecond, 2 * time.Second} {
 		synctest.Test(t, func(t *testing.T) {
@@ -53,7 +53,7 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-// What a search leaves goes to the next ones, and of searches side by side each has its part.
+// Time that one search leaves over goes to the next ones, and searches that run at the same time each get their part.
 func TestBudgetIsPassedOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := NewBudget(10*time.Second, 1, []float64{1, 1})
@@ -71,7 +71,7 @@ func TestBudgetIsPassedOn(t *testing.T) {
 	})
 }
 
-// lengths are problems of avg_pool1d, the first with a recording.
+// lengths returns avg_pool1d problems of these lengths; only length 65536 has a recording.
 func lengths(t *testing.T, of ...int64) (list []Request) {
 	t.Helper()
 	op, err := operator.Find("avg_pool1d")
@@ -81,7 +81,7 @@ func lengths(t *testing.T, of ...int64) (list []Request) {
 	})
 }
 
-// A problem that a budget does not reach is told of, and is no failure.
+// A problem whose turn comes after the budget is spent is reported with ErrNoTime, and does not count as a failure.
 func TestBudgetEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		opener := devices.NewOpener(devices.Spec{Kind: device.Replay}, devices.Options{})
@@ -103,8 +103,8 @@ func TestBudgetEnds(t *testing.T) {
 	})
 }
 
-// One failure ends nothing, but what cannot be kept ends all: a cache that cannot be opened or written, and a caller who
-// cannot take what was found.
+// The failure of one problem does not end a batch, but a result that cannot be stored does: because the cache cannot
+// be opened or written, or because Found returns an error.
 func TestWhatEndsAll(t *testing.T) {
 	full := errors.New("no space left on device")
 	var failing *tuner.Result

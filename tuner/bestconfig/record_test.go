@@ -12,8 +12,7 @@ import (
 	"autotune/tuner"
 )
 
-// The winner of a recording is the one that a replay finds, with the same
-// evidence.
+// FromRecording names the same winner, with the same evidence, as a replay of the recording.
 func TestFromRecordingIsAReplay(t *testing.T) {
 	entries, err := recording.List(recording.Shipped())
 	if err != nil || len(entries) == 0 {
@@ -25,7 +24,7 @@ func TestFromRecordingIsAReplay(t *testing.T) {
 			must.OK(t, err)
 			op, err := operator.Find(r.Metadata.Problem.Operator)
 			must.OK(t, err)
-			// Templates that came later are not in the recording.
+			// Templates that were added after the recording cannot win, since they are not in it.
 			request := r.Metadata.Problem.Request()
 			var only operator.Restriction
 			for _, trial := range r.Trials {
@@ -48,7 +47,7 @@ func TestFromRecordingIsAReplay(t *testing.T) {
 			}
 			got.Configuration, got.Macros, got.Launches, got.KernelDigest = want.Configuration, want.Macros, want.Launches, want.KernelDigest
 			got.Search = want.Search
-			// A replay also tells of templates that did not win.
+			// Warnings about templates that did not win appear in a replay only.
 			want.Warnings = slices.DeleteFunc(want.Warnings, func(w string) bool {
 				return strings.Contains(w, "edited since") || strings.Contains(w, "only part of the space")
 			})

@@ -13,8 +13,9 @@ import (
 	"autotune/operator"
 )
 
-// Every kernel does the work that is counted, of Hopper and of GPUs before: it is right. The tensor
-// cores' two kernels differ in their types by a constant alone, so each is compiled for one.
+// Every kernel that measures a peak, on Hopper or on earlier GPUs, computes the right result, so it does all the work
+// that its rate counts. The two kernels for tensor cores differ only in a constant for each type, so each kernel is
+// compiled for one type.
 func TestPeaks(t *testing.T) {
 	d, err := emulator.Open(emulator.Options{CacheDir: testcache.Dir()})
 	if err != nil {
@@ -46,7 +47,7 @@ func TestPeaks(t *testing.T) {
 	}
 }
 
-// Peaks are kept by device and driver. A damaged file is measured anew.
+// Peaks are stored for each device and driver. If the file is damaged, all peaks are measured anew.
 func TestKept(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "peaks.json")
 	one, other := device.Info{Name: "a", Driver: "1"}, device.Info{Name: "a", Driver: "2"}

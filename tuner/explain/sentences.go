@@ -8,13 +8,14 @@ import (
 	"autotune/operator"
 )
 
-// The shares of the measured copy bandwidth from which on memory is the limit, or one of several.
+// memoryBound and memoryNear are shares of the measured copy bandwidth. A winner from memoryBound on is limited by
+// memory, and one from memoryNear on partly so.
 const (
 	memoryBound = 0.9
 	memoryNear  = 0.5
 )
 
-// limit says how near the device's limits the winner is.
+// limit returns a sentence about how near the winner is to the device's limits.
 func (e Explanation) limit() string {
 	text := fmt.Sprintf("It reaches %.3g %% of the measured copy bandwidth", 100*e.CopyShare)
 	switch {
@@ -35,13 +36,13 @@ func (e Explanation) limit() string {
 	return text
 }
 
-// How the hardware hands out registers and shared memory, since Volta.
+// These constants describe how the hardware allocates registers and shared memory since Volta.
 const (
-	registersStep  = 8    // a thread's registers come in steps of
-	reservedShared = 1024 // bytes that the driver takes of each block's, since Ampere
+	registersStep  = 8    // a thread's registers are allocated in multiples of this number
+	reservedShared = 1024 // bytes of each block that the driver uses, since Ampere
 )
 
-// room says how many blocks of the winner's largest launch a multiprocessor holds, and what limits them.
+// room returns a sentence about how many blocks of the largest launch fit a multiprocessor, and what limits them.
 func room(w trial.Trial, l operator.Limits) string {
 	shared, threads := w.Resources.SharedBytes, int64(0)
 	for _, launch := range w.Launches {
@@ -76,7 +77,7 @@ func (e Explanation) spills() string {
 		output.Count(e.Resources.LocalBytes, "byte"), e.Resources.Registers)
 }
 
-// String is the change beside the winner: "as fast", "+2.6 %", "3.1x", or how it failed.
+// String describes a change's time against the winner's: "as fast", "+2.6 %", "3.1x", or its failed status.
 func (c Cost) String() string {
 	switch {
 	case c.Status != trial.OK:

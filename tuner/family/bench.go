@@ -20,18 +20,18 @@ import (
 
 func (t *tuning) all() []int { return lists.Places(len(t.candidates)) }
 
-// timed is a shape, and how variants did there over all rounds.
+// timed is a shape with the outcomes of its variants over all rounds.
 type timed struct {
 	Shape []int64
-	made  space.Configuration // the winner made for the shape
-	// outcomes are of the candidates, of made and of the operator's plain kernel; without a status: not timed here.
+	made  space.Configuration // the winner of the search for this shape alone
+	// outcomes lists the candidates, made and the operator's plain kernel; an outcome without a status was not timed.
 	outcomes []trial.Outcome
-	runners  []final.Runner  // as outcomes has them
-	subjects []final.Subject // the problem with dynamic dimensions, and without
+	runners  []final.Runner  // variants, in the order of outcomes
+	subjects []final.Subject // the problem with dynamic dimensions, then with fixed ones
 	err      error
 }
 
-// ms is the time of a variant; infinite where it has none.
+// ms returns the median time of an outcome, or infinity if it has none.
 func ms(o trial.Outcome) float64 {
 	if o.Status != trial.OK || o.Time.Median == 0 {
 		return math.Inf(1)
@@ -44,16 +44,16 @@ func (s *timed) own() *trial.Outcome        { return &s.outcomes[len(s.outcomes)
 func (s *timed) general() *trial.Outcome    { return &s.outcomes[len(s.outcomes)-1] }
 func (s *timed) ownBest() float64           { return slices.Min(lists.Of(s.outcomes, ms)) }
 
-// slowdownsOf are of the outcomes at places.
+// slowdownsOf returns, for each sample, the slowdowns of the outcomes with these indices.
 func (t *tuning) slowdownsOf(places []int) slowdowns {
 	return lists.Of(t.samples, func(s *timed) []float64 {
 		return lists.Of(places, func(i int) float64 { return ms(s.outcomes[i]) / s.ownBest() })
 	})
 }
 
-// timeAll times candidates at shapes. While one shape is timed, the next ones are compiled. Without a correct kernel or
-// room for it a shape is left out: its tensors are there twice, for either kind of kernels. Shapes that were left out
-// before have no winner of their own.
+// timeAll times candidates at shapes, and compiles for the next shapes meanwhile. timeAll leaves out a shape without a
+// correct kernel, and one whose tensors do not fit the device twice, with dynamic and with fixed dimensions. A shape
+// that was left out earlier is timed only if it has a winner of its own.
 func (t *tuning) timeAll(ctx context.Context, shapes [][]int64, candidates []int) (list []*timed, err error) {
 	shapes = lists.Where(shapes, func(shape []int64) bool {
 		return t.own[operator.FormatShape(shape)].Template != "" || !t.lacks(shape)
@@ -62,7 +62,7 @@ func (t *tuning) timeAll(ctx context.Context, shapes [][]int64, candidates []int
 	ready := make(chan *timed, policy.aheadOf)
 	defer func() {
 		cancel()
-		for range ready { // until no more is compiled
+		for range ready { // wait for the last compilation
 		}
 	}()
 	go func() {
@@ -94,7 +94,7 @@ func (t *tuning) timeAll(ctx context.Context, shapes [][]int64, candidates []int
 	return list, ctx.Err()
 }
 
-const generalTemplate = "general" // what a document calls the general kernel
+const generalTemplate = "general" // the general kernel's template name in documents
 
 func (t *tuning) compile(ctx context.Context, shape []int64, candidates []int) *timed {
 	n := len(t.candidates)
@@ -123,7 +123,7 @@ func (t *tuning) compile(ctx context.Context, shape []int64, candidates []int) *
 			compiled(c, free, t.candidates[c].Configuration)
 		}
 	}
-	if s.made.Template != "" && s.made.Template != generalTemplate { // no search was made, or the device has timed it
+	if s.made.Template != "" && s.made.Template != generalTemplate { // unless no search ran, or the general kernel won
 		if fixed.Problem, err = t.Operator.Bind(t.at(shape, false), free.Problem.Limits); err == nil {
 			compiled(n, fixed, s.made)
 		}
@@ -134,9 +134,9 @@ func (t *tuning) compile(ctx context.Context, shape []int64, candidates []int) *
 	return s
 }
 
-// time times a shape's variants in two rounds, the second without slow ones. The plain kernel was timed by the device
-// when it was opened, once for either kind of kernels. A pack's general kernel is the same code, which takes its sizes
-// when it runs.
+// time times a shape's variants in two rounds; the second round leaves out slow variants. The device timed the plain
+// kernel when it was opened, once with dynamic and once with fixed dimensions. A pack's general kernel has the same
+// code, but takes its sizes at run time.
 func (s *timed) time(ctx context.Context, seed uint64) (err error) {
 	match, err := final.Meet(ctx, seed, s.subjects...)
 	if err != nil {
@@ -145,7 +145,7 @@ func (s *timed) time(ctx context.Context, seed uint64) (err error) {
 	defer func() { err = errors.Join(err, match.Close()) }()
 	general, op := s.general(), s.problem().Operator
 	for side := range s.subjects {
-		// Another template or a file may say what is correct; then there is no plain kernel.
+		// There is no plain kernel if another template or a file defines the correct answers.
 		if reference := match.Ceilings(side).ReferenceMS; reference > 0 && op.Answers == nil && op.ReferenceTemplate == "" {
 			general.Status = trial.OK
 			general.SetSamples(append(general.SamplesMS, reference), 1)
@@ -175,13 +175,13 @@ func (s *timed) time(ctx context.Context, seed uint64) (err error) {
 	return nil
 }
 
-// choose has the candidates for entries; nil: none is left.
+// choose returns the indices of the candidates that become entries, or nil if no candidate is left.
 func (t *tuning) choose() []int {
 	usable := lists.Where(t.all(), func(i int) bool { return !t.candidates[i].out })
 	return lists.Of(t.slowdownsOf(usable).entries(t.MaxSlowdown), func(at int) int { return usable[at] })
 }
 
-// dismiss leaves out the candidates that failed at a shape.
+// dismiss excludes all candidates that failed at one of the shapes, and reports whether there were any.
 func (t *tuning) dismiss(list []*timed) (failed bool) {
 	for _, s := range list {
 		for i := range t.candidates {
@@ -199,7 +199,7 @@ func (t *tuning) dismissOne(i int, why string) {
 	t.Notice(fmt.Sprintf("%s is left out: %s", t.candidates[i].Configuration, why))
 }
 
-// gate puts candidates through the gates that no search has, at the shapes where they were found.
+// gate runs the gates, which searches skip, for the chosen candidates at the shapes that they were compiled for.
 func (t *tuning) gate(ctx context.Context, chosen []int) (failed bool, err error) {
 	left := lists.Where(chosen, func(i int) bool { return t.candidates[i].Gates == nil })
 	subjects := make([]final.Subject, len(left))

@@ -6,8 +6,8 @@ import (
 	"autotune/internal/lists"
 )
 
-// bases are of Halton's sequence, one for each dimension that varies. The sequence leaves no gaps and needs no seed, so
-// the same shapes are drawn each time. No base is 2, since every other element is rounded.
+// bases are the bases of Halton's sequence for the dimensions that vary. The sequence spreads points evenly and needs
+// no seed, so every run draws the same shapes. The base 2 is not used, since every second element is rounded.
 var bases = []int{3, 5, 7, 11, 13, 17, 19, 23}
 
 func halton(index, base int) (u float64) {
@@ -17,11 +17,11 @@ func halton(index, base int) (u float64) {
 	return u
 }
 
-// Samples are n shapes, or all if there are fewer: corners first, then shapes spread over the extents by their
-// logarithms. Every other one has round dimensions, as shapes in use often have. kindsOf names the kinds of a shape; a
-// shape without any is not taken. Each kind that was seen has a sample or two, if there is room.
+// Samples returns n shapes, or all if there are fewer. Corners come first, then shapes spread evenly on a logarithmic
+// scale, of which every second has round dimensions, as real shapes often have. The function kindsOf names a shape's
+// kinds; a shape without kinds is not taken. Each kind of shapes gets policy.leastOfKind samples if n allows.
 func (s Shapes) Samples(n int, kindsOf func(shape []int64) []string) [][]int64 {
-	var kinds [][]string // of the drawn shapes
+	var kinds [][]string // kinds of the drawn shapes
 	var drawn [][]int64
 	take := func(shape []int64) (full bool) {
 		if of := kindsOf(shape); len(of) > 0 && !has(drawn, shape) {
@@ -37,8 +37,7 @@ func (s Shapes) Samples(n int, kindsOf func(shape []int64) []string) [][]int64 {
 	return lists.Of(balanced(kinds, n, corners), func(at int) []int64 { return drawn[at] })
 }
 
-// balanced picks n of the drawn shapes: the corners, which come first, then shapes of kinds that lack their share, then
-// the first of the others.
+// balanced chooses n of the drawn shapes: first the corners, then shapes of kinds with too few samples, then the rest.
 func balanced(kinds [][]string, n, corners int) (taken []int) {
 	counts := map[string]int{}
 	for _, kind := range slices.Concat(kinds...) {
@@ -60,7 +59,7 @@ func balanced(kinds [][]string, n, corners int) (taken []int) {
 	return taken
 }
 
-// HeldOut are n other shapes of the same extents, or all that there are.
+// HeldOut returns n shapes of the same extents that are not samples, or all such shapes if there are fewer.
 func (s Shapes) HeldOut(n int, samples [][]int64, allowed func(shape []int64) bool) (drawn [][]int64) {
 	s.draw(n, policy.heldOutFrom, func(shape []int64) (full bool) {
 		if len(drawn) < n && !has(samples, shape) && !has(drawn, shape) && allowed(shape) {
@@ -75,8 +74,8 @@ func has(shapes [][]int64, one []int64) bool {
 	return slices.ContainsFunc(shapes, func(s []int64) bool { return slices.Equal(s, one) })
 }
 
-// draw gives shapes to take until it is full: all if they are few, those that are far apart first, else elements of the
-// sequence from a place on.
+// draw passes shapes to the function `take` until it returns true. If there are few shapes, draw passes all, distant
+// ones first; otherwise it passes elements of Halton's sequence, beginning at index `from`.
 func (s Shapes) draw(n, from int, take func(shape []int64) (full bool)) {
 	few := max(64, 2*n)
 	if list := s.all(few + 1); len(list) <= few {
@@ -105,11 +104,11 @@ func (s Shapes) draw(n, from int, take func(shape []int64) (full bool)) {
 	}
 }
 
-// corners are shapes of bounds, in pairs of opposites: the smallest and the largest first.
+// corners returns shapes at the bounds of their extents, in pairs of opposites, the smallest and the largest first.
 func (s Shapes) corners(most int) (all [][]int64) {
 	varying := len(lists.Where(s, Extent.Varies))
 	for i := range min(most, 1<<min(varying, 16)) {
-		bits := i/2 ^ -(i % 2) // every other one is the opposite of the one before
+		bits := i/2 ^ -(i % 2) // an odd i gives the opposite corner of the one before
 		all = append(all, lists.Of(s, func(e Extent) int64 {
 			v := e.Low()
 			if bits&1 == 1 {

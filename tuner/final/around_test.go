@@ -11,7 +11,7 @@ import (
 	"autotune/space"
 )
 
-// Neighbours take turns with the centre. Ratios are theirs over its.
+// Around times configurations in turns with the centre, and returns the ratios of their times over the centre's.
 func TestAround(t *testing.T) {
 	p := problem(t)
 	b := &bench{takes: map[int64]float64{1: 6, 2: 5, 3: 4}}

@@ -12,15 +12,15 @@ import (
 	"autotune/device"
 )
 
-// ProblemID names a problem on a device, timed under some conditions: times under others have a winner of their own.
+// ProblemID names a problem on a device, timed under some conditions; other conditions have a winner of their own.
 type ProblemID struct {
-	Problem    string            `json:"problem"` // canonical, as operator.Problem prints it: operator first
+	Problem    string            `json:"problem"` // as operator.Problem prints it, with the operator first
 	Device     string            `json:"device"`  // "NVIDIA H100 80GB HBM3"
 	Kind       device.Kind       `json:"kind"`
 	Conditions device.Conditions `json:"conditions,omitzero"`
 }
 
-// Operator is the first word of the problem.
+// Operator returns the operator's name, the first word of the problem.
 func (id ProblemID) Operator() string {
 	operator, _, _ := strings.Cut(id.Problem, " ")
 	return operator
@@ -36,7 +36,7 @@ func (id ProblemID) String() string {
 
 const keySeparator = "\x00"
 
-// key names the problem's bucket. Usual conditions are left out, and then the key has three parts.
+// key returns the name of the problem's bucket. A key without usual conditions has three parts.
 func (id ProblemID) key() ([]byte, error) {
 	parts := []string{string(id.Kind), id.Device, id.Problem, string(id.Conditions.L2), string(id.Conditions.Launch)}
 	for _, part := range parts {
@@ -65,10 +65,10 @@ func parseKey(key []byte) (ProblemID, error) {
 	return id, nil
 }
 
-// Provenance is all that a trial's outcome depends on.
+// Provenance holds everything that a trial's outcome depends on, beside its configuration.
 type Provenance struct {
 	KernelDigest    string          `json:"kernel_digest"`    // source, includes, macros, flags, launches, workspaces
-	ReferenceDigest string          `json:"reference_digest"` // the problem, and what it was verified against
+	ReferenceDigest string          `json:"reference_digest"` // the problem and the reference
 	Arch            string          `json:"arch"`
 	Compiler        string          `json:"compiler"`
 	Driver          string          `json:"driver,omitempty"`
@@ -76,12 +76,11 @@ type Provenance struct {
 	Protocol        device.Protocol `json:"protocol"`
 }
 
-// Key is the digest under which a trial of that provenance is kept.
+// Key returns the digest under which a trial of that provenance is stored.
 func (p Provenance) Key() string {
 	raw, err := json.Marshal(p)
 	if err != nil {
-		// Only a protocol with a number that JSON lacks (NaN) comes here; Go's own notation tells such provenances
-		// apart as well.
+		// Only a protocol with NaN cannot be marshalled; Go's notation distinguishes provenances with NaN, too.
 		raw = fmt.Appendf(nil, "%#v", p)
 	}
 	sum := sha256.Sum256(raw)

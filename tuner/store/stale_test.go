@@ -10,7 +10,7 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// A removed problem makes room in the file for what comes next.
+// The pages of a removed problem are reused for later trials.
 func TestRemoveMakesRoom(t *testing.T) {
 	s := open(t, newPath(t))
 	old := pool

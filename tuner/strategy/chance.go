@@ -18,27 +18,27 @@ type Seen struct {
 	Outcome
 }
 
-// Prospect is what a search may still gain.
+// Prospect is an estimate of what a search may still gain.
 type Prospect struct {
-	// Chance is the probability that a configuration which was not seen is faster than the best seen by more than a
-	// factor: 1.05 asks for 5 %.
+	// Chance is the probability that an unseen configuration is faster than the best seen one by more than a factor:
+	// 1.05 stands for 5 %.
 	Chance float64
-	Best   int64   // the best seen; -1: none works
-	Beside []int64 // unseen ones that differ from it in one tunable and may well be faster
+	Best   int64   // the best configuration seen; -1: none works
+	Beside []int64 // unseen neighbours of the best that may well be faster
 }
 
-// Look estimates what a search may still gain. It depends on what was seen, in that order, and supposes that a good
-// strategy chose it, to which the same was expected.
+// Look estimates what a search may still gain from the outcomes in their order. Look assumes that a good strategy with
+// the same expectations chose the configurations.
 //
-// Two witnesses are heard. A Gaussian process that is fitted to the scores says what the space may still hold (belief);
-// alone it is a poor judge of extremes, too sure early and full of hope late. The search itself says since when nothing
-// was gained: what has not happened for long is unlikely to happen, and the odds fall as one over the outcomes since
-// then. The odds are those of the record times a root of those of the model. The two constants are chosen such that of
-// searches that end at a chance of 5 % no more have more than the factor left; simulate --ending holds them against
-// recordings. Where something was expected of the configurations, the model errs less and is trusted more.
+// Look combines two sources. A Gaussian process that is fitted to the scores gives the odds of a gain in the space, but
+// judges extremes badly: too low early and too high late. The history of the search gives odds that fall as one over
+// the number of outcomes since the last gain. Look multiplies the odds of the history by a root of the odds of the
+// model. The constants for both odds are chosen such that a gain of more than the factor is left in at most 5 % of the
+// searches that end at a chance of 5 %; `simulate --ending` checks that limit on recordings. If there are expectations,
+// the model errs less and has more weight.
 //
-// With fewer than 20 outcomes that work, or when the model is certain, the chance is 1. It takes about a tenth of a
-// second and changes little with a few outcomes more: ask after every tenth or so.
+// With fewer than 20 outcomes that work, or if the model is certain of a gain, the chance is 1. Look takes about a
+// tenth of a second, and a few more outcomes change its result little, so Look need not be called after each outcome.
 func Look(s *space.Space, seen []Seen, expected *Expected, factor float64, seed uint64) Prospect {
 	a := newArchive(s, rand.New(rand.NewPCG(seed, 0xc4a)), expected)
 	for _, e := range seen {
@@ -68,7 +68,7 @@ func Look(s *space.Space, seen []Seen, expected *Expected, factor float64, seed 
 	return p
 }
 
-// beside lists the unseen neighbours of the best that may well be faster.
+// beside returns the unseen neighbours of the best configuration that may well be faster.
 func (m *lossModel) beside() (ids []int64) {
 	for _, id := range m.space.Neighbours(m.best) {
 		if at := (&probe{id: id, point: m.features(id)}); m.unseen(id) && m.beats(at, 1) >= policy.beside {
@@ -78,7 +78,7 @@ func (m *lossModel) beside() (ids []int64) {
 	return ids
 }
 
-// since is how many working outcomes came after the last gain of more than the factor.
+// since returns how many working outcomes came after the first one within the factor of the best.
 func (a *archive) since(factor float64) int {
 	n := 0
 	for _, id := range a.order {
@@ -94,8 +94,8 @@ func (a *archive) since(factor float64) int {
 	return n - 1
 }
 
-// hopeful lists the unseen configurations most likely to beat the best by the factor. In spaces with more than a few
-// thousand configurations a sample and all neighbours of the best are looked at.
+// hopeful returns the unseen configurations most likely to beat the best by the factor. In spaces with more than a few
+// thousand configurations, hopeful considers a sample and all neighbours of the best ones.
 func (m *lossModel) hopeful(factor float64) []*probe {
 	ids := m.expected.candidates(m.archive, policy.sample)
 	for _, id := range m.bestOf(policy.nearest) {
@@ -114,15 +114,15 @@ func (m *lossModel) hopeful(factor float64) []*probe {
 	return list[:min(len(list), policy.joint)]
 }
 
-// beats is how likely a configuration alone is to beat the best by the factor.
+// beats returns the probability that a configuration beats the best by the factor.
 func (m *lossModel) beats(at *probe, factor float64) float64 {
 	b := m.expect(at)
 	return b.works * distuv.UnitNormal.CDF((m.threshold(at.id, m.score/factor)-b.mean)/b.deviation)
 }
 
-// chanceBelow is the model's belief. It draws the losses of configurations together, many times with their covariances.
-// Each works or fails as often as its surroundings do. It returns how often any of them that works beats the best by
-// the factor.
+// chanceBelow returns the model's probability of a gain. chanceBelow repeatedly draws losses of all listed
+// configurations from their joint distribution, and whether each works, and counts how often a working one beats the
+// best by the factor.
 func (m *lossModel) chanceBelow(list []*probe, factor float64) float64 {
 	if len(list) == 0 {
 		return 0
@@ -149,8 +149,8 @@ func (m *lossModel) chanceBelow(list []*probe, factor float64) float64 {
 	return float64(below) / float64(policy.drawn)
 }
 
-// posterior is the joint distribution of the losses at the probes, whose means are known; false if their covariance has
-// no factor.
+// posterior returns the joint distribution of the losses at the probes with these means; it returns false if their
+// covariance matrix has no Cholesky factor.
 func (p *gaussianProcess) posterior(list []*probe, means []float64, rng *rand.Rand) (*distmv.Normal, bool) {
 	n := len(list)
 	open := mat.NewSymDense(n, nil)
@@ -175,23 +175,23 @@ func (p *gaussianProcess) posterior(list []*probe, means []float64, rng *rand.Ra
 	return nil, false
 }
 
-// Target is the factor by which a configuration must be faster to be worth searching on for, unless told otherwise.
+// Target is the usual factor by which a configuration must be faster to be worth a longer search.
 const Target = 1.02
 
 type Outlook struct {
-	Target  float64 `json:"target"`                // a factor: 1.02 is 2 %
-	Chance  float64 `json:"chance"`                // that a configuration was not seen which is faster by more
-	AtFloor bool    `json:"at_roofline,omitempty"` // the best takes no longer than a copy of what it must move
-	Seconds float64 `json:"seconds,omitempty"`     // that the search had taken by then; 0: its clock means nothing
+	Target  float64 `json:"target"`                // a factor: 1.02 stands for 2 %
+	Chance  float64 `json:"chance"`                // probability that an unseen configuration is faster by Target
+	AtFloor bool    `json:"at_roofline,omitempty"` // the best takes no longer than a copy of all data
+	Seconds float64 `json:"seconds,omitempty"`     // duration of the search until then; 0: its clock means nothing
 }
 
-// Over tells whether a search may end: nothing is left that is worth it.
+// Over reports whether a search may end, because nothing worth it is left to gain.
 func (o Outlook) Over() bool { return o.Sure() || o.AtFloor && o.Chance < policy.atFloor }
 
-// Sure tells whether the chance alone says so.
+// Sure reports whether a search may end for its low chance alone, without the roofline.
 func (o Outlook) Sure() bool { return o.Chance < o.limit() }
 
-// Near tells whether the end is near: time to prepare what comes after it.
+// Near reports whether the search will end soon, so that the gates should be prepared.
 func (o Outlook) Near() bool { return o.Chance < policy.nearlyOver*o.limit() }
 
 func (o Outlook) limit() float64 {

@@ -6,7 +6,7 @@ import (
 	"autotune/tuner/strategy"
 )
 
-// The roofline alone ends nothing, and neither does time.
+// A best time at the roofline ends no search whose chance is still high, and neither does a long duration.
 func TestOutlookOver(t *testing.T) {
 	for _, test := range []struct {
 		chance           float64
@@ -32,7 +32,7 @@ func TestOutlookOver(t *testing.T) {
 	}
 }
 
-// Nothing gained for long makes a gain unlikely, whatever the model hopes for; failures are no evidence.
+// After many outcomes without a gain, the chance is low whatever the model expects. Failures do not lower the chance.
 func TestChanceFallsWithTime(t *testing.T) {
 	s := gridSpace(t, 30, 30, 30)
 	ids := s.Sample(seeded(1), 160)

@@ -15,7 +15,7 @@ func (e *exhaustive) propose() (int64, bool) {
 
 func (e *exhaustive) learn(int64, Outcome) {}
 
-// random proposes nothing itself, so that each configuration is drawn uniformly from what is left.
+// random makes no proposals of its own, so that each configuration is drawn uniformly from the rest.
 type random struct{}
 
 func (random) propose() (int64, bool) { return 0, false }

@@ -8,21 +8,20 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// lossModel is a Gaussian process on the losses of an archive, less what was expected of them: where expectations are
-// good, it knows much from few outcomes, and how far to trust them it learns from those. Trees say how likely a
-// configuration is to work: where things begin to fail has little to do with where they are slow. It follows the
-// archive outcome by outcome. It is made anew when much more is known than when its hyperparameters were chosen, or
-// when it has grown too large.
+// lossModel is a Gaussian process of the difference between the losses of an archive and their expectations. With good
+// expectations, the model learns much from few outcomes. Trees predict how likely a configuration is to work, since
+// regions of failures have little to do with regions of slow configurations. The model is updated with each outcome,
+// and rebuilt when there are many more outcomes than at its last fit, or when it has too many points.
 type lossModel struct {
 	*featureCache
 	gp      gaussianProcess
-	entry   map[int64]int // index of a configuration's point; nil until it is ready
-	center  float64       // of what the losses have beyond expectations
+	entry   map[int64]int // index of each configuration's point; nil until the model is built
+	center  float64       // mean of the losses less their expectations
 	scale   float64
-	cliffs  trees // predict failures; nil while nothing failed
-	grown   int   // how often cliffs were grown
-	renewAt int   // outcomes at which it is made anew
-	fitAt   int   // outcomes at which its hyperparameters are chosen again
+	cliffs  trees // predict failures; nil until something failed
+	grown   int   // how often cliffs were built
+	renewAt int   // number of outcomes at which to rebuild the model
+	fitAt   int   // number of outcomes at which to choose hyperparameters again
 }
 
 func newLossModel(c *featureCache) *lossModel {
@@ -31,8 +30,8 @@ func newLossModel(c *featureCache) *lossModel {
 
 func (m *lossModel) old() bool { return len(m.order) >= m.renewAt || len(m.entry) >= policy.points }
 
-// renew enters the configurations that work. Failures and configurations under way follow, at what the process then
-// expects of them.
+// renew rebuilds the model from configurations that work. In a second step, renew adds failures and configurations
+// under way with the values that the process expects of them.
 func (m *lossModel) renew() {
 	ids := m.selection()
 	m.standardise(ids)
@@ -57,7 +56,7 @@ func (m *lossModel) renew() {
 		m.gp.noise *= 10
 	}
 	m.learnFailures()
-	pending := slices.Sorted(maps.Keys(m.underWay)) // a map's own order is random
+	pending := slices.Sorted(maps.Keys(m.underWay)) // since a map's order is random
 	for _, id := range append(rest, pending...) {
 		at := &probe{id: id, point: m.features(id)}
 		m.enter(at)
@@ -80,8 +79,8 @@ func (m *lossModel) selection() []int64 {
 	return ids
 }
 
-// standardise chooses center and scale. Losses far above the median are cut off: it does not matter how slow a slow one
-// is.
+// standardise sets center and scale to the mean and deviation of the losses. Losses far above the median are limited,
+// since it does not matter how slow a slow configuration is.
 func (m *lossModel) standardise(ids []int64) {
 	var losses []float64
 	for _, id := range ids {
@@ -99,12 +98,12 @@ func (m *lossModel) standardise(ids []int64) {
 	m.scale = max(m.scale, 1e-6)
 }
 
-// standard is the loss of an outcome that works, in the units of the process.
+// standard returns the standardised loss of an outcome that works.
 func (m *lossModel) standard(id int64, o Outcome) float64 {
 	return min(policy.worst, m.threshold(id, o.Score))
 }
 
-// threshold is where in those units a configuration would reach a score.
+// threshold returns the standardised loss with which a configuration would reach a score.
 func (m *lossModel) threshold(id int64, score float64) float64 {
 	return (math.Log(score) - m.expected.loss(id) - m.center) / m.scale
 }
@@ -119,9 +118,9 @@ func (m *lossModel) enter(at *probe) {
 	}
 }
 
-// see gives a configuration that was entered its outcome. The score that a failure would have had is unknown. It counts
-// as worse than expected, and the more so the more configurations around it fail: the model then avoids regions that
-// fail, but not the surroundings of a single failure.
+// see replaces the expected value of a configuration by its outcome. A failure has no score, so it counts as worse
+// than expected, the more so the more configurations around it fail. The model then avoids regions of failures, but
+// not the surroundings of a single failure.
 func (m *lossModel) see(at *probe, o Outcome) {
 	i, in := m.entry[at.id]
 	if !in {
