@@ -193,7 +193,7 @@ func (v *programView) begin(b *body) error {
 	}
 	v.Assigned = listed("(", names, ") = given")
 	for _, t := range v.Plan.Graph.State {
-		if t.Values == nil {
+		if _, read := b.last[t.Name]; t.Values == nil || !read {
 			continue
 		}
 		if !quote.IsPythonName(t.Name) || !tensorType(t.Type) {

@@ -26,9 +26,9 @@ import (
 	"autotune/tuner/cudasource"
 )
 
-// The templates of an exported file: module.py.tmpl is the Python code of a module, program.py.tmpl that of a program,
-// and shared.py.tmpl what both contain. general_host.cu.tmpl and tuned_host.cu.tmpl are the CUDA files that the Python
-// code compiles.
+// The templates of an exported file: module.py.tmpl is the Python code, and general_host.cu.tmpl and
+// tuned_host.cu.tmpl are the CUDA files that the Python code compiles. program.py.tmpl is the Python code of a program,
+// and shared.py.tmpl is the code that both have.
 //
 //go:embed *.tmpl
 var files embed.FS

@@ -125,9 +125,7 @@ func (v *programView) region(of program.Region, w cudasource.Winner) (r regionVi
 	if r.view, err = v.kernel(of.Name, w); err != nil {
 		return r, err
 	}
-	template, _ := w.Problem.Operator.Template(w.Kernel.Template)
-	about := fmt.Sprintf("%s, as one %s.", strings.Join(of.Nodes, ", "), w.Problem.Operator.Name)
-	r.Doc = quote.PythonDoc(strings.TrimSpace(about + " " + template.Summary))
+	r.Doc = quote.PythonDoc(strings.Join(of.Nodes, ", ") + ", by one kernel.")
 	if err := r.output(w.Problem.Output()); err != nil {
 		return r, err
 	}
@@ -288,16 +286,22 @@ func (v *programView) tensors() error {
 
 // head is the comment that the file begins with.
 func (v programView) head() string {
-	lines := []string{fmt.Sprintf("ModelNew computes what %s does, for the inputs", v.Model)}
+	lines := []string{
+		fmt.Sprintf("ModelNew computes what %s computes. Each region below is one tuned CUDA kernel, and PyTorch computes the rest.", v.Model),
+		"The kernels serve calls with these inputs, and every other call runs " + v.Model + "'s own forward:",
+	}
 	for _, t := range v.Plan.Graph.Inputs {
-		lines = append(lines, fmt.Sprintf("    %s: %s of %s", t.Name, t.Type, integers(t.Shape)))
+		lines = append(lines, fmt.Sprintf("    %s: %s of shape %s", t.Name, t.Type, integers(t.Shape)))
 	}
-	lines = append(lines, "of the GPU that it was tuned on. For others it is "+v.Model+" itself. Its regions, each of which one CUDA kernel computes:")
 	for _, r := range v.Regions {
-		doc, _ := strconv.Unquote(strings.Trim(r.Doc, `"`))
-		lines = append(lines, "    "+r.Region.Name+": "+cmp.Or(doc, strings.Trim(r.Doc, `"`)))
+		lines = append(lines, "", fmt.Sprintf("%s computes %s:", r.Region.Name, strings.Join(r.Region.Nodes, ", ")), "    "+r.Problem.String())
+		if t, _ := r.Problem.Operator.Template(r.Kernel.Template); t.Summary != "" {
+			lines = append(lines, "    "+t.Summary)
+		}
 	}
-	lines = append(append(lines, "All else is PyTorch's."), v.Story...)
+	if len(v.Story) > 0 {
+		lines = append(append(lines, ""), v.Story...)
+	}
 	return strings.Join(lists.Of(lines, func(line string) string {
 		return strings.TrimRight("# "+quote.PythonComment(line), " ") + "\n"
 	}), "")

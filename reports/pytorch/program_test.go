@@ -273,7 +273,8 @@ func TestWrittenForward(t *testing.T) {
 		wants   []string
 	}{
 		{convolution(t, "nchw"), []string{
-			"#     region_1: conv2d, relu, add, as one conv2d. A thread keeps",
+			"# region_1 computes conv2d, relu, add:\n#     conv2d 2x8x9x9 ",
+			"#     A thread keeps a few output channels",
 			"given = (*inputs, self.conv.weight, self.conv.bias, self.bias)\n",
 			"        (x, conv_weight, conv_bias, bias) = given\n        y = region_1(x, conv_weight, conv_bias, bias)\n        return y\n",
 			"read = [dense_of_autotune(x), dense_of_autotune(weight), dense_of_autotune(bias), dense_of_autotune(t0, (16,))]\n",

@@ -146,7 +146,7 @@ func (v *view) serves(w cudasource.Winner) error {
 // view holds the data for the templates of an exported file: the winner, and values derived from it.
 type view struct {
 	cudasource.Winner
-	Name    string  // of the tuned kernel's namespace, and behind launch_ in the name of its launch function
+	Name    string  // of the tuned kernel: its namespace, and launch_NAME is the function that launches it
 	Element element // the type of all tensors
 
 	Arguments   []argument               // arguments of plan: dimensions, then components
@@ -208,7 +208,7 @@ func newView(w cudasource.Winner) (view, error) {
 	return v, nil
 }
 
-// kernelOf is the view of a winner's kernel and of what it reads.
+// kernelOf is the view of a winner's kernel and of the tensors that it reads.
 func kernelOf(w cudasource.Winner, name string) (view, error) {
 	e, err := elementOf(w.Problem)
 	if err != nil {
@@ -285,7 +285,7 @@ func (v *view) tensors(op *operator.Operator) {
 	}
 }
 
-// dimensions finds every dimension in what the kernels read.
+// dimensions finds for every dimension a tensor that has it.
 func (v *view) dimensions(op *operator.Operator) error {
 	for _, dim := range op.Shape {
 		place := v.findDimension(dim)
