@@ -23,6 +23,7 @@ type optimizeFlags struct {
 	cache        string
 	budget, time time.Duration
 	output       string
+	untimed      bool
 	view         view
 }
 
@@ -38,6 +39,7 @@ func optimizeCommand() *cli.Command {
 			timeFlag(&f.budget, "budget", time.Minute, "search for about this `LONG` in all; 0: no limit"),
 			timeFlag(&f.time, "time", 10*time.Second, "search a region for at most this `LONG`"),
 			textFlag(&f.output, "output", "model_new.py", "`FILE` to write; - is standard output", "o"),
+			boolFlag(&f.untimed, "untimed", "write the program with all that was found, and do not time it whole"),
 			f.view.quietFlag(),
 		})...)
 }
@@ -86,7 +88,7 @@ func (f *optimizeFlags) options(operators []*operator.Operator, opener *devices.
 	conditions, err := (&conditionFlags{}).conditions()
 	search.Search.Conditions = conditions
 	await := func(what string) func() { return f.view.await(what).Done }
-	return optimize.Options{Operators: operators, Opener: opener, Search: search, Tool: tool(), Await: await}, err
+	return optimize.Options{Operators: operators, Opener: opener, Search: search, Untimed: f.untimed, Tool: tool(), Await: await}, err
 }
 
 // write writes the program where something pays, and the table in any case.

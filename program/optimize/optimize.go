@@ -33,6 +33,7 @@ type Options struct {
 	Operators []*operator.Operator
 	Opener    *devices.Opener
 	Search    batch.Options
+	Untimed   bool // the program is written with all that was found, and not timed whole
 	Tool      string
 	Await     func(what string) (done func())
 }
@@ -138,7 +139,7 @@ func nameOf(region *program.Region) string { return region.Name }
 // choose keeps what pays in the program: all regions, or else those that pay each by itself.
 func (r *run) choose(ctx context.Context) error {
 	plans := []*program.Plan{r.Plan}
-	if !r.timed() {
+	if r.Untimed || !r.timed() {
 		text, err := r.write(r.Plan)
 		r.Text = text
 		return err

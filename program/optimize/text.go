@@ -20,7 +20,7 @@ var ways = []string{"eager", "graph", "compile", "compile in a graph"}
 // WriteText writes what was done, and what was measured.
 func (r *Result) WriteText(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	row := func(cells ...string) { fmt.Fprintln(t, output.Line(strings.Join(cells, "\t"))) }
+	row := func(name, text string) { fmt.Fprintf(t, "%s\t%s\n", output.Line(name), output.Line(text)) }
 	about := filepath.Base(r.File) + ", PyTorch " + r.Plan.Graph.Torch
 	if r.Times != nil {
 		about += ", " + r.Times.Device
