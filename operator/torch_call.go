@@ -175,7 +175,7 @@ func componentsOf(p *Problem, name string) []expr.Value {
 // in memory, a dimension, or the order of two dimensions.
 func toldByTensors(p *Problem, s ParameterSpec, given map[string]bool) bool {
 	return slices.ContainsFunc(p.Operator.Arguments, func(a ArgumentSpec) bool {
-		return a.TypeBy == s.Name || a.OrderBy == s.Name || a.Role.Filled() && given[a.Name] && (a.swappedBy() == s.Name || slices.ContainsFunc(a.Shape, func(f Formula) bool {
+		return a.TypeBy == s.Name || a.OrderBy == s.Name || a.Role.Filled() && given[a.Name] && (a.SwappedBy() == s.Name || slices.ContainsFunc(a.Shape, func(f Formula) bool {
 			return tells(p, f.Code().Root(), s, given) || strings.HasSuffix(f.Text, " if "+s.Name+" else 0")
 		}))
 	})
@@ -198,9 +198,9 @@ func tells(p *Problem, extent *expr.Node, s ParameterSpec, given map[string]bool
 	return false
 }
 
-// swappedBy returns the parameter that swaps a tensor's last two dimensions, as in [k if transpose_a else m, m if
+// SwappedBy returns the parameter that swaps a tensor's last two dimensions, as in [k if transpose_a else m, m if
 // transpose_a else k], or "".
-func (a ArgumentSpec) swappedBy() string {
+func (a ArgumentSpec) SwappedBy() string {
 	if len(a.Shape) < 2 {
 		return ""
 	}
@@ -224,7 +224,7 @@ func transposedView(p *Problem, t Argument, given map[string]bool) (_ Argument, 
 	if at < 0 {
 		return t, false
 	}
-	by := p.Operator.Arguments[at].swappedBy()
+	by := p.Operator.Arguments[at].SwappedBy()
 	if by == "" || given[by] || !p.Values[by].Truth() {
 		return t, false
 	}

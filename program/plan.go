@@ -1,13 +1,23 @@
 package program
 
-import "autotune/operator"
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
 
-// Plan is a program as steps, in the order of execution. Each node of the graph stands in one step, is in a region, or
-// was dropped.
+	"autotune/internal/lists"
+	"autotune/operator"
+)
+
+// Plan is a program as steps, in the order of execution. Each node of the graph that was read stands in one step, is in
+// a region, or was dropped.
 type Plan struct {
 	Graph   *Graph // without in-place calls and identities where that changes nothing: names of dropped ones are replaced
 	Steps   []Step
 	Dropped []Dropped
+	before  []Dropped // from the graph, whatever the regions are
+	why     map[string]string
 }
 
 // Dropped is a node that no step needs.
@@ -28,10 +38,11 @@ type Region struct {
 	Name     string   // "region_1", ... a Python identifier
 	Nodes    []string // names of the nodes that it replaces, in order
 	Operator string
-	Request  operator.Request // shape, parameters with the epilogue, math mode
-	Inputs   []Input          // the tensors that the problem reads, in the order of its arguments: then the epilogue's
-	Output   Tensor           // the value of the graph that it makes, a view of what the problem's output is
-	Mutates  []string         // values that the kernel writes in place, as running statistics
+	Request  operator.Request  // shape, parameters with the epilogue, math mode
+	Problem  *operator.Problem // the request, bound to the limits of a typical GPU
+	Inputs   []Input           // the tensors that the problem reads, in the order of its arguments: then the epilogue's
+	Output   Tensor            // the value of the graph that it makes, a view of what the problem's output is
+	Mutates  []string          // values that the kernel writes in place, as running statistics
 }
 
 // Input is a tensor that a problem reads: a value of the graph, seen in the shape that the problem's argument has. A
@@ -40,4 +51,112 @@ type Input struct {
 	Argument string  `json:"argument"` // the operator's, as "weight", or the epilogue's, as "t0"
 	Value    string  `json:"value"`    // a name of the graph
 	Shape    []int64 `json:"shape"`    // the argument's; a view of the value with the same elements in the same order
+}
+
+// NewPlan cuts a graph into regions, by operators that are found by their names.
+func NewPlan(g *Graph, operators func(name string) (*operator.Operator, error)) (*Plan, error) {
+	p := &Plan{why: map[string]string{}}
+	p.Graph, p.before = cleaned(g)
+	planner := newPlanner(p.Graph, operators)
+	regions, err := planner.plan()
+	if err != nil {
+		return nil, err
+	}
+	for i, n := range p.Graph.Nodes {
+		p.why[n.Name] = planner.reason(i)
+	}
+	p.step(regions)
+	return p, nil
+}
+
+// reason says why no region has a node.
+func (p *planner) reason(i int) string {
+	n := &p.graph.Nodes[i]
+	name, _ := functionOf(n)
+	switch why := p.why[i]; {
+	case n.Why != "":
+		return n.Why
+	case why != "" && (n.isPointwise() || n.Problem != nil):
+		return why
+	case views[name]:
+		return "it is a view"
+	case len(n.Mutates) > 0:
+		return "it writes " + strings.Join(n.Mutates, " and ") + " in place"
+	}
+	return "no operator computes " + n.Function
+}
+
+// step puts regions and the nodes beside them in order: a region stands where its last node stood. Nodes that nobody
+// reads any more are dropped.
+func (p *Plan) step(regions []*Region) {
+	within, ends := map[string]bool{}, map[string]*Region{}
+	for _, r := range regions {
+		for _, name := range r.Nodes {
+			within[name] = true
+		}
+		ends[r.Nodes[len(r.Nodes)-1]] = r
+	}
+	read := map[string]bool{}
+	for _, name := range p.Graph.Outputs {
+		read[name] = true
+	}
+	p.Steps, p.Dropped = nil, slices.Clone(p.before)
+	for i := range slices.Backward(p.Graph.Nodes) {
+		n := &p.Graph.Nodes[i]
+		switch r := ends[n.Name]; {
+		case r != nil:
+			for _, in := range r.Inputs {
+				read[in.Value] = true
+			}
+			p.Steps = append(p.Steps, Step{Region: r})
+		case within[n.Name]:
+		case !n.isRead(read) && len(n.Mutates) == 0 && len(n.Results) > 0:
+			p.Dropped = append(p.Dropped, Dropped{n.Name, "nothing reads it"})
+		default:
+			for name := range n.Reads() {
+				read[name] = true
+			}
+			p.Steps = append(p.Steps, Step{Node: n, Why: p.why[n.Name]})
+		}
+	}
+	slices.Reverse(p.Steps)
+}
+
+// Regions are those of the steps, in order.
+func (p *Plan) Regions() []*Region {
+	steps := lists.Where(p.Steps, func(s Step) bool { return s.Region != nil })
+	return lists.Of(steps, func(s Step) *Region { return s.Region })
+}
+
+// Without is the plan in which PyTorch computes the nodes of some regions.
+func (p *Plan) Without(names ...string) (*Plan, error) {
+	made := *p
+	made.why = map[string]string{}
+	for name, why := range p.why {
+		made.why[name] = why
+	}
+	left := lists.Where(p.Regions(), func(r *Region) bool { return slices.Contains(names, r.Name) })
+	if len(left) != len(names) {
+		return nil, errors.New("the plan has no region of that name, or one is named twice: " + strings.Join(names, ", "))
+	}
+	for _, r := range left {
+		for _, name := range r.Nodes {
+			made.why[name] = r.Name + " was left out"
+		}
+	}
+	made.step(lists.Where(p.Regions(), func(r *Region) bool { return !slices.Contains(left, r) }))
+	return &made, nil
+}
+
+// String is the plan as a table: a line for each step, with the nodes that a region replaces, or why PyTorch has a node.
+func (p *Plan) String() string {
+	var b strings.Builder
+	for _, s := range p.Steps {
+		if r := s.Region; r != nil {
+			fmt.Fprintf(&b, "%-10s %s  for %s\n", r.Name, r.Problem, strings.Join(r.Nodes, ", "))
+		} else {
+			fmt.Fprintf(&b, "%-10s %s  %s: %s\n", "PyTorch", s.Node.Function, s.Node.Name, s.Why)
+		}
+	}
+	return b.String()
 }

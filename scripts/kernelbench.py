@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Lets KernelBench judge autotune's winners for the problems of its level 1, with KernelBench's own functions.
 
-    scripts/kernelbench.py CHECKOUT [--search SECONDS] [--only N...] [--compile]
+    scripts/kernelbench.py CHECKOUT [--level 2] [--search SECONDS] [--only N...] [--compile]
 
 CHECKOUT is a clone of https://github.com/ScalingIntelligence/KernelBench. scripts/kernelbench.txt lists the operator,
 shape and parameters of each problem. A problem's winner is searched, exported as a PyTorch module, read by KernelBench's
@@ -10,6 +10,8 @@ are compiled while other problems are searched or judged. The exit code is 1 if 
 
 Results are stored in the folder of --work: rows.jsonl has a line for each problem, and the same command continues where
 the last one ended. The page is docs/results/<gpu>/kernelbench-level1.md.
+
+Problems of level 2 are programs: `autotune optimize` writes the module, and the row lists its regions.
 """
 import argparse
 import collections
@@ -73,6 +75,23 @@ HEAD = ("problem", "autotune's", "winner", "tried", "correct", "static checker",
         "torch.compile, ms", "speedup")
 
 
+PROGRAMS = """# KernelBench's judgement of programs of its level 2
+
+{gpu}, PyTorch {torch}, KernelBench at commit {commit}, {dates}, by
+`scripts/kernelbench.py CHECKOUT --level 2 --search {search:g}`.
+
+`autotune optimize` read each problem's graph, searched its regions for {search:g} s in all, and wrote ModelNew. *Kernels*
+lists the operators of the regions, whose epilogues compute the rest; *PyTorch's* lists the calls that no kernel computes.
+Products are in plain fp32 and convolutions in TF32, as PyTorch computes them by default. *Correct* counts KernelBench's
+trials in which the outputs agree with PyTorch's within 1e-4 (absolute and relative). Times are means over {trials}
+samples by its `eval_kernel_against_ref`, and for torch.compile by its timing function (CUDA events, cold L2).
+
+The table has every problem that was tried. These mean little: the output of 23, 80 and 83 does not depend on the root;
+that of 9, 36, 58 and 93 is constant with these inputs and weights. No kernel here uses that."""
+
+PROGRAM_HEAD = {"autotune's": "", "winner": "kernels", "tried": "PyTorch's"}
+
+
 class Failed(Exception):
     """The reason, in one line, why a problem has no row of numbers."""
 
@@ -81,31 +100,33 @@ def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add = parser.add_argument
     add("checkout", type=pathlib.Path)
+    add("--level", type=int, default=1, choices=(1, 2))
     add("--search", type=float, default=2, metavar="SECONDS", help="how long a problem is searched")
     add("--only", type=int, nargs="+", metavar="N", help="numbers of problems")
     add("--compile", action="store_true", help="time torch.compile, too")
     add("--again", action="store_true", help="judge problems again that were judged")
     add("--work", type=pathlib.Path, default=ROOT / "bench-out/kernelbench", help="folder for all that is kept")
     options = parser.parse_args()
-    if not (options.checkout / "KernelBench/level1").is_dir():
-        parser.error(f"{options.checkout} is no clone of KernelBench: it has no folder KernelBench/level1")
+    if not (options.checkout / f"KernelBench/level{options.level}").is_dir():
+        parser.error(f"{options.checkout} is no clone of KernelBench: it has no folder KernelBench/level{options.level}")
     return options
 
 
 @dataclasses.dataclass
 class Problem:
-    """A problem as a line of scripts/kernelbench.txt describes it."""
+    """A problem of level 1 as a line of scripts/kernelbench.txt describes it, or a program of level 2."""
 
+    level: int
     number: int
     file: pathlib.Path
-    operator: str
-    text: str  # shape and parameters
-    arguments: str  # arguments of the exported module, or "" for its own
-    passed: str  # what forward takes of the problem's `inputs`, or "" for those
+    operator: str = "program"
+    text: str = ""  # shape and parameters
+    arguments: str = ""  # arguments of the exported module, or "" for its own
+    passed: str = ""  # what forward takes of the problem's `inputs`, or "" for those
 
     @property
     def name(self):
-        return f"level1-{self.number}"
+        return f"level{self.level}-{self.number}"
 
     @property
     def title(self):
@@ -119,13 +140,17 @@ class Problem:
 
 
 def wanted_of(options):
-    files = {int(f.name.split("_")[0]): f for f in (options.checkout / "KernelBench/level1").glob("*.py")}
+    folder = options.checkout / f"KernelBench/level{options.level}"
+    files = {int(f.name.split("_")[0]): f for f in sorted(folder.glob("*.py"))}
+    if options.level == 2:
+        yield from (Problem(2, number, files[number]) for number in options.only or sorted(files))
+        return
     for line in (ROOT / "scripts/kernelbench.txt").read_text().splitlines():
         if not line.startswith("#"):
             asked, arguments, passed = [*map(str.strip, line.split("|")), "", ""][:3]
             number, operator, text = asked.split(" ", 2)
             if int(number) in (options.only or files):
-                yield Problem(int(number), files[int(number)], operator, text, arguments, passed)
+                yield Problem(1, int(number), files[int(number)], operator, text, arguments, passed)
 
 
 def autotune(words, limit, environment):
@@ -137,6 +162,7 @@ def autotune(words, limit, environment):
     if done.returncode:
         said = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
         raise Failed(said[-1].removeprefix("autotune: "))
+    return done.stdout
 
 
 class Bench:
@@ -150,6 +176,19 @@ class Bench:
 
     def begin(self, problem):
         """Searches and exports a problem. Returns its row so far, the module, and the running compilation."""
+        row, module = self.program(problem) if problem.level == 2 else self.operator(problem)
+        return row, module, self.compilers.submit(self.compile, module)
+
+    def program(self, problem):
+        module, seconds = self.options.work / f"{problem.name}.py", f"{self.options.search:g}s"
+        flags = ["--device", "cuda", "--time", seconds, "--budget", seconds, "--untimed", "--quiet", "-o", module]
+        said = autotune(["optimize", problem.file, *flags], 120 + 5 * self.options.search, self.environment)
+        module.with_suffix(".txt").write_text(said)
+        regions = re.findall(r"^region_\d+ +(?!left)(\S+)", said, re.MULTILINE)
+        left = re.findall(r"^PyTorch's +(\S+)", said, re.MULTILINE)
+        return {"winner": ", ".join(regions), "tried": ", ".join(left)}, module
+
+    def operator(self, problem):
         best = self.options.work / f"{problem.name}_{problem.operator}.json"
         module = best.with_suffix(".py")
         seconds = self.options.search
@@ -164,7 +203,7 @@ class Bench:
         document = json.loads(best.read_text())
         winner = ", ".join(filter(None, (document["template"], document["problem"].get("math"))))
         row = {"winner": winner, "tried": document["search"]["evaluations"]}
-        return row, module, self.compilers.submit(self.compile, module)
+        return row, module
 
     def compile(self, module):
         """Compiles a module at low priority, since other problems are measured at the same time."""
@@ -228,10 +267,12 @@ def write_page(kept, options, gpu):
     rows = sorted(kept.all.values(), key=lambda row: row["number"])
     command = ["git", "-C", options.checkout, "rev-parse", "--short=12", "HEAD"]
     commit = subprocess.run(command, capture_output=True, text=True).stdout.strip() or "unknown"
-    story = STORY.format(gpu=gpu, torch=importlib.metadata.version("torch"), commit=commit,
+    rows = [row for row in rows if row.get("level", 1) == options.level]
+    story = (STORY if options.level == 1 else PROGRAMS).format(gpu=gpu, torch=importlib.metadata.version("torch"), commit=commit,
                          dates=between([row["date"] for row in rows]), search=options.search, trials=TRIALS)
-    parts = [story, table(HEAD, map(cells, rows)), summary(rows)]
-    page = results_page(gpu, "kernelbench-level1.md")
+    head = HEAD if options.level == 1 else [PROGRAM_HEAD.get(name, name) for name in HEAD]
+    parts = [story, table(head, map(cells, rows)), summary(rows)]
+    page = results_page(gpu, f"kernelbench-level{options.level}.md")
     page.write_text("\n\n".join(parts) + "\n")
     print(f"wrote {page}: {len(rows)} rows")
 
@@ -242,7 +283,7 @@ def main():
     wanted = [p for p in wanted_of(options) if options.again or p.name not in kept.all]
 
     def done(problem, row):
-        about = {"number": problem.number, "title": problem.title, "operator": problem.operator}
+        about = {"level": problem.level, "number": problem.number, "title": problem.title, "operator": problem.operator}
         about |= {"problem": f"{problem.operator} {problem.text}", "date": str(datetime.date.today())}
         kept.keep(problem.name, about | row)
         print(" | ".join(map(str, cells(kept.all[problem.name]))), flush=True)

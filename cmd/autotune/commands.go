@@ -39,7 +39,8 @@ func newApp() *cli.App {
 		commands []*cli.Command
 	}{
 		// urfave/cli sorts the commands by the names of their groups.
-		{"Find kernels", []*cli.Command{searchCommand(), tuneCommand(), captureCommand(), simulateCommand()}},
+		{"Find kernels", []*cli.Command{searchCommand(), tuneCommand(), optimizeCommand(), captureCommand(),
+			simulateCommand()}},
 		{"Keep and use them", []*cli.Command{bestCommand(), explainCommand(), benchCommand(), exportCommand(), packCommand(),
 			reportCommand(), cacheCommand()}},
 		{"Make operators", []*cli.Command{opsCommand(), initCommand(), importCommand(), checkCommand(), verifyCommand(),

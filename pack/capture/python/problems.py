@@ -51,12 +51,20 @@ class Functions:
         args, keywords = given
         found = {"arguments": words((*args, *keywords))}
         if why is None:
-            for call in self.calls[plain(function)]:
-                try:
-                    return {**found, **problem(call, args, dict(keywords))}
-                except REFUSALS as error:
-                    why = str(error)
+            problem, why = self.first(function, args, dict(keywords))
+            if problem:
+                del problem["tensors"]
+                return {**found, **problem}
         return {**found, "why": why}
+
+    def first(self, function, args, keywords):
+        """The problem of the first operator that computes a call; None, and why there is none."""
+        for call in self.calls[plain(function)]:
+            try:
+                return problem(call, args, keywords), None
+            except REFUSALS as error:
+                why = str(error)
+        return None, why
 
 
 def plain(name):
@@ -106,6 +114,8 @@ def problem(call, args, keywords):
         "operator": operator.name,
         "shape": [bound[name] for name in operator.spec["shape"]],
         "parameters": {p["name"]: [bound[c["name"]] for c in p["components"]] for p in operator.spec["parameters"]},
+        # Of each tensor that the call gives: the operator's name, the function's, and the shape that the operator sees.
+        "tensors": [(operator.read[i]["name"], name, list(shapes[i])) for i, name in zip(call.places, call.tensors) if given.get(name) is not None],
     }
 
 

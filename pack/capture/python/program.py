@@ -1,0 +1,112 @@
+"""Times a file's Model beside a file's ModelNew, as programs run them and in turns, and compares their outputs.
+
+The first file has Model, get_inputs and get_init_inputs, and each of the others has ModelNew. The answer is JSON.
+"""
+import copy
+import json
+import pathlib
+import statistics
+
+import torch
+from torch.utils import _pytree as pytree
+
+from .graph import module_of
+from .measure import MAY_DIFFER, MAY_DIFFER_OTHERWISE, Clock, Program, State, between, distance, paired, tensors_of
+from .pack import COMPILE, GRAPH, PLAIN
+
+WAYS = {"eager": (PLAIN, False), "graph": (GRAPH, False), "compile": (COMPILE, False), "compile in a graph": (GRAPH, True)}
+
+
+def moved(values, device):
+    return pytree.tree_map(lambda t: t.to(device) if isinstance(t, torch.Tensor) else t, values)
+
+
+def made(file, device):
+    """A file's model and inputs, both on the device."""
+    torch.manual_seed(0)
+    with torch.device(device):  # tensors of gigabytes are drawn in a moment there
+        return file.Model(*file.get_init_inputs()).to(device), moved(list(file.get_inputs()), device)
+
+
+class Timed:
+    """A model with all the ways to run it that work."""
+
+    def __init__(self, model, inputs, names, clock):
+        self.ways, self.left = {}, {}
+        for name in names:
+            run, compiled = WAYS[name]
+            try:
+                torch.compiler.reset()
+                self.ways[name] = Program(torch.compile(model) if compiled else model, inputs, run, clock).way([])
+                self.ways[name]()
+            except Exception as error:
+                self.ways.pop(name, None)
+                self.left[name] = said(error)
+
+
+def said(error):
+    return f"{type(error).__name__}: {error}".splitlines()[0]
+
+
+def outputs(model, inputs, state):
+    state.restore()
+    found = [t.clone() for t in tensors_of(model(*inputs))]
+    torch.cuda.synchronize()
+    return found
+
+
+def apart(found, wanted, again):
+    """By which part of what is allowed two lists of outputs differ at most, and the largest difference."""
+    if len(found) != len(wanted):
+        raise ValueError(f"it gives {len(found)} tensors, and Model {len(wanted)}")
+    worst = (0.0, 0.0)
+    for f, w, a in zip(found, wanted, again):
+        allowed = max(MAY_DIFFER.get(w.dtype, MAY_DIFFER_OTHERWISE), 2 * distance(a, w))
+        off = distance(f, w)
+        worst = max(worst, (off / allowed, off))
+    return worst
+
+
+def measured(path, news):
+    torch.cuda.init()
+    clock, file = Clock(), module_of(path)
+    model, inputs = made(file, "cuda")
+    answer = {"device": torch.cuda.get_device_name(), "torch": torch.__version__, "before": {}, "left": {}, "after": []}
+    with State(model, inputs) as state:
+        wanted, again = outputs(model, inputs, state), outputs(model, inputs, state)
+        before = Timed(model, inputs, WAYS, clock)
+        answer["left"], every, candidates = before.left, {("", name): way for name, way in before.ways.items()}, {}
+        for new in news:
+            about = candidates[new] = {}
+            answer["after"].append(about)
+            try:
+                torch.manual_seed(0)
+                other = module_of(new).ModelNew(*file.get_init_inputs())
+                other.load_state_dict(copy.deepcopy(model.state_dict()))
+                other = other.to("cuda").train(model.training)
+                with State(other, inputs) as own:
+                    about["share"], about["distance"] = apart(outputs(other, inputs, own), wanted, again)
+                if about["share"] > 1:
+                    raise ValueError(f"its outputs differ from Model's by {about['distance']:.2g} of their spread")
+                timed = Timed(other, inputs, ["eager", "graph"], clock)
+                every |= {(new, name): way for name, way in timed.ways.items()}
+            except Exception as error:
+                about["fault"] = said(error)
+        rounds = paired(lambda turn: [way() for way in every.values()])
+    times = dict(zip(every, zip(*rounds)))
+    median = {key: statistics.median(row) for key, row in times.items()}
+    answer["before"] = {name: ms for (whose, name), ms in median.items() if not whose}
+    best = min((key for key in median if not key[0]), key=median.get)
+    for new, about in candidates.items():
+        own = [key for key in median if key[0] == new]
+        if own:
+            mine = min(own, key=median.get)
+            about["times"] = {name: median[whose, name] for whose, name in own}
+            about["faster"], about["interval"] = between([b / a for b, a in zip(times[best], times[mine])])
+    clock.close()
+    return answer
+
+
+def main(path, answer, *news):
+    with torch.no_grad():
+        pathlib.Path(answer).write_text(json.dumps(measured(path, news)))

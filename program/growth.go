@@ -1,0 +1,369 @@
+package program
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"autotune/operator"
+)
+
+// growth is a region while it grows from its root over the calls behind it.
+type growth struct {
+	*planner
+	operator  *operator.Operator
+	problem   Problem                // of the root
+	parameter string                 // of the operator, which has the expression
+	spec      operator.ParameterSpec // of that name; of no name: the region has no chain
+	root      int                    // -1: the region begins with a chain
+	first     int                    // of the chain's nodes, without a root
+	seed      string                 // the value that is the expression's x
+	axes      []int64                // of the problem's output
+	terms     map[string]term
+	tensors   map[string]string // what the expression calls tensors, by value and brackets
+	named     map[string]string // values, by those names
+}
+
+// longest is the region with as many calls as can be bound; nil: there is none.
+func (g *growth) longest() (*Region, error) {
+	if g.root >= 0 {
+		bound, err := g.bind(g.problem.Parameters)
+		if err != nil {
+			return nil, err
+		}
+		g.axes = bound.Output().Shape
+	}
+	reach := g.reach()
+	for _, last := range slices.Backward(reach) {
+		nodes := g.needed(last, reach)
+		whole := g.root >= 0 || slices.Contains(nodes, g.first)
+		if whole && g.closed(nodes) && g.still(nodes) {
+			if r, err := g.region(nodes); err == nil {
+				return r, nil
+			} else {
+				g.why[last] = err.Error()
+			}
+		}
+	}
+	if g.root < 0 {
+		return nil, nil
+	}
+	return g.region([]int{g.root})
+}
+
+// reach are the calls that may be in the region, as far as their expressions go.
+func (g *growth) reach() (nodes []int) {
+	g.begin()
+	start := g.first
+	if g.root >= 0 {
+		start = g.root + 1
+	}
+	if g.spec.Name == "" {
+		return nil
+	}
+	for i := start; i < len(g.graph.Nodes); i++ {
+		n := &g.graph.Nodes[i]
+		if !slices.ContainsFunc(slices.Collect(n.Reads()), g.has) || g.taken[i] != nil {
+			continue
+		}
+		if t, err := g.term(n); err != nil {
+			g.why[i] = err.Error()
+		} else {
+			g.terms[n.Name] = t
+			nodes = append(nodes, i)
+		}
+	}
+	return nodes
+}
+
+func (g *growth) begin() {
+	g.terms = map[string]term{g.seed: named("x")}
+	g.tensors, g.named = map[string]string{}, map[string]string{}
+	if g.root < 0 {
+		size, _ := elements(g.values[g.seed].Shape)
+		g.problem.Shape = []int64{size, 1, 1}
+	}
+}
+
+func (g *growth) has(name string) bool { _, known := g.terms[name]; return known }
+
+// term is a call's value as an expression.
+func (g *growth) term(n *Node) (t term, err error) {
+	if name, _ := functionOf(n); views[name] && len(n.Results) == 1 {
+		if before, known := g.terms[n.Arguments[0].Value]; known {
+			return before, nil
+		}
+	}
+	if !n.isPointwise() || len(n.Mutates) > 0 {
+		return t, fmt.Errorf("%s is no function of single elements that epilogues have", n.Function)
+	}
+	if n.isCast() {
+		return g.cast(n)
+	}
+	for _, line := range linesOf(n) {
+		if given := line.given(n); given != nil {
+			return g.line(n, line, given)
+		}
+	}
+	return t, fmt.Errorf("%s is not what epilogues compute with these arguments", n.Function)
+}
+
+func (g *growth) line(n *Node, line pointwise, given map[string]Argument) (term, error) {
+	terms := map[string]term{}
+	for _, name := range line.body.Names() {
+		t, err := g.argument(given[name], n.Results[0].Shape)
+		if err != nil {
+			return t, err
+		}
+		terms[name] = t
+	}
+	t, err := filled(line.body, terms)
+	if err == nil && !t.isTruth() && epilogueTypes[n.Results[0].Type] == "" {
+		err = fmt.Errorf("%s gives %s, which epilogues do not have", n.Function, n.Results[0].Type)
+	}
+	return t, err
+}
+
+// cast rounds to the narrower of two types.
+func (g *growth) cast(n *Node) (term, error) {
+	given := n.Arguments[0].Value
+	t, known := g.terms[given]
+	from, to := epilogueTypes[g.values[given].Type], epilogueTypes[n.Results[0].Type]
+	if !known || from == "" || to == "" || t.isTruth() {
+		return t, fmt.Errorf("%s gives %s, which epilogues do not have", n.Function, n.Results[0].Type)
+	}
+	for _, kind := range []string{from, to} {
+		if kind != "f32" && t.Name != kind {
+			t = called(kind, t)
+		}
+	}
+	return t, nil
+}
+
+// argument is an argument of an elementwise call with some result as an expression.
+func (g *growth) argument(a Argument, result []int64) (term, error) {
+	if x, is := a.Number(); is {
+		return number(x)
+	}
+	value := g.values[a.Value]
+	switch t, known := g.terms[a.Value]; {
+	case known && !slices.Equal(value.Shape, result):
+		return t, errors.New("the value is broadcast to a larger one")
+	case known:
+		return t, nil
+	case a.Value == "":
+		return t, errors.New("an argument is neither a number nor a tensor")
+	case len(value.Values) == 1:
+		return number(value.Values[0])
+	}
+	return g.operand(value, result)
+}
+
+// operand is a tensor beside the region's own values.
+func (g *growth) operand(value Tensor, result []int64) (term, error) {
+	kind, own := epilogueTypes[value.Type], epilogueTypes[g.values[g.seed].Type]
+	size, _ := elements(value.Shape)
+	if kind == "" || size == 0 {
+		return term{}, fmt.Errorf("%s is of %s, which epilogues do not have", value.Name, value.Type)
+	}
+	if g.spec.Axes == nil {
+		return g.beside(value, result)
+	}
+	axes, err := covered(value.Shape, result, g.axes)
+	if err != nil {
+		return term{}, err
+	}
+	names := bracketsOf(g.spec, axes, g.axes)
+	if kind != own {
+		names = append(names, kind)
+	}
+	brackets := "[" + strings.Join(names, ",") + "]"
+	source := g.source(value.Name)
+	if g.tensors[source+brackets] == "" {
+		name := fmt.Sprint("t", len(g.tensors))
+		g.tensors[source+brackets], g.named[name] = name, source
+	}
+	return named(g.tensors[source+brackets] + brackets), nil
+}
+
+// besideNames are the tensors that a chain without a root has beside x. They have the numbers along one dimension of three.
+var besideNames = []string{"w", "b"}
+
+// beside is a tensor of a chain without a root.
+func (g *growth) beside(value Tensor, result []int64) (term, error) {
+	shape, err := threefold(value.Shape, result)
+	switch {
+	case err != nil:
+		return term{}, err
+	case value.Type != g.values[g.seed].Type:
+		return term{}, fmt.Errorf("%s is of another type", value.Name)
+	case len(g.tensors) > 0 && !slices.Equal(shape, g.problem.Shape):
+		return term{}, errors.New("two tensors are broadcast along different dimensions, behind no operator's call")
+	}
+	source := g.source(value.Name)
+	if g.tensors[source] == "" {
+		if len(g.tensors) == len(besideNames) {
+			return term{}, errors.New("it computes with more tensors than a region without an operator's call has")
+		}
+		name := besideNames[len(g.tensors)]
+		g.tensors[source], g.named[name], g.problem.Shape = name, source, shape
+	}
+	return named(g.tensors[source]), nil
+}
+
+// source is the value whose elements a value has in the same order, behind views that are in no region.
+func (p *planner) source(name string) string {
+	for {
+		i, made := p.producers[name]
+		if !made || p.taken[i] != nil {
+			return name
+		}
+		n := &p.graph.Nodes[i]
+		if function, _ := functionOf(n); !views[function] || len(n.Results) != 1 {
+			return name
+		}
+		name = n.Arguments[0].Value
+	}
+}
+
+// needed are the calls of the region that ends with one, in order.
+func (g *growth) needed(last int, reach []int) []int {
+	if g.root >= 0 {
+		reach = append([]int{g.root}, reach...)
+	}
+	needed, nodes := map[int]bool{last: true}, []int{}
+	for _, i := range slices.Backward(reach) {
+		if !needed[i] {
+			continue
+		}
+		nodes = append(nodes, i)
+		for name := range g.graph.Nodes[i].Reads() {
+			if producer, made := g.producers[name]; made && g.has(name) && (name != g.seed || g.root >= 0) {
+				needed[producer] = needed[producer] || i != g.root
+			}
+		}
+	}
+	slices.Reverse(nodes)
+	return nodes
+}
+
+// closed tells whether only the last of a region's values is read elsewhere, and whether it is as the root's.
+func (g *growth) closed(nodes []int) bool {
+	last := g.graph.Nodes[nodes[len(nodes)-1]].Results[0]
+	size, _ := elements(last.Shape)
+	own, _ := elements(g.values[g.seed].Shape)
+	if last.Type != g.values[g.seed].Type || size != own {
+		return false
+	}
+	for _, i := range nodes[:len(nodes)-1] {
+		for _, t := range g.graph.Nodes[i].Results {
+			outside := func(reader int) bool { return !slices.Contains(nodes, reader) }
+			if g.outputs[t.Name] || slices.ContainsFunc(g.readers[t.Name], outside) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// still tells whether the region's calls may all run where its last one stands: no other call writes what they read, or
+// reads what they write, in between.
+func (g *growth) still(nodes []int) bool {
+	own := map[string]bool{} // true: written
+	for _, i := range nodes {
+		for name := range g.graph.Nodes[i].Reads() {
+			own[g.base(name)] = own[g.base(name)] || false
+		}
+		for _, name := range g.graph.Nodes[i].Mutates {
+			own[g.base(name)] = true
+		}
+	}
+	for i := nodes[0]; i < nodes[len(nodes)-1]; i++ {
+		n := &g.graph.Nodes[i]
+		if slices.Contains(nodes, i) {
+			continue
+		}
+		for name := range n.Reads() {
+			if own[g.base(name)] {
+				return false
+			}
+		}
+		for _, name := range n.Mutates {
+			if _, touched := own[g.base(name)]; touched {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// region binds the region of some calls.
+func (g *growth) region(nodes []int) (*Region, error) {
+	g.begin()
+	r := &Region{Operator: g.operator.Name}
+	last := &g.graph.Nodes[nodes[len(nodes)-1]]
+	for _, i := range nodes {
+		n := &g.graph.Nodes[i]
+		r.Nodes, r.Mutates = append(r.Nodes, n.Name), append(r.Mutates, n.Mutates...)
+		if i == g.root {
+			continue
+		}
+		t, err := g.term(n)
+		if err != nil {
+			return nil, err
+		}
+		g.terms[n.Name] = t
+	}
+	parameters := g.problem.Parameters
+	if t := g.terms[last.Name]; g.spec.Name != "" && t.Node != nil {
+		if t.isTruth() {
+			return nil, errors.New("an epilogue gives no truths")
+		}
+		parameters = with(parameters, g.parameter, t.Source())
+	}
+	bound, err := g.bind(parameters)
+	if err != nil {
+		return nil, err
+	}
+	r.Problem, r.Output, r.Request = bound, last.Results[0], g.request(parameters)
+	for _, p := range bound.Parameters {
+		if p.Name == g.parameter {
+			r.Request.Parameters = with(parameters, p.Name, p.Value)
+		}
+	}
+	given := map[string]string{}
+	for _, in := range g.problem.Inputs {
+		given[in.Argument] = g.source(in.Value)
+	}
+	maps.Copy(given, g.named)
+	for _, a := range bound.Arguments {
+		if a.Role.Filled() && a.Elements > 0 {
+			if given[a.Name] == "" {
+				return nil, fmt.Errorf("the call has no %s, which kernels of %s write", a.Name, g.operator.Name)
+			}
+			r.Inputs = append(r.Inputs, Input{a.Name, given[a.Name], a.Shape})
+		}
+	}
+	return r, nil
+}
+
+func (g *growth) request(parameters map[string]string) operator.Request {
+	r := operator.Request{Shape: g.problem.Shape, Parameters: parameters}
+	if len(g.operator.MathModes) > 1 {
+		r.Math = "auto"
+	}
+	return r
+}
+
+func (g *growth) bind(parameters map[string]string) (*operator.Problem, error) {
+	return g.operator.Bind(g.request(parameters), operator.TypicalLimits())
+}
+
+// with are parameters with another value of one.
+func with(parameters map[string]string, name, value string) map[string]string {
+	all := maps.Clone(parameters)
+	all[name] = value
+	return all
+}

@@ -1,0 +1,228 @@
+// Package optimize makes a PyTorch program faster: it reads the program's graph, searches the kernels of its regions,
+// writes the program with them, and times both. What does not pay in the program is left out.
+package optimize
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"autotune/device"
+	"autotune/internal/lists"
+	"autotune/internal/scratch"
+	"autotune/operator"
+	"autotune/pack/capture"
+	"autotune/program"
+	"autotune/reports/pytorch"
+	"autotune/tuner"
+	"autotune/tuner/batch"
+	"autotune/tuner/bestconfig"
+	"autotune/tuner/cudasource"
+	"autotune/tuner/devices"
+)
+
+// ErrNothing: no kernel makes the program faster.
+var ErrNothing = errors.New("nothing pays")
+
+// Options are what Run needs to know beyond the program.
+type Options struct {
+	Operators []*operator.Operator
+	Opener    *devices.Opener
+	Search    batch.Options
+	Untimed   bool // the program is written with all that was found, and not timed whole
+	Tool      string
+	Await     func(what string) (done func())
+}
+
+// Result is what became of a program.
+type Result struct {
+	File    string
+	Plan    *program.Plan                // with the regions that are kept
+	Winners map[string]cudasource.Winner // by the regions of the first plan
+	Left    map[string]string            // why regions of the first plan have no kernel in the program
+	Times   *capture.ProgramTimes        // nil: the program was not timed
+	After   capture.Replacement          // of the plan
+	Text    []byte                       // the file with ModelNew
+}
+
+// Run makes a program faster. The error is ErrNothing where no kernel does; the result tells why.
+func Run(ctx context.Context, file string, o Options) (*Result, error) {
+	source, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	r := &run{Options: o, Result: Result{File: file, Winners: map[string]cudasource.Winner{}, Left: map[string]string{}}, source: string(source)}
+	done := o.Await("reading the graph of " + filepath.Base(file))
+	graph, err := capture.Graph(ctx, o.Tool, o.Operators, file)
+	done()
+	if err != nil {
+		return nil, err
+	}
+	if r.Plan, err = program.NewPlan(graph, r.operator); err != nil {
+		return nil, err
+	}
+	if err := r.search(ctx); err != nil {
+		return &r.Result, err
+	}
+	return &r.Result, r.choose(ctx)
+}
+
+type run struct {
+	Options
+	Result
+	source string
+}
+
+func (r *run) operator(name string) (*operator.Operator, error) {
+	at := slices.IndexFunc(r.Operators, func(o *operator.Operator) bool { return o.Name == name })
+	if at < 0 {
+		return nil, fmt.Errorf("there is no operator %s", name)
+	}
+	return r.Operators[at], nil
+}
+
+// search finds a winner for each region. Regions with the same problem share one search.
+func (r *run) search(ctx context.Context) error {
+	regions := map[string][]string{}
+	var problems []batch.Request
+	for _, region := range r.Plan.Regions() {
+		op, err := r.operator(region.Operator)
+		if err != nil {
+			return err
+		}
+		q := batch.Request{Name: op.Name, Operator: op, Request: region.Request}
+		if regions[q.String()] == nil {
+			problems = append(problems, q)
+		}
+		regions[q.String()] = append(regions[q.String()], region.Name)
+	}
+	o := r.Search
+	o.Found = func(q batch.Request, _ *tuner.Result, best bestconfig.Document) error {
+		if !best.Found() {
+			return nil
+		}
+		w, err := cudasource.Of(best, q.Operator, operator.TypicalLimits(), r.Tool)
+		for _, name := range regions[q.String()] {
+			r.Winners[name] = w
+		}
+		return err
+	}
+	o.Failed = func(q batch.Request, err error) {
+		for _, name := range regions[q.String()] {
+			r.Left[name] = err.Error()
+		}
+	}
+	if len(problems) == 0 {
+		return ErrNothing
+	}
+	err := batch.Search(ctx, r.Opener, problems, o)
+	var some *batch.NotAllError
+	switch {
+	case batch.Ends(ctx, err) || err != nil && !errors.As(err, &some) && len(r.Left) == 0:
+		return err
+	case len(r.Winners) == 0:
+		return errors.Join(ErrNothing, err)
+	}
+	r.Plan, err = r.Plan.Without(lists.Where(lists.Of(r.Plan.Regions(), nameOf), func(name string) bool {
+		_, found := r.Winners[name]
+		return !found
+	})...)
+	return err
+}
+
+func nameOf(region *program.Region) string { return region.Name }
+
+// choose keeps what pays in the program: all regions, or else those that pay each by itself.
+func (r *run) choose(ctx context.Context) error {
+	plans := []*program.Plan{r.Plan}
+	if r.Untimed || !r.timed() {
+		text, err := r.write(r.Plan)
+		r.Text = text
+		return err
+	}
+	if err := r.time(ctx, plans); err != nil || r.After.Pays() {
+		return err
+	}
+	regions := lists.Of(r.Plan.Regions(), nameOf)
+	if len(regions) == 1 {
+		return ErrNothing
+	}
+	for _, name := range regions {
+		alone, err := r.Plan.Without(lists.Where(regions, func(other string) bool { return other != name })...)
+		if err != nil {
+			return err
+		}
+		plans = append(plans, alone)
+	}
+	if err := r.time(ctx, plans); err != nil {
+		return err
+	}
+	var slow []string
+	for i, name := range regions {
+		if after := r.Times.After[i+1]; !after.Pays() {
+			slow = append(slow, name)
+		}
+	}
+	if len(slow) == len(regions) {
+		return ErrNothing
+	}
+	for _, name := range slow {
+		r.Left[name] = "the program is not faster with it alone"
+	}
+	var err error
+	if r.Plan, err = r.Plan.Without(slow...); err != nil {
+		return err
+	}
+	if err := r.time(ctx, []*program.Plan{r.Plan}); err != nil || r.After.Pays() {
+		return err
+	}
+	return ErrNothing
+}
+
+// timed reports whether the winners are of a GPU, which is this machine's, so that PyTorch can run on it, too.
+func (r *run) timed() bool {
+	for _, w := range r.Winners {
+		return w.Best.Device.Kind == device.CUDA
+	}
+	return false
+}
+
+// time times the program with each of the plans in turns. The first one's times are the result's.
+func (r *run) time(ctx context.Context, plans []*program.Plan) error {
+	folder, err := scratch.New("optimize")
+	if err != nil {
+		return err
+	}
+	defer folder.Close()
+	var files []string
+	for i, p := range plans {
+		text, err := r.write(p)
+		if err != nil {
+			return err
+		}
+		if i == 0 {
+			r.Text = text
+		}
+		file := filepath.Join(folder.Dir, fmt.Sprintf("model_new_%d.py", i))
+		if err := os.WriteFile(file, text, 0o600); err != nil {
+			return err
+		}
+		files = append(files, file)
+	}
+	defer r.Await("timing the whole program")()
+	r.Times, err = capture.TimeProgram(ctx, r.Tool, r.Operators, r.File, files...)
+	if err == nil {
+		r.After = r.Times.After[0]
+	}
+	return err
+}
+
+func (r *run) write(p *program.Plan) ([]byte, error) {
+	var b bytes.Buffer
+	err := pytorch.WriteProgram(&b, pytorch.Program{Plan: p, Winners: r.Winners, Source: r.source, Model: "Model"})
+	return b.Bytes(), err
+}
