@@ -13,59 +13,50 @@ import (
 // growth is a region while it grows from its root over the calls behind it.
 type growth struct {
 	*planner
-	operator  *operator.Operator
-	problem   Problem                // of the root
-	parameter string                 // of the operator, which has the expression
-	spec      operator.ParameterSpec // of that name; of no name: the region has no chain
-	root      int                    // -1: the region begins with a chain
-	first     int                    // of the chain's nodes, without a root
-	seed      string                 // the value that is the expression's x
-	axes      []int64                // of the problem's output
-	terms     map[string]term
-	tensors   map[string]string // what the expression calls tensors, by value and brackets
-	named     map[string]string // values, by those names
+	operator *operator.Operator
+	problem  Problem                 // of the root
+	root     int                     // -1: the region begins with a chain
+	first    int                     // of the nodes that may be in the chain; without a root it must be
+	seed     string                  // the value that is the expression's x
+	axes     []int64                 // of the root's output
+	spec     *operator.ParameterSpec // that has the expression; nil: the region has no chain
+	terms    map[string]term
+	tensors  map[string]string // what the expression calls tensors, by value and brackets
+	named    map[string]string // values, by those names
 }
 
-// longest is the region with as many calls as can be bound; nil: there is none.
-func (g *growth) longest() (*Region, error) {
-	if g.root >= 0 {
-		bound, err := g.bind(g.problem.Parameters)
-		if err != nil {
-			return nil, err
+// longest is the region with as many calls behind the root as can be bound; nil: there is none.
+func (g *growth) longest() *Region {
+	for i, s := range g.operator.Parameters {
+		if s.Type == operator.ExpressionParameter && (s.Axes != nil) == (g.root >= 0) {
+			g.spec = &g.operator.Parameters[i]
 		}
-		g.axes = bound.Output().Shape
+	}
+	if g.spec == nil {
+		return nil
 	}
 	reach := g.reach()
 	for _, last := range slices.Backward(reach) {
 		nodes := g.needed(last, reach)
 		whole := g.root >= 0 || slices.Contains(nodes, g.first)
-		if whole && g.closed(nodes) && g.still(nodes) {
-			if r, err := g.region(nodes); err == nil {
-				return r, nil
-			} else {
-				g.why[last] = err.Error()
-			}
+		if !whole || !g.closed(nodes) || !g.still(nodes) {
+			continue
 		}
+		r, err := g.region(nodes)
+		if err == nil {
+			return r
+		}
+		g.why[last] = err.Error()
 	}
-	if g.root < 0 {
-		return nil, nil
-	}
-	return g.region([]int{g.root})
+	return nil
 }
 
 // reach are the calls that may be in the region, as far as their expressions go.
 func (g *growth) reach() (nodes []int) {
 	g.begin()
-	start := g.first
-	if g.root >= 0 {
-		start = g.root + 1
-	}
-	if g.spec.Name == "" {
-		return nil
-	}
-	for i := start; i < len(g.graph.Nodes); i++ {
+	for i := g.first; i < len(g.graph.Nodes); i++ {
 		n := &g.graph.Nodes[i]
-		if !slices.ContainsFunc(slices.Collect(n.Reads()), g.has) || g.taken[i] != nil {
+		if g.taken[i] != nil || !slices.ContainsFunc(slices.Collect(n.Reads()), g.has) {
 			continue
 		}
 		if t, err := g.term(n); err != nil {
@@ -91,15 +82,13 @@ func (g *growth) has(name string) bool { _, known := g.terms[name]; return known
 
 // term is a call's value as an expression.
 func (g *growth) term(n *Node) (t term, err error) {
-	if name, _ := functionOf(n); views[name] && len(n.Results) == 1 {
-		if before, known := g.terms[n.Arguments[0].Value]; known {
-			return before, nil
-		}
+	if n.isView() {
+		return g.argument(n.Arguments[0], g.values[n.Arguments[0].Value].Shape)
 	}
 	if !n.isPointwise() || len(n.Mutates) > 0 {
 		return t, fmt.Errorf("%s is no function of single elements that epilogues have", n.Function)
 	}
-	if n.isCast() {
+	if n.is(casts) {
 		return g.cast(n)
 	}
 	for _, line := range linesOf(n) {
@@ -175,7 +164,7 @@ func (g *growth) operand(value Tensor, result []int64) (term, error) {
 	if err != nil {
 		return term{}, err
 	}
-	names := bracketsOf(g.spec, axes, g.axes)
+	names := bracketsOf(*g.spec, axes, g.axes)
 	if kind != own {
 		names = append(names, kind)
 	}
@@ -217,31 +206,24 @@ func (g *growth) beside(value Tensor, result []int64) (term, error) {
 func (p *planner) source(name string) string {
 	for {
 		i, made := p.producers[name]
-		if !made || p.taken[i] != nil {
+		if !made || p.taken[i] != nil || !p.graph.Nodes[i].isView() {
 			return name
 		}
-		n := &p.graph.Nodes[i]
-		if function, _ := functionOf(n); !views[function] || len(n.Results) != 1 {
-			return name
-		}
-		name = n.Arguments[0].Value
+		name = p.graph.Nodes[i].Arguments[0].Value
 	}
 }
 
 // needed are the calls of the region that ends with one, in order.
 func (g *growth) needed(last int, reach []int) []int {
-	if g.root >= 0 {
-		reach = append([]int{g.root}, reach...)
-	}
 	needed, nodes := map[int]bool{last: true}, []int{}
-	for _, i := range slices.Backward(reach) {
+	for _, i := range slices.Backward(append([]int{g.root}, reach...)) {
 		if !needed[i] {
 			continue
 		}
 		nodes = append(nodes, i)
 		for name := range g.graph.Nodes[i].Reads() {
-			if producer, made := g.producers[name]; made && g.has(name) && (name != g.seed || g.root >= 0) {
-				needed[producer] = needed[producer] || i != g.root
+			if producer, made := g.producers[name]; made && i != g.root && g.has(name) && (name != g.seed || g.root >= 0) {
+				needed[producer] = true
 			}
 		}
 	}
@@ -260,7 +242,7 @@ func (g *growth) closed(nodes []int) bool {
 	for _, i := range nodes[:len(nodes)-1] {
 		for _, t := range g.graph.Nodes[i].Results {
 			outside := func(reader int) bool { return !slices.Contains(nodes, reader) }
-			if g.outputs[t.Name] || slices.ContainsFunc(g.readers[t.Name], outside) {
+			if slices.Contains(g.graph.Outputs, t.Name) || slices.ContainsFunc(g.readers[t.Name], outside) {
 				return false
 			}
 		}
@@ -317,11 +299,8 @@ func (g *growth) region(nodes []int) (*Region, error) {
 		g.terms[n.Name] = t
 	}
 	parameters := g.problem.Parameters
-	if t := g.terms[last.Name]; g.spec.Name != "" && t.Node != nil {
-		if t.isTruth() {
-			return nil, errors.New("an epilogue gives no truths")
-		}
-		parameters = with(parameters, g.parameter, t.Source())
+	if g.spec != nil {
+		parameters = with(parameters, g.spec.Name, g.terms[last.Name].Source())
 	}
 	bound, err := g.bind(parameters)
 	if err != nil {
@@ -329,7 +308,7 @@ func (g *growth) region(nodes []int) (*Region, error) {
 	}
 	r.Problem, r.Output, r.Request = bound, last.Results[0], g.request(parameters)
 	for _, p := range bound.Parameters {
-		if p.Name == g.parameter {
+		if g.spec != nil && p.Name == g.spec.Name {
 			r.Request.Parameters = with(parameters, p.Name, p.Value)
 		}
 	}

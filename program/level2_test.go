@@ -73,7 +73,7 @@ func short(p *Plan) string {
 			continue
 		}
 		text := s.Region.Operator
-		for _, name := range []string{rootParameter, chainParameter} {
+		for _, name := range []string{"epilogue", "f"} {
 			if e := s.Region.Request.Parameters[name]; e != "" && e != "x" {
 				text += " " + e
 			}
