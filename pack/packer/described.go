@@ -52,7 +52,7 @@ func Described(name, tool string, operators []*operator.Operator) (map[string][]
 			}
 		}
 	}
-	for _, module := range []string{"arguments.py", "folds.py", "manifest.py", "pack.py"} {
+	for _, module := range []string{"arguments.py", "folds.py", "manifest.py", "measure.py", "pack.py"} {
 		p.files[folder+module] = loaders.File("python/" + module)
 	}
 	p.addFormulas(folder)

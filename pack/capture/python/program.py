@@ -6,6 +6,7 @@ import copy
 import json
 import pathlib
 import statistics
+import time
 
 import torch
 from torch.utils import _pytree as pytree
@@ -14,7 +15,22 @@ from .graph import module_of
 from .measure import MAY_DIFFER, MAY_DIFFER_OTHERWISE, Clock, Program, State, between, distance, paired, tensors_of
 from .pack import COMPILE, GRAPH, PLAIN
 
-WAYS = {"eager": (PLAIN, False), "graph": (GRAPH, False), "compile": (COMPILE, False), "compile in a graph": (GRAPH, True)}
+WAYS = {"eager": (PLAIN, False), "graph": (GRAPH, False), "compile": (COMPILE, True), "compile in a graph": (GRAPH, True)}
+
+
+class HostClock:
+    """The time of a CPU."""
+
+    def mark(self):
+        return time.perf_counter()
+
+    def ms(self, begin, end):
+        return (end - begin) * 1e3
+
+    def wait(self):
+        pass
+
+    close = wait
 
 
 def moved(values, device):
@@ -28,20 +44,18 @@ def made(file, device):
         return file.Model(*file.get_init_inputs()).to(device), moved(list(file.get_inputs()), device)
 
 
-class Timed:
-    """A model with all the ways to run it that work."""
-
-    def __init__(self, model, inputs, names, clock):
-        self.ways, self.left = {}, {}
-        for name in names:
-            run, compiled = WAYS[name]
-            try:
-                torch.compiler.reset()
-                self.ways[name] = Program(torch.compile(model) if compiled else model, inputs, run, clock).way([])
-                self.ways[name]()
-            except Exception as error:
-                self.ways.pop(name, None)
-                self.left[name] = said(error)
+def timed(model, inputs, names, clock):
+    """The ways to run a model that work, as functions that time a pass, and why others do not."""
+    ways, left, compiled = {}, {}, torch.compile(model)
+    for name in names:
+        run, is_compiled = WAYS[name]
+        try:
+            way = Program(compiled if is_compiled else model, inputs, run, clock).way([])
+            way()
+            ways[name] = way
+        except Exception as error:
+            left[name] = said(error)
+    return ways, left
 
 
 def said(error):
@@ -50,9 +64,7 @@ def said(error):
 
 def outputs(model, inputs, state):
     state.restore()
-    found = [t.clone() for t in tensors_of(model(*inputs))]
-    torch.cuda.synchronize()
-    return found
+    return [t.clone() for t in tensors_of(model(*inputs))]
 
 
 def apart(found, wanted, again):
@@ -68,14 +80,14 @@ def apart(found, wanted, again):
 
 
 def measured(path, news):
-    torch.cuda.init()
-    clock, file = Clock(), module_of(path)
-    model, inputs = made(file, "cuda")
-    answer = {"device": torch.cuda.get_device_name(), "torch": torch.__version__, "before": {}, "left": {}, "after": []}
+    gpu, file = torch.cuda.is_available(), module_of(path)
+    device, clock = ("cuda", Clock()) if gpu else ("cpu", HostClock())
+    model, inputs = made(file, device)
+    answer = {"device": torch.cuda.get_device_name() if gpu else "CPU", "torch": torch.__version__, "after": []}
     with State(model, inputs) as state:
         wanted, again = outputs(model, inputs, state), outputs(model, inputs, state)
-        before = Timed(model, inputs, WAYS, clock)
-        answer["left"], every, candidates = before.left, {("", name): way for name, way in before.ways.items()}, {}
+        before, answer["left"] = timed(model, inputs, WAYS if gpu else ["eager"], clock)
+        every, candidates = {("", name): way for name, way in before.items()}, {}
         for new in news:
             about = candidates[new] = {}
             answer["after"].append(about)
@@ -83,13 +95,13 @@ def measured(path, news):
                 torch.manual_seed(0)
                 other = module_of(new).ModelNew(*file.get_init_inputs())
                 other.load_state_dict(copy.deepcopy(model.state_dict()))
-                other = other.to("cuda").train(model.training)
+                other = other.to(device).train(model.training)
                 with State(other, inputs) as own:
                     about["share"], about["distance"] = apart(outputs(other, inputs, own), wanted, again)
                 if about["share"] > 1:
                     raise ValueError(f"its outputs differ from Model's by {about['distance']:.2g} of their spread")
-                timed = Timed(other, inputs, ["eager", "graph"], clock)
-                every |= {(new, name): way for name, way in timed.ways.items()}
+                ways, about["left"] = timed(other, inputs, ["eager", "graph"] if gpu else ["eager"], clock)
+                every |= {(new, name): way for name, way in ways.items()}
             except Exception as error:
                 about["fault"] = said(error)
         rounds = paired(lambda turn: [way() for way in every.values()])
