@@ -412,3 +412,49 @@ func TestProgramsRefused(t *testing.T) {
 		}
 	}
 }
+
+// What a program depends on besides its tensors: the model's mode, and whether its forward can be computed again.
+func TestModes(t *testing.T) {
+	count := state("n.count")
+	count.Type = "int64"
+	g := &program.Graph{Inputs: []program.Tensor{tensor("x", 2)}, State: []program.Tensor{state("n.mean", 2), count}}
+	y := tensor("y", 2)
+	of := func(function string, mutates string, arguments ...any) program.Node {
+		n := node(function, y, append([]program.Argument{value("x")}, constants(arguments...)...)...)
+		n.Mutates = strings.Fields(mutates)
+		return n
+	}
+	norm := func(training bool, mutates string) program.Node {
+		n := of("batch_norm.default", mutates, nil, nil, nil, nil, training)
+		n.Arguments[3] = value("p_n_mean")
+		return n
+	}
+	for _, test := range []struct {
+		nodes    []program.Node
+		training string
+		once     bool
+		mutated  []string
+	}{
+		{[]program.Node{of("relu.default", "")}, "", false, nil},
+		{[]program.Node{of("dropout.default", "", 0.5, true)}, "True", true, nil},
+		{[]program.Node{of("dropout.default", "", 0.5, false)}, "False", false, nil},
+		{[]program.Node{of("dropout_.default", "", 0.5, true), norm(false, "")}, "False", true, nil},
+		{[]program.Node{norm(true, "p_n_mean"), of("dropout.default", "", 0.5, false)}, "True", false, []string{"self.n.mean"}},
+		{[]program.Node{of("batch_norm.default", "", nil, nil, nil, nil, true)}, "", false, nil},
+		{[]program.Node{of("rand_like.default", "")}, "", true, nil},
+		{[]program.Node{of("normal_.default", "x")}, "", true, nil},
+		{[]program.Node{of("group_norm.default", "", int64(1))}, "", false, nil},
+		{[]program.Node{of("relu_.default", "x")}, "", true, nil},
+		{[]program.Node{of("add_.Tensor", "p_n_count", int64(1))}, "", false, []string{"self.n.count"}},
+		{[]program.Node{of("add_.Tensor", "p_n_mean", int64(1))}, "", true, []string{"self.n.mean"}},
+		{[]program.Node{of("relu_.default", "y")}, "", false, nil},
+	} {
+		v := programView{Program: Program{Plan: &program.Plan{Graph: g}}}
+		for _, n := range test.nodes {
+			v.note(n)
+		}
+		if v.Training != test.training || v.Once != test.once || !slices.Equal(v.Mutated, test.mutated) {
+			t.Errorf("%s: training %q, once %v, mutated %v; want %q, %v, %v", test.nodes[0].Function, v.Training, v.Once, v.Mutated, test.training, test.once, test.mutated)
+		}
+	}
+}
