@@ -2,9 +2,11 @@ package pytorch
 
 import (
 	"bytes"
+	"compress/gzip"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -17,6 +19,7 @@ import (
 	"autotune/device/compile"
 	"autotune/device/emulator"
 	"autotune/internal/lists"
+	"autotune/internal/test/endurance"
 	"autotune/internal/test/must"
 	"autotune/internal/test/testcache"
 	"autotune/internal/test/testneeds"
@@ -455,6 +458,44 @@ func TestModes(t *testing.T) {
 		}
 		if v.Training != test.training || v.Once != test.once || !slices.Equal(v.Mutated, test.mutated) {
 			t.Errorf("%s: training %q, once %v, mutated %v; want %q, %v, %v", test.nodes[0].Function, v.Training, v.Once, v.Mutated, test.training, test.once, test.mutated)
+		}
+	}
+}
+
+// Whatever the planner makes of KernelBench's level 2 can be written.
+func TestPlannedPrograms(t *testing.T) {
+	f, err := os.Open("../../program/testdata/level2.jsonl.gz")
+	must.OK(t, err)
+	defer f.Close()
+	unpacked, err := gzip.NewReader(f)
+	must.OK(t, err)
+	text, err := io.ReadAll(unpacked)
+	must.OK(t, err)
+	for _, line := range endurance.Some(slices.Collect(bytes.Lines(text)), 12) {
+		var exported struct {
+			Problem string
+			Graph   json.RawMessage
+		}
+		must.OK(t, json.Unmarshal(line, &exported))
+		g, err := program.Read(bytes.NewReader(exported.Graph))
+		must.OK(t, err)
+		plan, err := program.NewPlan(g, operator.Find)
+		must.OK(t, err)
+		p := Program{Plan: plan, Winners: map[string]cudasource.Winner{}, Source: begin}
+		for _, r := range plan.Regions() {
+			problem, err := r.Problem.Operator.Bind(r.Request, emulator.Limits())
+			must.OK(t, err)
+			p.Winners[r.Name] = winner(t, emulator.Limits(), problem, problem.Defaults(t.Context())[0])
+		}
+		var whole, without bytes.Buffer
+		if err := WriteProgram(&whole, p); err != nil {
+			t.Errorf("%s: %v", exported.Problem, err)
+		}
+		if delete(p.Winners, plan.Regions()[0].Name); len(p.Winners) == 0 {
+			continue
+		}
+		if err := WriteProgram(&without, p); err != nil {
+			t.Errorf("%s without its first region: %v", exported.Problem, err)
 		}
 	}
 }
