@@ -146,6 +146,9 @@ func TestCommented(t *testing.T) {
 		"def f():\n    \"\"\"Forward pass.\"\"\"\n    \n\ndef g():\n    return 1\n":                "def f():\n    \"\"\"Forward pass.\"\"\"\n    \n\ndef g():\n    return 1\n",
 		"def f():\n    \"\"\"Adds.\"\"\"\n    return 1\n":                                          "def f():\n    \"\"\"Adds.\"\"\"\n    return 1\n",
 		"text = (\n    \"\"\"pass\"\"\"\n    )\n":                                                  "text = (\n    \"\"\"pass\"\"\"\n    )\n",
+		"s = \"\"\"\nOptions:\n\"\"\"\nx = 1 # pass\n\"\"\"a\"\"\"\ny = 2\n":                       "s = \"\"\"\nOptions:\n\"\"\"\nx = 1 # pass\n\"\"\"a\"\"\"\ny = 2\n",
+		"x = {1:\n    \"\"\"a pass\"\"\"\n    \"b\"}\n":                                            "x = {1:\n    \"\"\"a pass\"\"\"\n    \"b\"}\n",
+		"def f(\n    x\n) -> int:\n    \"\"\"A pass.\"\"\"\n    return x\n":                        "def f(\n    x\n) -> int:\n    # A pass.\n    return x\n",
 		"\ufeff\"\"\"One pass.\"\"\"\nimport torch\n":                                              "# One pass.\nimport torch\n",
 		"class A:  # a\n    \"\"\"A pass.\"\"\"\n\n    # that\n    def f(self):\n        return 1": "class A:  # a\n    # A pass.\n\n    # that\n    def f(self):\n        return 1\n",
 	} {
