@@ -122,8 +122,8 @@ func (g *growth) throughTranspose(in *Input) {
 	}
 	by, n := g.operator.Arguments[at].SwappedBy(), &g.graph.Nodes[producer]
 	own, shape := g.values[in.Value].Shape, slices.Clone(in.Shape)
-	if !n.swaps(len(own)) || !slices.Equal(own, shape[len(shape)-len(own):]) {
-		return // other dimensions are swapped, or folded
+	if !n.swaps(len(own)) || !slices.Equal(own[len(own)-2:], shape[len(shape)-2:]) {
+		return // other dimensions are swapped, or those are folded
 	}
 	g.problem.Parameters = with(g.problem.Parameters, by, fmt.Sprint(g.problem.Parameters[by] != "true"))
 	last := len(shape) - 1

@@ -28,6 +28,8 @@ var small = []struct{ name, layers, forward, inputs, want string }{
 	{"transposed", "self.w = nn.Parameter(torch.randn(12, 16)); self.v = nn.Parameter(torch.randn(8, 6))",
 		"return torch.matmul(x, self.w.T).exp(), torch.mm(x.t(), self.v) - 1, x.transpose(0, 1).matmul(self.v)",
 		"torch.randn(8, 16)", "matmul exp(x) | matmul x-1 | matmul"},
+	{"batches", "self.v = nn.Parameter(torch.randn(16, 6))", "return x @ self.v + 1, x @ x.transpose(-2, -1), x.mT @ x",
+		"torch.randn(2, 3, 8, 16)", "matmul x+1 | matmul | matmul"},
 	{"training", "self.c = nn.Conv2d(3, 8, 3); self.n = nn.BatchNorm2d(8); self.r = nn.ReLU(inplace=True)",
 		"return nn.functional.hardtanh(self.n(self.r(self.c(x))))", "torch.randn(2, 3, 8, 8)",
 		"conv2d relu(x) | add_ | batch_norm clamp(x,-1,1)"},
@@ -202,6 +204,7 @@ func TestGraph(t *testing.T) {
 	for _, test := range []struct{ forward, want, said string }{
 		{"return self.l(x).relu()", "", ""},
 		{"return self.l(x) if x.sum() > 0 else x", "data", ""},
+		{"return x*x.max().item()", "is a number that depends on data", ""},
 		{"return self.l(x, 3)", "takes 2 positional arguments but 3 were given", "Traceback"},
 	} {
 		text := strings.NewReplacer("LAYERS", "self.l = nn.Linear(4096, 1 << 20)", "FORWARD", test.forward, "INPUTS",

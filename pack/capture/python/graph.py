@@ -2,6 +2,7 @@
 import importlib.util
 import json
 import logging
+import math
 import operator
 import pathlib
 import sys
@@ -97,6 +98,8 @@ def result_name(name, i):
 
 def tensor(name, value):
     """A value as the graph has it."""
+    if isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool)):
+        raise Unexportable(f"{name} is a number that depends on data")
     if not isinstance(value, torch.Tensor):
         return {"name": name, "type": type(value).__name__, "shape": [], "strides": []}
     sizes = [*value.shape, *value.stride()]
@@ -154,6 +157,8 @@ def problem(node, given, names, read):
     if function.startswith("adaptive_avg_pool") and set(keywords["output_size"]) == {1}:
         keywords = {"input": keywords["input"], "dim": tuple(range(-len(keywords["output_size"]), 0)), "keepdim": True}
         function = "mean"
+    if function == "matmul":
+        keywords = dict(zip(keywords, products(*keywords.values())))
     if function not in FUNCTIONS:
         return {}
     if read - {0}:
@@ -170,6 +175,16 @@ def problem(node, given, names, read):
         "parameters": {name: "x".join(text(v, kinds[name]) for v in values) for name, values in found["parameters"].items()},
         "inputs": [{"argument": own, "value": names.get(nodes[name].name, nodes[name].name), "shape": shape} for own, name, shape in found["tensors"]],
     }}
+
+
+def products(a, b):
+    """The factors of torch.matmul with fewer dimensions: one product with all rows, or a batch."""
+    (first, *of_a), (second, *of_b) = a, b
+    if len(second) == 2 < len(first):
+        return ((math.prod(first[:-1]), first[-1]), *of_a), b
+    if len(first) > 3 and first[:-2] == second[:-2]:
+        return tuple(((math.prod(shape[:-2]), *shape[-2:]), *rest) for shape, *rest in (a, b))
+    return a, b
 
 
 def text(value, kind):
