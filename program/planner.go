@@ -73,7 +73,8 @@ func (p *planner) root(i int) (*Region, error) {
 	if n.Problem == nil || n.isPointwise() {
 		return nil, nil
 	}
-	g := &growth{planner: p, operator: p.operators[n.Problem.Operator], root: i, first: i + 1, seed: n.Name, problem: *n.Problem}
+	o := p.operators[n.Problem.Operator]
+	g := &growth{planner: p, operator: o, root: i, first: i + 1, seed: n.Name, problem: *n.Problem}
 	g.problem.Inputs = slices.Clone(g.problem.Inputs)
 	for k := range g.problem.Inputs {
 		g.throughTranspose(&g.problem.Inputs[k])

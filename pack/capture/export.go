@@ -30,7 +30,9 @@ func (e *ExportError) Error() string {
 
 // Graph reads the graph of a Python file that has a class Model and the functions get_inputs and get_init_inputs.
 // The user's python3 exports it. The error is an *ExportError where the file is to blame.
-func Graph(ctx context.Context, tool string, operators []*operator.Operator, file string) (_ *program.Graph, err error) {
+func Graph(
+	ctx context.Context, tool string, operators []*operator.Operator, file string,
+) (_ *program.Graph, err error) {
 	interpreter, err := exec.LookPath("python3")
 	if err != nil {
 		return nil, python.ErrMissing
