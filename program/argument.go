@@ -5,18 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"iter"
 	"strconv"
 )
 
-// Constant is an argument that is a constant.
-func Constant(value any) Argument { return Argument{Constant: value} }
-
-// Values are the names of values in an argument, those of lists too, in order.
-func (a Argument) Values() iter.Seq[string] {
-	return func(yield func(string) bool) { a.each(yield) }
-}
-
+// each goes through the names of values in an argument, those of lists too, until it is told to stop.
 func (a Argument) each(yield func(string) bool) bool {
 	if a.Value != "" && !yield(a.Value) {
 		return false

@@ -13,59 +13,56 @@ import (
 // growth is a region while it grows from its root over the calls behind it.
 type growth struct {
 	*planner
-	operator  *operator.Operator
-	problem   Problem                // of the root
-	parameter string                 // of the operator, which has the expression
-	spec      operator.ParameterSpec // of that name; of no name: the region has no chain
-	root      int                    // -1: the region begins with a chain
-	first     int                    // of the chain's nodes, without a root
-	seed      string                 // the value that is the expression's x
-	axes      []int64                // of the problem's output
-	terms     map[string]term
-	tensors   map[string]string // what the expression calls tensors, by value and brackets
-	named     map[string]string // values, by those names
+	operator *operator.Operator
+	problem  Problem                 // of the root
+	root     int                     // -1: the region begins with a chain
+	first    int                     // of the nodes that may be in the chain; without a root it must be
+	seed     string                  // the value that is the expression's x
+	axes     []int64                 // of the root's output
+	spec     *operator.ParameterSpec // that has the expression; nil: the region has no chain
+	terms    map[string]term
+	tensors  map[string]beside // that terms name
 }
 
-// longest is the region with as many calls as can be bound; nil: there is none.
-func (g *growth) longest() (*Region, error) {
-	if g.root >= 0 {
-		bound, err := g.bind(g.problem.Parameters)
-		if err != nil {
-			return nil, err
+// beside is a tensor beside the region's own values, as the expression names it in the end.
+type beside struct {
+	value    string
+	brackets string
+	shape    []int64 // of the problem, where the chain has no root
+}
+
+// longest is the region with as many calls behind the root as can be bound; nil: there is none.
+func (g *growth) longest() *Region {
+	for i, s := range g.operator.Parameters {
+		if s.Type == operator.ExpressionParameter && (s.Axes != nil) == (g.root >= 0) {
+			g.spec = &g.operator.Parameters[i]
 		}
-		g.axes = bound.Output().Shape
+	}
+	if g.spec == nil {
+		return nil
 	}
 	reach := g.reach()
 	for _, last := range slices.Backward(reach) {
 		nodes := g.needed(last, reach)
 		whole := g.root >= 0 || slices.Contains(nodes, g.first)
-		if whole && g.closed(nodes) && g.still(nodes) {
-			if r, err := g.region(nodes); err == nil {
-				return r, nil
-			} else {
-				g.why[last] = err.Error()
-			}
+		if !whole || !g.closed(nodes) || !g.still(nodes) {
+			continue
 		}
+		r, err := g.region(nodes)
+		if err == nil {
+			return r
+		}
+		g.why[last] = err.Error()
 	}
-	if g.root < 0 {
-		return nil, nil
-	}
-	return g.region([]int{g.root})
+	return nil
 }
 
 // reach are the calls that may be in the region, as far as their expressions go.
 func (g *growth) reach() (nodes []int) {
-	g.begin()
-	start := g.first
-	if g.root >= 0 {
-		start = g.root + 1
-	}
-	if g.spec.Name == "" {
-		return nil
-	}
-	for i := start; i < len(g.graph.Nodes); i++ {
+	g.terms, g.tensors = map[string]term{g.seed: named("x")}, map[string]beside{}
+	for i := g.first; i < len(g.graph.Nodes); i++ {
 		n := &g.graph.Nodes[i]
-		if !slices.ContainsFunc(slices.Collect(n.Reads()), g.has) || g.taken[i] != nil {
+		if g.taken[i] != nil || !slices.ContainsFunc(slices.Collect(n.Reads()), g.has) {
 			continue
 		}
 		if t, err := g.term(n); err != nil {
@@ -78,28 +75,17 @@ func (g *growth) reach() (nodes []int) {
 	return nodes
 }
 
-func (g *growth) begin() {
-	g.terms = map[string]term{g.seed: named("x")}
-	g.tensors, g.named = map[string]string{}, map[string]string{}
-	if g.root < 0 {
-		size, _ := elements(g.values[g.seed].Shape)
-		g.problem.Shape = []int64{size, 1, 1}
-	}
-}
-
 func (g *growth) has(name string) bool { _, known := g.terms[name]; return known }
 
 // term is a call's value as an expression.
 func (g *growth) term(n *Node) (t term, err error) {
-	if name, _ := functionOf(n); views[name] && len(n.Results) == 1 {
-		if before, known := g.terms[n.Arguments[0].Value]; known {
-			return before, nil
-		}
+	if n.isView() {
+		return g.argument(n.Arguments[0], g.values[n.Arguments[0].Value].Shape)
 	}
 	if !n.isPointwise() || len(n.Mutates) > 0 {
 		return t, fmt.Errorf("%s is no function of single elements that epilogues have", n.Function)
 	}
-	if n.isCast() {
+	if n.is(casts) {
 		return g.cast(n)
 	}
 	for _, line := range linesOf(n) {
@@ -161,87 +147,54 @@ func (g *growth) argument(a Argument, result []int64) (term, error) {
 	return g.operand(value, result)
 }
 
-// operand is a tensor beside the region's own values.
-func (g *growth) operand(value Tensor, result []int64) (term, error) {
+// operand is a tensor beside the region's own values, which is broadcast to a call's result.
+func (g *growth) operand(value Tensor, result []int64) (_ term, err error) {
 	kind, own := epilogueTypes[value.Type], epilogueTypes[g.values[g.seed].Type]
-	size, _ := elements(value.Shape)
-	if kind == "" || size == 0 {
-		return term{}, fmt.Errorf("%s is of %s, which epilogues do not have", value.Name, value.Type)
+	t := beside{value: g.source(value.Name)}
+	var names []string
+	switch {
+	case kind == "" || slices.Contains(value.Shape, 0):
+		err = fmt.Errorf("%s is of %s, which epilogues do not have", value.Name, value.Type)
+	case g.root < 0 && kind != own:
+		err = fmt.Errorf("%s is of another type", value.Name)
+	case g.root < 0:
+		t.shape, err = threefold(value.Shape, result)
+	default:
+		var axes []int
+		axes, err = covered(value.Shape, result, g.axes)
+		names = bracketsOf(*g.spec, axes, g.axes)
 	}
-	if g.spec.Axes == nil {
-		return g.beside(value, result)
-	}
-	axes, err := covered(value.Shape, result, g.axes)
-	if err != nil {
-		return term{}, err
-	}
-	names := bracketsOf(g.spec, axes, g.axes)
 	if kind != own {
 		names = append(names, kind)
 	}
-	brackets := "[" + strings.Join(names, ",") + "]"
-	source := g.source(value.Name)
-	if g.tensors[source+brackets] == "" {
-		name := fmt.Sprint("t", len(g.tensors))
-		g.tensors[source+brackets], g.named[name] = name, source
-	}
-	return named(g.tensors[source+brackets] + brackets), nil
-}
-
-// besideNames are the tensors that a chain without a root has beside x. They have the numbers along one dimension of three.
-var besideNames = []string{"w", "b"}
-
-// beside is a tensor of a chain without a root.
-func (g *growth) beside(value Tensor, result []int64) (term, error) {
-	shape, err := threefold(value.Shape, result)
-	switch {
-	case err != nil:
-		return term{}, err
-	case value.Type != g.values[g.seed].Type:
-		return term{}, fmt.Errorf("%s is of another type", value.Name)
-	case len(g.tensors) > 0 && !slices.Equal(shape, g.problem.Shape):
-		return term{}, errors.New("two tensors are broadcast along different dimensions, behind no operator's call")
-	}
-	source := g.source(value.Name)
-	if g.tensors[source] == "" {
-		if len(g.tensors) == len(besideNames) {
-			return term{}, errors.New("it computes with more tensors than a region without an operator's call has")
-		}
-		name := besideNames[len(g.tensors)]
-		g.tensors[source], g.named[name], g.problem.Shape = name, source, shape
-	}
-	return named(g.tensors[source]), nil
+	t.brackets = "[" + strings.Join(names, ",") + "]"
+	name := fmt.Sprint(t.value, t.brackets, t.shape)
+	g.tensors[name] = t
+	return named(name), err
 }
 
 // source is the value whose elements a value has in the same order, behind views that are in no region.
 func (p *planner) source(name string) string {
 	for {
 		i, made := p.producers[name]
-		if !made || p.taken[i] != nil {
+		if !made || p.taken[i] != nil || !p.graph.Nodes[i].isView() {
 			return name
 		}
-		n := &p.graph.Nodes[i]
-		if function, _ := functionOf(n); !views[function] || len(n.Results) != 1 {
-			return name
-		}
-		name = n.Arguments[0].Value
+		name = p.graph.Nodes[i].Arguments[0].Value
 	}
 }
 
 // needed are the calls of the region that ends with one, in order.
 func (g *growth) needed(last int, reach []int) []int {
-	if g.root >= 0 {
-		reach = append([]int{g.root}, reach...)
-	}
 	needed, nodes := map[int]bool{last: true}, []int{}
-	for _, i := range slices.Backward(reach) {
+	for _, i := range slices.Backward(append([]int{g.root}, reach...)) {
 		if !needed[i] {
 			continue
 		}
 		nodes = append(nodes, i)
 		for name := range g.graph.Nodes[i].Reads() {
-			if producer, made := g.producers[name]; made && g.has(name) && (name != g.seed || g.root >= 0) {
-				needed[producer] = needed[producer] || i != g.root
+			if producer, made := g.producers[name]; made && i != g.root && g.has(name) && (name != g.seed || g.root >= 0) {
+				needed[producer] = true
 			}
 		}
 	}
@@ -260,7 +213,7 @@ func (g *growth) closed(nodes []int) bool {
 	for _, i := range nodes[:len(nodes)-1] {
 		for _, t := range g.graph.Nodes[i].Results {
 			outside := func(reader int) bool { return !slices.Contains(nodes, reader) }
-			if g.outputs[t.Name] || slices.ContainsFunc(g.readers[t.Name], outside) {
+			if slices.Contains(g.graph.Outputs, t.Name) || slices.ContainsFunc(g.readers[t.Name], outside) {
 				return false
 			}
 		}
@@ -299,46 +252,66 @@ func (g *growth) still(nodes []int) bool {
 	return true
 }
 
+// rootless are the tensors that a chain without a root has beside x. They have numbers along one dimension of three.
+var rootless = []string{"w", "b"}
+
+// written is a term as problems have it, and the values of the tensors that it names.
+func (g *growth) written(t term) (_ string, given map[string]string, err error) {
+	given = map[string]string{}
+	names, items := map[string]term{"x": named("x")}, t.InOrder()
+	if g.root < 0 {
+		size, _ := elements(g.values[g.seed].Shape)
+		g.problem.Shape = []int64{size, 1, 1}
+	}
+	for i, item := range items {
+		tensor, is := g.tensors[item]
+		if !is || slices.Contains(items[:i], item) {
+			continue
+		}
+		name := fmt.Sprint("t", len(given))
+		if names[item] = named(name + tensor.brackets); g.root < 0 {
+			if len(given) == len(rootless) || len(given) > 0 && !slices.Equal(tensor.shape, g.problem.Shape) {
+				return "", nil, errors.New("it computes with tensors of several shapes, behind no operator's call")
+			}
+			name, g.problem.Shape = rootless[len(given)], tensor.shape
+			names[item] = named(name)
+		}
+		given[name] = tensor.value
+	}
+	t, err = filled(t.Node, names)
+	if err != nil {
+		return "", nil, err
+	}
+	return t.Source(), given, nil
+}
+
 // region binds the region of some calls.
-func (g *growth) region(nodes []int) (*Region, error) {
-	g.begin()
+func (g *growth) region(nodes []int) (_ *Region, err error) {
 	r := &Region{Operator: g.operator.Name}
 	last := &g.graph.Nodes[nodes[len(nodes)-1]]
+	parameters, given := g.problem.Parameters, map[string]string{}
+	if g.spec != nil {
+		var text string
+		if text, given, err = g.written(g.terms[last.Name]); err != nil {
+			return nil, err
+		}
+		parameters = with(parameters, g.spec.Name, text)
+	}
+	if r.Problem, err = g.bind(parameters); err != nil {
+		return nil, err
+	}
+	r.Output, r.Request = last.Results[0], g.request(parameters)
 	for _, i := range nodes {
 		n := &g.graph.Nodes[i]
 		r.Nodes, r.Mutates = append(r.Nodes, n.Name), append(r.Mutates, n.Mutates...)
-		if i == g.root {
-			continue
-		}
-		t, err := g.term(n)
-		if err != nil {
-			return nil, err
-		}
-		g.terms[n.Name] = t
 	}
-	parameters := g.problem.Parameters
-	if t := g.terms[last.Name]; g.spec.Name != "" && t.Node != nil {
-		if t.isTruth() {
-			return nil, errors.New("an epilogue gives no truths")
-		}
-		parameters = with(parameters, g.parameter, t.Source())
+	if g.spec != nil { // as the problem has it
+		parameters[g.spec.Name] = r.Problem.Values[g.spec.Name].String()
 	}
-	bound, err := g.bind(parameters)
-	if err != nil {
-		return nil, err
-	}
-	r.Problem, r.Output, r.Request = bound, last.Results[0], g.request(parameters)
-	for _, p := range bound.Parameters {
-		if p.Name == g.parameter {
-			r.Request.Parameters = with(parameters, p.Name, p.Value)
-		}
-	}
-	given := map[string]string{}
 	for _, in := range g.problem.Inputs {
 		given[in.Argument] = g.source(in.Value)
 	}
-	maps.Copy(given, g.named)
-	for _, a := range bound.Arguments {
+	for _, a := range r.Problem.Arguments {
 		if a.Role.Filled() && a.Elements > 0 {
 			if given[a.Name] == "" {
 				return nil, fmt.Errorf("the call has no %s, which kernels of %s write", a.Name, g.operator.Name)

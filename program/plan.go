@@ -3,6 +3,7 @@ package program
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -57,33 +58,19 @@ type Input struct {
 func NewPlan(g *Graph, operators func(name string) (*operator.Operator, error)) (*Plan, error) {
 	p := &Plan{why: map[string]string{}}
 	p.Graph, p.before = cleaned(g)
-	planner := newPlanner(p.Graph, operators)
-	regions, err := planner.plan()
+	p.step(nil)
+	p.before = p.Dropped
+	p.Graph.Nodes = lists.Of(p.Steps, func(s Step) Node { return *s.Node })
+	planner, err := newPlanner(p.Graph, operators)
 	if err != nil {
 		return nil, err
 	}
+	regions := planner.regions()
 	for i, n := range p.Graph.Nodes {
 		p.why[n.Name] = planner.reason(i)
 	}
 	p.step(regions)
 	return p, nil
-}
-
-// reason says why no region has a node.
-func (p *planner) reason(i int) string {
-	n := &p.graph.Nodes[i]
-	name, _ := functionOf(n)
-	switch why := p.why[i]; {
-	case n.Why != "":
-		return n.Why
-	case why != "" && (n.isPointwise() || n.Problem != nil):
-		return why
-	case views[name]:
-		return "it is a view"
-	case len(n.Mutates) > 0:
-		return "it writes " + strings.Join(n.Mutates, " and ") + " in place"
-	}
-	return "no operator computes " + n.Function
 }
 
 // step puts regions and the nodes beside them in order: a region stands where its last node stood. Nodes that nobody
@@ -97,6 +84,7 @@ func (p *Plan) step(regions []*Region) {
 		ends[r.Nodes[len(r.Nodes)-1]] = r
 	}
 	read := map[string]bool{}
+	isRead := func(t Tensor) bool { return read[t.Name] }
 	for _, name := range p.Graph.Outputs {
 		read[name] = true
 	}
@@ -110,7 +98,7 @@ func (p *Plan) step(regions []*Region) {
 			}
 			p.Steps = append(p.Steps, Step{Region: r})
 		case within[n.Name]:
-		case !n.isRead(read) && len(n.Mutates) == 0 && len(n.Results) > 0:
+		case len(n.Mutates) == 0 && len(n.Results) > 0 && !slices.ContainsFunc(n.Results, isRead):
 			p.Dropped = append(p.Dropped, Dropped{n.Name, "nothing reads it"})
 		default:
 			for name := range n.Reads() {
@@ -131,10 +119,7 @@ func (p *Plan) Regions() []*Region {
 // Without is the plan in which PyTorch computes the nodes of some regions.
 func (p *Plan) Without(names ...string) (*Plan, error) {
 	made := *p
-	made.why = map[string]string{}
-	for name, why := range p.why {
-		made.why[name] = why
-	}
+	made.why = maps.Clone(p.why)
 	left := lists.Where(p.Regions(), func(r *Region) bool { return slices.Contains(names, r.Name) })
 	if len(left) != len(names) {
 		return nil, errors.New("the plan has no region of that name, or one is named twice: " + strings.Join(names, ", "))
@@ -148,7 +133,7 @@ func (p *Plan) Without(names ...string) (*Plan, error) {
 	return &made, nil
 }
 
-// String is the plan as a table: a line for each step, with the nodes that a region replaces, or why PyTorch has a node.
+// String is the plan as a table: a line for each step, with the nodes that a region replaces, or why PyTorch has one.
 func (p *Plan) String() string {
 	var b strings.Builder
 	for _, s := range p.Steps {

@@ -2,84 +2,69 @@ package program
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"autotune/operator"
 )
 
-// chainOperator is the operator of elementwise functions behind no root, and chainParameter its expression.
-const chainOperator, chainParameter, rootParameter = "elementwise", "f", "epilogue"
+// chainOperator computes elementwise functions behind no root.
+const chainOperator = "elementwise"
 
 // planner cuts a graph into regions.
 type planner struct {
-	graph     *Graph
-	operators func(name string) (*operator.Operator, error)
-	values    map[string]Tensor
-	producers map[string]int    // of a value: its node
-	readers   map[string][]int  // of a value: the nodes
-	bases     map[string]string // of views, the values whose memory they show
-	outputs   map[string]bool
+	index
+	operators map[string]*operator.Operator
 	taken     map[int]*Region // nodes in regions
 	why       map[int]string  // nodes that regions cannot have
 }
 
-func newPlanner(g *Graph, operators func(string) (*operator.Operator, error)) *planner {
-	p := &planner{g, operators, map[string]Tensor{}, map[string]int{}, map[string][]int{}, map[string]string{},
-		map[string]bool{}, map[int]*Region{}, map[int]string{}}
-	for _, t := range slices.Concat(g.Inputs, g.State) {
-		p.values[t.Name] = t
-	}
-	for i, n := range g.Nodes {
-		for _, t := range n.Results {
-			p.values[t.Name], p.producers[t.Name] = t, i
-			if name, _ := functionOf(&n); (views[name] || strided[name] || copies[name]) && len(n.Arguments) > 0 {
-				p.bases[t.Name] = p.base(n.Arguments[0].Value)
-			}
-		}
-		for name := range n.Reads() {
-			if last := p.readers[name]; len(last) == 0 || last[len(last)-1] != i {
-				p.readers[name] = append(last, i)
-			}
+func newPlanner(g *Graph, find func(string) (*operator.Operator, error)) (*planner, error) {
+	p := &planner{indexed(g), map[string]*operator.Operator{}, map[int]*Region{}, map[int]string{}}
+	names := []string{chainOperator}
+	for _, n := range g.Nodes {
+		if n.Problem != nil {
+			names = append(names, n.Problem.Operator)
 		}
 	}
-	for _, name := range g.Outputs {
-		p.outputs[name] = true
+	for _, name := range names {
+		o, err := find(name)
+		if err != nil {
+			return nil, err
+		}
+		p.operators[name] = o
 	}
-	return p
+	return p, nil
 }
 
-func (p *planner) base(name string) string { return cmp.Or(p.bases[name], name) }
-
-// plan makes regions of roots first, which take the chains behind them, and then of chains that are left.
-func (p *planner) plan() (regions []*Region, err error) {
+// regions are those of roots first, which take the chains behind them, and then of chains that are left.
+func (p *planner) regions() (all []*Region) {
 	for _, pass := range []func(i int) (*Region, error){p.root, p.chain} {
 		for i := range p.graph.Nodes {
 			if p.taken[i] != nil {
 				continue
 			}
-			r, err := pass(i)
-			if refused := (*operator.RequestError)(nil); err != nil && !errors.As(err, &refused) {
-				return nil, err
-			} else if err != nil {
-				p.why[i] = err.Error()
+			r, why := pass(i)
+			if why != nil {
+				p.why[i] = why.Error()
 			}
-			if r != nil {
-				regions = append(regions, r)
-				for _, name := range r.Nodes {
-					p.taken[p.producers[name]] = r
-				}
+			if r == nil {
+				continue
+			}
+			all = append(all, r)
+			for _, name := range r.Nodes {
+				p.taken[p.producers[name]] = r
 			}
 		}
 	}
-	slices.SortFunc(regions, func(a, b *Region) int {
+	slices.SortFunc(all, func(a, b *Region) int {
 		return cmp.Compare(p.producers[a.Output.Name], p.producers[b.Output.Name])
 	})
-	for i, r := range regions {
+	for i, r := range all {
 		r.Name = fmt.Sprintf("region_%d", i+1)
 	}
-	return regions, nil
+	return all
 }
 
 // root is the region of a call that an operator computes, with the longest chain behind it that its kernels can have.
@@ -88,103 +73,94 @@ func (p *planner) root(i int) (*Region, error) {
 	if n.Problem == nil || n.isPointwise() {
 		return nil, nil
 	}
-	o, err := p.operators(n.Problem.Operator)
+	o := p.operators[n.Problem.Operator]
+	g := &growth{planner: p, operator: o, root: i, first: i + 1, seed: n.Name, problem: *n.Problem}
+	g.problem.Inputs = slices.Clone(g.problem.Inputs)
+	for k := range g.problem.Inputs {
+		g.throughTranspose(&g.problem.Inputs[k])
+	}
+	bound, err := g.bind(g.problem.Parameters)
 	if err != nil {
 		return nil, err
 	}
-	g := &growth{planner: p, operator: o, root: i, seed: n.Name, parameter: rootParameter}
-	g.spec, _ = parameterOf(o, rootParameter)
-	g.problem = *n.Problem
-	g.problem.Inputs = slices.Clone(g.problem.Inputs)
-	p.throughTransposes(o, &g.problem)
-	return g.longest()
+	g.axes = bound.Output().Shape
+	if r := g.longest(); r != nil {
+		return r, nil
+	}
+	return g.region([]int{i})
 }
 
-// chain is the region of elementwise calls that are functions of one value.
+// chain is the region of elementwise calls that begins with one, and with one of the tensors that it reads.
 func (p *planner) chain(i int) (*Region, error) {
 	n := &p.graph.Nodes[i]
-	if !n.isPointwise() || n.isCast() {
+	if !n.isPointwise() || n.is(casts) {
 		return nil, nil
-	}
-	o, err := p.operators(chainOperator)
-	if err != nil {
-		return nil, err
 	}
 	for seed := range n.Reads() {
 		t := p.values[seed]
-		if p.constant(seed) || !slices.Equal(t.Shape, n.Results[0].Shape) || epilogueTypes[t.Type] == "" {
+		kind := epilogueTypes[t.Type]
+		if len(t.Values) == 1 || kind == "" || !slices.Equal(t.Shape, n.Results[0].Shape) || slices.Contains(t.Shape, 0) {
 			continue
 		}
-		size, err := elements(t.Shape)
-		if err != nil || size == 0 {
-			continue
+		g := &growth{planner: p, operator: p.operators[chainOperator], root: -1, first: i, seed: seed,
+			problem: Problem{Parameters: map[string]string{"type": kind}, Inputs: []Input{{Argument: "x", Value: seed}}}}
+		if r := g.longest(); r != nil {
+			return r, nil
 		}
-		g := &growth{planner: p, operator: o, root: -1, seed: seed, first: i, parameter: chainParameter}
-		g.spec, _ = parameterOf(o, chainParameter)
-		g.problem = Problem{chainOperator, nil, map[string]string{"type": epilogueTypes[t.Type]}, []Input{{"x", seed, nil}}}
-		if r, err := g.longest(); r != nil || err != nil {
-			return r, err
-		}
-		p.why[i] = cmp.Or(p.why[i], "its value is of another type")
 	}
 	if p.why[i] == "" {
-		p.why[i] = "no tensor of its arguments has the result's shape and type"
+		p.why[i] = "no tensor that it reads has the result's shape and a type that kernels compute with"
 	}
 	return nil, nil
 }
 
-// parameterOf is an operator's parameter of expressions.
-func parameterOf(o *operator.Operator, name string) (operator.ParameterSpec, bool) {
-	at := slices.IndexFunc(o.Parameters, func(s operator.ParameterSpec) bool { return s.Name == name })
-	if at < 0 {
-		return operator.ParameterSpec{}, false
+// throughTranspose has a problem read what is behind a transpose, where a parameter of the operator says so.
+func (g *growth) throughTranspose(in *Input) {
+	at := slices.IndexFunc(g.operator.Arguments, func(a operator.ArgumentSpec) bool { return a.Name == in.Argument })
+	producer, made := g.producers[in.Value]
+	if at < 0 || !made || g.operator.Arguments[at].SwappedBy() == "" {
+		return
 	}
-	return o.Parameters[at], true
+	by, n := g.operator.Arguments[at].SwappedBy(), &g.graph.Nodes[producer]
+	own, shape := g.values[in.Value].Shape, slices.Clone(in.Shape)
+	if !n.swaps(len(own)) || !slices.Equal(own[len(own)-2:], shape[len(shape)-2:]) {
+		return // other dimensions are swapped, or those are folded
+	}
+	g.problem.Parameters = with(g.problem.Parameters, by, fmt.Sprint(g.problem.Parameters[by] != "true"))
+	last := len(shape) - 1
+	shape[last-1], shape[last] = shape[last], shape[last-1]
+	*in = Input{in.Argument, n.Arguments[0].Value, shape}
 }
 
-// constant tells whether a value is one number that the graph knows.
-func (p *planner) constant(name string) bool { return len(p.values[name].Values) == 1 }
-
-// swaps tells whether a call gives its first argument with the last two dimensions swapped.
-func (p *planner) swaps(n *Node) bool {
+// swaps tells whether a call gives its first argument with the last two of its dimensions swapped.
+func (n *Node) swaps(rank int) bool {
 	name, _ := functionOf(n)
-	given := p.values[n.Arguments[0].Value].Shape
-	rank := int64(len(given))
-	switch name {
-	case "t", "numpy_T":
+	switch {
+	case rank < 2:
+		return false
+	case name == "t" || name == "numpy_T":
 		return rank == 2
-	case "mT":
-		return rank >= 2
-	case "transpose", "swapaxes":
+	case name == "transpose" && len(n.Arguments) == 3:
 		a, _ := n.Arguments[1].Number()
 		b, _ := n.Arguments[2].Number()
-		first, second := int64(a), int64(b)
-		if first < 0 {
-			first += rank
-		}
-		if second < 0 {
-			second += rank
-		}
+		first, second := (int(a)+rank)%rank, (int(b)+rank)%rank
 		return min(first, second) == rank-2 && max(first, second) == rank-1
 	}
-	return false
+	return name == "mT"
 }
 
-// throughTransposes has a problem read what is behind transposes, where a parameter of the operator says so.
-func (p *planner) throughTransposes(o *operator.Operator, problem *Problem) {
-	for i, in := range problem.Inputs {
-		at := slices.IndexFunc(o.Arguments, func(a operator.ArgumentSpec) bool { return a.Name == in.Argument })
-		producer, made := p.producers[in.Value]
-		if at < 0 || !made || o.Arguments[at].SwappedBy() == "" || !p.swaps(&p.graph.Nodes[producer]) {
-			continue
-		}
-		shape, last := slices.Clone(in.Shape), len(in.Shape)-1
-		if own := p.values[in.Value].Shape; !slices.Equal(own, shape[len(shape)-len(own):]) {
-			continue // folded, so that other dimensions are swapped
-		}
-		by := o.Arguments[at].SwappedBy()
-		problem.Parameters = with(problem.Parameters, by, fmt.Sprint(problem.Parameters[by] != "true"))
-		shape[last-1], shape[last] = shape[last], shape[last-1]
-		problem.Inputs[i] = Input{in.Argument, p.graph.Nodes[producer].Arguments[0].Value, shape}
+// reason says why no region has a node.
+func (p *planner) reason(i int) string {
+	n := &p.graph.Nodes[i]
+	switch {
+	case p.why[i] != "" && (n.isPointwise() || n.Problem != nil):
+		return p.why[i]
+	case n.Why != "":
+		return n.Why
+	case n.is(views) || n.is(strided):
+		return "it is a view"
+	case len(n.Mutates) > 0:
+		return "it writes " + strings.Join(n.Mutates, " and ") + " in place"
 	}
+	return "no operator computes " + n.Function
 }

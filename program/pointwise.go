@@ -13,9 +13,6 @@ import (
 //go:embed pointwise.txt
 var pointwiseTable string
 
-// casts are functions that give their first argument in another type, or in the same.
-var casts = map[string]bool{"to": true, "_to_copy": true, "type_as": true, "float": true, "half": true, "bfloat16": true}
-
 // parameter is one of a function's in the table.
 type parameter struct {
 	name, usual, must string // usual "": it must be given; must "": any value
@@ -57,18 +54,6 @@ func readPointwise() map[string][]pointwise {
 	return all
 }
 
-// functionOf is the name of an ATen function, without its overload and with it.
-func functionOf(n *Node) (name, overload string) {
-	overload = strings.TrimPrefix(n.Function, "aten.")
-	name, _, _ = strings.Cut(overload, ".")
-	return name, overload
-}
-
-func (n *Node) isCast() bool {
-	name, _ := functionOf(n)
-	return casts[name]
-}
-
 // linesOf are the lines of the table for a call; nil: it is not elementwise.
 func linesOf(n *Node) []pointwise {
 	name, overload := functionOf(n)
@@ -78,7 +63,7 @@ func linesOf(n *Node) []pointwise {
 	return pointwiseFunctions[name]
 }
 
-func (n *Node) isPointwise() bool { return len(n.Results) == 1 && (n.isCast() || linesOf(n) != nil) }
+func (n *Node) isPointwise() bool { return len(n.Results) == 1 && (n.is(casts) || linesOf(n) != nil) }
 
 // given are a call's arguments by the line's parameters; nil: the call has others, or other values.
 func (p pointwise) given(n *Node) map[string]Argument {
@@ -118,7 +103,7 @@ func literal(text string) Argument {
 	}
 	var a Argument
 	if err := a.UnmarshalJSON([]byte(text + " ")); err != nil || text == "none" || text == "tanh" {
-		return Constant(text)
+		return Argument{Constant: text}
 	}
 	return a
 }
