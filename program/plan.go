@@ -119,7 +119,8 @@ func (p *Plan) Regions() []*Region {
 // Without is the plan in which PyTorch computes the nodes of some regions.
 func (p *Plan) Without(names ...string) (*Plan, error) {
 	made := *p
-	made.why = maps.Clone(p.why)
+	made.why = map[string]string{}
+	maps.Copy(made.why, p.why)
 	left := lists.Where(p.Regions(), func(r *Region) bool { return slices.Contains(names, r.Name) })
 	if len(left) != len(names) {
 		return nil, errors.New("the plan has no region of that name, or one is named twice: " + strings.Join(names, ", "))

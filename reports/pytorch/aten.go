@@ -30,9 +30,6 @@ var (
 	typeForm     = regexp.MustCompile(`^(bool|uint8|int(8|16|32|64)|b?float(16|32|64)|complex(64|128))$`)
 )
 
-// tensorType tells whether PyTorch has a type of that name for a tensor's elements.
-func tensorType(name string) bool { return typeForm.MatchString(name) }
-
 // callOf writes a node as an expression of Python. names has the values' names there.
 func callOf(n program.Node, names map[string]string) (string, error) {
 	var arguments []string

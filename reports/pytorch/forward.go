@@ -2,9 +2,9 @@ package pytorch
 
 import (
 	"fmt"
-	"maps"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"autotune/internal/lists"
@@ -12,108 +12,79 @@ import (
 	"autotune/program"
 )
 
-// operation is a region's kernel or a node.
+// operation is a region or a node: what forward has a line for.
 type operation struct {
-	write   func(names map[string]string) (string, error) // an expression, by the values' names in Python
-	reads   []string
-	results []string
+	write          func(names map[string]string) (string, error) // an expression, by the values' names in Python
+	reads, results []string                                      // values
 }
 
-// operations lists a plan's. A region without a kernel is the nodes that it stands for.
-func (v *programView) operations() (all []operation, err error) {
-	nodes := map[string]*program.Node{}
-	for i, n := range v.Plan.Graph.Nodes {
-		nodes[n.Name] = &v.Plan.Graph.Nodes[i]
-	}
+func (v *programView) operations() (all []operation) {
 	for _, step := range v.Plan.Steps {
 		if step.Region == nil {
 			v.note(*step.Node)
-			all = append(all, operationOf(*step.Node))
+			all = append(all, operation{
+				write:   func(names map[string]string) (string, error) { return callOf(*step.Node, names) },
+				reads:   slices.Collect(step.Node.Reads()),
+				results: lists.Of(step.Node.Results, func(t program.Tensor) string { return t.Name }),
+			})
 			continue
 		}
-		r, won := lists.First(v.Regions, func(r regionView) bool { return r.Region.Name == step.Region.Name })
-		if won {
-			all = append(all, r.operation())
-		}
-		for _, name := range step.Region.Nodes {
-			n, known := nodes[name]
-			if !known {
-				return nil, fmt.Errorf("%s has the node %.80q, which is none of the graph", step.Region.Name, name)
-			}
-			v.note(*n)
-			if !won {
-				all = append(all, operationOf(*n))
+		for _, n := range v.Plan.Graph.Nodes {
+			if slices.Contains(step.Region.Nodes, n.Name) {
+				v.note(n)
 			}
 		}
+		r, _ := lists.First(v.Regions, func(r regionView) bool { return r.Region.Name == step.Region.Name })
+		all = append(all, operation{reads: r.Values, results: []string{r.Region.Output.Name}, write: func(names map[string]string) (string, error) {
+			return r.Region.Name + "(" + strings.Join(lists.Of(r.Values, func(value string) string { return names[value] }), ", ") + ")", nil
+		}})
 	}
-	return all, nil
+	return all
 }
 
-func operationOf(n program.Node) operation {
-	return operation{
-		write:   func(names map[string]string) (string, error) { return callOf(n, names) },
-		reads:   valuesOf(slices.AppendSeq(slices.Clone(n.Arguments), maps.Values(n.Keywords))),
-		results: lists.Of(n.Results, func(t program.Tensor) string { return t.Name }),
-	}
-}
+var (
+	dropoutForm = regexp.MustCompile(`^aten\.\w*dropout_?\.default$`)
+	randomForm  = regexp.MustCompile(`^aten\.(rand|bernoulli|multinomial|normal|uniform|rrelu|exponential|\w*dropout)`)
+)
 
-func valuesOf(arguments []program.Argument) (values []string) {
-	for _, a := range arguments {
-		if a.Value != "" {
-			values = append(values, a.Value)
-		}
-		values = append(values, valuesOf(a.List)...)
-	}
-	return values
-}
-
-// operation is the call of the region's function.
-func (r regionView) operation() operation {
-	return operation{reads: r.Values, results: []string{r.Region.Output.Name}, write: func(names map[string]string) (string, error) {
-		given := lists.Of(r.Values, func(value string) string { return names[value] })
-		return r.Region.Name + "(" + strings.Join(given, ", ") + ")", nil
-	}}
-}
-
-// randomForm is a function that gives other numbers each time.
-var randomForm = regexp.MustCompile(`^aten\.(rand|bernoulli|multinomial|normal_?\.|uniform_?\.|rrelu|native_dropout|\w*dropout)`)
-
-// note notes what a node means for all of the program: its mode, what it writes, and whether it gives the same again.
+// note notes what a node means for the whole program: its mode, what it writes, and whether it gives the same again.
 func (v *programView) note(n program.Node) {
-	of := func(i int) program.Argument { // which may be left out
-		if i < len(n.Arguments) {
-			return n.Arguments[i]
-		}
-		return program.Argument{}
+	of := func(i int) program.Argument { return slices.Concat(n.Arguments, make([]program.Argument, 6))[i] }
+	training, isDropout := of(2).Constant.(bool)
+	isDropout = isDropout && dropoutForm.MatchString(n.Function)
+	isNorm := strings.HasPrefix(n.Function, "aten.batch_norm.") && of(3).Value != ""
+	if isNorm {
+		training, _ = of(5).Constant.(bool)
 	}
-	mode := of(2) // of dropout
-	norm := n.Function == "aten.batch_norm.default" && of(3).Value != ""
-	if norm {
-		mode = of(5)
-	}
-	training, told := mode.Constant.(bool)
-	dropout := strings.HasSuffix(n.Function, "dropout.default") || strings.HasSuffix(n.Function, "dropout_.default")
-	if told && (norm || dropout && v.Training == "") {
+	if isNorm || isDropout && v.Training == "" {
 		v.Training = map[bool]string{true: "True", false: "False"}[training]
 	}
-	v.Random = v.Random || randomForm.MatchString(n.Function) && (!told || training)
+	v.Once = v.Once || randomForm.MatchString(n.Function) && (!isDropout || training)
 	for _, name := range n.Mutates {
-		g := v.Plan.Graph
-		if t, isState := lists.First(g.State, func(t program.Tensor) bool { return t.Name == name }); isState && t.Values == nil {
-			if place, err := attribute(t.Path); err == nil && !slices.Contains(v.Mutated, place) {
-				v.Mutated = append(v.Mutated, place)
-			}
+		t, isState := lists.First(v.Plan.Graph.State, func(t program.Tensor) bool { return t.Name == name })
+		place, err := attribute(t.Path)
+		if isState && err == nil && !slices.Contains(v.Mutated, place) {
+			v.Mutated = append(v.Mutated, place)
 		}
-		v.Random = v.Random || slices.ContainsFunc(g.Inputs, func(t program.Tensor) bool { return t.Name == name })
+		isInput := slices.ContainsFunc(v.Plan.Graph.Inputs, func(t program.Tensor) bool { return t.Name == name })
+		v.Once = v.Once || isInput || isState && t.Type != "int64" && !strings.Contains(n.Function, "_norm.") // statistics do no harm
 	}
 }
 
 // taken are the names that a piece of Python has already.
 type taken map[string]bool
 
+func reserved(words string) taken {
+	t := taken{}
+	for _, word := range strings.Fields(words) {
+		t[word] = true
+	}
+	return t
+}
+
 // free is the name itself, or one like it that was not taken.
 func (t taken) free(name string) string {
-	for t[name] || !quote.IsPythonName(name) && quote.IsName(name) {
+	for t[name] || quote.IsName(name) && !quote.IsPythonName(name) {
 		name += "_"
 	}
 	t[name] = true
@@ -125,23 +96,17 @@ type body struct {
 	names map[string]string // of values, in Python
 	used  taken
 	last  map[string]int  // the operation that reads a value last
-	kept  map[string]bool // values that outlive the operations
-	lines []string
+	kept  map[string]bool // values that are not the program's own
 }
 
 // forward writes the lines of forward: each operation, and the outputs.
 func (v *programView) forward() error {
-	all, err := v.operations()
-	if err != nil {
-		return err
-	}
-	b := body{map[string]string{}, taken{}, map[string]int{}, map[string]bool{}, nil}
-	for _, word := range strings.Fields("self inputs named given super torch float getattr len any Recomputed tuned_for constants device") {
-		b.used[word] = true
-	}
+	b := body{map[string]string{}, reserved("self inputs named given super torch float getattr len any Recomputed tuned_for " +
+		"constants device"), map[string]int{}, map[string]bool{}}
 	for _, r := range v.Regions {
 		b.used[r.Region.Name] = true
 	}
+	all := v.operations()
 	for i, op := range all {
 		for _, value := range op.reads {
 			b.last[value] = i
@@ -150,13 +115,15 @@ func (v *programView) forward() error {
 	for _, value := range v.Plan.Graph.Outputs {
 		b.last[value] = len(all)
 	}
-	if err := v.begin(&b); err != nil {
+	if err := v.given(&b); err != nil {
 		return err
 	}
 	for i, op := range all {
-		if err := b.step(i, op); err != nil {
+		expression, err := op.write(b.names)
+		if err != nil {
 			return err
 		}
+		v.Lines = append(v.Lines, b.lines(i, op, expression)...)
 	}
 	var outputs []string
 	for _, value := range v.Plan.Graph.Outputs {
@@ -165,7 +132,7 @@ func (v *programView) forward() error {
 		}
 		outputs = append(outputs, b.names[value])
 	}
-	v.Lines = append(b.lines, "return "+strings.Join(outputs, ", "))
+	v.Lines = append(v.Lines, "return "+strings.Join(outputs, ", "))
 	if strings.Contains(strings.Join(v.Lines, "\n"), "device") {
 		v.Lines = slices.Insert(v.Lines, 0, "device = given[0].device")
 	}
@@ -175,48 +142,53 @@ func (v *programView) forward() error {
 	return nil
 }
 
-// begin names what the program is given, and writes the constants.
-func (v *programView) begin(b *body) error {
-	var names, constants []string
-	for i, t := range v.Given {
-		name := t.Name
-		if path := strings.ReplaceAll(t.About, ".", "_"); quote.IsPythonName(path) {
-			name = path
-		}
-		if !quote.IsPythonName(name) {
-			return fmt.Errorf("%.80q is no name in Python", name)
-		}
-		b.names[t.Name] = b.used.free(name)
-		b.kept[t.Name] = true
-		names = append(names, b.names[t.Name])
-		v.Given[i].Name = b.names[t.Name]
+// given lists and names the tensors that the program is given, and those that it makes of numbers.
+func (v *programView) given(b *body) error {
+	g := v.Plan.Graph
+	if len(g.Inputs) == 0 {
+		return fmt.Errorf("forward takes no tensors, by which calls could be told apart")
 	}
-	v.Assigned = listed("(", names, ") = given")
-	for _, t := range v.Plan.Graph.State {
-		if _, read := b.last[t.Name]; t.Values == nil || !read {
+	collected, names, constants := []string{"*inputs"}, []string{}, []string{}
+	for i, t := range slices.Concat(g.Inputs, g.State) {
+		if _, read := b.last[t.Name]; !read && i >= len(g.Inputs) {
 			continue
 		}
-		if !quote.IsPythonName(t.Name) || !tensorType(t.Type) {
-			return fmt.Errorf("the constant %.80q of type %.20q is none that can be written", t.Name, t.Type)
+		if !quote.IsPythonName(t.Name) || !typeForm.MatchString(t.Type) {
+			return fmt.Errorf("%.80q is of type %.80q; want a tensor with a name of Python", t.Name, t.Type)
 		}
-		b.names[t.Name], b.kept[t.Name] = b.used.free(t.Name), true
-		constants = append(constants, b.names[t.Name])
-		v.Constants = append(v.Constants, fmt.Sprintf("%s, dtype=torch.%s, device=device).reshape(%s)",
-			tuple(lists.Of(t.Values, float)), t.Type, integers(t.Shape)))
+		b.kept[t.Name] = true
+		if t.Values != nil {
+			b.names[t.Name] = b.used.free(t.Name)
+			constants = append(constants, b.names[t.Name])
+			v.Constants = append(v.Constants, fmt.Sprintf("torch.tensor(%s, dtype=torch.%s, device=device).reshape(%s)",
+				tuple(lists.Of(t.Values, float)), t.Type, integers(t.Shape)))
+			continue
+		}
+		name := t.Name
+		if i >= len(g.Inputs) {
+			expression, err := attribute(t.Path)
+			if err != nil {
+				return err
+			}
+			name, collected = strings.ReplaceAll(t.Path, ".", "_"), append(collected, expression)
+			if !quote.IsName(name) {
+				name = t.Name
+			}
+		}
+		b.names[t.Name] = b.used.free(name)
+		names = append(names, b.names[t.Name])
+		v.Given = append(v.Given, fmt.Sprintf("(torch.%s, %s, %s),  # %s", t.Type, integers(t.Shape), integers(t.Strides), name))
 	}
+	v.Collected, v.Assigned = listed("given = (", collected, ")"), listed("(", names, ") = given")
 	if len(constants) > 0 {
-		b.lines = append(b.lines, listed("(", constants, ") = constants(device)")...)
+		v.Lines = listed("(", constants, ") = constants(device)")
 	}
 	return nil
 }
 
-// step writes an operation. A value that it is the last to read gives its name to what it makes, or is let go, so that
-// its memory can be used again.
-func (b *body) step(i int, op operation) error {
-	expression, err := op.write(b.names)
-	if err != nil {
-		return err
-	}
+// lines are those of an operation. A value that is not read again gives its name to what the operation makes, or is let
+// go, so that its memory can be used again.
+func (b *body) lines(i int, op operation, expression string) []string {
 	var dead, targets []string
 	for _, value := range op.reads {
 		if name := b.names[value]; b.last[value] == i && !b.kept[value] && !slices.Contains(dead, name) {
@@ -232,39 +204,35 @@ func (b *body) step(i int, op operation) error {
 		}
 		b.names[result], targets = name, append(targets, name)
 	}
-	if slices.ContainsFunc(targets, func(name string) bool { return name != "_" }) {
-		expression = strings.Join(targets, ", ") + " = " + expression
+	if assigned := strings.Join(targets, ", "); strings.Trim(assigned, "_, ") != "" {
+		expression = assigned + " = " + expression
 	}
-	b.lines = append(b.lines, expression)
-	if len(dead) > 0 {
-		b.lines = append(b.lines, "del "+strings.Join(dead, ", "))
+	if len(dead) == 0 {
+		return []string{expression}
 	}
 	for _, name := range dead {
 		b.used[name] = false
 	}
-	return nil
+	return []string{expression, "del " + strings.Join(dead, ", ")}
 }
 
 // letter is a short name for a new value.
 func (b *body) letter() string {
-	for _, name := range strings.Fields("y z u v w t s r q") {
-		if !b.used[name] {
-			return b.used.free(name)
+	const letters = "yzuvwtsrq"
+	for n := 0; ; n++ {
+		name := letters[n%9 : n%9+1]
+		if n >= 9 {
+			name += strconv.Itoa(n / 9)
 		}
-	}
-	for n := 1; ; n++ {
-		if name := fmt.Sprintf("y_%d", n); !b.used[name] {
+		if !b.used[name] {
 			return b.used.free(name)
 		}
 	}
 }
 
-// listed writes a list between two texts: on one line where it is short, else on lines of their own.
+// listed writes a list between two texts: on one line where it is short, and else on lines of its own.
 func listed(before string, items []string, after string) []string {
-	line := before + strings.Join(items, ", ") + after
-	if len(items) == 1 {
-		line = before + items[0] + "," + after
-	}
+	line := before + strings.Join(items, ", ") + map[bool]string{true: ","}[len(items) == 1] + after
 	if len(line) <= 110 {
 		return []string{line}
 	}

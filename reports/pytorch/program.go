@@ -21,22 +21,22 @@ import (
 // Program is a planned program with the winners of its regions.
 type Program struct {
 	Plan    *program.Plan
-	Winners map[string]cudasource.Winner // by the region's name; a region without one is computed by PyTorch
+	Winners map[string]cudasource.Winner // by the region's name; PyTorch computes a region that has none
 	Source  string                       // the user's file, whole
 	Model   string                       // the class in it; "": Model
 	Story   []string                     // what the file's head says of the search: plain text
 }
 
-// WriteProgram writes the program as one Python file: the user's source, and a class ModelNew that is the user's class
-// with another forward. In it each region that has a winner is one kernel, and each other node a call of PyTorch's.
+// WriteProgram writes the program as one Python file: the user's source, and ModelNew, which is the user's class with
+// another forward. There each region is a kernel, and each other node is a call of PyTorch.
 func WriteProgram(out io.Writer, p Program) error {
 	p.Model = cmp.Or(p.Model, "Model")
 	if !quote.IsPythonName(p.Model) || p.Model == "ModelNew" {
-		return fmt.Errorf("the class %.80q cannot be the base of ModelNew: it must be a name of Python, and another one", p.Model)
+		return fmt.Errorf("the class %.80q cannot be the base of ModelNew: want a name of Python, and another one", p.Model)
 	}
-	v := programView{Program: p}
-	if err := cmp.Or(v.regions(), v.tensors(), v.forward()); err != nil {
-		return fmt.Errorf("%s as a module with tuned kernels: %w", p.Model, err)
+	v := programView{Program: p, values: map[string]program.Tensor{}, kernels: map[string]view{}}
+	if err := cmp.Or(v.regions(), v.forward()); err != nil {
+		return fmt.Errorf("%s with tuned kernels: %w", p.Model, err)
 	}
 	digest := sha256.New()
 	for _, k := range v.Kernels {
@@ -54,61 +54,72 @@ func WriteProgram(out io.Writer, p Program) error {
 	return err
 }
 
-// programView is what program.py.tmpl is filled with.
+// programView holds the data for program.py.tmpl.
 type programView struct {
 	Program
 	Regions   []regionView
-	Kernels   []view        // of the regions: equal ones once
-	Given     []givenTensor // to the program: inputs, then state
-	State     []givenTensor // parameters and buffers that it reads
-	Collected []string      // lines of forward that put what is given together, and
-	Assigned  []string      // that give it names
-	Constants []string      // what torch.tensor is given for each
-	Lines     []string      // of forward
-	Mutated   []string      // parts of the model that the program writes
-	Training  string        // "True" or "False": the program is of this mode; "": of either
-	Random    bool          // a call gives other numbers each time, or writes an input
+	Kernels   []view   // those of the regions, without repetition
+	Given     []string // rows of TUNED_FOR: the inputs, then what the program reads of the model
+	Collected []string // lines of forward that put these tensors together, and
+	Assigned  []string // lines that name them
+	Lines     []string // the other lines of forward
+	Constants []string // tensors that forward makes of numbers, in Python
+	Mutated   []string // parts of the model that the program writes
+	Training  string   // "True" or "False", where the program depends on the model's mode
+	Once      bool     // whether a second forward may give something else
 	Extension string
+
+	values  map[string]program.Tensor
+	kernels map[string]view // by the digest of the kernel
 }
 
-// regionView is a region that has a kernel, as a function of Python.
+// regionView is a region as a function of Python.
 type regionView struct {
-	view   // of the kernel, which may be another region's too
+	view   // of the kernel, which may be that of an earlier region
 	Region program.Region
 	Takes  []string // names of the function's arguments
-	Values []string // of the graph that they are
-	Passed []string // to the kernel, in Python
-	Made   string   // the output
-	Writes []string // lines that take what the kernel wrote to tensors that it read
+	Values []string // the values of the graph that the program calls the function with
+	Passed []string // what the kernel reads, in Python
+	Made   string   // the output, in Python
+	Writes []string // lines that copy what the kernel wrote to inputs
 	Doc    string
 }
 
-// givenTensor is an input, or a part of the model that the program reads.
-type givenTensor struct {
-	Type, Size, Steps string
-	Name              string // in forward
-	Expression, About string
-}
-
-// Calls tells whether a kernel's condition calls a function.
+// Calls tells whether a condition of a kernel calls a function.
 func (v programView) Calls(name string) bool {
 	return slices.ContainsFunc(v.Kernels, func(k view) bool { return strings.Contains(strings.Join(k.Serves, "\n"), name+"(") })
 }
 
-// regions makes the views of all regions that have winners.
-func (v *programView) regions() error {
-	for _, step := range v.Plan.Steps {
-		if step.Region == nil {
-			continue
+var regionForm = regexp.MustCompile(`^region_\d{1,6}$`)
+
+func (v *programView) regions() (err error) {
+	missing := lists.Where(v.Plan.Regions(), func(r *program.Region) bool { _, won := v.Winners[r.Name]; return !won })
+	v.Plan, err = v.Plan.Without(lists.Of(missing, func(r *program.Region) string { return r.Name })...)
+	if err != nil {
+		return err
+	}
+	g := v.Plan.Graph
+	for _, t := range slices.Concat(g.Inputs, g.State) {
+		v.values[t.Name] = t
+	}
+	for _, n := range g.Nodes {
+		for _, t := range n.Results {
+			v.values[t.Name] = t
 		}
-		w, won := v.Winners[step.Region.Name]
-		if !won {
-			continue
+	}
+	for _, of := range v.Plan.Regions() {
+		w := v.Winners[of.Name]
+		r := regionView{Region: *of, Doc: quote.PythonDoc(strings.Join(of.Nodes, ", ") + ", by one kernel.")}
+		if !regionForm.MatchString(of.Name) {
+			return fmt.Errorf("a region is called %.80q; want region_1 or so", of.Name)
 		}
-		r, err := v.region(*step.Region, w)
+		if r.view, err = v.kernel(of.Name, w); err == nil {
+			err = cmp.Or(r.output(w.Problem.Output()), r.inputs(w.Problem, v.values))
+		}
 		if err != nil {
-			return fmt.Errorf("%s, a %s: %w", step.Region.Name, step.Region.Operator, err)
+			return fmt.Errorf("%s, a %s: %w", of.Name, of.Operator, err)
 		}
+		v.values[of.Output.Name] = of.Output
 		v.Regions = append(v.Regions, r)
 	}
 	if len(v.Regions) == 0 {
@@ -117,24 +128,8 @@ func (v *programView) regions() error {
 	return nil
 }
 
-func (v *programView) region(of program.Region, w cudasource.Winner) (r regionView, err error) {
-	if !regexp.MustCompile(`^region_\d{1,6}$`).MatchString(of.Name) {
-		return r, fmt.Errorf("a region is called region_1 or so")
-	}
-	r.Region = of
-	if r.view, err = v.kernel(of.Name, w); err != nil {
-		return r, err
-	}
-	r.Doc = quote.PythonDoc(strings.Join(of.Nodes, ", ") + ", by one kernel.")
-	if err := r.output(w.Problem.Output()); err != nil {
-		return r, err
-	}
-	return r, r.inputs(w.Problem, v.value)
-}
-
-// kernel is the view of a winner's kernel: that of an earlier region if it has the same.
+// kernel is the view of a winner's kernel, or that of an earlier region with the same kernel.
 func (v *programView) kernel(name string, w cudasource.Winner) (view, error) {
-	o := w.Problem.Operator
 	if len(w.Kernel.Flags) > 0 {
 		return view{}, fmt.Errorf("its kernel is compiled with %s; a module sets no flags", strings.Join(w.Kernel.Flags, " "))
 	}
@@ -142,67 +137,52 @@ func (v *programView) kernel(name string, w cudasource.Winner) (view, error) {
 	if err != nil {
 		return k, err
 	}
-	if why := unserved(o.Arguments[:len(o.Arguments)-len(o.Epilogue())], k.Element); why != "" {
+	own := w.Problem.Operator.Arguments
+	if why := unserved(own[:len(own)-len(w.Problem.Operator.Epilogue())], k.Element); why != "" {
 		return k, fmt.Errorf("%s; a module takes %s and gives one", why, k.Element.taken())
 	}
-	if strings.Contains(strings.Join(k.Serves, "\n"), "math") {
-		k.Serves = slices.Insert(k.Serves, 0, "math = "+quote.Python(w.Problem.Math))
+	key := w.Kernel.Digest() + strings.Join(k.Serves, "\n") + w.Problem.Math
+	if same, seen := v.kernels[key]; seen {
+		return same, nil
 	}
-	// Kernels of one name that are C's would meet when files are linked; those of a namespace do not.
+	// Two kernels with one name in C could not be linked into one library. In C++ each namespace has its own.
 	k.Tuned = strings.ReplaceAll(k.Tuned, `extern "C" __global__`, "__global__")
-	same := func(other view) bool {
-		return k.TunedDefines+k.Tuned == other.TunedDefines+other.Tuned && slices.Equal(k.Serves, other.Serves) &&
-			slices.Equal(k.Launches, lists.Of(other.Launches, func(l string) string { return strings.ReplaceAll(l, other.Name+"::", name+"::") }))
+	if k.TunedFile, err = fill("tuned_host.cu.tmpl", k); err == nil && strings.Contains(k.TunedFile, `"""`) {
+		err = fmt.Errorf("%s has three quotes in a row, which end a string in Python", w.Kernel.File)
 	}
-	if i := slices.IndexFunc(v.Kernels, same); i >= 0 {
-		return v.Kernels[i], nil
-	}
-	if k.TunedFile, err = fill("program.cu.tmpl", struct {
-		view
-		First bool
-	}{k, len(v.Kernels) == 0}); err != nil {
-		return k, err
-	}
-	if strings.Contains(k.TunedFile, `"""`) {
-		return k, fmt.Errorf("%s holds three quotes in a row, which end a string in Python", w.Kernel.File)
-	}
-	v.Kernels = append(v.Kernels, k)
-	return k, nil
+	v.Kernels, v.kernels[key] = append(v.Kernels, k), k
+	return k, err
 }
 
-// output writes how the region's output is made.
+// output writes how the function allocates the region's output.
 func (r *regionView) output(made operator.Argument) error {
-	t, order := r.Region.Output, made.Shape
-	if torch := torchTypes[made.Type]; t.Type != torch {
-		return fmt.Errorf("its kernel gives %s, and %s is %s", torch, t.Name, t.Type)
-	}
-	strides := rowMajor(t.Shape)
-	if made.Order != nil {
-		if !slices.Equal(order, t.Shape) {
-			return fmt.Errorf("its kernel gives %v in an order of its own, and %s has the shape %v", order, t.Name, t.Shape)
-		}
-		strides = stridesOf(made.Shape, made.Order)
-	}
-	if made.Elements == 0 || made.Elements != elementsOf(t.Shape) {
-		return fmt.Errorf("its kernel gives %v, and %s has the shape %v", made.Shape, t.Name, t.Shape)
+	t := r.Region.Output
+	fits := t.Type == torchTypes[made.Type] && made.Elements > 0 && len(t.Strides) == len(t.Shape) &&
+		elementsOf(t.Shape) == made.Elements && (made.Order == nil || slices.Equal(made.Shape, t.Shape))
+	var strides []int64
+	if fits {
+		strides = stridesOf(t.Shape, made.Order)
 	}
 	for i, n := range t.Shape {
-		if n > 1 && (len(t.Strides) != len(t.Shape) || t.Strides[i] != strides[i]) {
-			return fmt.Errorf("%s has the strides %v, and its kernel writes %v", t.Name, t.Strides, strides)
-		}
+		fits = fits && (n == 1 || t.Strides[i] == strides[i])
 	}
-	r.Made = fmt.Sprintf("torch.empty(%s, dtype=torch.%s, device=read[0].device)", integers(t.Shape), t.Type)
+	if !fits {
+		return fmt.Errorf("its kernel writes %s of shape %v in the order %v, and %s is %s of shape %v with strides %v",
+			torchTypes[made.Type], made.Shape, made.Order, t.Name, t.Type, t.Shape, t.Strides)
+	}
+	r.Made = "torch.empty(" + integers(t.Shape)
 	if made.Order != nil {
-		r.Made = fmt.Sprintf("torch.empty_strided(%s, %s, dtype=torch.%s, device=read[0].device)", integers(t.Shape), integers(strides), t.Type)
+		r.Made = fmt.Sprintf("torch.empty_strided(%s, %s", integers(t.Shape), integers(strides))
 	}
+	r.Made += fmt.Sprintf(", dtype=torch.%s, device=read[0].device)", t.Type)
 	return nil
 }
 
-// inputs writes what the kernel is given for each of its arguments.
-func (r *regionView) inputs(p *operator.Problem, value func(string) (program.Tensor, bool)) error {
-	names := taken{"torch": true, "dense": true, "renew": true, "launch": true, "read": true, "y": true}
+// inputs writes what the function gives the kernel for each argument.
+func (r *regionView) inputs(p *operator.Problem, values map[string]program.Tensor) error {
+	names := reserved("torch dense renew launch read y")
 	for _, a := range p.Arguments {
-		if a.Owner != "" || a.Role.Written() && a.Role != operator.InOut {
+		if !a.Role.Filled() {
 			continue
 		}
 		in, given := lists.First(r.Region.Inputs, func(in program.Input) bool { return in.Argument == a.Name })
@@ -210,16 +190,13 @@ func (r *regionView) inputs(p *operator.Problem, value func(string) (program.Ten
 			r.Passed = append(r.Passed, "None")
 			continue
 		}
-		t, known := value(in.Value)
-		switch {
-		case !given || !known:
-			return fmt.Errorf("its argument `%s` is no value of the graph", a.Name)
-		case t.Type != torchTypes[a.Type]:
-			return fmt.Errorf("its argument `%s` is of %s, and %s is %s", a.Name, torchTypes[a.Type], t.Name, t.Type)
-		case !slices.Equal(in.Shape, a.Shape) || a.Elements != elementsOf(t.Shape):
-			return fmt.Errorf("its argument `%s` has the shape %v, and %s has %v, as %v", a.Name, a.Shape, t.Name, t.Shape, in.Shape)
-		case a.Order != nil && !slices.Equal(stridesOf(a.Shape, a.Order), channelsLast(a.Shape)):
-			return fmt.Errorf("its argument `%s` lies neither as its shape is nor channels-last", a.Name)
+		t, known := values[in.Value]
+		if !known || t.Type != torchTypes[a.Type] || !slices.Equal(in.Shape, a.Shape) || a.Elements != elementsOf(t.Shape) {
+			return fmt.Errorf("its argument `%s` is %s of shape %v, and the plan gives it %.80q, %s of shape %v, as %v",
+				a.Name, torchTypes[a.Type], a.Shape, in.Value, t.Type, t.Shape, in.Shape)
+		}
+		if a.Order != nil && a.Order[len(a.Order)-1] != 1 {
+			return fmt.Errorf("its argument `%s` is neither row-major nor channels-last", a.Name)
 		}
 		name := names.free(a.Name)
 		passed := name
@@ -235,60 +212,16 @@ func (r *regionView) inputs(p *operator.Problem, value func(string) (program.Ten
 		r.Takes, r.Values, r.Passed = append(r.Takes, name), append(r.Values, in.Value), append(r.Passed, "dense("+passed+")")
 	}
 	if len(r.Values) != len(r.Region.Inputs) {
-		return fmt.Errorf("it has %d inputs, and its kernel reads %d tensors", len(r.Region.Inputs), len(r.Values))
+		return fmt.Errorf("the plan gives it %d tensors, and its kernel reads %d", len(r.Region.Inputs), len(r.Values))
 	}
 	return nil
 }
 
-// value finds a value of the graph.
-func (v *programView) value(name string) (program.Tensor, bool) {
-	g := v.Plan.Graph
-	all := slices.Concat(g.Inputs, g.State)
-	for _, n := range g.Nodes {
-		all = append(all, n.Results...)
-	}
-	for _, step := range v.Plan.Steps {
-		if step.Region != nil {
-			all = append(all, step.Region.Output)
-		}
-	}
-	return lists.First(all, func(t program.Tensor) bool { return t.Name == name })
-}
-
-// tensors lists what the program is given.
-func (v *programView) tensors() error {
-	g := v.Plan.Graph
-	if len(g.Inputs) == 0 {
-		return fmt.Errorf("its forward takes no tensors, by which a call could be told")
-	}
-	for _, t := range slices.Concat(g.Inputs, g.State) {
-		if t.Values != nil {
-			continue
-		}
-		if !tensorType(t.Type) {
-			return fmt.Errorf("`%s` is of type %s; inputs and state must be tensors", t.Name, t.Type)
-		}
-		given := givenTensor{Type: t.Type, Size: integers(t.Shape), Steps: integers(t.Strides), Name: t.Name, About: t.Name}
-		if isState := slices.ContainsFunc(g.State, func(s program.Tensor) bool { return s.Name == t.Name }); isState {
-			expression, err := attribute(t.Path)
-			if err != nil {
-				return err
-			}
-			given.Expression, given.About = expression, t.Path
-			v.State = append(v.State, given)
-		}
-		v.Given = append(v.Given, given)
-	}
-	read := lists.Of(v.State, func(t givenTensor) string { return t.Expression })
-	v.Collected = listed("given = (", append([]string{"*inputs"}, read...), ")")
-	return nil
-}
-
-// head is the comment that the file begins with.
+// head is the comment at the beginning of the file.
 func (v programView) head() string {
 	lines := []string{
-		fmt.Sprintf("ModelNew computes what %s computes. Each region below is one tuned CUDA kernel, and PyTorch computes the rest.", v.Model),
-		"The kernels serve calls with these inputs, and every other call runs " + v.Model + "'s own forward:",
+		fmt.Sprintf("ModelNew computes what %s computes. Each region below is one tuned CUDA kernel, and PyTorch computes the", v.Model),
+		fmt.Sprintf("rest. The kernels serve calls with these inputs, and every other call runs %s's own forward:", v.Model),
 	}
 	for _, t := range v.Plan.Graph.Inputs {
 		lines = append(lines, fmt.Sprintf("    %s: %s of shape %s", t.Name, t.Type, integers(t.Shape)))
@@ -302,9 +235,11 @@ func (v programView) head() string {
 	if len(v.Story) > 0 {
 		lines = append(append(lines, ""), v.Story...)
 	}
-	return strings.Join(lists.Of(lines, func(line string) string {
-		return strings.TrimRight("# "+quote.PythonComment(line), " ") + "\n"
-	}), "")
+	var b strings.Builder
+	for _, line := range lines {
+		b.WriteString(strings.TrimRight("# "+quote.PythonComment(line), " ") + "\n")
+	}
+	return b.String()
 }
 
 func elementsOf(shape []int64) int64 {
@@ -315,8 +250,12 @@ func elementsOf(shape []int64) int64 {
 	return product
 }
 
-// stridesOf are the strides of a dense tensor whose axes lie in an order, from the outermost to the innermost.
+// stridesOf are the strides of a dense tensor with its axes in an order, from the outermost to the innermost. It is
+// row-major without one.
 func stridesOf(shape []int64, order []int) []int64 {
+	if order == nil {
+		order = lists.Places(len(shape))
+	}
 	strides, step := make([]int64, len(shape)), int64(1)
 	for _, axis := range slices.Backward(order) {
 		strides[axis] = step
@@ -325,14 +264,7 @@ func stridesOf(shape []int64, order []int) []int64 {
 	return strides
 }
 
-func rowMajor(shape []int64) []int64 { return stridesOf(shape, lists.Places(len(shape))) }
-
-func channelsLast(shape []int64) []int64 {
-	order := lists.Places(len(shape))
-	return stridesOf(shape, append(append(order[:1:1], order[2:]...), 1))
-}
-
-// integers writes a tuple of them.
+// integers writes a tuple of integers.
 func integers(numbers []int64) string {
 	return tuple(lists.Of(numbers, func(n int64) string { return strconv.FormatInt(n, 10) }))
 }

@@ -2,17 +2,28 @@ package pytorch
 
 import (
 	"bytes"
+	"compress/gzip"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"autotune/device/compile"
+	"autotune/device/emulator"
+	"autotune/internal/lists"
+	"autotune/internal/test/endurance"
 	"autotune/internal/test/must"
+	"autotune/internal/test/testcache"
 	"autotune/internal/test/testneeds"
+	"autotune/internal/test/testtogether"
 	"autotune/operator"
 	"autotune/program"
 	"autotune/tuner/cudasource"
@@ -31,6 +42,10 @@ type planned struct {
 	Program
 	stands map[string]stand // by kernel
 }
+
+func rowMajor(shape []int64) []int64 { return stridesOf(shape, nil) }
+
+func channelsLast(shape []int64) []int64 { return stridesOf(shape, []int{0, 2, 3, 1}) }
 
 // tensor is a value of float32, dense and row-major.
 func tensor(name string, shape ...int64) program.Tensor {
@@ -292,6 +307,195 @@ func TestWrittenForward(t *testing.T) {
 			if !strings.Contains(text, want) {
 				t.Errorf("there is no %q in\n%s", want, regexp.MustCompile(`(?s)r""".*?"""`).ReplaceAllString(text, "..."))
 			}
+		}
+	}
+}
+
+// The kernels of a program compile, each in its namespace. Equal ones are there once, and none has a name of C's, so that
+// several kernels of one template can be linked into one library.
+func TestProgramKernelsCompile(t *testing.T) {
+	compiler, err := compile.NVRTC(t.Context())
+	testneeds.NVRTC.Opened(t, err, compile.ErrMissing)
+	defer compiler.Close()
+	compiler = compile.Cached(testcache.Dir(), compiler)
+	limits := emulator.Limits()
+	limits.Arch, limits.Target = 80, "sm_80"
+	v := programView{kernels: map[string]view{}}
+	var together testtogether.Source
+	for i, problem := range []string{"conv2d 2x8x9x9", "matmul 1x64x64x64", "matmul 1x64x64x128", "matmul 1x64x64x64", "batch_norm 4x8x4096 training=true", "softmax 2x64x8"} {
+		words := strings.Fields(problem)
+		o, err := operator.Find(words[0])
+		must.OK(t, err)
+		shape, err := operator.ParseShape(words[1])
+		must.OK(t, err)
+		r := operator.Request{Shape: shape, Math: "fp32", Parameters: map[string]string{}}
+		for _, setting := range words[2:] {
+			name, value, _ := strings.Cut(setting, "=")
+			r.Parameters[name] = value
+		}
+		k, err := v.kernel(fmt.Sprintf("region_%d", i+1), winnersOn(t, limits, o, r)[0])
+		must.OK(t, err)
+		if strings.Contains(k.TunedFile, `extern "C" __global__`) {
+			t.Errorf("%s: its kernel has a name of C's", problem)
+		}
+	}
+	for i, k := range v.Kernels {
+		text, err := fill("tuned.cu.tmpl", k)
+		must.OK(t, err)
+		together.Add(k.Name+".cu", testtogether.Hidden(text, i), nil, nil)
+	}
+	names := lists.Of(v.Kernels, func(k view) string { return k.Name })
+	if want := []string{"region_1", "region_2", "region_3", "region_5", "region_6"}; !slices.Equal(names, want) {
+		t.Errorf("the kernels are %v, want %v", names, want)
+	}
+	k := operator.Kernel{Launches: operator.Launches{{Entry: "nothing"}}, File: "program.cu", Includes: together.Includes, Source: uncalled + together.Text()}
+	_, err = compiler.Compile(t.Context(), compile.Request{Kernel: k, Arch: "sm_80", Timeout: 5 * time.Minute})
+	var failed *compile.Error
+	if errors.As(err, &failed) {
+		t.Log(failed.Log)
+	}
+	must.OK(t, err)
+}
+
+// What KernelBench's checker takes for a trick is not in the part that is written. See checkRules.
+func TestProgramsKeepTheRules(t *testing.T) {
+	for _, p := range []*planned{convolution(t, "nchw"), layers(t), normed(t)} {
+		_, text, _ := strings.Cut(p.text(t), "# Written by autotune from here on.")
+		for what, rule := range forbidden {
+			if found := rule.FindString(text); found != "" {
+				t.Errorf("%q looks like %s", found, what)
+			}
+		}
+	}
+}
+
+// A program that its kernels do not fit is refused, and so is one whose names are none.
+func TestProgramsRefused(t *testing.T) {
+	for _, test := range []struct {
+		change func(p *planned, r *program.Region)
+		want   string
+	}{
+		{func(p *planned, r *program.Region) { p.Model = "a b" }, "the class \"a b\" cannot be the base"},
+		{func(p *planned, r *program.Region) { p.Model = "ModelNew" }, "cannot be the base"},
+		{func(p *planned, r *program.Region) { p.Source += "\nclass ModelNew:\n    x = 1\n" }, "has a ModelNew already"},
+		{func(p *planned, r *program.Region) { p.Winners = nil }, "no region has a kernel"},
+		{func(p *planned, r *program.Region) { r.Name = "region 1"; p.Winners[r.Name] = p.Winners["region_1"] }, "a region is called \"region 1\"; want region_1 or so"},
+		{func(p *planned, r *program.Region) { r.Inputs = r.Inputs[1:] }, "its argument `x` is float32 of shape [2 8 9 9], and the plan gives it \"\""},
+		{func(p *planned, r *program.Region) { r.Inputs[0].Value = "nothing" }, "the plan gives it \"nothing\""},
+		{func(p *planned, r *program.Region) { r.Inputs[0].Shape = []int64{1, 16, 9, 9} }, "of shape [2 8 9 9], as [1 16 9 9]"},
+		{func(p *planned, r *program.Region) { r.Inputs = append(r.Inputs, input("more", "x", 2, 8, 9, 9)) }, "the plan gives it 5 tensors, and its kernel reads 4"},
+		{func(p *planned, r *program.Region) { r.Output.Type = "float16" }, "its kernel writes float32 of shape [2 16 7 7] in the order [], and add is float16"},
+		{func(p *planned, r *program.Region) { r.Output.Shape = []int64{2, 16, 7, 8} }, "and add is float32 of shape [2 16 7 8]"},
+		{func(p *planned, r *program.Region) { r.Output.Strides = channelsLast(r.Output.Shape) }, "with strides [784 1 112 16]"},
+		{func(p *planned, r *program.Region) { p.Plan.Graph.Inputs[0].Type = "float64" }, "and the plan gives it \"x\", float64"},
+		{func(p *planned, r *program.Region) {
+			p.Plan.Graph.Inputs = append(p.Plan.Graph.Inputs, program.Tensor{Name: "n", Type: "int"})
+		}, "\"n\" is of type \"int\"; want a tensor"},
+		{func(p *planned, r *program.Region) { p.Plan.Graph.State[0].Path = "a'); exit()" }, "cannot be written: want names and numbers with dots"},
+		{func(p *planned, r *program.Region) { p.Plan.Graph.Inputs[0].Name = "x y"; r.Inputs[0].Value = "x y" }, "\"x y\" is of type \"float32\"; want a tensor with a name of Python"},
+		{func(p *planned, r *program.Region) { p.Plan.Graph.Outputs = []string{"conv2d"} }, "the output \"conv2d\" is no value of the program"},
+		{func(p *planned, r *program.Region) {
+			w := p.Winners["region_1"]
+			w.Kernel.Flags = []string{"-maxrregcount=64"}
+			p.Winners["region_1"] = w
+		}, "its kernel is compiled with -maxrregcount=64; a module sets no flags"},
+		{func(p *planned, r *program.Region) {
+			w := p.Winners["region_1"]
+			w.Kernel.Source += "// \"\"\""
+			p.Winners["region_1"] = w
+		}, "three quotes in a row"},
+	} {
+		p := convolution(t, "nchw")
+		test.change(p, p.Plan.Steps[0].Region)
+		var b bytes.Buffer
+		if err := WriteProgram(&b, p.Program); err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("got  %v\nwant %s", err, test.want)
+		} else if b.Len() > 0 {
+			t.Errorf("%v: something was written", err)
+		}
+	}
+}
+
+// What a program depends on besides its tensors: the model's mode, and whether its forward can be computed again.
+func TestModes(t *testing.T) {
+	count := state("n.count")
+	count.Type = "int64"
+	g := &program.Graph{Inputs: []program.Tensor{tensor("x", 2)}, State: []program.Tensor{state("n.mean", 2), count}}
+	y := tensor("y", 2)
+	of := func(function string, mutates string, arguments ...any) program.Node {
+		n := node(function, y, append([]program.Argument{value("x")}, constants(arguments...)...)...)
+		n.Mutates = strings.Fields(mutates)
+		return n
+	}
+	norm := func(training bool, mutates string) program.Node {
+		n := of("batch_norm.default", mutates, nil, nil, nil, nil, training)
+		n.Arguments[3] = value("p_n_mean")
+		return n
+	}
+	for _, test := range []struct {
+		nodes    []program.Node
+		training string
+		once     bool
+		mutated  []string
+	}{
+		{[]program.Node{of("relu.default", "")}, "", false, nil},
+		{[]program.Node{of("dropout.default", "", 0.5, true)}, "True", true, nil},
+		{[]program.Node{of("dropout.default", "", 0.5, false)}, "False", false, nil},
+		{[]program.Node{of("dropout_.default", "", 0.5, true), norm(false, "")}, "False", true, nil},
+		{[]program.Node{norm(true, "p_n_mean"), of("dropout.default", "", 0.5, false)}, "True", false, []string{"self.n.mean"}},
+		{[]program.Node{of("batch_norm.default", "", nil, nil, nil, nil, true)}, "", false, nil},
+		{[]program.Node{of("rand_like.default", "")}, "", true, nil},
+		{[]program.Node{of("normal_.default", "x")}, "", true, nil},
+		{[]program.Node{of("group_norm.default", "", int64(1))}, "", false, nil},
+		{[]program.Node{of("relu_.default", "x")}, "", true, nil},
+		{[]program.Node{of("add_.Tensor", "p_n_count", int64(1))}, "", false, []string{"self.n.count"}},
+		{[]program.Node{of("add_.Tensor", "p_n_mean", int64(1))}, "", true, []string{"self.n.mean"}},
+		{[]program.Node{of("relu_.default", "y")}, "", false, nil},
+	} {
+		v := programView{Program: Program{Plan: &program.Plan{Graph: g}}}
+		for _, n := range test.nodes {
+			v.note(n)
+		}
+		if v.Training != test.training || v.Once != test.once || !slices.Equal(v.Mutated, test.mutated) {
+			t.Errorf("%s: training %q, once %v, mutated %v; want %q, %v, %v", test.nodes[0].Function, v.Training, v.Once, v.Mutated, test.training, test.once, test.mutated)
+		}
+	}
+}
+
+// Whatever the planner makes of KernelBench's level 2 can be written.
+func TestPlannedPrograms(t *testing.T) {
+	f, err := os.Open("../../program/testdata/level2.jsonl.gz")
+	must.OK(t, err)
+	defer f.Close()
+	unpacked, err := gzip.NewReader(f)
+	must.OK(t, err)
+	text, err := io.ReadAll(unpacked)
+	must.OK(t, err)
+	for _, line := range endurance.Some(slices.Collect(bytes.Lines(text)), 12) {
+		var exported struct {
+			Problem string
+			Graph   json.RawMessage
+		}
+		must.OK(t, json.Unmarshal(line, &exported))
+		g, err := program.Read(bytes.NewReader(exported.Graph))
+		must.OK(t, err)
+		plan, err := program.NewPlan(g, operator.Find)
+		must.OK(t, err)
+		p := Program{Plan: plan, Winners: map[string]cudasource.Winner{}, Source: begin}
+		for _, r := range plan.Regions() {
+			problem, err := r.Problem.Operator.Bind(r.Request, emulator.Limits())
+			must.OK(t, err)
+			p.Winners[r.Name] = winner(t, emulator.Limits(), problem, problem.Defaults(t.Context())[0])
+		}
+		var whole, without bytes.Buffer
+		if err := WriteProgram(&whole, p); err != nil {
+			t.Errorf("%s: %v", exported.Problem, err)
+		}
+		if delete(p.Winners, plan.Regions()[0].Name); len(p.Winners) == 0 {
+			continue
+		}
+		if err := WriteProgram(&without, p); err != nil {
+			t.Errorf("%s without its first region: %v", exported.Problem, err)
 		}
 	}
 }

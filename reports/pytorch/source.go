@@ -44,8 +44,9 @@ func apart(written, source string) (string, error) {
 }
 
 var (
-	docForm    = regexp.MustCompile(`(?m)^([ \t]*)(?:"""(?s:(.*?))"""|'''(?s:(.*?))''')[ \t]*\n`)
-	beginForm  = regexp.MustCompile(`^\s*$|:[ \t]*(?:#.*)?\n\s*$`) // of a file, a class or a function
+	docForm = regexp.MustCompile(`(?m)^([ \t]*)(?:"""(?s:(.*?))"""|'''(?s:(.*?))''')[ \t]*\n`)
+	// beginForm is what stands before the docstring of a file, a class, or a function, whose head may have several lines.
+	beginForm  = regexp.MustCompile(`^\s*$|(?m:^[ \t]*(?:async[ \t]+)?(?:def|class)\b|\)).*:[ \t]*(?:#.*)?\n\s*$`)
 	bypassForm = regexp.MustCompile(`\bpass\b|\btry\s*:|\bexcept\b`)
 )
 
