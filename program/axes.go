@@ -73,7 +73,8 @@ func bracketsOf(s operator.ParameterSpec, covered []int, axes []int64) (names []
 	return names
 }
 
-// threefold are the sizes of a shape before, along and behind the dimensions that a tensor has, which is broadcast to it.
+// threefold are the sizes of a shape before, along and behind the dimensions that a tensor has. The tensor is broadcast
+// to the shape.
 func threefold(tensor, shape []int64) ([]int64, error) {
 	sizes, part := []int64{1, 1, 1}, 0
 	for i, n := range shape {

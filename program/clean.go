@@ -67,15 +67,16 @@ func (c *cleaner) identity(n *Node) string {
 	zero, one := Argument{Constant: int64(0)}, Argument{Constant: int64(1)}
 	name, _ := functionOf(n)
 	switch plain := len(n.Keywords) == 0; {
-	case strings.HasSuffix(name, "dropout") && (len(n.Arguments) != 3 || !same(n.Arguments[1], zero) && n.Arguments[2].Constant != false),
+	case strings.HasSuffix(name, "dropout") &&
+		(len(n.Arguments) != 3 || !same(n.Arguments[1], zero) && n.Arguments[2].Constant != false),
 		(name == "mul" || name == "div") && !(plain && len(n.Arguments) == 2 && same(n.Arguments[1], one)):
 		return ""
 	}
 	return of
 }
 
-// isPrivate tells whether a call writes in place what nobody sees: it is another call's new result, and no view of it is
-// there yet.
+// isPrivate tells whether a call writes in place what nobody sees: it is another call's new result, and has no view
+// yet.
 func (c *cleaner) isPrivate(n *Node) bool {
 	name, _ := functionOf(n)
 	if !strings.HasSuffix(name, "_") || strings.HasSuffix(name, "__") || len(n.Mutates) != 1 || len(n.Results) != 1 {

@@ -29,7 +29,7 @@ type Node struct {
 	Arguments []Argument          `json:"arguments"`          // positional
 	Keywords  map[string]Argument `json:"keywords,omitempty"` // by name
 	Results   []Tensor            `json:"results"`            // one, or several; the first has the node's name
-	Mutates   []string            `json:"mutates,omitempty"`  // values that the call writes in place, as running statistics
+	Mutates   []string            `json:"mutates,omitempty"`  // values that the call writes, as running statistics
 	Problem   *Problem            `json:"problem,omitempty"`  // what an operator computes; nil: none computes the call
 	Why       string              `json:"why,omitempty"`      // why there is no problem, where an operator computes others
 }
@@ -47,6 +47,6 @@ type Problem struct {
 type Argument struct {
 	Value    string     // the name of a value; "": no value
 	Constant any        // nil, bool, int64, float64, string
-	Python   string     // a constant's text in Python, where Constant cannot hold it; `device` is that of the inputs
+	Python   string     // a constant's text in Python that Constant cannot hold; `device` is that of the inputs
 	List     []Argument // nil: no list
 }

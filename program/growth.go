@@ -21,8 +21,14 @@ type growth struct {
 	axes     []int64                 // of the root's output
 	spec     *operator.ParameterSpec // that has the expression; nil: the region has no chain
 	terms    map[string]term
-	tensors  map[string]string // what the expression calls tensors, by value and brackets
-	named    map[string]string // values, by those names
+	tensors  map[string]beside // that terms name
+}
+
+// beside is a tensor beside the region's own values, as the expression names it in the end.
+type beside struct {
+	value    string
+	brackets string
+	shape    []int64 // of the problem, where the chain has no root
 }
 
 // longest is the region with as many calls behind the root as can be bound; nil: there is none.
@@ -53,7 +59,7 @@ func (g *growth) longest() *Region {
 
 // reach are the calls that may be in the region, as far as their expressions go.
 func (g *growth) reach() (nodes []int) {
-	g.begin()
+	g.terms, g.tensors = map[string]term{g.seed: named("x")}, map[string]beside{}
 	for i := g.first; i < len(g.graph.Nodes); i++ {
 		n := &g.graph.Nodes[i]
 		if g.taken[i] != nil || !slices.ContainsFunc(slices.Collect(n.Reads()), g.has) {
@@ -67,15 +73,6 @@ func (g *growth) reach() (nodes []int) {
 		}
 	}
 	return nodes
-}
-
-func (g *growth) begin() {
-	g.terms = map[string]term{g.seed: named("x")}
-	g.tensors, g.named = map[string]string{}, map[string]string{}
-	if g.root < 0 {
-		size, _ := elements(g.values[g.seed].Shape)
-		g.problem.Shape = []int64{size, 1, 1}
-	}
 }
 
 func (g *growth) has(name string) bool { _, known := g.terms[name]; return known }
@@ -150,56 +147,30 @@ func (g *growth) argument(a Argument, result []int64) (term, error) {
 	return g.operand(value, result)
 }
 
-// operand is a tensor beside the region's own values.
-func (g *growth) operand(value Tensor, result []int64) (term, error) {
+// operand is a tensor beside the region's own values, which is broadcast to a call's result.
+func (g *growth) operand(value Tensor, result []int64) (_ term, err error) {
 	kind, own := epilogueTypes[value.Type], epilogueTypes[g.values[g.seed].Type]
-	size, _ := elements(value.Shape)
-	if kind == "" || size == 0 {
-		return term{}, fmt.Errorf("%s is of %s, which epilogues do not have", value.Name, value.Type)
+	t := beside{value: g.source(value.Name)}
+	var names []string
+	switch {
+	case kind == "" || slices.Contains(value.Shape, 0):
+		err = fmt.Errorf("%s is of %s, which epilogues do not have", value.Name, value.Type)
+	case g.root < 0 && kind != own:
+		err = fmt.Errorf("%s is of another type", value.Name)
+	case g.root < 0:
+		t.shape, err = threefold(value.Shape, result)
+	default:
+		var axes []int
+		axes, err = covered(value.Shape, result, g.axes)
+		names = bracketsOf(*g.spec, axes, g.axes)
 	}
-	if g.spec.Axes == nil {
-		return g.beside(value, result)
-	}
-	axes, err := covered(value.Shape, result, g.axes)
-	if err != nil {
-		return term{}, err
-	}
-	names := bracketsOf(*g.spec, axes, g.axes)
 	if kind != own {
 		names = append(names, kind)
 	}
-	brackets := "[" + strings.Join(names, ",") + "]"
-	source := g.source(value.Name)
-	if g.tensors[source+brackets] == "" {
-		name := fmt.Sprint("t", len(g.tensors))
-		g.tensors[source+brackets], g.named[name] = name, source
-	}
-	return named(g.tensors[source+brackets] + brackets), nil
-}
-
-// besideNames are the tensors that a chain without a root has beside x. They have the numbers along one dimension of three.
-var besideNames = []string{"w", "b"}
-
-// beside is a tensor of a chain without a root.
-func (g *growth) beside(value Tensor, result []int64) (term, error) {
-	shape, err := threefold(value.Shape, result)
-	switch {
-	case err != nil:
-		return term{}, err
-	case value.Type != g.values[g.seed].Type:
-		return term{}, fmt.Errorf("%s is of another type", value.Name)
-	case len(g.tensors) > 0 && !slices.Equal(shape, g.problem.Shape):
-		return term{}, errors.New("two tensors are broadcast along different dimensions, behind no operator's call")
-	}
-	source := g.source(value.Name)
-	if g.tensors[source] == "" {
-		if len(g.tensors) == len(besideNames) {
-			return term{}, errors.New("it computes with more tensors than a region without an operator's call has")
-		}
-		name := besideNames[len(g.tensors)]
-		g.tensors[source], g.named[name], g.problem.Shape = name, source, shape
-	}
-	return named(g.tensors[source]), nil
+	t.brackets = "[" + strings.Join(names, ",") + "]"
+	name := fmt.Sprint(t.value, t.brackets, t.shape)
+	g.tensors[name] = t
+	return named(name), err
 }
 
 // source is the value whose elements a value has in the same order, behind views that are in no region.
@@ -281,43 +252,66 @@ func (g *growth) still(nodes []int) bool {
 	return true
 }
 
+// rootless are the tensors that a chain without a root has beside x. They have numbers along one dimension of three.
+var rootless = []string{"w", "b"}
+
+// written is a term as problems have it, and the values of the tensors that it names.
+func (g *growth) written(t term) (_ string, given map[string]string, err error) {
+	given = map[string]string{}
+	names, items := map[string]term{"x": named("x")}, t.InOrder()
+	if g.root < 0 {
+		size, _ := elements(g.values[g.seed].Shape)
+		g.problem.Shape = []int64{size, 1, 1}
+	}
+	for i, item := range items {
+		tensor, is := g.tensors[item]
+		if !is || slices.Contains(items[:i], item) {
+			continue
+		}
+		name := fmt.Sprint("t", len(given))
+		if names[item] = named(name + tensor.brackets); g.root < 0 {
+			if len(given) == len(rootless) || len(given) > 0 && !slices.Equal(tensor.shape, g.problem.Shape) {
+				return "", nil, errors.New("it computes with tensors of several shapes, behind no operator's call")
+			}
+			name, g.problem.Shape = rootless[len(given)], tensor.shape
+			names[item] = named(name)
+		}
+		given[name] = tensor.value
+	}
+	t, err = filled(t.Node, names)
+	if err != nil {
+		return "", nil, err
+	}
+	return t.Source(), given, nil
+}
+
 // region binds the region of some calls.
-func (g *growth) region(nodes []int) (*Region, error) {
-	g.begin()
+func (g *growth) region(nodes []int) (_ *Region, err error) {
 	r := &Region{Operator: g.operator.Name}
 	last := &g.graph.Nodes[nodes[len(nodes)-1]]
+	parameters, given := g.problem.Parameters, map[string]string{}
+	if g.spec != nil {
+		var text string
+		if text, given, err = g.written(g.terms[last.Name]); err != nil {
+			return nil, err
+		}
+		parameters = with(parameters, g.spec.Name, text)
+	}
+	if r.Problem, err = g.bind(parameters); err != nil {
+		return nil, err
+	}
+	r.Output, r.Request = last.Results[0], g.request(parameters)
 	for _, i := range nodes {
 		n := &g.graph.Nodes[i]
 		r.Nodes, r.Mutates = append(r.Nodes, n.Name), append(r.Mutates, n.Mutates...)
-		if i == g.root {
-			continue
-		}
-		t, err := g.term(n)
-		if err != nil {
-			return nil, err
-		}
-		g.terms[n.Name] = t
 	}
-	parameters := g.problem.Parameters
-	if g.spec != nil {
-		parameters = with(parameters, g.spec.Name, g.terms[last.Name].Source())
+	if g.spec != nil { // as the problem has it
+		parameters[g.spec.Name] = r.Problem.Values[g.spec.Name].String()
 	}
-	bound, err := g.bind(parameters)
-	if err != nil {
-		return nil, err
-	}
-	r.Problem, r.Output, r.Request = bound, last.Results[0], g.request(parameters)
-	for _, p := range bound.Parameters {
-		if g.spec != nil && p.Name == g.spec.Name {
-			r.Request.Parameters = with(parameters, p.Name, p.Value)
-		}
-	}
-	given := map[string]string{}
 	for _, in := range g.problem.Inputs {
 		given[in.Argument] = g.source(in.Value)
 	}
-	maps.Copy(given, g.named)
-	for _, a := range bound.Arguments {
+	for _, a := range r.Problem.Arguments {
 		if a.Role.Filled() && a.Elements > 0 {
 			if given[a.Name] == "" {
 				return nil, fmt.Errorf("the call has no %s, which kernels of %s write", a.Name, g.operator.Name)

@@ -52,13 +52,13 @@ var (
 	// views give the elements of the first argument in the same order.
 	views = words("view reshape unsqueeze squeeze flatten unflatten _unsafe_view view_as reshape_as")
 	// strided give other views of their first argument.
-	strided = words("transpose t numpy_T mT permute select slice narrow expand expand_as movedim swapaxes unbind split " +
-		"chunk split_with_sizes diagonal as_strided unfold")
+	strided = words("transpose t numpy_T mT permute select slice narrow expand expand_as movedim swapaxes unbind " +
+		"split chunk split_with_sizes diagonal as_strided unfold")
 	// casts give their first argument in another type, or in the same.
 	casts = words("to _to_copy type_as float half bfloat16")
 	// copies give their first argument, or a copy of it, unless arguments or types say otherwise.
-	copies = words("contiguous clone detach detach_ alias lift_fresh_copy lift_fresh lift to _to_copy type_as float half " +
-		"bfloat16 dropout feature_dropout alpha_dropout mul div expand")
+	copies = words("contiguous clone detach detach_ alias lift_fresh_copy lift_fresh lift to _to_copy type_as float " +
+		"half bfloat16 dropout feature_dropout alpha_dropout mul div expand")
 )
 
 // functionOf is the name of an ATen function, without its overload and with it.

@@ -180,7 +180,8 @@ func isBound(t *testing.T, r *Region) {
 }
 
 // pointwise32 are the problems that are one root and elementwise calls behind it.
-var pointwise32 = regexp.MustCompile(`^(1|2|4|5|7|9|12|16|20|26|29|31|40|47|48|53|54|57|59|63|68|69|70|71|76|81|86|87|90|93|95|100)_`)
+var pointwise32 = regexp.MustCompile(`^(1|2|4|5|7|9|12|16|20|26|29|31|40|47|48|53|54|57|59|` +
+	`63|68|69|70|71|76|81|86|87|90|93|95|100)_`)
 
 func TestPointwiseProblemsAreOneRegion(t *testing.T) {
 	graphs, names := level2(t)

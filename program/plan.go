@@ -84,6 +84,7 @@ func (p *Plan) step(regions []*Region) {
 		ends[r.Nodes[len(r.Nodes)-1]] = r
 	}
 	read := map[string]bool{}
+	isRead := func(t Tensor) bool { return read[t.Name] }
 	for _, name := range p.Graph.Outputs {
 		read[name] = true
 	}
@@ -97,7 +98,7 @@ func (p *Plan) step(regions []*Region) {
 			}
 			p.Steps = append(p.Steps, Step{Region: r})
 		case within[n.Name]:
-		case len(n.Mutates) == 0 && len(n.Results) > 0 && !slices.ContainsFunc(n.Results, func(t Tensor) bool { return read[t.Name] }):
+		case len(n.Mutates) == 0 && len(n.Results) > 0 && !slices.ContainsFunc(n.Results, isRead):
 			p.Dropped = append(p.Dropped, Dropped{n.Name, "nothing reads it"})
 		default:
 			for name := range n.Reads() {
@@ -133,7 +134,7 @@ func (p *Plan) Without(names ...string) (*Plan, error) {
 	return &made, nil
 }
 
-// String is the plan as a table: a line for each step, with the nodes that a region replaces, or why PyTorch has a node.
+// String is the plan as a table: a line for each step, with the nodes that a region replaces, or why PyTorch has one.
 func (p *Plan) String() string {
 	var b strings.Builder
 	for _, s := range p.Steps {

@@ -69,7 +69,7 @@ func TestPointwiseTable(t *testing.T) {
 		{"gelu.default", nil, map[string]Argument{"approximate": {Constant: "tanh"}}, "gelu_tanh(self)"},
 		{"clamp.default", of(nil, int64(1)), nil, "min(self, max)"},
 		{"clamp.default", of(int64(0)), nil, "max(self, min)"},
-		{"clamp.default", nil, map[string]Argument{"min": {Constant: 0.5}, "max": {Constant: 1.5}}, "clamp(self, min, max)"},
+		{"clamp.default", of(0.5), map[string]Argument{"max": {Constant: 1.5}}, "clamp(self, min, max)"},
 		{"add.Tensor", of(1.0), map[string]Argument{"alpha": {Constant: int64(1)}}, "self + other"},
 		{"add.Tensor", of(1.0), map[string]Argument{"alpha": {Constant: int64(3)}}, "self + alpha * other"},
 		{"multiply.Tensor", of(1.0), nil, "self * other"},
@@ -81,7 +81,8 @@ func TestPointwiseTable(t *testing.T) {
 		{"min.dim", of(int64(1)), nil, ""},
 		{"relu.default", of(int64(1)), nil, ""},
 	} {
-		n := &Node{Function: "aten." + test.function, Arguments: append([]Argument{x}, test.arguments...), Keywords: test.keywords}
+		n := &Node{Function: "aten." + test.function, Keywords: test.keywords}
+		n.Arguments = append([]Argument{x}, test.arguments...)
 		got := ""
 		for _, line := range linesOf(n) {
 			if line.given(n) != nil {

@@ -73,7 +73,8 @@ func (p *planner) root(i int) (*Region, error) {
 	if n.Problem == nil || n.isPointwise() {
 		return nil, nil
 	}
-	g := &growth{planner: p, operator: p.operators[n.Problem.Operator], root: i, first: i + 1, seed: n.Name, problem: *n.Problem}
+	o := p.operators[n.Problem.Operator]
+	g := &growth{planner: p, operator: o, root: i, first: i + 1, seed: n.Name, problem: *n.Problem}
 	g.problem.Inputs = slices.Clone(g.problem.Inputs)
 	for k := range g.problem.Inputs {
 		g.throughTranspose(&g.problem.Inputs[k])
@@ -122,8 +123,8 @@ func (g *growth) throughTranspose(in *Input) {
 	}
 	by, n := g.operator.Arguments[at].SwappedBy(), &g.graph.Nodes[producer]
 	own, shape := g.values[in.Value].Shape, slices.Clone(in.Shape)
-	if !n.swaps(len(own)) || !slices.Equal(own, shape[len(shape)-len(own):]) {
-		return // other dimensions are swapped, or folded
+	if !n.swaps(len(own)) || !slices.Equal(own[len(own)-2:], shape[len(shape)-2:]) {
+		return // other dimensions are swapped, or those are folded
 	}
 	g.problem.Parameters = with(g.problem.Parameters, by, fmt.Sprint(g.problem.Parameters[by] != "true"))
 	last := len(shape) - 1

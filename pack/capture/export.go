@@ -43,7 +43,9 @@ func Graph(ctx context.Context, tool string, operators []*operator.Operator, fil
 // runModule runs the main function of a module of this package's Python code in the user's python3, and returns the file
 // that it writes. The function's arguments are the user's program, the file to write, and the words. The error is an
 // *ExportError where the user's program ended Python.
-func runModule(ctx context.Context, tool string, operators []*operator.Operator, module, file string, words ...string) (_ []byte, err error) {
+func runModule(
+	ctx context.Context, tool string, operators []*operator.Operator, module, file string, words ...string,
+) (_ []byte, err error) {
 	interpreter, err := exec.LookPath("python3")
 	if err != nil {
 		return nil, python.ErrMissing

@@ -28,6 +28,10 @@ var small = []struct{ name, layers, forward, inputs, want string }{
 	{"transposed", "self.w = nn.Parameter(torch.randn(12, 16)); self.v = nn.Parameter(torch.randn(8, 6))",
 		"return torch.matmul(x, self.w.T).exp(), torch.mm(x.t(), self.v) - 1, x.transpose(0, 1).matmul(self.v)",
 		"torch.randn(8, 16)", "matmul exp(x) | matmul x-1 | matmul"},
+	{"attribute", "self.l = nn.Linear(16, 16); self.k = torch.arange(16.)/8", "return self.l(x)*self.k*torch.tensor(0.5)",
+		"torch.randn(8, 16)", "matmul x*t0[n]*0.5"},
+	{"batches", "self.v = nn.Parameter(torch.randn(16, 6))", "return x @ self.v + 1, x @ x.transpose(-2, -1), x.mT @ x",
+		"torch.randn(2, 3, 8, 16)", "matmul x+1 | matmul | matmul"},
 	{"training", "self.c = nn.Conv2d(3, 8, 3); self.n = nn.BatchNorm2d(8); self.r = nn.ReLU(inplace=True)",
 		"return nn.functional.hardtanh(self.n(self.r(self.c(x))))", "torch.randn(2, 3, 8, 8)",
 		"conv2d relu(x) | add_ | batch_norm clamp(x,-1,1)"},
@@ -77,8 +81,9 @@ class Run:
         self.values = {t["name"]: x for t, x in zip(graph["inputs"], inputs)}
         held = {**dict(module.named_parameters()), **dict(module.named_buffers())}
         for t in graph["state"]:
-            own = torch.tensor(t["values"], dtype=getattr(torch, t["type"])).reshape(t["shape"]) if t["kind"] == "constant" else held[t["path"]]
-            self.values[t["name"]] = own
+            if t["kind"] == "constant":
+                held[t["path"]] = torch.tensor(t["values"], dtype=getattr(torch, t["type"])).reshape(t["shape"])
+            self.values[t["name"]] = held[t["path"]]
         self.makers = {r["name"]: n for n in graph["nodes"] for r in n["results"] or [{"name": n["name"]}]}
 
     def value(self, name):
@@ -97,7 +102,8 @@ class Run:
         node, op = self.makers[name], torch.ops
         for part in node["function"].split("."):
             op = getattr(op, part)
-        out = op(*map(self.argument, node["arguments"]), **{k: self.argument(v) for k, v in (node.get("keywords") or {}).items()})
+        keywords = {k: self.argument(v) for k, v in node.get("keywords", {}).items()}
+        out = op(*map(self.argument, node["arguments"]), **keywords)
         self.values.update(zip((r["name"] for r in node["results"]), out if isinstance(out, (tuple, list)) else [out]))
 
     def region(self, r):
@@ -183,7 +189,8 @@ func evaluatedRegion(r *program.Region) map[string]any {
 			text, own = s.Python(value, "F"), value
 		}
 	}
-	return map[string]any{"x": x, "text": text, "own": own, "tensors": tensors, "shape": r.Problem.Output().Shape, "output": r.Output}
+	shape := r.Problem.Output().Shape
+	return map[string]any{"x": x, "text": text, "own": own, "tensors": tensors, "shape": shape, "output": r.Output}
 }
 
 func runPython(t *testing.T, folder, code, input string, arguments ...string) {
@@ -202,6 +209,7 @@ func TestGraph(t *testing.T) {
 	for _, test := range []struct{ forward, want, said string }{
 		{"return self.l(x).relu()", "", ""},
 		{"return self.l(x) if x.sum() > 0 else x", "data", ""},
+		{"return x*x.max().item()", "is a number that depends on data", ""},
 		{"return self.l(x, 3)", "takes 2 positional arguments but 3 were given", "Traceback"},
 	} {
 		text := strings.NewReplacer("LAYERS", "self.l = nn.Linear(4096, 1 << 20)", "FORWARD", test.forward, "INPUTS",
@@ -220,7 +228,8 @@ func TestGraph(t *testing.T) {
 			continue
 		}
 		failed := (*ExportError)(nil)
-		if !errors.As(err, &failed) || !strings.Contains(err.Error(), test.want) || !strings.Contains(failed.Said, test.said) {
+		if !errors.As(err, &failed) || !strings.Contains(err.Error(), test.want) ||
+			!strings.Contains(failed.Said, test.said) {
 			t.Errorf("%s: %v, want %s", test.forward, err, test.want)
 		}
 	}

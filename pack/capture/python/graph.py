@@ -1,14 +1,16 @@
 """A PyTorch program as a graph of ATen calls (program.Graph). Each has the problem of the operator that computes it."""
+import contextlib
 import importlib.util
 import json
 import logging
+import math
 import operator
 import pathlib
 import sys
 import warnings
 
 import torch
-from torch._subclasses.fake_tensor import FakeTensorMode
+from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 
 from .pack import OPERATORS
 from .problems import FUNCTIONS, described
@@ -27,15 +29,25 @@ class Unexportable(Exception):
     """What a graph cannot have, in one line."""
 
 
-def exported(make):
-    """What torch.export makes of the module and its inputs, of fake tensors where they suffice: they need no memory."""
+class NeedsValues(Exception):
+    """What fake tensors, which have no values, do not tell."""
+
+
+def graph(make):
+    """The document of a module and its inputs, as make() gives them. Fake tensors need no memory, and often suffice."""
     try:
-        with torch.no_grad(), FakeTensorMode(allow_non_fake_inputs=True):
-            return torch.export.export(*make(), strict=False)
-    except Exception:
-        pass
-    with torch.no_grad():
-        module, inputs = make()
+        return document(exported(make, FakeTensorMode(allow_non_fake_inputs=True)))
+    except NeedsValues:
+        return document(exported(make, contextlib.nullcontext()))
+
+
+def exported(make, mode):
+    """What torch.export makes of the module."""
+    with torch.no_grad(), mode:
+        try:
+            module, inputs = make()
+        except Exception as error:
+            raise NeedsValues if isinstance(mode, FakeTensorMode) else error
         try:
             return torch.export.export(module, inputs, strict=False)
         except Exception as error:
@@ -44,9 +56,8 @@ def exported(make):
             raise
 
 
-def graph(make):
-    """The document of a module and its inputs, as make() gives them."""
-    program = exported(make)
+def document(program):
+    """The graph of an exported program."""
     signature, names, nodes = program.graph_signature, {}, []
     inputs, state = [], []
     specs = {s.arg.name: s for s in signature.input_specs}
@@ -60,7 +71,7 @@ def graph(make):
                 state.append({**tensor(node.name, node.meta["val"]), **held(spec, kind, program)})
         elif node.op == "call_function" and node.target is operator.getitem:
             name = result_name(node.args[0].name, node.args[1])
-            names[node.name] = names.get(name, name)
+            names[node.name] = name
         elif node.target is torch.ops.aten._assert_tensor_metadata.default:
             pass  # of export's own
         elif node.op == "call_function" and isinstance(node.target, torch._ops.OpOverload):
@@ -69,7 +80,8 @@ def graph(make):
             raise Unexportable(f"{node.name} is no call of ATen's: {node.target}")
     kinds = {s.kind.name for s in signature.output_specs}
     outputs = program.graph.output_node().args[0]
-    if not kinds <= {"USER_OUTPUT", "BUFFER_MUTATION", "USER_INPUT_MUTATION"} or not all(isinstance(n, torch.fx.Node) for n in outputs):
+    values = all(isinstance(n, torch.fx.Node) for n in outputs)
+    if not values or not kinds <= {"USER_OUTPUT", "BUFFER_MUTATION", "USER_INPUT_MUTATION"}:
         raise Unexportable("forward must return tensors and nothing else")
     if program.call_spec.out_spec.num_leaves > 1 and program.call_spec.out_spec.type not in (tuple, list):
         raise Unexportable("forward must return a tensor or a tuple of them")
@@ -84,7 +96,10 @@ def held(spec, kind, program):
     if kind in ("parameter", "buffer"):
         return {"path": spec.target, "kind": kind}
     value = program.constants.get(spec.target)
-    value = getattr(value, "constant", None) if type(value).__name__ == "FakeTensor" else value
+    if isinstance(value, FakeTensor):
+        value = value.constant
+        if value is None:
+            raise NeedsValues
     if kind != "constant_tensor" or value is None or value.numel() > MOST_VALUES:
         raise Unexportable(f"{spec.arg.name} is a {kind} whose values are not in the module: make it a buffer")
     return {"path": spec.target, "kind": "constant", "values": value.flatten().tolist()}
@@ -97,12 +112,15 @@ def result_name(name, i):
 
 def tensor(name, value):
     """A value as the graph has it."""
+    if isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool)):
+        raise Unexportable(f"{name} is a number that depends on data")
     if not isinstance(value, torch.Tensor):
         return {"name": name, "type": type(value).__name__, "shape": [], "strides": []}
     sizes = [*value.shape, *value.stride()]
     if not all(type(n) is int for n in sizes):
         raise Unexportable(f"the size of {name} depends on data")
-    return {"name": name, "type": str(value.dtype).removeprefix("torch."), "shape": list(value.shape), "strides": list(value.stride())}
+    kind = str(value.dtype).removeprefix("torch.")
+    return {"name": name, "type": kind, "shape": list(value.shape), "strides": list(value.stride())}
 
 
 def call(node, names):
@@ -154,6 +172,8 @@ def problem(node, given, names, read):
     if function.startswith("adaptive_avg_pool") and set(keywords["output_size"]) == {1}:
         keywords = {"input": keywords["input"], "dim": tuple(range(-len(keywords["output_size"]), 0)), "keepdim": True}
         function = "mean"
+    if function == "matmul":
+        keywords = dict(zip(keywords, products(*keywords.values())))
     if function not in FUNCTIONS:
         return {}
     if read - {0}:
@@ -165,11 +185,20 @@ def problem(node, given, names, read):
         return {"why": why}
     nodes = {ARGUMENT_NAMES.get(k, k): v for k, v in given.items()}
     kinds = {p["name"]: p["type"] for p in OPERATORS[found["operator"]]["parameters"]}
-    return {"problem": {
-        "operator": found["operator"], "shape": found["shape"],
-        "parameters": {name: "x".join(text(v, kinds[name]) for v in values) for name, values in found["parameters"].items()},
-        "inputs": [{"argument": own, "value": names.get(nodes[name].name, nodes[name].name), "shape": shape} for own, name, shape in found["tensors"]],
-    }}
+    parameters = {p: "x".join(text(v, kinds[p]) for v in values) for p, values in found["parameters"].items()}
+    inputs = [{"argument": own, **argument(nodes[name], names), "shape": s} for own, name, s in found["tensors"]]
+    made = {"operator": found["operator"], "shape": found["shape"], "parameters": parameters, "inputs": inputs}
+    return {"problem": made}
+
+
+def products(a, b):
+    """The factors of torch.matmul with fewer dimensions: one product with all rows, or a batch."""
+    (first, *of_a), (second, *of_b) = a, b
+    if len(second) == 2 < len(first):
+        return ((math.prod(first[:-1]), first[-1]), *of_a), b
+    if len(first) > 3 and first[:-2] == second[:-2]:
+        return tuple(((math.prod(shape[:-2]), *shape[-2:]), *rest) for shape, *rest in (a, b))
+    return a, b
 
 
 def text(value, kind):
@@ -200,7 +229,7 @@ def of_file(path):
     module = module_of(path)
     for name in ("Model", "get_inputs"):
         if not hasattr(module, name):
-            raise Unexportable(f"it has no {name}: there must be a class Model and the functions get_inputs and get_init_inputs")
+            raise Unexportable(f"it has no {name}: there must be a class Model and a function get_inputs")
 
     def make():
         given = module.get_init_inputs() if hasattr(module, "get_init_inputs") else []
