@@ -13,7 +13,7 @@ type Conditions struct {
 	Launch LaunchForm `json:"launch,omitempty"`
 }
 
-// L2State says what the L2 cache holds when a timing sample begins. The default state is stored as "".
+// L2State says what the L2 cache holds when a timing sample begins. The default state, a cold cache, is stored as "".
 type L2State string
 
 const (
@@ -21,7 +21,7 @@ const (
 	Warm L2State = "warm" // the data that the variant's previous launch left there
 )
 
-// LaunchForm says how the launches of a timing sample reach the GPU. The default form is stored as "".
+// LaunchForm says how the launches of a timing sample reach the GPU. The default form, plain launches, is stored as "".
 type LaunchForm string
 
 const (
@@ -29,7 +29,7 @@ const (
 	Graph  LaunchForm = "graph" // captured into a CUDA graph, of which a sample times one launch
 )
 
-// Users name the conditions by these words; the default condition is the first word of each list.
+// These lists contain the words by which users name timing conditions; the first word of each list is the default.
 var (
 	L2Words     = []string{"cold", string(Warm)}
 	LaunchWords = []string{"direct", string(Graph)}

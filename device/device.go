@@ -1,9 +1,9 @@
 // Package device defines the interface of every device that a search can use. A device compiles a variant, verifies it
 // against the operator's reference and times it.
 //
-// A Device is opened once. Device.Open prepares one problem (tensors, the reference's output, the ceilings to compare
-// with) as a Session, and the search calls Evaluate once for each variant. A failure of one variant is a status in its
-// Outcome; an error from Evaluate means that the device cannot go on.
+// A search opens a Device once. Device.Open prepares one problem (tensors, the reference's output, the ceilings to
+// compare with) as a Session, and the search calls Evaluate once for each variant. A failure of one variant is a status
+// in its Outcome; an error from Evaluate means that the device cannot go on.
 package device
 
 import (
@@ -62,7 +62,7 @@ type Protocol struct {
 	Conditions Conditions `json:"conditions,omitzero"`
 }
 
-// Unconditioned returns the protocol without its conditions, for documents that store the conditions elsewhere.
+// Unconditioned returns the protocol without its timing conditions, for documents that store the conditions elsewhere.
 func (p Protocol) Unconditioned() Protocol {
 	p.Conditions = Conditions{}
 	return p
@@ -130,8 +130,8 @@ type Variant struct {
 type Ceilings struct {
 	ReferenceMS    float64 `json:"reference_ms"`                // median time of the reference kernel
 	CopyBytesPerMS float64 `json:"copy_bytes_per_ms,omitempty"` // bytes read and written by a copy on the device
-	// Baselines are times in milliseconds, by name (torch_eager, torch_compile, ...), that were measured beside a
-	// recorded search.
+	// Baselines are times in milliseconds that were measured together with a recorded search, by the name of the
+	// baseline (torch_eager, torch_compile, ...).
 	Baselines map[string]float64 `json:"baselines,omitempty"`
 	Peaks     Peaks              `json:"peaks,omitempty"` // of the device
 }
@@ -170,8 +170,9 @@ type Check struct {
 	// Changes asks for one more launch of the same loaded kernel, after a few elements of the drawn inputs were
 	// changed. The device picks the changed elements at random each time, and restores the inputs afterwards.
 	Changes bool `json:",omitempty"`
-	// Leave is an empty folder on this machine, or "". If all launches were right, the device leaves there what the
-	// last launch read and wrote, in files that package answers names. Only GPUs of this machine support Leave.
+	// Leave is the path of an empty folder on this machine for the tensors of the last launch, or "" if they are not
+	// wanted. If all launches were right, the device writes the tensors that the last launch read and wrote into the
+	// folder Leave, in files that package answers names. Only GPUs of this machine support Leave.
 	Leave string `json:",omitempty"`
 }
 
@@ -188,7 +189,8 @@ var ErrMemory = errors.New("not enough device memory")
 // GiB formats an amount of memory for messages, as in "1.5 GiB".
 func GiB(bytes int64) string { return fmt.Sprintf("%.1f GiB", float64(bytes)/(1<<30)) }
 
-// ModeChoice says who chose a problem's math mode. Err ends the search if PyTorch computes the problem in another mode.
+// ModeChoice says who chose a problem's math mode. If Err is not nil, it ends the search, because PyTorch would compute
+// the problem in another math mode.
 type ModeChoice struct {
 	By  string
 	Err error
@@ -211,7 +213,7 @@ var PeakNames = []struct{ Kind, Name string }{
 	{PeakL2, "L2"}, {PeakFP32, "fp32"}, {PeakTF32, "TF32"}, {PeakFP16, "16 bits"},
 }
 
-// ErrGone means that a worker is no longer there, or that no worker is left. The caller may ask another worker.
+// ErrGone means that a worker has left or that no worker is left; the caller may send the request to another worker.
 var ErrGone = errors.New("the worker is gone")
 
 // MostWorkers is the largest number of a Pool's workers that a search uses.
@@ -229,7 +231,7 @@ type Pool interface {
 }
 
 // ErrLost means that this process can no longer use a device, because its context and all memory in it are gone.
-// Another process may open the device anew. An Outcome returned together with ErrLost counts if it has a Status.
+// Another process may open the lost device again. An Outcome returned together with ErrLost counts if it has a Status.
 var ErrLost = errors.New("the device's context is lost")
 
 // Launcher is a Device that can launch a variant once on the operator's inputs without checking the results, for a

@@ -48,8 +48,8 @@ func KindNames() string {
 
 func Kinds() []Properties { return slices.Clone(kinds) }
 
-// Properties returns what devices of this kind can do. For a kind that this version does not know it returns the zero
-// value, which has no Kind.
+// Properties returns what devices of this kind can do. For a kind that this version does not know, Properties returns
+// the zero value, which has no Kind.
 func (k Kind) Properties() Properties {
 	for _, p := range kinds {
 		if p.Kind == k {

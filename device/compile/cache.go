@@ -26,8 +26,8 @@ type Fingerprinter interface {
 	Fingerprint() string
 }
 
-// formatVersion must be raised when entries or keys change their meaning. Entries of other versions are never found
-// again and are trimmed in time.
+// formatVersion must be raised when entries or keys change their meaning. Cache entries of other format versions are
+// never read again and are eventually trimmed.
 const formatVersion = 3
 
 // cached is a Compiler that returns earlier results of its compiler from a directory.
@@ -52,7 +52,8 @@ func Cached(dir string, c Compiler) Compiler {
 	return k
 }
 
-// Kept opens the folder of cached binaries for other cached files, or returns nil if dir is "" or cannot be used.
+// Kept opens the folder of cached binaries as a cache for other kinds of files, or returns nil if dir is "" or cannot
+// be used.
 func Kept(dir string) *cache.Cache {
 	if dir == "" || os.MkdirAll(dir, 0o755) != nil {
 		return nil
@@ -61,7 +62,8 @@ func Kept(dir string) *cache.Cache {
 	return kept
 }
 
-// Compile returns a cached result or compiles. Kernels that differ only in sizes read at run time are compiled once.
+// Compile returns the cached binary of a kernel, or compiles the kernel. Kernels that differ only in sizes read at run
+// time are compiled once.
 func (k *cached) Compile(ctx context.Context, r Request) (*Binary, error) {
 	if common, ok := r.Kernel.OfAnySize(); ok && strings.HasPrefix(r.Arch, "sm_") {
 		of := r
@@ -77,8 +79,8 @@ func (k *cached) Compile(ctx context.Context, r Request) (*Binary, error) {
 	return k.compile(ctx, r)
 }
 
-// compile returns the cached result or compiles. If another caller is already compiling an identical request, compile
-// waits for that caller's result.
+// compile returns the cached binary of a request, or compiles the request. If another caller is already compiling an
+// identical request, compile waits for that caller's result.
 func (k *cached) compile(ctx context.Context, r Request) (*Binary, error) {
 	key := k.key(r)
 	for ctx.Err() == nil {
@@ -157,8 +159,8 @@ func (k *cached) write(key cache.ActionID, e entry) {
 	}
 }
 
-// A kernel that reads its sizes at run time has the same code for all sizes. Such a kernel is compiled once, with any
-// sizes, and the requested sizes are then written into the binary.
+// A kernel that reads its sizes at run time has the same code for all sizes. The cache therefore compiles the kernel
+// once, with any sizes, and writes the requested sizes into copies of the binary.
 
 // withSizes returns a copy of a binary with these sizes written into it. ok is false if the binary has no such
 // variable.

@@ -92,7 +92,7 @@ type Compiler interface {
 // instructions exist only on sm_90a, which NVRTC supports from version 12 on; other GPUs use plain names.
 func Target(compiler string, capability int) string {
 	var version int
-	// version stays 0 if the compiler is not NVRTC.
+	// version, the major version of NVRTC, stays 0 if the compiler is not NVRTC.
 	_, _ = fmt.Sscanf(compiler, "NVRTC %d", &version)
 	if capability == 90 && version >= 12 {
 		return "sm_90a"

@@ -55,8 +55,8 @@ const cubVersion = "cub/version.cuh"
 
 var versionForm = regexp.MustCompile(`(?m)^[ \t]*#[ \t]*define[ \t]+(CUDART_VERSION|CUB_VERSION|CCCL_VERSION)[ \t]+(\d+)`)
 
-// headerVersions returns the versions of the headers in some folders. Compiled kernels are cached by these versions
-// too, since another toolkit may be installed under the same path later.
+// headerVersions returns the versions of the headers in some folders. The keys of cached kernels contain these
+// versions, since another toolkit may be installed under the same path later.
 func headerVersions(dirs []string) (versions []string) {
 	for _, dir := range dirs {
 		for _, file := range []string{"cuda_runtime_api.h", cubVersion, "cuda/__cccl_config/version.h", "cuda/version"} {

@@ -49,8 +49,8 @@ type nvrtc struct {
 	closed       sync.Once
 }
 
-// spare is the number of compilations allowed beyond Workers. A search keeps all Workers busy; with the spare one, the
-// reference and the device's own kernels need not wait.
+// spare is the number of compilations that may run in addition to those that Workers counts. All Workers are busy
+// during a search; the spare compilation lets the reference and the device's own kernels start without waiting.
 const spare = 1
 
 // NVRTC returns the compiler that makes cubins for NVIDIA GPUs. The error wraps ErrMissing if NVRTC is not installed.
@@ -216,7 +216,8 @@ func (n *nvrtc) Close() error {
 	var group errgroup.Group
 	n.closed.Do(func() {
 		n.close()
-		// Close keeps all slots, so that nothing is compiled afterwards. Acquire cannot fail without a deadline.
+		// Close acquires all slots and never releases them, so that nothing is compiled afterwards. Acquiring a
+		// semaphore cannot fail if the context never ends.
 		_ = n.slots.Acquire(context.Background(), int64(n.workers+spare))
 		for range len(n.idle) {
 			group.Go((<-n.idle).Close)

@@ -281,7 +281,7 @@ func requestFor(v variant, k operator.Kernel) Request {
 }
 
 // hastyFlags returns flags that shorten compilation for code that nobody runs: the assembler does not optimize, and
-// NVVM hardly does. NVIDIA does not document NVVM's level, so a compiler may refuse that flag.
+// NVVM hardly does. NVIDIA does not document the flag for NVVM's optimization level, so a compiler may refuse the flag.
 func hastyFlags(t *testing.T, c Compiler) []string {
 	t.Helper()
 	flags := []string{"--ptxas-options=-O0", "-Xnvvm=-opt=1"}

@@ -38,7 +38,8 @@ func TestGPUMixedRight(t *testing.T) {
 	}
 }
 
-// A launch before which tensors are restored takes as long as a launch alone, both in a graph and with a warm cache.
+// Restoring tensors before a launch does not count as a part of the launch's time, both in a graph and with a warm
+// cache.
 func TestGPUMixedConditions(t *testing.T) {
 	var medians []float64
 	for _, conditions := range []device.Conditions{{}, {Launch: device.Graph}, {L2: device.Warm}} {

@@ -29,8 +29,8 @@ func openOwn(t *testing.T, n int64, edits ...string) (b *bench, err error) {
 	return b, err
 }
 
-// Whatever the ways of filling tensors, computing answers and comparing outputs, a right variant passes on all inputs
-// and a wrong variant fails.
+// For all combinations of ways to fill tensors, compute answers and compare outputs, a right variant passes on all
+// inputs and a wrong variant fails.
 func TestGPUOwn(t *testing.T) {
 	for _, tt := range []struct {
 		name   string

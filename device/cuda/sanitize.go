@@ -115,7 +115,7 @@ func (s *sanitizedSession) watch(ctx context.Context, tool sanitizerTool, v devi
 	return watched{status: trial.OK}, nil
 }
 
-// said returns, as an error, the first line of an incomplete report that belongs to no finding.
+// said returns, as an error, the first line in an incomplete report of a sanitizer that is not a part of a finding.
 func said(r sanitizerReport) error {
 	if r.complete || r.trouble == "" {
 		return nil
@@ -137,7 +137,8 @@ func reportIn(ctx context.Context, log string) (sanitizerReport, error) {
 // sanitizerProgram is NVIDIA's program that finds memory errors and races in kernels.
 const sanitizerProgram = "compute-sanitizer"
 
-// ErrNoSanitizer means that compute-sanitizer is not installed. The error's message says how to install it.
+// ErrNoSanitizer means that compute-sanitizer is not installed. Errors that wrap ErrNoSanitizer say how to install
+// compute-sanitizer.
 var ErrNoSanitizer = errors.New("compute-sanitizer not found")
 
 // FindSanitizer finds compute-sanitizer on the PATH or in the usual places of CUDA.

@@ -222,7 +222,7 @@ func (c *hostCompiler) arguments(r compile.Request, dir, shim string) []string {
 }
 
 // libraries lists the alternatives for linking a program, each with its linker and libraries, the smallest first. Most
-// kernels need nothing from the C++ library, and linking it doubles the time.
+// kernels need nothing from the C++ library, and linking with that library takes twice as long.
 func (c *hostCompiler) libraries() [][]string {
 	few := append(linker(), "-nodefaultlibs", "-lm", "-lpthread", "-lc", "-lgcc")
 	switch {
@@ -288,7 +288,8 @@ func (c *hostCompiler) identify() error {
 	if strings.Contains(first, "clang") {
 		return fmt.Errorf("%w: `%s` is clang, and the emulator needs g++; install it, or set CXX to it", ErrNoCompiler, strings.Join(c.command, " "))
 	}
-	// A distribution's own version number may precede the version in brackets.
+	// The compiler's first line may contain the Linux distribution's version number, in brackets, before the compiler's
+	// own version.
 	if _, rest, found := strings.Cut(first, ")"); found {
 		first = rest
 	}

@@ -2,10 +2,10 @@
 //
 // Each variant becomes a program. The host's C++ compiler compiles the kernel's own .cu file against a small shim
 // (folder shim), which provides CUDA's keywords and functions, and a runtime (folder runtime) is linked to it. The
-// program reads a job and distributes the grid's blocks over the machine's cores. Within a block it runs the threads by
-// switching between their stacks. Finally the program checks and times the result, and answers with a line of JSON.
-// Because each variant has a program of its own, no fault of a kernel reaches the search: a kernel may crash, hang or
-// overwrite its memory.
+// variant's program reads a job and distributes the grid's blocks over the machine's cores. Within a block it runs the
+// threads by switching between their stacks. Finally the program checks and times the result, and answers with a line
+// of JSON. Because each variant has a program of its own, no fault of a kernel reaches the search: a kernel may crash,
+// hang or overwrite its memory.
 //
 // The emulator is stricter than a GPU in order to reveal mistakes. Shared memory is initialised to NaN. Data that an
 // asynchronous copy has not delivered yet reads as NaN. Guard zones surround the tensors. If threads wait for ever, the
@@ -35,7 +35,7 @@ import (
 	"autotune/operator"
 )
 
-// Options adjust the emulator. The zero value is right for a search.
+// Options adjust the emulator. The zero value of Options is right for a search.
 type Options struct {
 	Sanitize bool   // watch memory accesses and undefined behaviour
 	CacheDir string // folder of cached compilations; "" means none
@@ -197,8 +197,8 @@ func (s *session) runReference(ctx context.Context, samples int) (ms float64, er
 	return trial.Median(a.SamplesMS), nil
 }
 
-// ready checks that a kernel can be launched, and finds the variables in the program that tensors are copied to. If the
-// returned outcome has a status, the kernel cannot be launched.
+// ready checks that a kernel can be launched, and finds the variables in the program that tensors are copied to. If
+// ready returns an outcome with a status, the kernel cannot be launched.
 func (j *job) ready(k operator.Kernel, b *compile.Binary, within operator.Limits) (o trial.Outcome, err error) {
 	if message := refused(k.Launches, within); message != "" {
 		return trial.Outcome{Status: trial.Pruned, Message: message}, nil
@@ -225,8 +225,8 @@ func (s *session) referenceFault(a response) string {
 		if g.Unwritten > 0 {
 			return "leaves " + verify.Unwritten(out, g.Unwritten, g.First)
 		}
-		// A single number computed from many inputs may be NaN, for example if one input has no logarithm. The inputs
-		// that a search uses must not lead to NaN.
+		// If the output is a single number computed from many inputs, it may be NaN, for example if one input has no
+		// logarithm. The inputs that a search uses must not lead to NaN.
 		alone := out.Elements == 1 && s.proto.Distribution != s.problem.Operator.Inputs[0]
 		extreme := slices.Contains(operator.Extremes(), s.proto.Distribution) // as 0/0 is, of zeros
 		if g.NaN < out.Elements || s.proto.Distribution == "special" || alone || extreme {

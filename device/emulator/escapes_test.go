@@ -121,7 +121,7 @@ int main() {
   if (child > 0) { waitpid(child, nullptr, 0); did("runs", system("true") == 0); }
   char* const words[] = {(char*)"true", nullptr};
   execv("/bin/true", words);
-  // A kernel must be able to do the following things.
+  // The sandbox must allow a kernel's program to do the following things.
   pthread_t thread;
   did("INPUT", open("input", O_RDONLY) >= 0);
   did("OUTPUT", open("output", O_CREAT | O_TRUNC | O_WRONLY, 0600) >= 0);

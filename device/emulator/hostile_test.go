@@ -143,8 +143,9 @@ func processesIn(dir string) []string {
 	return found
 }
 
-// early contains code that would run before the launch, where no system-call filter is set; none of it may run. message
-// is the expected message, or "" if the kernel is accepted because its code replaces nothing outside of its own file.
+// early maps a name to source code that would run before the launch, without the system-call filter, and to the
+// expected message; an empty message means that the kernel is accepted, because its code replaces nothing outside of
+// its own file.
 var early = map[string]struct{ source, message string }{
 	"constructor":      {`__attribute__((constructor)) static void begin() { ESCAPE; }`, "a static constructor"},
 	"first_of_all":     {`__attribute__((constructor(101))) static void begin() { ESCAPE; }`, "a static constructor"},

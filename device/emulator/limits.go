@@ -52,7 +52,8 @@ func hostArch() string {
 
 const archFMA = "amd64+fma"
 
-// archFlags returns the compiler flags for a name from hostArch. Any other name means the plain instruction set.
+// archFlags returns the compiler flags for a name from hostArch. For any other name, archFlags returns the flags for an
+// instruction set without extensions.
 func archFlags(arch string) []string {
 	if arch == archFMA {
 		return []string{"-mavx2", "-mfma"}

@@ -46,7 +46,7 @@ type gaps struct {
 	NaN       int64  `json:"nan"`   // number of NaNs, unwritten elements included
 }
 
-// These statuses occur only in a program's response.
+// These statuses occur only in the response of a variant's program.
 const (
 	deadlock trial.Status = "deadlock" // no thread of a block can go on
 	unable   trial.Status = "unable"   // the program cannot do its job
@@ -96,7 +96,7 @@ func runProgram(ctx context.Context, dir string, code []byte, j job, names []str
 	said := listen(result, j.protocol.LaunchTimeout+launchGrace, cancel)
 	err = cmd.Wait()
 	left := worker.EndGroup(cmd)
-	// A process that left the group may still hold the pipe open.
+	// A child that left the program's process group may still hold the pipe open.
 	_ = result.SetReadDeadline(time.Now().Add(launchGrace))
 	a := <-said
 	switch {
@@ -216,7 +216,8 @@ type job struct {
 }
 
 // jobArgument is a scalar or a tensor. A tensor's contents are drawn as its fill says, or read from the file input in
-// the program's folder. The program writes the contents to the file output, unless that is "".
+// the program's folder. The program writes the tensor's final contents to the file that output names, unless output is
+// "".
 type jobArgument struct {
 	operator.Argument
 	symbol        uint64 // address of the variable that the tensor is copied to; 0 if there is none

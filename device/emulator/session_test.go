@@ -58,7 +58,8 @@ var doublingBodies = map[string]string{
 	"outside":  `__shfl_sync(1u, i, 0); y[i] = 2.0f * x[i];`,
 }
 
-// doublingKernel returns the source of a kernel of the operator whose body runs for each index i < N.
+// doublingKernel returns a kernel source for the operator y = 2 x + bias; the statements in body are executed for each
+// index i < N.
 func doublingKernel(name, body string) string {
 	return "#ifndef N\n#define N 100\n#endif\nextern \"C\" __global__ void doubling_" + name +
 		"(const float* __restrict__ x, const float* __restrict__ bias, float* __restrict__ y) {\n" +

@@ -35,7 +35,8 @@ func (f smallFormat) largest() int {
 	return f.codes()/2 - 2
 }
 
-// value returns the number that a code stands for, or for the code after the largest, the number that would come next.
+// value returns the number that a code represents; for the code after the largest one, value returns the next number
+// that a format with more exponents would have.
 func (f smallFormat) value(code int) float64 {
 	sign := 1.0
 	if code >= f.codes()/2 {
@@ -136,7 +137,8 @@ func TestSmallFloats(t *testing.T) {
 					middle := float32((f.value(c) + f.value(c+1)) / 2)
 					far := float32(math.Copysign(math.Inf(1), float64(middle)))
 					next := uint16(c + 1)
-					// CUDA's conversions to one byte saturate; those of elements.h return infinity if the type has it.
+					// CUDA's conversions to one byte saturate; the conversions of elements.h return infinity if the
+					// type has it.
 					if magnitude == f.largest() && (!f.infinities || f.kind.Bytes() == 1 && prefix == "") {
 						next = uint16(c)
 					}

@@ -23,8 +23,8 @@ func prepare(k operator.Kernel, sanitize bool) string {
 	for _, m := range k.Macros {
 		fmt.Fprintf(&b, "#define %s %s\n", m.Name, m.Value)
 	}
-	// A section must not contain variables of templates together with other variables. Under a sanitizer an unnamed
-	// namespace prevents mixed sections, because all names in it are local to the file.
+	// A section of an object file must not contain variables of templates together with other variables. Under a
+	// sanitizer an unnamed namespace prevents mixed sections, because all names in it are local to the file.
 	if sanitize {
 		b.WriteString("namespace {\n")
 	}
@@ -97,8 +97,8 @@ func atFileScope(text string) bool {
 
 var transparent = regexp.MustCompile(`(?:\bnamespace(?:\s+[\w:]+)?|\bextern\s+" *")\s*$`)
 
-// entryFile is the file name under which an error in the generated call of a kernel appears. The line number of such an
-// error is the kernel's number among the entries, counted from 1.
+// entryFile is the file name under which an error in the generated call of a kernel appears. The line number of an
+// error in this file is the kernel's number among the entries, counted from 1.
 const entryFile = "<entry point>"
 
 // entryPoints returns the end of the file that the C++ compiler gets for a kernel: the table through which the runtime
@@ -129,7 +129,7 @@ func guiltyEntry(k operator.Kernel, words string) string {
 }
 
 // hostFlags returns those of a kernel's flags that mean the same to the host's compiler: definitions of macros and the
-// C++ version. The other flags of a kernel are for GPU compilers only.
+// C++ version. All other flags of a kernel are dropped, because only GPU compilers know them.
 func hostFlags(flags []string) []string {
 	var host []string
 	for i := 0; i < len(flags); i++ {
@@ -157,11 +157,11 @@ var spins = regexp.MustCompile(`atomic|\b(?:volatile|__ldcg|__ldcv|__nanosleep)\
 // volatileAssembly matches volatile assembly, which is not an access to memory.
 var volatileAssembly = regexp.MustCompile(`\b(?:asm|__asm__)\s+(?:volatile|__volatile__)\b`)
 
-// given matches statements that consist only of an atomic operation, for whose result no loop waits. A `for` and its
-// condition are assumed to be on one line.
+// given matches statements that consist only of an atomic operation, because no loop can wait for an unused result. The
+// pattern assumes that a `for` and its condition are on one line.
 var given = regexp.MustCompile(`([{}]|;[ \t]*\n)(?:\s*atomic\w+\s*\([^;{}=]*\)\s*;)+`)
 
-// mayWait reports whether a text contains accesses with which threads may wait in a loop.
+// mayWait reports whether source text contains memory accesses with which threads may wait for each other in a loop.
 func mayWait(text string) bool {
 	if !spins.MatchString(text) {
 		return false // a quick test that spares most texts the closer search
@@ -172,7 +172,8 @@ func mayWait(text string) bool {
 
 // spinningFlags returns flags that let a spinning thread be interrupted, because the threads that it waits for may run
 // on the same CPU thread. The compiler inserts a call into each basic block, and after some thousand calls the runtime
-// switches to other threads. Kernels that wait only at barriers, which are most, get no such flags and stay fast.
+// switches to other threads. Kernels that wait only at barriers, which are most kernels, are compiled without these
+// flags and stay fast.
 func spinningFlags(k operator.Kernel) []string {
 	for _, text := range append(textsOf(k.Includes), k.Source) {
 		if mayWait(text) {

@@ -35,7 +35,8 @@ type GPU interface {
 
 type Address uint64
 
-// Memory gives access to a GPU's memory. Except for Synchronize, its methods are not ordered with work in the queue.
+// Memory gives access to a GPU's memory. Except for Synchronize, the methods of Memory are not ordered with work in the
+// queue.
 type Memory interface {
 	Free() (free, total int64, err error)
 	Allocate(bytes int64) (Address, error)
@@ -45,7 +46,8 @@ type Memory interface {
 	Synchronize() error // waits for the end of all queued work
 }
 
-// Queue runs work in the order in which it was queued. Err returns errors of work that could not be queued.
+// Queue runs work on the GPU in the order in which the methods were called. Err returns errors of work that could not
+// be queued.
 type Queue interface {
 	Copy(to, from Address, bytes int64)
 	// Set fills memory with count copies of a pattern of 1, 2 or 4 bytes.

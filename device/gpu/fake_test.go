@@ -17,8 +17,8 @@ import (
 	"autotune/operator"
 )
 
-// fakeDriver is a simulated GPU with a simulated clock. The simulated kernels are Go functions, looked up by entry,
-// that do the work of this package's kernels and of the tests' operators.
+// fakeDriver is a simulated GPU with a simulated clock. The simulated GPU executes kernels as Go functions, which do
+// the work of this package's kernels and of the tests' operators; a kernel's entry name selects the function.
 type fakeDriver struct {
 	*fakeGPU
 	opened int
@@ -409,7 +409,8 @@ func init() {
 	}
 }
 
-// guards checks or fills the guard zones in a table. The table ends where its block ends.
+// guards checks or fills the guard zones in a table. The table of zones extends to the end of the block of memory that
+// contains it.
 func (g *fakeGPU) guards(table uint64, guard uint32, hits uint64) float64 {
 	for zone, at := uint64(0), table; g.blocks[Address(table)] != nil && at < table+uint64(len(g.blocks[Address(table)])); zone, at = zone+1, at+24 {
 		first, count, spared := g.word(at), g.word(at+8), g.word(at+16)

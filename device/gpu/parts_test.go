@@ -15,7 +15,8 @@ import (
 	"autotune/operator"
 )
 
-// The guard zones around a tensor of 7 bytes end and begin at exactly the tensor's first and last byte.
+// For a tensor of 7 bytes, one guard zone ends right before the first byte, and the other begins right after the last
+// byte.
 func TestZonesAround(t *testing.T) {
 	const data = 1<<30 + guardBytes
 	got := zonesAround(data, 7, data+256+guardBytes)
@@ -141,7 +142,8 @@ func TestLazyKernels(t *testing.T) {
 	}
 }
 
-// A kernel that returns results for earlier inputs is found wrong even if only a few elements of them changed.
+// A kernel that returns results for earlier inputs is found wrong even if only a few elements of the inputs have
+// changed since.
 func TestChangedInputs(t *testing.T) {
 	b := openAffine(t, fakeProtocol())
 	for mode, want := range map[string]trial.Status{"0": trial.OK, "keeps_all": trial.OK, "keeps_two": trial.WrongResult} {

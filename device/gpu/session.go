@@ -25,7 +25,7 @@ type session struct {
 }
 
 // newSession compiles all kernels of a problem other than its variants before it uses the GPU. A compiler that gets its
-// binaries from another process can then request all of them at once.
+// binaries from another process can then request all of these binaries at once.
 func (p *processor) newSession(ctx context.Context, problem *operator.Problem, proto device.Protocol) (*session, error) {
 	fills, err := elements.FillsOf(problem.Arguments, proto.Distribution, proto.Seed)
 	if err != nil {
@@ -192,8 +192,8 @@ func (s *session) checkOnce(v variant, before preparation, o trial.Outcome) (tri
 	return o, found.Sums, err
 }
 
-// verify launches the variant once on outputs with the given preparation, and checks everything that it wrote. The
-// returned time includes the extra cost of a first launch.
+// verify launches the variant once, on outputs that the given preparation has filled, and checks everything that the
+// launch wrote. The returned time includes the extra cost of a first launch.
 func (s *session) verify(v variant, before preparation) (launchMS float64, f verify.Findings, err error) {
 	s.checks.prepare(before)
 	s.checks.queue(0, func() { v.launch(1) })

@@ -40,7 +40,7 @@ extern "C" __global__ void helpers_typed(const float* task, const float* x, cons
 }
 `
 
-// These numbers select what the entry does.
+// These numbers select the function that the test's entry calls.
 const (
 	doFill = iota
 	doChecksum
@@ -217,7 +217,7 @@ func hashed(i uint64, seed uint32) uint32 {
 
 func uniformly(i uint64, seed uint32) float64 { return float64(hashed(i, seed)>>8) * 0x1p-24 }
 
-// fillOf returns the task that fills a tensor whose own fill has this distribution.
+// fillOf returns the task that fills a tensor from the given distribution.
 func fillOf(t *testing.T, at operator.Type, seed uint32, distribution string, numbers ...float64) task {
 	t.Helper()
 	f, err := elements.FillOf(operator.Argument{
@@ -268,7 +268,7 @@ func typedFill(t *testing.T, run typedRunner) {
 	}
 }
 
-// stored returns the bits of a number in a type.
+// stored returns the bits of a number after conversion to a type.
 func stored(at operator.Type, x float64) uint64 {
 	switch {
 	case at == operator.F64:

@@ -26,7 +26,7 @@ import (
 const (
 	// schemaVersion is the version of the T4 format that recordings are written in.
 	schemaVersion = "1.0.0"
-	// Format names our additions to T4 and their version.
+	// Format names the project's extension of the T4 format, and its version.
 	Format = "autotune/recording/1"
 	// TimeUnit is the unit of every time in a recording.
 	TimeUnit = "milliseconds"

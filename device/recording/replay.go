@@ -75,8 +75,8 @@ type session struct {
 
 func (s *session) Ceilings() device.Ceilings { return s.device.recording.Metadata.Ceilings }
 
-// Evaluate returns the recorded outcome. Evaluate ignores the best time, because racing was decided in the recorded
-// search: a dropped variant has the samples that it had then.
+// Evaluate returns the recorded outcome. Evaluate ignores the best time, because the recorded search has already
+// decided which variants were dropped early, and after how many samples.
 func (s *session) Evaluate(ctx context.Context, v device.Variant, _ float64) (trial.Outcome, error) {
 	if err := ctx.Err(); err != nil {
 		return trial.Outcome{}, err

@@ -41,7 +41,8 @@ func variantOf(c space.Configuration, source string) device.Variant {
 	return device.Variant{Configuration: c, Kernel: operator.Kernel{Operator: "max_pool2d", Template: c.Template, Source: source}}
 }
 
-// ofSource returns the trials of oneOfEach with the digests of kernels that have this source.
+// ofSource returns the trials of oneOfEach, with each kernel's digest replaced by that of a kernel with the given
+// source.
 func ofSource(source string) []trial.Trial {
 	all := oneOfEach()
 	for i, x := range all {

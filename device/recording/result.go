@@ -64,8 +64,8 @@ var invalidities = map[trial.Status]string{
 // objective names the quantity that searches minimise unless a file names another.
 const objective = "time"
 
-// digestLength is the number of hexadecimal digits of a kernel's digest that a recording stores. The digits of the
-// kernel's code, and as many of its launch, are enough to notice an edit.
+// digestLength is the number of hexadecimal digits of a kernel's digest that a recording stores. A digest contains the
+// digits of the kernel's code and as many digits of its launch, which are enough to notice an edit.
 const digestLength = 2 * operator.CodeDigits
 
 // newResult converts a trial to T4 form. Samples and other measured numbers are rounded to six significant digits: a
@@ -123,7 +123,7 @@ func (r result) trial() (trial.Trial, error) {
 		t.SetSamples(r.Times.Runtimes, r.Extra.Batch)
 	}
 	if r.Extra.Status == "" {
-		// If the file has no status, take the first status with this invalidity.
+		// If the file contains no status, the first status that T4 gives this invalidity is used.
 		if i := slices.IndexFunc(trial.Statuses, func(s trial.Status) bool { return invalidities[s] == r.Invalidity }); i >= 0 {
 			t.Status = trial.Statuses[i]
 		}

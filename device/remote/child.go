@@ -24,7 +24,8 @@ type ChildOptions struct {
 	// given the compiler's version and the device's architecture.
 	Compiler func(context.Context) (compile.Compiler, error)
 	Target   func(version string, arch int) string
-	// Ahead lists kernels that the child will need. OpenChild starts to compile them at once.
+	// Ahead lists kernels that the child will need. OpenChild starts to compile these kernels at once, before a problem
+	// is opened.
 	Ahead []operator.Kernel
 }
 
@@ -49,7 +50,8 @@ type Child struct {
 	parts map[string]func() (built, error)
 }
 
-// Devices describes the devices that a child process finds. The error wraps device.ErrNone if there are none.
+// Devices describes the devices that a child process finds. The error wraps device.ErrNone if the child finds no
+// devices.
 func Devices(ctx context.Context, workerName string) ([]device.Info, error) {
 	c := &Child{options: ChildOptions{Worker: workerName}}
 	defer c.Close()
@@ -161,7 +163,8 @@ func (c *Child) Close() error {
 }
 
 // Call sends the child a request and waits for the response. A child that does not answer in time, dies or loses its
-// device is replaced at the next request. A variant that was being evaluated gets an outcome that says so.
+// device is replaced at the next request. If the child was evaluating a variant, the variant's outcome says that the
+// child was lost.
 func (c *Child) Call(ctx context.Context, q Query) (Response, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -188,7 +191,7 @@ func (c *Child) Call(ctx context.Context, q Query) (Response, error) {
 	return r, nil
 }
 
-// lost ends a child that did not answer, and returns the response or error that this means for the request.
+// lost ends a child that did not answer, and returns the response or error with which the request ends.
 func (c *Child) lost(ctx context.Context, q Query, cause error) (Response, error) {
 	err := c.abandon()
 	if q.Kind == Close && err == nil {

@@ -33,7 +33,7 @@ type Fault struct {
 	Message string    `json:"message"`
 	Log     string    `json:"log,omitempty"`
 	Part    string    `json:"part,omitempty"` // part of the operator, for a BadReference
-	// File, Line, Timeout and Crashed are those of a compile.Error.
+	// The values of File, Line, Timeout and Crashed come from a compile.Error.
 	File    string `json:"file,omitempty"`
 	Line    int    `json:"line,omitempty"`
 	Timeout bool   `json:"timeout,omitempty"`

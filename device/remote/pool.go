@@ -29,7 +29,8 @@ type PoolOptions struct {
 	// Connection reports whether members can be reached at the moment; lost is set if they never will be again. A nil
 	// Connection means that members can always be reached.
 	Connection func() (up bool, lost error)
-	// Say is called with news for the user, from any goroutine. If Say is nil, the news is dropped.
+	// Say is called with news for the user, from any goroutine. If Say is nil, the pool's messages to the user are
+	// dropped.
 	Say func(text string)
 }
 
@@ -55,7 +56,7 @@ type member struct {
 	left    error // why it has left the pool
 }
 
-// NewPool returns an empty pool for devices that are like model.
+// NewPool returns an empty pool for devices of the same model as the given device.
 func NewPool(model device.Device, o PoolOptions) *Pool {
 	if o.Say == nil {
 		o.Say = func(string) {}
@@ -154,7 +155,7 @@ func (p *Pool) take(ctx context.Context, w want) (*member, error) {
 }
 
 // choose reserves a free member for a job, or returns nil if none is free at the moment. An error means that no member
-// will ever be free. The caller holds the lock.
+// will ever be free. The caller must hold the pool's lock.
 func (p *Pool) choose(w want, nobody *time.Time) (*member, error) {
 	up, lost := p.options.Connection()
 	if lost != nil {
@@ -225,13 +226,14 @@ func (p *Pool) lastWords() string {
 	return ""
 }
 
-// deliveries is how many members may begin a job. A job that ended every member that began it is taken to be the cause.
+// deliveries limits how many members may begin one job. If a job ended every member that began it, the job is assumed
+// to be the cause.
 const deliveries = 2
 
 // errDeadly is the error of a job that ended every member that began it.
 var errDeadly = fmt.Errorf("it was handed out %d times, and each time its worker ended or was not heard of", deliveries)
 
-// do lets a member do a job. If the member cannot go on, do gives the job to another member.
+// do has a member of the pool carry out a job. If the member cannot go on, do gives the job to another member.
 func (p *Pool) do(ctx context.Context, w want, job func(*member) error) error {
 	for ended := 0; ended < deliveries; {
 		m, err := p.take(ctx, w)

@@ -53,7 +53,7 @@ func (p *Pool) open(
 	return s, nil
 }
 
-// do lets a member do a job with the current inputs.
+// do has a member of the pool carry out a job with the current inputs.
 func (s *pooled) do(ctx context.Context, kernel string, job func(*opened, *member) error) error {
 	var unopened error // an error of opening the problem on a member
 	err := s.pool.do(ctx, want{only: s.only, kernel: kernel}, func(m *member) error {
@@ -94,7 +94,7 @@ func (s *pooled) on(ctx context.Context, m *member) (*opened, error) {
 	return one, nil
 }
 
-// slower is the ratio of the reference's times on two members above which the user is told.
+// slower is the ratio of the reference's times on two members of a pool above which the user is warned.
 const slower = 1.05
 
 func (s *pooled) opened(m *member, one *opened) {
@@ -197,7 +197,7 @@ func (o one) Open(
 	return o.pool.open(ctx, o.name, p, reference, proto)
 }
 
-// part is one member's share of a compiler that is closed elsewhere.
+// part is one member's share of a compiler that several members use; closing a part leaves the compiler open.
 type part struct {
 	compile.Compiler
 	workers int

@@ -33,8 +33,8 @@ type Extra struct {
 	Binaries map[string]built  // compiled kernels by their digests
 }
 
-// These limits say how long this side waits for a child that is stuck in the driver. A child that is not stuck ends
-// launches that take too long itself.
+// These limits say how long a search's process waits for a child process that is stuck in the driver. A child that is
+// not stuck ends launches that take too long itself.
 const (
 	openLimit   = 10 * time.Minute // a reference may be slow
 	closeLimit  = 30 * time.Second
@@ -104,7 +104,8 @@ func (s *Session) Check(ctx context.Context, v device.Variant, c device.Check) (
 	return r.Outcome, r.Launches, err
 }
 
-// Compile makes the other side compile a kernel of the problem and keep the code; the returned binary has none.
+// Compile makes the process that holds the device compile a kernel of the problem and keep the code; the returned
+// binary contains no code.
 func (s *Session) Compile(ctx context.Context, r compile.Request) (*compile.Binary, error) {
 	limit := min(r.Timeout, mostMinutes)
 	q := Request{Kind: Compile, Configuration: r.Configuration, Digest: r.Kernel.Digest(), Limit: limit}
@@ -129,7 +130,7 @@ func (s *Session) about(v device.Variant, r Request) Query {
 }
 
 // evaluationLimit returns the longest time that an answer about a variant may take. The child gives up a launch after
-// LaunchTimeout, and only a few launches can take that long.
+// LaunchTimeout, and at most six launches per evaluation can take that long.
 func evaluationLimit(p device.Protocol) time.Duration {
 	return 6*p.LaunchTimeout + verify.MostOverTime*p.MeasureTime + answerSlack
 }

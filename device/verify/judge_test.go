@@ -45,8 +45,8 @@ func TestZoneMessage(t *testing.T) {
 	}
 }
 
-// A mean of large numbers may be small, and is still as inexact as these numbers. A softmax does not grow with its
-// inputs, so its tolerance stays.
+// A mean of large numbers may be small, and is still as inexact as these numbers. The outputs of a softmax do not grow
+// with its inputs, so its tolerance does not grow either.
 func TestToleranceOf(t *testing.T) {
 	of := func(at operator.Type, atol float64) (a operator.Argument) {
 		a.Type, a.ATol = at, atol

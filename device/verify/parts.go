@@ -84,8 +84,8 @@ func (c *Comparison) AcceptItself(apart float64) error {
 
 type Content int
 
-// A comparison can read these contents of tensors. A tensor that a variant only reads has one content; a tensor that it
-// writes has two or three.
+// These constants name the contents of a tensor that a comparison kernel can read. A comparison kernel reads one
+// content of a tensor that a variant only reads, and two or three contents of a tensor that a variant writes.
 const (
 	Given     Content = iota // a scalar, or a tensor that is only read
 	Made                     // written by the variant

@@ -54,7 +54,8 @@ func searchUntil(t *testing.T, d device.Device, trials int, happens func()) {
 	}}))
 }
 
-// Workers are lost at random and others join. No trial is lost or doubled, and one device proves the winner.
+// Workers are lost at random and others join. Every configuration still has exactly one trial, and all evidence for the
+// winner comes from one device.
 func TestLostWorkers(t *testing.T) {
 	unlucky := 0
 	for round := range endurance.Times(1, 20) {
@@ -201,8 +202,8 @@ func TestPartition(t *testing.T) {
 	}
 }
 
-// The loss of a server for good, announced or not, is reported within 3 s. The search ends with the trials that it has,
-// once it has tried to connect for long enough or its own time is up.
+// The loss of a server for good, announced or not, is reported within 3 s. The search ends with the trials made so far,
+// once the time limit of reconnecting or of the search is over.
 func TestServerGoneForGood(t *testing.T) {
 	for name, test := range map[string]struct {
 		limit, time, most time.Duration

@@ -27,7 +27,8 @@ func toyProblem(t testing.TB) *operator.Problem { return toy.Problem(t, toyText,
 // fakeGPU is a device that evaluates configurations with a Go function.
 type fakeGPU struct {
 	name, driver string
-	// evaluate returns the outcome of a configuration of the toy, or an error of the device; nil means bowl.
+	// evaluate returns the outcome of a configuration of the toy, or an error of the device; if evaluate is nil, the
+	// function bowl is used.
 	evaluate func(ctx context.Context, c space.Configuration) (trial.Outcome, error)
 	refuse   func(k operator.Kernel) error // returns the compiler's error
 	open     func(p *operator.Problem) error
