@@ -160,9 +160,9 @@ type Inputs struct {
 // Inputs returns the protocol's inputs, on which a search verifies and times its variants.
 func (p Protocol) Inputs() Inputs { return Inputs{p.Distribution, p.Seed} }
 
-// Check asks for more launches than the one that verifies a variant. Before these launches the outputs hold, in turn,
-// NaNs, the results of the previous launch, and zeros. Each launch is followed by a check of everything: outputs,
-// inputs, guard zones and the reference's output.
+// Check asks for more launches than the one that verifies a variant. Before the launches of a check the outputs hold,
+// in turn, NaNs, the results of the previous launch, and zeros. Each launch is followed by a check of everything:
+// outputs, inputs, guard zones and the reference's output.
 type Check struct {
 	Launches int           // 0 counts as 1
 	Exact    bool          // every launch must produce the same bits as the first
@@ -176,7 +176,8 @@ type Check struct {
 	Leave string `json:",omitempty"`
 }
 
-// ErrNone means that this machine has no such device. The message wrapped around ErrNone says what is missing.
+// ErrNone means that this machine has no device of the requested kind. The message wrapped around ErrNone says what is
+// missing.
 var ErrNone = errors.New("no such device")
 
 // Reason returns the message of an error that wraps ErrNone, without the text of ErrNone.
@@ -220,13 +221,13 @@ var ErrGone = errors.New("the worker is gone")
 const MostWorkers = 512
 
 // Pool is a Device made of several devices of one model, each driven by its own worker process. Many goroutines may use
-// its sessions at once: any free worker evaluates the variant, and the Outcome names that worker.
+// a Pool's sessions at once: any free worker evaluates the variant, and the Outcome names that worker.
 type Pool interface {
 	Device
 	// Workers returns the names of the workers that can be used now, in order. Workers may join and leave at any time.
 	Workers() []string
-	// Worker returns one worker as a Device of its own, for work that has to stay on one GPU. The Device's sessions end
-	// with ErrGone once the worker has gone.
+	// Worker returns one worker as a Device of its own, for work that has to stay on one GPU. The sessions of the
+	// returned Device end with ErrGone once the worker has gone.
 	Worker(name string) Device
 }
 

@@ -7,8 +7,8 @@ import (
 	"autotune/internal/lists"
 )
 
-// Kind names where a device's results come from: a GPU, the emulator or a recording. Documents and recordings store it
-// as text; Properties returns what devices of that kind can do.
+// Kind names where a device's results come from: a GPU, the emulator or a recording. Documents and recordings store a
+// Kind as text; Properties returns what devices of that kind can do.
 type Kind string
 
 const (

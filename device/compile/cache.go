@@ -21,7 +21,7 @@ import (
 )
 
 // Fingerprinter is a Compiler whose output depends on more than the request and its Version, for example on its own
-// flags or on a header that it adds. Cached adds the fingerprint to its keys.
+// flags or on a header that it adds. Cached adds the compiler's fingerprint to the keys of cached binaries.
 type Fingerprinter interface {
 	Fingerprint() string
 }
@@ -154,16 +154,17 @@ func (k *cached) read(key cache.ActionID) (e entry, ok bool) {
 func (k *cached) write(key cache.ActionID, e entry) {
 	var raw bytes.Buffer
 	if gob.NewEncoder(&raw).Encode(e) == nil {
-		// PutNoVerify allows another content under this key: two compilations of one request differ in their durations.
+		// PutNoVerify allows different contents under the same key: two compilations of one request differ in their
+		// durations.
 		_, _, _ = k.files.PutNoVerify(key, bytes.NewReader(raw.Bytes()))
 	}
 }
 
-// A kernel that reads its sizes at run time has the same code for all sizes. The cache therefore compiles the kernel
-// once, with any sizes, and writes the requested sizes into copies of the binary.
+// A kernel that reads its sizes at run time has the same code for all sizes. The cache compiles it once, with any
+// sizes, and writes the requested sizes into copies of the binary.
 
-// withSizes returns a copy of a binary with these sizes written into it. ok is false if the binary has no such
-// variable.
+// withSizes returns a copy of a binary with these sizes written into it. ok is false if the binary has no variable for
+// sizes.
 func withSizes(b *Binary, sizes []operator.Size) (_ *Binary, ok bool) {
 	const each = 4
 	at, err := cubin.Variable(b.Code, operator.SizesSymbol, each*len(sizes))

@@ -55,8 +55,8 @@ const spare = 1
 
 // NVRTC returns the compiler that makes cubins for NVIDIA GPUs. The error wraps ErrMissing if NVRTC is not installed.
 //
-// Options such as LineInfo are passed with every kernel. The calling program must register Worker with worker.Dispatch
-// under the name "compile".
+// Options such as LineInfo are passed to NVRTC with every kernel. The calling program must register Worker with
+// worker.Dispatch under the name "compile".
 func NVRTC(ctx context.Context, options ...string) (Compiler, error) {
 	return newNVRTC(ctx, runtime.NumCPU(), options...)
 }
@@ -207,7 +207,7 @@ func (n *nvrtc) giveBack(p *worker.Process) {
 		n.idle <- p
 		return
 	}
-	// The worker is dead already, so an error of Close says nothing new.
+	// An error of Close is ignored, because the worker is dead already.
 	_ = p.Close()
 }
 

@@ -33,7 +33,8 @@ type workerRequest struct {
 	Names    []string // name expressions of kernels whose symbols are needed
 }
 
-// workerResponse answers a workerRequest. If the worker returns an error instead, NVRTC itself failed, not the source.
+// workerResponse answers a workerRequest. If a compile worker returns an error instead of a workerResponse, NVRTC
+// itself failed, not the source.
 type workerResponse struct {
 	Code    []byte
 	Symbols map[string]string // symbols in the code, by name expression
@@ -96,8 +97,9 @@ func introduce(lib *library) workerResponse {
 	return p
 }
 
-// memoryLimit is the number of bytes that NVRTC may allocate beyond what the worker uses at its start. A kernel with an
-// array of a gigabyte then makes its own compilation fail instead of using up the machine's memory.
+// memoryLimit is the number of bytes that NVRTC may allocate beyond what the worker uses at its start. Because of
+// memoryLimit, a kernel with an array of a gigabyte makes its own compilation fail instead of using up the machine's
+// memory.
 const memoryLimit = 4 << 30
 
 func limitMemory() {

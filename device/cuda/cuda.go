@@ -70,5 +70,5 @@ func Open(ctx context.Context, ordinal int, o Options) (device.Device, error) {
 	return d, nil
 }
 
-// List describes the GPUs of this machine. The error wraps device.ErrNone if there are none.
+// List describes the GPUs of this machine. The error wraps device.ErrNone if this machine has no GPU.
 func List(ctx context.Context) ([]device.Info, error) { return remote.Devices(ctx, workerName) }

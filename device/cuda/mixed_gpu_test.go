@@ -52,7 +52,7 @@ func TestGPUMixedConditions(t *testing.T) {
 		}
 		medians = append(medians, e.Time.Median)
 	}
-	// The kernel moves 30 bytes per element; restoring moves 16 bytes more.
+	// The kernel moves 30 bytes per element; restoring the tensors moves 16 bytes more.
 	if slices.Max(medians[:2]) > 1.15*slices.Min(medians[:2]) {
 		t.Errorf("stream and graph take %v ms", medians[:2])
 	}

@@ -14,7 +14,8 @@ import (
 	"autotune/internal/test/testoperators"
 )
 
-// openOwn opens the tests' operator that fills and compares tensors with its own files and kernels, after edits.
+// openOwn edits the files of the tests' operator that fills and compares tensors with its own files and kernels, and
+// opens the operator.
 func openOwn(t *testing.T, n int64, edits ...string) (b *bench, err error) {
 	t.Helper()
 	b = &bench{t: t, device: openGPU(t)}

@@ -52,7 +52,8 @@ type sanitizedSession struct {
 	problem *operator.Problem
 }
 
-// Evaluate evaluates a variant and then runs it under each tool. A tool's finding replaces the variant's outcome.
+// Evaluate evaluates a variant and then runs it under each tool of compute-sanitizer. A tool's finding replaces the
+// variant's outcome.
 func (s *sanitizedSession) Evaluate(ctx context.Context, v device.Variant, best float64) (trial.Outcome, error) {
 	o, err := s.Session.Evaluate(ctx, v, best)
 	if err != nil {
@@ -72,7 +73,7 @@ func (s *sanitizedSession) Evaluate(ctx context.Context, v device.Variant, best 
 		if err != nil {
 			return o, err
 		}
-		// If a variant fails without compute-sanitizer, that failure says more than its failure under a tool.
+		// If a variant already failed without compute-sanitizer, that failure says more than its failure under a tool.
 		if seen.found || o.Status == trial.OK && seen.status != trial.OK {
 			o.Fail(seen.status, tool.name+": "+seen.message)
 			return o, nil
@@ -87,7 +88,7 @@ type watched struct {
 	found   bool // the tool found something
 }
 
-// watch runs a variant under one of compute-sanitizer's tools. An error means that the tool cannot work.
+// watch runs a variant under one of compute-sanitizer's tools. An error of watch means that the tool cannot work.
 func (s *sanitizedSession) watch(ctx context.Context, tool sanitizerTool, v device.Variant, limit time.Duration) (watched, error) {
 	dir, err := os.MkdirTemp("", "autotune-sanitizer-")
 	if err != nil {
@@ -156,7 +157,7 @@ type sanitizerTool struct {
 	options []string
 }
 
-// sanitizerTools lists the tools in the order in which they run, until one finds something. Invalid accesses and
+// sanitizerTools lists the tools in the order in which they run, until one finds something. Invalid memory accesses and
 // invalid barriers count as crashes. Races and reads of uninitialized memory count as wrong results, because such a
 // kernel's result is right only by chance.
 var sanitizerTools = []sanitizerTool{

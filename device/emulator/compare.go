@@ -23,7 +23,7 @@ import (
 )
 
 // A variant's program writes its outputs to files, and the emulator compares them after the program's process has
-// ended. The process never has access to the right answers, so that a kernel cannot copy them.
+// ended. The process of a variant's program never has access to the right answers, so that a kernel cannot copy them.
 //
 // The operator's own comparison kernel, if there is one, runs as a program of its own.
 
@@ -240,8 +240,8 @@ func (s *session) changedFault(ctx context.Context, dir string, made func(operat
 	return fault, errors.Join(err, rename(".unchanged", ""))
 }
 
-// Each variant's program draws its inputs itself, except those that come from a file or a kernel of the operator; these
-// are in files of the session's folder.
+// Each variant's program draws its inputs itself, except the inputs from a file or a kernel of the operator, which are
+// in files of the session's folder.
 
 // inputFile returns the name of the file with an argument's contents, or "" if the program draws them.
 func inputFile(a operator.Argument) string {
@@ -275,7 +275,7 @@ func (s *session) runOwn(ctx context.Context, dir string, k verify.Part, argumen
 	return nil
 }
 
-// filled returns the arguments of a kernel that fills tensors, for which these tensors are outputs.
+// filled returns the arguments of a kernel that fills tensors; the given tensors are the kernel's outputs.
 func (s *session) filled(f operator.Filling) []jobArgument {
 	var all []jobArgument
 	for _, i := range f.Arguments {

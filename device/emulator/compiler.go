@@ -185,7 +185,7 @@ func (c *hostCompiler) link(ctx context.Context, r compile.Request, dir, runtime
 		return "", "", err
 	}
 	if o := openObject(code); o != nil {
-		// Under a sanitizer nothing is refused: the filter of system calls is off, and the file contains the
+		// Under a sanitizer no object file is refused: the filter of system calls is off, and the file contains the
 		// sanitizer's own constructors.
 		if refused = o.refused(c.initialisers()); refused != "" && !c.options.Sanitize {
 			return refused, "", nil
@@ -298,7 +298,7 @@ func (c *hostCompiler) identify() error {
 }
 
 // These constants limit a compiler process: bytes of memory, bytes of a file, and seconds of processor time. The limit
-// of time ends a compiler that outlives this process.
+// of processor time ends a compiler that outlives this process.
 const (
 	compilerMemory = 2 << 30
 	compilerFile   = 64 << 20

@@ -2,10 +2,10 @@
 //
 // Each variant becomes a program. The host's C++ compiler compiles the kernel's own .cu file against a small shim
 // (folder shim), which provides CUDA's keywords and functions, and a runtime (folder runtime) is linked to it. The
-// variant's program reads a job and distributes the grid's blocks over the machine's cores. Within a block it runs the
-// threads by switching between their stacks. Finally the program checks and times the result, and answers with a line
-// of JSON. Because each variant has a program of its own, no fault of a kernel reaches the search: a kernel may crash,
-// hang or overwrite its memory.
+// variant's program reads a job and distributes the grid's blocks over the machine's cores. Within a block the program
+// runs the threads by switching between their stacks. Finally the program checks and times the result, and answers with
+// a line of JSON. Because each variant has a program of its own, no fault of a kernel reaches the search: a kernel may
+// crash, hang or overwrite its memory.
 //
 // The emulator is stricter than a GPU in order to reveal mistakes. Shared memory is initialised to NaN. Data that an
 // asynchronous copy has not delivered yet reads as NaN. Guard zones surround the tensors. If threads wait for ever, the
@@ -253,7 +253,7 @@ func (s *session) workers() int {
 	return s.cores
 }
 
-// job makes a job with these launches and everything that the protocol and the problem determine.
+// job makes a job with the given launches and with everything that the protocol and the problem determine.
 func (s *session) job(launches operator.Launches) (job, error) {
 	j := job{walls: s.walls, launches: launches, protocol: s.proto, workers: s.workers(), changes: s.changes}
 	fills, err := elements.FillsOf(s.problem.Arguments, s.proto.Distribution, s.proto.Seed)

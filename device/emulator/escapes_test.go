@@ -87,7 +87,7 @@ func TestRuntimeKeepsItsNames(t *testing.T) {
 }
 
 // outlaw is a program that attempts everything that is forbidden to kernels, and prints which attempts succeeded. The
-// sandbox must stop it although the program sets no system-call filter of its own.
+// sandbox must stop all forbidden actions although outlaw sets no system-call filter of its own.
 const outlaw = `#include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -130,7 +130,7 @@ int main() {
 }
 `
 
-// The sandbox around a program holds without the program's own system-call filter.
+// The sandbox around a program holds even without the program's own system-call filter.
 func TestWallsHoldWithoutTheFilter(t *testing.T) {
 	needCompiler(t)
 	t.Setenv("SECRET_TOKEN", "hunter2")

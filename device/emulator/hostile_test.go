@@ -205,7 +205,7 @@ func TestNothingRunsBeforeTheFilter(t *testing.T) {
 	}
 }
 
-// noEscape fails the test if a kernel has created the file that proves that its early code ran.
+// noEscape fails the test if code of a kernel ran before the launch and created the file that proves it.
 func (b *bench) noEscape(t *testing.T) {
 	t.Helper()
 	for _, dir := range []string{b.device.(*emulated).host.scratch.Dir, b.session.(*session).dir} {
@@ -218,7 +218,7 @@ func (b *bench) noEscape(t *testing.T) {
 	}
 }
 
-// result returns why a template's default does not compile, or the message of its evaluation.
+// result returns why a template's default configuration does not compile, or the message of its evaluation.
 func (b *bench) result(t *testing.T, template string) string {
 	t.Helper()
 	all := b.problem.Defaults(t.Context())
@@ -236,7 +236,7 @@ func (b *bench) result(t *testing.T, template string) string {
 }
 
 // A right kernel that allocates and prints passes on a machine with any number of cores: the filter allows the system
-// calls that the C library needs for that in its threads.
+// calls that the C library needs for allocating and printing in several threads.
 func TestManyCores(t *testing.T) {
 	body := "float* room = (float*)malloc(4096); room[0] = 2.0f * x[i]; y[i] = room[0]; free(room); if (i == 0) printf(\"%f\\n\", y[i]);"
 	kernels := map[string]string{"allocates": "#include <cstdlib>\n" + doublingKernel("allocates", body)}

@@ -39,7 +39,7 @@ extern "C" __global__ void totals_reference(const int* x, int* sums, int count, 
 }
 `
 
-// totalsKernels are the kernels that the templates of totals launch. The macro MODE selects a fault.
+// totalsKernels are the kernels that the templates of totals launch. The macro MODE selects the fault of a kernel.
 const totalsKernels = `#include <cooperative_groups.h>
 #include <cooperative_groups/reduce.h>
 namespace cg = cooperative_groups;

@@ -15,10 +15,9 @@ import (
 
 // A variant's program sets a filter of system calls before it begins the first launch. On a GPU, no code of a kernel's
 // file runs before its launch. In a program on the host, constructors and similar code in the kernel's file can run
-// earlier, before the system-call filter is set. The functions in this file therefore inspect the object file of a
-// kernel before it is linked. Code and data that the system or the C library would run or write to by itself are
-// refused. All symbols that the object file defines are renamed, so that none replaces a symbol of the runtime or a
-// library.
+// earlier, before the system-call filter is set. The functions in this file inspect the object file of a kernel before
+// it is linked. Code and data that the system or the C library would run or write to by itself are refused. All symbols
+// that the object file defines are renamed, so that none replaces a symbol of the runtime or a library.
 
 // ownName is the prefix of all renamed symbols of a kernel's file.
 const ownName = "kernel."
@@ -55,7 +54,7 @@ type object struct {
 	all  []byte
 }
 
-// openObject reads an object file, or returns nil if the file is for a system or processor without a filter.
+// openObject reads an object file, or returns nil if there is no system-call filter for the file's system or processor.
 func openObject(all []byte) *object {
 	f, err := elf.NewFile(bytes.NewReader(all))
 	if err != nil || dynamicRelocations[f.Machine] == nil || f.Class != elf.ELFCLASS64 || f.Data != elf.ELFDATA2LSB {

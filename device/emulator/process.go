@@ -152,13 +152,13 @@ func listen(from io.Reader, launchLimit time.Duration, kill func()) <-chan answe
 	return said
 }
 
-// read stores a line as the program's response, if it is one.
+// read stores a line of the program's output as its response, if the line is a response.
 func (a *answer) read(line string) bool {
 	var r response
 	if json.Unmarshal([]byte(line), &r) != nil || !slices.Contains(append(trial.Statuses, deadlock, unable), r.Status) {
 		return false
 	}
-	// A kernel may have written the line itself, or changed the data that messages are made of.
+	// The kernel itself may have written the line, or changed the data from which the program makes its response.
 	r.Message = worker.Shown(r.Message)
 	a.response = &r
 	return true

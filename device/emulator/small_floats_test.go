@@ -89,7 +89,7 @@ func raw(t *testing.T, numbers any) []byte {
 	return contents
 }
 
-// numbers returns the numbers that the bytes represent.
+// numbers returns the numbers that bytes of the host's memory represent.
 func numbers[T any](t *testing.T, contents []byte) []T {
 	t.Helper()
 	var one T

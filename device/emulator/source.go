@@ -50,7 +50,8 @@ var dynamicShared = regexp.MustCompile(
 		`([A-Za-z_](?:[\w:<>,\s]*?[\w>])?)\s+(\w+)\s*\[\s*\]((?:\s*\[[^\[\];]*\])*)\s*;`)
 
 // rewriteDynamicShared turns each `extern __shared__ T name[];` into a reference to the block's dynamic shared memory.
-// At file scope the name becomes a macro instead, because a global reference could not change with the block that runs.
+// At file scope the array's name becomes a macro instead, because a global reference could not change with the block
+// that runs.
 func rewriteDynamicShared(source, file string) string {
 	if !strings.Contains(source, "extern") || !strings.Contains(source, "__shared__") {
 		return source // most headers return here
@@ -77,7 +78,8 @@ func rewriteDynamicShared(source, file string) string {
 	return b.String()
 }
 
-// atFileScope reports whether a blanked-out text ends outside of all braces except those of namespaces and linkage.
+// atFileScope reports whether a text, in which comments and strings are blank, ends outside of all braces except those
+// of namespaces and linkage.
 func atFileScope(text string) bool {
 	var open []bool // of each open brace: whether it is another one
 	head := 0       // where what an open brace belongs to begins at the earliest
@@ -97,8 +99,8 @@ func atFileScope(text string) bool {
 
 var transparent = regexp.MustCompile(`(?:\bnamespace(?:\s+[\w:]+)?|\bextern\s+" *")\s*$`)
 
-// entryFile is the file name under which an error in the generated call of a kernel appears. The line number of an
-// error in this file is the kernel's number among the entries, counted from 1.
+// entryFile is the file name under which an error in the generated call of a kernel appears. In an error about this
+// file, the line number is the kernel's number among the entries, counted from 1.
 const entryFile = "<entry point>"
 
 // entryPoints returns the end of the file that the C++ compiler gets for a kernel: the table through which the runtime

@@ -10,7 +10,7 @@ import (
 	"autotune/operator"
 )
 
-// Driver is the interface of a vendor's GPU library. The errors of its methods are of type *Failure, or wrap
+// Driver is the interface of a vendor's GPU library. The errors of Driver's methods are of type *Failure, or wrap
 // device.ErrNone if there is no GPU or no driver.
 type Driver interface {
 	// List describes the GPUs of this machine without creating a context on them.
@@ -81,7 +81,7 @@ type Module interface {
 
 type Function interface {
 	Needs() (Needs, error)
-	// AllowShared permits launches of the function with that much dynamic shared memory.
+	// AllowShared permits launches of the function with the given number of bytes of dynamic shared memory.
 	AllowShared(bytes int64) error
 	// Occupancy returns how many blocks fit into a multiprocessor at once.
 	Occupancy(threads int, sharedBytes int64) (blocks int, err error)

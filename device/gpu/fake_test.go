@@ -267,7 +267,7 @@ func (fakeCompiler) Version() string { return "fake 1.0" }
 
 func (fakeCompiler) Close() error { return nil }
 
-// f32s and words read memory as numbers.
+// f32s and words return memory of the simulated GPU as numbers.
 func (g *fakeGPU) f32s(at uint64, count int) []float32 {
 	numbers := make([]float32, count)
 	_, _ = binary.Decode(g.memory(Address(at), int64(4*count)), binary.LittleEndian, numbers)

@@ -36,7 +36,7 @@ type Options struct {
 }
 
 // Open finds a GPU and describes it; its context is created for the first problem. The error wraps device.ErrNone if
-// there is no such GPU.
+// there is no GPU with this ordinal.
 func Open(d Driver, ordinal int, o Options) (device.Device, error) {
 	found, err := d.List()
 	if err != nil {

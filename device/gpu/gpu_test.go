@@ -64,7 +64,7 @@ func openAffine(t *testing.T, proto device.Protocol) *bench {
 	return b
 }
 
-// variant returns the compiled variant with this mode.
+// variant returns the compiled variant whose mode is the given one.
 func (b *bench) variant(mode int64) device.Variant {
 	b.t.Helper()
 	v := testoperators.Variant(b.t, b.problem, mode)
@@ -161,8 +161,8 @@ func TestCheckAndRefill(t *testing.T) {
 	b.closed()
 }
 
-// A check writes what its launch read and wrote to files, unless the launch was wrong. A folder that cannot be written
-// to does not end the search.
+// A check writes what its launch read and wrote to files, unless the launch was wrong. A check that cannot write to its
+// folder does not end the search.
 func TestCheckLeaves(t *testing.T) {
 	b := openAffine(t, fakeProtocol())
 	left := func(mode int64, dir string) (trial.Outcome, map[string]int) {
@@ -236,7 +236,8 @@ func TestShortLaunches(t *testing.T) {
 		if o, err := b.session.Evaluate(t.Context(), b.variant(0), 0); err != nil || o.Status != trial.OK {
 			t.Errorf("%+v, %v", o, err)
 		}
-		// The count includes launches that verify, warm up and time the variant, and that prove that it skips no work.
+		// Besides the launches that estimate the time, others verify, warm up and time the variant, and prove that it
+		// skips no work.
 		others := 9
 		if lone >= longMS {
 			others = 5

@@ -50,7 +50,7 @@ const (
 	zoneBlocks    = 16 // blocks per guard zone
 )
 
-// The guard zones are filled with one of these words.
+// Every word of a guard zone holds one of these two values.
 const (
 	guardNaN   = 0x7fedface
 	guardLarge = 0x7149f2ca // 1e30

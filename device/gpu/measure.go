@@ -209,12 +209,12 @@ func (c *clocks) warnings() []trial.Warning {
 	return all
 }
 
-// timer times work on the queue with pairs of events.
+// timer measures the time of work on the GPU's queue with pairs of events.
 type timer struct{ gpu GPU }
 
 const helperLimit = time.Minute // time limit of the device's own kernels
 
-// each runs before and work, in this order, count times, and returns the times of work in milliseconds.
+// each runs the functions before and work, in this order, count times, and returns the times of work in milliseconds.
 func (t timer) each(count int, before, work func(), limit time.Duration) ([]float64, error) {
 	for i := range count {
 		if before != nil {

@@ -13,7 +13,7 @@ import (
 // at its outputs, or that keeps its results and compares the inputs, can skip the work in all timed launches and still
 // give right results. A kernel that skips repeated work is slow only in a launch on new inputs. If a variant would
 // become the fastest, prove compares a launch that repeats the previous one with a launch on new inputs and poisoned
-// outputs. An honest kernel takes equally long for both of these launches.
+// outputs. An honest kernel takes equally long for a repeated launch and for a launch on new inputs.
 
 const (
 	provings     = 5    // attempts, one of which suffices, because a time may be off by chance

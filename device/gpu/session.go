@@ -138,8 +138,8 @@ func (s *session) use(work func() error) error {
 	})
 }
 
-// withVariant loads a variant, checks that it can be launched, and calls work. An error of the variant becomes a
-// status.
+// withVariant loads a variant, checks that it can be launched, and calls work. An error that the variant causes becomes
+// the status of its outcome.
 func (s *session) withVariant(v device.Variant, work func(variant, trial.Outcome) (trial.Outcome, error)) (o trial.Outcome, err error) {
 	loaded, err := s.tensors.loadVariant(v.Binary, v.Kernel)
 	if err != nil {

@@ -52,8 +52,8 @@ type tensors struct {
 }
 
 // allocate allocates the tensors and their guard zones, the reference's outputs, the copies from which tensors are
-// restored, and the words for the results of checks. The function words returns the number of these words for a number
-// of guard zones.
+// restored, and the words for the results of checks. The function words returns the number of words that checks need,
+// given the number of guard zones.
 func (t *tensors) allocate(words func(zones int) int) (err error) {
 	n := len(t.arguments)
 	t.data, t.references, t.pristine = make([]Address, n), make([]Address, n), make([]Address, n)

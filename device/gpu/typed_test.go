@@ -101,7 +101,7 @@ func floatsOf(data []byte) []float32 {
 	return all
 }
 
-// element returns the bits of one element.
+// element returns the bits of element i of a tensor.
 func element(data []byte, at operator.Type, i int) uint64 {
 	return elements.Bits(at, data, int64(i))
 }
@@ -406,7 +406,7 @@ func typedCompareEdges(t *testing.T, run typedRunner) {
 	}
 }
 
-// found reads the words of an outcome.
+// found decodes the 64-bit words of a comparison's outcome.
 func found(written []byte) []uint64 {
 	words := make([]uint64, len(written)/8)
 	for i := range words {

@@ -101,7 +101,8 @@ func (v variant) unbind() {
 	}
 }
 
-// unload frees the kernel. An error of Unload is ignored, because it costs only a little memory until the process ends.
+// unload frees the kernel. An error of Unload is ignored, because a module that stays loaded costs only a little memory
+// until the process ends.
 func (v variant) unload() {
 	v.unbind()
 	_ = v.module.Unload()

@@ -169,9 +169,10 @@ func foreignTime(text string) time.Time {
 }
 
 // Adopt turns a recording that another tool made into one that can be replayed, for the given problem and template. The
-// recorded configurations must fit the template's space, but a tunable may also bear the name of its macro, and a value
-// need only equal one of the tunable's values. If t is nil, the recorded kernel's name is used for the problem and the
-// template, and no configuration is checked; at is the date of trials without a date.
+// recorded configurations must fit the template's space, but a tunable may also be recorded under the name of its
+// macro, and a value may be of another type if it equals one of the tunable's values. If t is nil, the recorded
+// kernel's name is used for the problem and the template, and no configuration is checked; at is the date of trials
+// without a date.
 func (r *Recording) Adopt(problem operator.ProblemRecord, o *operator.Operator, t *operator.Template, limits operator.Limits, at time.Time) error {
 	if r.Metadata.Format == Format {
 		return errors.New("it is a recording already: --device replay:FILE answers from it")

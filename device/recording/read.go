@@ -82,7 +82,8 @@ func decode(r io.Reader) (*Recording, error) {
 	return recording, recording.check(d.Results)
 }
 
-// ReadAny reads a recording of ours, T4 results of another tool, or a cache of Kernel Tuner, compressed or not.
+// ReadAny reads a recording in our own format, T4 results of another tool, or a cache of Kernel Tuner, compressed or
+// not.
 func ReadAny(r io.Reader) (*Recording, error) {
 	data, err := unpack(r)
 	if err != nil {

@@ -23,8 +23,8 @@ var ErrProblem = errors.New("the recording is of another problem")
 const NotRecorded = "not in the recording"
 
 // Replay makes a device that answers from a recording instead of running kernels. The device's Info names the recorded
-// GPU and the day. A configuration that was not recorded is pruned, not estimated, and a kernel whose source has
-// changed since brings a notice along with its recorded times. Callers should bind problems with the limits in the
+// GPU and the day. A configuration that was not recorded is pruned, not estimated. If a kernel's source has changed
+// since the recording, its recorded times come with a notice. Callers should bind problems with the limits in the
 // device's Info, so that the operator's automatic choices are those of the recorded search.
 func Replay(r *Recording) device.Device {
 	trials := make(map[string]trial.Trial, len(r.Trials))
@@ -34,7 +34,8 @@ func Replay(r *Recording) device.Device {
 	return &replayed{recording: r, trials: trials}
 }
 
-// replayed is a device that answers from a recording. The maps are never written after Replay.
+// replayed is a device that answers from a recording. The recording and the map of trials are not changed after Replay
+// has returned.
 type replayed struct {
 	recording *Recording
 	trials    map[string]trial.Trial // by Key

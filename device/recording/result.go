@@ -185,8 +185,8 @@ type measurement struct {
 	Unit  string `json:"unit"`
 }
 
-// quantity is a measured property of a variant other than its time. field returns a pointer to a float64, an int64 or
-// an int, and a zero is not written.
+// quantity is a measured property of a variant other than its time. The function field returns a pointer to the
+// property, a float64, an int64 or an int; a property of 0 is not written.
 type quantity struct {
 	name, unit string
 	field      func(*trial.Outcome) any

@@ -127,7 +127,7 @@ func (c *Child) newSession(p *operator.Problem, reference *compile.Binary, proto
 }
 
 // LaunchUnder launches a variant once, in a child of its own that runs under another program, and waits until both have
-// ended. The outputs are not verified, and the problem need not be open.
+// ended. LaunchUnder does not verify the outputs, and the problem need not be open.
 func (c *Child) LaunchUnder(
 	ctx context.Context, p *operator.Problem, proto device.Protocol, program []string, v device.Variant,
 	launch, whole time.Duration,
@@ -255,7 +255,7 @@ func (c *Child) compile(ctx context.Context, kernels []operator.Kernel) (map[str
 	return byDigest, errors.Join(errs...)
 }
 
-// part returns the function that compiles a kernel, at most once for all callers.
+// part returns a function that compiles a kernel at its first call, and returns the same result to all callers.
 func (c *Child) part(ctx context.Context, k operator.Kernel) func() (built, error) {
 	digest := k.Digest()
 	if c.parts[digest] == nil {

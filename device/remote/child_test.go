@@ -306,8 +306,8 @@ func TestChildRefusedPart(t *testing.T) {
 	}
 }
 
-// A variant that crashes the child process fails only its own trial. A new child knows the session and evaluates the
-// next variant as if nothing had happened.
+// A variant that crashes the child process fails only its own trial. A new child process opens the session again and
+// evaluates the next variant as if nothing had happened.
 func TestSearchGoesOnAfter(t *testing.T) {
 	for _, tt := range []struct {
 		act     string
@@ -478,7 +478,7 @@ func TestBadReference(t *testing.T) {
 	}
 }
 
-// All parts of a variant and of its outcome arrive at the other side.
+// All parts of a variant and of its outcome survive the transport to a child process and back.
 func TestChildOutcomes(t *testing.T) {
 	d, s, evaluate := openFake(t, &fakeCompiler{})
 	if err := s.Refill(t.Context(), device.Inputs{Distribution: "normal", Seed: 3}); err != nil {

@@ -47,7 +47,7 @@ const logBytes = 64 << 10
 // firstOf returns the beginning of a log, cut to the length that a message may contain.
 func firstOf(text string) string { return text[:min(len(text), logBytes)] }
 
-// FaultOf converts an error to a Fault with the details that the other side tests for.
+// FaultOf converts an error to a Fault with the details that the receiver tests for.
 func FaultOf(err error) *Fault {
 	f := &Fault{Kind: Trouble, Message: err.Error()}
 	var known *Fault

@@ -22,12 +22,12 @@ type Member struct {
 	Gone      func() error // says why the member is no longer there; nil if that shows only in a request
 }
 
-// PoolOptions adjust a Pool. The zero value is right for devices of this process.
+// PoolOptions adjust a Pool. The zero value of PoolOptions is right for devices of this process.
 type PoolOptions struct {
 	Compile  bool          // members compile for themselves; otherwise the model's compiler compiles for all
 	Patience time.Duration // how long to wait for a member if there is none; 0 means 20 s
-	// Connection reports whether members can be reached at the moment; lost is set if they never will be again. A nil
-	// Connection means that members can always be reached.
+	// Connection reports whether members can be reached at the moment; lost is set if no member will ever be reachable
+	// again. A nil Connection means that members can always be reached.
 	Connection func() (up bool, lost error)
 	// Say is called with news for the user, from any goroutine. If Say is nil, the pool's messages to the user are
 	// dropped.
@@ -70,7 +70,7 @@ func NewPool(model device.Device, o PoolOptions) *Pool {
 	}
 }
 
-// Join adds a device to the pool unless it differs from the model. The caller must close the device.
+// Join adds a device to the pool unless it differs from the pool's model. The caller must close the device.
 func (p *Pool) Join(one Member) {
 	if why := unlike(one.Device, p.model); why != "" {
 		p.options.Say(fmt.Sprintf("worker %s is left out: %s", one.Name, why))
@@ -95,7 +95,7 @@ func unlike(d, model device.Device) string {
 	return ""
 }
 
-// leave removes a member from the pool. The caller holds the lock.
+// leave removes a member from the pool. The caller must hold the pool's lock.
 func (p *Pool) leave(m *member, why error) {
 	if m.left == nil {
 		m.left = why
@@ -104,7 +104,7 @@ func (p *Pool) leave(m *member, why error) {
 	}
 }
 
-// ready returns the members that can be reached, sorted by name. The caller holds the lock.
+// ready returns the members that can be reached, sorted by name. The caller must hold the pool's lock.
 func (p *Pool) ready() (all []*member) {
 	for _, name := range slices.Sorted(maps.Keys(p.members)) {
 		m := p.members[name]
@@ -210,13 +210,13 @@ func (p *Pool) release(m *member, w want, ended bool, why error) {
 	p.wake()
 }
 
-// wake makes all goroutines that wait for a member look again. The caller holds the lock.
+// wake makes all goroutines that wait for a member look again. The caller must hold the pool's lock.
 func (p *Pool) wake() {
 	close(p.changed)
 	p.changed = make(chan struct{})
 }
 
-// lastWords returns why the first of the departed members, by name, has left. The caller holds the lock.
+// lastWords returns why the first of the departed members, by name, has left. The caller must hold the pool's lock.
 func (p *Pool) lastWords() string {
 	for _, name := range slices.Sorted(maps.Keys(p.members)) {
 		if m := p.members[name]; m.left != nil {

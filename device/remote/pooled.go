@@ -132,8 +132,8 @@ func (s *pooled) Check(ctx context.Context, v device.Variant, c device.Check) (o
 	return o, launches, err
 }
 
-// outcome completes the outcome of a variant. A kernel that a worker cannot compile anew, or that ended every worker
-// that began it, becomes a failure of the variant.
+// outcome turns errors that a variant caused into a failure of the variant. If a worker cannot compile a kernel anew,
+// or if a kernel ended every worker that began it, the variant's outcome is a failure.
 func outcome(o trial.Outcome, err error) (trial.Outcome, error) {
 	var refused *compile.Error
 	switch {
@@ -145,8 +145,8 @@ func outcome(o trial.Outcome, err error) (trial.Outcome, error) {
 	return o, err
 }
 
-// Refill changes the inputs of later jobs. One member draws the new inputs now, and every other member before its next
-// job.
+// Refill changes the inputs of later jobs. One member draws the new inputs now, and every other member draws them
+// before its next job.
 func (s *pooled) Refill(ctx context.Context, in device.Inputs) error {
 	s.mu.Lock()
 	s.inputs = in

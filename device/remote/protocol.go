@@ -41,7 +41,7 @@ type Request struct {
 	ID      string `json:"id,omitempty"` // a worker carries out a request once, however often it arrives
 	Kind    Kind   `json:"kind"`
 	Problem string `json:"problem,omitempty"` // its key: the search's name and a number
-	// Opening describes the problem. If Opening is nil, the other side must already know the problem's key.
+	// Opening describes the problem. If Opening is nil, the receiver must already know the problem's key.
 	Opening *Opening `json:"opening,omitempty"`
 	// Configuration is the kernel's configuration; without a template it stands for the problem's reference.
 	space.Configuration
@@ -58,7 +58,8 @@ type Response struct {
 	Kind   Kind   `json:"kind"`
 	Worker string `json:"worker,omitempty"`
 	Fault  *Fault `json:"fault,omitempty"`
-	// Outcome answers an Evaluate, Check or Launch. Notice is Outcome.Notice, which the JSON of an Outcome omits.
+	// Outcome answers a request of kind Evaluate, Check or Launch. Notice is Outcome.Notice, which the JSON of an
+	// Outcome omits.
 	Outcome  trial.Outcome   `json:"outcome"`
 	Notice   string          `json:"notice,omitempty"`
 	Launches int             `json:"launches,omitempty"`

@@ -149,7 +149,7 @@ func (s *Server) onDevice(ctx context.Context, a Response, r Request, p *bound, 
 }
 
 // settle completes a response that has an outcome, and returns the error that the response does not express. If a
-// variant took the device down with it, that is the variant's outcome and not an error.
+// variant destroyed the device's context, the variant's outcome says so, and settle returns no error.
 func (a *Response) settle(err error) error {
 	a.Outcome.MaxAbsError, a.Notice = trial.Finite(a.Outcome.MaxAbsError), a.Outcome.Notice
 	if a.Lost = errors.Is(err, device.ErrLost); a.Lost && a.Outcome.Status != "" {

@@ -16,7 +16,8 @@ import (
 
 // Link transports requests to a device outside of this process.
 type Link interface {
-	// Call sends a request and waits for the response. After an error no response will come.
+	// Call sends a request and waits for the response. After Call has returned an error, no response to the request
+	// will come.
 	Call(ctx context.Context, q Query) (Response, error)
 }
 
@@ -34,18 +35,18 @@ type Extra struct {
 }
 
 // These limits say how long a search's process waits for a child process that is stuck in the driver. A child that is
-// not stuck ends launches that take too long itself.
+// not stuck ends a launch by itself if the launch takes too long.
 const (
 	openLimit   = 10 * time.Minute // a reference may be slow
 	closeLimit  = 30 * time.Second
 	answerSlack = 5 * time.Second
 )
 
-// mostReopens is how often one request may cause the problem to be opened again.
+// mostReopens limits how often one request may cause the problem to be opened again.
 const mostReopens = 3
 
 // Session is a problem that is open on a device outside of this process. The Session keeps the data that opened the
-// problem, because the other side may have to open the problem again: in a new process, or when memory was short.
+// problem, because the problem may have to be opened again, in a new process or after memory was short.
 type Session struct {
 	link      Link
 	key       string // names the problem in requests
@@ -135,7 +136,7 @@ func evaluationLimit(p device.Protocol) time.Duration {
 	return 6*p.LaunchTimeout + verify.MostOverTime*p.MeasureTime + answerSlack
 }
 
-// ask sends a request. If the problem is not open on the other side, ask opens it and sends the request again.
+// ask sends a request. If the problem is not open on the remote device, ask opens it and sends the request again.
 func (s *Session) ask(ctx context.Context, q Query) (Response, error) {
 	for attempt := 0; ; attempt++ {
 		s.mu.Lock()
@@ -185,7 +186,7 @@ func (s *Session) reopen(ctx context.Context) error {
 	}
 }
 
-// Open opens the problem on the other side.
+// Open opens the problem on the remote device.
 func (s *Session) Open(ctx context.Context) error {
 	q := s.open()
 	r, err := s.link.Call(ctx, q)
@@ -211,7 +212,7 @@ func (s *Session) open() Query {
 	return Query{Request: r, Extra: Extra{Binaries: s.reference}, Wait: openLimit}
 }
 
-// Close frees the problem's memory on the other side, if that side can still be reached.
+// Close frees the problem's memory on the remote device, if the device can still be reached.
 func (s *Session) Close() error {
 	s.mu.Lock()
 	closed := s.closed

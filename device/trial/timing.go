@@ -62,8 +62,8 @@ func Median(values []float64) float64 {
 	return Quantile(slices.Sorted(slices.Values(values)), 0.5)
 }
 
-// Resolution is the smallest relative difference of two medians that means anything. In an experiment, the medians of
-// one kernel that was timed under ten names differed by up to half of Resolution.
+// Resolution is the smallest relative difference of two medians that is treated as a difference in speed. In an
+// experiment, the medians of one kernel that was timed under ten names differed by up to half of Resolution.
 const Resolution = 0.002
 
 // Reaches reports whether the interval overlaps that of a faster timing, so that the samples cannot tell them apart.

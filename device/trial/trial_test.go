@@ -121,7 +121,7 @@ func turnsOf(r *rand.Rand, n int, ms, drift, noise float64) (first, second []flo
 }
 
 // An unchanged variant is reported as slower in at most one run of 1000, on quiet machines, on noisy ones and on
-// machines that drift. A clear change is always reported.
+// machines that drift. A clear change of a variant's time is always reported.
 func TestNoise(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, c := range []struct {

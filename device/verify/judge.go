@@ -252,7 +252,8 @@ func outcomeFrom(a operator.Argument, words []uint64) outcome {
 	}
 }
 
-// Differs returns the message that an output has wrong elements; got is the first of them and want the reference's.
+// Differs returns the message that an output has wrong elements; got is the first wrong element, and want is the
+// reference's element.
 func Differs(a operator.Argument, wrong, first int64, got, want string) string {
 	return fmt.Sprintf("%s differs from the reference in %d of %s, first at %v: %s instead of %s",
 		a.Name, wrong, output.Count(a.Elements, "element"), a.Coordinates(first), got, want)

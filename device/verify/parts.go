@@ -99,8 +99,8 @@ type Passed struct {
 	Content  Content
 }
 
-// ComparisonArguments returns the arguments of a comparison kernel, in order. The kernel's last argument, the address
-// of its result, is not included.
+// ComparisonArguments returns the arguments of a comparison kernel, in order. The last argument of a comparison kernel,
+// the address of its result, is not included.
 func ComparisonArguments(arguments []operator.Argument) []Passed {
 	var all []Passed
 	for i, a := range arguments {
@@ -152,7 +152,7 @@ func Repeat(c device.Check, launch func(before int) (trial.Outcome, []uint64, er
 	return o, launches, nil
 }
 
-// Every GPU has these limits of blocks, grids and clusters.
+// These limits of blocks, grids and clusters are the same on every GPU.
 var (
 	mostBlock   = [3]int64{1024, 1024, 64}
 	mostGrid    = [3]int64{1<<31 - 1, 65535, 65535}

@@ -141,8 +141,8 @@ const (
 	racingError = 0.001
 	// spreadDoubt is the probability that the true spread exceeds the assumed bound.
 	spreadDoubt = 0.05
-	// leastSpread is the smallest relative standard deviation that samples are assumed to have. A few samples that
-	// agree with each other may all differ from the true time by that much.
+	// leastSpread is the smallest relative standard deviation that samples are assumed to have. Even if a few samples
+	// agree better than that, all of them may differ from the true time by leastSpread.
 	leastSpread = 0.005
 )
 

@@ -65,7 +65,7 @@ type Broker struct {
 	Conn   *nats.Conn
 	server string // its address, for messages
 	// since is the time at which the connection was lost, or 0 while it is up, and back is the time at which it was
-	// last restored. Both times are in nanoseconds.
+	// last restored. since and back are in nanoseconds.
 	since, back atomic.Int64
 }
 
@@ -166,7 +166,7 @@ func WorkerSubject(worker string) string { return "autotune.worker." + worker }
 
 func (b *Broker) Close() { b.Conn.Close() }
 
-// options returns the options of the connection, or an error if a secret is not kept safe.
+// options returns the options of the connection, or an error if other users can read a file with a secret.
 func (l Login) options() ([]nats.Option, error) {
 	var options []nats.Option
 	if l.Credentials != "" {

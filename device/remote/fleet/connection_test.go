@@ -43,7 +43,7 @@ func newQuickPlace(t *testing.T) (p *place, stop func()) {
 	return &place{options: quick, t: t, url: url, said: make(chan string, 1000)}, stop
 }
 
-// searchUntil searches the toy problem at random and calls happens after the given number of trials.
+// searchUntil searches the toy problem at random, and calls the function happens after the given number of trials.
 func searchUntil(t *testing.T, d device.Device, trials int, happens func()) {
 	t.Helper()
 	evaluated := 0
@@ -88,7 +88,7 @@ func TestLostWorkers(t *testing.T) {
 		r := search(t, d, tuner.Options{Strategy: "random", Seed: uint64(round + 1)})
 		close(ended)
 		loser.Wait()
-		// A job that two workers had when they were lost is not handed out a third time.
+		// A job is not given to a third worker if two workers were lost while they had the job.
 		if slices.ContainsFunc(r.Trials, func(one trial.Trial) bool { return strings.Contains(one.Message, "handed out 2 times") }) {
 			if unlucky++; unlucky > 1 {
 				t.Error("a job was with two lost workers, again")

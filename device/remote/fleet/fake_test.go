@@ -156,7 +156,7 @@ func took(ms float64) trial.Outcome {
 	return o
 }
 
-// quick makes lost workers and connections noticed sooner than usual.
+// quick shortens the times after which lost workers and connections are noticed.
 var quick = fleet.ConnectOptions{Beat: 50 * time.Millisecond, Gone: time.Second}
 
 // calm allows long silence, so that a busy machine does not make a worker count as gone.

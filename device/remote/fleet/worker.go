@@ -194,7 +194,8 @@ func (w *worker) send(j *job) {
 	}
 }
 
-// do carries out a job. If the code of the worker panics during a job, only that job fails, and the worker goes on.
+// do carries out the request q and returns the response. If the code of the worker panics during a job, only that job
+// fails, and the worker goes on.
 func (w *worker) do(ctx context.Context, q remote.Request) (r remote.Response) {
 	defer func() {
 		if p := recover(); p != nil {

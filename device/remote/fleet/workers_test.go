@@ -209,7 +209,7 @@ func TestTwoSearchesOnOnePool(t *testing.T) {
 }
 
 // A worker refuses a problem that does not fit into its memory. If two problems fit only one at a time, the worker
-// closes the problem that was not used for longer.
+// closes the problem that has been unused for longer.
 func TestWorkersMemory(t *testing.T) {
 	p := newPlace(t)
 	gpu := &fakeGPU{}
