@@ -66,7 +66,6 @@ func question(t *testing.T, source string, at operator.Type, seconds int) Questi
 	}}
 }
 
-// bits returns the bytes of a number stored as an element of type t.
 func bits(t operator.Type, x float64) []byte {
 	switch {
 	case t == operator.F32:

@@ -17,7 +17,6 @@ import (
 // NVRTC needs a tenth of a second to start, longer than it needs to compile most kernels. To save this time, the tests
 // compile several variants as one source.
 
-// mostTogether is the largest number of variants in one source.
 const mostTogether = 24
 
 var otherInclude = regexp.MustCompile(`(?m)^[ \t]*#[ \t]*include[ \t]+<`)

@@ -302,5 +302,4 @@ func cStrings(texts []string) []*byte {
 	return lists.Of(texts, func(text string) *byte { return unsafe.SliceData(append([]byte(text), 0)) })
 }
 
-// first returns a pointer to an array's first element, or nil if the array is empty.
 func first(c []*byte) **byte { return unsafe.SliceData(c[:len(c):len(c)]) }

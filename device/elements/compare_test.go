@@ -9,7 +9,6 @@ import (
 	"autotune/operator"
 )
 
-// tensorOf makes a tensor with one element for each given bit pattern.
 func tensorOf(t operator.Type, all ...uint64) (contents []byte) {
 	for _, bits := range all {
 		contents = append(contents, binary.LittleEndian.AppendUint64(nil, bits)[:t.Bytes()]...)

@@ -131,7 +131,6 @@ func TestHostileKernels(t *testing.T) {
 	}
 }
 
-// processesIn lists the processes whose working directory is in a folder or below it.
 func processesIn(dir string) []string {
 	var found []string
 	links, _ := filepath.Glob("/proc/[0-9]*/cwd")

@@ -75,7 +75,6 @@ func doublingOperator(t *testing.T) *operator.Operator {
 	return doublingOf(t, doublingKernel("reference", doublingBodies["right"]), kernels)
 }
 
-// doublingOf returns the operator doubling with these sources.
 func doublingOf(t *testing.T, reference string, kernels map[string]string) *operator.Operator {
 	t.Helper()
 	files := fstest.MapFS{}
@@ -125,7 +124,6 @@ func (b *bench) compile(t *testing.T, k operator.Kernel) *compile.Binary {
 	return binary
 }
 
-// variant returns the compiled default configuration of a template.
 func (b *bench) variant(t *testing.T, template string) device.Variant {
 	t.Helper()
 	for _, c := range b.problem.Defaults(t.Context()) {

@@ -25,7 +25,6 @@ var smallFormats = []smallFormat{
 	{operator.F16, 5, 10, true}, {operator.BF16, 8, 7, true}, {operator.F8E4M3, 4, 3, false}, {operator.F8E5M2, 5, 2, true},
 }
 
-// codes returns the number of codes of the format, half of which are negative.
 func (f smallFormat) codes() int { return 2 << (f.exponent + f.mantissa) }
 
 func (f smallFormat) largest() int {
@@ -177,7 +176,6 @@ func TestSmallFloats(t *testing.T) {
 	}
 }
 
-// scalar returns an argument that is passed by value.
 func scalar(kind operator.Type, value int) HostTensor {
 	return HostTensor{Role: operator.Scalar, Type: kind, Value: integer(value)}
 }

@@ -185,7 +185,6 @@ func spinningFlags(k operator.Kernel) []string {
 	return nil
 }
 
-// textsOf returns the texts of includes in the order of their names.
 func textsOf(includes map[string]string) []string {
 	return lists.Of(slices.Sorted(maps.Keys(includes)), func(name string) string { return includes[name] })
 }

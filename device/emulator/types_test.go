@@ -65,7 +65,6 @@ func simpleTemplate(name string) string {
 		"    launch: {block: [64, 1, 1], grid: [\"ceil_div(n, 64)\", 1, 1]}\n"
 }
 
-// mixedOperator returns the operator mixed with this reference and with templates for these kernels.
 func mixedOperator(t *testing.T, reference string, kernels map[string]string) *operator.Operator {
 	t.Helper()
 	yaml := mixed

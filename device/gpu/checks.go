@@ -93,7 +93,6 @@ func (c *checks) queueChecks(outputs []Address) {
 	c.own.compare(t, outputs, c.at(c.judge.Apart))
 }
 
-// at returns the address of one word of the checks' results.
 func (c *checks) at(word int) Address { return c.tensors.found + Address(8*word) }
 func (c *checks) clear()              { c.gpu.Set(c.tensors.found, 4, 0, int64(2*c.judge.Words)) }
 func (c *checks) queueGuards()        { c.guards("guard_check", uint64(c.at(c.judge.Hits))) }

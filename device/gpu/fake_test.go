@@ -288,14 +288,12 @@ func (g *fakeGPU) sum(at uint64, bytes int64) (sum uint64) {
 	return sum
 }
 
-// bits returns the bits of element i of a tensor whose elements have this size.
 func (g *fakeGPU) bits(at uint64, i, size int64) uint64 {
 	var whole [8]byte
 	copy(whole[:], g.memory(Address(at)+Address(i*size), size))
 	return binary.LittleEndian.Uint64(whole[:])
 }
 
-// numberAs returns an element of a type as a float64, given its bits.
 func numberAs(t operator.Type, bits uint64) float64 {
 	var x float64
 	_, _ = fmt.Sscan(elements.Text(t, bits), &x)

@@ -91,7 +91,6 @@ func compileTyped(t *testing.T) typedRunner {
 	}
 }
 
-// floatsOf returns bytes as f32 numbers with the same bits.
 func floatsOf(data []byte) []float32 {
 	data = slices.Concat(data, make([]byte, 4))
 	all := make([]float32, len(data)/4)
@@ -101,12 +100,10 @@ func floatsOf(data []byte) []float32 {
 	return all
 }
 
-// element returns the bits of element i of a tensor.
 func element(data []byte, at operator.Type, i int) uint64 {
 	return elements.Bits(at, data, int64(i))
 }
 
-// packed returns a tensor whose elements have the given bits.
 func packed(at operator.Type, all ...uint64) (data []byte) {
 	for _, bits := range all {
 		data = append(data, binary.LittleEndian.AppendUint64(nil, bits)[:at.Bytes()]...)
@@ -182,7 +179,6 @@ func typedIntegers(t *testing.T, run typedRunner) {
 	}
 }
 
-// integer returns the bits of a number converted to an integer type.
 func integer(at operator.Type, x float64) uint64 {
 	size := 8 * at.Bytes()
 	mask := ^uint64(0) >> (64 - size)
@@ -207,7 +203,6 @@ func integer(at operator.Type, x float64) uint64 {
 	return uint64(x)
 }
 
-// hashed is a Go version of hash in elements.h.
 func hashed(i uint64, seed uint32) uint32 {
 	x := i*0x9e3779b97f4a7c15 + uint64(seed)*0xd1b54a32d192ed03
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
@@ -406,7 +401,6 @@ func typedCompareEdges(t *testing.T, run typedRunner) {
 	}
 }
 
-// found decodes the 64-bit words of a comparison's outcome.
 func found(written []byte) []uint64 {
 	words := make([]uint64, len(written)/8)
 	for i := range words {

@@ -218,7 +218,6 @@ func toyProblem(t *testing.T, fsys fs.FS) *operator.Problem {
 	return p
 }
 
-// onDisk writes the files to a folder, where a child process can open them.
 func onDisk(t *testing.T, files fstest.MapFS) fs.FS {
 	t.Helper()
 	dir := t.TempDir()

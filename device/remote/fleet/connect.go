@@ -227,7 +227,6 @@ func private(path string) error {
 	return nil
 }
 
-// shown returns a server's address without its password.
 func shown(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {

@@ -175,7 +175,6 @@ func (g *gate) pass(from, to net.Conn) {
 	}
 }
 
-// closeFor closes the gate for a few seconds.
 func (g *gate) closeFor() {
 	g.closed.Store(true)
 	time.AfterFunc(time.Duration(endurance.Times(2, 20))*time.Second, func() { g.closed.Store(false) })

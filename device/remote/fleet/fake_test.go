@@ -162,7 +162,6 @@ var quick = fleet.ConnectOptions{Beat: 50 * time.Millisecond, Gone: time.Second}
 // calm allows long silence, so that a busy machine does not make a worker count as gone.
 var calm = fleet.ConnectOptions{Beat: 50 * time.Millisecond, Gone: 10 * time.Second}
 
-// place is a NATS server with workers.
 type place struct {
 	options fleet.ConnectOptions
 	t       testing.TB
@@ -223,7 +222,6 @@ func (p *place) pool(workers int, change ...func(*fleet.Options)) *fleet.Pool {
 	return d
 }
 
-// await waits until a condition holds, and fails the test after 15 s.
 func await(t testing.TB, what string, so func() bool) {
 	t.Helper()
 	for end := time.Now().Add(15 * time.Second); !so(); time.Sleep(5 * time.Millisecond) {

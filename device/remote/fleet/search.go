@@ -88,7 +88,6 @@ func noneOf(all []remote.Worker, gpu string) error {
 	return fmt.Errorf("no worker with %q can be used: %s: %w", gpu, few(others), device.ErrNone)
 }
 
-// mostNamed is the largest number of workers that a message names.
 const mostNamed = 8
 
 func few(names []string) string {
@@ -135,7 +134,6 @@ func (p *Pool) Close() error {
 	return nil
 }
 
-// key returns a new key for a problem or a request of this search.
 func (p *Pool) key() string { return fmt.Sprintf("%s.%d", p.search, p.count.Add(1)) }
 
 // far is the search's view of a worker: a device that has its own compiler.

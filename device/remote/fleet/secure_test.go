@@ -90,7 +90,6 @@ func selfSigned(t *testing.T) (tls.Certificate, string) {
 	return tls.Certificate{Certificate: [][]byte{raw}, PrivateKey: key}, secret(t, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: raw})))
 }
 
-// secret writes a file that only its owner can read.
 func secret(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "secret")

@@ -256,7 +256,6 @@ func boundsOf(d cu.Device, l operator.Limits) (gpu.Bounds, error) {
 	return b, read.err
 }
 
-// reader reads a device's attributes and keeps the first error.
 type reader struct {
 	device cu.Device
 	err    error
