@@ -7,7 +7,8 @@ import (
 )
 
 // Conditions are the state of the L2 cache and the form of the launches under which a variant is timed. Times measured
-// under different conditions are stored apart and never compared. The zero value means a cold L2 and plain launches.
+// under different conditions are stored apart and never compared. The zero value of Conditions means a cold L2 and
+// plain launches.
 type Conditions struct {
 	L2     L2State    `json:"l2,omitempty"`
 	Launch LaunchForm `json:"launch,omitempty"`

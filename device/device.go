@@ -161,8 +161,8 @@ type Inputs struct {
 func (p Protocol) Inputs() Inputs { return Inputs{p.Distribution, p.Seed} }
 
 // Check asks for more launches than the one that verifies a variant. Before the launches of a check the outputs hold,
-// in turn, NaNs, the results of the previous launch, and zeros. Each launch is followed by a check of everything:
-// outputs, inputs, guard zones and the reference's output.
+// in turn, NaNs, the results of the previous launch, and zeros. Each launch of a check is followed by a check of
+// everything: outputs, inputs, guard zones and the reference's output.
 type Check struct {
 	Launches int           // 0 counts as 1
 	Exact    bool          // every launch must produce the same bits as the first
@@ -176,8 +176,7 @@ type Check struct {
 	Leave string `json:",omitempty"`
 }
 
-// ErrNone means that this machine has no device of the requested kind. The message wrapped around ErrNone says what is
-// missing.
+// ErrNone means that this machine has no device of the requested kind. Errors that wrap ErrNone say what is missing.
 var ErrNone = errors.New("no such device")
 
 // Reason returns the message of an error that wraps ErrNone, without the text of ErrNone.
@@ -232,7 +231,8 @@ type Pool interface {
 }
 
 // ErrLost means that this process can no longer use a device, because its context and all memory in it are gone.
-// Another process may open the lost device again. An Outcome returned together with ErrLost counts if it has a Status.
+// Another process may open the lost device again. An Outcome returned together with ErrLost is valid if it has a
+// Status.
 var ErrLost = errors.New("the device's context is lost")
 
 // Launcher is a Device that can launch a variant once on the operator's inputs without checking the results, for a

@@ -129,8 +129,8 @@ func (k *cached) lookUpOrCompile(ctx context.Context, key cache.ActionID, r Requ
 	return binary, err
 }
 
-// key hashes all that the result of a compilation depends on. The key includes the file's name and the sources with
-// their comments, because error messages name files and lines.
+// key hashes all that the result of a compilation depends on. The key of a cached compilation includes the file's name
+// and the sources with their comments, because error messages name files and lines.
 func (k *cached) key(r Request) cache.ActionID {
 	kernel := r.Kernel
 	return sha256.Sum256(fmt.Appendf(nil, "%d %q %q %q %q %q %q %q",
@@ -160,11 +160,11 @@ func (k *cached) write(key cache.ActionID, e entry) {
 	}
 }
 
-// A kernel that reads its sizes at run time has the same code for all sizes. The cache compiles it once, with any
-// sizes, and writes the requested sizes into copies of the binary.
+// A kernel that reads its sizes at run time has the same code for all sizes. The cache compiles the kernel once, with
+// any sizes, and writes the requested sizes into copies of the kernel's binary.
 
-// withSizes returns a copy of a binary with these sizes written into it. ok is false if the binary has no variable for
-// sizes.
+// withSizes returns a copy of a binary with the given sizes written into it. ok is false if the binary has no variable
+// for sizes.
 func withSizes(b *Binary, sizes []operator.Size) (_ *Binary, ok bool) {
 	const each = 4
 	at, err := cubin.Variable(b.Code, operator.SizesSymbol, each*len(sizes))

@@ -22,7 +22,7 @@ type Request struct {
 	Kernel operator.Kernel
 	Arch   string // what to compile for: "sm_90", "host"
 	// Timeout stops a compilation that takes longer; 0 means the compiler's own limit. The time spent waiting for a
-	// free compiler does not count.
+	// free compiler does not count toward Timeout.
 	Timeout time.Duration
 	// Problem and Configuration are what the kernel was made from, so that a compiler on another machine can make it
 	// anew. A Configuration without a template means the problem's reference. A kernel without a Problem can be

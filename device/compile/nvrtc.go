@@ -49,8 +49,9 @@ type nvrtc struct {
 	closed       sync.Once
 }
 
-// spare is the number of compilations that may run in addition to those that Workers counts. All Workers are busy
-// during a search; the spare compilation lets the reference and the device's own kernels start without waiting.
+// spare is the number of compilations that may run in addition to those that Workers counts. A search keeps as many
+// compilations running as Workers counts; the spare one lets the reference and the device's own kernels start without
+// waiting.
 const spare = 1
 
 // NVRTC returns the compiler that makes cubins for NVIDIA GPUs. The error wraps ErrMissing if NVRTC is not installed.
@@ -73,8 +74,8 @@ func newNVRTC(ctx context.Context, workers int, options ...string) (Compiler, er
 }
 
 // workerVariables lists the environment variables that a compile worker inherits: those that locate NVRTC and its
-// headers, and those of the Go runtime. A worker gets no other variables, because a kernel's source can make the
-// compiler read its environment.
+// headers, and those of the Go runtime. A compile worker gets no other environment variables, because a kernel's source
+// can make the compiler read its environment.
 var workerVariables = []string{
 	"PATH", "HOME", "TMPDIR", "LD_LIBRARY_PATH", "VIRTUAL_ENV", "CONDA_PREFIX", "XDG_CACHE_HOME", "CUDA_*", "NVIDIA_*", "NVRTC_*", "AUTOTUNE_*",
 	"GOGC", "GOMEMLIMIT", "GOMAXPROCS", "GODEBUG", "GOTRACEBACK", "GOCOVERDIR",

@@ -40,10 +40,10 @@ var largeShapes = map[string][]int64{
 	"matmul":           {1, 16, 4096, 11008},
 }
 
-// requestsOf returns the problems that an operator's templates are compiled for. The problems have a small ragged
-// shape, a large shape, one of these shapes in every further math mode, and one for each further choice of a word
-// parameter (a parameter whose values are words). Short test runs, and operators that use kernels made for other
-// operators, compile only one choice of each word parameter.
+// requestsOf returns the problems that an operator's templates are compiled for. One problem has a small ragged shape
+// and one a large shape; further problems cover every other math mode and every other value of a word parameter (a
+// parameter whose values are words). Short test runs, and operators that use kernels made for other operators, compile
+// only one choice of each word parameter.
 func requestsOf(o *operator.Operator) []operator.Request {
 	small := []int64{2, 4, 37, 29}
 	if len(o.Shape) == 3 {

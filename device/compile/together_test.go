@@ -14,8 +14,8 @@ import (
 	"autotune/operator/tree"
 )
 
-// NVRTC needs a tenth of a second to start, longer than it needs to compile most kernels. To save this time, the tests
-// compile several variants as one source.
+// NVRTC needs a tenth of a second to start, longer than it needs to compile most kernels. To save NVRTC's start-up
+// time, the tests compile several variants as one source.
 
 const mostTogether = 24
 

@@ -119,7 +119,7 @@ const niceness = 5
 
 // giveWay lowers the priority of all threads of this process; threads started later inherit it.
 func giveWay() {
-	// Errors are ignored, because compilers also work at their usual priority.
+	// Errors of lowering the priority are ignored, because a compiler works at any priority.
 	threads, _ := os.ReadDir("/proc/self/task")
 	for _, thread := range threads {
 		if id, err := strconv.Atoi(thread.Name()); err == nil {

@@ -137,8 +137,8 @@ func FillsOf(arguments []operator.Argument, distribution string, seed uint32) ([
 	return all, nil
 }
 
-// Run is a range of consecutive elements of a tensor that a check changes. On the emulator, the C++ function
-// tensor_change of the runtime chooses these ranges.
+// Run is a range of consecutive elements of a tensor that a check changes. The emulator's C++ runtime chooses the
+// ranges in its function tensor_change.
 type Run struct {
 	First, Count int64
 	Seed         uint32 // element k is drawn as element k of a tensor of the same size with this seed

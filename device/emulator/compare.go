@@ -81,8 +81,8 @@ func (s *session) compareOwn(ctx context.Context, dir, up string, made func(oper
 
 // compared runs a variant's program until it has verified the number of launches that the job wants, compares the
 // outputs, and returns the number of launches. The program ends at a launch whose outputs differ from those of its
-// first launch. The outputs of the first and of the differing launch are then compared with the reference, and the
-// program is started again for the remaining launches.
+// first launch. The outputs of the first launch and of the launch that differs are then compared with the reference,
+// and the program is started again for the remaining launches.
 func (s *session) compared(ctx context.Context, dir string, v device.Variant, j job) (o trial.Outcome, launches int, err error) {
 	wanted, worst, begin := max(j.check.Launches, 1), 0.0, time.Now()
 	for {

@@ -305,12 +305,12 @@ const (
 	compilerTime   = 120
 )
 
-// shellLimits is a shell command that sets the limits and then executes the compiler. A shell is needed because a
-// process cannot set the limits of another process that is already running.
+// shellLimits is a shell command that sets the limits and then executes the compiler. A shell sets the limits, because
+// a process cannot set the limits of another process that is already running.
 var shellLimits = fmt.Sprintf(`ulimit -c 0; ulimit -v %d; ulimit -f %d; ulimit -t %d; exec "$@"`, compilerMemory>>10, compilerFile>>9, compilerTime)
 
 // compilerVariables lists the environment variables by which compilers find their own parts, headers and libraries. The
-// compiler gets no other variables, because a kernel's source can make the compiler read its environment.
+// compiler gets no other environment variables, because a kernel's source can make the compiler read its environment.
 var compilerVariables = []string{
 	"PATH", "HOME", "LD_LIBRARY_PATH", "CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH", "LIBRARY_PATH", "COMPILER_PATH", "GCC_EXEC_PREFIX",
 	"CCACHE_DIR", "CCACHE_CONFIGPATH", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "SDKROOT", "DEVELOPER_DIR", "MACOSX_DEPLOYMENT_TARGET",

@@ -9,8 +9,8 @@
 //
 // The emulator is stricter than a GPU in order to reveal mistakes. Shared memory is initialised to NaN. Data that an
 // asynchronous copy has not delivered yet reads as NaN. Guard zones surround the tensors. If threads wait for ever, the
-// error message names the threads. With Options.Sanitize the compiler's sanitizers check every access. Data races are
-// detected from the order that barriers and atomics establish (race.go).
+// error message names the threads. With Options.Sanitize the compiler's sanitizers check every memory access. Data
+// races are detected from the order that barriers and atomics establish (race.go).
 //
 // The emulator measures times on the CPU, which say nothing about the ranking of kernels on a GPU.
 package emulator
@@ -226,7 +226,7 @@ func (s *session) referenceFault(a response) string {
 			return "leaves " + verify.Unwritten(out, g.Unwritten, g.First)
 		}
 		// If the output is a single number computed from many inputs, it may be NaN, for example if one input has no
-		// logarithm. The inputs that a search uses must not lead to NaN.
+		// logarithm. The inputs that a search uses must not lead to NaN in the reference's outputs.
 		alone := out.Elements == 1 && s.proto.Distribution != s.problem.Operator.Inputs[0]
 		extreme := slices.Contains(operator.Extremes(), s.proto.Distribution) // as 0/0 is, of zeros
 		if g.NaN < out.Elements || s.proto.Distribution == "special" || alone || extreme {

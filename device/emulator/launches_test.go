@@ -39,7 +39,7 @@ extern "C" __global__ void totals_reference(const int* x, int* sums, int count, 
 }
 `
 
-// The macro MODE selects the fault of a kernel.
+// The macro MODE selects which fault a kernel has.
 const totalsKernels = `#include <cooperative_groups.h>
 #include <cooperative_groups/reduce.h>
 namespace cg = cooperative_groups;

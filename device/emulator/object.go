@@ -138,8 +138,8 @@ const (
 	headerSizeAt   = 0x20
 )
 
-// own renames all symbols that the file defines, except those that the runtime reads. The new names are in a new string
-// table at the file's end; the old table stays, since sections may use it too.
+// own renames all symbols that the file defines, except those that the runtime reads. The new names of symbols are in a
+// new string table at the file's end; the old table stays, since sections may use it too.
 func (o *object) own() ([]byte, error) {
 	symbols, err := o.file.Symbols()
 	table := o.file.SectionByType(elf.SHT_SYMTAB)

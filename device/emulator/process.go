@@ -143,7 +143,7 @@ func listen(from io.Reader, launchLimit time.Duration, kill func()) <-chan answe
 			}
 		}
 		a.garbled = a.garbled || errors.Is(lines.Err(), bufio.ErrTooLong)
-		// The remaining output is read and dropped, so that the program does not block on a full pipe.
+		// The remaining output of the program is read and dropped, so that the program does not block on a full pipe.
 		_, _ = io.Copy(io.Discard, from)
 		watch.Stop()
 		a.late = late.Load()
@@ -158,7 +158,8 @@ func (a *answer) read(line string) bool {
 	if json.Unmarshal([]byte(line), &r) != nil || !slices.Contains(append(trial.Statuses, deadlock, unable), r.Status) {
 		return false
 	}
-	// The kernel itself may have written the line, or changed the data from which the program makes its response.
+	// A line that looks like a response may have been written by the kernel itself, or from data that the kernel has
+	// changed.
 	r.Message = worker.Shown(r.Message)
 	a.response = &r
 	return true
@@ -216,8 +217,8 @@ type job struct {
 }
 
 // jobArgument is a scalar or a tensor. A tensor's contents are drawn as its fill says, or read from the file input in
-// the program's folder. The program writes the tensor's final contents to the file that output names, unless output is
-// "".
+// the program's folder. The variant's program writes a tensor's final contents to the file that output names, unless
+// output is "".
 type jobArgument struct {
 	operator.Argument
 	symbol        uint64 // address of the variable that the tensor is copied to; 0 if there is none

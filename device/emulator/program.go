@@ -84,8 +84,8 @@ func (r *runtimeObject) folder(c *hostCompiler) (dir string, err error) {
 	return r.dir, err
 }
 
-// unpack writes the sources into the folder. The sources are written only when they are needed, because a search whose
-// kernels are all cached never compiles them.
+// unpack writes the sources into the folder. The sources of the runtime and the shim are written only when they are
+// needed, because a search whose kernels are all cached never compiles them.
 func (r *runtimeObject) unpack() error {
 	if r.whole {
 		return nil

@@ -13,18 +13,19 @@ import (
 	"autotune/operator"
 )
 
-// prepare returns the file that the C++ compiler gets for a kernel. The file contains the kernel's source, line for
-// line, with declarations that are not valid C++ rewritten, followed by the functions that the runtime calls.
+// prepare returns the file that the C++ compiler gets for a kernel. The prepared file contains the kernel's source,
+// line for line, with declarations that are not valid C++ rewritten, followed by the functions that the runtime calls.
 func prepare(k operator.Kernel, sanitize bool) string {
 	var b strings.Builder
-	// The macros are defined in the file and not on the compiler's command line, because the runtime's own headers may
-	// use their names.
+	// A kernel's macros are defined in the file and not on the compiler's command line, because the runtime's own
+	// headers may use their names.
 	b.WriteString("#line 1 \"<command-line>\"\n") // the file name in messages about macros
 	for _, m := range k.Macros {
 		fmt.Fprintf(&b, "#define %s %s\n", m.Name, m.Value)
 	}
 	// A section of an object file must not contain variables of templates together with other variables. Under a
-	// sanitizer an unnamed namespace prevents mixed sections, because all names in it are local to the file.
+	// sanitizer, an unnamed namespace prevents sections with both kinds of variables, because it makes all names local
+	// to the file.
 	if sanitize {
 		b.WriteString("namespace {\n")
 	}
@@ -99,8 +100,8 @@ func atFileScope(text string) bool {
 
 var transparent = regexp.MustCompile(`(?:\bnamespace(?:\s+[\w:]+)?|\bextern\s+" *")\s*$`)
 
-// entryFile is the file name under which an error in the generated call of a kernel appears. In an error about this
-// file, the line number is the kernel's number among the entries, counted from 1.
+// entryFile is the file name under which an error in the generated call of a kernel appears. In an error about the file
+// entryFile, the line number is the kernel's number among the entries, counted from 1.
 const entryFile = "<entry point>"
 
 // entryPoints returns the end of the file that the C++ compiler gets for a kernel: the table through which the runtime
@@ -131,7 +132,7 @@ func guiltyEntry(k operator.Kernel, words string) string {
 }
 
 // hostFlags returns those of a kernel's flags that mean the same to the host's compiler: definitions of macros and the
-// C++ version. All other flags of a kernel are dropped, because only GPU compilers know them.
+// C++ version. hostFlags drops all other flags of a kernel, because only GPU compilers know them.
 func hostFlags(flags []string) []string {
 	var host []string
 	for i := 0; i < len(flags); i++ {
@@ -160,7 +161,7 @@ var spins = regexp.MustCompile(`atomic|\b(?:volatile|__ldcg|__ldcv|__nanosleep)\
 var volatileAssembly = regexp.MustCompile(`\b(?:asm|__asm__)\s+(?:volatile|__volatile__)\b`)
 
 // given matches statements that consist only of an atomic operation, because no loop can wait for an unused result. The
-// pattern assumes that a `for` and its condition are on one line.
+// pattern `given` assumes that a `for` and its condition are on one line.
 var given = regexp.MustCompile(`([{}]|;[ \t]*\n)(?:\s*atomic\w+\s*\([^;{}=]*\)\s*;)+`)
 
 // mayWait reports whether source text contains memory accesses with which threads may wait for each other in a loop.

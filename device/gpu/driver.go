@@ -15,7 +15,7 @@ import (
 type Driver interface {
 	// List describes the GPUs of this machine without creating a context on them.
 	List() ([]device.Info, error)
-	// Open creates a context with this number of events on a GPU.
+	// Open creates a context on a GPU, with the given number of events.
 	Open(ordinal, events int) (GPU, error)
 	// ParameterBytes returns the size of the parameters of a kernel in a binary. known is false if the binary does not
 	// contain that size.

@@ -348,7 +348,7 @@ func (g *fakeGPU) fill(at uint64, count int64, t operator.Type, value func(i int
 	}
 }
 
-// numberOf returns the number that stands for a distribution in kernels.
+// numberOf returns the number that kernels use for a distribution of inputs.
 func numberOf(distribution string) int {
 	f, _ := elements.FillOf(operator.Argument{Fill: &operator.Fill{Distribution: distribution}}, "", 0)
 	return f.Distribution
@@ -407,8 +407,8 @@ func init() {
 	}
 }
 
-// guards checks or fills the guard zones in a table. The table of zones extends to the end of the block of memory that
-// contains it.
+// guards checks or fills the guard zones that a table in the simulated memory lists. The table of zones extends to the
+// end of the block of memory that contains it.
 func (g *fakeGPU) guards(table uint64, guard uint32, hits uint64) float64 {
 	for zone, at := uint64(0), table; g.blocks[Address(table)] != nil && at < table+uint64(len(g.blocks[Address(table)])); zone, at = zone+1, at+24 {
 		first, count, spared := g.word(at), g.word(at+8), g.word(at+16)

@@ -126,7 +126,7 @@ func TestEvaluate(t *testing.T) {
 	b.closed()
 }
 
-// A variant that ends the context gets a status for it, and the device is lost afterwards.
+// A variant that ends the GPU's context gets a status for it, and the device is lost afterwards.
 func TestLost(t *testing.T) {
 	for mode, want := range map[int64]trial.Outcome{
 		2: {Status: trial.Crashed, Message: "the kernel faulted: an illegal memory access was encountered"},
@@ -337,7 +337,8 @@ func TestReopen(t *testing.T) {
 	}
 }
 
-// Under a watching program only the variant and kernels that fill its tensors run, and there are no guard zones.
+// In a launch for a watching program such as compute-sanitizer, only the variant and the kernels that fill its tensors
+// run, and there are no guard zones.
 func TestLaunch(t *testing.T) {
 	for mode, want := range map[int64]trial.Status{0: trial.OK, 1: trial.OK, 3: trial.Timeout, 4: trial.Crashed} {
 		d := newFake()
@@ -384,7 +385,7 @@ func TestBindMaps(t *testing.T) {
 	}
 }
 
-// The error for a problem that does not fit comes before any memory is allocated.
+// A problem that does not fit into the GPU's memory gives an error before any memory is allocated.
 func TestTooLarge(t *testing.T) {
 	_, err := fakeBench(t, fakeCompiler{}, fakeProtocol(), func(l operator.Limits) *operator.Problem { return testoperators.Problem(t, "affine", 1<<26, l) })
 	if !errors.Is(err, device.ErrMemory) || !strings.Contains(err.Error(), "for the problem: out of memory") {

@@ -50,7 +50,7 @@ const (
 	zoneBlocks    = 16 // blocks per guard zone
 )
 
-// Every word of a guard zone holds one of these two values.
+// Every word of a guard zone holds one of the values guardNaN and guardLarge.
 const (
 	guardNaN   = 0x7fedface
 	guardLarge = 0x7149f2ca // 1e30
@@ -148,7 +148,7 @@ var entries = map[string][]string{
 	"typed.cu":   {"compare_typed", "fill_typed", "checksum_typed"},
 }
 
-// Kernels returns the device's own source files that these arguments need, so that they can be compiled ahead.
+// Kernels returns the device's own source files that the given arguments need, so that they can be compiled ahead.
 func Kernels(arguments []operator.Argument) []operator.Kernel {
 	file := func(name, source string) operator.Kernel {
 		return operator.Kernel{

@@ -158,7 +158,8 @@ func TestChangedInputs(t *testing.T) {
 	b.closed()
 }
 
-// For large inputs, every element of an output may have the absolute error that is allowed for its largest element.
+// For large inputs, every element of an output may be wrong by the absolute error that is allowed for the output's
+// largest element.
 func TestLargeInputs(t *testing.T) {
 	b := openAffine(t, fakeProtocol())
 	must.OK(t, b.session.Refill(t.Context(), device.Inputs{Distribution: "large", Seed: 1}))

@@ -206,8 +206,8 @@ func (p *prepared) hasIntegers() bool {
 	})
 }
 
-// referencePoison returns the bits that an output's elements hold before the reference runs. For integers, these bits
-// differ from those that a variant's outputs hold before a launch.
+// referencePoison returns the bits that an output's elements hold before the reference runs. For integers,
+// referencePoison returns other bits than those that a variant's outputs hold before a launch.
 func referencePoison(t operator.Type) uint64 {
 	if t.Kind() == operator.Floating {
 		return elements.Poison(t)

@@ -45,7 +45,7 @@ func (s *session) prove(m measuring, v variant, t trial.Timing) (skips string, f
 	return skips, f, err
 }
 
-// proveOnce times one launch that repeats many others, in a number that no kernel can predict, and one launch that
+// proveOnce times two launches: one that repeats earlier launches, whose number no kernel can predict, and one that
 // repeats none. The launch that repeats others and the launch that does not are each timed alone, with a cold cache
 // that has no persisting lines.
 func (s *session) proveOnce(m measuring, v variant, t trial.Timing) (repeated, anew float64, err error) {

@@ -24,8 +24,8 @@ type session struct {
 	closed bool
 }
 
-// newSession compiles all kernels of a problem other than its variants before it uses the GPU. A compiler that gets its
-// binaries from another process can then request all of these binaries at once.
+// newSession compiles all kernels of a problem other than its variants before it uses the GPU. Compiling early lets a
+// compiler that gets its binaries from another process request all of these binaries at once.
 func (p *processor) newSession(ctx context.Context, problem *operator.Problem, proto device.Protocol) (*session, error) {
 	fills, err := elements.FillsOf(problem.Arguments, proto.Distribution, proto.Seed)
 	if err != nil {

@@ -30,8 +30,8 @@ type cache struct {
 
 type cacheRows []cacheRow
 
-// cacheRow is one configuration in a Kernel Tuner cache. The other fields of the row are read for values of tunables
-// only if the row's key does not contain the values.
+// cacheRow is one configuration in a Kernel Tuner cache. The other fields of a row are read for values of tunables only
+// if the row's key does not contain the values.
 type cacheRow struct {
 	key    string
 	fields json.RawMessage
@@ -39,7 +39,7 @@ type cacheRow struct {
 	Error  json.RawMessage `json:"__error__"`
 	Times  json.RawMessage `json:"times"` // of each launch
 	At     string          `json:"timestamp"`
-	// The times are in milliseconds, and null for a step that did not happen.
+	// The times of a row are in milliseconds, and null for a step that did not happen.
 	Compile   float64 `json:"compile_time"`
 	Verify    float64 `json:"verification_time"`
 	Benchmark float64 `json:"benchmark_time"`

@@ -50,7 +50,7 @@ type extra struct {
 	Warnings  []trial.Warning `json:"warnings,omitempty"`
 }
 
-// invalidities maps the status of a trial to T4's name for it.
+// invalidities maps the status of a trial to the invalidity by which T4 names such a failure.
 var invalidities = map[trial.Status]string{
 	trial.OK:           "correct",
 	trial.CompileError: "compile",
@@ -155,7 +155,7 @@ func spent(list ...float64) float64 {
 	return sum
 }
 
-// largest is the limit below which every integer has an exact representation as a JSON number.
+// largest is the bound below which a JSON number represents every integer exactly.
 const largest = 1 << 53
 
 func round(x float64) float64 {

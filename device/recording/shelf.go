@@ -23,8 +23,8 @@ type Entry struct {
 func Shipped() fs.FS { return recordings.FS }
 
 // FileName returns the name under which a recording is shipped: the GPU, the operator, the shape, the math mode and a
-// hash. The hash consists of the first digits of the SHA-256 of the problem's text, followed by the flags of any
-// unusual conditions.
+// hash. The hash in a recording's file name consists of the first digits of the SHA-256 of the problem's text, followed
+// by the flags of any unusual conditions.
 func FileName(m Metadata) string {
 	p := m.Problem
 	gpu := slug(strings.TrimPrefix(strings.ToLower(m.Device.Name), "nvidia "))

@@ -131,7 +131,7 @@ func (r *Recording) check(results []result) error {
 	return nil
 }
 
-// check validates one result, which belongs to trial t. The text of such an error begins with the name of a field, and
+// check validates one result, which belongs to trial t. The text of check's error begins with the name of a field, and
 // the caller puts "results[i]." in front of it.
 func (r result) check(t trial.Trial) error {
 	status := t.Status

@@ -24,8 +24,8 @@ type ChildOptions struct {
 	// given the compiler's version and the device's architecture.
 	Compiler func(context.Context) (compile.Compiler, error)
 	Target   func(version string, arch int) string
-	// Ahead lists kernels that the child will need. OpenChild starts to compile these kernels at once, before a problem
-	// is opened.
+	// Ahead lists kernels that the child will need. OpenChild starts to compile the kernels in Ahead at once, before a
+	// problem is opened.
 	Ahead []operator.Kernel
 }
 
@@ -58,8 +58,8 @@ func Devices(ctx context.Context, workerName string) ([]device.Info, error) {
 	return c.describe(ctx)
 }
 
-// OpenChild starts a child process and finds its device. The error wraps device.ErrNone if there is no such device; in
-// that case OpenChild does not look for a compiler.
+// OpenChild starts a child process and finds its device. The error wraps device.ErrNone if the requested device does
+// not exist; in that case OpenChild does not look for a compiler.
 func OpenChild(ctx context.Context, o ChildOptions) (*Child, error) {
 	c := &Child{options: o, parts: map[string]func() (built, error){}}
 	found, err := c.describe(ctx)
@@ -236,7 +236,8 @@ func (c *Child) callOn(ctx context.Context, p *worker.Process, r Query) (none Re
 	}
 }
 
-// compile compiles the kernels that the child needs in parallel. Compile errors of kernels are part of the result.
+// compile compiles the kernels that the child needs in parallel. The result of compile includes the compile errors of
+// kernels.
 func (c *Child) compile(ctx context.Context, kernels []operator.Kernel) (map[string]built, error) {
 	all, errs := make([]built, len(kernels)), make([]error, len(kernels))
 	var group sync.WaitGroup

@@ -71,8 +71,8 @@ func FaultOf(err error) *Fault {
 	return f
 }
 
-// err converts the fault back to an error whose type or identity callers of a device test for. The error names the
-// faulty operator, or the file that did not compile.
+// err converts the fault back to an error whose type or identity callers of a device test for. The error that err
+// returns names the faulty operator, or the file that did not compile.
 func (f *Fault) err(operator, file string) error {
 	switch f.Kind {
 	case BadReference:

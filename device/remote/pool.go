@@ -154,8 +154,8 @@ func (p *Pool) take(ctx context.Context, w want) (*member, error) {
 	return nil, ctx.Err()
 }
 
-// choose reserves a free member for a job, or returns nil if none is free at the moment. An error means that no member
-// will ever be free. The caller must hold the pool's lock.
+// choose reserves a free member for a job, or returns nil if none is free at the moment. choose returns an error if no
+// member will ever be free. The caller must hold the pool's lock.
 func (p *Pool) choose(w want, nobody *time.Time) (*member, error) {
 	up, lost := p.options.Connection()
 	if lost != nil {

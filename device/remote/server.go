@@ -45,9 +45,9 @@ type hosted struct {
 	used   time.Time
 }
 
-// Answer answers a request. A fault of the problem or the kernel becomes a Fault in the response. An error means that
-// the device has failed; a variant's outcome in the response may still count. If launches is not nil, it replaces the
-// launches of the kernel; only a search on the same machine sends launches.
+// Answer answers a request. A fault of the problem or the kernel becomes a Fault in the response. An error of Answer
+// means that the device has failed; a variant's outcome in the response may still count. If launches is not nil, it
+// replaces the launches of the kernel; only a search on the same machine sends launches.
 func (s *Server) Answer(ctx context.Context, r Request, launches operator.Launches) (Response, error) {
 	a, begin := Response{ID: r.ID, Kind: r.Kind}, time.Now()
 	p, err := s.problem(r)

@@ -62,7 +62,7 @@ type Session struct {
 	closed   bool
 }
 
-// NewSession prepares the session of a problem. The first request opens the problem on the device.
+// NewSession prepares the session of a problem. A session's first request opens the problem on the device.
 func NewSession(
 	l Link, key string, p *operator.Problem, reference *compile.Binary, proto device.Protocol,
 ) (*Session, error) {

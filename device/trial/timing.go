@@ -14,8 +14,8 @@ import (
 
 // Summarise reduces samples, in milliseconds per launch, to a Timing. The confidence interval, which assumes no
 // distribution, is the pair of order statistics that covers the median with 95 % probability (binomial; Hahn and
-// Meeker, Statistical Intervals, 5.2). For fewer than six samples no pair of order statistics covers the median so
-// often, and the interval is the range of all samples.
+// Meeker, Statistical Intervals, 5.2). For fewer than six samples no pair of order statistics covers the median with 95
+// % probability, and the interval is the range of all samples.
 func Summarise(samples []float64, batch int) Timing {
 	if len(samples) == 0 {
 		return Timing{}
@@ -45,8 +45,8 @@ func medianRanks(n int) (low, high int) {
 }
 
 // Quantile interpolates between the order statistics around position p (n-1) of n values in ascending order. sorted
-// must contain at least one value. This definition is Hyndman and Fan's type 7, as in R, NumPy and PyTorch, for which
-// an odd count's median is the middle sample; gonum's LinInterp is their type 4.
+// must contain at least one value. Quantile's definition is Hyndman and Fan's type 7, as in R, NumPy and PyTorch, for
+// which an odd count's median is the middle sample; gonum's LinInterp is their type 4.
 func Quantile(sorted []float64, p float64) float64 {
 	at := p * float64(len(sorted)-1)
 	below := int(at)

@@ -110,7 +110,7 @@ func TestMedianRanks(t *testing.T) {
 	}
 }
 
-// turnsOf simulates the medians of one variant on both sides of each turn, around ms.
+// turnsOf simulates a variant that is timed in turns, and returns its medians, around ms, on both sides of each turn.
 func turnsOf(r *rand.Rand, n int, ms, drift, noise float64) (first, second []float64) {
 	for range n {
 		level := ms * math.Exp(drift*r.NormFloat64())

@@ -28,11 +28,11 @@ type Layout struct {
 	Words     int
 }
 
-// OutcomeWords is the number of words of a comparison with the reference. For an inout tensor, these words are followed
-// by a checksum of the tensor's copy.
+// OutcomeWords is the number of words of a comparison with the reference. For an inout tensor, the words of the
+// comparison are followed by a checksum of the tensor's copy.
 const OutcomeWords = 7
 
-// LayoutOf returns the layout for these arguments and this number of guard zones.
+// LayoutOf returns the layout of the checks' results for the given arguments and number of guard zones.
 func LayoutOf(arguments []operator.Argument, zones int) Layout {
 	var l Layout
 	for _, a := range arguments {

@@ -199,7 +199,7 @@ func TestBatchFor(t *testing.T) {
 	}
 }
 
-// For long launches, a confidence interval of 1 % is narrow enough, so that the time goes to other variants.
+// For long launches, a confidence interval of 1 % is narrow enough, so that the search's time goes to other variants.
 func TestCostlySamples(t *testing.T) {
 	for spent, enough := range map[time.Duration]bool{10 * time.Millisecond: false, 60 * time.Millisecond: true} {
 		for best, racing := range map[float64]bool{0: false, 6.5: true} {

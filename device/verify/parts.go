@@ -99,8 +99,8 @@ type Passed struct {
 	Content  Content
 }
 
-// ComparisonArguments returns the arguments of a comparison kernel, in order. The last argument of a comparison kernel,
-// the address of its result, is not included.
+// ComparisonArguments returns the arguments of a comparison kernel, in order. The returned list does not contain a
+// comparison kernel's last argument, which is the address of the kernel's result.
 func ComparisonArguments(arguments []operator.Argument) []Passed {
 	var all []Passed
 	for i, a := range arguments {

@@ -148,9 +148,9 @@ const (
 
 // surelyAbove reports whether at least two samples prove, with high probability, that a variant's time is above a
 // bound. The test, which may be repeated after every sample, is a confidence sequence for the mean of the samples'
-// logarithms, with the upper confidence bound of their standard deviation. This confidence sequence is the mixture
+// logarithms, with the upper confidence bound of their standard deviation. The confidence sequence used is the mixture
 // boundary of Robbins (Statistical methods related to the law of the iterated logarithm, 1970). Howard and others state
-// this sequence as equation 14 of Time-uniform, nonparametric, nonasymptotic confidence sequences, 2021.
+// the mixture boundary as equation 14 of Time-uniform, nonparametric, nonasymptotic confidence sequences, 2021.
 func surelyAbove(samples []float64, bound float64) bool {
 	logs := lists.Of(samples, func(ms float64) float64 { return math.Log(ms / bound) })
 	mean, deviation := stat.MeanStdDev(logs, nil)

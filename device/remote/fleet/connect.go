@@ -26,7 +26,7 @@ import (
 	"autotune/internal/lists"
 )
 
-// ErrServer means that the NATS server cannot be used. The message wrapped around ErrServer says why.
+// ErrServer means that the NATS server cannot be used. Errors that wrap ErrServer say why the server cannot be used.
 var ErrServer = errors.New("no NATS server")
 
 // Login holds a server's address and the credentials for it; empty fields are not used.
