@@ -89,7 +89,8 @@ type Compiler interface {
 }
 
 // Target returns the architecture to compile for on a GPU of this compute capability (90 means 9.0). Hopper's warpgroup
-// instructions exist only on sm_90a, which NVRTC supports from version 12 on; other GPUs need no such suffix.
+// instructions exist only on sm_90a, which NVRTC supports from version 12 on; for other GPUs the architecture has no
+// suffix.
 func Target(compiler string, capability int) string {
 	var version int
 	// version, the major version of NVRTC, stays 0 if the compiler is not NVRTC.

@@ -112,7 +112,7 @@ func newestFirst(pattern string) []string {
 }
 
 // pythonPrefixes lists the roots of Python installations: the active environment, the python3 on the PATH, the user's
-// own packages and the system's. A root in the list may be "", which matches nothing.
+// own packages and the system's. The list may contain "", which stands for no installation.
 func pythonPrefixes() []string {
 	prefixes := []string{os.Getenv("VIRTUAL_ENV"), os.Getenv("CONDA_PREFIX")}
 	if python, err := exec.LookPath("python3"); err == nil {

@@ -128,7 +128,7 @@ func openSession(ctx context.Context, e *emulated, p *operator.Problem, referenc
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
 	s := &session{device: e, walls: around, problem: p, reference: reference, proto: proto, dir: dir, cores: runtime.NumCPU(), parts: parts}
-	// The reference is simple and slow, so a few samples are enough.
+	// The reference is simple and slow, so a few timing samples of the reference are enough.
 	if s.ceilings.ReferenceMS, err = s.prepareAnswers(ctx, min(proto.Samples, 3)); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}

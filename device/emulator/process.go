@@ -52,8 +52,9 @@ const (
 	unable   trial.Status = "unable"   // the program cannot do its job
 )
 
-// A program ends a launch that takes too long by itself, and reports when a launch begins and ends. launchGrace and
-// restLimit are for a program that no longer can, because the kernel stopped it or overwrote its memory.
+// A program itself ends a launch that takes too long, and reports when a launch begins and ends. launchGrace and
+// restLimit limit the wait for a program that cannot do this, because the kernel stopped the program or overwrote its
+// memory.
 const (
 	launchGrace = time.Second     // beyond a launch's time
 	restLimit   = 2 * time.Minute // between launches: tensors are filled and compared
@@ -216,9 +217,9 @@ type job struct {
 	arguments   []jobArgument
 }
 
-// jobArgument is a scalar or a tensor. A tensor's contents are drawn as its fill says, or read from the file input in
-// the program's folder. The variant's program writes a tensor's final contents to the file that output names, unless
-// output is "".
+// jobArgument is a scalar or a tensor. A tensor's contents are drawn according to its fill, or are read from the file
+// input in the program's folder. The variant's program writes a tensor's final contents to the file that output names,
+// unless output is "".
 type jobArgument struct {
 	operator.Argument
 	symbol        uint64 // address of the variable that the tensor is copied to; 0 if there is none

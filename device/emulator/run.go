@@ -22,7 +22,7 @@ import (
 
 // HostTensor is one of a kernel's arguments. Raw contains a tensor's bytes; for a tensor that the kernel writes, it
 // gives the size before the run and contains the result afterwards. A tensor without elements is passed as a null
-// pointer. A scalar argument has a Value.
+// pointer. Value is set for a scalar argument only.
 type HostTensor struct {
 	Role  operator.Role
 	Type  operator.Type

@@ -17,7 +17,7 @@ import (
 	"autotune/operator"
 )
 
-// doubling describes an operator, y = 2 x + bias, with a template for each way to fail.
+// doubling describes an operator, y = 2 x + bias, with one template for each way in which a kernel can fail.
 const doubling = `operator: doubling
 summary: Twice the input.
 shape: [n]

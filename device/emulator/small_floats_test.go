@@ -34,8 +34,8 @@ func (f smallFormat) largest() int {
 	return f.codes()/2 - 2
 }
 
-// value returns the number that a code represents; for the code after the largest one, value returns the next number
-// that a format with more exponents would have.
+// value returns the number that a code represents; if the code stands for infinity or NaN, value returns the number
+// that it would represent if it were finite.
 func (f smallFormat) value(code int) float64 {
 	sign := 1.0
 	if code >= f.codes()/2 {
@@ -88,7 +88,7 @@ func raw(t *testing.T, numbers any) []byte {
 	return contents
 }
 
-// numbers returns the numbers that bytes of the host's memory represent.
+// numbers decodes a tensor's bytes, in the host's byte order, to numbers.
 func numbers[T any](t *testing.T, contents []byte) []T {
 	t.Helper()
 	var one T

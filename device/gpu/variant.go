@@ -120,7 +120,7 @@ func (v variant) launch(count int) {
 	}
 }
 
-// fit records the resources that the variant needs and reports whether it can be launched.
+// fit records the resources that the variant needs and reports whether the variant can be launched.
 func (v variant) fit(o *trial.Outcome) bool {
 	for i, l := range v.launches {
 		r, status, message := l.fit(v.gpu.Bounds())

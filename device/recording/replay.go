@@ -24,8 +24,8 @@ const NotRecorded = "not in the recording"
 
 // Replay makes a device that answers from a recording instead of running kernels. The device's Info names the recorded
 // GPU and the day. A configuration that was not recorded is pruned, not estimated. If a kernel's source has changed
-// since the recording, its recorded times come with a notice. Callers should bind problems with the limits in the
-// device's Info, so that the operator's automatic choices are those of the recorded search.
+// since the recording, its recorded times come with a notice. Callers should bind problems with the limits in the Info
+// of the replaying device, so that the operator's automatic choices are those of the recorded search.
 func Replay(r *Recording) device.Device {
 	trials := make(map[string]trial.Trial, len(r.Trials))
 	for _, t := range r.Trials {

@@ -123,7 +123,7 @@ func (r result) trial() (trial.Trial, error) {
 		t.SetSamples(r.Times.Runtimes, r.Extra.Batch)
 	}
 	if r.Extra.Status == "" {
-		// If the file contains no status, the first status that T4 gives this invalidity is used.
+		// If the file contains no status, the first status that has this invalidity in T4 is used.
 		if i := slices.IndexFunc(trial.Statuses, func(s trial.Status) bool { return invalidities[s] == r.Invalidity }); i >= 0 {
 			t.Status = trial.Statuses[i]
 		}

@@ -37,9 +37,9 @@ var ErrNotFound = errors.New("no recording of exactly this problem")
 
 // FindRequest finds a recording of exactly the requested problem, among the recordings of devices for which wanted
 // returns true; a nil wanted accepts all devices. The returned problem is bound with the limits of the recorded GPU,
-// since these decide what "auto" means on a machine without a GPU. If several recordings match, FindRequest returns the
-// one from the newest GPU architecture, and among those the latest. Recordings made under unusual conditions are
-// skipped; they can be opened only by their file's name.
+// since these limits decide what "auto" means on a machine without a GPU. If several recordings match, FindRequest
+// returns the one from the newest GPU architecture, and among those the latest. Recordings made under unusual
+// conditions are skipped; they can be opened only by their file's name.
 func FindRequest(fsys fs.FS, op *operator.Operator, r operator.Request, wanted func(device.Info) bool) (Entry, *operator.Problem, error) {
 	entries, err := list(fsys, func(name string) bool { return strings.Contains(name, "-"+op.Name+"-") })
 	if err != nil {

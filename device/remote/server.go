@@ -148,7 +148,7 @@ func (s *Server) onDevice(ctx context.Context, a Response, r Request, p *bound, 
 	return a, a.settle(err)
 }
 
-// settle completes a response that has an outcome, and returns the error that the response does not express. If a
+// settle completes a response that has an outcome, and returns err unless the outcome already reports the error. If a
 // variant destroyed the device's context, the variant's outcome says so, and settle returns no error.
 func (a *Response) settle(err error) error {
 	a.Outcome.MaxAbsError, a.Notice = trial.Finite(a.Outcome.MaxAbsError), a.Outcome.Notice

@@ -123,7 +123,7 @@ func (s *Session) Refill(ctx context.Context, in device.Inputs) error {
 	return err
 }
 
-// about completes a request about a variant and adds the variant's binary and launches to it.
+// about makes a Query of a request about a variant, with the variant's configuration, digest, launches and binary.
 func (s *Session) about(v device.Variant, r Request) Query {
 	r.Configuration, r.Digest = v.Configuration, v.Kernel.Digest()
 	e := Extra{Launches: v.Kernel.Launches, Binaries: map[string]built{r.Digest: {Binary: v.Binary}}}

@@ -52,9 +52,9 @@ func New(c space.Configuration, k operator.Kernel) Trial {
 	return Trial{Configuration: c, Macros: macros, Launches: k.Launches, KernelDigest: k.Digest()}
 }
 
-// With returns the trial completed with a device's outcome. The compile time comes from the outcome if a recorded
-// device answered, and otherwise from the trial itself. An infinite MaxAbsError is replaced by the largest number that
-// JSON can hold.
+// With returns the trial with the data of a device's outcome added. The compile time comes from the outcome if a
+// recorded device answered, and otherwise from the trial itself. An infinite MaxAbsError is replaced by the largest
+// number that JSON can hold.
 func (t Trial) With(o Outcome) Trial {
 	o.Phases.CompileMS = cmp.Or(o.Phases.CompileMS, t.Phases.CompileMS)
 	if o.Status != OK {

@@ -76,7 +76,8 @@ func (c *context) Write(to gpu.Address, from []byte) error {
 	if err := cu.MemcpyHtoD(cu.DevicePtr(to), unsafe.Pointer(unsafe.SliceData(from)), int64(len(from))); err != nil {
 		return failure(err)
 	}
-	// The copy above may still be running when the call returns, and later work on the stream would not wait for it.
+	// An asynchronous copy may still be running when MemcpyHtoD returns, and later work on the stream would not wait
+	// for the copy.
 	return c.Synchronize()
 }
 
