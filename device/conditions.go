@@ -14,7 +14,8 @@ type Conditions struct {
 	Launch LaunchForm `json:"launch,omitempty"`
 }
 
-// L2State says what the L2 cache holds when a timing sample begins. The default state, a cold cache, is stored as "".
+// L2State says what the L2 cache holds when a timing sample begins. The default state of the cache, cold, is stored as
+// "".
 type L2State string
 
 const (

@@ -112,7 +112,7 @@ type Session interface {
 	// is none; sampling stops early for a variant that is clearly slower.
 	Evaluate(ctx context.Context, v Variant, best float64) (trial.Outcome, error)
 	// Check launches a variant several times without timing it, and returns how many launches it made. Check returns an
-	// error on devices whose kind does not compile.
+	// error on devices that do not compile kernels.
 	Check(ctx context.Context, v Variant, c Check) (o trial.Outcome, launches int, err error)
 	// Refill draws the inputs anew and computes the reference's output for them.
 	Refill(ctx context.Context, in Inputs) error

@@ -27,7 +27,7 @@ import (
 // program with instrumented accesses is ten to thirty times slower, so no trial is timed with it.
 
 // raceFlags make the compiler insert a call at each memory access, with different calls for volatile accesses. The
-// sanitizer's library is not linked, because the runtime defines the functions that are called.
+// sanitizer's library is not linked, because the runtime defines the functions that instrumented kernels call.
 var raceFlags = []string{
 	"-gdwarf-4", "-fsanitize=thread", "-U__SANITIZE_THREAD__", "--param=tsan-distinguish-volatile=1",
 	"--param=tsan-instrument-func-entry-exit=0",

@@ -157,7 +157,7 @@ func hostFlags(flags []string) []string {
 // loads that bypass the L1 cache.
 var spins = regexp.MustCompile(`atomic|\b(?:volatile|__ldcg|__ldcv|__nanosleep)\b`)
 
-// volatileAssembly matches the keyword volatile where it belongs to inline assembly and not to a memory access.
+// volatileAssembly matches `asm volatile`, in which the keyword volatile does not denote a memory access.
 var volatileAssembly = regexp.MustCompile(`\b(?:asm|__asm__)\s+(?:volatile|__volatile__)\b`)
 
 // given matches statements that consist only of an atomic operation, because no loop can wait for an unused result. The

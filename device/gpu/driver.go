@@ -130,7 +130,7 @@ func isLost(err error) bool {
 	return errors.As(err, &f) && f.Lost || errors.Is(err, errLate) || errors.Is(err, device.ErrLost)
 }
 
-// lost wraps an error after which the context is gone.
+// lost wraps an error after which the GPU's context is unusable.
 type lost struct{ error }
 
 func (l lost) Unwrap() []error { return []error{l.error, device.ErrLost} }

@@ -59,7 +59,8 @@ func (s *session) Evaluate(_ context.Context, v device.Variant, best float64) (o
 	return o, err
 }
 
-// Check launches a variant as often as c asks, checks everything after each launch, and stops at the first wrong one.
+// Check launches a variant as often as the check c asks, verifies everything after each launch, and stops at the first
+// wrong launch.
 func (s *session) Check(ctx context.Context, v device.Variant, c device.Check) (o trial.Outcome, launches int, err error) {
 	err = s.use(func() error {
 		o, err = s.withVariant(v, func(loaded variant, able trial.Outcome) (o trial.Outcome, err error) {

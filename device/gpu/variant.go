@@ -186,7 +186,7 @@ func (n Needs) resources(launch operator.Launch, blocksPerSM int, d Bounds) tria
 
 // mismatch returns a message if the size of a kernel's parameters differs from the size of its arguments. If the sizes
 // are equal, or if the binary does not contain the size of its parameters, mismatch returns "". The driver would not
-// notice the difference and would read beyond the arguments.
+// notice that a kernel has more parameters than arguments, and would read beyond the arguments.
 func mismatch(d Driver, b *compile.Binary, k operator.Kernel, arguments []operator.Argument) string {
 	for _, l := range k.Launches {
 		passed := lists.Of(operator.Passed(arguments, l), func(i int) operator.Argument { return arguments[i] })

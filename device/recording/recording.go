@@ -41,8 +41,8 @@ type Recording struct {
 	Tunables []space.Tunable
 }
 
-// Metadata says what was searched, where and how. Only Tool, Valid, and the fields that were unknown when the search
-// was recorded may be empty.
+// Metadata says what was searched, where and how. Only the fields Tool and Valid, and fields that were unknown when the
+// search was recorded, may be empty.
 type Metadata struct {
 	TimeUnit string                 `json:"timeunit"` // TimeUnit
 	Format   string                 `json:"format"`   // Format

@@ -64,8 +64,8 @@ var invalidities = map[trial.Status]string{
 // objective names the quantity that searches minimise unless a file names another.
 const objective = "time"
 
-// digestLength is the number of hexadecimal digits of a kernel's digest that a recording stores. A digest contains the
-// digits of the kernel's code and as many digits of its launch, which are enough to notice an edit.
+// digestLength is the number of hexadecimal digits of a kernel's digest that a recording stores. A digest contains
+// digits for the kernel's code and as many digits for its launch, which are enough to notice an edit.
 const digestLength = 2 * operator.CodeDigits
 
 // newResult converts a trial to T4 form. Samples and other measured numbers are rounded to six significant digits: a

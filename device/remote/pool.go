@@ -253,7 +253,7 @@ func (p *Pool) do(ctx context.Context, w want, job func(*member) error) error {
 	return errDeadly
 }
 
-// endsMember reports whether an error is the device's, that is, concerns neither the operator nor a kernel.
+// endsMember reports whether an error is the fault of the device, and of neither the operator nor a kernel.
 func endsMember(err error) bool {
 	var reference *device.ReferenceError
 	var refused *compile.Error

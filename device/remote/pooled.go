@@ -12,7 +12,8 @@ import (
 	"autotune/operator"
 )
 
-// pooled is a problem on one member of a pool or on all. A member opens the problem when it gets its first job.
+// pooled is a problem on one member of a pool or on all. A member of a pool opens a problem when it gets its first job
+// for the problem.
 type pooled struct {
 	pool      *Pool
 	only      string // the only member to use; "" for any member

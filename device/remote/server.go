@@ -31,7 +31,7 @@ type Server struct {
 // mostKnown is the largest number of problems that a Server remembers.
 const mostKnown = 64
 
-// bound is a problem as the search has bound it.
+// bound is a problem that is bound with the same data as in the search.
 type bound struct {
 	*operator.Problem
 	opening Opening // without the bundle

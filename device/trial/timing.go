@@ -66,7 +66,8 @@ func Median(values []float64) float64 {
 // experiment, the medians of one kernel that was timed under ten names differed by up to half of Resolution.
 const Resolution = 0.002
 
-// Reaches reports whether the interval overlaps that of a faster timing, so that the samples cannot tell them apart.
+// Reaches reports whether the confidence interval overlaps that of a faster timing, so that the samples do not show
+// which variant is faster.
 func (t Timing) Reaches(faster Timing) bool {
 	return t.CI95[0] <= faster.CI95[1]*(1+Resolution)
 }
