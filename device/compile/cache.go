@@ -40,7 +40,8 @@ type cached struct {
 
 // Cached wraps a compiler with a cache on disk. The cache keeps binaries and compile errors, but neither timeouts and
 // crashes, which may not happen again, nor errors for missing headers. Identical requests that arrive at the same time
-// are compiled once. If the directory cannot be used or an entry is damaged, the kernel is simply compiled again.
+// are compiled once. If the cache's directory cannot be used or an entry is damaged, the kernel is simply compiled
+// again.
 func Cached(dir string, c Compiler) Compiler {
 	k := &cached{Compiler: c, files: Kept(dir)}
 	if f, ok := c.(Fingerprinter); ok {
@@ -142,7 +143,7 @@ type entry struct {
 	Error  *Error
 }
 
-// read returns a cache entry. A damaged entry counts as absent, and the compilation that follows overwrites it.
+// read returns a cache entry. A damaged cache entry counts as absent, and the compilation that follows overwrites it.
 func (k *cached) read(key cache.ActionID) (e entry, ok bool) {
 	raw, _, err := k.files.GetBytes(key)
 	ok = err == nil && gob.NewDecoder(bytes.NewReader(raw)).Decode(&e) == nil && (e.Binary == nil) != (e.Error == nil)

@@ -19,8 +19,8 @@ func openMixed(t *testing.T, n int64, proto device.Protocol) *bench {
 	return benchOf(t, openGPU(t), "mixed", n, proto)
 }
 
-// The operator has tensors of many types, with sizes that end within a word and within 16 bytes, and is tested on all
-// input distributions. A right variant passes at every launch.
+// The tested operator has tensors of many types, with sizes that end within a word and within 16 bytes, and is tested
+// on all input distributions. A right variant passes at every launch.
 func TestGPUMixedRight(t *testing.T) {
 	for _, n := range []int64{1, 3, 1001, 1<<20 + 3, 1<<24 + 1} {
 		b := openMixed(t, n, testoperators.Protocol())

@@ -158,8 +158,8 @@ type sanitizerTool struct {
 }
 
 // sanitizerTools lists the tools in the order in which they run, until one finds something. Invalid memory accesses and
-// invalid barriers count as crashes. Races and reads of uninitialized memory count as wrong results, because such a
-// kernel's result is right only by chance.
+// invalid barriers count as crashes. Races and reads of uninitialized memory count as wrong results, because a kernel
+// with such a fault is right only by chance.
 var sanitizerTools = []sanitizerTool{
 	// Small tensors lie next to each other in memory. Without padding, an access past the end of one tensor would fall
 	// into the next one unnoticed.

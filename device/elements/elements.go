@@ -82,7 +82,8 @@ func Poison(t operator.Type) uint64 {
 // distribution of a search's inputs.
 var ownNames = map[string]string{"normal": "normal(mean, deviation)"}
 
-// Integer inputs without a fill of their own lie in this range, which is small so that sums of many do not overflow.
+// Integer inputs without a fill of their own lie in a range that is small, so that sums of many elements do not
+// overflow.
 const (
 	leastInteger = -100
 	mostInteger  = 100

@@ -179,7 +179,7 @@ var early = map[string]struct{ source, message string }{
 	"runtime":          {`struct Text { __attribute__((noinline)) void add(const char*, ...); }; void Text::add(const char*, ...) { ESCAPE; } extern "C" void autotune_dynamic_shared_() { ESCAPE; } char __start_autotune_shared[8];`, ""},
 }
 
-// takenPlace defines a function that some cases try to install in place of one of the C library's functions.
+// takenPlace defines a function that some hostile kernels try to install in place of one of the C library's functions.
 const takenPlace = `extern "C" __attribute__((used)) void* taken(unsigned long) { ESCAPE; return nullptr; } `
 
 // Code of a kernel's file that ran before main would run without the system-call filter.

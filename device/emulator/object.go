@@ -38,7 +38,8 @@ var plainTypes = []elf.SectionType{
 
 var constructors = regexp.MustCompile(`^\.(?:preinit_array|init_array|ctors|init)(?:\..*)?$`)
 
-// initialArray is the section of constructors; the compiler adds one itself when it instruments memory accesses.
+// initialArray is the section of constructors; the compiler itself adds a constructor when it instruments memory
+// accesses.
 var initialArray = regexp.MustCompile(`^\.init_array(?:\..*)?$`)
 
 // dynamicRelocations recognises relocations for the system's loader, which no compiler writes into object files.
@@ -63,8 +64,8 @@ func openObject(all []byte) *object {
 	return &object{f, all}
 }
 
-// refused names the content of an object file that no kernel may have, or returns "" if there is none. A given number
-// of constructors is allowed, because the compiler itself adds them.
+// refused names the content of an object file that no kernel may have, or returns "" if there is none. refused allows a
+// given number of constructors, because the compiler itself adds them.
 func (o *object) refused(initialisers uint64) string {
 	const pointerBytes = 8
 	left := initialisers * pointerBytes

@@ -255,7 +255,7 @@ y[I] = 0;`},
 }`},
 }
 
-// marked returns the numbers of the lines that end in a mark.
+// marked returns the numbers of the lines that end in the given mark.
 func marked(body string, mark byte) map[string]bool {
 	found := map[string]bool{}
 	for i, line := range strings.Split(body, "\n") {

@@ -175,8 +175,8 @@ func mayWait(text string) bool {
 
 // spinningFlags returns flags that let a spinning thread be interrupted, because the threads that it waits for may run
 // on the same CPU thread. The compiler inserts a call into each basic block, and after some thousand calls the runtime
-// switches to other threads. Kernels that wait only at barriers, which are most kernels, are compiled without these
-// flags and stay fast.
+// switches to other threads. Kernels that wait only at barriers, which are most kernels, are compiled without the flags
+// for spinning threads and stay fast.
 func spinningFlags(k operator.Kernel) []string {
 	for _, text := range append(textsOf(k.Includes), k.Source) {
 		if mayWait(text) {

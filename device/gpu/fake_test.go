@@ -354,8 +354,8 @@ func numberOf(distribution string) int {
 	return f.Distribution
 }
 
-// fakeKernels maps entries to functions that do the kernel's work with the kernel's arguments, and return its simulated
-// time in milliseconds.
+// fakeKernels maps the names of kernels' entries to functions that do the kernel's work with the kernel's arguments,
+// and return its simulated time in milliseconds.
 var fakeKernels map[string]func(g *fakeGPU, mode string, a []uint64) float64
 
 func init() {

@@ -145,7 +145,7 @@ func TestLost(t *testing.T) {
 }
 
 // A check makes the requested number of launches, on outputs that hold something else each time, and stops at the first
-// wrong launch. After Refill the inputs have other right answers.
+// wrong launch. After Refill the inputs are different, and so are the right answers.
 func TestCheckAndRefill(t *testing.T) {
 	b := openAffine(t, fakeProtocol())
 	if o, launches, err := b.session.Check(t.Context(), b.variant(0), device.Check{Launches: 7, Exact: true}); err != nil || o.Status != trial.OK || launches != 7 {
@@ -285,7 +285,7 @@ func TestOwn(t *testing.T) {
 	}
 }
 
-// A fault of the operator is a ReferenceError, and leaves nothing allocated on the GPU.
+// A fault of the operator is reported as a ReferenceError, and leaves nothing allocated on the GPU.
 func TestBlame(t *testing.T) {
 	refuse := func(file string) func(operator.Kernel) error {
 		return func(k operator.Kernel) error {

@@ -142,7 +142,7 @@ var (
 	common string
 )
 
-// entries lists the kernels in each source file.
+// entries lists the kernels in each of the device's own source files.
 var entries = map[string][]string{
 	"kernels.cu": {"compare", "fill", "checksum", "guard_fill", "guard_check", "dirty_shared"},
 	"typed.cu":   {"compare_typed", "fill_typed", "checksum_typed"},

@@ -164,7 +164,8 @@ const (
 	lateFactor   = 4                // a spell is given up after this many times its expected time, plus LaunchTimeout
 )
 
-// flushMS estimates the time to empty the cache from the bandwidth of copies; only the first spell of samples uses it.
+// flushMS estimates the time to empty the cache from the bandwidth of copies; only the first spell (uninterrupted
+// series) of samples uses the estimate.
 func (m measuring) flushMS() float64 {
 	if m.ceilings.CopyBytesPerMS == 0 {
 		return 0.1

@@ -106,8 +106,8 @@ func (b *bench) lazy(mode string) device.Variant {
 	return v
 }
 
-// A kernel that would be the fastest because it skips work is detected under all conditions. A kernel that would not be
-// the fastest is not tested for skipped work, except for timed launches that write nothing.
+// A kernel that would be the fastest because it skips work is detected under all timing conditions. A kernel that would
+// not be the fastest is not tested for skipped work, except for timed launches that write nothing.
 func TestLazyKernels(t *testing.T) {
 	for name, change := range map[string]func(*device.Protocol){
 		"one by one": func(*device.Protocol) {},

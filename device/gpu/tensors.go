@@ -23,8 +23,8 @@ const guardBytes = 1 << 20
 // zoneWords is the size of struct Zone in kernels.cu, in words of 64 bits.
 const zoneWords = 3
 
-// zonesAround returns the guard zones before and after a tensor, in the words of struct Zone. The zone after a tensor
-// begins at the word in which the tensor ends, and leaves out the tensor's bytes of that word.
+// zonesAround returns the guard zones before and after a tensor, encoded as words of struct Zone. The zone after a
+// tensor begins at the word in which the tensor ends, and leaves out the tensor's bytes of that word.
 func zonesAround(data uint64, bytes int64, blockEnd uint64) []uint64 {
 	end := data + uint64(bytes)
 	word := end / 4 * 4
@@ -152,8 +152,8 @@ func (t *tensors) restore(buffers []Address) {
 
 func (t *tensors) restoreAll() { t.restore(t.data) }
 
-// overwrite sets every element of the tensors with this role, in the given buffers, to the bits that with returns for
-// the element's type.
+// overwrite fills the tensors with the given role, in the given buffers; the function with returns the bits of an
+// element for the tensor's type.
 func (t *tensors) overwrite(role operator.Role, buffers []Address, with func(operator.Type) uint64) {
 	for i, a := range t.arguments {
 		if a.Role == role {

@@ -20,7 +20,7 @@ import (
 // A device that keeps a problem's memory between variants checks all of that memory after a launch. Each check adds its
 // result to a few words, and only these words are copied from the device.
 
-// Layout says at which indices of the copied words each check accumulates its result.
+// Layout says at which indices of the words that a device returns each check accumulates its result.
 type Layout struct {
 	Arguments []int // by argument: an outcome and a checksum if it is compared, else a checksum
 	Apart     int   // the result of the operator's own comparison
@@ -120,7 +120,7 @@ func ToleranceOf(a operator.Argument, distribution string, largest float64) floa
 	return a.ATol
 }
 
-// Largest returns, for each compared argument, the largest finite difference that the words of a check contain.
+// Largest returns, for each compared argument, the largest finite difference that the result words of a check contain.
 func (j *Judge) Largest(words []uint64) []float64 {
 	largest := make([]float64, len(j.Arguments))
 	for i, a := range j.Arguments {

@@ -142,7 +142,7 @@ const (
 	// spreadDoubt is the probability that the true spread exceeds the assumed bound.
 	spreadDoubt = 0.05
 	// leastSpread is the smallest relative standard deviation that samples are assumed to have. Even if a few samples
-	// agree better than that, all of them may differ from the true time by leastSpread.
+	// agree better than leastSpread, all of them may differ from the true time by that much.
 	leastSpread = 0.005
 )
 

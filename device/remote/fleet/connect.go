@@ -109,7 +109,7 @@ func (b *Broker) reconnected(*nats.Conn) {
 	b.Say(fmt.Sprintf("the connection to %s is there again after %s", b.server, away.Round(100*time.Millisecond)))
 }
 
-// connection reports whether the connection is up. lost is set once the broker has given it up for good.
+// connection reports whether the connection is up. lost is set once the broker has given up restoring the connection.
 func (b *Broker) connection() (up bool, lost error) {
 	since := b.since.Load()
 	if since > 0 && b.Limit > 0 && time.Since(time.Unix(0, since)) > b.Limit {
