@@ -104,7 +104,8 @@ func pythonDirs(part, name string) (dirs []string) {
 	return dirs
 }
 
-// newestFirst lists the files that match a pattern in descending order of name. An empty pattern matches nothing.
+// newestFirst lists the files that match a pattern in descending order of name. newestFirst returns no files for an
+// empty pattern.
 func newestFirst(pattern string) []string {
 	found, _ := filepath.Glob(pattern)
 	slices.Reverse(found)
@@ -112,7 +113,7 @@ func newestFirst(pattern string) []string {
 }
 
 // pythonPrefixes lists the roots of Python installations: the active environment, the python3 on the PATH, the user's
-// own packages and the system's. The list may contain "", which stands for no installation.
+// own packages and the system's. An element of the list may be "", which stands for a missing Python installation.
 func pythonPrefixes() []string {
 	prefixes := []string{os.Getenv("VIRTUAL_ENV"), os.Getenv("CONDA_PREFIX")}
 	if python, err := exec.LookPath("python3"); err == nil {

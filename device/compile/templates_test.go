@@ -30,7 +30,7 @@ var gpus = []operator.Limits{
 }
 
 // largeShapes holds, for each operator, the shape of a large problem of the kind that the operator is used for. An
-// operator that is not in the map is compiled at its example's shape.
+// operator that is not in the map largeShapes is compiled at its example's shape.
 var largeShapes = map[string][]int64{
 	"avg_pool1d":       {64, 128, 65536},
 	"avg_pool2d":       {16, 64, 2048, 2048},
@@ -100,8 +100,8 @@ type variant struct {
 // reference is compiled for the first and the last problem. On older GPUs each template is compiled once, at its
 // default, for one of the problems that it serves, and the reference for the first problem. A kernel made for another
 // operator's axes is compiled only in full runs, on the newest GPU. A template that was compiled for an older GPU is
-// compiled again only for the newest GPU, whose code also contains the branches for all GPUs between the two. variants
-// adds the names of compiled templates to older.
+// compiled again only for the newest GPU, which also covers the code for the GPUs between; variants records such
+// templates in the map older.
 func variants(t *testing.T, o *operator.Operator, gpu operator.Limits, turn int, older map[string]bool) []variant {
 	t.Helper()
 	var all []variant

@@ -98,8 +98,8 @@ func (o *object) refusedSymbol() string {
 		if elf.ST_TYPE(s.Info) == elf.STT_GNU_IFUNC {
 			return "the resolver of " + s.Name + runsEarly
 		}
-		// Tensors are copied to variables, so the position and size of each variable must be checked. A variable
-		// outside of its section could overlap a library's data.
+		// Tensors are copied to variables, so the position and size of each variable must be checked. A variable that
+		// exceeds its section of the object file could overlap a library's data.
 		if at := int(s.Section); at < len(o.file.Sections) && elf.ST_TYPE(s.Info) != elf.STT_FILE {
 			if room := o.file.Sections[at].Size; s.Value > room || s.Size > room-s.Value {
 				return fmt.Sprintf("the symbol %s lies outside of its section", s.Name)

@@ -133,8 +133,8 @@ func (m measuring) warm() bool { return m.proto.Conditions.L2 == device.Warm }
 
 // spell times count samples, each of which is a batch of launches, without a pause between the samples. If the
 // conditions ask for a cold cache, spell empties the cache before each sample; for a warm cache, one uncounted launch
-// fills it before the first sample. Tensors that a launch changes are restored before the cache is prepared. each is
-// the expected time of one sample.
+// fills it before the first sample. If a launch changes tensors, they are restored before the cache is prepared. each
+// is the expected time of one sample in milliseconds.
 func (m measuring) spell(launch func(), count, batch int, each float64, seen *clocks) ([]float64, error) {
 	m.gpu.ResetCache()
 	if m.warm() {

@@ -206,7 +206,8 @@ func (c *Child) lost(ctx context.Context, q Query, cause error) (Response, error
 	return q.Failed(trial.Crashed, cause.Error()), nil // most often a *worker.DiedError
 }
 
-// callOn sends a request to a process. If the process lacks kernels, callOn compiles them and repeats the request.
+// callOn sends a request to a process. If the child process lacks kernels, callOn compiles them and repeats the
+// request.
 func (c *Child) callOn(ctx context.Context, p *worker.Process, r Query) (none Response, err error) {
 	setup := Setup{c.options.Ordinal, c.options.CacheDir, c.about.Compiler, c.Arch()}
 	q := question{Setup: setup, Extra: r.Extra, Opens: r.Opening != nil}

@@ -131,7 +131,7 @@ func (j *Judge) Largest(words []uint64) []float64 {
 	return largest
 }
 
-// These phrases are the beginnings of messages, and say after which launch a fault was found.
+// These phrases begin messages about faults, and say after which launch a fault was found.
 const (
 	Timed   = "after the timed launches "
 	Changed = "after a few of the inputs changed: "
