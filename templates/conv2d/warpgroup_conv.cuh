@@ -49,7 +49,8 @@ constexpr int kProducerThreads = 32 * kProducers;
 constexpr int kProducerRegisters = 40;
 constexpr int kConsumerRegisters = THREADS == 384 ? 232 : 216;
 
-// Numbers of named barriers, two of each kind; the barriers of a kernel that includes this file begin at kFreeBarrier.
+// Numbers of the first of two named barriers of each kind; the barriers of a kernel that includes this file begin at
+// kFreeBarrier.
 constexpr int kBufferFull = 1, kBufferFree = 3, kPingPong = 5, kFreeBarrier = 7;
 constexpr int kBufferThreads = 128 + 32;
 
@@ -151,7 +152,7 @@ __device__ __forceinline__ void copy_pixel(char* patch, int pixel, const float* 
 }
 
 // largest_finite returns the largest magnitude of the finite ones among eight numbers. The fast path is for the usual
-// case, that all eight are finite.
+// case, in which all eight numbers are finite.
 __device__ __forceinline__ unsigned largest_finite(const float4& a, const float4& b) {
     const float v[8] = {a.x, a.y, a.z, a.w, b.x, b.y, b.z, b.w};
     float most = 0.0f;
@@ -338,9 +339,9 @@ __device__ __forceinline__ void write_tile(float* buffer, Sums& sums, int row, i
     if constexpr (Piece + 1 < PIECES) write_tile<Piece + 1>(buffer, sums, row, lane, finish, layout, tiles, role);
 }
 
-// finish_runs applies the epilogue to a consumer warp's 16 rows of the store buffer, if there is an epilogue. Registers
-// that held sums are free by then, so many loads can be in flight. At a run's ends, finish_runs may load elements that
-// belong to other tiles.
+// finish_runs applies the epilogue to a consumer warp's 16 rows of the store buffer, if there is an epilogue.
+// finish_runs can have many loads in flight, since the registers that held sums are free by then. At a run's ends,
+// finish_runs may load elements that belong to other tiles.
 __device__ __forceinline__ void finish_runs(float* buffer, const Run& run, int first_channel, int last_channel,
                                             const Epilogue& epilogue) {
     if constexpr (!Epilogue::kIsNone) {

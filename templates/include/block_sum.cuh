@@ -1,4 +1,5 @@
-// block_sum.cuh: sums one number of each thread of a block, always in the same order. All threads get the sum.
+// block_sum.cuh: sums one number of each thread of a block, always in the same order, and returns the sum to all
+// threads.
 #pragma once
 
 template <int Threads, class Real>

@@ -1,9 +1,9 @@
 // columns.cuh: blocks that reduce windows down their columns in registers, then across their rows in shared memory.
 //
 // A block of THREADS threads computes COLUMNS columns of one plane's outputs and walks down STEPS steps of ROWS rows.
-// In a step each thread first reduces VECTOR neighbouring input columns at a time, for every output row. The thread
-// stores the results in shared memory, one line per output row. After a barrier, each thread reduces KERNEL_W
-// neighbours of a line to an output. The lines are double-buffered, so that one barrier per step is enough.
+// In a step each thread first reduces VECTOR neighbouring input columns at a time, for every output row, and stores the
+// results in shared memory, one line per output row. After a barrier, each thread reduces KERNEL_W neighbours of a line
+// to an output. The lines are double-buffered, so that one barrier per step is enough.
 //
 //   extern __shared__ __align__(16) float lines[];  ROWS lines of PITCH floats; twice that for several steps
 //   pool_by_columns<Pool>(x, y, lines, epilogue);   Pool is defined in pool.cuh.
@@ -124,8 +124,8 @@ struct ColumnWalk {
     }
 };
 
-// pool_by_columns computes a block's outputs. All steps are in a single function, which needs fewer registers than
-// several functions.
+// pool_by_columns computes a block's outputs. pool_by_columns is one long function, since the compiler needs fewer
+// registers for it than for several functions.
 template <class Pool>
 __device__ __forceinline__ void pool_by_columns(const float* x, float* y, float* lines, const Epilogue& epilogue) {
     const Tile tile = tile_of(ROWS * STEPS, COLUMNS);

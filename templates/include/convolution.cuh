@@ -1,6 +1,6 @@
 // convolution.cuh: computes one output of a convolution of up to three axes, transposed or not, by its definition, for
 // references and general kernels. Sizes is a type with the problem's sizes as members; axes that the problem lacks have
-// size 1. The function adds up in the type Sum.
+// size 1. Products are added up in the type Sum.
 #pragma once
 #include "convolution_place.cuh"
 #include "element.cuh"

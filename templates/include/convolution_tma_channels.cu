@@ -15,16 +15,16 @@
 // includes their halo. The products of a tap begin some lines further on in the box (BoxProducts).
 //
 // Groups of few channels are folded: FOLD groups are multiplied together, so that their channels fill 128 bytes.
-// Weights between different groups are zeros. As zero times infinity is NaN, outputs that are not finite are computed
-// again (mended.cuh).
+// Among folded groups, the weights between different groups are zeros. As zero times infinity is NaN, outputs that are
+// not finite are computed again (mended.cuh).
 //
-// Math mode tf32 rounds ties away from zero, which the copy engine cannot do. In that mode, consumers round pixels on
-// their way through registers (ROWS_EXACT), or a first launch rounds pixels in memory (PIXELS_MADE). The first launch
-// also prepares weights: it rounds them, inserts the zeros between folded groups, or reorders the weights of a
-// transposed convolution along k. For 16-bit elements products can also read weights across k (COLUMNS_ALONG_K = 0):
-// then a line of a box is 64 output channels of one input channel. With SCALED the first launch converts both factors
-// to fp16, multiplied by powers of two that it guesses (guessed_scale.cuh): the factors keep all their bits, and
-// products are twice as fast. Another launch converts the factors again if a guess was wrong.
+// Math mode tf32 rounds ties away from zero, which the copy engine cannot do. In math mode tf32, consumers therefore
+// round pixels on their way through registers (ROWS_EXACT), or a first launch rounds pixels in memory (PIXELS_MADE).
+// The first launch also prepares weights: it rounds them, inserts the zeros between folded groups, or reorders the
+// weights of a transposed convolution along k. For 16-bit elements products can also read weights across k
+// (COLUMNS_ALONG_K = 0): then a line of a box is 64 output channels of one input channel. With SCALED the first launch
+// converts both factors to fp16, multiplied by powers of two that it guesses (guessed_scale.cuh): the factors keep all
+// their bits, and products are twice as fast. Another launch converts the factors again if a guess was wrong.
 //
 // The tunables and their trade-offs, besides those of slab_gemm.cuh:
 //   RUN, DOWN, IMAGES: large boxes need fewer copies; small ones fit better into the output.

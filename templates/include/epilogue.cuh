@@ -131,8 +131,8 @@ struct Broadcast {
         return upper ? Pair<T>::high(pair) : Pair<T>::low(pair);
     }
 
-    // load_by loads Width elements per access if the length of rows is a multiple of Width, so that rows begin aligned.
-    // For other lengths, load_by uses narrower loads.
+    // load_by loads Width elements per access if the length of rows is a multiple of Width, so that rows begin aligned;
+    // otherwise it uses narrower loads.
     template <int Width, int Words>
     __device__ __forceinline__ static void load_by(float (&to)[Words], const T* from, long long row, long long first) {
         if constexpr (Width > 1)

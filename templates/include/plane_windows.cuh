@@ -28,8 +28,8 @@ __device__ __forceinline__ void down_windows(long long row, long long column, Vi
     }
 }
 
-// across_windows calls visit(k, v, step) for each window v and each element k of its row that lies in the input. The
-// element is `step` columns after the first window's first element.
+// across_windows calls visit(k, v, step) for each window v and each element k of its row that lies in the input. `step`
+// is the number of columns from the first window's first element to element k of window v.
 template <bool Inside, class Visit>
 __device__ __forceinline__ void across_windows(long long column, Visit visit) {
 #pragma unroll 16

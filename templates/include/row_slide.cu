@@ -116,7 +116,7 @@ row_slide(const float* __restrict__ x, float* __restrict__ y EPILOGUE_PARAMETERS
     extern __shared__ __align__(16) float staged[];
     const Epilogue epilogue = {EPILOGUE_ARGUMENTS};
 
-    // The tile's first output, and the input at which its window begins.
+    // `first` is the tile's first output, and `begin` is the input at which the window of that output begins.
     const long long first = (long long)blockIdx.x * TILE;
     const long long row = first / W_OUT;
     const int column = (int)(first % W_OUT);

@@ -174,8 +174,8 @@ struct SlabProducts {
 };
 
 // warp_row returns where in a tile the 16 rows begin that a warp holds of the r-th block of 64 rows. Products with rows
-// from shared memory assign 16 neighbouring rows of 64 to each warp. If rows come from registers, the assignment is
-// free: a warp's rows are adjacent, so that more of them are stored together.
+// from shared memory assign 16 neighbouring rows of 64 to each warp. If rows come from registers, any assignment is
+// possible, and each warp gets adjacent rows of the tile, so that it stores more rows together.
 template <class Products>
 __device__ __forceinline__ int warp_row(int block, int r) {
     const int warp = threadIdx.x / 32 % 4;
@@ -187,7 +187,7 @@ __device__ __forceinline__ void multiply_stages(Sums (&sums)[ROW_BLOCKS], const 
                                                 int block, int column) {
     int last = 0;
     // ptxas moves the zeros of sums between the products of a short, unrolled loop, which serialises these products,
-    // unless an instruction names the sums before.
+    // unless an instruction before the products has the sums as operands.
     if constexpr (Work::kStages < 8) {
 #pragma unroll
         for (int r = 0; r < ROW_BLOCKS; ++r) wgmma_wait(sums[r]);

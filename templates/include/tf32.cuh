@@ -1,6 +1,6 @@
 // tf32.cuh: TF32, a float with 10 bits of mantissa, which is what tensor cores multiply instead of floats. Values are
 // rounded to nearest. Of two values that are equally near, some cuDNN kernels take the one away from zero, and others
-// the one whose last bit is 0 (ties to even). The math mode says which of the two values is taken.
+// the one whose last bit is 0 (ties to even). The math mode selects how ties are rounded.
 #pragma once
 
 enum class Ties { away, even };

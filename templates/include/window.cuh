@@ -84,9 +84,9 @@ __device__ __forceinline__ void gather(float* row, int column, const float* outp
         }
 }
 
-// store_gathered stores `count` outputs that are contiguous in the tensor from `first_output` on. In the buffer these
-// outputs begin at the index that gather_skew returns, so that warps store whole 128-byte lines, whatever the width of
-// the rows.
+// store_gathered stores `count` outputs that are contiguous in the tensor from `first_output` on. The shared buffer
+// holds the gathered outputs from the index on that gather_skew returns, so that warps store whole 128-byte lines,
+// whatever the width of the rows.
 template <int Threads, bool Streaming>
 __device__ __forceinline__ void store_gathered(float* y, long long first_output, const float* buffer, int count,
                                                int thread) {

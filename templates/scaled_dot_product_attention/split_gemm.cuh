@@ -16,8 +16,8 @@
 // would reuse these registers before. If products are in flight from one iteration of a loop to the next, compilers
 // serialise all products.
 //
-// A place in shared memory is released only after the data that was read from it has been used, since an arrival at a
-// barrier does not wait for loads: products have then used rows, and converters have stored columns in parts.
+// An arrival at a barrier does not wait for loads. Therefore a place in shared memory is released only after the data
+// from it has been used: after products have used rows, and converters have stored columns in parts.
 //
 // A lane reads four contiguous elements of k, while products expect two elements and two more that are eight further
 // on. The elements of a step are therefore multiplied in another order (place_of), which is the same for rows and
@@ -221,7 +221,8 @@ __device__ __forceinline__ void convert(const Shared& shared, const typename Wor
                     store_parts<Work>(parts.stage(to), step, column, v, power);
                 }
             }
-            // Warps without a piece arrive, too: a barrier distinguishes only two phases, so no warp may fall behind.
+            // Warps without a piece arrive at the barrier, too: a barrier distinguishes only two phases, so no warp may
+            // fall behind.
             columns.release_everywhere(from);
             parts.give(to);
         }

@@ -130,7 +130,7 @@ struct Turns {
     }
 };
 
-// Work is the number of tiles of keys to which the index-th tile of queries attends.
+// Work describes the index-th tile of queries: its rows, and the number of tiles of keys to which they attend.
 struct Work {
     Rows rows;
     int tiles;
@@ -138,8 +138,8 @@ struct Work {
     __device__ __forceinline__ static int all() { return (QUERIES + ROWS - 1) / ROWS * HEADS * BATCH; }
 };
 
-// Queries are a consumer's queries in shared memory, and the index of their tile. Behind the last tile, the index is
-// that of no tile.
+// Queries are a consumer's queries in shared memory, and the index of their tile. When no tile is left, the index is
+// Work::all().
 struct Queries {
     char* memory;
     Mbarrier *full, *empty;
@@ -152,7 +152,7 @@ struct Queries {
             tensor_load(memory + i * kQueryBoxBytes, map, at, full);
         }
     }
-    // release must be called by all lanes of a warp whose last products with these queries have ended.
+    // All lanes of a warp must call release once the warp's last products with the queries have ended.
     __device__ __forceinline__ void release() const {
         if (threadIdx.x % 32 == 0) mbarrier_arrive(empty);
     }
