@@ -77,10 +77,11 @@ struct Role {
 };
 
 // ---- In fp32, factors are split into two parts of fp16, and the input is first multiplied by a power of two. Each
-// block guesses this power of two from the same sample (guessed_scale.cuh). Producers find the largest magnitude of the
-// elements that they convert, and each producer warp stores it in `largest`. A second launch of the same kernel reads
-// these magnitudes as `found`, and computes everything again if the guess was wrong. (A separate kernel for the second
-// launch would double the compile time.) Weights need no guess, since a warp holds all of its weights in registers.
+// block guesses the input's power of two from the same sample (guessed_scale.cuh). Producers find the largest magnitude
+// of the elements that they convert, and each producer warp stores it in `largest`. A second launch of the same kernel
+// reads the magnitudes that the first launch found (`found`), and computes everything again if the guess was wrong. (A
+// separate kernel for the second launch would double the compile time.) Weights need no guess, since a warp holds all
+// of its weights in registers.
 constexpr bool kScaled = !MATH_TF32;
 constexpr int kWarps = THREADS / 32;
 
@@ -195,9 +196,9 @@ __device__ __forceinline__ unsigned convert_patch(char* patch, int thread, float
 }
 
 // ---- Rows of weights, sums and store buffers are output channels in a special order: of each 16 channels, the even
-// ones come first. In this order, a lane's two rows are neighbouring channels, and the rows that a warp writes at the
-// same time are all even or all odd. The runs of planes that are all even or all odd begin at the same offset in a
-// sector, so that their stores hit different banks.
+// ones come first. In this order of channels, a lane's two rows are neighbouring channels, and the rows that a warp
+// writes at the same time are all even or all odd. The runs of planes that are all even or all odd begin at the same
+// offset in a sector, so that their stores hit different banks.
 __device__ __forceinline__ int row_of(int channel) { return channel / 16 * 16 + channel % 16 / 2 + channel % 2 * 8; }
 
 // WeightFragment holds the weights of 16 rows, one tap and 16 channels as a product's operand: with TF32 the first and

@@ -122,8 +122,8 @@ namespace {
 
 // BoxProducts takes floats that are not rounded yet through registers. If no rounding is needed, the taps of a stage
 // share its boxes, and a tap's products begin some lines further on, at any line. Eight rows of a product are eight
-// pixels of an image row. The next eight rows are the pixels below, one row of the box further on: a product needs the
-// same distance between all groups of eight rows.
+// pixels of an image row. The next eight rows of the product are the pixels below, one row of the box further on: a
+// product needs the same distance between all groups of eight rows.
 template <bool Exact>
 struct BoxProducts : MappedProducts<true> {};
 template <>

@@ -138,10 +138,10 @@ struct Order {
 // has no gaps: three channels of a 7 x 7 kernel are 147 elements, padded to 160, not 49 taps of 16 channels.
 //
 // A lane loads every fourth element of k. Four consecutive elements of k may be neighbours in one row of the box, or
-// the last ones of one row and the first ones of the next row, which are a constant further on. A row of the box can
-// end at one of four places among these elements, so a lane stores one distance for each place; the rest of the
-// addresses is known at compile time. The loads of eight neighbouring pixels and four taps have no bank conflicts for
-// strides up to four.
+// the last ones of one row and the first ones of the next row, a constant distance further on. A row of the box can end
+// at one of four places among these elements, so a lane stores one distance for each place; the rest of the addresses
+// is known at compile time. The loads of eight neighbouring pixels and four taps have no bank conflicts for strides up
+// to four.
 //
 // A stage contains all channels and all rows of the kernel, whose dilation from row to row is 1: CHANNELS is C_GROUP,
 // and TAPS_ACROSS and TAPS_DOWN are the size of the kernel.

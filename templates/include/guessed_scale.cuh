@@ -1,7 +1,8 @@
 // guessed_scale.cuh: computes the powers of two of tensor_scales.cuh without a launch that reads all factors first. The
-// power is guessed from a sample. While blocks convert factors with the guessed power, each finds the largest magnitude
-// of its share. If the guess would leave the range of fp16, the next launch converts the factors again. A wrong guess
-// is rare, since the guess leaves room for magnitudes at least eight times as large as the sample's.
+// power of two is guessed from a sample of the factors. While blocks convert factors with the guessed power, each finds
+// the largest magnitude of its share. If the guess would leave the range of fp16, the next launch converts the factors
+// again. A wrong guess is rare, since the guess leaves room for magnitudes at least eight times as large as the
+// sample's.
 //
 // `scales` holds MAKING_BLOCKS numbers for the input, as many for the weights, then both guesses, then the inverses of
 // the powers that were finally used. All threads of a block must call the functions of this file; blocks have 256

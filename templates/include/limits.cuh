@@ -1,4 +1,5 @@
-// limits.cuh: the float constants INFINITY and NAN. NVRTC comes without the standard headers that define them.
+// limits.cuh: the float constants INFINITY and NAN. NVRTC comes without the standard headers that define INFINITY and
+// NAN.
 #pragma once
 
 #ifndef INFINITY

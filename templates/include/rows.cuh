@@ -11,9 +11,9 @@
 //
 // The macros are TEAM, threads per row; THREADS, threads per block; SPLIT, blocks per row; VEC, elements per vector;
 // UNROLL; and KEEP, where a row stays until its state is known. With KEEP = again, a row is read a second time, from
-// its end to its beginning, since the elements that were read last are still in the L2 if the row does not fit. A row's
-// blocks take its vectors in turn, so that all of them read close to each other. With KEEP = partly, a thread keeps its
-// first HELD items in registers and the next KEPT in shared memory, and reads the rest again.
+// its end to its beginning, since the elements that were read last are still in the L2 if the L2 cannot hold the whole
+// row. A row's blocks take its vectors in turn, so that all of them read close to each other. With KEEP = partly, a
+// thread keeps its first HELD items in registers and the next KEPT in shared memory, and reads the rest again.
 #pragma once
 #include "extremes.cuh"
 #include "row_state.cuh"

@@ -3,11 +3,11 @@
 // few for all blocks: the stages of these tiles form one sequence, and every block gets an equal part of that sequence,
 // give or take one stage. With shared tiles, all blocks end at the same time, whatever the number of tiles.
 //
-// A block goes through its part of the sequence from the end to the beginning. The first stages that it computes are
-// the beginning of a tile, whose sums it stores in a workspace (LeftSums). The last stages of a block's part are the
-// end of another tile, whose first stages other blocks compute. The block that has a tile's last stages waits for the
-// sums of the blocks before it, and adds them up, always in the same order. No block waits for a block that may start
-// later, and a block computes and stores the sums for which other blocks wait before its other sums.
+// A block goes through its part of the sequence from the end to the beginning. The stages that a block computes first
+// are the beginning of a tile, whose sums the block stores in a workspace (LeftSums). The last stages of a block's part
+// are the end of another tile, whose first stages other blocks compute. The block that has a tile's last stages waits
+// for the sums of the blocks before it, and adds them up, always in the same order. No block waits for a block that may
+// start later, and a block computes and stores the sums for which other blocks wait before its other sums.
 //
 //   SHARING: number of blocks (a multiple of CLUSTER) whose tiles lie below each other. These blocks read
 //            the same columns at the same time, so that the L2 holds the columns for all of them.

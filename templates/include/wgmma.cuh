@@ -1,5 +1,5 @@
-// wgmma.cuh: D = A * B + D by the four warps of a warpgroup together, asynchronously (Hopper; compiled for sm_90a). A
-// is in registers or in shared memory, B in shared memory.
+// wgmma.cuh: D = A * B + D by the four warps of a warpgroup together, asynchronously (Hopper; compiled for sm_90a). The
+// operand A is in registers or in shared memory, the operand B in shared memory.
 //
 // D has 64 rows, 16 per warp, and Columns columns. With g = lane / 4, t = lane % 4 and counting in the warp's own rows:
 //
@@ -78,8 +78,8 @@ __device__ __forceinline__ void fewer_registers() {
     asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(Registers));
 }
 
-// wgmma_descriptor encodes the location of an operand as a matrix descriptor. Slabs have no swizzle, and 128 bytes from
-// 8 columns to the next 8.
+// wgmma_descriptor encodes the location of an operand as a matrix descriptor. In slabs there is no swizzle, and groups
+// of 8 columns begin 128 bytes apart.
 __device__ __forceinline__ unsigned long long wgmma_descriptor(const Slabs& of) {
     const unsigned start = static_cast<unsigned>(__cvta_generic_to_shared(of.first));
     return static_cast<unsigned long long>((start & 0x3ffff) >> 4) |

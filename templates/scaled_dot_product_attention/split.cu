@@ -6,9 +6,10 @@
 // exponentials of the distance of products to the largest product in the row of the tile. The launch for weights
 // already splits these weights into parts, which the launch for averages multiplies directly. For each row of a tile,
 // the launch for weights also stores the largest product and the sum of exponentials, by which the launch for averages
-// rescales the averages from tile to tile. A launch before both finds powers of two that bring the queries, keys and
-// values of a head into the range of fp16. A power is computed from a sample of the elements, with room for larger
-// ones. If a power of two was too large, averages are not finite, and are computed again by their definition.
+// rescales the averages from tile to tile. Before these two launches, another launch finds powers of two that bring the
+// queries, keys and values of a head into the range of fp16. Each power of two is computed from a sample of the
+// elements, and leaves room for larger elements. If a power of two was too large, averages are not finite, and are
+// computed again by their definition.
 //
 // Tunables:
 //   columns: columns of a tile, whose rows are 128: more columns read less from the L2 per product, but take registers.
@@ -45,7 +46,7 @@ __device__ __forceinline__ float sampled_power(const float* matrix, long long el
 }
 __device__ __forceinline__ float inverse_of(float power) { return __uint_as_float((254u << 23) - __float_as_uint(power)); }
 
-// The powers are stored in this order: those of the heads of queries, of keys, of values.
+// The powers of two of the heads of queries are stored first, then those of keys, then those of values.
 __device__ __forceinline__ int head_kv(int group) { return group / HEADS * HEADS_KV + group % HEADS / (HEADS / HEADS_KV); }
 __device__ __forceinline__ int power_of_keys(int group) { return BATCH * HEADS + head_kv(group); }
 __device__ __forceinline__ int power_of_values(int group) { return BATCH * (HEADS + HEADS_KV) + head_kv(group); }

@@ -34,7 +34,8 @@ constexpr WgmmaType kFactors = kOfBf16 ? wgmma_of_bf16 : wgmma_of_fp16;
 constexpr int kTurns = 1;  // two named barriers, one for each consumer's turn
 constexpr bool kLate = PADDED_V > 128;  // scale many averages while the next products run, few averages before
 
-// Ring is a ring buffer of STAGES tiles of keys or of values. Tiles are numbered through all tiles of a block.
+// Ring is a ring buffer of STAGES tiles of keys or of values. A block numbers the tiles of a ring consecutively, from
+// its first tile to its last.
 struct Ring {
     char* memory;
     Mbarrier* barriers;  // all full barriers, then all empty ones
