@@ -203,7 +203,7 @@ struct PatchBlock {
     int quarter, row, column;
     __device__ __forceinline__ explicit PatchBlock(int index)
         : quarter(index & 3), row((index >> 2) / (PATCH_COLUMNS / 4)), column((index >> 2) % (PATCH_COLUMNS / 4) * 4) {}
-    // vector returns the index of the 16-byte vector of the block's pixel i; before conversion, of its channel i.
+    // vector returns the index of the 16-byte vector that holds pixel i of the block; before conversion, channel i.
     __device__ __forceinline__ int vector(int i) const { return (row * PATCH_COLUMNS + column + i) * 4 + quarter; }
 };
 constexpr int kPatchBlocks = kPatchVectors / 4;

@@ -49,8 +49,7 @@ constexpr int kProducerThreads = 32 * kProducers;
 constexpr int kProducerRegisters = 40;
 constexpr int kConsumerRegisters = THREADS == 384 ? 232 : 216;
 
-// Numbers of the first of two named barriers of each kind; the barriers of a kernel that includes this file begin at
-// kFreeBarrier.
+// Numbers of the first of two named barriers of each kind. Kernels' own barriers begin at kFreeBarrier.
 constexpr int kBufferFull = 1, kBufferFree = 3, kPingPong = 5, kFreeBarrier = 7;
 constexpr int kBufferThreads = 128 + 32;
 
@@ -121,8 +120,7 @@ __device__ __forceinline__ bool input_power(PowerScale& power, const float* x, c
 
 // Eight channels of a pixel are two vectors of 16 bytes, kApart slabs from each other. Before conversion to operands,
 // each 16-byte vector holds four channels as floats. As an operand, a vector holds four channels in TF32, or the high
-// or the low parts of all eight channels in fp16. A thread can therefore convert the elements that it copied itself in
-// place.
+// or the low parts of all eight channels in fp16. A thread can therefore convert its own copies in place.
 constexpr int kApart = kScaled ? 2 : 1;
 __device__ __forceinline__ char* vectors_at(char* patch, int pixel, int half) {
     return patch + (half * (kScaled ? 1 : 2) * PATCH + pixel) * 16;

@@ -39,8 +39,7 @@ namespace {
 constexpr int kTilesInImage = TILES / N;
 static_assert(RUN >= 8, "rows are too short for this tile");
 
-// The patch consists of KERNEL_H stretches of SPAN pixels. If the stretches would overlap much, they are merged into
-// one stretch.
+// The patch consists of KERNEL_H stretches of SPAN pixels. Stretches that overlap much become one stretch.
 constexpr int kTapRow = MERGED ? DILATION_H * PITCH : SPAN;
 
 // Pipeline is the ring of STAGES patches between producers and consumers.

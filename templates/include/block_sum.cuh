@@ -1,5 +1,4 @@
-// block_sum.cuh: sums one number of each thread of a block, always in the same order, and returns the sum to all
-// threads.
+// block_sum.cuh: sums one number of each thread of a block, always in the same order; all threads get the sum.
 #pragma once
 
 template <int Threads, class Real>

@@ -45,7 +45,7 @@ __device__ __forceinline__ bool is_tap(int i, int stride, int dilation, int kern
     return is;
 }
 
-// Group is the outputs of a thread: where they begin, and where their windows begin.
+// Group describes the outputs of a thread: where the outputs begin, and where their windows begin.
 struct Group {
     long long image; // also what take has not yet divided
     int channel, slice, row, column, front, top, left;

@@ -54,8 +54,7 @@ __device__ __forceinline__ void fill_margins(float* lines, int thread) {
 
 // ColumnWalk reduces Vector neighbouring columns of an input plane down the windows of one output row after another,
 // Rows output rows per step. Windows that are unfinished at the end of a step stay in registers for the next step, so
-// that every row of a strip is loaded once. With Prefetch, a step loads the next step's rows into registers before it
-// ends.
+// that every row of a strip is loaded once. With Prefetch, a step ends by loading the next step's rows into registers.
 template <class Reduction, int Rows, int Vector, bool Prefetch>
 struct ColumnWalk {
     static constexpr int Fresh = Rows * STRIDE_H; // input rows that a step adds to the halo

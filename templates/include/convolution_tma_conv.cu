@@ -49,8 +49,7 @@ struct BoxedAxis {
     // the kernel.
     __device__ __forceinline__ static int kernel_tap(int tap, int phase) { return Stride * (taps - 1 - tap) + phase; }
     static constexpr bool lacks = Kernel % Stride != 0;  // some phase lacks a tap
-    // output returns the coordinate of the output that a pixel has in a phase; the coordinate may lie outside of the
-    // output tensor.
+    // output returns the coordinate, possibly outside of the tensor, of the output that a pixel has in a phase.
     __device__ __forceinline__ static int output(int pixel, int phase) { return pixel * Stride + phase - Padding % Stride; }
 #else
     __device__ __forceinline__ static decltype(Size::out()) rows() { return Size::out(); }
@@ -139,8 +138,8 @@ struct Order {
 //
 // A lane loads every fourth element of k. Four consecutive elements of k may be neighbours in one row of the box, or
 // the last ones of one row and the first ones of the next row, a constant distance further on. A row of the box can end
-// at one of four places among these elements, so a lane stores one distance for each place; the rest of the addresses
-// is known at compile time. The loads of eight neighbouring pixels and four taps have no bank conflicts for strides up
+// at one of four places among these elements, so a lane stores one distance for each place; the other terms of
+// addresses are constants. The loads of eight neighbouring pixels and four taps have no bank conflicts for strides up
 // to four.
 //
 // A stage contains all channels and all rows of the kernel, whose dilation from row to row is 1: CHANNELS is C_GROUP,
@@ -347,8 +346,8 @@ struct Work : ConvolutionWork {
         // channel among the group's channels from `image` on.
         template <class With>
         __device__ __forceinline__ void with_output(int row, int first_column, int c, const With& with) const {
-            // A block of 32 columns begins with a channel's first phase, so a column's phase depends only on constants
-            // and on the lane.
+            // A block of 32 columns begins with a channel's first phase, so only constants and the lane decide a
+            // column's phase.
             static_assert(32 % kPhases == 0, "a channel's phases lie in 32 columns");
             const Run run(row / RUN);
             const Place phase(c % kPhases, AxisH::phases, AxisW::phases);

@@ -59,8 +59,8 @@ struct Tile {
     int group, part, m, n, split;
 };
 
-// TileStages computes the stages of a tile's split, at least one. A Work that knows that some factors are zeros
-// specialises TileStages.
+// TileStages computes which stages one split of a tile computes, at least one. A Work that knows that some factors are
+// zeros specialises TileStages.
 template <class Work>
 struct TileStages {
     __device__ __forceinline__ static Stages of(const Tile& tile) { return stages_of<Work::kStages>(tile.split); }
@@ -105,7 +105,7 @@ struct PackedOperands {
         return a + ((static_cast<long long>(Work::groups_a() > 1 ? tile.group : 0) * Work::kParts + tile.part) * Work::row_blocks() + first) * steps * kBlockStepBytes +
                (Work::row_blocks() % kBlocks == 0 || block < last ? block : last) * steps * kBlockStepBytes;
     }
-    // columns returns where the columns of a stage begin, in the first slab of its first plane.
+    // columns returns the address of the columns of B that a stage multiplies, in the first slab of its first plane.
     template <class Work>
     __device__ __forceinline__ const char* columns(const Tile& tile, int stage) const {
         return b + ((static_cast<long long>(Work::groups_b() > 1 ? tile.group : 0) * Work::kPlanes + Work::plane(stage)) * kSlabs * Work::columns() +
@@ -143,7 +143,7 @@ __device__ __forceinline__ void move_sums(Sums (&some)[ROW_BLOCKS], Sums (&sums)
 constexpr int kWholeRows = -1;
 constexpr int kPiece = 32, kPitch = kPiece + 8;
 
-// buffered returns the place in store_rows' buffer of a pair of a line.
+// buffered returns the place of a pair of floats of a line in the buffer of store_rows.
 __device__ __forceinline__ constexpr int buffered(int line, int pair) { return line * 32 + (pair ^ (line % 4 * 4 + line / 4)) * 2; }
 
 // kStoresTwo tells whether an Output has store_two, which stores two contiguous outputs if the index of the first is
@@ -169,8 +169,7 @@ template <class Output>
 constexpr bool kLoads<Output, decltype(void(Output::kLoads))> = Output::kLoads;
 
 // loads_together returns for how many outputs, at most `most`, the epilogue's elements are loaded before the first
-// output is stored. Large tiles leave few registers beside their sums, and even fewer if there are many producer
-// threads.
+// output is stored. Large tiles leave few registers beside their sums, and many producer threads leave even fewer.
 #ifdef PRODUCERS
 constexpr int kMostLoaded = 24;  // of four bytes
 #else

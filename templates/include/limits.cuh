@@ -1,5 +1,4 @@
-// limits.cuh: the float constants INFINITY and NAN. NVRTC comes without the standard headers that define INFINITY and
-// NAN.
+// limits.cuh: the float constants INFINITY and NAN, whose standard headers NVRTC lacks.
 #pragma once
 
 #ifndef INFINITY

@@ -59,8 +59,8 @@ __host__ __device__ __forceinline__ constexpr int column_pair(int phase) {
 }
 constexpr int kStagePhases = DEPTH * kPhases;
 // If a step has only one pair, the pairs of even and odd steps alternate between two sets of registers. If a stage has
-// an odd number of steps, the first pair of the next stage would go to the registers of the last pair, which is still
-// in use.
+// an odd number of steps, the next stage's first pair would go to the registers of the last pair, which is still in
+// use.
 constexpr bool kLoadsLast = kPhases == 1 && DEPTH % 2 == 1;
 
 // Fetch starts the copies of stages: a share in each phase of a stage, except for the last phase if the stage has

@@ -9,8 +9,7 @@
 struct Weights {
     const Element *weight, *bias;  // null if there are none
     double eps;
-    // Row r uses the weights of group r % groups of the channels, and `plane` consecutive elements of a row share a
-    // weight.
+    // Row r uses the weights of group r % groups of the channels, and `plane` consecutive elements share a weight.
     long long groups = 1, plane = 1;
     Element *running_mean = nullptr, *running_var = nullptr;  // running statistics of training
     double momentum = 0;

@@ -244,8 +244,7 @@ __device__ __forceinline__ void load_weight(Packed& to, const Element* weight, c
 }
 
 // Each block of the packing launch packs 256 positions of half a plane. The blocks for all planes of the same positions
-// come one after the other, and the blocks for the weights come last. The operands that are written last are multiplied
-// first.
+// come one after the other, and the blocks for the weights come last. The operands written last are multiplied first.
 constexpr int kParts = 2 * kMergedGroups * kPlanesInAll;
 __device__ __forceinline__ int input_blocks() { return (PACKED_POSITIONS + 255) / 256 * kParts; }
 constexpr long long kWeightItems = 2ll * kMergedGroups * kOutputPhases * STEPS * ROW_BLOCKS_IN_ALL * kBlockRows;

@@ -4,8 +4,7 @@
 // only a span of one input row and the unfinished windows. The spans of neighbouring threads overlap; the shared
 // columns come from the L1.
 //
-// Each operator has its own pool.cuh, which defines the reduction and the final step from a reduced window to an
-// output.
+// Each operator's own pool.cuh defines the reduction, and the final step from a reduced window to an output.
 //
 //   global -> registers: a span of one input row, through the L1.
 //   registers:           sums or maxima across the span, then down the rows.

@@ -6,8 +6,7 @@
 // window, so that every input is in a register known at compile time. All threads of a row have the same phase and take
 // the same branch. Vectors that no window reads because of dilation are not loaded.
 //
-// Each operator has its own pool.cuh, which defines the reduction and the final step from a reduced window to an
-// output.
+// Each operator's own pool.cuh defines the reduction, and the final step from a reduced window to an output.
 //
 //   global -> registers: inputs of VEC windows, 16 bytes per load; inputs that
 //                        neighbouring threads share come from the L1, or, when STAGE is

@@ -179,8 +179,7 @@ struct Kept {
         for (int e = 0; KEEP == registers && e < VEC; ++e) own[k][e] = v[e];
         if (KEEP == shared || (KEEP == partly && staged_to(k + 1))) store_elements<VEC>(place(k), v);
     }
-    // get reads Count of the thread's items from `first` on: from registers, from shared memory or again from the
-    // tensor.
+    // get reads Count of the thread's items from `first` on: from registers, shared memory or, again, the tensor.
     template <int Count>
     __device__ __forceinline__ void get(float (&v)[Count][VEC], const Vectors& of, const Element* x, int first) const {
         const bool staged_all = KEEP == shared || (KEEP == partly && staged_to(first + Count));
@@ -254,8 +253,7 @@ __device__ __forceinline__ void give_row(const Row& state, const Vectors& of, co
     }
 }
 
-// Team combines one number of each of a team's threads, always in the same order, and returns the result to all
-// threads.
+// Team combines one number of each of a team's threads, always in the same order; all threads get the result.
 struct Team {
     __device__ __forceinline__ float sum(float own) const {
         return all(own, [](float a, float b) { return a + b; });

@@ -32,7 +32,7 @@ struct TakenTiles {
         if (SHARING == 0 || index < whole()) index += gridDim.x;
         settle();
     }
-    // for_each_before calls f for each block that has earlier stages of this tile.
+    // for_each_before calls f for each block that computes earlier stages of the current tile.
     template <class F>
     __device__ __forceinline__ void for_each_before(const F& f) const {
         const int begins = (index - whole()) / kInStep * Work::kStages;
@@ -48,7 +48,7 @@ struct TakenTiles {
         const int all = Tiles<Work>::all(), blocks = gridDim.x;
         return all < blocks ? 0 : (all / blocks - 1) * blocks;
     }
-    // border returns where a group's part of the shared sequence begins.
+    // border returns the first stage of a group's part in the sequence of all stages of shared tiles.
     __device__ __forceinline__ static int border(int group) {
         return static_cast<long long>((Tiles<Work>::all() - whole()) / kInStep * Work::kStages) * group / groups();
     }

@@ -2,8 +2,7 @@
 //
 // A block of BLOCK_X x BLOCK_Y threads computes a tile of one plane's outputs, BLOCK_X * VEC columns wide. The block
 // walks down STEPS steps of BLOCK_Y * ROWS rows; a thread computes ROWS x VEC outputs per step. The threads of a block
-// share only the L1 and, when GATHER is set, a buffer that collects the outputs of a step, so that these can be stored
-// as one run.
+// share only the L1 and, when GATHER is set, a buffer that collects the outputs of a step, to store them as one run.
 //
 // With several steps, windows that a step leaves unfinished stay in registers for the next. The next step's rows are
 // loaded before this step's outputs are stored: no row is loaded twice, and loads are always in flight.

@@ -63,12 +63,12 @@ __device__ __forceinline__ void put(float* to, const float* outputs) {
         store_vector<Vector>(to, outputs);
 }
 
-// gather_skew returns the index of a run's first output in the gathering buffer: its offset from the start of a
-// 128-byte line is the same as in the tensor.
+// gather_skew returns the index of a run's first output in the shared buffer, such that the output has the same offset
+// from the start of a 128-byte line as in the tensor.
 __device__ __forceinline__ int gather_skew(long long first_output) { return (int)(first_output & 31); }
 
-// gather copies Count neighbouring outputs of a row, from output column `column` on, into the buffer; `row` points to
-// the start of the row in the buffer.
+// gather copies Count neighbouring outputs of a row, from output column `column` on, into the shared buffer; `row`
+// points to the start of the row in the buffer.
 template <int Count>
 __device__ __forceinline__ void gather(float* row, int column, const float* outputs) {
     constexpr int Pair = Count % 2 == 0 ? 2 : 1;

@@ -111,8 +111,8 @@ __device__ __forceinline__ void fetch_stage(const Wide& wide, const Few& few, ch
     }
 }
 
-// Sums are the sums of a lane: in the layout of mma.cuh on tensor cores, otherwise of its two lines of a block by eight
-// few lines.
+// Sums are the sums of a lane: on tensor cores in the layout of mma.cuh, otherwise for two wide lines by eight few
+// lines.
 typedef float Sums[kOnTensorCores ? 4 : 16];
 
 template <class T>

@@ -10,7 +10,7 @@
 //
 // All warps but the loading one multiply on tensor cores. The multiplying warps form BESIDE groups of ALONG warps:
 // groups have different lines; the warps of a group share their lines and take turns at steps of 64 bytes of k. A
-// product may add up the elements of k in any order that is the same for both factors. As the order of k is free, a
+// product may add up the elements of k in any order that is the same for both factors. Since the order of k is free, a
 // lane can read 16 bytes of a line at a time. Lines are 64 bytes further apart than a chunk is long, which avoids bank
 // conflicts.
 //
@@ -86,7 +86,7 @@ struct Pass {
 
 typedef float Sums[LINE_BLOCKS][FEW_BLOCKS][4];
 
-// take returns a lane's 16 bytes of a step.
+// take reads the 16 bytes of a line that a lane multiplies in a step.
 __device__ __forceinline__ void take(unsigned (&to)[4], const char* from) {
     const uint4 words = *reinterpret_cast<const uint4*>(from);
     to[0] = words.x, to[1] = words.y, to[2] = words.z, to[3] = words.w;

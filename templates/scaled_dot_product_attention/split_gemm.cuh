@@ -80,7 +80,7 @@ __device__ __forceinline__ void split(float a, float b, unsigned& high, unsigned
 // ---- Shared memory contains three rings of stages, for rows, for columns, and for columns in parts. op.yaml derives
 // the bytes of their stages: ROW_BYTES, COLUMN_BYTES and STAGE_BYTES.
 
-// Stage is a position in a ring with Places places.
+// Stage is a position in a ring buffer with Places places, and the parity of the place's barriers.
 template <int Places>
 struct Stage {
     int place = 0, parity = 0;
@@ -89,7 +89,7 @@ struct Stage {
     }
 };
 
-// Ring is a ring buffer with two barriers per place: one for full and one for empty.
+// Ring is a ring buffer with two barriers per place: one says that the place is full, one that it is empty.
 template <int Places>
 struct Ring {
     char* memory;
@@ -231,7 +231,7 @@ __device__ __forceinline__ void convert(const Shared& shared, const typename Wor
 
 // ---- The consumers multiply the stages.
 
-// Fragment is a stage of a warp's rows, split into parts.
+// Fragment holds a lane's elements of a warp's rows for one stage, split into two parts of fp16.
 struct Fragment {
     unsigned high[DEPTH][4], low[DEPTH][4];
 };
@@ -252,7 +252,7 @@ struct Lines {
         stage = 0, end = Work::stages(tile);
         if (!Work::kInParts) power = Work::power_a(of, tile.group);
     }
-    // bring reads the next stage into registers, if there is one.
+    // bring reads the rows of the next stage into registers, if there is a next stage.
     __device__ __forceinline__ void bring() {
         if (index >= Tiles<Work>::all()) return;
         ring.wait_full(at);
