@@ -83,8 +83,8 @@ constexpr int kTapRowsUnrolled = WEIGHTS_IN_REGISTERS ? KERNEL_H : TAP_UNROLL;
 static_assert(kSteps == 1 || CHUNKS == 1, "sums that wait for further channels must all be in registers");
 
 // A patch is the input of a tile: PATCH_ROWS stretches of the virtual plane, kPatchStep apart, of PATCH_COLUMNS pixels
-// each. A flat tile needs one stretch for each row of taps; where these would overlap much, one stretch serves all rows
-// (MERGED).
+// each. A flat tile needs one stretch for each row of taps; where stretches would overlap much, one of them serves all
+// rows (MERGED).
 constexpr int kPatchStep = !FLAT ? PITCH : DILATION_H * PITCH;
 constexpr int kTapRow = !FLAT ? DILATION_H * PATCH_COLUMNS : MERGED ? DILATION_H * PITCH : PATCH_COLUMNS;
 constexpr int kPatchVectors = PATCH_BYTES / 16;

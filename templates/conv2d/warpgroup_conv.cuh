@@ -120,7 +120,7 @@ __device__ __forceinline__ bool input_power(PowerScale& power, const float* x, c
 
 // Eight channels of a pixel are two vectors of 16 bytes, kApart slabs from each other. Before conversion to operands,
 // each 16-byte vector holds four channels as floats. As an operand, a vector holds four channels in TF32, or the high
-// or the low parts of all eight channels in fp16. A thread can therefore convert its own copies in place.
+// or the low parts of all eight channels in fp16. A thread can therefore convert its copied elements in place.
 constexpr int kApart = kScaled ? 2 : 1;
 __device__ __forceinline__ char* vectors_at(char* patch, int pixel, int half) {
     return patch + (half * (kScaled ? 1 : 2) * PATCH + pixel) * 16;

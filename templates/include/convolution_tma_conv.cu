@@ -133,14 +133,15 @@ struct Order {
 
 // This specialisation of Order is for few channels, as in the first layer of a network: k runs along the rows of a box,
 // from tap to tap. A row of the box contains what one row of the kernel reads of one channel. A box holds the rows of
-// all channels for the kernel's first row, then the rows of all channels for the kernel's next row. In this order, k
-// has no gaps: three channels of a 7 x 7 kernel are 147 elements, padded to 160, not 49 taps of 16 channels.
+// all channels for the kernel's first row, then the rows of all channels for the kernel's next row. In this order of
+// taps and channels, k has no gaps: three channels of a 7 x 7 kernel are 147 elements, padded to 160, not 49 taps of 16
+// channels.
 //
 // A lane loads every fourth element of k. Four consecutive elements of k may be neighbours in one row of the box, or
 // the last ones of one row and the first ones of the next row, a constant distance further on. A row of the box can end
-// at one of four places among these elements, so a lane stores one distance for each place; the other terms of
-// addresses are constants. The loads of eight neighbouring pixels and four taps have no bank conflicts for strides up
-// to four.
+// at one of four places among four consecutive elements, so a lane stores one distance for each place; the other terms
+// of addresses are constants. The loads of eight neighbouring pixels and four taps have no bank conflicts for strides
+// up to four.
 //
 // A stage contains all channels and all rows of the kernel, whose dilation from row to row is 1: CHANNELS is C_GROUP,
 // and TAPS_ACROSS and TAPS_DOWN are the size of the kernel.

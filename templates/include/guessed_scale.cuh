@@ -63,7 +63,7 @@ struct GuessedScales {
         scales[of * MAKING_BLOCKS + blockIdx.x] = __uint_as_float(most);
         if (blockIdx.x == 0) guess(of) = guessed.power, inverse(of) = guessed.inverse;
     }
-    // left returns the largest of those block maxima that this thread reads; `leave` has stored one maximum per block.
+    // left returns the largest of the block maxima that a thread reads; `leave` has stored one maximum per block.
     __device__ __forceinline__ unsigned left(Scaled of) const {
         unsigned most = 0;
         for (int i = threadIdx.x; i < MAKING_BLOCKS; i += 256) most = max(most, __float_as_uint(scales[of * MAKING_BLOCKS + i]));

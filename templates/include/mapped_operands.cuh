@@ -8,9 +8,9 @@
 // all of the stage's k.
 //
 // The copy engine rounds floats to TF32 on the way, ties to even. Rows of floats that lie across (with k as the slow
-// axis) come in boxes of 32, and go through the consumers' registers. Boxes of such floats have eight elements of k in
-// the order 0, 4, 1, 5, 2, 6, 3, 7, so that the four elements that neighbouring lanes load are two rows of the box
-// apart, which avoids bank conflicts.
+// axis) come in boxes of 32, and go through the consumers' registers. Boxes of floats that lie across have eight
+// elements of k in the order 0, 4, 1, 5, 2, 6, 3, 7, so that the four elements that neighbouring lanes load are two
+// rows of the box apart, which avoids bank conflicts.
 //
 // Work needs these members besides those of slab_gemm.cuh:
 //

@@ -9,7 +9,7 @@
 //
 // The packed input has these properties:
 //   1. Channels are divided into steps of 16; a step is a plane of the positions of all images.
-//   2. A row of positions is as long as its outputs plus the reach of their taps. The padding's
+//   2. A row has positions for all of its outputs and for the reach of their taps. The padding's
 //      zeros are stored between rows, between slices and between images. The zeros at the end of a
 //      row are also those at the start of the next row, unless a stride forbids it.
 //   3. A stride splits each axis into phases, each with a plane of its own: input elements that are
@@ -58,7 +58,7 @@
 #include "plain_convolution.cuh"
 
 // Axis describes a convolution along one axis. The values of Axis are static members of a type, since device code
-// cannot use those of a constexpr object.
+// cannot use the members of a constexpr object.
 //   Taps:      number of taps of a product: of the kernel, or of an output phase; 1 if taps are folded.
 //   Period:    distance between taps that read the same phase of the input.
 //   Phases:    number of phases into which a stride splits the input.

@@ -9,8 +9,8 @@
 // for the sums of the blocks before it, and adds them up, always in the same order. No block waits for a block that may
 // start later, and a block computes and stores the sums for which other blocks wait before its other sums.
 //
-//   SHARING: number of blocks (a multiple of CLUSTER) whose tiles lie below each other. These blocks read
-//            the same columns at the same time, so that the L2 holds the columns for all of them.
+//   SHARING: number of blocks (a multiple of CLUSTER) whose tiles lie below each other, so that they
+//            read the same columns at the same time, and the L2 holds the columns for all of them.
 //            If SHARING is 0, no tile is shared by blocks.
 #pragma once
 #include "gemm_tiles.cuh"

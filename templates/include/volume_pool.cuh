@@ -29,9 +29,9 @@ constexpr int Threads = BLOCK_X * BLOCK_Y, BlockRows = BLOCK_Y * ROWS, BlockColu
 
 __device__ __forceinline__ int thread_of_block() { return threadIdx.y * BLOCK_X + threadIdx.x; }
 
-// FreshSlices are the input slices that a block goes through: STRIDE_D slices for each of its output slices. Before
-// these, the block goes through STRIDE_D slices for each of the Unfinished output slices before its first one, whose
-// windows it does not store.
+// FreshSlices are the input slices that a block goes through: STRIDE_D slices for each of its output slices. The block
+// begins with STRIDE_D slices for each of the Unfinished output slices before its first one, whose windows it does not
+// store.
 struct FreshSlices {
     int first, needed, end; // needed: the first that the block's windows contain
 

@@ -2,11 +2,12 @@
 // of b), and the lines of both factors are contiguous along k. Nearly all of the time goes into reading the other
 // factor, the wide one, once: typically the weights of a layer.
 //
-// Every block gets the same number of wide lines, give or take one per pass. All multiprocessors therefore end at the
-// same time, whatever the number of lines. A block reads its lines in passes of at most LINES, and k in chunks. The
-// lines that all blocks read in one pass are contiguous, which makes memory 5 % faster. One warp requests from the copy
-// engine a chunk of each line of a pass, and of each of the few lines, stage after stage and pass after pass, so that
-// no pass begins with an empty pipeline. The kernel needs no split sums, no tensor maps and only one launch.
+// Every block gets the same number of wide lines, give or take one per pass. As blocks get equal shares, all
+// multiprocessors end at the same time, whatever the number of lines. A block reads its lines in passes of at most
+// LINES, and k in chunks. The lines that all blocks read in one pass are contiguous, which makes memory 5 % faster. One
+// warp requests from the copy engine a chunk of each line of a pass, and of each of the few lines, stage after stage
+// and pass after pass, so that no pass begins with an empty pipeline. The kernel needs no split sums, no tensor maps
+// and only one launch.
 //
 // All warps but the loading one multiply on tensor cores. The multiplying warps form BESIDE groups of ALONG warps:
 // groups have different lines; the warps of a group share their lines and take turns at steps of 64 bytes of k. A

@@ -6,10 +6,10 @@
 // exponentials of the distance of products to the largest product in the row of the tile. The launch for weights
 // already splits these weights into parts, which the launch for averages multiplies directly. For each row of a tile,
 // the launch for weights also stores the largest product and the sum of exponentials, by which the launch for averages
-// rescales the averages from tile to tile. Before these two launches, another launch finds powers of two that bring the
-// queries, keys and values of a head into the range of fp16. Each power of two is computed from a sample of the
-// elements, and leaves room for larger elements. If a power of two was too large, averages are not finite, and are
-// computed again by their definition.
+// rescales the averages from tile to tile. Before the launches for weights and averages, another launch finds powers of
+// two that bring the queries, keys and values of a head into the range of fp16. Each power of two is computed from a
+// sample of the elements, and leaves room for larger elements. If a power of two was too large, averages are not
+// finite, and are computed again by their definition.
 //
 // Tunables:
 //   columns: columns of a tile, whose rows are 128: more columns read less from the L2 per product, but take registers.

@@ -20,7 +20,7 @@
 // from it has been used: after products have used rows, and converters have stored columns in parts.
 //
 // A lane reads four contiguous elements of k, while products expect two elements and two more that are eight further
-// on. The elements of a step are therefore multiplied in another order (place_of), which is the same for rows and
+// on. Products therefore multiply the elements of a step in another order (place_of), which is the same for rows and
 // columns. The rows of a warp are reordered, too (row_of), so that lanes that read together have no bank conflicts.
 //
 // If A's rows are already split into parts, the fragment of four neighbouring lanes for a step is 64 contiguous bytes.

@@ -101,8 +101,8 @@ __device__ __forceinline__ void pack(Weights& weights, const Products& products)
     for (int i = 0; i < TILE_KEYS / 16; ++i) pack_weights(weights[i], products + 8 * i, products + 8 * i + 4);
 }
 
-// Decrease scales down the averages so far before more are added, or sets them to zero for fresh queries. A second loop
-// for fresh queries would make the compiler serialise all products.
+// Decrease scales down the averages so far before more are added, or sets them to zero for fresh queries. With a second
+// loop for fresh queries, the compiler would serialise all products.
 struct Decrease {
     float less[2];
     bool raised, fresh;
