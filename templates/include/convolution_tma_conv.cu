@@ -95,7 +95,7 @@ struct Run {
 };
 
 // Element is one element of k: a channel of the group and a tap (of the kernel unless the convolution is transposed).
-// Elements that only fill up the last step have a channel of C_GROUP or more.
+// Elements that only pad the last step of k have a channel of C_GROUP or more.
 struct Element {
     int channel;
     Place tap;

@@ -99,7 +99,7 @@ struct Axis : Sizes {
         const int ahead = (output_phase + Padding) / Stride - Padding / Stride, tap = apart > 1 && Step > 1 ? first_tap(output_phase) : 0;
         return ahead + (apart > 1 ? Step - 1 : 0) - (tap > 0 ? tap * Dilation / Stride : 0);
     }
-    // output returns the coordinate of the output that a position has in a phase.
+    // output returns the coordinate of the output that belongs to a position of the packed input in a phase.
     __device__ __forceinline__ static int output(int position, int output_phase) {
         return TRANSPOSED ? position * Stride + output_phase : position;
     }
@@ -244,7 +244,7 @@ __device__ __forceinline__ void load_weight(Packed& to, const Element* weight, c
 }
 
 // Each block of the packing launch packs 256 positions of half a plane. The blocks for all planes of the same positions
-// come one after the other, and the blocks for the weights come last. The operands written last are multiplied first.
+// come one after the other, and the blocks for the weights come last. The operands packed last are multiplied first.
 constexpr int kParts = 2 * kMergedGroups * kPlanesInAll;
 __device__ __forceinline__ int input_blocks() { return (PACKED_POSITIONS + 255) / 256 * kParts; }
 constexpr long long kWeightItems = 2ll * kMergedGroups * kOutputPhases * STEPS * ROW_BLOCKS_IN_ALL * kBlockRows;

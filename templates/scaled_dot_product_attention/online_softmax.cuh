@@ -115,7 +115,7 @@ struct OnlineSoftmax {
 
     // store stores the averages of 16 rows, a pair of elements per lane. With kWhole, neighbouring lanes exchange
     // halves of two blocks of columns, so that each lane has four elements and four lanes store a sector. For rows of
-    // fewer than 128 elements, or with causal, the exchange takes longer than it saves.
+    // fewer than 128 elements, or with causal, exchanging elements takes longer than it saves.
     static constexpr bool kWhole = !CAUSAL && WIDTH_V >= 128;
     template <int Blocks>
     __device__ __forceinline__ void store(const float (&sums)[Blocks][4], const Rows& rows, int row, const AttentionPlain& plain, Element* y) const {
