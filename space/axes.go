@@ -87,10 +87,10 @@ func sortNumbers(at map[expr.Value]int) bool {
 // with several values, in declared order.
 func (s *Space) Dims() []Dim { return slices.Clone(s.axes.dims) }
 
-// Features appends configuration i to dst as numbers in [0, 1], one for each Dim. The column of a part is 1 for
-// configurations of the part and 0 for others. The column of a tunable contains the rank of the value among all values
-// of tunables with the same name; strings rank in declared order. The column of a tunable is 0.5 if the configuration's
-// template has no such tunable.
+// Features appends configuration i to dst as numbers in [0, 1], one for each Dim. The column of a part contains 1 if
+// configuration i belongs to the part, otherwise 0. The column of a tunable contains the rank of the value among all
+// values of tunables with the same name; strings rank in declared order. The column of a tunable is 0.5 if the template
+// of configuration i has no tunable of that name.
 func (s *Space) Features(i int64, dst []float64) []float64 {
 	p := s.PartOf(i)
 	start := len(dst)

@@ -18,8 +18,8 @@ type Configuration struct {
 	Values   Values `json:"configuration"`
 }
 
-// Values are the values of tunables, in the order in which the template declares them. In JSON, Values are an object,
-// whose reading keeps the order and the types of numbers.
+// Values are the values of tunables, in the order in which the template declares them. Values are written as a JSON
+// object; reading that object preserves the order of the tunables and the types of numbers.
 type Values []Value
 
 type Value struct {

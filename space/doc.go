@@ -19,17 +19,17 @@
 //
 // A space stores no list of configurations. Each part becomes a decision diagram: a layered graph with one layer per
 // tunable, in which a path from the root to the end is a valid configuration. Two partial configurations end at the
-// same node if the rest of the constraints is the same for both. The rest is the same if the bound subexpressions, such
-// as the product block_x*rows above, have equal values. Package expr computes the values of subexpressions with the
-// program that also evaluates single expressions. Every node stores how many configurations it leads to, so counting is
-// free, and numbering and its inverse take one step per tunable. Tunables that share no constraint meet in a single
-// node, which makes the space the product of independent parts. Therefore 10^8 valid configurations among 10^11
-// combinations are as easy to use as a thousand.
+// same node if the rest of the constraints is the same for both. Two partial configurations leave the same choices if
+// the subexpressions that are already bound, such as the product block_x*rows above, have equal values. Package expr
+// computes the values of subexpressions with the program that also evaluates single expressions. Every node stores how
+// many configurations it leads to, so counting is free, and numbering and its inverse take one step per tunable.
+// Tunables that share no constraint meet in a single node, which makes the space the product of independent parts.
+// Therefore 10^8 valid configurations among 10^11 combinations are as easy to use as a thousand.
 //
 // # When a constraint cannot be evaluated
 //
 // A constraint may fail for some values, for example by a division by zero. The failure of a constraint is ignored if
-// another constraint rules the configuration out, whatever the order of the constraints. If no other constraint rules
-// the configuration out, New returns an error that names the constraint, the column and the values. Each operand of
-// `and` and each link of a chained comparison counts as a separate constraint.
+// another constraint rules the configuration out, whatever the order of the constraints. New returns an error that
+// names the constraint, the column and the values if a constraint fails for a configuration that all other constraints
+// allow. Each operand of `and` and each link of a chained comparison counts as a separate constraint.
 package space

@@ -58,8 +58,8 @@ func (c *closing) awaitMode(ctx context.Context, s *search) {
 	c.waited = time.Since(start)
 }
 
-// settleWinner waits for the math mode, then has the judge run the finals and the gates. After that, Field.Decide
-// returns the winner.
+// settleWinner waits for the math mode, then has the judge run the finals and the gates. The winner is the one that
+// Field.Decide returns after settleWinner.
 func (c *closing) settleWinner(ctx context.Context, s *search) (err error) {
 	c.awaitMode(ctx, s)
 	if s.err != nil || s.out.Stop == Interrupted || !s.can.Compiles || s.field.Best() == nil || s.stages.session == nil {
@@ -113,8 +113,8 @@ func whileThere(
 	return ctx, cancel
 }
 
-// recall reads gates and ceilings from the winner's record in the cache. If recall succeeds, a search with nothing left
-// to evaluate needs no device.
+// recall reads gates and ceilings from the winner's record in the cache. After recall has succeeded, a search with
+// nothing left to evaluate needs no device.
 func (s *search) recall() bool {
 	record, err := s.course.ledger.winner()
 	if err != nil || record == nil {
@@ -173,8 +173,8 @@ func (s *search) compare(ctx context.Context) {
 	s.out.addBaselines(all)
 }
 
-// compared reports whether an earlier search timed rivals beside the same winner, and adds their times to the result.
-// `compared` returns false if this search evaluated anything.
+// compared reports whether an earlier search has already timed the rivals beside the same winner, in which case it adds
+// their times to the result. `compared` returns false if this search has evaluated a variant of its own.
 func (s *search) compared() bool {
 	if s.began {
 		return false

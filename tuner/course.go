@@ -11,9 +11,9 @@ import (
 	"autotune/tuner/strategy"
 )
 
-// course decides what a search tries next, and tells the strategy the outcomes. Defaults, configurations with low
-// estimated times and earlier winners come first, then the strategy's proposals. A course leaves out templates whose
-// variants all crash or hang.
+// course decides what a search tries next, and tells the strategy the outcomes. A search tries defaults, configurations
+// with low estimated times and earlier winners before the configurations that its strategy proposes. The course of a
+// search no longer tries a template if all variants of the template have crashed or hung.
 type course struct {
 	kernel   func(space.Configuration) (operator.Kernel, error)
 	space    *space.Space
@@ -87,9 +87,10 @@ func (c *course) resume() error {
 }
 
 // polish has the search try, before it ends, configurations that differ from the best one in a single tunable and are
-// likely to be faster. A search that stops at its target still misses gains of a few percent, and most of these gains
-// are neighbours of the best configuration. `polish` reports whether a promising neighbour has no trial yet; it does
-// nothing if all trials are from the cache.
+// likely to be faster. polish makes the search try, before it ends, configurations that differ from the best one in a
+// single tunable and are likely to be faster. A search that stops at its target has often missed gains of a few
+// percent, and most of these gains are neighbours of the best configuration. `polish` reports whether it found such a
+// neighbour without a trial. If all trials come from the cache, `polish` does nothing.
 func (c *course) polish(p strategy.Prospect) bool {
 	if len(c.field.Trials) == c.resumed {
 		return false

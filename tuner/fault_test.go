@@ -20,7 +20,7 @@ import (
 
 var errBroken = errors.New("the device broke")
 
-// failing is a device of which the call with this number fails.
+// failing is a device whose call number `at` returns an error, for every method that the device and its compiler have.
 type failing struct {
 	*fakeDevice
 	at int // number of the call, from 1; 0: no call fails
@@ -39,7 +39,7 @@ func (f *failing) breaks(method string) error {
 	return nil
 }
 
-// count returns how often a method was called.
+// count returns the number of calls of a method so far.
 func (f *failing) count(method string) (n int) {
 	for _, call := range f.calls {
 		if call == method {

@@ -22,8 +22,8 @@ type ledger struct {
 	writer     *store.Writer
 }
 
-// newLedger returns the ledger of a search whose trials have this provenance and their kernels' digests. A fresh
-// search stores its trials, but ignores those of earlier searches.
+// newLedger returns the ledger of a search; p is the provenance that all trials of the search share, except for the
+// digests of their kernels. A fresh search stores its trials, but ignores those of earlier searches.
 func newLedger(s *store.Store, id store.ProblemID, p store.Provenance, fresh bool) *ledger {
 	l := &ledger{store: s, id: id, provenance: p}
 	if s != nil {
@@ -98,8 +98,8 @@ func (l *ledger) winner() (*Record, error) {
 	return &r, nil
 }
 
-// faster returns the time of the stored winner if that is faster than the given one, else 0. The result is also 0 if
-// the stored winner has another provenance or a kernel that has changed.
+// faster returns the time of the stored winner if the stored winner is faster than the given winner, otherwise 0.
+// faster also returns 0 if the stored winner has another provenance, or if its kernel has changed since.
 func (l *ledger) faster(p *operator.Problem, winner trial.Trial) (ms float64, err error) {
 	record, err := l.winner()
 	if err != nil || record == nil || record.Winner.Time.Median >= winner.Time.Median {

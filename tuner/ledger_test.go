@@ -41,7 +41,7 @@ func keptTrials(t *testing.T, l *ledger, trials ...trial.Trial) {
 }
 
 // A search takes over the trials of earlier searches in the order of their evaluation, except those with another
-// provenance. A fresh search takes over no trials.
+// provenance. With the option Fresh, a search takes over no trials of earlier searches.
 func TestTrialsThatCount(t *testing.T) {
 	book := books(t)
 	keptTrials(t, book("1", false), made("c", 3), made("a", 1), made("b", 2))
@@ -56,7 +56,8 @@ func TestTrialsThatCount(t *testing.T) {
 	}
 }
 
-// A search gets the stored record of the winner only if it has the same provenance.
+// A search gets the stored record of an earlier winner only if the winner's provenance equals the provenance of the
+// search.
 func TestCrown(t *testing.T) {
 	book := books(t)
 	winner := made("k", 1)

@@ -89,8 +89,8 @@ func TestResultNames(t *testing.T) {
 	}
 }
 
-// The winners of the nearest problems come first. A winner that is not in this space is replaced by the nearest
-// configuration. No configuration is listed twice.
+// nearestWinners lists the winners of the most similar problems first. A winner that is not valid in the searched space
+// is replaced by the nearest valid configuration. No configuration is listed twice.
 func TestNearestWinners(t *testing.T) {
 	p := threadsProblem(t)
 	sp, err := p.Space(t.Context())

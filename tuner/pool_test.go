@@ -25,7 +25,7 @@ import (
 type fakePool struct {
 	*fakeDevice
 	takes time.Duration // time of an evaluation
-	// says replaces the outcome of a worker's evaluation; nil: the device's outcome is used.
+	// The function says, if not nil, replaces the outcome that the device returns for a worker's evaluation.
 	says func(worker string, c space.Configuration) (trial.Outcome, error)
 
 	mu     sync.Mutex
@@ -287,8 +287,8 @@ func TestPoolWithoutWorkers(t *testing.T) {
 	}
 }
 
-// If all workers go away after some trials, the result holds these trials and says why the search ended. The finals
-// wait for a worker to come back.
+// If all workers go away after some trials, the result holds these trials and says why the search ended. If no worker
+// is left when the search is over, the finals wait for a worker to come back.
 func TestPoolGoes(t *testing.T) {
 	p := newFakePool("a")
 	p.takes = time.Millisecond

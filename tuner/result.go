@@ -84,7 +84,8 @@ func (r *Result) name(f *final.Field, can device.Properties, gated bool) {
 	r.Baselines = baselines(r.Default, r.Ceilings, r.Baselines)
 }
 
-// baselines returns the known times to compare the winner with. Only rivals' times have speedups.
+// baselines returns the known times to compare the winner with. Only times of rivals, which were measured in turns with
+// the winner, have speedups.
 func baselines(untuned *trial.Trial, c device.Ceilings, rivals []Baseline) []Baseline {
 	var all []Baseline
 	add := func(name string, ms float64) {
@@ -104,7 +105,7 @@ func baselines(untuned *trial.Trial, c device.Ceilings, rivals []Baseline) []Bas
 	return all
 }
 
-// withBaselines returns the ceilings with the caller's baselines added to those of a recording.
+// withBaselines returns ceilings with the given baseline times added to those that the ceilings of a recording contain.
 func withBaselines(c device.Ceilings, more map[string]float64) device.Ceilings {
 	all := map[string]float64{}
 	maps.Copy(all, c.Baselines)

@@ -321,7 +321,8 @@ func TestTimeCountsTheReference(t *testing.T) {
 	}
 }
 
-// A store that cannot keep trials ends the search. The result then holds the trials that ended before the store failed.
+// A store that cannot keep trials ends the search. A search whose store fails returns the trials that ended before the
+// failure.
 func TestStoreThatFails(t *testing.T) {
 	s := openStore(t, filepath.Join(t.TempDir(), "cache.db"))
 	n := 0

@@ -68,7 +68,7 @@ func newSearch(ctx context.Context, p *operator.Problem, d device.Device, o Opti
 	return s, nil
 }
 
-// spaces returns the space to search, which may be a part, and the space of all configurations of the problem.
+// spaces returns the space to search, which a restriction may limit to a part, and the whole space of the problem.
 func spaces(ctx context.Context, part *operator.Part) (sp, whole *space.Space, err error) {
 	p := part.Problem
 	if sp, err = part.Space(ctx); err == nil && !part.Restriction.IsZero() {

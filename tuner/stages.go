@@ -34,8 +34,8 @@ type opening struct {
 	err     error
 }
 
-// stages are the goroutines beside the search's loop: the compilers and the device. The stages never block on a
-// channel, since each channel has capacity for all jobs on their way to the loop.
+// stages are the goroutines beside the search's loop: the compilers and the device. The stages never block when they
+// send, since each channel has capacity for all configurations under way.
 type stages struct {
 	subject *final.Subject // the problem and the device
 	space   *space.Space
@@ -50,7 +50,7 @@ type stages struct {
 	opened    chan opening
 	evaluated chan job
 
-	// Only the loop uses the following fields.
+	// The fields from session to serving are used only by the goroutine of the search's loop.
 	session   device.Session // nil until the device is open
 	open      bool           // the device is open, or opening it failed
 	dropped   bool           // the search waits only for the job on the device
@@ -152,8 +152,9 @@ func (st *stages) leaveOut(unwanted func(id int64) bool) {
 	})
 }
 
-// next returns the next job for the device and the channel to send it to. The next job is the first that need not wait
-// for others. The channel is nil if every job must wait, if the device is not open, or if the device has its share.
+// next returns the next job for the device and the channel to send it to. A job is chosen if it need not wait for other
+// configurations, and the earliest such job comes first. The returned channel is nil if every job must wait, if the
+// device is not open, or if the device already has as many jobs as it may have at once.
 func (st *stages) next(waits func(id int64) bool) (chan<- job, job) {
 	if !st.open || st.onDevice >= st.share() {
 		return nil, job{}
@@ -261,14 +262,15 @@ func (st *stages) serve(ctx context.Context) {
 	serving.Wait()
 }
 
-// pace holds the fastest median that the devices have measured. While a job waits at the device for another evaluation,
-// the best time that was sent with the job may become out of date.
+// pace holds the shortest median time that the devices have measured so far. The best time that is sent with a job may
+// become out of date while the job waits for another evaluation to end.
 type pace struct {
 	mu sync.Mutex
 	ms float64 // 0: none
 }
 
-// beside returns the time that a variant races against: the best measured one, or the given one if that is better.
+// beside returns the time against which a variant races, which ends the timing of slow variants early: the shortest
+// median measured so far, or the given time if that is shorter.
 func (p *pace) beside(given float64) float64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()

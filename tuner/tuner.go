@@ -30,15 +30,16 @@ import (
 	"autotune/tuner/strategy"
 )
 
-// Options configure a search. The zero value searches the whole space with the default strategy and stores nothing.
+// Options configure a search. A search with the zero value of Options uses the default strategy on the whole space, and
+// stores nothing.
 type Options struct {
 	Strategy string        // name; empty: strategy.Default
 	Seed     uint64        // seed of the strategy
 	Budget   int           // most trials, with remembered ones; 0: no limit
 	Time     time.Duration // most wall time; 0: no limit
-	// Target ends the search when a configuration more than this factor (1.05: 5 %) faster than the best is unlikely to
-	// be left. A search whose best is at the roofline ends earlier. The usual value is strategy.Target; 0 means no
-	// target.
+	// Target ends the search when it is unlikely that a configuration is faster than the best one by more than this
+	// factor; 1.05 stands for 5 %. A search whose best is at the roofline ends earlier. Target is usually
+	// strategy.Target; 0 means that no target ends the search.
 	Target   float64
 	Store    *store.Store         // stores trials; nil: nothing is stored
 	Fresh    bool                 // ignore the trials in the store
@@ -46,19 +47,20 @@ type Options struct {
 	Gating   final.Gating         // which variants go through the gates
 	Recheck  bool                 // try only First and the default, and gate the winner
 	Launches int                  // launches that the first gate repeats; 0: 100
-	// First holds configurations to try before all but the untuned default: winners from elsewhere, also those of a
-	// recheck. Configurations that are not in the space are left out.
+	// First lists configurations that the search tries right after the untuned default, such as winners of other
+	// searches or of a recheck. Configurations in First that are not in the space are ignored.
 	First    []space.Configuration
 	Protocol device.Protocol // how to verify and time; zero: device.ProtocolFor
 	// Conditions are the timing conditions of the default protocol.
 	Conditions device.Conditions
-	// Baselines are times in milliseconds to compare the winner with, measured elsewhere in the same session. The map's
-	// keys are names such as torch_eager and torch_compile.
+	// Baselines are times in milliseconds to compare the winner with, measured elsewhere in the same session. The keys
+	// of Baselines are names such as torch_eager and torch_compile.
 	Baselines map[string]float64
 	// Rivals, if not nil, is timed in turns with the winner at the search's end.
 	Rivals final.Rivals
-	// Unasked says that the user did not ask for the rivals. Absent rivals cause no warning if Unasked is set, and a
-	// search that finds the winner of an earlier search reuses that search's times of rivals.
+	// Unasked says that the search times the rivals although the user did not ask for their times. If Unasked is set,
+	// absent rivals cause no warning, and a search whose winner an earlier search has found reuses the rivals' times
+	// from that search.
 	Unasked bool
 	// Mode, if not nil, delivers who chose the problem's math mode; the finals wait for it.
 	Mode <-chan device.ModeChoice
@@ -115,8 +117,8 @@ type Progress struct {
 	Outlook  *strategy.Outlook // what may be left to gain; nil: unknown
 }
 
-// Record is the result of a search without its trials. The cache stores a Record with the winner, and FromRecord makes
-// a best-config document from it.
+// Record is the result of a search without its trials. The cache stores a Record with each winner, and FromRecord makes
+// a best-config document from a Record.
 type Record struct {
 	Problem  operator.ProblemRecord `json:"problem"`
 	Device   device.Info            `json:"device"`
@@ -144,7 +146,7 @@ type Record struct {
 type Evidence struct {
 	Ties  []final.Contender `json:"ties,omitempty"`  // the tie set, the winner included; empty if nothing ties with it
 	Gates *final.Gates      `json:"gates,omitempty"` // gates that the winner passed; nil: none
-	// Confirmation holds the winner's time on a second worker; nil: none was asked.
+	// Confirmation holds the time of the winner on a second worker, or is nil if no second worker timed it.
 	Confirmation *final.Confirmation `json:"confirmation,omitempty"`
 }
 

@@ -39,7 +39,7 @@ func compare(a, b Value) (order int, ok bool) {
 }
 
 // compareExactly orders two numbers that are equal after conversion to floats, because an int may have more digits than
-// a float64 holds. If an operand remains a float, it is 2^63, which is greater than every int64.
+// a float64 holds. An operand that is a float at this point is 2^63, which is greater than every int64.
 func compareExactly(a, b Value) int {
 	if a.kind == KindInt && b.kind == KindInt {
 		return cmp.Compare(a.int(), b.int())
@@ -66,7 +66,7 @@ func mulInts(a, b int64) (int64, bool) {
 	return c, a == 0 || c/a == b && (a != -1 || b != math.MinInt64)
 }
 
-// floorDivInts rounds the quotient down. MinInt64 // -1 is the only quotient that overflows.
+// floorDivInts rounds the quotient down. The division of MinInt64 by -1 is the only integer division that overflows.
 func floorDivInts(a, b int64) (int64, bool) {
 	q := a / b
 	if a%b != 0 && (a < 0) != (b < 0) {

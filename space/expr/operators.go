@@ -19,7 +19,8 @@ type operator struct {
 	bounds      func(kind Kind, a, b Range) Range   // of the result; nil if no bounds are known
 }
 
-// operators is indexed by Op. Functions of one operand receive the operand twice. A result may be failed(reason).
+// operators is indexed by Op. A function of one operand is called with the operand as both of its arguments. An
+// operation that fails returns failed(reason).
 var operators = [...]operator{
 	OpAdd: {name: "+", ints: addInts, floats: func(a, b float64) float64 { return a + b },
 		bounds: func(_ Kind, a, b Range) Range { return Range{a.Lo + b.Lo, a.Hi + b.Hi} }},
@@ -78,12 +79,12 @@ func functionsByName() map[string]Op {
 func (o Op) String() string { return operators[o].name }
 
 // failed returns the result of an operation that fails: a value without a kind, which contains the reason. The
-// evaluator adds the position.
+// evaluator adds the position in the source text to the reason.
 func failed(reason string) Value { return Value{text: reason} }
 
 const overflow = "the result does not fit an int of 64 bits"
 
-// apply computes an operation as Python does. apply returns a failed operand if the result depends on that operand.
+// If an operand has failed and the result depends on that operand, apply returns the failed operand.
 func apply(op Op, left, right, third *Value) Value {
 	row, a, b := &operators[op], *left, *right
 	switch {
@@ -117,7 +118,7 @@ func apply(op Op, left, right, third *Value) Value {
 	return Float(row.floats(x, y))
 }
 
-// takes returns the error message for operands that are not numbers, as the operation requires.
+// takes returns the error message for operands that are not numbers, which says what the operation accepts.
 func (o *operator) takes(op Op, a, b Value) string {
 	switch {
 	case op == OpNeg || op == OpPlus:

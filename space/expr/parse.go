@@ -30,7 +30,7 @@ func MustParse(src string) *Expr {
 	return e
 }
 
-// Arity is the allowed number of arguments of a function.
+// Arity holds the least and the largest number of arguments that a function accepts.
 type Arity struct {
 	Least int `json:"least"`
 	Most  int `json:"most"`
@@ -274,8 +274,8 @@ func (p *parser) call(name token) *Node {
 	return made
 }
 
-// settle sets the source text of all nodes. settle refuses a tuple anywhere but as the last operand of `in`, where it
-// refuses anything else.
+// settle sets the source text of all nodes. settle accepts a tuple or list only as the last operand of `in` and `not
+// in`, and accepts nothing else in that place.
 func (p *parser) settle(n *Node, behindIn bool) {
 	switch {
 	case n.Op == OpTuple && !behindIn:

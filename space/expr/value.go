@@ -125,8 +125,8 @@ func (v Value) Source() string {
 	return v.String()
 }
 
-// parseNumber reads a number as Python or JSON writes it. The number is an int unless the text has a point or an
-// exponent. For a float that is too large, parseNumber returns infinity and an error.
+// parseNumber reads a number as Python or JSON writes it. parseNumber returns an int unless the text contains a decimal
+// point or an exponent. For a float that is too large, parseNumber returns infinity and an error.
 func parseNumber(s string) (v Value, err error) {
 	based := len(s) > 1 && strings.IndexByte("xXbBoO", s[1]) >= 0
 	switch {

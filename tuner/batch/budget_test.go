@@ -71,7 +71,7 @@ func TestBudgetIsPassedOn(t *testing.T) {
 	})
 }
 
-// lengths returns avg_pool1d problems of these lengths; only length 65536 has a recording.
+// lengths returns avg_pool1d problems with the given input lengths; only the problem of length 65536 has a recording.
 func lengths(t *testing.T, of ...int64) (list []Request) {
 	t.Helper()
 	op, err := operator.Find("avg_pool1d")
@@ -103,8 +103,8 @@ func TestBudgetEnds(t *testing.T) {
 	})
 }
 
-// The failure of one problem does not end a batch, but a result that cannot be stored does: because the cache cannot
-// be opened or written, or because Found returns an error.
+// A batch continues after the failure of one problem, but ends if a result cannot be stored, because the cache cannot
+// be opened or written or because Found returns an error.
 func TestWhatEndsAll(t *testing.T) {
 	full := errors.New("no space left on device")
 	var failing *tuner.Result

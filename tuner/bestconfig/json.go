@@ -52,8 +52,8 @@ func writeIndented(w io.Writer, document any, fault error) error {
 	return err
 }
 
-// complete fills in the schema and makes missing maps and lists empty, so that the JSON has no null. The method also
-// clears those fields of shared types that a document states elsewhere or does not have.
+// complete fills in the schema and makes missing maps and lists empty, so that the JSON has no null. The method
+// complete also clears fields of shared types that a document stores elsewhere or not at all.
 func (d Document) complete() Document {
 	d.Schema = Schema
 	d.RecordedAt = d.RecordedAt.UTC()
@@ -84,7 +84,8 @@ func (d Document) complete() Document {
 	return d
 }
 
-// essential returns the parts of a time that a document contains.
+// essential returns a time with only those fields that a document stores: the median, its confidence interval and the
+// number of samples.
 func essential(t trial.Timing) trial.Timing {
 	return trial.Timing{Median: t.Median, CI95: t.CI95, Samples: t.Samples}
 }
@@ -175,7 +176,7 @@ var (
 	targetPattern   = regexp.MustCompile(`^[a-z0-9_]*$`)
 )
 
-// check checks the contents; the errors begin with the field's name.
+// check checks the document's contents, and begins each error with the name of the field.
 func (d Document) check() error {
 	can := d.Device.Kind.Properties()
 	switch {

@@ -47,7 +47,7 @@ func TestPeaks(t *testing.T) {
 	}
 }
 
-// Peaks are stored for each device and driver. If the file is damaged, all peaks are measured anew.
+// Peaks are stored for each device and driver. If the file of stored peaks is damaged, all peaks are measured anew.
 func TestKept(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "peaks.json")
 	one, other := device.Info{Name: "a", Driver: "1"}, device.Info{Name: "a", Driver: "2"}

@@ -54,8 +54,8 @@ func Elements(p *operator.Problem) (read, written string) {
 	return read, read
 }
 
-// Taken returns the types, as a general kernel declares them, of all tensors that it takes except the first output,
-// which its function returns.
+// Taken returns the C++ types of the tensors that a general kernel takes as arguments: all tensors of the problem
+// except the first output, which the kernel's function returns.
 func Taken(p *operator.Problem) (taken []string) {
 	element, _ := Elements(p)
 	first := slices.IndexFunc(p.Arguments, func(a operator.Argument) bool { return a.Role == operator.Output })

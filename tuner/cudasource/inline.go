@@ -64,7 +64,7 @@ func (in *inliner) add(file, source string) error {
 }
 
 // leftOut reports for each line whether preprocessor conditions exclude it. The argument `others` is the value of
-// conditions that the macros do not decide.
+// preprocessor conditions that the known macros do not decide.
 func (in *inliner) leftOut(source string, others bool) (all []bool) {
 	for _, out := range cudafile.Branches(cudafile.BlankComments(source), func(word, condition string) (yes, known bool) {
 		if yes, known = in.macros[condition]; known && word == "if" {

@@ -37,7 +37,7 @@ func (w Winner) WriteCUDA(out io.Writer) error {
 	return err
 }
 
-// building returns the comment that says how to compile the file.
+// building returns the comment in the written .cu file that tells how to compile the file.
 func (w Winner) building() ([]string, error) {
 	target, why, err := w.architecture()
 	flags := strings.Join(append([]string{"-O3", "-std=c++17"}, w.Kernel.Flags...), " ")
@@ -53,8 +53,8 @@ func targetFlag(target string) string {
 	return "-arch=" + target
 }
 
-// architecture returns nvcc's target for the device of the search, and the reason. An architecture with its own
-// features, such as sm_90a, is named only for a kernel that needs it.
+// architecture returns nvcc's target for the device of the search, and the reason. architecture returns an architecture
+// with its own features, such as sm_90a, only for a kernel that needs these features.
 func (w Winner) architecture() (target, why string, err error) {
 	target = w.Best.Target
 	tuned := target != "" && w.Best.Device.Kind.Properties().Caveat == ""
@@ -205,7 +205,8 @@ func filled(page string, with any) string {
 // map, which the host function puts into its array `maps`.
 type Given struct{ Addresses, Maps []string }
 
-// Given returns a launch's arguments. The function `name` returns the host function's name for an argument.
+// Given returns the arguments of a launch as C expressions. The function `name` returns the name of an argument in the
+// host function. The function `name` returns the host function's name for an argument.
 func (w Winner) Given(l operator.Launch, name func(operator.Argument) string) (g Given) {
 	for i, a := range w.Passed(l) {
 		m := l.MapAt(i)
@@ -299,7 +300,7 @@ func double(v float64) string {
 	return text
 }
 
-// Literal returns a scalar argument's value for this problem as a CUDA C++ literal.
+// Literal returns the value of a scalar argument as a CUDA C++ literal.
 func Literal(a operator.Argument) string {
 	text := a.Value.Source()
 	switch n, whole := a.Value.AsInt(); {

@@ -24,7 +24,7 @@ type kind struct {
 	check func(argument string) error // checks the argument, if any; nil: all are valid
 	// open opens a device. The result `notice` tells the user which device it is, unless it is a GPU.
 	open func(ctx context.Context, argument string, a asked, o Options) (d device.Device, notice string, err error)
-	// limits returns the limits of the device that open would open; from names the device.
+	// limits returns the limits of the device that the function `open` would open, and the device's name in `from`.
 	limits func(ctx context.Context, argument string, a asked) (l operator.Limits, from string, err error)
 	// list describes the devices of this kind on this machine.
 	list func(ctx context.Context) []Listing
@@ -138,7 +138,8 @@ func listRecordings(context.Context) []Listing {
 }
 
 // Dispatch must be the first call in main of a program that searches. Compilers and GPUs run in child processes of the
-// same executable. In a child process, Dispatch does the child's work and does not return.
+// same executable. In a child process that compiles or runs kernels, Dispatch does the child's work and does not
+// return.
 func Dispatch() {
 	worker.Dispatch(map[string]worker.Func{"compile": compile.Worker, "cuda": cuda.Worker})
 }

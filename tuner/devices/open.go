@@ -19,8 +19,8 @@ import (
 type Options struct {
 	CacheDir string // folder for compiled binaries
 	Runs     bool   // auto does not choose recordings, which run nothing
-	// If Server has a URL, workers at that NATS server are used instead of a local device. GPU is a part of the name of
-	// the workers' devices; if GPU is empty, all workers must have the model of the first one.
+	// If Server has a URL, workers at that NATS server are used instead of a local device. GPU must occur in the device
+	// names of all workers that are used; if GPU is empty, all workers must have the GPU model of the first worker.
 	Server fleet.Login
 	GPU    string
 	Say    func(text string) // reports news about workers to the user; may be nil
@@ -35,8 +35,9 @@ type Opened struct {
 	Problem *operator.Problem
 	// Notice tells the user which device was opened, unless it is a GPU.
 	Notice string
-	// Mode delivers PyTorch's choice of the math mode, if the operator's rule chose the mode for the time being. If
-	// PyTorch's mode differs, the choice's error is an *OtherMode.
+	// Mode, if not nil, delivers PyTorch's choice of the math mode; until then the problem has the mode that the
+	// operator's rule chose. The error in ModeChoice is an *OtherMode if PyTorch uses another math mode than the
+	// problem.
 	Mode <-chan device.ModeChoice
 }
 
@@ -66,7 +67,7 @@ func (a asked) bind(l operator.Limits) (*operator.Problem, error) {
 }
 
 // Bind binds a problem with the limits of the device that --device names, without opening the device: the limits
-// suffice to know the problem's space. The result `from` names the device that the limits are of.
+// suffice to know the problem's space. The result `from` is the name of the device whose limits Bind used.
 func Bind(ctx context.Context, spec Spec, op *operator.Operator, r operator.Request) (p *operator.Problem, from string, err error) {
 	a, err := ask(op, r)
 	if err != nil {
@@ -194,7 +195,8 @@ func (a asked) settled(ctx context.Context, d device.Device, c device.ModeChoice
 	return &Opened{Device: d, Problem: p}, err
 }
 
-// choiceOf turns PyTorch's answer into a choice, for a problem that has the mode of the operator's rule.
+// choiceOf turns PyTorch's answer about the math mode into a choice; `rule` is the mode that the operator's rule has
+// given the problem.
 func choiceOf(said torchmath.Mode, err error, rule string) device.ModeChoice {
 	switch {
 	case err != nil:
@@ -268,8 +270,8 @@ func (o *Opener) auto(ctx context.Context, a asked) (device.Device, string, erro
 	return d, "no GPU: " + notice, nil
 }
 
-// emulatedOperationsPerSecond is the emulator's rate, and longestEmulation the longest evaluation for which `--device
-// auto` chooses it: with its compilations, the emulator then tries a few dozen variants in a minute.
+// longestEmulation is the longest evaluation for which `--device auto` chooses the emulator, which runs about
+// emulatedOperationsPerSecond. At that limit the emulator compiles and tries a few dozen variants in a minute.
 const (
 	emulatedOperationsPerSecond = 1e8
 	longestEmulation            = 200 * time.Millisecond

@@ -131,7 +131,8 @@ func openWorkers(ctx context.Context, o Options) (device.Device, string, error) 
 	return p, notice, nil
 }
 
-// severalNotice returns the notice for several devices whose times say nothing about a GPU, or "" for GPUs.
+// severalNotice returns a notice for the user that several emulated devices' times say nothing about a GPU, or "" for
+// GPUs.
 func severalNotice(s Spec, n int) string {
 	if s.Kind.Properties().Caveat == "" {
 		return ""

@@ -13,8 +13,8 @@ import (
 	"autotune/space/expr"
 )
 
-// Operator holds the fields of a drafted op.yaml for an operator with one kernel. Unless its comment says otherwise, a
-// text of Operator is an expression of op.yaml.
+// Operator holds the fields of a drafted op.yaml for an operator with one kernel. A field of type string holds an
+// expression of op.yaml unless its comment says otherwise.
 type Operator struct {
 	Name, Kernel string
 	Source       string // name of the kernel's file

@@ -43,7 +43,7 @@ func Folder(ctx context.Context, folder, name, path string) (example []int64, no
 }
 
 // fromFiles drafts an operator from a kernel's files, and may cut the kernel's source. The result `left` lists the
-// parts that fromFiles cut.
+// parts of the source that fromFiles cut.
 func fromFiles(name, path string, files map[string]string) (o Operator, left []string, err error) {
 	source := filepath.Base(path)
 	k, err := Choose(files[source], name)

@@ -32,8 +32,8 @@ func Choose(text, name string) (cudafile.Kernel, error) {
 		"as in: autotune init %s --from FILE", strings.Join(names, ", "), names[0])
 }
 
-// FromKernel drafts an operator from the kernel's own file: its arguments, macros, template parameters and the
-// threads of its blocks. Values that the file does not contain are guesses, marked with a comment.
+// FromKernel drafts an operator from the kernel's own file: its arguments, macros, template parameters and the threads
+// of its blocks. FromKernel guesses values that the file does not contain, and marks each guess with a comment.
 func FromKernel(name, text string, k cudafile.Kernel) (Operator, error) {
 	f := fromKernel{text: text, kernel: k, words: cudafile.Words(text), source: SourceOf(text), body: k.Body}
 	if !strings.Contains(k.Body, "blockIdx") {
@@ -64,8 +64,8 @@ type fromKernel struct {
 	size   string            // number of elements of the problem, an expression
 	sizeOf map[string]string // the dimension for each integer parameter
 	types  map[string]string // types for the template's type parameters
-	// renamed has the tunables' names for the template parameters that are not types. A tunable becomes a macro, which
-	// must not have the parameter's own name, or it would replace the parameter in the kernel.
+	// renamed maps each template parameter that is not a type to the name of its tunable. A tunable becomes a macro,
+	// which must not have the parameter's own name, or it would replace the parameter in the kernel.
 	renamed map[string]string
 }
 
@@ -143,7 +143,7 @@ func usualValue(name string, plane bool) int64 {
 	return 1
 }
 
-// like returns the name of a tunable whose plain name is one of these, or "" if there is none.
+// like returns the name of a tunable whose plain name is one of the given names, or "" if there is no such tunable.
 func (f *fromKernel) like(names ...string) string {
 	for _, t := range f.o.Tunables {
 		if slices.Contains(names, plain(t.Name)) {
@@ -256,7 +256,7 @@ func (f *fromKernel) tensor(a *Argument, p cudafile.Parameter, kind operator.Typ
 }
 
 // extent returns an array's number of elements if the kernel indexes it by numbers only, else 0. The result `more` is
-// how many elements the array needs beyond the problem's size, since the kernel adds numbers to indices.
+// how many elements the array needs beyond the problem's size, because the kernel adds constants to the indices.
 func extent(indices []string) (elements, more int64) {
 	numbers := true
 	for _, index := range indices {

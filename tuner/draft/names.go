@@ -160,7 +160,7 @@ func (s Source) Undefined(text string) []string {
 	})
 }
 
-// number reports whether the token at an index is in a place where the code expects a number.
+// number reports whether the token at index i stands where C++ code needs a number.
 func (t tokens) number(i int) bool {
 	before, after, back := t.at(i-1), t.at(i+1), t.at(i-2)
 	switch {

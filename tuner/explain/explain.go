@@ -16,12 +16,13 @@ import (
 type Subject struct {
 	Winner trial.Trial
 	Trials []trial.Trial // may include the winner's own trial
-	// Measured are trials that were just timed in turns with the winner. Measured trials replace those in Trials that
-	// have the same configurations.
+	// Measured contains trials that were just timed in turns with the winner. Measured trials replace those in Trials
+	// that have the same configurations.
 	Measured []trial.Turned
 	Problem  *operator.Problem // needed for the default; nil if unknown
 	Limits   operator.Limits   // limits of the device; zero if unknown
-	// Bytes and Flops are the work of the problem, and CopyBytesPerMS is the measured rate of a copy; 0: unknown.
+	// Bytes and Flops count the bytes that the problem moves and its operations, and CopyBytesPerMS is the measured
+	// rate of a copy; 0 means unknown.
 	Bytes, Flops   int64
 	CopyBytesPerMS float64
 	// Peak is the device's highest rate of arithmetic of the kind PeakOf, in operations a millisecond.
@@ -72,7 +73,7 @@ func (c Cost) Tied() bool {
 	return c.Status == trial.OK && c.CI95[0] <= 1+trial.Resolution && c.CI95[1] >= 1-trial.Resolution
 }
 
-// Of explains the winner of s.
+// Of explains why the winner in the Subject s is the fastest.
 func Of(ctx context.Context, s Subject) Explanation {
 	w := s.Winner
 	if len(w.Launches) == 0 && s.Problem != nil { // a recording lacks launches

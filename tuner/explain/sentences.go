@@ -8,8 +8,9 @@ import (
 	"autotune/operator"
 )
 
-// memoryBound and memoryNear are shares of the measured copy bandwidth. A winner from memoryBound on is limited by
-// memory, and one from memoryNear on partly so.
+// memoryBound and memoryNear are fractions of the measured copy bandwidth, with which a winner's own bandwidth is
+// compared. A winner that reaches the fraction memoryBound is limited by memory, and a winner that reaches memoryNear
+// is partly limited by memory.
 const (
 	memoryBound = 0.9
 	memoryNear  = 0.5
@@ -36,7 +37,7 @@ func (e Explanation) limit() string {
 	return text
 }
 
-// These constants describe how the hardware allocates registers and shared memory since Volta.
+// registersStep and reservedShared describe how GPUs since Volta allocate registers and shared memory.
 const (
 	registersStep  = 8    // a thread's registers are allocated in multiples of this number
 	reservedShared = 1024 // bytes of each block that the driver uses, since Ampere

@@ -21,7 +21,7 @@ type candidate struct {
 	out      bool              // it failed at a shape or a gate
 }
 
-// serves reports whether the candidate, which was compiled for the shape in its Entry, is correct for a problem.
+// serves reports whether the candidate computes the problem p correctly, although it was compiled for another shape.
 func (c *candidate) serves(p *operator.Problem) bool {
 	_, ok := c.formulas.At(p.Values)
 	return ok && p.Admits(c.Configuration)
@@ -107,7 +107,8 @@ func near(all []tried) []tried {
 	return lists.Where(all[:min(len(all), policy.mostNear)], func(t tried) bool { return t.Ratio <= policy.nearBest })
 }
 
-// kernelsOf returns the kernels of a configuration that together serve all these problems.
+// kernelsOf compiles one configuration for as few of the problems as possible, so that together the resulting kernels
+// serve all problems.
 func kernelsOf(problems []*operator.Problem, c space.Configuration) (all []candidate, err error) {
 	for _, p := range problems {
 		if !p.Admits(c) || slices.ContainsFunc(all, func(one candidate) bool { return one.serves(p) }) {

@@ -4,7 +4,8 @@
 // twice, for kernels that take the free dimensions at run time and for kernels made for the shape. Kernels that won a
 // search or came near are candidates, which are timed at every sample. Tune keeps the smallest set of candidates that
 // is nowhere slower than allowed, and grows a decision tree that chooses among them. Held-out shapes measure how much
-// slower the chosen kernels are than each shape's own best. The result is a document, the Family.
+// slower the chosen kernels are than each shape's own best. Tune returns a Family, a document that holds the kernels
+// and the decision tree.
 package family
 
 import (
@@ -28,7 +29,7 @@ import (
 	"autotune/tuner/final"
 )
 
-// Schema names the document and its version. A new field does not change the version.
+// Schema names the document and its version. The version in Schema stays the same if a field is added.
 const Schema = "autotune/family/1"
 
 // Family holds kernels for many shapes, and the tree that chooses among them. docs/families.md describes the fields.
@@ -71,7 +72,8 @@ type Entry struct {
 // Sample is a shape with its kernels' times in milliseconds, all measured in turns.
 type Sample struct {
 	Shape []int64 `json:"shape"`
-	// OwnBest is the time of the fastest kernel at this shape, including kernels made for this shape alone.
+	// OwnBest is the time of the fastest kernel that was found for the shape, including kernels made for the shape
+	// alone.
 	OwnBest       trial.Timing        `json:"own_best_ms"`
 	Configuration space.Configuration `json:"own_best"`
 	General       *trial.Timing       `json:"general_ms,omitempty"` // the operator's plain kernel

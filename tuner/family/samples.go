@@ -7,7 +7,8 @@ import (
 )
 
 // bases are the bases of Halton's sequence for the dimensions that vary. The sequence spreads points evenly and needs
-// no seed, so every run draws the same shapes. The base 2 is not used, since every second element is rounded.
+// no seed, so every run draws the same shapes. The bases do not contain 2, because every second shape is rounded: in
+// the sequence of base 2, all of these shapes would lie in the same half of a dimension.
 var bases = []int{3, 5, 7, 11, 13, 17, 19, 23}
 
 func halton(index, base int) (u float64) {
@@ -18,8 +19,9 @@ func halton(index, base int) (u float64) {
 }
 
 // Samples returns n shapes, or all if there are fewer. Corners come first, then shapes spread evenly on a logarithmic
-// scale, of which every second has round dimensions, as real shapes often have. The function kindsOf names a shape's
-// kinds; a shape without kinds is not taken. Each kind of shapes gets policy.leastOfKind samples if n allows.
+// scale, of which every second has round dimensions, as real shapes often have. The function kindsOf returns the names
+// of a shape's kinds; a shape for which kindsOf returns nothing is not taken. Each kind of shapes gets
+// policy.leastOfKind samples if n allows.
 func (s Shapes) Samples(n int, kindsOf func(shape []int64) []string) [][]int64 {
 	var kinds [][]string // kinds of the drawn shapes
 	var drawn [][]int64
@@ -74,8 +76,8 @@ func has(shapes [][]int64, one []int64) bool {
 	return slices.ContainsFunc(shapes, func(s []int64) bool { return slices.Equal(s, one) })
 }
 
-// draw passes shapes to the function `take` until it returns true. If there are few shapes, draw passes all, distant
-// ones first; otherwise it passes elements of Halton's sequence, beginning at index `from`.
+// draw calls the function `take` with one shape after another until `take` returns true. If there are few shapes, draw
+// passes all, distant ones first; otherwise it passes elements of Halton's sequence, beginning at index `from`.
 func (s Shapes) draw(n, from int, take func(shape []int64) (full bool)) {
 	few := max(64, 2*n)
 	if list := s.all(few + 1); len(list) <= few {

@@ -26,8 +26,8 @@ func (e Extent) Has(v int64) bool {
 	return slices.ContainsFunc(e, func(s Span) bool { return s.Low <= v && v <= s.High })
 }
 
-// At maps a number from 0 to 1 to a value of the extent. Every span of the extent covers an equal part of the numbers,
-// and its values are spread evenly on a logarithmic scale.
+// At maps a number from 0 to 1 to a value of the extent. The interval from 0 to 1 is divided equally among the extent's
+// spans, and within a span At distributes the values evenly on a logarithmic scale.
 func (e Extent) At(u float64) int64 {
 	i := min(int(u*float64(len(e))), len(e)-1)
 	s, within := e[i], u*float64(len(e))-float64(i)

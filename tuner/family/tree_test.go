@@ -133,7 +133,7 @@ func TestLeafServesOthers(t *testing.T) {
 	}
 }
 
-// The limit between two values is the roundest number that separates them.
+// A condition's limit between two values is the roundest number that separates the values.
 func TestBetween(t *testing.T) {
 	for _, c := range []struct{ low, high, want int64 }{
 		{1, 2, 1}, {250, 262, 256}, {300, 330, 320}, {100, 5000, 4096}, {33, 34, 33}, {7, 9, 8}, {math.MaxInt64 - 1, math.MaxInt64, math.MaxInt64 - 1},
@@ -163,8 +163,8 @@ func TestTreeAsJSON(t *testing.T) {
 	}
 }
 
-// The chosen set keeps the slowdowns within the limits if that is possible. Every member is worth its price, and no
-// other kernel would be worth adding.
+// The chosen set keeps the slowdowns within the limits if that is possible. Every chosen entry is worth its price, and
+// no other kernel would be worth adding.
 func TestEntries(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	const most = 1.1

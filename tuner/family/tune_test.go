@@ -36,7 +36,8 @@ func (o opened) Open(_ context.Context, op *operator.Operator, r operator.Reques
 	return &devices.Opened{Device: o.Device, Problem: p}, err
 }
 
-// slab returns a device that runs tilesOperator. Configurations whose keys are in `wrong` give wrong results.
+// slab returns a device that runs tilesOperator. A configuration whose key is in `wrong` computes wrong results on this
+// device.
 func slab(wrong map[string]bool) opened {
 	return opened{&toy.Device{Of: func(p *operator.Problem, c space.Configuration) (trial.Outcome, error) {
 		if wrong[c.Key()] {
@@ -60,8 +61,8 @@ func took(p *operator.Problem, c space.Configuration) float64 {
 	return 0.01 * noise * math.Ceil(n/(132*tiles)) * (tiles + 4 + unrolled/8)
 }
 
-// tiles tunes a family of tilesOperator. The simulated search of each sample tried the 12 configurations that are
-// fastest there.
+// tiles tunes a family of tilesOperator. The search of each sample is simulated: it has tried the 12 configurations
+// that are fastest for the sample.
 func tiles(t *testing.T, wrong map[string]bool) (*tuning, *Family) {
 	t.Helper()
 	op := toy.Operator(t, tilesOperator)
@@ -158,7 +159,8 @@ func TestLeftOut(t *testing.T) {
 	}
 }
 
-// In the first round, candidates race against farBehind times the fastest time; in the second round they do not race.
+// Candidates that are slower than farBehind times the fastest get few samples in the first round, while all kernels get
+// enough samples in the second round.
 func TestRounds(t *testing.T) {
 	f, _ := tiles(t, nil)
 	device := slab(nil)

@@ -19,11 +19,11 @@ import (
 
 // Rivals is another program that solves the same problems on the same GPU, such as PyTorch.
 type Rivals interface {
-	// Prepare may start slow preparations as soon as the problem is known. Prepare is called before Start.
+	// Prepare may start slow preparations as soon as the problem is known. A search calls Prepare before Start.
 	Prepare(ctx context.Context, p *operator.Problem, protocol device.Protocol)
 	// Start prepares the program for timing a problem. The function `leave` writes the winner's inputs and outputs into
-	// a folder and returns its path, or "" if there are none; package answers defines the files' names. Start should
-	// call `leave` only if it needs the files, since they may be large.
+	// a folder and returns the folder's path, or "" if it cannot write them. Package answers defines the names of the
+	// files. Start should call `leave` only if it needs the files, since they may be large.
 	Start(ctx context.Context, p *operator.Problem, protocol device.Protocol, leave func() string) (Rival, error)
 }
 
@@ -53,7 +53,7 @@ type Outputs struct {
 	Elements    int64   `json:"elements"`
 }
 
-// Agree reports whether all elements are within the tolerance.
+// Agree reports whether all elements of both outputs are equal within the tolerance.
 func (o Outputs) Agree() bool { return o.Differing == 0 }
 
 // Tolerance describes the operator's tolerance in words.

@@ -26,7 +26,8 @@ func NewField(baseline int64, defaults []space.Configuration) *Field {
 	return &Field{ByStatus: map[trial.Status]int{}, Defaults: defaults, at: map[int64]int{}, baseline: baseline, best: -1}
 }
 
-// standing returns the time by which a trial is ranked, and whether the trial can win. A smaller median is better.
+// standing returns the time by which a trial is ranked, and whether the trial can win. A smaller median gives a better
+// rank.
 func standing(t trial.Trial) (trial.Timing, bool) { return t.Time, t.Status == trial.OK }
 
 // Enter adds the trial of a configuration and returns its standing.
@@ -133,9 +134,9 @@ type Contender struct {
 // winner first. If no trial is correct, Decide returns nil.
 //
 // The trial with the smallest median leads. If the leader was in the finals, all finalists tie with it whose interval
-// overlaps the leader's and whose median is within widestTie. Which of the ties wins does not depend on noise: it has
-// the fewest resources, or else is nearest to its template's default, or else comes first in the space. Equal intervals
-// therefore give equal winners.
+// overlaps the leader's and whose median is within widestTie. The choice among ties does not depend on noise: Decide
+// prefers the kernel with the fewest resources, then the one nearest to its template's default, then the first one in
+// the space. Two searches therefore have the same winner if the confidence intervals of their trials are equal.
 func (f *Field) Decide() (winner *trial.Trial, ties []Contender) {
 	for _, i := range f.decide() {
 		t := &f.Trials[i]
@@ -177,8 +178,8 @@ func lean(a, b trial.Resources) int {
 	)
 }
 
-// fromDefault counts the tunables in which a configuration differs from its template's default. If the default is not
-// valid for the problem, all tunables count.
+// fromDefault counts the tunables in which a configuration differs from its template's default. fromDefault counts all
+// tunables if the template's default is not valid for the problem.
 func (f *Field) fromDefault(c space.Configuration) int {
 	for _, d := range f.Defaults {
 		if d.Template == c.Template {

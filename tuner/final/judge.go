@@ -1,4 +1,4 @@
-// Package final makes sure of a search's winner.
+// Package final chooses a search's winner: it times the fastest variants again and checks the winner.
 //
 // The fastest of hundreds of noisy medians is partly a matter of luck, and a variant that is correct for the inputs of
 // the search may be wrong for others. Settle takes a Field of trials and a Case: the problem, the device and a function
@@ -10,7 +10,7 @@
 //     that fails at a gate counts as failed, and the next variant is the winner.
 //   - If there are several devices, a second one verifies and times the winner (place.go).
 //
-// The package sees variants and times, but no strategy and no store.
+// Package final works with variants and times, and knows neither strategies nor stores.
 package final
 
 import (
@@ -53,7 +53,7 @@ type Subject struct {
 // Timed reports whether times under the protocol have several samples, so that they can be compared.
 func Timed(p device.Protocol) bool { return p.Samples > 1 }
 
-// Case holds everything that the judge needs beside the field of trials.
+// Case holds everything that Settle needs besides the trials.
 type Case struct {
 	Subject
 	Gating  Gating
@@ -70,9 +70,9 @@ type Case struct {
 
 	// Nearby holds the neighbours that Ahead has begun to compile, by configuration.
 	Nearby map[int64]*Nearby
-	// Amended is called with each trial that changed.
+	// Amended is called with each trial that Settle changes.
 	Amended func(trial.Trial)
-	// Gate is called before a variant goes through the gates.
+	// The function Gate is called each time before the gates check a variant.
 	Gate func()
 }
 
@@ -97,7 +97,8 @@ type judge struct {
 	verdict   Verdict
 }
 
-// Settle runs the finals and the gates. After Settle has amended the field's trials, Field.Decide returns the winner.
+// Settle times the best variants again (the finals), and checks the winner with more launches, inputs and shapes (the
+// gates). After Settle has amended the field's trials, Field.Decide returns the winner.
 func Settle(ctx context.Context, f *Field, c Case) (Verdict, error) {
 	j := &judge{
 		Case: c, field: f, passed: map[int64]*Gates{}, confirmed: map[int64]bool{},

@@ -73,7 +73,8 @@ func (b *bench) Refill(_ context.Context, in device.Inputs) error {
 	return b.did("refill")
 }
 
-// racing is a bench that looks for data races and finds one in the variants with this a.
+// racing is a test device that can look for data races, and finds one in each variant whose tunable `a` has a certain
+// value.
 type racing struct {
 	*bench
 	a int64
@@ -239,7 +240,7 @@ func TestRaggedShapes(t *testing.T) {
 	}
 }
 
-// aligned returns a problem whose template has this constraint on its shape, and a configuration of it with a=4.
+// aligned returns a problem whose template has the given constraint, and a configuration of that template with a=4.
 func aligned(t *testing.T, shape string, constraint string, sizes ...int64) (*operator.Problem, space.Configuration) {
 	t.Helper()
 	text := strings.NewReplacer("shape: [n]\ntensors", "shape: ["+shape+"]\ntensors", "shape: [n]}", "shape: ["+shape+"]}", "n, 32", "32, 32",

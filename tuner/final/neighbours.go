@@ -53,8 +53,8 @@ func Ahead(ctx context.Context, s Subject, c space.Configuration) *Nearby {
 }
 
 // neighbours returns ragged problems near p for which the configuration is valid, too: first shapes without any
-// alignment, then the nearest shapes that the template's constraints allow. If the configuration is valid for p alone,
-// the result is nil.
+// alignment, then the nearest shapes that the template's constraints allow. neighbours returns nil if the configuration
+// is valid for no other problem near p.
 func neighbours(ctx context.Context, p *operator.Problem, c space.Configuration) []*operator.Problem {
 	request := p.Record().Request()
 	shape := request.Shape
@@ -186,20 +186,21 @@ func (g *gatekeeper) neighbour(ctx context.Context, n neighbour) error {
 	return refuse(n.gate(), o)
 }
 
-// raggedShapes returns shapes near the given shape that lack its alignment.
+// raggedShapes returns shapes near the given shape whose dimensions are divisible by fewer powers of two.
 func raggedShapes(shape []int64) [][]int64 {
 	last := len(shape) - 1
 	var all [][]int64
 	for _, change := range []func(i int, d int64) int64{
-		// Every dimension becomes one less.
+		// This change makes every dimension smaller by one.
 		func(_ int, d int64) int64 { return d - 1 },
-		// The first dimension becomes one, the others become odd.
+		// This change sets the first dimension to 1 and makes the other dimensions odd.
 		func(i int, d int64) int64 { return choose(i == 0, 1, odd(d)) },
-		// The first dimension becomes one, unless it is the only one; the last two become one less.
+		// This change sets the first dimension to 1, unless it is the only one, and makes the last two dimensions
+		// smaller by one.
 		func(i int, d int64) int64 { return choose(i == 0 && last > 0, 1, choose(i >= last-1, d-1, d)) },
-		// The last dimension becomes one less.
+		// This change makes the last dimension smaller by one.
 		func(i int, d int64) int64 { return choose(i == last, d-1, d) },
-		// The last dimension becomes one, the others become odd.
+		// This change sets the last dimension to 1 and makes the other dimensions odd.
 		func(i int, d int64) int64 { return choose(i == last, 1, odd(d)) },
 	} {
 		other := make([]int64, len(shape))

@@ -11,7 +11,8 @@ import (
 	"autotune/device/trial"
 )
 
-// place is the device of the finals and the gates. Of a pool it is one worker, since times of two cannot be compared.
+// place is the device on which the finals and the gates run. In a pool of workers, the place is one worker, since times
+// of two workers cannot be compared.
 type place struct {
 	worker  string // "": the device is one
 	device  device.Device
@@ -23,8 +24,8 @@ type place struct {
 // errNobody means that a pool has no worker left for the finals.
 var errNobody = fmt.Errorf("the finals: no worker is there: %w", device.ErrGone)
 
-// takePlace opens the problem on one of a pool's workers, if possible not on one to avoid. On a single device,
-// takePlace uses the search's session if there is one.
+// takePlace opens the problem on one of a pool's workers, and prefers workers whose names are not in `avoid`. On a
+// single device, takePlace uses the search's session if there is one.
 func (c *Case) takePlace(ctx context.Context, avoid ...string) (*place, error) {
 	p := &place{device: c.Device, session: c.Session, inputs: c.Protocol.Inputs()}
 	if pool, several := c.Device.(device.Pool); several {
@@ -65,8 +66,8 @@ func (p *place) close() error {
 	return p.session.Close()
 }
 
-// evaluate verifies and times a variant. A variant that is much slower than best, in milliseconds, gets few samples;
-// if best is 0, every variant gets enough.
+// evaluate verifies and times a variant. A variant that is much slower than `best`, a time in milliseconds, gets few
+// samples; if `best` is 0, every variant gets enough samples.
 func (p *place) evaluate(ctx context.Context, v device.Variant, best float64) (o trial.Outcome, err error) {
 	if err = ctx.Err(); err == nil {
 		o, err = p.session.Evaluate(ctx, v, best)
@@ -88,8 +89,8 @@ type Confirmation struct {
 	Time   trial.Timing `json:"time_ms"`
 }
 
-// confirm verifies and times a configuration on another worker than that of the finals. A failure on the other worker
-// becomes the status of its trial.
+// confirm verifies and times a configuration on another worker than that of the finals. If the configuration fails on
+// the other worker, its trial gets that status.
 func (j *judge) confirm(ctx context.Context, id int64) error {
 	j.confirmed[id] = true
 	if pool, several := j.Device.(device.Pool); !several || len(pool.Workers()) < 2 {

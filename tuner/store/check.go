@@ -64,7 +64,7 @@ func (s *Store) look(ctx context.Context, wanted func(ProblemID) bool, found fun
 }
 
 // check walks through a database, then lets bbolt check its pages. bbolt's check runs on a goroutine of its own, in
-// which a memory fault would end the program. Therefore bbolt's check runs only if the guarded walk found no issue, and
+// which a memory fault would end the program. bbolt's own check runs only if the guarded walk found no issue, and
 // prints no keys, since a damaged key may claim any length.
 func check(ctx context.Context, o opened, values bool) ([]Issue, error) {
 	w := &walker{ctx: ctx, values: values}
@@ -76,7 +76,7 @@ func check(ctx context.Context, o opened, values bool) ([]Issue, error) {
 		if w.file(tx); len(w.issues) > 0 || ctx.Err() != nil {
 			return ctx.Err()
 		}
-		// The channel must be drained, or bbolt's goroutine would never end.
+		// The loop must not end early, or the goroutine that runs bbolt's check would wait for ever.
 		for err := range tx.Check(bbolt.WithKVStringer(unprinted{})) {
 			w.report("file", "", "%v", err)
 		}
@@ -126,7 +126,7 @@ func (w *walker) pages(tx *bbolt.Tx) error {
 }
 
 // each calls f for every key of a bucket. A page that cannot be read becomes an issue, and the rest of the bucket is
-// skipped. To read the keys of the pages above, each also seeks every key.
+// skipped. each also seeks every key, because only a seek reads the keys on the branch pages above.
 func (w *walker) each(where string, open func() *bbolt.Bucket, f func(b *bbolt.Bucket, key, raw []byte)) {
 	fault, err := caught(func() error {
 		b := open()

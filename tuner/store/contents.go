@@ -23,7 +23,7 @@ var (
 	schemaKey      = []byte("schema")
 )
 
-// A problem's bucket has these keys.
+// The bucket of a problem contains values under these three keys.
 var (
 	trialsBucket = []byte("trials")  // maps Provenance.Key() to Entry
 	winnerKey    = []byte("winner")  // holds a Winner
@@ -44,7 +44,8 @@ type Winner struct {
 	Result     json.RawMessage `json:"result"`  // the whole result, in its writer's format
 }
 
-// at returns when the search ended that chose the winner, or zero if its result does not say so.
+// at returns the time at which the search that chose the winner ended, or the zero time if the winner's result does not
+// contain it.
 func (w Winner) at() time.Time {
 	var result struct {
 		At time.Time `json:"at"`
@@ -243,9 +244,9 @@ func (s *Store) Problems() (all []Summary, err error) {
 // Remove deletes the chosen problems and returns their number. Remove chooses and deletes in one transaction, so that
 // no trial of another search is added in between.
 //
-// The file keeps its size, and bbolt reuses the free pages. Replacing the file by a smaller copy would not be safe: a
-// process that has opened the old file and waits for its lock would write its trials to a deleted file. Merging into a
-// new cache makes a small file.
+// Remove does not make the file smaller; bbolt reuses the pages that become free. Replacing the file by a smaller copy
+// would not be safe: a process that has opened the old file and waits for its lock would write its trials to a deleted
+// file. To get a smaller file, merge the cache into a new one.
 func (s *Store) Remove(choose func(Summary) bool) (gone int, err error) {
 	err = s.update(func(tx *bbolt.Tx) error {
 		all, err := s.summaries(tx)
@@ -315,9 +316,9 @@ func (s *Store) add(ctx context.Context, c contents, tally *Tally) error {
 }
 
 // Merge copies what this cache lacks from another cache. If both caches have a winner of a problem, the newer winner
-// stays. Damaged values of the other cache are left out and reported as the error at the end. Other processes may use
-// both files during a merge, since each is locked for one problem or batch at a time. A merge that was killed can be
-// repeated.
+// stays. Damaged values of the other cache are not copied, and the error that Merge returns at the end reports them.
+// Other processes may use both files during a merge, since a merge locks a file only for one problem or one batch of
+// trials at a time. A merge that was killed can be repeated.
 func (s *Store) Merge(ctx context.Context, from *Store) (Tally, error) {
 	var tally Tally
 	if here, err := os.Stat(s.path); err != nil {
@@ -359,7 +360,8 @@ func (c *contents) take(_ ProblemID, value any) {
 	}
 }
 
-// put stores contents in one transaction and counts what is new. Stored values are replaced only if anew is set.
+// put stores contents in one transaction and counts what is new. put replaces values that the cache already stores only
+// if `anew` is set.
 func (s *Store) put(c contents, anew bool, tally *Tally) error {
 	key, err := c.id.key()
 	if err != nil {

@@ -36,8 +36,8 @@ func grown(t *testing.T) []byte {
 	})
 }
 
-// damage returns a damaged copy of a file, and a description of the damage. Every fourth copy is cut; the others have a
-// changed byte anywhere, in a page's header or in the list of free pages.
+// damage returns a damaged copy of a file, and a description of the damage. Every fourth copy is truncated; in the
+// other copies one byte is changed: anywhere in the file, in the header of a page, or in the list of free pages.
 func damage(raw []byte, rng *rand.Rand, n int) (bad []byte, what string) {
 	at := rng.IntN(len(raw))
 	switch n % 8 {

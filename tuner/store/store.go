@@ -2,9 +2,9 @@
 //
 // A problem on a device (ProblemID) has a bucket of its own. A trial's key in the problem's bucket is the digest of all
 // that its outcome depends on (Provenance): the kernel's source, includes and macros, the versions of compiler and
-// driver, the GPU, the measuring protocol. A search with an edited kernel therefore looks up other keys and never gets
-// old times. A search with the same kernels finds the earlier trials, so an interrupted search continues where it
-// stopped.
+// driver, the GPU, the measuring protocol. A search with an edited kernel therefore looks up other keys, and never gets
+// times of the kernel before the edit. A search with the same kernels finds the earlier trials, so an interrupted
+// search continues where it stopped.
 //
 // Many processes share a file: each transaction opens, uses and closes it within milliseconds. A process that cannot
 // open the file waits, and at the end of its time limit reports which process holds it. Trials and winners are on the
@@ -34,7 +34,8 @@ import (
 	"autotune/internal/input"
 )
 
-// schemaVersion is raised when the meaning of the file's contents changes. Files with another version are refused.
+// schemaVersion is raised when the meaning of the file's contents changes. Open refuses files with another schema
+// version.
 const schemaVersion = 2
 
 // defaultWait is how long a transaction waits for other processes, which usually hold the file for milliseconds.
@@ -43,7 +44,7 @@ const defaultWait = 10 * time.Second
 // lockPoll is how often a waiting transaction tries to open the file.
 const lockPoll = 5 * time.Millisecond
 
-// Options adjust Open; the zero value is right for a search.
+// Options configure Open; the zero value waits ten seconds for other processes and creates a missing file.
 type Options struct {
 	Wait     time.Duration // how long to wait for other processes; 0: ten seconds, negative: not at all
 	ReadOnly bool          // the file must exist
@@ -74,7 +75,7 @@ func Open(ctx context.Context, path string, opt Options) (*Store, error) {
 	return s, nil
 }
 
-// prepare creates a new file, or examines an existing one before bbolt does.
+// prepare creates a missing file; if the file exists, prepare checks it before bbolt reads it.
 func prepare(path string, opt Options) error {
 	info, err := os.Stat(path)
 	switch absent := errors.Is(err, fs.ErrNotExist); {
@@ -208,7 +209,7 @@ func (s *Store) open(readOnly bool) (o opened, err error) {
 	case err == nil || errors.Is(err, bolterrors.ErrTimeout):
 		return o, err
 	case s.damaged != nil:
-		// bbolt failed while opening, so its Close cannot be called.
+		// After bbolt has failed to open the file, its method Close cannot be called.
 		return o, errors.Join(err, o.letGo())
 	case errors.Is(err, bolterrors.ErrInvalid):
 		return o, &ForeignError{s.path, "it is no database"}
@@ -260,7 +261,8 @@ func (s *Store) update(f func(tx *bbolt.Tx) error) error {
 	})
 }
 
-// guard runs f. If a damaged file causes a fault in f, guard returns it as a *DamagedError and remembers that.
+// guard runs f. If f fails because the file is damaged, guard returns a *DamagedError and stores it, so that the file
+// is not opened again.
 func (s *Store) guard(f func() error) error {
 	fault, err := caught(f)
 	if fault != "" {

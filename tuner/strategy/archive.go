@@ -94,7 +94,8 @@ func doubleOf(t space.Tunable, value int) int {
 }
 
 // exchanges returns the configurations with one tunable doubled and another halved. Many limits and costs depend on a
-// product, such as the threads of a block. Another good configuration with an equal product differs in two tunables.
+// product of tunables, such as the number of threads of a block; two configurations with an equal product differ in at
+// least two tunables. Another good configuration with an equal product differs in two tunables.
 func (a *archive) exchanges(id int64) (found []int64) {
 	part, choice := a.space.PartOf(id), a.space.Choice(id)
 	tunables := a.space.Parts()[part].Tunables
@@ -149,7 +150,7 @@ func maximin(a *archive, n int) []int64 {
 }
 
 // shuffle draws numbers uniformly without replacement. This Fisher-Yates shuffle stores only the numbers that it has
-// moved, so that memory grows with the draws and not with the range.
+// moved, so that its memory is proportional to the number of draws rather than to the size of the range.
 type shuffle struct {
 	rng   *rand.Rand
 	left  int64
@@ -163,7 +164,7 @@ func (s *shuffle) at(i int64) int64 {
 	return i
 }
 
-// next returns a number that was not drawn before; at least one must be left.
+// next draws one of the remaining numbers at random; at least one number must remain.
 func (s *shuffle) next() int64 {
 	pick := s.rng.Int64N(s.left)
 	s.left--

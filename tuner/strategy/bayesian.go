@@ -108,7 +108,7 @@ type pool struct {
 	turn int
 }
 
-// sweeping reports whether the next call of take rates all candidates.
+// sweeping reports whether the next call of take rates all candidates again, rather than only the best ones.
 func (p *pool) sweeping() bool { return p.turn%policy.sweep == 0 }
 
 func (p *pool) find(id int64) *probe {

@@ -32,7 +32,8 @@ func TestOutlookOver(t *testing.T) {
 	}
 }
 
-// After many outcomes without a gain, the chance is low whatever the model expects. Failures do not lower the chance.
+// After many outcomes without a gain, the chance is low whatever the model expects. Outcomes of variants that failed do
+// not lower the chance of a gain.
 func TestChanceFallsWithTime(t *testing.T) {
 	s := gridSpace(t, 30, 30, 30)
 	ids := s.Sample(seeded(1), 160)

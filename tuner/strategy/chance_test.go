@@ -38,7 +38,7 @@ func TestChance(t *testing.T) {
 	if c := after[len(after)/2]; c > 0.05 {
 		t.Errorf("after searches %v, want next to nothing of most", after)
 	}
-	// Without the best half of the configurations, the chance is high.
+	// If the better half of the configurations was never tried, the chance of a gain is high.
 	var far []int64
 	for _, id := range ids {
 		if o := score(id); o.OK && o.Score > 1.8 && len(far) < 60 {

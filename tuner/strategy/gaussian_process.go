@@ -11,9 +11,9 @@ import (
 	"gonum.org/v1/gonum/lapack/lapack64"
 )
 
-// gaussianProcess is a Gaussian process over configurations. Each added point extends the Cholesky factor by a row.
-// The factor does not depend on the observed values, so a point can be added with its expected value while its
-// evaluation is under way, and get the observed value later.
+// gaussianProcess is a Gaussian process over configurations. Each added point extends the Cholesky factor by a row. The
+// Cholesky factor does not depend on the observed values, so a point can be added with its expected value while its
+// evaluation is under way. The observed value replaces the expected one later.
 type gaussianProcess struct {
 	covariance
 	noise    float64 // noise over the variance of the observations, which is 1
@@ -66,8 +66,8 @@ func lowerHalf(n int) blas64.Symmetric {
 	return blas64.Symmetric{Uplo: blas.Lower, N: n, Stride: max(1, n), Data: make([]float64, n*n)}
 }
 
-// add appends a probe's point; it returns false if the earlier points determine its value. The new row of the factor
-// is the probe's solution.
+// add appends the point of a probe to the process; it returns false if the value at that point already follows from
+// earlier points. The new row of the Cholesky factor is the probe's forward solution.
 func (p *gaussianProcess) add(at *probe, observed float64) bool {
 	p.catchUp(at)
 	rest := 1 + p.noise - floats.Dot(at.solution, at.solution)
@@ -82,7 +82,7 @@ func (p *gaussianProcess) add(at *probe, observed float64) bool {
 	return true
 }
 
-// observe changes the value of a point; the part of the solution for earlier points stays valid.
+// observe replaces the observed value of point i, and keeps the part of the solution that belongs to earlier points.
 func (p *gaussianProcess) observe(i int, value float64) {
 	p.observed[i] = value
 	p.solved = p.solved[:min(i, len(p.solved))]
@@ -93,7 +93,7 @@ func (p *gaussianProcess) solve() []float64 {
 	return p.solved
 }
 
-// forward extends a solution of lower factor * solution = x to all rows.
+// forward extends the solution of the triangular system factor * solution = x to all rows of the factor.
 func (p *gaussianProcess) forward(solution, x []float64) []float64 {
 	for i := len(solution); i < len(p.rows); i++ {
 		row := p.rows[i]
@@ -102,8 +102,9 @@ func (p *gaussianProcess) forward(solution, x []float64) []float64 {
 	return solution
 }
 
-// probe is a point whose expected loss is needed again and again. A probe caches its covariances with the model's
-// points and the forward solution, to which each new point of the model adds one number.
+// probe is a configuration for which the Gaussian process computes the expected loss many times. A probe caches its
+// covariances with the process's points and the forward solution of these; each point that the process gains adds one
+// number to both.
 type probe struct {
 	id          int64
 	worth       float64 // when it was last rated
@@ -143,8 +144,8 @@ func (p *gaussianProcess) likelihood() float64 {
 }
 
 // covariance is the Gaussian process's covariance function: how similar the losses of two configurations are expected
-// to be, from 0 to 1. The function is a Matérn 5/2 of a weighted distance. An ordered tunable contributes the distance
-// of its values, a categorical one only whether they differ.
+// to be, from 0 to 1. The covariance is a Matérn 5/2 function of the weighted distance between two configurations. An
+// ordered tunable contributes the distance of its values, a categorical one only whether they differ.
 type covariance struct {
 	categorical []bool
 	weights     []float64 // weight of each dimension's squared difference; 0 ignores the dimension
@@ -185,8 +186,8 @@ func matern(squared float64) float64 {
 	return (1 + r + r*r/3) * math.Exp(-r)
 }
 
-// The hyperparameters of a Gaussian process are the weights of the dimensions and the noise. Each hyperparameter starts
-// at a usual value, and its logarithm has a normal prior around that value.
+// Each hyperparameter has a log-normal prior around its usual value, from which the search for it starts. Each
+// hyperparameter starts at a usual value, and its logarithm has a normal prior around that value.
 
 // logPrior returns the logarithm of a hyperparameter's prior density, up to a constant.
 func logPrior(x, usual, width float64) float64 {
@@ -234,8 +235,9 @@ func (p *gaussianProcess) copyOfHyperparameters() *gaussianProcess {
 	return &gaussianProcess{covariance: covariance{p.categorical, slices.Clone(p.weights)}, noise: p.noise}
 }
 
-// fitting holds data that do not change while hyperparameters are chosen: the squared difference of each pair of
-// points in each dimension. A new weight changes all distances by a multiple of one dimension's differences.
+// fitting holds data that do not change while hyperparameters are chosen: the squared difference of each pair of points
+// in each dimension. A change of one weight changes all squared distances by a multiple of the squared differences in
+// that dimension.
 type fitting struct {
 	pairs       int
 	differences [][]float64

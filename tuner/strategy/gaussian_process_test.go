@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// A process to which points are added one by one equals a process that is set to all of them at once. Old probes
-// predict the same as new ones.
+// A Gaussian process to which points are added one by one equals a process that gets all points at once. A probe that
+// was used before points were added predicts the same as a new probe.
 func TestGaussianProcessGrowsAsItIsSet(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	at := func() []float64 { return []float64{rng.Float64(), rng.Float64(), float64(rng.IntN(2))} }

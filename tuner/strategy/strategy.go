@@ -31,7 +31,7 @@ type Strategy interface {
 
 type Options struct {
 	Seed uint64
-	// Expected holds expected scores from before any evaluation; nil: none.
+	// Expected holds the scores that an operator's estimates predict before any evaluation, or is nil.
 	Expected *Expected
 }
 
@@ -73,7 +73,7 @@ func New(name string, s *space.Space, o Options) (Strategy, error) {
 type method interface {
 	// propose returns a configuration, which may be known already, or false if it has no proposal.
 	propose() (int64, bool)
-	// learn passes an outcome to the method, of a proposal or of another configuration.
+	// learn informs the method of the outcome of a configuration, which the method may have proposed or not.
 	learn(id int64, o Outcome)
 }
 

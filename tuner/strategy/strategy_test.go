@@ -24,7 +24,7 @@ func ints(n int) []expr.Value {
 	return values
 }
 
-// gridSpace returns a space with a tunable of each of these numbers of values.
+// gridSpace returns a space with one tunable for each size, which has that many values.
 func gridSpace(t testing.TB, sizes ...int) *space.Space {
 	t.Helper()
 	p := space.Part{Template: "grid"}
@@ -77,8 +77,8 @@ func started(t testing.TB, name string, s *space.Space, o strategy.Options) stra
 	return strat
 }
 
-// search runs a strategy until it has proposed `most` configurations, and returns them. Up to `ahead` evaluations are
-// under way at once, and their outcomes come in random order.
+// search runs a strategy until it has proposed `most` configurations, and returns them. Up to `ahead` proposed
+// configurations await their outcomes at the same time, and the outcomes come in random order.
 func search(t interface{ Fatalf(string, ...any) }, strat strategy.Strategy, score func(int64) strategy.Outcome, most, ahead int, rng *rand.Rand) []int64 {
 	var proposed, underWay []int64
 	seen := map[int64]bool{}

@@ -11,7 +11,8 @@ import (
 // trees is an ensemble of extremely randomised trees: each split is the best of a few random splits, so that trees
 // differ and are quick to build. The trees learn which configurations fail.
 //
-// P. Geurts, D. Ernst, L. Wehenkel, "Extremely randomized trees", Machine Learning 63 (2006).
+// P. Geurts, D. Ernst, L. The method is described in P. Geurts, D. Ernst, L. Wehenkel, "Extremely randomized trees",
+// Machine Learning 63 (2006).
 type trees []*node
 
 type node struct {
@@ -119,7 +120,7 @@ func (s split) gain(rows []example) float64 {
 	return apart * apart * n[0] * n[1] / (n[0] + n[1])
 }
 
-// partition moves the examples that go left to the front, and returns their number.
+// partition moves the examples that belong to the left side of a split to the front of rows, and returns their number.
 func (s split) partition(rows []example) int {
 	middle := 0
 	for i, e := range rows {

@@ -1,7 +1,7 @@
 // Package torchmath asks PyTorch on this machine which math mode it computes a problem in. The way in which cuDNN
-// rounds the factors of a convolution depends on the kernel that it chooses for the problem. PyTorch therefore computes
-// the problem itself, with factors halfway between two rounded values. A part of PyTorch's result is compared with the
-// result of each rounding.
+// rounds the factors of a convolution depends on the kernel that it chooses for the problem. Package torchmath
+// therefore has PyTorch compute the problem, with factors that lie halfway between two values of a reduced precision.
+// The package compares a part of PyTorch's result with the results of each way to round.
 package torchmath
 
 import (
@@ -30,7 +30,8 @@ import (
 //go:embed ask.py
 var driver string
 
-// PyTorch may take installedLimit to say what is installed, and askLimit to import, to load cuDNN and to answer.
+// installedLimit is how long PyTorch may take to report its version and GPU, and askLimit how long it may take to
+// import, to load cuDNN and to compute the answer.
 const (
 	installedLimit = 10 * time.Second
 	askLimit       = time.Minute
@@ -80,8 +81,8 @@ func Asks(p *operator.Problem) bool {
 	return p.Operator.MathAsk != nil && !slices.ContainsFunc(p.Arguments, exact)
 }
 
-// Ask returns the mode in which PyTorch computes a problem. Ask keeps the answer for each problem, version and GPU. The
-// error says why the mode is not known.
+// Ask returns the mode in which PyTorch computes a problem. Ask keeps the answer for each problem, version and GPU. If
+// the mode cannot be found out, the error of Ask says why.
 func (a Asker) Ask(ctx context.Context, p *operator.Problem, on GPU) (Mode, error) {
 	j := jobOf(p, on)
 	installed, err := j.run(ctx, installedLimit)
@@ -163,8 +164,8 @@ func (j job) run(ctx context.Context, limit time.Duration) (said answer, err err
 	return said, err
 }
 
-// clear is how many times smaller than every other error the smallest must be. Errors of fp32 sums are less than a
-// hundredth of the errors of a wrong rounding.
+// clear is the least ratio of the second smallest error to the smallest error with which the smallest one decides the
+// mode. The errors of fp32 sums are less than a hundredth of the errors that a wrongly assumed rounding causes.
 const clear = 4
 
 // modeOf returns the mode whose rounding comes nearest to PyTorch's result.

@@ -18,8 +18,8 @@ import (
 	"autotune/operator"
 )
 
-// fake makes Python import a fake PyTorch, written with NumPy, that rounds in the given way. fake returns the path of a
-// file to which each import adds a line.
+// fake makes Python import a fake PyTorch, written with NumPy, that rounds factors as `rounds` names. Each import of
+// the fake adds a line to the file whose path fake returns.
 func fake(t *testing.T, rounds string) (log string) {
 	t.Helper()
 	testneeds.NumPy.Need(t)
@@ -55,7 +55,8 @@ func problem(t *testing.T) *operator.Problem {
 		"c_out": "24", "kernel": "3x2", "stride": "2x1", "padding": "1x0", "dilation": "1x2", "groups": "2", "bias": "true"})
 }
 
-// PyTorch is not asked about 16-bit factors, nor about an operator without `ask`.
+// PyTorch is not asked for the math mode of a problem with 16-bit factors, nor of an operator without `ask` in its
+// op.yaml.
 func TestAsks(t *testing.T) {
 	for _, test := range []struct {
 		operator, shape, element string
@@ -70,8 +71,8 @@ func TestAsks(t *testing.T) {
 	}
 }
 
-// All modes are distinguished, for convolutions of one to three dimensions and transposed ones, whose tensors have
-// the problem's layout.
+// The Python program distinguishes all math modes for convolutions of one to three dimensions and for transposed
+// convolutions, with tensors in the layout of the problem.
 func TestModes(t *testing.T) {
 	for _, test := range []struct{ rounds, operator, shape, layout string }{
 		{"fp32", "conv1d", "2x4x9", "nchw"}, {"tf32", "conv2d", "1x4x6x5", "nchw"}, {"tf32_even", "conv2d", "1x4x6x5", "nhwc"},

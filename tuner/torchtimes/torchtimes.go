@@ -51,9 +51,9 @@ const (
 	turnLimit  = time.Minute
 )
 
-// CompileWait is how long a search waits for torch.compile at its end if the user did not ask for its time. Beside a
-// search whose compilers need all cores, torch.compile takes 9 to 12 s beyond the search for one function that it has
-// not compiled before (H200, 16 cores, 2026-11-28).
+// CompileWait is how long a search waits for torch.compile at its end if the user did not ask for its time. If the
+// search's compilers need all cores, torch.compile ends 9 to 12 s after the search, for one function that it has not
+// compiled before (H200, 16 cores, 2026-11-28).
 const CompileWait = 12 * time.Second
 
 // turnSamples is the number of timed calls in a turn.
@@ -94,7 +94,7 @@ func (t *Torch) Close() error {
 	return t.kill()
 }
 
-// prepares replaces the prepared problem and returns the one before.
+// prepares makes `now` the current preparation, and returns the previous one.
 func (t *Torch) prepares(now *preparation) (before *preparation) {
 	t.lock.Lock()
 	defer t.lock.Unlock()
@@ -111,7 +111,8 @@ type job struct {
 	TF32    bool     `json:"tf32"`  // TF32 for matrix products, which PyTorch computes in fp32 by default
 }
 
-// comparison tells the Python program which files hold the winner's inputs and output for the prepared problem.
+// comparison tells the Python program which files hold the winner's inputs and output, so that it can compare PyTorch's
+// outputs with the winner's.
 type comparison struct {
 	Names  []string `json:"names"` // ways whose outputs are compared
 	Fill   []Call   `json:"fill"`
@@ -151,13 +152,15 @@ type answer struct {
 	Names  []string          `json:"names"`  // ways that can be timed
 	Left   map[string]string `json:"left"`   // why the other ways cannot be timed
 	MS     float64           `json:"ms"`
-	// Outputs compares the output of each way with the winner's; Unlike says why one was not compared.
+	// Outputs compares the output of each way to call PyTorch with the winner's output; Unlike says for each other way
+	// why its output was not compared.
 	Outputs map[string]*final.Outputs `json:"outputs"`
 	Unlike  map[string]string         `json:"unlike"`
 }
 
-// Prepare starts preparing a problem in the background: PyTorch is imported, makes tensors, and calls the function
-// once in each way, which compiles it. Preparing takes seconds, but uses the GPU for moments only.
+// Prepare starts preparing a problem in the background: the Python program imports PyTorch, makes tensors and calls
+// PyTorch's function once in each way, such as with torch.compile, so that all code is compiled. The preparation of a
+// problem takes seconds, but uses the GPU only briefly.
 func (t *Torch) Prepare(ctx context.Context, p *operator.Problem, protocol device.Protocol) {
 	if len(p.Torch()) > 0 {
 		t.prepare(ctx, t.jobOf(p, protocol))
@@ -165,7 +168,8 @@ func (t *Torch) Prepare(ctx context.Context, p *operator.Problem, protocol devic
 }
 
 // prepare starts preparing a problem. If another problem is still being prepared, prepare kills the process, since
-// torch.compile cannot be interrupted. A process that is ready serves the new problem.
+// torch.compile cannot be interrupted. If the preparation of the previous problem has succeeded, the same Python
+// process serves the new problem.
 func (t *Torch) prepare(ctx context.Context, j job) *preparation {
 	now := &preparation{job: j, done: make(chan struct{})}
 	before := t.prepares(now)
@@ -183,7 +187,7 @@ func (t *Torch) prepare(ctx context.Context, j job) *preparation {
 	return now
 }
 
-// end ends a preparation, and reports whether it was ready.
+// end waits no longer for a preparation; it reports whether the preparation had already succeeded.
 func (t *Torch) end(p *preparation) (ready bool) {
 	select {
 	case <-p.done:
@@ -238,7 +242,7 @@ func (t *Torch) ready(ctx context.Context, j job) (said answer, err error) {
 	return said, err
 }
 
-// Start prepares the problem, unless that is done already, and compares outputs.
+// Start prepares the problem, unless Prepare has done so already, and has PyTorch's outputs compared with the winner's.
 func (t *Torch) Start(ctx context.Context, p *operator.Problem, protocol device.Protocol,
 	leave func() string) (_ final.Rival, err error) {
 	if len(p.Torch()) == 0 {
@@ -280,7 +284,7 @@ func (s *session) compare(p *operator.Problem, left string) error {
 
 var errEnded = errors.New("PyTorch has ended")
 
-// ask sends a job to the process and returns its answer. After an error, the process has ended.
+// ask sends a job to the process and returns its answer. If ask returns an error, it has ended the Python process.
 func (t *Torch) ask(job any, limit time.Duration) (said answer, err error) {
 	t.lock.Lock()
 	talk := t.talk
@@ -378,10 +382,10 @@ type session struct {
 	said  answer
 }
 
-// Names returns the ways that can be timed.
+// Names returns the names of those ways to call PyTorch that can be timed.
 func (s *session) Names() []string { return s.said.Names }
 
-// Left says why each of the other ways was not timed, and which outputs were not compared.
+// Left says which ways to call PyTorch were not timed and which outputs were not compared, each with the reason.
 func (s *session) Left() (all []string) {
 	for _, name := range slices.Sorted(maps.Keys(s.said.Left)) {
 		all = append(all, output.Line(fmt.Sprintf("%s is left out: %s", name, s.said.Left[name])))
@@ -395,7 +399,8 @@ func (s *session) Left() (all []string) {
 // Outputs returns the comparison of a way's output with the winner's.
 func (s *session) Outputs(name string) *final.Outputs { return s.said.Outputs[name] }
 
-// Time returns the median time of the calls of one turn, in milliseconds.
+// Time has PyTorch's function called several times in the way called `name`, and returns the median time of these calls
+// in milliseconds.
 func (s *session) Time(_ context.Context, name string) (float64, error) {
 	said, err := s.torch.ask(turn{name, turnSamples}, turnLimit)
 	if err != nil {

@@ -75,8 +75,8 @@ func (r Request) names(p operator.ProblemRecord, d device.Info) bool {
 	return err == nil && bound.String() == p.Text
 }
 
-// Means reports whether the request accepts winners of a device. A GPU's number after the kind is ignored, since the
-// cache does not store it.
+// Means reports whether the request accepts winners that were found on the device d. The number in a device name such
+// as cuda:1 is ignored, since the cache does not store numbers of devices.
 func (r Request) Means(d device.Info) bool {
 	kind, _, _ := strings.Cut(r.Device, ":")
 	return cmp.Or(r.Device, "auto") == "auto" || kind == string(d.Kind) ||
@@ -91,8 +91,8 @@ func LimitsOf(d device.Info) operator.Limits {
 	return d.Limits
 }
 
-// Shipped returns the fastest variant of the shipped recording of exactly this problem. If there is no such recording,
-// the error is recording.ErrNotFound.
+// Shipped returns the fastest variant of the shipped recording of exactly this problem. If no recording of the problem
+// is shipped, the error is recording.ErrNotFound.
 func (r Request) Shipped(ctx context.Context) (Chosen, error) {
 	entry, p, err := recording.FindRequest(recording.Shipped(), r.Operator, r.Request, r.Means)
 	if err != nil {
@@ -137,7 +137,7 @@ func (r Request) fastest(ctx context.Context, recorded *recording.Recording, p *
 	return w, w.take(ctx, r, p, trials)
 }
 
-// take adds the trials whose kernels have not changed, if the request asks for trials.
+// take stores those trials in the Chosen whose kernels have not changed since, if the request asks for trials.
 func (w *Chosen) take(ctx context.Context, r Request, p *operator.Problem, trials []trial.Trial) (err error) {
 	if !r.Trials {
 		return nil
@@ -225,7 +225,8 @@ func distinct(words []string) string {
 	return strings.Join(slices.Compact(slices.Sorted(slices.Values(words))), ", ")
 }
 
-// newest takes the first of the winners whose operator has not changed since, and notes what may surprise the user.
+// newest chooses the first winner in the list whose operator has not changed since, and notes what may surprise the
+// user.
 func (w *Chosen) newest(r Request, kept []Kept) (err error) {
 	var first error
 	for i, k := range kept {
@@ -248,7 +249,7 @@ func (w *Chosen) newest(r Request, kept []Kept) (err error) {
 	return fmt.Errorf("the winner of %s in the cache is not of this operator as it is today: %w", r, first)
 }
 
-// Kept is a winner from the cache.
+// Kept is a winner that was read from the cache.
 type Kept struct {
 	tuner.Record
 	kept store.Winner
@@ -301,7 +302,7 @@ func (w Kept) trials(s *store.Store) (trials []trial.Trial, err error) {
 }
 
 // current returns the trials whose kernels and launches have not changed; the problem must be bound with the limits of
-// their device. Trials of other tools have no digests, so all of their trials count.
+// their device. Trials that other tools recorded have no digests, so all of these trials are returned.
 func current(ctx context.Context, p *operator.Problem, trials []trial.Trial) (current []trial.Trial, err error) {
 	sp, err := p.Space(ctx)
 	if err != nil {
