@@ -6,8 +6,8 @@ import "math"
 // smaller numbers, and stores it in the slot with the term's number. Instructions have no side effects, and a failure
 // is a value, so that a Program computes both sides of an `if`, and equal terms only once.
 //
-// A term with a kind is harmless, which means that it is proved never to fail: every name in it has values of one kind,
-// and interval arithmetic shows that no combination of them divides by zero or exceeds 64 bits. The evaluation of a
+// A term that has a kind is called harmless, because its evaluation is proved never to fail: every name in the term has
+// values of one kind, and interval arithmetic rules out divisions by zero and overflows of 64 bits. The evaluation of a
 // term without a kind (KindNone) may fail, or yield values of several kinds.
 type Program struct {
 	Slots     Slots
@@ -77,9 +77,7 @@ func (p *Program) unset(n *Node) Term {
 
 // Variable declares a name that has one of the given values; `allowed` lists the indices of the values that are still
 // possible. The caller sets the returned term to one of the returned machine words, of which there is one for each
-// value. A term that has a kind is called harmless, because its evaluation is proved never to fail: every name in the
-// term has values of one kind, and interval arithmetic shows that no division by zero and no overflow of 64 bits can
-// occur.
+// value. The word of a value is the number itself if all values are numbers of one kind, otherwise the value's index.
 func (p *Program) Variable(name string, values []Value, allowed []int) (variable Term, words []uint64) {
 	f := fact{kind: values[0].kind, Range: Range{math.Inf(1), math.Inf(-1)}}
 	words = make([]uint64, len(values))

@@ -136,9 +136,9 @@ func (t *tuning) compile(ctx context.Context, shape []int64, candidates []int) *
 	return s
 }
 
-// time measures all variants for one shape in two rounds; the second round leaves out slow variants. The device timed
-// the plain kernel when it was opened, once with dynamic and once with fixed dimensions. The plain kernel gets the time
-// that the device measured when it opened the problem, once with dynamic and once with fixed dimensions.
+// time measures all variants for one shape in two rounds; the second round leaves out slow variants. The plain kernel
+// gets the time that the device measured when it opened the problem, once with dynamic and once with fixed dimensions.
+// The general kernel in a pack has the code of the plain kernel, but takes its sizes at run time.
 func (s *timed) time(ctx context.Context, seed uint64) (err error) {
 	match, err := final.Meet(ctx, seed, s.subjects...)
 	if err != nil {

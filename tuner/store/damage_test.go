@@ -92,9 +92,8 @@ func saved(t *testing.T, path string) (keys map[string]bool, lost error) {
 	return keys, lost
 }
 
-// A file that was cut or has changed bytes either works or is reported as damaged, without a panic or a hang. A file
-// that was cut or in which bytes were changed either works or is reported as damaged, and never causes a panic or a
-// hang.
+// A file that was cut or in which bytes were changed either works or is reported as damaged, and never causes a panic
+// or a hang. A merge copies the intact trials of a damaged file unchanged, and reports that it has lost others.
 func TestDamagedFiles(t *testing.T) {
 	raw := filled(t)
 	page := os.Getpagesize()

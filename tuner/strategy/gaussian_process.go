@@ -186,8 +186,8 @@ func matern(squared float64) float64 {
 	return (1 + r + r*r/3) * math.Exp(-r)
 }
 
-// Each hyperparameter has a log-normal prior around its usual value, from which the search for it starts. Each
-// hyperparameter starts at a usual value, and its logarithm has a normal prior around that value.
+// The hyperparameters of a Gaussian process are the weights of the dimensions and the noise. Each hyperparameter has a
+// log-normal prior around its usual value, from which the search for it starts.
 
 // logPrior returns the logarithm of a hyperparameter's prior density, up to a constant.
 func logPrior(x, usual, width float64) float64 {

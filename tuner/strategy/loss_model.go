@@ -119,9 +119,9 @@ func (m *lossModel) enter(at *probe) {
 	}
 }
 
-// see replaces the expected value of a configuration by its outcome. A failure has no score, so it counts as worse than
-// expected, the more so the more configurations around it fail. see replaces the predicted loss of a configuration by
-// the loss of its outcome.
+// see replaces the predicted loss of a configuration by the loss of its outcome. A failure has no score, so it counts
+// as worse than expected, the more so the more configurations around it fail. Because failures count in this way, the
+// model avoids regions in which most configurations fail, but not the neighbours of a single failure.
 func (m *lossModel) see(at *probe, o Outcome) {
 	i, in := m.entry[at.id]
 	if !in {
