@@ -14,8 +14,8 @@ type Dim struct {
 	Categorical bool   // the distance between two values means nothing
 }
 
-// axes maps the tunables of parts to columns of Features. Tunables of several parts share a column if they have the
-// same name; the steps of the column are the values of all these tunables.
+// axes maps the tunables of parts to columns of Features. Tunables of several parts share a column of Features if they
+// have the same name; the steps of the column are the values of all these tunables.
 type axes struct {
 	dims   []Dim
 	hot    int           // how many columns say which part
@@ -23,7 +23,7 @@ type axes struct {
 	scaled [][][]float64 // part -> tunable -> value -> position in [0, 1]
 }
 
-// absent is the value of a column whose tunable the configuration's part lacks.
+// absent is the number in the column of a tunable for configurations of a part that lacks the tunable.
 const absent = 0.5
 
 func newAxes(parts []*part) (a axes) {

@@ -15,7 +15,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// drawPart draws a small random part with all kinds of tunables and constraints, of which some can fail.
+// drawPart draws a small random part with all kinds of tunables and constraints, including constraints whose evaluation
+// can fail.
 func drawPart(t *rapid.T) space.Part {
 	var p space.Part
 	n := rapid.IntRange(1, 5).Draw(t, "tunables")

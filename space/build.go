@@ -123,7 +123,7 @@ func (b *builder) step(l int, next []expr.Term) (code *expr.Code, risky []*check
 	return code, risky
 }
 
-// grow adds layer l: it binds the layer's tunable to each value at every node.
+// grow adds layer l of the diagram: for every node of the layer above, grow tries each value of the layer's tunable.
 func (b *builder) grow(ctx context.Context, l int) error {
 	tunable := b.order[l]
 	next := b.itemsAfter(l)
@@ -206,7 +206,7 @@ func (b *builder) finish(ctx context.Context) (*diagram, error) {
 	return assemble(ctx, b.order, b.layers, b.nodes)
 }
 
-// pathTo returns the values on one path from the root to a node of the last layer.
+// pathTo returns the values of the tunables along one path from the root to a node of the last layer.
 func (b *builder) pathTo(node uint32) []int {
 	choice := make([]int, len(b.order))
 	for l := len(b.layers) - 1; l >= 0; l-- {

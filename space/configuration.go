@@ -48,8 +48,8 @@ func (v Values) Differences(others Values) int {
 
 const templateName = "template"
 
-// Flat returns the values by name, with the template as one more value called "template". Result formats of autotuners
-// write configurations as Flat returns them.
+// Flat returns a configuration as a map from the names of tunables to values, with the template as one more value
+// called "template". Result formats of autotuners write configurations as Flat returns them.
 func (c Configuration) Flat() Values {
 	flat := slices.Clone(c.Values)
 	if c.Template != "" {
@@ -59,8 +59,8 @@ func (c Configuration) Flat() Values {
 	return flat
 }
 
-// Unflatten is the inverse of Flat except for the order of the values. If no string is named "template", Unflatten
-// leaves the configuration's template empty.
+// Unflatten is the inverse of Flat except for the order of the values. If the map contains no string named "template",
+// Unflatten leaves the configuration's template empty.
 func Unflatten(flat Values) Configuration {
 	i := slices.IndexFunc(flat, func(v Value) bool { return v.Name == templateName && v.Kind() == expr.KindString })
 	if i < 0 {

@@ -12,8 +12,9 @@ import (
 // configuration. Layer l of a diagram has an edge for each value of tunable order[l], and the only node behind the last
 // layer is the end.
 //
-// The edges of a node are adjacent and sorted by value. Each edge stores how many configurations the node's earlier
-// edges lead to. The number of a configuration is the sum of the counts that the edges along its path store.
+// The edges of a diagram's node are stored one after another and sorted by value. Each edge stores the number of
+// configurations that the earlier edges of the same node lead to. The number of a configuration is the sum of the
+// counts that the edges along its path store.
 type diagram struct {
 	order  []int    // layer -> tunable
 	root   uint32   // meaningless when total is 0
@@ -24,7 +25,7 @@ type diagram struct {
 	total  int64
 }
 
-// unrank sets choice, the value of each tunable, to configuration number rank.
+// unrank computes the configuration with number `rank`, and stores the chosen value index of each tunable in `choice`.
 func (d *diagram) unrank(rank int64, choice []int) {
 	node := d.root
 	for _, tunable := range d.order {
@@ -105,7 +106,7 @@ func assemble(ctx context.Context, order []int, layers []layer, ends int) (*diag
 	return a.diagram, nil
 }
 
-// add adds a layer above the layers that were added before.
+// add adds one layer to the diagram, above the layers that were added before, since the assembler begins at the end.
 func (a *assembler) add(ctx context.Context, in *layer) error {
 	nodes := len(in.edges) - 1
 	first := uint32(len(a.counts))
@@ -165,7 +166,8 @@ func (a *assembler) addEdges(in *layer, n int) (count int64, err error) {
 	return count, nil
 }
 
-// numbers is a hash table with open addressing that numbers distinct items, which are stored by the caller, from 0.
+// numbers is a hash table with open addressing that gives distinct items the numbers 0, 1, 2 and so on; the caller
+// stores the items.
 type numbers struct {
 	slots  []uint32 // 1 + a number, or 0
 	hashes []uint64 // by number

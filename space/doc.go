@@ -12,8 +12,9 @@
 //
 // A space numbers its valid configurations from 0 to Len()-1, part after part. At returns the configuration of a
 // number, and Index returns the number of a configuration. Sample draws numbers uniformly, and Neighbours returns the
-// numbers of similar configurations. Spaces built from the same parts number their configurations alike. If constraints
-// connect tunables, the numbers of configurations may not follow the declared order of the tunables.
+// numbers of similar configurations. Two spaces that are built from the same parts give every configuration the same
+// number. If constraints connect tunables, the numbers of configurations may not follow the declared order of the
+// tunables.
 //
 // # Representation
 //
@@ -22,9 +23,10 @@
 // same node if the rest of the constraints is the same for both. Two partial configurations leave the same choices if
 // the subexpressions that are already bound, such as the product block_x*rows above, have equal values. Package expr
 // computes the values of subexpressions with the program that also evaluates single expressions. Every node stores how
-// many configurations it leads to, so counting is free, and numbering and its inverse take one step per tunable.
-// Tunables that share no constraint meet in a single node, which makes the space the product of independent parts.
-// Therefore 10^8 valid configurations among 10^11 combinations are as easy to use as a thousand.
+// many configurations it leads to, so counting needs no search, and the conversion between numbers and configurations
+// takes one step per tunable. The diagrams of tunables that share no constraint are joined at a single node, which
+// makes the space the product of independent parts. Therefore 10^8 valid configurations among 10^11 combinations are as
+// easy to use as a thousand.
 //
 // # When a constraint cannot be evaluated
 //

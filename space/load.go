@@ -22,7 +22,7 @@ type Published struct {
 	Cartesian float64
 }
 
-// ReadPublished reads a document for ParsePublished from r, which may be compressed.
+// ReadPublished reads a document of published tuning spaces from r, which may be compressed.
 func ReadPublished(r io.Reader) ([]Published, error) {
 	data, err := Bound.Unpack(r)
 	if err != nil {
@@ -61,7 +61,7 @@ func ParsePublished(data []byte) ([]Published, error) {
 	return all, nil
 }
 
-// Bound limits a space file to half a million values, which take less than a second to read.
+// Bound limits the size of a space file to half a million values, which can be read in less than a second.
 var Bound = input.Bound{Kind: "a space file", Bytes: 8 << 20, Values: 500_000, Depth: 64}
 
 type document struct {

@@ -11,7 +11,7 @@ import (
 	"autotune/space/expr"
 )
 
-// model is a part that is being prepared for building its diagram. A model stores the values that tunables can still
+// model is a part of a space while its diagram is being prepared. A model stores the values that tunables can still
 // have and the checks that remain.
 type model struct {
 	Part
@@ -228,7 +228,7 @@ func (m *model) ties(tunable int, bound []bool) (settled, tied int) {
 	return settled, tied
 }
 
-// describe returns an error that tells for which values a constraint fails.
+// describe returns an error that says for which values of the tunables a constraint fails.
 func (m *model) describe(c *check, choice []int) error {
 	names := (&expr.Folder{Definitions: m.Definitions}).Fold(m.Constraints[c.constraint].Root()).Names()
 	env := map[string]expr.Value{}

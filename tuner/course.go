@@ -30,7 +30,7 @@ type course struct {
 	conducts map[int]*conduct  // how each template's variants behaved, by the template's part of the space
 }
 
-// next returns the configuration to try next, or ok=false if there is none at the moment.
+// next returns the configuration that the search should try next, or ok=false if there is none at the moment.
 func (c *course) next() (id int64, ok bool) {
 	for len(c.first) > 0 {
 		if id, c.first = c.first[0], c.first[1:]; c.take(id) {
@@ -60,8 +60,8 @@ func (c *course) tell(id int64, t trial.Trial) {
 	c.strategy.Tell(id, o)
 }
 
-// resume takes over the trials of earlier searches from the store if their kernels have not changed since. A cache
-// may hold several trials of one configuration, made before and after edits of its kernel.
+// resume takes over the trials of earlier searches from the store if their kernels have not changed since. A cache may
+// contain several trials of one configuration, made before and after the kernel was edited.
 func (c *course) resume() error {
 	trials, err := c.ledger.trials()
 	digests := map[int64]string{} // of kernels as they are today; "": there is none

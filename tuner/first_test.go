@@ -11,7 +11,7 @@ import (
 	"autotune/tuner"
 )
 
-// FirstCompilations returns the kernels that a search of the problem tries first.
+// FirstCompilations returns the kernels that a search of the problem tries before all others.
 func TestFirstCompilations(t *testing.T) {
 	for name, estimate := range map[string]string{"estimates": "    estimate: abs(a - 2) + abs(b - 4)\n", "none": ""} {
 		p := toy.Problem(t, strings.Replace(toyOperator, "    launch:", estimate+"    launch:", 1), 64)

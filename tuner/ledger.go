@@ -12,8 +12,8 @@ import (
 )
 
 // ledger stores what a search finds, and reads what earlier searches of the problem stored. An earlier trial counts
-// only if it has the provenance of this search: the same device, driver, compiler, reference and protocol. The zero
-// value stores nothing.
+// only if it has the provenance of this search: the same device, driver, compiler, reference and protocol. A ledger
+// with the zero value stores nothing.
 type ledger struct {
 	store      *store.Store // nil: nothing is stored
 	id         store.ProblemID
@@ -38,7 +38,7 @@ func (l *ledger) provenanceFor(kernel string) store.Provenance {
 	return p
 }
 
-// same reports whether a provenance equals that of this search.
+// same reports whether a trial has the provenance of this search, apart from the digests of its kernel.
 func (l *ledger) same(p store.Provenance) bool { return p == l.provenanceFor(p.KernelDigest) }
 
 // difference describes how a provenance differs from that of this search.
@@ -54,7 +54,7 @@ func (l *ledger) difference(p store.Provenance) string {
 	return "by another protocol"
 }
 
-// trials returns the earlier trials that count, in the order in which they were evaluated.
+// trials returns the earlier trials that this search may take over, in the order in which they were evaluated.
 func (l *ledger) trials() (all []trial.Trial, err error) {
 	if !l.resumes {
 		return nil, nil

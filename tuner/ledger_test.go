@@ -20,7 +20,8 @@ func made(kernel string, second int64) trial.Trial {
 	return t
 }
 
-// books returns a function that opens ledgers of searches with this driver, all with the same store.
+// books returns a function that opens ledgers, all with the same store, of searches with the driver that is its
+// argument.
 func books(t *testing.T) func(driver string, fresh bool) *ledger {
 	path := filepath.Join(t.TempDir(), "cache.db")
 	return func(driver string, fresh bool) *ledger {

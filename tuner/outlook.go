@@ -11,7 +11,7 @@ import (
 	"autotune/tuner/strategy"
 )
 
-// looking is the state of a search's estimates of what a longer search could gain.
+// looking holds the state of a search's estimates of how much a longer search could still gain.
 type looking struct {
 	space    *space.Space
 	expected *strategy.Expected
@@ -52,7 +52,7 @@ func (l *looking) answered(chance, bestMS float64, atFloor bool) *strategy.Outlo
 	return o
 }
 
-// considerKnown estimates the remaining gain before anything is evaluated, if an earlier search with this strategy
+// considerKnown estimates the remaining gain before anything is evaluated, if an earlier search with the same strategy
 // ended because little was left to gain. The trials of a search with another strategy may not have been chosen well
 // enough for such an estimate.
 func (s *search) considerKnown() {

@@ -17,7 +17,8 @@ import (
 
 func never(int64) bool { return false }
 
-// Jobs reach the device in the order in which they were begun, and never more at once than the device's share.
+// Jobs are sent to the device in the order in which they were begun, and the device never has more jobs at once than
+// its share.
 func TestReadyJobs(t *testing.T) {
 	st := &stages{open: true, toDevice: make(chan job, 1)}
 	for _, turn := range []int{3, 1, 2, 5, 4} {
@@ -90,7 +91,7 @@ func TestResultNames(t *testing.T) {
 }
 
 // nearestWinners lists the winners of the most similar problems first. A winner that is not valid in the searched space
-// is replaced by the nearest valid configuration. No configuration is listed twice.
+// is replaced by the nearest valid configuration. The list of winners to start from contains no configuration twice.
 func TestNearestWinners(t *testing.T) {
 	p := threadsProblem(t)
 	sp, err := p.Space(t.Context())

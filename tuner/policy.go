@@ -6,7 +6,8 @@ import (
 	"autotune/device"
 )
 
-// policy holds the constants of a search's loop. docs/strategies.md lists how searches end under the policy.
+// policy holds the constants of the main loop of a search. docs/strategies.md lists how searches end with these
+// constants.
 var policy = struct {
 	// The fields likely and warm concern trials before the strategy's proposals.
 	likely int // configurations tried for their low estimates (2026-11-22; docs/writing-an-operator.md)

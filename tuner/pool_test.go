@@ -21,7 +21,7 @@ import (
 	"autotune/tuner"
 )
 
-// fakePool is a pool of fake devices with these names.
+// fakePool is a pool of fake devices with the given names.
 type fakePool struct {
 	*fakeDevice
 	takes time.Duration // time of an evaluation
@@ -47,7 +47,7 @@ func (p *fakePool) Workers() []string {
 	return slices.Clone(p.names)
 }
 
-// come and leave add and remove a worker.
+// The methods come and leave add and remove a worker.
 func (p *fakePool) come(name string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -149,7 +149,8 @@ func searchPool(t *testing.T, p *fakePool, o tuner.Options) *tuner.Result {
 	return search(t, toyProblem(t), p, o)
 }
 
-// With any number of workers, every configuration has one trial, and winner and tie set are those of one device.
+// With any number of workers, every configuration has one trial, and the winner and the tie set are the same as with
+// one device.
 func TestPoolFindsWhatOneDeviceDoes(t *testing.T) {
 	one := search(t, toyProblem(t), &fakeDevice{Evaluate: bowl}, tuner.Options{})
 	for _, names := range [][]string{{"a"}, {"a", "b"}, {"a", "b", "c", "d", "e"}} {

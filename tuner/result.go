@@ -22,7 +22,7 @@ func (s *search) result() *Result {
 	return r
 }
 
-// view shows the user the progress of a search.
+// view shows the user how far the search has come.
 type view struct {
 	options *Options
 	course  *course
@@ -55,7 +55,7 @@ func copyOf(t *trial.Trial) *trial.Trial {
 
 func (r *Record) warn(lines ...string) { r.Warnings = append(r.Warnings, lines...) }
 
-// name fills in the result's trials, its winner, and the times to compare the winner with.
+// name stores in the result the trials, the winner, and the times to compare the winner with.
 func (r *Result) name(f *final.Field, can device.Properties, gated bool) {
 	r.Trials, r.ByStatus = f.Trials, f.ByStatus
 	winner, ties := f.Decide()

@@ -14,7 +14,7 @@ import (
 	"autotune/tuner/strategy"
 )
 
-// ErrNoVariant means that the search ended without any correct variant.
+// ErrNoVariant means that the search ended without finding a correct variant.
 var ErrNoVariant = errors.New("no valid variant")
 
 // search is the state of a running Search. Only one goroutine uses a search, and no other goroutine changes the
@@ -43,9 +43,9 @@ type search struct {
 //
 // Cancelling ctx ends the search early and is not an error: the Result says Interrupted and holds the trials so far.
 // The following three errors come together with a Result. With ErrNoVariant, the Result's trials say what went wrong.
-// An error of the store ends the search at once. If all workers of a pool went away, the error wraps device.ErrGone;
-// the Result then says Interrupted and holds the earlier trials, if there are any. With any other error, which means
-// that the device or the compiler failed, Search returns no Result.
+// If trials or the winner cannot be stored, the search ends at once. If all workers of a pool went away, the error
+// wraps device.ErrGone; the Result then says Interrupted and holds the earlier trials, if there are any. With any other
+// error, which means that the device or the compiler failed, Search returns no Result.
 func Search(ctx context.Context, p *operator.Problem, d device.Device, o Options) (*Result, error) {
 	s, err := newSearch(ctx, p, d, o.withDefaults(p, d))
 	if err != nil {
@@ -174,8 +174,8 @@ func timers(o Options, start time.Time, replayed bool) (deadline, look <-chan ti
 	return deadline, look
 }
 
-// feed gives configurations to free compilers, but only so many that the strategy's proposals use recent outcomes. feed
-// reports whether there is anything to wait for.
+// feed gives configurations to free compilers, but only as many as let the strategy base its proposals on recent
+// outcomes. feed reports whether there is anything to wait for.
 func (s *search) feed() bool {
 	st := s.stages
 	st.staff()
@@ -225,9 +225,10 @@ func (s *search) cutShort() {
 	}
 }
 
-// waits reports whether a compiled configuration should wait for others under way with clearly lower estimates. If a
-// fast variant comes first, slow variants lose their race against it quickly. Among all variants, the untuned default
-// may be especially slow: one launch of it can take as long as the trials of many other variants.
+// waits reports whether a compiled configuration should wait for configurations under way whose estimates are clearly
+// lower. If a fast variant is evaluated first, slow variants are soon found to be slower and get few samples. Among all
+// variants, the untuned default may be especially slow: one launch of it can take as long as the trials of many other
+// variants.
 func (s *search) waits(id int64) bool {
 	worked := s.course.worked
 	early := len(worked) == 0 || s.field.IsUntuned(id) && len(worked) < policy.likely
@@ -261,7 +262,7 @@ func (s *search) open(o opening) {
 }
 
 // take receives a job from a compiler, with either a variant or the failure of the compilation. A configuration that
-// does not compile is a finished trial.
+// does not compile gets a trial with that status.
 func (s *search) take(j job) {
 	s.stages.compiling--
 	switch {

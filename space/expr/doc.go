@@ -3,9 +3,9 @@
 //
 // A value is a 64-bit int, a float, a bool or a string, and behaves as in Python. `/` divides truly, `//` and `%` round
 // down, and `**` with a negative exponent returns a float. As in Python, a chain of comparisons such as a < b < c stops
-// at the first false one. `and` and `or` return one of their operands. The value True equals 1. Values differ from
-// Python's in two points: an int that does not fit 64 bits is an error, and strings can only be compared, not added or
-// repeated. Complex numbers are not supported.
+// at the first false one. `and` and `or` return one of their operands. As in Python, the value True equals 1. Values
+// differ from Python's in two points: an int that does not fit 64 bits is an error, and strings can only be compared,
+// not added or repeated. Complex numbers are not supported.
 //
 //	e, err := expr.Parse("32 <= block_x * block_y <= 1024")
 //	v, err := e.Eval(map[string]expr.Value{"block_x": expr.Int(32), "block_y": expr.Int(4)})

@@ -6,7 +6,7 @@ import (
 	"autotune/internal/lists"
 )
 
-// Op says what a Node or a Term computes. The table called operators has a row for each Op.
+// Op says what a Node or a Term computes. The table `operators` has a row for each Op.
 type Op uint8
 
 // An operation from OpConst to OpCall may be the Op of a Node. A comparison node has one more operand than comparison
@@ -41,7 +41,8 @@ const (
 	OpMin
 	OpRound
 
-	// OpCall calls one of the functions that ParseCalls was given, by Name. An OpCall cannot be evaluated.
+	// OpCall is a call of one of the functions that ParseCalls was given; the field Name contains the function's name.
+	// An expression that contains an OpCall cannot be evaluated.
 	OpCall
 )
 

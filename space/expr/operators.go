@@ -136,7 +136,7 @@ func checked(i int64, ok bool) Value {
 	return Int(i)
 }
 
-// Range bounds a number. The bounds of an int are exact below 2^53.
+// Range bounds a number. The interval arithmetic is exact for ints below 2^53.
 type Range struct{ Lo, Hi float64 }
 
 // unbounded is the range of all numbers.
@@ -147,7 +147,8 @@ func (r Range) has(x float64) bool       { return r.Lo <= x && x <= r.Hi }
 func (r Range) union(o Range) Range      { return Range{min(r.Lo, o.Lo), max(r.Hi, o.Hi)} }
 func (r Range) within(most float64) bool { return -most <= r.Lo && r.Hi <= most }
 
-// corners computes the bounds of an operation whose extremes occur at extremes of its operands.
+// corners returns a function for the bounds of an operation that reaches its least and greatest values at bounds of its
+// operands.
 func corners(f func(a, b float64) float64) func(Kind, Range, Range) Range {
 	return func(_ Kind, a, b Range) Range {
 		c := []float64{f(a.Lo, b.Lo), f(a.Lo, b.Hi), f(a.Hi, b.Lo), f(a.Hi, b.Hi)}
@@ -198,7 +199,7 @@ func whole(name string, toInt func(float64) float64) operator {
 		bounds: func(_ Kind, a, _ Range) Range { return Range{toInt(a.Lo), toInt(a.Hi)} }}
 }
 
-// extreme describes min or max, which return the first of equal arguments.
+// extreme describes the function min or max; if several arguments are equal, it returns the first of them.
 func extreme(name string, sign int, pick func(a, b float64) float64) operator {
 	values := func(a, b Value) Value {
 		switch order, ok := compare(b, a); {

@@ -79,7 +79,7 @@ func Methods(object string) Dialect {
 	return source.with(map[Op]Form{OpCall: call(object + ".")})
 }
 
-// with returns a copy of the dialect with other forms for some operations.
+// with returns a copy of the dialect in which some operations are written in other forms.
 func (d Dialect) with(forms map[Op]Form) Dialect {
 	all := map[Op]Form{}
 	for op, form := range d.Forms {
@@ -153,7 +153,7 @@ func (p *printer) within(n *Node, least, depth int) string {
 	return text
 }
 
-// node returns the text of n and how tightly its outermost operation binds.
+// node returns the text of the expression n and the precedence of its outermost operation.
 func (p *printer) node(n *Node, depth int) (text string, binds int) {
 	if p.Deepest > 0 && depth >= p.Deepest {
 		p.fail(fmt.Errorf("a formula is nested or chained more than %d deep", p.Deepest))

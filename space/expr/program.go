@@ -3,8 +3,8 @@ package expr
 import "math"
 
 // Program is a sequence of instructions that computes expressions. Each instruction computes one term from terms with
-// smaller numbers, and stores it in the slot with the term's number. Instructions have no side effects, and a failure
-// is a value, so that a Program computes both sides of an `if`, and equal terms only once.
+// smaller numbers, and stores it in the slot with the term's number. Instructions have no side effects, and a failed
+// operation is a value, so a Program can compute both sides of an `if`, and computes equal terms only once.
 //
 // A term that has a kind is called harmless, because its evaluation is proved never to fail: every name in the term has
 // values of one kind, and interval arithmetic rules out divisions by zero and overflows of 64 bits. The evaluation of a
@@ -28,7 +28,7 @@ type instruction struct {
 	to, a, b, c Term // b equals a in an operation of one operand
 }
 
-// Harmless operations run on machine words, without checks.
+// Operations that cannot fail run on machine words, without checks.
 const (
 	onWords  Op = 1 << 7 // all operands are ints or bools
 	onFloats Op = 1 << 6 // at least one operand is a float
@@ -68,7 +68,7 @@ func (p *Program) add(in instruction, f fact) Term {
 // Given adds a term whose value the caller stores in the term's slot.
 func (p *Program) Given(kind Kind) Term { return p.add(instruction{op: OpName}, fact{kind: kind}) }
 
-// unset adds a term for a name, or a call, that has no value; evaluating it fails.
+// unset adds a term for a name or call without a value, whose evaluation fails.
 func (p *Program) unset(n *Node) Term {
 	x := p.add(instruction{op: OpName}, fact{node: n})
 	p.Slots[x].bits = uint64(x)
@@ -218,7 +218,8 @@ func (p *Program) connect(n *Node, op Op, args []Term) Term {
 	return x
 }
 
-// conditional adds an `if`, which is harmless only if its condition and both sides are harmless: all are computed.
+// conditional adds an `if`, which cannot fail only if neither the condition nor either side can fail, since a Program
+// computes all three.
 func (p *Program) conditional(n *Node, condition, a, b Term) Term {
 	f := p.facts[a]
 	switch {
@@ -528,7 +529,7 @@ func floats(op Op, a, b *Value, kind Kind) uint64 {
 	return math.Float64bits(f)
 }
 
-// general runs an instruction on values of any kind, or returns false if a required result is false.
+// general runs an instruction on values of any kind; it returns false if the result had to be true and is not.
 func (slots Slots) general(in *instruction, facts []fact) bool {
 	v := &slots[in.to]
 	if in.op == opPick {

@@ -15,7 +15,7 @@ type Macros struct {
 	Named map[string]Macro
 }
 
-// Macro is a named value, or a function of parameters.
+// Macro is a named value, or a named function with parameters.
 type Macro struct {
 	Parameters []string // nil: the macro is a value
 	Body       *Node
@@ -105,7 +105,7 @@ func (e *expansion) node(n *Node) *Node {
 	return e.with(n, lists.Of(n.Args, e.node))
 }
 
-// with returns n with other operands, or n itself if the operands are the same.
+// with returns n with its operands replaced, or n itself if the operands are the same.
 func (e *expansion) with(n *Node, args []*Node) *Node {
 	if slices.Equal(args, n.Args) {
 		return n

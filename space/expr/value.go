@@ -69,7 +69,7 @@ func (v Value) Canonical() Value {
 	if i, ok := v.AsInt(); ok {
 		return Int(i)
 	}
-	// Both bounds of an int are exact floats: -2^63 is the least int, and 2^63 is one more than the greatest.
+	// Both bounds of the int range are exact floats: -2^63 is the least int, and 2^63 is one more than the greatest.
 	if f, ok := v.AsFloat(); ok && f == math.Trunc(f) && f >= math.MinInt64 && f < -math.MinInt64 {
 		return Int(int64(f))
 	}

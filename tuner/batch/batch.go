@@ -35,7 +35,7 @@ type Request struct {
 	limit  time.Duration // the budget's time limit for this search; 0: no limit
 }
 
-// String returns the operator's name and the shape that the user asked for.
+// String returns the name of the request's operator and the shape that the user asked for.
 func (r Request) String() string {
 	return strings.TrimSpace(r.Operator.Name + " " + operator.FormatShape(r.Shape))
 }
@@ -102,7 +102,7 @@ func Ends(ctx context.Context, err error) bool {
 // one device. With fewer problems than workers, the problems are searched one after another, each on all workers.
 //
 // If there is only one problem, Search returns the error of that problem's search. With several problems, each error
-// goes to Failed, and Search returns a *NotAllError. The caller closes the opener.
+// goes to Failed, and Search returns a *NotAllError. The caller of Search must close the opener.
 func Search(ctx context.Context, opener *devices.Opener, problems []Request, o Options) error {
 	b := &batch{Options: o, opener: opener}
 	if b.With == nil {
@@ -252,21 +252,21 @@ func (b *batch) search(ctx context.Context, r Request, worker device.Device, nex
 	return &InterruptedError{fmt.Sprintf("interrupted after %s; %s", done, kept)}
 }
 
-// options returns the options for one problem's search.
+// options returns the options for the search of one problem.
 func (b *batch) options(r Request) tuner.Options {
 	o := b.Options.Search
 	o.Baselines, o.Only = r.Baselines, r.Only
 	return o
 }
 
-// open opens a problem by the given method of the opener, one problem at a time.
+// open calls a method of the opener that opens a problem; one problem is opened at a time.
 func (b *batch) open(ctx context.Context, r Request, by func(context.Context, *operator.Operator, operator.Request) (*devices.Opened, error)) (*devices.Opened, error) {
 	b.opening.Lock()
 	defer b.opening.Unlock()
 	return by(ctx, r.Operator, r.Request)
 }
 
-// deliver hands a search's result to Found.
+// deliver passes the result of a search to the function Found.
 func (b *batch) deliver(r Request, result *tuner.Result) error {
 	b.telling.Lock()
 	defer b.telling.Unlock()

@@ -22,7 +22,7 @@ type Budget struct {
 	done   int
 }
 
-// Part is the time that a budget grants to one task.
+// Part is the time that a Budget grants to one task.
 type Part struct {
 	Limit  time.Duration // 0: no limit
 	weight float64
@@ -42,7 +42,7 @@ func NewBudget(limit time.Duration, beside int, weights []float64) *Budget {
 }
 
 // Next begins a task of the given weight and returns the task's part of the budget, or ok=false if the budget is spent.
-// The first task always gets a part.
+// A budget always grants time to its first task.
 func (b *Budget) Next(weight float64) (p Part, ok bool) {
 	if b == nil {
 		return p, true

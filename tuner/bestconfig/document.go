@@ -146,7 +146,7 @@ func (d Document) Peak() (rate float64, of string) {
 	return d.Roofline.Peaks[kind], of
 }
 
-// WinningTrial returns the winner in the form of a trial.
+// WinningTrial returns the winner as a trial.
 func (d Document) WinningTrial() trial.Trial {
 	return trial.Trial{
 		Configuration: d.Configuration, Launches: d.Launches, KernelDigest: d.KernelDigest, At: d.RecordedAt,
@@ -154,14 +154,14 @@ func (d Document) WinningTrial() trial.Trial {
 	}
 }
 
-// Default and Reference are names of baselines; package torchtimes has others, and a recording may add some in lower
-// case.
+// Default and Reference are names of baselines; package torchtimes defines the names for PyTorch, and a recording may
+// contain baselines with other names in lower case.
 const (
 	Default   = "default"   // the untuned default configuration
 	Reference = "reference" // the operator's plain reference kernel
 )
 
-// usual are the well-known baselines, in the order in which reports show them.
+// usual lists the well-known baselines, in the order in which reports show them.
 var usual = []struct{ name, title, short string }{
 	{Default, "untuned default", "default"},
 	{Reference, "reference kernel", "reference"},
@@ -180,10 +180,10 @@ func place(name string) int {
 	return len(usual)
 }
 
-// Usual reports whether the name is one of the well-known baselines.
+// Usual reports whether a baseline's name is one of the well-known names.
 func Usual(name string) bool { return place(name) < len(usual) }
 
-// Titles returns a baseline's name for people, and a shorter form for the head of a narrow column.
+// Titles returns a baseline's name as reports show it, and a shorter form for the head of a narrow column.
 func Titles(name string) (title, short string) {
 	if Usual(name) {
 		return usual[place(name)].title, usual[place(name)].short
@@ -220,8 +220,9 @@ func (d Document) PyTorch(wanted func(tuner.Baseline) bool) (name string, fastes
 	return name, fastest
 }
 
-// FasterPyTorch names the fastest way to call PyTorch that beats the winner, and by how much. FasterPyTorch considers
-// only ways that were timed in turns with the winner and whose confidence interval shows that they are faster.
+// FasterPyTorch names the fastest way to call PyTorch that is faster than the winner, and says by how much.
+// FasterPyTorch considers only ways that were timed in turns with the winner and whose confidence interval shows that
+// they are faster.
 func (d Document) FasterPyTorch() (text string, ok bool) {
 	name, b := d.PyTorch(func(b tuner.Baseline) bool { return InTurns(b) && b.CI95[1] < 1 })
 	if name == "" {

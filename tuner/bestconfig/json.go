@@ -39,7 +39,8 @@ func WriteJSONList(w io.Writer, list []Document) (err error) {
 	return writeIndented(w, documents, err)
 }
 
-// writeIndented writes the document as indented JSON, or nothing if fault is not nil or if encoding fails.
+// writeIndented writes v as indented JSON; it writes nothing and returns an error if `fault` is not nil or if encoding
+// fails.
 func writeIndented(w io.Writer, document any, fault error) error {
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)
@@ -151,8 +152,8 @@ func parse(data []byte) (d Document, err error) {
 	return d, nil
 }
 
-// checkSchema checks the schema before all other fields, since a document of another version would otherwise be
-// refused for one of its fields.
+// checkSchema checks the schema before any other field, so that a document of another version is refused for its
+// version.
 func checkSchema(data []byte) error {
 	var head struct {
 		Schema *string `json:"schema"`

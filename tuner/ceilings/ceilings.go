@@ -1,5 +1,6 @@
 // Package ceilings measures a device's peak rates: of reads from the L2 cache, of fp32 and of the tensor cores. The
-// kernels belong to an ordinary operator in the folder peak, and are verified and timed like all others.
+// kernels that measure peaks belong to an ordinary operator in the folder peak, and are verified and timed like all
+// others.
 package ceilings
 
 import (

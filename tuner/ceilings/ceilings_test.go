@@ -13,9 +13,9 @@ import (
 	"autotune/operator"
 )
 
-// Every kernel that measures a peak, on Hopper or on earlier GPUs, computes the right result, so it does all the work
-// that its rate counts. The two kernels for tensor cores differ only in a constant for each type, so each kernel is
-// compiled for one type.
+// Every kernel that measures a peak computes the right result, on Hopper and on earlier GPUs, so the kernel does all
+// the work that is counted. The two kernels for tensor cores have the same code for all types except for one constant,
+// so the test compiles each kernel for one type.
 func TestPeaks(t *testing.T) {
 	d, err := emulator.Open(emulator.Options{CacheDir: testcache.Dir()})
 	if err != nil {

@@ -49,7 +49,7 @@ func written(t *testing.T, w Winner) string {
 	return out.String()
 }
 
-// host declares the parts of the CUDA runtime's headers that the host function uses.
+// host declares what the host function uses of the CUDA runtime's headers.
 const host = `
 enum cudaError_t { cudaSuccess };
 enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize };
@@ -222,7 +222,7 @@ templates:
 	return o
 }
 
-// A written file shows the arguments' types, the scalars and which tensors are only read.
+// A written file shows the types of the arguments, the values of scalars, and which tensors are only read.
 func TestWrittenArguments(t *testing.T) {
 	o := mixed(t, operator.F16)
 	p, err := o.Bind(operator.Request{Shape: o.Example}, emulator.Limits())
@@ -242,7 +242,7 @@ func TestWrittenArguments(t *testing.T) {
 	}
 }
 
-// A written file names the search's own architecture, or a higher one if the kernel needs it.
+// A written .cu file names the architecture of the search's GPU, or a higher one if the kernel needs it.
 func TestArchitecture(t *testing.T) {
 	for _, test := range []struct {
 		operator, template, target string

@@ -60,7 +60,7 @@ func Of(best bestconfig.Document, op *operator.Operator, limits operator.Limits,
 	return w, nil
 }
 
-// complete fills in the kernel's macros and launches if the document has none.
+// complete fills in the kernel's macros and launches if the winner's document has none.
 func (w *Winner) complete() {
 	if len(w.Best.Macros) > 0 {
 		return
@@ -91,7 +91,7 @@ func unchanged(best bestconfig.Document, p *operator.Problem, k operator.Kernel)
 	return nil
 }
 
-// referenceFiles names the files of the reference that kernels are compared with.
+// referenceFiles returns the names of the files that define the reference, with which outputs of kernels are compared.
 func referenceFiles(p *operator.Problem) string {
 	if reference, err := p.Reference(); err == nil {
 		return withIncludes(reference)
@@ -184,8 +184,8 @@ func without(words, others []string) []string {
 // of a macro, which macroForm refuses.
 var macroForm = regexp.MustCompile(`^[-+\w.]+$`)
 
-// Story describes in a few lines of plain text what the kernel was tuned for and how fast it is. The lines of a story
-// may contain arbitrary text from the document, so callers must quote them.
+// Story returns a few lines of plain text that say what the kernel was tuned for and how fast it is. The lines of a
+// story may contain arbitrary text from the document, so callers must quote them.
 func (w Winner) Story() []string {
 	b := w.Best
 	story := []string{
@@ -205,7 +205,7 @@ func (w Winner) Story() []string {
 	return append(story, "Written by "+w.Tool+".")
 }
 
-// conditions names the conditions of the winner's times, if they were not the usual ones.
+// conditions names the timing conditions of the winner, if they were not the usual ones.
 func (w Winner) conditions() string {
 	if unusual := w.Best.Conditions.Unusual(); unusual != "" {
 		return " (" + unusual + ")"

@@ -108,7 +108,7 @@ func (w Winner) ServedBy(target string) (bool, error) {
 }
 
 // headers returns #include lines for CUDA's headers of the arguments' types, and for CUB. The #include lines come first
-// in the file, so that a kernel's macros do not affect the headers.
+// in a written file, so that a kernel's macros do not affect the headers.
 func (w Winner) headers() string {
 	var names []string
 	for _, a := range w.Arguments() {
@@ -206,7 +206,7 @@ func filled(page string, with any) string {
 type Given struct{ Addresses, Maps []string }
 
 // Given returns the arguments of a launch as C expressions. The function `name` returns the name of an argument in the
-// host function. The function `name` returns the host function's name for an argument.
+// host function.
 func (w Winner) Given(l operator.Launch, name func(operator.Argument) string) (g Given) {
 	for i, a := range w.Passed(l) {
 		m := l.MapAt(i)
@@ -223,7 +223,8 @@ func (w Winner) Given(l operator.Launch, name func(operator.Argument) string) (g
 	return g
 }
 
-// Arguments are the problem's arguments, without a template's own workspaces that no launch of the kernel takes.
+// Arguments returns the arguments of the problem, except for workspaces that belong to a template and that no launch of
+// the kernel takes.
 func (w Winner) Arguments() []operator.Argument {
 	return slices.DeleteFunc(slices.Clone(w.Problem.Arguments), func(a operator.Argument) bool {
 		return a.Owner != "" && !w.Kernel.Launches.Name(a.Name)
@@ -278,10 +279,10 @@ func Identifier(name string) string {
 
 func identifierOf(a operator.Argument) string { return Identifier(a.Name) }
 
-// own are the names that the host function itself declares.
+// own lists the names that the host function itself declares.
 var own = []string{"stream", "status", "arguments", "attributes", "config", "maps"}
 
-// reserved are the keywords of C and C++ that could also be a tensor's name.
+// reserved lists the keywords of C and C++ that op.yaml would allow as the name of a tensor.
 var reserved = strings.Fields(`alignas alignof and and_eq asm auto bitand bitor bool break case catch char class compl
 	concept const const_cast consteval constexpr constinit continue decltype default delete do double dynamic_cast else
 	enum explicit export extern false float for friend goto if inline int long mutable namespace new noexcept not not_eq

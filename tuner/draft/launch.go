@@ -75,7 +75,7 @@ var (
 	comparedForm = regexp.MustCompile(`([^;<>=&|(),?{}]*)(?:<|>=)\s*(\w+)`)
 )
 
-// mostSteps is how many assignments are followed from blockIdx to an index that is compared with a size.
+// mostSteps limits how many assignments a draft follows from blockIdx to an index that is compared with a size.
 const mostSteps = 3
 
 // along follows the values that the kernel computes from blockIdx along an axis (x, y or z). The result `extent` is the

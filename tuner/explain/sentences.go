@@ -78,7 +78,8 @@ func (e Explanation) spills() string {
 		output.Count(e.Resources.LocalBytes, "byte"), e.Resources.Registers)
 }
 
-// String describes a change's time against the winner's: "as fast", "+2.6 %", "3.1x", or its failed status.
+// String returns the time of a change relative to the winner's time: "as fast", "+2.6 %", "3.1x", or the status of a
+// change that failed.
 func (c Cost) String() string {
 	switch {
 	case c.Status != trial.OK:

@@ -20,7 +20,7 @@ import (
 
 func (t *tuning) all() []int { return lists.Places(len(t.candidates)) }
 
-// timed is a shape with the outcomes of its variants over all rounds.
+// timed holds a shape and the outcomes of its variants over all rounds of timing.
 type timed struct {
 	Shape []int64
 	made  space.Configuration // the winner of the search for this shape alone
@@ -45,7 +45,7 @@ func (s *timed) own() *trial.Outcome        { return &s.outcomes[len(s.outcomes)
 func (s *timed) general() *trial.Outcome    { return &s.outcomes[len(s.outcomes)-1] }
 func (s *timed) ownBest() float64           { return slices.Min(lists.Of(s.outcomes, ms)) }
 
-// slowdownsOf returns, for each sample, the slowdowns of the outcomes with these indices.
+// slowdownsOf returns, for each sample, the slowdowns of the kernels whose outcomes have the given indices.
 func (t *tuning) slowdownsOf(places []int) slowdowns {
 	return lists.Of(t.samples, func(s *timed) []float64 {
 		return lists.Of(places, func(i int) float64 { return ms(s.outcomes[i]) / s.ownBest() })
@@ -54,8 +54,7 @@ func (t *tuning) slowdownsOf(places []int) slowdowns {
 
 // timeAll times the candidates at each shape, and meanwhile compiles for the next shapes. timeAll leaves out a shape if
 // no kernel is correct, or if the GPU's memory cannot hold the shape's tensors twice: for kernels with dynamic
-// dimensions and for kernels with fixed ones. A shape that was left out earlier is timed only if it has a winner of its
-// own.
+// dimensions and for kernels with fixed ones. A shape whose search failed is timed only if it has a winner of its own.
 func (t *tuning) timeAll(ctx context.Context, shapes [][]int64, candidates []int) (list []*timed, err error) {
 	shapes = lists.Where(shapes, func(shape []int64) bool {
 		return t.own[operator.FormatShape(shape)].Template != "" || !t.lacks(shape)
@@ -183,7 +182,7 @@ func (t *tuning) choose() []int {
 	return lists.Of(t.slowdownsOf(usable).entries(t.MaxSlowdown), func(at int) int { return usable[at] })
 }
 
-// dismiss excludes all candidates that failed at one of the shapes, and reports whether there were any.
+// dismiss excludes all candidates that failed at one of the given shapes, and reports whether it excluded any.
 func (t *tuning) dismiss(list []*timed) (failed bool) {
 	for _, s := range list {
 		for i := range t.candidates {

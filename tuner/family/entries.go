@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// slowdowns has a row for each sample with the slowdown of each kernel: its time over that of the shape's own best,
-// or infinity if the kernel does not serve the shape.
+// slowdowns has a row for each sample, which contains the slowdown of each kernel: the kernel's time divided by the
+// time of the best kernel for that shape, or infinity if the kernel does not serve the shape.
 type slowdowns [][]float64
 
 func (s slowdowns) best(sample int, kernels []int) float64 {

@@ -19,9 +19,9 @@ var policy = struct {
 	gateTime   time.Duration // longest time for the gates of one entry
 	aheadOf    int           // shapes that are compiled ahead of being timed
 
-	// nearBest is the largest ratio of a candidate's time to the fastest time of its search. If only the fastest kernel
-	// of each search were a candidate, families of pools would take 1.056 instead of 1.011 times the best time at
-	// held-out shapes (2026-11-26).
+	// nearBest is the largest ratio of a candidate's time to the fastest time in the same search. If only the fastest
+	// kernel of each search were a candidate, families of pools would take 1.056 instead of 1.011 times the best time
+	// at held-out shapes (2026-11-26).
 	nearBest            float64
 	mostNear            int // most candidates from one search
 	mostConfigurations  int // 72 gave no better choice for two families of products (2026-11-26)

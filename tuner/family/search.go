@@ -18,7 +18,8 @@ import (
 	"autotune/tuner/final"
 )
 
-// tried is a correct configuration of a search. Ratio is the configuration's time over the search's fastest time.
+// tried is a correct configuration that a search has evaluated. Ratio is the configuration's time divided by the
+// fastest time of its search.
 type tried struct {
 	space.Configuration
 	Ratio float64

@@ -35,8 +35,8 @@ func (e Extent) At(u float64) int64 {
 	return min(max(int64(math.Round(math.Exp(low+within*(high-low)))), s.Low), s.High)
 }
 
-// Round returns a value of the extent near v that suits kernels better: a multiple of a power of two that is at most
-// a quarter of v.
+// Round returns a value of the extent near v that suits kernels better, since it is a multiple of a power of two; that
+// power is at most a quarter of v.
 func (e Extent) Round(v int64) int64 {
 	for step := int64(1) << min(max(bits.Len64(uint64(v/4))-1, 0), 6); step > 1; step /= 2 {
 		for _, near := range []int64{(v + step/2) / step * step, v / step * step} {

@@ -50,7 +50,7 @@ type grower struct {
 	features []feature
 }
 
-// feature is a dimension or a product of dimensions, with its value for each sample.
+// feature is a dimension or a product of dimensions, with its value at each sample.
 type feature struct {
 	text   string
 	values []int64
@@ -189,7 +189,7 @@ func (g *grower) divide(shapes []int) (text string, low, high []int) {
 }
 
 // leaf returns a leaf for the samples: first the entries of the samples' best group, then the entries of other groups
-// for samples that the best group does not serve. A leaf without entries means the general kernel.
+// for samples that the best group does not serve. A leaf without entries stands for the general kernel.
 func (g *grower) leaf(samples []int) (leaf *Node, sum float64) {
 	sums, general := g.sums(samples), len(g.groups)
 	leaf, sum = &Node{Entries: []int{}}, slices.Min(sums)

@@ -18,7 +18,7 @@ import (
 	"autotune/tuner/store"
 )
 
-// Options configure the tuning of a family. Store and Progress may be nil.
+// Options configure the tuning of a family. The fields Store and Progress may be nil.
 type Options struct {
 	Search      tuner.Options // options of every search; Time limits each one
 	MaxSlowdown float64       // largest slowdown allowed at a sample against its own best
@@ -78,8 +78,8 @@ func Tune(ctx context.Context, opener *devices.Opener, p Plan, o Options) (*Fami
 	return t.settle(ctx)
 }
 
-// settle makes the family from the results of the searches: it gathers and times candidates, chooses entries and
-// grows the tree. If an entry fails at a gate or at a held-out shape, settle excludes it and chooses entries again.
+// settle makes the family from the results of its searches: it times the candidates, chooses entries and grows the
+// tree. If an entry fails at a gate or at a held-out shape, settle excludes that entry and chooses entries again.
 func (t *tuning) settle(ctx context.Context) (_ *Family, err error) {
 	if t.candidates, err = t.gather(ctx); err != nil {
 		return nil, err

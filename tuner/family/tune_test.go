@@ -23,7 +23,7 @@ import (
 )
 
 // tilesOperator has a kernel whose blocks compute one tile each, in waves of as many blocks as fit the GPU. Each size n
-// has its own fastest tile size, as the number of waves is rounded up.
+// has a fastest tile size of its own, since the number of waves is rounded up.
 var tilesOperator = toy.OpYAML("tiles", "free: [n]", `tunables:
       tile: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 18, 20, 22, 24, 26, 28, 30, 32]
       unroll: [1, 2, 4]`, "default: {tile: 1, unroll: 1}")
@@ -94,8 +94,8 @@ func tiles(t *testing.T, wrong map[string]bool) (*tuning, *Family) {
 	return f, family
 }
 
-// A tree of few kernels comes near each shape's own best, also at held-out shapes. Every entry has passed the gates,
-// and no kernel with wrong results is an entry.
+// A decision tree with few kernels comes near the best time of each shape, also of held-out shapes. Every entry has
+// passed the gates, and no kernel with wrong results is an entry.
 func TestTune(t *testing.T) {
 	_, f := tiles(t, nil)
 	if f.Regret.Samples.Worst > 1.1 || f.Regret.Samples.Of != 16 || f.Regret.Of != 20 || f.Regret.Mean > 1.15 {
@@ -115,7 +115,8 @@ func TestTune(t *testing.T) {
 	}
 }
 
-// limited is a device that refuses shapes above a size, for lack of memory or with the error in its field gone.
+// limited is a device that refuses shapes above a size, with an error about memory or with the error in its field
+// `gone`.
 type limited struct {
 	open opening
 	most int64

@@ -16,7 +16,7 @@ import (
 // Launches is the usual number of launches in the first gate, which compares the outputs of repeated launches.
 const Launches = 100
 
-// Gates lists the checks beyond the search that a winner passed, and those that were left out.
+// Gates lists the checks that a winner passed after the search, and the checks that were left out.
 type Gates struct {
 	Launches   int      `json:"launches"`             // launches compared with the reference, each into other outputs
 	Exact      bool     `json:"exact"`                // launches were equal bit for bit, too
@@ -50,7 +50,7 @@ func (g *Gates) String() string {
 	return text
 }
 
-// Warning says why the winner was tried on no neighbouring shape, or "" if it was tried on some.
+// Warning says why the winner was tried on no neighbouring shape, or is "" if it was tried on some.
 func (g *Gates) Warning() string {
 	const alone = "the winner was tried on this shape alone: "
 	switch {
@@ -95,8 +95,8 @@ type gatekeeper struct {
 	cost    time.Duration // time of the last refill and check of other inputs
 }
 
-// gates returns the gates that a variant passed within the time limit. If the variant failed at a gate, the outcome
-// names that gate.
+// gates runs the gates on a variant, and returns those that it passed within the time limit. If the variant failed at a
+// gate, the outcome's message names that gate.
 func (g *gatekeeper) gates(ctx context.Context, only Gating) (*Gates, trial.Outcome, error) {
 	work := g.pass
 	if g.began = time.Now(); only == GateRaces {
@@ -109,7 +109,7 @@ func (g *gatekeeper) gates(ctx context.Context, only Gating) (*Gates, trial.Outc
 	return &g.tried, o, nil
 }
 
-// pass puts the variant through all gates in order, and restores the session's inputs.
+// pass puts the variant through all gates in order, and afterwards restores the inputs of the session.
 func (g *gatekeeper) pass(ctx context.Context) error {
 	defer func() { g.tried.Seconds = time.Since(g.began).Seconds() }()
 	if err := g.launches(ctx); err != nil {
@@ -171,7 +171,8 @@ func (g *gatekeeper) launches(ctx context.Context) (err error) {
 const changedInputs = "changed inputs"
 
 // changed is the gate that launches a loaded kernel on the search's inputs, changes some of the inputs, and launches
-// the kernel again. The kernel must not reuse values that it computed from the first inputs.
+// the kernel again. The kernel must compute its output anew, and not reuse values that it computed from the first
+// inputs.
 func (g *gatekeeper) changed(ctx context.Context) error {
 	if 2*trial.DurationOf(g.Ceilings.ReferenceMS) > g.left()-g.limit/policy.forNeighbours { // the answers for both inputs take that long
 		g.leaveOut("%s", changedInputs)
@@ -182,7 +183,8 @@ func (g *gatekeeper) changed(ctx context.Context) error {
 	return err
 }
 
-// races looks for data races on the search's inputs. The time limit of the gates does not include the time for races.
+// races checks the kernel for data races on the inputs of the search. The time limit of the gates does not include the
+// time that races takes.
 func (g *gatekeeper) races(ctx context.Context) error {
 	finder, can := g.place.session.(device.RaceFinder)
 	if !can {

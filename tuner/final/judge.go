@@ -50,7 +50,7 @@ type Subject struct {
 	Launches int // number of launches that the first gate repeats
 }
 
-// Timed reports whether times under the protocol have several samples, so that they can be compared.
+// Timed reports whether the protocol takes several samples of each time, so that times can be compared.
 func Timed(p device.Protocol) bool { return p.Samples > 1 }
 
 // Case holds everything that Settle needs besides the trials.
@@ -63,12 +63,12 @@ type Case struct {
 
 	Session  device.Session           // session of the search, open on the problem
 	Variants map[int64]device.Variant // variants that are compiled already, by configuration
-	// Compilers is how many calls of Compile may run in parallel. Compile makes the variant of a configuration. A
+	// Compilers is how many calls of Compile may run in parallel. Compile compiles the variant of a configuration. A
 	// variant that the compiler refuses has no binary, and its outcome says why.
 	Compilers int
 	Compile   func(ctx context.Context, id int64) (device.Variant, trial.Outcome, error)
 
-	// Nearby holds the neighbours that Ahead has begun to compile, by configuration.
+	// Nearby maps configurations to their neighbouring problems, for which Ahead has begun to compile.
 	Nearby map[int64]*Nearby
 	// Amended is called with each trial that Settle changes.
 	Amended func(trial.Trial)
@@ -120,7 +120,8 @@ func Settle(ctx context.Context, f *Field, c Case) (Verdict, error) {
 	}
 	for {
 		err := j.settle(ctx)
-		// Times of a worker that has gone away cannot be compared with another worker's, so all rounds are repeated.
+		// The times of a worker that has gone away cannot be compared with times of another worker, so all rounds of
+		// the finals are repeated.
 		if _, several := c.Device.(device.Pool); !several || !errors.Is(err, device.ErrGone) || errors.Is(err, errNobody) {
 			return j.verdict, err
 		}
@@ -176,8 +177,8 @@ func (j *judge) change(id int64, change func(*trial.Trial)) {
 	j.Amended(j.field.amend(id, change))
 }
 
-// gate puts a configuration through the gates. If the configuration fails, its trial gets the status of the failure
-// and a message that names the gate.
+// gate puts a configuration through the gates, unless it has passed them already. If the configuration fails, its trial
+// gets the status of the failure and a message that names the gate.
 func (j *judge) gate(ctx context.Context, id int64) error {
 	v, ok, err := j.variant(ctx, id)
 	if err != nil || !ok {

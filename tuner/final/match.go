@@ -11,8 +11,9 @@ import (
 	"autotune/space"
 )
 
-// Match times variants for one shape in turns. Unlike Settle, a Match times all variants and names no winner. A Match
-// has several problems if kernels for the shape are made in different ways: with free dimensions, and with fixed ones.
+// Match times several variants for one shape in turns. Unlike Settle, a Match times all variants and names no winner. A
+// Match has several problems if kernels for one shape are made in different ways: with free dimensions and with fixed
+// dimensions.
 type Match struct {
 	sides  []side
 	random *rand.Rand
@@ -96,7 +97,7 @@ func (s Subject) Gates(ctx context.Context, c space.Configuration, limit time.Du
 }
 
 // begin compiles a configuration and opens a match for it, which the caller must close. If the compiler refuses the
-// configuration, the error is a *refusal.
+// configuration, begin returns an error of type *refusal.
 func (s Subject) begin(ctx context.Context, c space.Configuration) (device.Variant, *Match, error) {
 	v, o, err := s.Compile(ctx, c)
 	if o.Status != "" {

@@ -15,8 +15,8 @@ import (
 	"autotune/space"
 )
 
-// neighbour is a ragged problem near the searched one, with the kernels for it. A kernel may be right only for the
-// alignment of the searched shape.
+// neighbour is a ragged problem near the searched one, with the configuration's kernel compiled for it. Neighbouring
+// problems are tried because a kernel may be right only for shapes with the alignment of the searched shape.
 type neighbour struct {
 	Subject   // holds the neighbouring problem
 	reference *compile.Binary
@@ -92,8 +92,8 @@ func neighbours(ctx context.Context, p *operator.Problem, c space.Configuration)
 	return found
 }
 
-// steps yields differences of sizes, some of which keep an alignment: small numbers, powers of two, and 1.5 times
-// these.
+// steps returns differences of sizes to try, some of which keep an alignment: small numbers, powers of two, and 1.5
+// times these.
 func steps(yield func(int64) bool) {
 	const small = 32
 	for step := int64(1); step < small; step++ {
@@ -117,7 +117,7 @@ func (n *neighbour) compile(ctx context.Context, c space.Configuration) (err err
 }
 
 // Compile compiles a configuration for the subject's device. If the compiler refuses the configuration, the outcome
-// says why; otherwise it is empty.
+// that Compile returns says why; otherwise it is empty.
 func (s Subject) Compile(ctx context.Context, c space.Configuration) (v device.Variant, o trial.Outcome, err error) {
 	v.Configuration = c
 	if v.Kernel, err = s.Problem.Kernel(c); err != nil {
@@ -135,8 +135,8 @@ func (s Subject) Compile(ctx context.Context, c space.Configuration) (v device.V
 	return v, o, err
 }
 
-// neighbours tries the variant on the neighbours for which there is time and memory. If the time limit passes before
-// all kernels are compiled, all neighbours are left out.
+// The gate neighbours tries the variant on as many neighbouring problems as time and memory allow. If the time limit
+// passes before the kernels for all neighbouring problems are compiled, all of these problems are left out.
 func (g *gatekeeper) neighbours(ctx context.Context) error {
 	<-g.nearby.known
 	all := g.nearby.found
@@ -186,7 +186,7 @@ func (g *gatekeeper) neighbour(ctx context.Context, n neighbour) error {
 	return refuse(n.gate(), o)
 }
 
-// raggedShapes returns shapes near the given shape whose dimensions are divisible by fewer powers of two.
+// raggedShapes returns shapes near the given shape whose dimensions are less divisible by powers of two.
 func raggedShapes(shape []int64) [][]int64 {
 	last := len(shape) - 1
 	var all [][]int64

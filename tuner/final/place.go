@@ -21,7 +21,7 @@ type place struct {
 	inputs  device.Inputs // the inputs in the session's tensors
 }
 
-// errNobody means that a pool has no worker left for the finals.
+// errNobody is the error of finals whose pool of workers has no worker left.
 var errNobody = fmt.Errorf("the finals: no worker is there: %w", device.ErrGone)
 
 // takePlace opens the problem on one of a pool's workers, and prefers workers whose names are not in `avoid`. On a
@@ -50,7 +50,7 @@ func (c *Case) takePlace(ctx context.Context, avoid ...string) (*place, error) {
 	return p, err
 }
 
-// patience returns the time until which the finals wait for a worker.
+// patience returns the time until which the finals wait for a worker of the pool.
 func (c *Case) patience() time.Time {
 	left := policy.workerPatience
 	if c.Limit > 0 {
@@ -75,7 +75,7 @@ func (p *place) evaluate(ctx context.Context, v device.Variant, best float64) (o
 	return o, evaluating(v, err)
 }
 
-// evaluating adds the name of the variant that was evaluated to an error.
+// evaluating adds to an error the name of the variant that was being evaluated.
 func evaluating(v device.Variant, err error) error {
 	if err != nil {
 		err = fmt.Errorf("evaluate %s: %w", v.Configuration, err)
@@ -83,7 +83,7 @@ func evaluating(v device.Variant, err error) error {
 	return err
 }
 
-// Confirmation is the time of the winner on a second worker, which also verified it.
+// Confirmation holds the time of the winner on a second worker, which also verified the winner.
 type Confirmation struct {
 	Worker string       `json:"worker"`
 	Time   trial.Timing `json:"time_ms"`

@@ -47,7 +47,7 @@ func (r *Report) Faults() int {
 	return len(lists.Where(r.Findings, func(f Finding) bool { return f.Fault }))
 }
 
-// Text lists the findings, one on each line.
+// Text returns the findings as text, one on each line.
 func (r *Report) Text() string {
 	text := ""
 	for _, f := range r.Findings {

@@ -12,7 +12,7 @@ import (
 	"autotune/tuner/strategy"
 )
 
-// sample is a moment of a repeat: the time on the simulated clock in milliseconds, and the rank of the best
+// sample is a point of a simulated run: the time on the simulated clock in milliseconds, and the rank of the best
 // configuration found by then. The best configuration of the recording has rank 0.
 type sample struct {
 	ms           float64
@@ -77,8 +77,8 @@ func (g *game) play(ctx context.Context, s strategy.Strategy) (samples []sample)
 	return samples
 }
 
-// curve returns the performance of a strategy at the game's times: 0 is random search, and 1 the optimum. The samples
-// must be in order of time; weights[i] is the weight of repeat i.
+// curve returns the performance of a strategy at each of the times in g.times, where 0 is as good as random search and
+// 1 is the optimum. The samples must be in order of time; weights[i] is the weight of repeat i.
 func (g *game) curve(samples []sample, weights []float64) []float64 {
 	var steps []step
 	for _, s := range samples {
@@ -166,7 +166,7 @@ func afterDraws(valid []float64, m int) float64 {
 	return valid[n-1-min(n-1, rank)]
 }
 
-// fitted returns a curve through the points, or a constant if they are too few.
+// fitted returns a curve through the points, or a constant if there are too few points.
 func fitted(curve interp.FittablePredictor, x, y []float64) interp.Predictor {
 	if len(x) < 2 || curve.Fit(x, y) != nil {
 		return interp.Constant(y[0])
@@ -183,7 +183,7 @@ type Window struct {
 	Evaluations int `json:"evaluations"`
 }
 
-// windowOf returns the window of a recording with these valid values, the best first.
+// windowOf returns the window of a recording whose valid times, the best first, are given.
 func windowOf(rows []Row, valid []float64) Window {
 	cost := trial.Median(lists.Of(rows, func(row Row) float64 { return row.CostMS }))
 	from, to := evaluationsTo(valid, windowFrom), evaluationsTo(valid, windowTo)
@@ -202,7 +202,7 @@ func evaluationsTo(valid []float64, share float64) int {
 	return int(math.Ceil(float64(worse) / float64(n+1-worse)))
 }
 
-// sorted returns how many of the values, in ascending order, are at most x.
+// sorted returns how many of the values, which are in ascending order, are at most x.
 func sorted(values []float64, x float64) int {
 	return sort.Search(len(values), func(i int) bool { return values[i] > x })
 }

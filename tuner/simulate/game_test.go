@@ -48,8 +48,8 @@ func TestWindow(t *testing.T) {
 
 func TestAfterDraws(t *testing.T) {
 	valid := []float64{1, 2, 3, 4, 5, 6, 7, 8, 9}
-	// The expected rank from the worst of the best of m draws is m*10/(m+1): 5 for m=1, 6.7 for 2, 8 for 4 and 9.9
-	// for 100.
+	// If m of 9 ranks are drawn, the expected rank of the best draw, counted from the worst, is m*10/(m+1): 5 for m=1,
+	// 6.7 for 2, 8 for 4 and 9.9 for 100.
 	for m, want := range map[int]float64{1: 4, 2: 2, 4: 1, 100: 1} {
 		if got := afterDraws(valid, m); got != want {
 			t.Errorf("after %d draws %v, want %v", m, got, want)

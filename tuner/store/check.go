@@ -23,7 +23,7 @@ func (i Issue) String() string {
 	return fmt.Sprintf("%s: %s", i.Where, i.Message)
 }
 
-// maxIssues is the largest number of issues that a check reports.
+// maxIssues is the largest number of issues that one check reports.
 const maxIssues = 1000
 
 // CheckFile opens a file for reading and checks it. A file too damaged to be opened is an issue, not an error.
@@ -90,7 +90,7 @@ type unprinted struct{}
 func (unprinted) KeyToString([]byte) string   { return "a key" }
 func (unprinted) ValueToString([]byte) string { return "a value" }
 
-// walker visits all values of a database that can be read.
+// walker visits all values of a database, as far as they can be read.
 type walker struct {
 	ctx    context.Context
 	wanted func(ProblemID) bool // selects the problems to read; nil: all
@@ -125,8 +125,8 @@ func (w *walker) pages(tx *bbolt.Tx) error {
 	return nil
 }
 
-// each calls f for every key of a bucket. A page that cannot be read becomes an issue, and the rest of the bucket is
-// skipped. each also seeks every key, because only a seek reads the keys on the branch pages above.
+// each calls the function f for every key of a bucket. A page that cannot be read becomes an issue, and the rest of the
+// bucket is skipped. each also seeks every key, because only a seek reads the keys on the branch pages above.
 func (w *walker) each(where string, open func() *bbolt.Bucket, f func(b *bbolt.Bucket, key, raw []byte)) {
 	fault, err := caught(func() error {
 		b := open()

@@ -156,7 +156,8 @@ func (s *Store) summaries(tx *bbolt.Tx) (all []Summary, err error) {
 	return all, err
 }
 
-// each calls f for every problem, ordered by device and problem. A file that is empty and read-only has no problems.
+// each calls the function f for every problem, ordered by device and problem. A file that is empty and read-only has no
+// problems.
 func (s *Store) each(tx *bbolt.Tx, f func(problem) error) error {
 	problems := tx.Bucket(problemsBucket)
 	if problems == nil {
@@ -201,7 +202,7 @@ func (s *Store) Entries(id ProblemID) (all []Entry, err error) {
 			return nil
 		})
 	})
-	// Stable sorting keeps trials with equal times in the order of their keys.
+	// A stable sort keeps trials with equal times in the order of their keys.
 	slices.SortStableFunc(all, func(a, b Entry) int { return a.Trial.At.Compare(b.Trial.At) })
 	return all, err
 }
@@ -283,7 +284,7 @@ func (s *Store) PutTrials(id ProblemID, entries []Entry) error {
 	return s.put(contents{id: id, entries: entries, updated: time.Now().UTC()}, true, new(Tally))
 }
 
-// PutWinner stores a problem's winner and replaces the one before.
+// PutWinner stores the winner of a problem, and replaces an earlier winner of the problem.
 func (s *Store) PutWinner(id ProblemID, w Winner) error {
 	w.Problem = id
 	return s.put(contents{id: id, winner: &w, updated: time.Now().UTC()}, true, new(Tally))
@@ -315,10 +316,10 @@ func (s *Store) add(ctx context.Context, c contents, tally *Tally) error {
 	return nil
 }
 
-// Merge copies what this cache lacks from another cache. If both caches have a winner of a problem, the newer winner
-// stays. Damaged values of the other cache are not copied, and the error that Merge returns at the end reports them.
-// Other processes may use both files during a merge, since a merge locks a file only for one problem or one batch of
-// trials at a time. A merge that was killed can be repeated.
+// Merge copies those trials and winners from another cache that this cache lacks. If both caches have a winner of a
+// problem, the newer winner stays. Damaged values of the other cache are not copied, and the error that Merge returns
+// at the end reports them. Other processes may use both files during a merge, since a merge locks a file only for one
+// problem or one batch of trials at a time. A merge that was killed can be repeated without harm.
 func (s *Store) Merge(ctx context.Context, from *Store) (Tally, error) {
 	var tally Tally
 	if here, err := os.Stat(s.path); err != nil {

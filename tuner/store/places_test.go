@@ -13,7 +13,7 @@ import (
 	"autotune/internal/test/must"
 )
 
-// The constants are offsets and sizes in bbolt's pages, where the tests damage them.
+// The constants are offsets and sizes in the pages of a bbolt file, where the tests damage it.
 const (
 	pageHeader        = 16 // size of a page's header
 	pageFlagsAt       = 8
@@ -53,7 +53,7 @@ func damage(raw []byte, rng *rand.Rand, n int) (bad []byte, what string) {
 	return bad, fmt.Sprintf("byte %d is %#x instead of %#x", at, bad[at], raw[at])
 }
 
-// freePages returns the number of the page that holds the list of free pages.
+// freePages returns the number of the page in which bbolt stores the list of free pages.
 func freePages(raw []byte) uint64 {
 	newest := func(page int) []byte { return raw[page*os.Getpagesize()+metaStart:] }
 	m := newest(0)

@@ -21,7 +21,7 @@ type ProblemID struct {
 	Conditions device.Conditions `json:"conditions,omitzero"`
 }
 
-// Operator returns the operator's name, the first word of the problem.
+// Operator returns the first word of the problem, which is the operator's name.
 func (id ProblemID) Operator() string {
 	operator, _, _ := strings.Cut(id.Problem, " ")
 	return operator

@@ -61,8 +61,8 @@ type Store struct {
 	checked bool // whether its pages were checked, before the first write
 }
 
-// Open checks that the file is a cache, or creates it and its folder if it does not exist. Errors of Open are
-// *AbsentError, *LockedError, *DamagedError, *ForeignError and *SchemaError, or wrap an error of the operating system.
+// Open checks that the file is a cache, or creates it and its folder if it does not exist. Open returns errors of the
+// types *AbsentError, *LockedError, *DamagedError, *ForeignError and *SchemaError, or an error of the operating system.
 func Open(ctx context.Context, path string, opt Options) (*Store, error) {
 	if err := prepare(path, opt); err != nil {
 		return nil, err
@@ -105,7 +105,7 @@ func unusable(path string, err error) error {
 	return fmt.Errorf("cannot use the cache %s: %w; use --cache to name another", path, input.Reason(err))
 }
 
-// create makes an empty store. If another process creates the file first, its file stays.
+// create makes a cache file without trials. If another process creates the file first, its file stays.
 func create(path string) error {
 	err := assemble(path, func(part string) error {
 		db, err := bbolt.Open(part, 0o644, nil)
@@ -145,7 +145,8 @@ type opened struct {
 	db   *bbolt.DB
 }
 
-// transact opens the file, runs f on it and closes it. Once the file was found damaged, it is not opened again.
+// transact opens the file, runs f on it and closes it. Once a Store has found its file damaged, it does not open the
+// file again.
 func (s *Store) transact(ctx context.Context, readOnly bool, f func(opened) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -221,7 +222,8 @@ func (s *Store) open(readOnly bool) (o opened, err error) {
 	return o, &DamagedError{Path: s.path, Detail: err.Error()}
 }
 
-// letGo unlocks and closes the file without bbolt. Closing a file alone does not unlock it while it stays mapped.
+// letGo unlocks and closes the file without calling bbolt. Closing a file alone does not unlock it while it stays
+// mapped.
 func (o opened) letGo() error {
 	return errors.Join(syscall.Flock(int(o.file.Fd()), syscall.LOCK_UN), o.file.Close())
 }
