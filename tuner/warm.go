@@ -16,8 +16,8 @@ import (
 	"autotune/tuner/strategy"
 )
 
-// similar returns the records of winners of the same operator on the same device. The record of the same problem is
-// left out if it has the provenance of this search, which in that case resumes the problem's trials.
+// similar returns the records of the cache's winners for the same operator on the same device. The record of the same
+// problem is left out if it has the provenance of this search, which in that case resumes the problem's trials.
 func similar(book *ledger) (records []Record, warnings []string, err error) {
 	winners, err := book.store.Winners(book.id.Operator(), book.id.Device)
 	if err != nil {
@@ -38,8 +38,8 @@ func similar(book *ledger) (records []Record, warnings []string, err error) {
 	return records, warnings, nil
 }
 
-// nearestWinners returns the winners of the records most similar to this search, as configurations of its space, and
-// the problems that they come from.
+// nearestWinners returns the winners of the problems that are most similar to this one, as configurations of the
+// search's space, and the names of these problems.
 func nearestWinners(records []Record, here Record, sp *space.Space) (ids []int64, from []string) {
 	slices.SortStableFunc(records, func(a, b Record) int { return cmp.Compare(distance(here, a), distance(here, b)) })
 	for _, r := range records {
@@ -118,8 +118,8 @@ func expectedOf(problem *operator.Problem, sp *space.Space, seed uint64) (*strat
 	})
 }
 
-// FirstCompilations returns what a search without remembered trials compiles first, in order: the reference, then
-// some configurations with low estimates and defaults among them.
+// FirstCompilations returns the kernels that a search without earlier trials compiles first: the reference, then
+// configurations with low estimates and some defaults.
 func FirstCompilations(ctx context.Context, part *operator.Part, d device.Device, likely int) (all []compile.Request) {
 	p := part.Problem
 	sp, err := part.Space(ctx)
@@ -154,10 +154,10 @@ func indices(sp *space.Space, all []space.Configuration) (ids []int64) {
 }
 
 // afterLikely returns the order in which a search tries its first configurations, before those that the strategy
-// proposes. The configuration with the lowest estimate comes first, so that slow variants soon lose the race against
-// it. The untuned default, which is the baseline of speedups, and the winners of similar problems come next. After
-// these come defaults of templates without estimates, which may be fast, then the other configurations with low
-// estimates, then the other defaults.
+// proposes. The configuration with the lowest estimate comes first, because it is probably fast and slow variants are
+// then given up early. The untuned default, which is the baseline of speedups, and the winners of similar problems come
+// next. After these come defaults of templates without estimates, which may be fast, then the other configurations with
+// low estimates, then the other defaults.
 func afterLikely(likely, untuned, won []int64, expects func(id int64) bool) []int64 {
 	one := func(ids []int64) int { return min(len(ids), 1) }
 	others := untuned[one(untuned):]

@@ -26,7 +26,8 @@ func (i Issue) String() string {
 // maxIssues is the largest number of issues that one check reports.
 const maxIssues = 1000
 
-// CheckFile opens a file for reading and checks it. A file too damaged to be opened is an issue, not an error.
+// CheckFile opens a file for reading and checks it. Check reports a file that is too damaged to be opened as an issue,
+// not as an error.
 func CheckFile(ctx context.Context, path string) (issues []Issue, err error) {
 	s, err := Open(ctx, path, Options{ReadOnly: true})
 	if err == nil {
@@ -50,7 +51,8 @@ func (s *Store) Check(ctx context.Context) (issues []Issue, err error) {
 	return issues, err
 }
 
-// look passes the intact values of the wanted problems to found, decoded, and returns an issue for each damaged value.
+// look decodes the intact values of the wanted problems and passes them to `found`; it returns an issue for each
+// damaged value.
 func (s *Store) look(ctx context.Context, wanted func(ProblemID) bool, found func(ProblemID, any)) (issues []Issue, err error) {
 	err = s.transact(ctx, true, func(o opened) error {
 		return o.db.View(func(tx *bbolt.Tx) error {

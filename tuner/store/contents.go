@@ -120,7 +120,7 @@ type problem struct {
 	path string // path of the file
 }
 
-// lookup decodes the value of a key in the problem's bucket.
+// lookup decodes the value under a key in the bucket of a problem.
 func lookup[T any](p problem, key []byte) (v T, found bool, err error) {
 	raw := p.Get(key)
 	if raw == nil {
@@ -156,8 +156,8 @@ func (s *Store) summaries(tx *bbolt.Tx) (all []Summary, err error) {
 	return all, err
 }
 
-// each calls the function f for every problem, ordered by device and problem. A file that is empty and read-only has no
-// problems.
+// each calls the function f for every problem, ordered by device and problem. If the file is empty and read-only, the
+// store has no problems.
 func (s *Store) each(tx *bbolt.Tx, f func(problem) error) error {
 	problems := tx.Bucket(problemsBucket)
 	if problems == nil {
@@ -267,7 +267,7 @@ func (s *Store) Remove(choose func(Summary) bool) (gone int, err error) {
 	return gone, err
 }
 
-// contents holds the stored values of a problem, or some of them.
+// contents holds all or some of the values that are stored for a problem.
 type contents struct {
 	id      ProblemID
 	entries []Entry
@@ -275,8 +275,8 @@ type contents struct {
 	updated time.Time
 }
 
-// PutTrials stores trials of a problem in one transaction: when it returns nil, all of them are on the disk. A trial
-// replaces an earlier one with the same provenance.
+// PutTrials stores trials of a problem in one transaction: when it returns nil, all of them are on the disk. PutTrials
+// replaces stored trials that have the same provenance.
 func (s *Store) PutTrials(id ProblemID, entries []Entry) error {
 	if len(entries) == 0 {
 		return nil
@@ -290,10 +290,11 @@ func (s *Store) PutWinner(id ProblemID, w Winner) error {
 	return s.put(contents{id: id, winner: &w, updated: time.Now().UTC()}, true, new(Tally))
 }
 
-// Tally counts what a merge or a write added to a cache.
+// Tally counts the trials and winners that a merge or a write added to a cache.
 type Tally struct{ Problems, Trials, Winners int }
 
-// mergeBatch is how many trials one transaction adds: so few that other processes get the file in between.
+// mergeBatch is how many trials a merge adds in one transaction; the number is small, so that other processes can use
+// the file between transactions.
 const mergeBatch = 256
 
 func (s *Store) add(ctx context.Context, c contents, tally *Tally) error {

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// AbsentError means that a cache to read does not exist.
+// AbsentError means that the cache file to read does not exist.
 type AbsentError struct{ Path string }
 
 func (e *AbsentError) Error() string {

@@ -8,7 +8,7 @@ import (
 	"autotune/internal/test/must"
 )
 
-// Any file can be merged, opened, checked and written to, or is refused.
+// Any file, however damaged, either can be merged, opened, checked and written to, or is refused.
 func FuzzFile(f *testing.F) {
 	path := filepath.Join(f.TempDir(), "seed.db")
 	s, err := Open(f.Context(), path, Options{})

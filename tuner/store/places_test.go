@@ -63,8 +63,8 @@ func freePages(raw []byte) uint64 {
 	return binary.LittleEndian.Uint64(m[metaFreeAt:])
 }
 
-// An entry's offset may point outside its page, also on branch pages, where no cursor reads the key. Reading an address
-// outside the file would crash the program.
+// The offset of an entry in a page may point outside the page; this holds also for branch pages, where no cursor reads
+// the key. Reading beyond the end of the memory-mapped file would crash the program.
 func TestEntriesOutsideOfTheirPage(t *testing.T) {
 	raw, found := grown(t), 0
 	for at := 2 * os.Getpagesize(); at < len(raw); at += os.Getpagesize() {
@@ -88,8 +88,8 @@ func TestEntriesOutsideOfTheirPage(t *testing.T) {
 	}
 }
 
-// Writing to a damaged file loses no intact trial, wherever the damage is. A file that was cut or has flipped bytes
-// works or gives an error.
+// Writing to a damaged file loses no intact trial, wherever the damage is. A file that was truncated or has flipped
+// bits either works or causes an error.
 func TestWritingIntoADamagedFile(t *testing.T) {
 	raw := grown(t)
 	rng := rand.New(rand.NewPCG(11, 12))

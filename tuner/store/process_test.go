@@ -30,7 +30,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// play opens the store and either holds it, or writes trials and prints the number of each after it is stored.
+// play is the child process: it opens the store and either holds it locked, or writes trials and prints the number of
+// each stored trial.
 func play(role []string) error {
 	s, err := Open(context.Background(), role[1], Options{})
 	if err != nil {

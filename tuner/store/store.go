@@ -105,7 +105,8 @@ func unusable(path string, err error) error {
 	return fmt.Errorf("cannot use the cache %s: %w; use --cache to name another", path, input.Reason(err))
 }
 
-// create makes a cache file without trials. If another process creates the file first, its file stays.
+// create makes a cache file without trials. If another process creates the file at the same time, the file of the first
+// process stays.
 func create(path string) error {
 	err := assemble(path, func(part string) error {
 		db, err := bbolt.Open(part, 0o644, nil)
@@ -121,9 +122,9 @@ func create(path string) error {
 	return err
 }
 
-// assemble lets fill create a file in a temporary folder, and links the complete file to path. A process that is killed
-// therefore never leaves an incomplete file at path. If path exists already, that file stays, and the error is an
-// *os.LinkError.
+// assemble calls `fill` to create a file in a temporary folder, and then links the complete file to `path`. Because the
+// file is complete when it appears, a killed process never leaves an incomplete file at `path`. If a file exists at
+// `path` already, that file stays, and the error is an *os.LinkError.
 func assemble(path string, fill func(part string) error) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
@@ -167,7 +168,8 @@ func (s *Store) transact(ctx context.Context, readOnly bool, f func(opened) erro
 		return f(o)
 	})
 	if s.damaged != nil {
-		// bbolt may have panicked with its locks held, and its Close would wait for them for ever.
+		// bbolt's Close is not called after a panic, since the panic may have left bbolt's locks held and Close would
+		// wait for them for ever.
 		return errors.Join(err, o.letGo())
 	}
 	return errors.Join(err, o.db.Close())
@@ -222,8 +224,8 @@ func (s *Store) open(readOnly bool) (o opened, err error) {
 	return o, &DamagedError{Path: s.path, Detail: err.Error()}
 }
 
-// letGo unlocks and closes the file without calling bbolt. Closing a file alone does not unlock it while it stays
-// mapped.
+// letGo unlocks and closes the file without calling bbolt. A file that is mapped into memory stays locked after it is
+// closed, so it must be unlocked first.
 func (o opened) letGo() error {
 	return errors.Join(syscall.Flock(int(o.file.Fd()), syscall.LOCK_UN), o.file.Close())
 }
@@ -242,7 +244,7 @@ func (s *Store) view(f func(tx *bbolt.Tx) error) error {
 func (s *Store) update(f func(tx *bbolt.Tx) error) error {
 	return s.transact(context.Background(), false, func(o opened) error {
 		if !s.checked {
-			// With a damaged list of free pages, bbolt would overwrite intact trials.
+			// bbolt would overwrite intact trials if the file's list of free pages were damaged.
 			issues, err := check(context.Background(), o, false)
 			if err == nil && len(issues) > 0 {
 				err = &DamagedError{s.path, issues[0].String()}

@@ -27,8 +27,8 @@ type Prospect struct {
 	Beside []int64 // unseen neighbours of the best that may well be faster
 }
 
-// Look estimates what a search may still gain from the outcomes in their order. Look assumes that a good strategy with
-// the same expectations chose the configurations.
+// Look estimates what a search may still gain, from its outcomes in the order in which they came. Look assumes that the
+// configurations were chosen by a good strategy with the same expected scores.
 //
 // Look combines two sources. A Gaussian process that is fitted to the scores gives the odds that a better configuration
 // exists; these odds are too low early in a search and too high late. The history of the search gives odds of 1 to the
@@ -69,7 +69,7 @@ func Look(s *space.Space, seen []Seen, expected *Expected, factor float64, seed 
 	return p
 }
 
-// beside returns the unseen neighbours of the best configuration that may well be faster.
+// beside returns those neighbours of the best configuration that have no outcome yet and may well be faster.
 func (m *lossModel) beside() (ids []int64) {
 	for _, id := range m.space.Neighbours(m.best) {
 		if at := (&probe{id: id, point: m.features(id)}); m.unseen(id) && m.beats(at, 1) >= policy.beside {
@@ -79,7 +79,7 @@ func (m *lossModel) beside() (ids []int64) {
 	return ids
 }
 
-// since returns how many working outcomes came after the first one within the factor of the best.
+// since returns how many outcomes were successes after the first one that is within the factor of the best.
 func (a *archive) since(factor float64) int {
 	n := 0
 	for _, id := range a.order {
@@ -96,7 +96,8 @@ func (a *archive) since(factor float64) int {
 }
 
 // hopeful returns the unseen configurations that are most likely to be faster than the best one by the given factor. In
-// spaces with more than a few thousand configurations, hopeful considers a sample and all neighbours of the best ones.
+// a space with more than a few thousand configurations, hopeful considers only a random sample and all neighbours of
+// the best configurations.
 func (m *lossModel) hopeful(factor float64) []*probe {
 	ids := m.expected.candidates(m.archive, policy.sample)
 	for _, id := range m.bestOf(policy.nearest) {
@@ -193,7 +194,7 @@ func (o Outlook) Over() bool { return o.Sure() || o.AtFloor && o.Chance < policy
 // roofline.
 func (o Outlook) Sure() bool { return o.Chance < o.limit() }
 
-// Near reports whether the search will end soon, so that the gates should be prepared.
+// Near reports whether the search will probably end soon, so that it should begin to prepare the gates.
 func (o Outlook) Near() bool { return o.Chance < policy.nearlyOver*o.limit() }
 
 func (o Outlook) limit() float64 {

@@ -17,7 +17,7 @@ func numbers(values ...int64) []expr.Value {
 	return list
 }
 
-// blocks is a space of block shapes x, y with another tunable that is unrelated to them.
+// blocks returns a space of block shapes with the tunables x and y, and another tunable that is unrelated to them.
 func blocks(t *testing.T) *space.Space {
 	t.Helper()
 	s, err := space.New(t.Context(),
@@ -31,7 +31,7 @@ func blocks(t *testing.T) *space.Space {
 	return s
 }
 
-// An exchange keeps the product of the tunables, changes two of them, and is valid.
+// An exchange doubles one tunable and halves another, so it keeps their product, and its result is valid.
 func TestExchanges(t *testing.T) {
 	s := blocks(t)
 	a := newArchive(s, rand.New(rand.NewPCG(1, 1)), nil)

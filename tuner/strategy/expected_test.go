@@ -11,9 +11,9 @@ import (
 	"autotune/tuner/strategy"
 )
 
-// A search with rough expectations finds the best configuration in a tenth of the space, and sooner knows that nothing
-// is left to gain. The expected scores in this test are wrong by a constant factor, and by a further 10 % that vary
-// from one configuration to the next.
+// A search with rough expected scores finds the best configuration after trying a tenth of the space, and sooner knows
+// that no gain is left. The expected scores in this test are wrong by a constant factor, and by a further 10 % that
+// vary from one configuration to the next.
 func TestExpected(t *testing.T) {
 	s := gridSpace(t, 20, 20)
 	score := func(id int64) float64 { return 1 + math.Abs(float64(id%20)-13)/5 + math.Abs(float64(id/20)-4)/5 }
@@ -83,7 +83,8 @@ func TestExpectedBehindHundreds(t *testing.T) {
 }
 
 // Likely returns the configurations with the lowest expected scores first, and leaves out configurations that are
-// similar to one before. Expect distinguishes an error from a configuration without an expectation.
+// similar to one before. Expect returns an error if the function for the scores fails, but accepts configurations that
+// have no expected score.
 func TestExpect(t *testing.T) {
 	s := gridSpace(t, 9, 9)
 	away := func(id int64) (float64, bool, error) { return math.Abs(float64(id - 40)), true, nil }

@@ -11,9 +11,9 @@ import (
 	"gonum.org/v1/gonum/lapack/lapack64"
 )
 
-// gaussianProcess is a Gaussian process over configurations. Each added point extends the Cholesky factor by a row. The
-// Cholesky factor does not depend on the observed values, so a point can be added with its expected value while its
-// evaluation is under way. The observed value replaces the expected one later.
+// gaussianProcess is a Gaussian process over configurations. Each point that is added to the process extends the
+// Cholesky factor by a row. The Cholesky factor does not depend on the observed values, so a point can be added with
+// its expected value while its evaluation is under way. The observed value replaces the expected one later.
 type gaussianProcess struct {
 	covariance
 	noise    float64 // noise over the variance of the observations, which is 1
@@ -25,7 +25,7 @@ type gaussianProcess struct {
 	solved []float64   // beginning of the solution of lower factor * solved = observed
 }
 
-// set replaces all points; it returns false if their covariance matrix has no Cholesky factor.
+// set replaces all points of the process; it returns false if their covariance matrix has no Cholesky factor.
 func (p *gaussianProcess) set(points [][]float64, observed []float64) bool {
 	p.points = append(p.points[:0], points...)
 	p.observed = append(p.observed[:0], observed...)
@@ -116,7 +116,7 @@ type probe struct {
 	solution    []float64
 }
 
-// probeRoom is the spare capacity of a new probe for further points of the model.
+// probeRoom is the spare capacity that a new probe gets for points that are added to the process later.
 const probeRoom = 32
 
 func (p *gaussianProcess) predict(at *probe) (mean, deviation float64) {
@@ -125,7 +125,8 @@ func (p *gaussianProcess) predict(at *probe) (mean, deviation float64) {
 	return mean, math.Sqrt(max(1e-10, 1-floats.Dot(at.solution, at.solution)))
 }
 
-// catchUp extends a probe's covariances and solution by the points that were added since its last use.
+// catchUp extends the cached covariances and solution of a probe by the points that were added since the probe was last
+// used.
 func (p *gaussianProcess) catchUp(at *probe) {
 	if at.covariances == nil {
 		both := make([]float64, 0, 2*(len(p.points)+probeRoom))
@@ -145,7 +146,8 @@ func (p *gaussianProcess) likelihood() float64 {
 
 // covariance is the Gaussian process's covariance function: how similar the losses of two configurations are expected
 // to be, from 0 to 1. The covariance is a Matérn 5/2 function of the weighted distance between two configurations. An
-// ordered tunable contributes the distance of its values, a categorical one only whether they differ.
+// ordered tunable contributes the difference of its values to the distance of two configurations, a categorical one
+// only whether the values differ.
 type covariance struct {
 	categorical []bool
 	weights     []float64 // weight of each dimension's squared difference; 0 ignores the dimension
@@ -195,8 +197,8 @@ func logPrior(x, usual, width float64) float64 {
 	return -z * z / 2
 }
 
-// fit chooses likely hyperparameters by a random local search from the present ones. The prior keeps hyperparameters
-// near their usual values, which matters while there are few observations.
+// fit improves the hyperparameters by a random local search that begins at the present values. The prior keeps
+// hyperparameters near their usual values, which matters while there are few observations.
 func (p *gaussianProcess) fit(rng *rand.Rand, points [][]float64, observed []float64) {
 	if n := len(points); n > policy.fitPoints {
 		some, values := make([][]float64, policy.fitPoints), make([]float64, policy.fitPoints)
@@ -262,7 +264,7 @@ func newFitting(categorical []bool, points [][]float64, observed []float64) *fit
 }
 
 // posterior returns the logarithm of the posterior density of the hyperparameters, up to a constant. The argument
-// `distances` has the squared distance of each pair of points.
+// `distances` contains the squared distance of each pair of points.
 func (f *fitting) posterior(p *gaussianProcess, distances []float64) float64 {
 	pair := -1
 	p.fill(f.matrix, func(int, int) float64 {

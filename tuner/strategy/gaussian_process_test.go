@@ -44,7 +44,8 @@ func TestGaussianProcessGrowsAsItIsSet(t *testing.T) {
 	}
 }
 
-// With one observation and noise v, the mean is k/(1+v) times the observed value.
+// At a point with the correlation k to the only observation, the process expects k/(1+v) times the observed value,
+// where v is the noise.
 func TestGaussianProcessByHand(t *testing.T) {
 	p := &gaussianProcess{covariance: covariance{categorical: []bool{false}, weights: []float64{1}}, noise: 0.25}
 	p.set([][]float64{{0}}, []float64{2})
@@ -80,7 +81,7 @@ func TestExpectedImprovement(t *testing.T) {
 	}
 }
 
-// Trees predict in which region of the space configurations fail.
+// Trees learn in which region of a space configurations fail.
 func TestTrees(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 2))
 	var examples []example

@@ -80,8 +80,8 @@ func (m *lossModel) selection() []int64 {
 	return ids
 }
 
-// standardise sets center and scale to the mean and deviation of the losses. Losses far above the median are reduced to
-// a limit, since the exact time of a slow configuration does not matter.
+// standardise sets the fields center and scale to the mean and deviation of the losses. Losses far above the median are
+// reduced to a limit, since the exact time of a slow configuration does not matter.
 func (m *lossModel) standardise(ids []int64) {
 	var losses []float64
 	for _, id := range ids {
@@ -99,12 +99,12 @@ func (m *lossModel) standardise(ids []int64) {
 	m.scale = max(m.scale, 1e-6)
 }
 
-// standard returns the standardised loss of an outcome that works.
+// standard returns the standardised loss of an outcome that is a success.
 func (m *lossModel) standard(id int64, o Outcome) float64 {
 	return min(policy.worst, m.threshold(id, o.Score))
 }
 
-// threshold returns the standardised loss with which a configuration would reach a score.
+// threshold returns the standardised loss that a configuration needs to reach a given score.
 func (m *lossModel) threshold(id int64, score float64) float64 {
 	return (math.Log(score) - m.expected.loss(id) - m.center) / m.scale
 }
@@ -119,9 +119,9 @@ func (m *lossModel) enter(at *probe) {
 	}
 }
 
-// see replaces the predicted loss of a configuration by the loss of its outcome. A failure has no score, so it counts
-// as worse than expected, the more so the more configurations around it fail. Because failures count in this way, the
-// model avoids regions in which most configurations fail, but not the neighbours of a single failure.
+// see replaces the predicted loss of a configuration by the loss of its outcome. A failure has no score, so it gets a
+// loss that is worse than expected; the loss is larger the more configurations around it fail. Because failures count
+// in this way, the model avoids regions in which most configurations fail, but not the neighbours of a single failure.
 func (m *lossModel) see(at *probe, o Outcome) {
 	i, in := m.entry[at.id]
 	if !in {

@@ -9,7 +9,7 @@ import (
 )
 
 // trees is an ensemble of extremely randomised trees: each split is the best of a few random splits, so that trees
-// differ and are quick to build. The trees learn which configurations fail.
+// differ and are quick to build. The trees predict which configurations fail.
 //
 // P. Geurts, D. Ernst, L. The method is described in P. Geurts, D. Ernst, L. Wehenkel, "Extremely randomized trees",
 // Machine Learning 63 (2006).
@@ -78,7 +78,7 @@ func leaf(rows []example) *node {
 	return &node{failing: float64(failed) / float64(max(len(rows), 1))}
 }
 
-// randomSplit splits a feature at a random point between its smallest and its largest value.
+// randomSplit returns a split of a feature at a random point between its smallest and its largest value.
 func (g *grower) randomSplit(f int, rows []example) (split, bool) {
 	low, high := math.Inf(1), math.Inf(-1)
 	for _, e := range rows {
@@ -152,8 +152,8 @@ func (t trees) works(features []float64) float64 {
 	return 1 - failing/float64(len(t))
 }
 
-// expectedImprovement returns how much lower than the best loss a configuration's loss is expected to be, times the
-// probability that it works.
+// expectedImprovement returns by how much the loss of a configuration is expected to be lower than the best loss, times
+// the probability that the configuration works.
 func expectedImprovement(b belief, best float64) float64 {
 	if b.deviation < 1e-12 {
 		return b.works * max(0, best-b.mean)

@@ -49,7 +49,7 @@ func bindTo(t *testing.T, o *operator.Operator, shape string, set map[string]str
 	return p
 }
 
-// problem returns a convolution that sets all parameters.
+// problem returns a convolution with values other than the default for all parameters.
 func problem(t *testing.T) *operator.Problem {
 	return bind(t, "conv2d", "2x6x9x8", map[string]string{
 		"c_out": "24", "kernel": "3x2", "stride": "2x1", "padding": "1x0", "dilation": "1x2", "groups": "2", "bias": "true"})
@@ -107,7 +107,8 @@ func TestModes(t *testing.T) {
 	}
 }
 
-// PyTorch is asked for the mode once for each problem, GPU and version. After an error, PyTorch is asked again.
+// PyTorch is asked for the math mode only once for each problem, GPU and version. If asking PyTorch failed, the next
+// call asks again.
 func TestAnswersAreKept(t *testing.T) {
 	log := fake(t, "tf32_even")
 	a := Asker{CacheDir: t.TempDir()}
@@ -170,7 +171,8 @@ func TestHang(t *testing.T) {
 	}
 }
 
-// For most of the convolutions that were drawn, the operators' rules give the mode that PyTorch used on an H200.
+// For most of the convolutions, which were drawn at random, the rules of the operators give the math mode that PyTorch
+// used on an H200.
 func TestRulesAreNearPyTorch(t *testing.T) {
 	text, err := os.ReadFile("../../docs/results/h200/roundings.txt")
 	must.OK(t, err)
@@ -200,7 +202,7 @@ func TestRulesAreNearPyTorch(t *testing.T) {
 	}
 }
 
-// measuring returns the text of docs/measuring.md in one line.
+// measuring returns the text of docs/measuring.md as a single line.
 func measuring(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile("../../docs/measuring.md")
