@@ -117,7 +117,7 @@ func enumerate(p space.Part) (valid []map[string]expr.Value, failed bool) {
 	return valid, failed
 }
 
-// written lists a part's constraints, one per line.
+// written returns a text with a part's constraints, one per line.
 func written(p space.Part) string {
 	var lines []string
 	for _, c := range p.Constraints {

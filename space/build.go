@@ -11,8 +11,8 @@ import (
 )
 
 // builder builds the layers of a diagram from the root downwards. A node is identified by its items, one machine word
-// each: the values of the bound terms that later checks still need. Two nodes of a layer become one node if their items
-// are equal.
+// each: the values of the bound terms that later checks still need. Two partial configurations lead to the same node of
+// a layer if their items are equal.
 type builder struct {
 	*model
 	order  []int
@@ -27,7 +27,7 @@ type builder struct {
 	failed expr.Term // item 0 if some check may fail; its word is 0, or 1 + the number of the check that failed
 }
 
-// mostRoom limits for how many edges a layer allocates memory in advance, while their number is unknown.
+// mostRoom is the largest number of edges for which a layer allocates memory before it knows how many edges it has.
 const mostRoom = 1 << 18
 
 // stride is the number of values that a build tries before it checks again whether its context has ended.

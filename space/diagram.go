@@ -43,7 +43,8 @@ func (d *diagram) unrank(rank int64, choice []int) {
 	}
 }
 
-// rank is the inverse of unrank; it returns false if choice is not a valid configuration.
+// rank returns the number of the configuration with the given value indices, or false if that configuration is not
+// valid.
 func (d *diagram) rank(choice []int) (int64, bool) {
 	if d.total == 0 {
 		return 0, false

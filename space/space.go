@@ -48,7 +48,8 @@ type part struct {
 // ErrTooLarge says that the decision diagram of a space would be too large.
 var ErrTooLarge = errors.New("the space is too large")
 
-// New builds the union of parts. New returns the context's error soon after the context ends.
+// New builds the space that is the union of the given parts. New returns the context's error soon after the context
+// ends.
 func New(ctx context.Context, parts ...Part) (*Space, error) {
 	return union(parts, func(p Part) (*part, error) { return newPart(ctx, p, maxNodes) })
 }

@@ -45,7 +45,7 @@ func TestSearchOfAPart(t *testing.T) {
 	if got := kept(); got != "plain a=1 b=3 of where a == 1" {
 		t.Errorf("with nothing kept before, %s is kept", got)
 	}
-	// A search of the whole space resumes the trials of the part.
+	// A search of the whole space takes over the trials of an earlier search that was restricted to a part.
 	r, told = search(operator.Restriction{}, "1")
 	if r.Resumed != 4 || len(told) != 10 || r.Part != "" {
 		t.Errorf("%d resumed, %d told, part %q", r.Resumed, len(told), r.Part)

@@ -41,11 +41,11 @@ type search struct {
 
 // Search finds the fastest correct configuration of a problem on a device.
 //
-// Cancelling ctx ends the search early and is not an error: the Result says Interrupted and holds the trials so far.
-// The following three errors come together with a Result. With ErrNoVariant, the Result's trials say what went wrong.
-// If trials or the winner cannot be stored, the search ends at once. If all workers of a pool went away, the error
-// wraps device.ErrGone; the Result then says Interrupted and holds the earlier trials, if there are any. With any other
-// error, which means that the device or the compiler failed, Search returns no Result.
+// Cancelling ctx ends the search early and is not an error: the Result says Interrupted and holds the trials so far. If
+// no variant is correct, the error is ErrNoVariant, and the trials in the Result say what went wrong. If trials or the
+// winner cannot be stored, the search ends at once and returns its Result with the error. If all workers of a pool went
+// away, the error wraps device.ErrGone; the Result then says Interrupted and holds the earlier trials, if there are
+// any. With any other error, which means that the device or the compiler failed, Search returns no Result.
 func Search(ctx context.Context, p *operator.Problem, d device.Device, o Options) (*Result, error) {
 	s, err := newSearch(ctx, p, d, o.withDefaults(p, d))
 	if err != nil {

@@ -39,8 +39,8 @@ func compare(a, b Value) (order int, ok bool) {
 }
 
 // compareExactly orders two numbers that are equal after conversion to floats; ints that differ may become equal,
-// because an int may have more digits than a float64 holds. An operand that is a float at this point is 2^63, which is
-// greater than every int64.
+// because an int may have more digits than a float64 holds. An operand that is still a float after Canonical is 2^63,
+// which is greater than every int64.
 func compareExactly(a, b Value) int {
 	if a.kind == KindInt && b.kind == KindInt {
 		return cmp.Compare(a.int(), b.int())

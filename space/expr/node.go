@@ -30,7 +30,7 @@ const (
 	OpCompare // Args: operands from left to right; Links: the comparison operators between them
 	OpTuple   // only as the last operand of `in` and `not in`
 
-	// The following operations are functions that expressions can call.
+	// The operations from OpAbs on are functions that expressions can call.
 	OpAbs
 	OpBool
 	OpCeilDiv
@@ -85,8 +85,8 @@ type Node struct {
 }
 
 // Conjuncts splits `a and b and c`, and the chained comparison `a < b < c`, into the parts that must all be true for n
-// to be true, in order of evaluation. An inner operand of a chained comparison occurs in two of these parts, which does
-// no harm because expressions have no side effects.
+// to be true, in order of evaluation. An inner operand of a chained comparison occurs in two of the parts that
+// Conjuncts returns, which does no harm because expressions have no side effects.
 func (n *Node) Conjuncts() (parts []*Node) {
 	switch {
 	case n.Op == OpAnd:

@@ -6,7 +6,7 @@ import (
 )
 
 // operator is a row of the table of operators, with everything that the package knows about an operation. A function
-// that is added to the table can be parsed, evaluated, folded and used in a space.
+// that is added to the table of operators can be parsed, evaluated, folded and used in a space.
 type operator struct {
 	name        string
 	least, most int                                 // number of arguments of a function

@@ -41,8 +41,8 @@ type fact struct {
 	table []Value // the list of values of opPick
 }
 
-// lowered is the key under which a compiled node is found again; truth says that the node's user needs only to know
-// whether the value counts as true.
+// lowered identifies a compiled node, so that the same node is compiled only once; truth means that only the truth of
+// the node's value is needed.
 type lowered struct {
 	*Node
 	truth bool
@@ -76,8 +76,8 @@ func (p *Program) unset(n *Node) Term {
 }
 
 // Variable declares a name that has one of the given values; `allowed` lists the indices of the values that are still
-// possible. The caller sets the returned term to one of the returned machine words, of which there is one for each
-// value. The word of a value is the number itself if all values are numbers of one kind, otherwise the value's index.
+// possible. The caller of Variable sets the returned term to one of the returned machine words, which stand for the
+// values. The word of a value is the number itself if all values are numbers of one kind, otherwise the value's index.
 func (p *Program) Variable(name string, values []Value, allowed []int) (variable Term, words []uint64) {
 	f := fact{kind: values[0].kind, Range: Range{math.Inf(1), math.Inf(-1)}}
 	words = make([]uint64, len(values))
@@ -425,8 +425,8 @@ func (p *Program) Code(given ...Term) *Code {
 	return c
 }
 
-// Require compiles x and makes the code stop if x is false. The code continues if x is true or if the evaluation of x
-// fails.
+// Require compiles x and makes the code stop if x is false. The Code continues after the condition x if x is true or if
+// the evaluation of x fails.
 func (c *Code) Require(x Term, early func(Term) bool) {
 	if in := c.program.code[x]; in.op == OpAnd|onWords && !c.seen[x] {
 		c.Require(in.a, early)

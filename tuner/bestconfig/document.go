@@ -101,8 +101,8 @@ func (d *Document) Compare(name string, timeMS float64) {
 	d.Baselines[name] = tuner.Baseline{TimeMS: timeMS, Speedup: timeMS / d.Time.Median}
 }
 
-// SetRoofline fills in Roofline and CopyBandwidthShare. A bandwidth of zero counts as unknown. The winner's time must
-// be set before SetRoofline is called.
+// SetRoofline fills in Roofline and CopyBandwidthShare. A copy bandwidth of zero counts as unknown. The winner's time
+// must be set before SetRoofline is called.
 func (d *Document) SetRoofline(bytes, flops int64, copyBytesPerMS float64) {
 	d.Roofline = Roofline{Bytes: bytes, Flops: flops}
 	if copyBytesPerMS > 0 {

@@ -129,9 +129,9 @@ func configuration(best bestconfig.Document, op *operator.Operator) (space.Confi
 	return c, nil
 }
 
-// measured sets a kernel's macros and launches to the measured ones. Measured values of macros may differ from computed
-// values if they depend on the GPU, but both must have the same names. If the GPU has the same limits as the GPU of the
-// search, the measured and computed values must be equal.
+// measured sets the macros and launches of a kernel to those with which the search measured the winner. Measured values
+// of macros may differ from computed values if they depend on the GPU, but both must have the same names. If the GPU
+// has the same limits as the GPU of the search, the measured and computed values must be equal.
 func measured(best bestconfig.Document, k *operator.Kernel, limits operator.Limits) error {
 	if len(best.Macros) == 0 {
 		return nil // the document of a recording has no macros

@@ -127,8 +127,8 @@ func featuresOf(names []string, shapes [][]int64) (all []feature) {
 }
 
 // between returns a limit that is at least low and less than high: the multiple of the largest possible power of two,
-// because tiles of kernels end at such multiples. If there are several such multiples, between returns the one nearest
-// to the geometric mean.
+// because tiles of kernels end at such multiples. If several multiples of that power lie there, between returns the one
+// nearest to the geometric mean of low and high.
 func between(low, high int64) int64 {
 	for step := int64(1) << 62; ; step /= 2 {
 		first := (low + step - 1) / step * step

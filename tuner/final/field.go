@@ -28,8 +28,8 @@ func NewField(baseline int64, defaults []space.Configuration) *Field {
 	return &Field{ByStatus: map[trial.Status]int{}, Defaults: defaults, at: map[int64]int{}, baseline: baseline, best: -1}
 }
 
-// standing returns the time by which a trial is ranked, and whether the trial may become the winner. A smaller median
-// gives a better rank.
+// standing returns the time by which a trial is ranked, and whether the trial may become the winner. Trials with a
+// smaller median time rank higher.
 func standing(t trial.Trial) (trial.Timing, bool) { return t.Time, t.Status == trial.OK }
 
 // Enter adds the trial of a configuration, and returns the time by which it is ranked and whether it may win.

@@ -33,7 +33,7 @@ func Reserve(limit time.Duration) time.Duration {
 // Gating says which variants go through the gates.
 type Gating string
 
-// A Gating has one of these values.
+// The following values of Gating choose which variants go through the gates.
 const (
 	GateWinner Gating = ""      // only the winner; if it fails, the next winner
 	GateAll    Gating = "all"   // every variant that is correct for the search's inputs

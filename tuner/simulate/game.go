@@ -174,8 +174,8 @@ func fitted(curve interp.FittablePredictor, x, y []float64) interp.Predictor {
 	return curve
 }
 
-// Window is the time of a search in which strategies are compared. Before this window all strategies perform about
-// equally, and after it even random search is near the optimum.
+// Window is the time of a search in which strategies are compared. Before the window of a recording all strategies
+// perform about equally, and after it even random search is near the optimum.
 type Window struct {
 	FromMS float64 `json:"from_ms"`
 	ToMS   float64 `json:"to_ms"`

@@ -16,8 +16,8 @@ import (
 	"autotune/tuner/strategy"
 )
 
-// Options say which strategies to evaluate, and how often. With the zero value, Evaluate runs the default strategy 50
-// times.
+// Options say which strategies to evaluate, and how often. With the zero value of Options, Evaluate runs the default
+// strategy 50 times.
 type Options struct {
 	Strategies []string // names; none: strategy.Default
 	Repeats    int      // runs with different seeds; 0: 50

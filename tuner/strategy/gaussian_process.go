@@ -13,7 +13,7 @@ import (
 
 // gaussianProcess is a Gaussian process over configurations. Each point that is added to the process extends the
 // Cholesky factor by a row. The Cholesky factor does not depend on the observed values, so a point can be added with
-// its expected value while its evaluation is under way. The observed value replaces the expected one later.
+// its expected value, which the observed value replaces when the evaluation ends.
 type gaussianProcess struct {
 	covariance
 	noise    float64 // noise over the variance of the observations, which is 1

@@ -38,7 +38,7 @@ func TestGaussianProcessGrowsAsItIsSet(t *testing.T) {
 	if math.Abs(m1-m2) > 1e-9 || math.Abs(d1-d2) > 1e-9 || math.Abs(grown.likelihood()-whole.likelihood()) > 1e-8 {
 		t.Errorf("grown %v ± %v, set %v ± %v; likelihoods %v and %v", m1, d1, m2, d2, grown.likelihood(), whole.likelihood())
 	}
-	// At an observed point, the process expects the observed value.
+	// At a point that was observed with little noise, a Gaussian process expects nearly the observed value.
 	if mean, deviation := whole.predict(&probe{point: points[3]}); math.Abs(mean-seen[3]) > 0.2 || deviation > 0.1 {
 		t.Errorf("expects %v ± %v where %v was seen", mean, deviation, seen[3])
 	}

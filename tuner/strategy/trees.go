@@ -11,8 +11,7 @@ import (
 // trees is an ensemble of extremely randomised trees: each split is the best of a few random splits, so that trees
 // differ and are quick to build. The trees predict which configurations fail.
 //
-// P. Geurts, D. Ernst, L. The method is described in P. Geurts, D. Ernst, L. Wehenkel, "Extremely randomized trees",
-// Machine Learning 63 (2006).
+// The method is described in "Extremely randomized trees" by Geurts, Ernst and Wehenkel, Machine Learning 63 (2006).
 type trees []*node
 
 type node struct {
