@@ -23,7 +23,8 @@ const PythonFunction = "reference"
 // usualSeconds is the time limit of a Python file that sets no limit of its own.
 const usualSeconds = 300
 
-// reference reads what computes the correct outputs: a reference kernel, a Python file, or the default of a template.
+// reference reads the source of the correct outputs from op.yaml: a reference kernel, a Python file, or the default of
+// a template.
 func (l *loader) reference(n, root *tree.Node) {
 	switch {
 	case n != nil && path.Ext(n.Written) == ".py":

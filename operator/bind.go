@@ -302,8 +302,8 @@ func (b *binder) tensor(spec ArgumentSpec) Argument {
 	return t
 }
 
-// workspace binds a workspace that belongs to a template. Only launches of the template can receive its workspace, and
-// only if their `arguments` name it. The workspace is empty if no template that uses it serves the problem.
+// workspace binds a workspace that belongs to a template. Only a launch of the template whose `arguments` name the
+// workspace receives it. The workspace is empty if no template that uses the workspace serves the problem.
 func (b *binder) workspace(spec ArgumentSpec) Argument {
 	o := b.p.Operator
 	served := slices.ContainsFunc(o.Templates, func(t *Template) bool {

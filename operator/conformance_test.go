@@ -524,9 +524,9 @@ func TestTemplatesMatchReferences(t *testing.T) {
 // problem. Of an integer tunable with more than four values, coveringChecks tests the first, a middle and the last one,
 // or all values if AUTOTUNE_ENDURE is set. A template is tested on each problem that it serves and that has a trait
 // with which its file was not tested before. The tunables of a kernel file that several convolutions or row operators
-// share are tested once for all of them; shared says which values of such kernels are tested. frame contains the traits
-// with which row kernels were tested. Unless tests run in full, each kernel file is tested once, by one configuration,
-// and each operator by at least one template; files lists the files that are tested.
+// share are tested once for all of these operators: shared lists the tested values, and frame the traits of the
+// problems. In tests that do not run in full, one configuration tests each kernel file (files lists the tested files),
+// and at least one template tests each operator.
 func coveringChecks(t *testing.T, o *operator.Operator, limits operator.Limits, shared map[string]bool, frame meetings, files map[string]bool) []check {
 	t.Helper()
 	missing := map[string]bool{}
@@ -587,8 +587,8 @@ func coveringChecks(t *testing.T, o *operator.Operator, limits operator.Limits, 
 			}
 		}
 		// Test each template in one of its math modes, which alternate by problem, so that most problems need one
-		// reference. Templates that share a file with an earlier template, or that include packed_conv.cuh, take turns,
-		// because a problem only affects how such templates pack operands and store sums.
+		// reference. Each problem tests only some of the templates that share a file or include packed_conv.cuh,
+		// because most of their code is the same for all problems.
 		for i, template := range o.Templates {
 			shares := slices.ContainsFunc(o.Templates[:i], func(other *operator.Template) bool { return other.Source.File == template.Source.File })
 			_, packed := template.Source.Includes["packed_conv.cuh"]
@@ -637,7 +637,8 @@ func proven(values []expr.Value) []expr.Value {
 	return []expr.Value{values[0], values[len(values)/2], values[len(values)-1]}
 }
 
-// withChoicesFirst returns the indices of checks, beginning with those that already have choices.
+// withChoicesFirst returns the indices of checks, beginning with the checks for which configurations are already
+// chosen.
 func withChoicesFirst(checks []check) (order []int) {
 	var rest []int
 	for i, c := range checks {
@@ -650,7 +651,8 @@ func withChoicesFirst(checks []check) (order []int) {
 	return append(order, rest...)
 }
 
-// smaller returns the limits of a GPU without warpgroup products, in turn with few and with many multiprocessors.
+// smaller returns the limits of a GPU without warpgroup products, which has few multiprocessors for even n and many for
+// odd n.
 func smaller(limits operator.Limits, n int) operator.Limits {
 	limits.Arch, limits.Target, limits.SMs, limits.MaxSharedPerBlock = 80, "sm_80", 6, 163<<10
 	if n%2 == 1 {
@@ -766,8 +768,8 @@ func prove(t *testing.T, d device.Device, c check) {
 			t.Errorf("%s: %s: %s", choice, e.Status, e.Message)
 		}
 	}
-	// Run the same kernels on inputs of which a few are NaN or infinite. Inputs with NaN or infinity would take too
-	// long for large problems.
+	// Run the problem's kernels also on inputs of which a few are NaN or infinite, unless the problem is so large that
+	// the test would take too long.
 	special := device.Inputs{Distribution: "special", Seed: 2}
 	if c.problem.Flops > 4e6 {
 		return

@@ -11,8 +11,8 @@ import (
 
 // This file decodes the parameters and tensors of an operator, which op.yaml writes as mappings of their own.
 
-// parameters reads the operator's parameters and declares their components. Defaults may use dimensions and other
-// parameters.
+// parameters reads the operator's parameters and declares their components. The default of a parameter may use
+// dimensions and other parameters.
 func (l *loader) parameters(n *tree.Node, names scope) {
 	dimensions := maps.Clone(names)
 	for _, e := range l.named(n, "parameters must be a mapping of names to descriptions") {

@@ -63,8 +63,8 @@ func canonical(v any) string {
 	return string(raw)
 }
 
-// problemStatement contains everything in a bound problem that trials depend on, except kernels and files. Workspaces
-// of templates count as parts of their kernels.
+// problemStatement contains everything in a bound problem that trials depend on, except kernels and files. The
+// statement omits the workspaces of templates, which the digest of each kernel covers.
 type problemStatement struct {
 	Math          string
 	Arguments     []argumentStatement

@@ -15,8 +15,8 @@ import (
 // An expression whose parameter has `axes` is an epilogue: a kernel applies it to each output before storing the
 // output. An epilogue may name tensors that the operator does not have. `r[m,n]` has the axes m and n of the output and
 // is broadcast along the output's other axes. The problem's operator has the tensors of an epilogue as its last
-// arguments, and so has each launch that stores outputs. References, gates, exports and packs therefore treat an
-// epilogue's tensors like all others.
+// arguments, and so has each launch that stores outputs. References, correctness gates, exports and packs need no
+// special code for an epilogue's tensors, since these are ordinary arguments.
 
 const mostOperands = 8 // tensors of an epilogue
 
@@ -103,8 +103,8 @@ func (s *ParameterSpec) operands(root *expr.Node) (all []operand, items []string
 	return all, items, nil
 }
 
-// mask returns the tensor's axes as a bit mask for kernels, from the output's first axis. Axes from Apart on share a
-// bit.
+// mask returns the tensor's axes as a bit mask for kernels, from the output's first axis. In the mask, all axes whose
+// index is at least s.Apart share a bit.
 func (s *ParameterSpec) mask(t operand) (mask int) {
 	for _, axis := range t.axes {
 		if s.Apart > 0 {

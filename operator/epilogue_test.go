@@ -160,7 +160,7 @@ templates: [{name: direct, launch: {block: [32], grid: [n]}}]
 	}
 }
 
-// A maximum is exact, but arithmetic on it is not. The tolerance grows only if an epilogue contains arithmetic.
+// The tolerance of a pool's maximum, which is exact, grows only if the epilogue contains arithmetic, which rounds.
 func TestEpilogueOfWhatIsExact(t *testing.T) {
 	o, err := Find("max_pool2d")
 	must.OK(t, err)

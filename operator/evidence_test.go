@@ -52,7 +52,7 @@ templates:
     default: {vec: 1}
 `
 
-// edit replaces one text by another to change a key.
+// edit replaces a text of op.yaml by another one, to change a key.
 type edit struct{ old, new string }
 
 // harmless lists keys of op.yaml that affect no trial's outcome, only what is shown or what can be searched.

@@ -99,7 +99,7 @@ func (r *reducer) formula(of Formula, n *expr.Node) Formula {
 	return Formula{Text: code.String(), Position: of.Position, code: code}
 }
 
-// kept returns conditions: each value that the kernel contains as a constant must still have the same value.
+// kept returns the conditions that each value which the kernel contains as a constant is unchanged.
 func (r *reducer) kept() (all []Formula) {
 	open := r.u.folder(r.u.tunables(), nil)
 	for _, v := range r.u.kept() {

@@ -77,7 +77,7 @@ func described(launches Launches) string {
 	return b.String()
 }
 
-// boundTo returns the text that evaluated should return; it binds the problem to the shape.
+// boundTo returns the text that the function evaluated should return for a problem bound to the shape.
 func boundTo(t *testing.T, p *Problem, c space.Configuration) string {
 	t.Helper()
 	if !p.Admits(c) {

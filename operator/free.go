@@ -16,7 +16,7 @@ import (
 
 // A problem may leave dimensions free: its kernels read these dimensions, and all values that depend on them, from a
 // struct in constant memory at run time. One compiled kernel then serves all shapes that differ only in free
-// dimensions. The struct's initial values are those of the problem's own shape.
+// dimensions. In the compiled kernel, the struct contains the values for the shape of the problem that was bound.
 
 const SizesSymbol = "autotune_sizes"
 
@@ -99,8 +99,8 @@ func (u use) sizesOf(values space.Values) map[string]bool {
 	return found
 }
 
-// Each integer size has a second member, its inverse, which turns a division by the size into a multiplication and a
-// correction. Compilers treat a division by a constant in much the same way.
+// Beside each integer size, the struct has a second member, the inverse of the size, with which a division by the size
+// becomes a multiplication and a correction, as compilers do for a constant divisor.
 const inverse = "inverse_of_"
 
 func inverseOf(name string) Definition {

@@ -350,8 +350,8 @@ const likeSteps = packingOperator + `  - name: again
     default: {threads: 32}
 `
 
-// A template shares the workspaces of the template that it includes. Such workspaces exist if one of the two templates
-// serves the problem.
+// A template shares the workspaces of the template that it includes; a shared workspace exists if one of the two
+// templates serves the problem.
 func TestWorkspacesOfBoth(t *testing.T) {
 	o, err := loadSteps(t, likeSteps)
 	must.OK(t, err)

@@ -96,8 +96,8 @@ func neighbours(p *Problem, template string, source Source) []*Template {
 	})
 }
 
-// neighbourValues adds the values that the other templates in the same file need to compile. Names that are not given
-// get their values from the defaults of the other templates.
+// neighbourValues adds the values that the other templates in the same file need to compile, from the default
+// configurations of these templates.
 func neighbourValues(p *Problem, template string, source Source, values space.Values) space.Values {
 	for _, t := range neighbours(p, template, source) {
 		u, err := useOf(p, t).at(t.Default.Values)
@@ -121,8 +121,8 @@ func kernelOf(p *Problem, template string, s Source, values space.Values, l Laun
 	}
 }
 
-// macros returns macros for the problem's values and the given values. macros leaves out parameters that the problem's
-// name leaves out, and values that derive from an omitted order in memory.
+// macros returns macros for the problem's values and the given values. Parameters that the problem's name omits get no
+// macro, nor do values that derive from a tensor's order in memory which the name omits.
 func macros(p *Problem, values space.Values) []Macro {
 	known, orders := maps.Clone(p.Values), p.Operator.Orders()
 	for _, spec := range p.Operator.Parameters {

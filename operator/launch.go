@@ -26,8 +26,8 @@ type Launch struct {
 	Maps []TensorMap `json:"maps,omitempty"` // the arguments that are passed as tensor maps instead of addresses
 }
 
-// Launches run one after the other. Each launch begins when all earlier launches have ended, unless it is dependent. In
-// JSON, one launch is an object and several are a list.
+// Launches lists the launches of a configuration, each of which begins when all earlier launches have ended, unless it
+// is a (programmatic) dependent launch. In JSON, a single launch is an object, and several launches are a list.
 type Launches []Launch
 
 func (l Launches) MarshalJSON() ([]byte, error) {
@@ -74,8 +74,8 @@ type LaunchSpec struct {
 	at tree.Position
 }
 
-// cudaLimits are CUDA's limits on a launch. The names that begin with __, which no operator can declare, stand for the
-// launch's own expressions.
+// cudaLimits are CUDA's limits on a launch. In cudaLimits, names that begin with __, which no operator can declare,
+// stand for the expressions of the launch: __block_x is its block's width.
 var cudaLimits = []string{
 	"1 <= __block_x <= 1024", "1 <= __block_y <= 1024", "1 <= __block_z <= 64",
 	"__block_x * __block_y * __block_z <= max_threads",
@@ -227,7 +227,7 @@ func (l Launches) Name(argument string) bool {
 	return slices.ContainsFunc(l, func(launch Launch) bool { return slices.Contains(launch.Arguments, argument) })
 }
 
-// Lines describes each launch in a line. The lines name the kernels if there are several launches.
+// Lines describes each launch in a line, with the name of its kernel if there are several launches.
 func (l Launches) Lines() []string {
 	lines := make([]string, len(l))
 	for i, launch := range l {

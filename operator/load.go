@@ -145,7 +145,8 @@ func (l *loader) operator(root *tree.Node) {
 	o.PyTorch = tree.Pointer(f["pytorch"], l.pytorch)
 }
 
-// cost reads the bytes that a launch moves and the operations it computes. By default, each tensor is moved once.
+// cost reads the bytes that a launch moves and the operations it computes. If op.yaml states no cost, the launch is
+// assumed to move each tensor once.
 func (l *loader) cost(n *tree.Node, formula func(*tree.Node) Formula) (bytes, flops Formula) {
 	cost := list(l.language, n, "cost", formula)
 	if n != nil && (len(cost) < 1 || len(cost) > 2) {
@@ -226,9 +227,9 @@ func LargeScale(t Type) float64 {
 }
 
 // Extremes returns the extreme distributions that suit the operator's own: numbers from 0 to 1 if it lists uniform01 or
-// normal, and any numbers if it lists normal. Operators whose inputs are bounded in another way have a fill of their
-// own, or list neither distribution. Large is left out if there are several inputs, because large scores in attention
-// would let rounding alone decide which of two nearly equal keys gets all the weight.
+// normal, and any numbers if it lists normal. Extremes are empty for operators that list neither distribution, such as
+// those that bound their inputs in another way. Large is left out if there are several inputs, because large scores in
+// attention would let rounding alone decide which of two nearly equal keys gets all the weight.
 func (o *Operator) Extremes() []string {
 	drawn := 0
 	for _, a := range o.Arguments {
@@ -266,8 +267,8 @@ func (l *loader) kernelFile(n, parent *tree.Node, entries ...string) Source {
 	return l.withIncludes(s, path.Join(l.dir, s.File))
 }
 
-// separate reduces the source of each kernel to its own part, if one file contains all kernels. As a result, editing
-// one template does not change the other kernels of the file.
+// separate reduces the source of each kernel to its own part if one file contains all kernels, so that editing one
+// template does not change the other kernels of the file.
 func (l *loader) separate() {
 	o := l.o
 	if model, ok := o.Template(o.ReferenceTemplate); ok {

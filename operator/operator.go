@@ -41,7 +41,8 @@ type Operator struct {
 	Right          string  `json:"reference"` // what says what is right: "reference.cu", "the default of template plain"
 	Reference      Source  `json:"-"`
 	referenceEntry string  // kernel in Reference
-	// ReferenceTemplate is the template whose default is the reference; "" if the reference has a kernel of its own.
+	// ReferenceTemplate names the template whose default is the reference, and is "" if the reference has a kernel of
+	// its own.
 	ReferenceTemplate string                `json:"-"`
 	Answers           *Answers              `json:"-"`                 // where right results come from; nil: a kernel
 	Compare           *OwnKernel            `json:"compare,omitempty"` // nil: outputs are compared element by element
@@ -174,14 +175,15 @@ type ArgumentSpec struct {
 	Type   Type   `json:"type,omitempty"`    // of the elements; "": TypeBy names it
 	TypeBy string `json:"type_by,omitempty"` // a parameter whose words are Types
 	Types  []Type `json:"-"`
-	// OrderBy is the parameter that names the tensor's order in memory; "": row-major order of its shape.
+	// OrderBy is the parameter that names the tensor's order in memory; without such a parameter, the tensor is
+	// row-major.
 	OrderBy string `json:"order,omitempty"`
 
 	Shape []Formula `json:"shape,omitempty"` // of a tensor
 	Scale *Formula  `json:"scale,omitempty"` // of a weight's values; nil: 1
 	Fill  *FillSpec `json:"fill,omitempty"`  // nil: filled as its role and the search require
 	Value *Formula  `json:"value,omitempty"` // of a scalar
-	// Symbol is the __constant__ variable that the argument is copied to; "": the argument is passed to kernels.
+	// Symbol is the __constant__ variable that the argument is copied to, or "" if the argument is passed to kernels.
 	Symbol string `json:"symbol,omitempty"`
 	Owner  string `json:"template,omitempty"` // whose launches alone take it, where they name it; "": the operator's
 

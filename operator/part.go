@@ -19,10 +19,11 @@ import (
 // and not to the problem, so trials of a part are trials of the problem.
 type Restriction struct {
 	Templates []string // empty: all of them
-	// Where lists conditions that may use the names of constraints. A template without one of the names is left out.
+	// Where lists conditions that may use the names of constraints. A condition excludes all templates that lack one of
+	// the names in the condition.
 	Where []string
-	// Fixed gives a value for every tunable of one template; nil: not fixed. In Fixed, the key "template" names the
-	// template and can be omitted if there is only one.
+	// Fixed gives a value for every tunable of one template, or is nil if the configuration is not fixed. In Fixed, the
+	// key "template" names the template and can be omitted if there is only one.
 	Fixed map[string]string
 }
 
@@ -31,7 +32,7 @@ func (r Restriction) IsZero() bool {
 	return len(r.Templates) == 0 && len(r.Where) == 0 && r.Fixed == nil
 }
 
-// String describes the part in words; "" for the whole space.
+// String describes the restriction in words, and returns "" if the restriction selects the whole space.
 func (r Restriction) String() string {
 	var parts []string
 	if len(r.Templates) > 0 {

@@ -12,7 +12,8 @@ import (
 	"autotune/space/expr"
 )
 
-// A restricted space contains exactly the configurations that satisfy the restriction, and all defaults of the part.
+// A restricted space contains exactly the configurations that satisfy the restriction, and the default of each of its
+// templates.
 func TestRestrictedSpaceIsTheFilteredOne(t *testing.T) {
 	o := find(t, "max_pool2d")
 	whole := bindShape(t, o, 1, 2, 40, 40)

@@ -37,8 +37,9 @@ extern "C" __global__ void other(float* b, unsigned) {
 }
 `
 
-// farAway fills an input with numbers near 2^70, some of them infinite, and weights with numbers near 2^-90. The
-// input's last number is larger than a sample of the other numbers would suggest (guessed_scale.cuh).
+// farAway fills an input with numbers near 2^70, some of them infinite, and weights with numbers near 2^-90. The last
+// number of the input is so large that a scale which guessed_scale.cuh guesses from a sample of the input is wrong for
+// it.
 const farAway = `__device__ float far_away(int i, int power) { return ldexpf(1.0f + (i * 2654435761u >> 9) * 0x1p-23f, power - i % 7); }
 extern "C" __global__ void conv1d_fill(float* x, unsigned) {
     const int i = blockIdx.x * 256 + threadIdx.x;
@@ -118,8 +119,8 @@ func proveSome(t *testing.T, o *operator.Operator, text, mode string, choose fun
 	return proven
 }
 
-// Products in fp32 mode have the precision of fp32 in rows and columns of any magnitude. Each sum has sixteen products
-// of the same sign, and its tolerance is a millionth.
+// Products in fp32 mode have the precision of fp32 in rows and columns of any magnitude: the sum of sixteen products of
+// one sign must be correct to a millionth.
 func TestProductsArePrecise(t *testing.T) {
 	inFull(t)
 	proven := proveSome(t, filledProducts(t), "1x70x16x90 normal", "fp32", func(p *operator.Problem) []space.Configuration { return p.Defaults(t.Context()) })
@@ -196,7 +197,8 @@ func TestScaledFactors(t *testing.T) {
 const ofCuDNN = 7.1e-7
 
 // In math mode fp32, a convolution is as precise as one that sums in fp32: its error is at most twice cuDNN's, which
-// grows with the root of the number of products. The test compares the largest error over many outputs.
+// grows with the root of the number of products. The test compares the largest error over many outputs of a template
+// with twice cuDNN's.
 func TestConvolutionsInFp32(t *testing.T) {
 	inFull(t)
 	for _, test := range endurance.Some([]struct {
@@ -219,7 +221,8 @@ func TestConvolutionsInFp32(t *testing.T) {
 	}
 }
 
-// imagesApart fills the second image with numbers a millionth of the first image's, and weights with positive ones.
+// imagesApart fills the first image and the weights with numbers between 1 and 2, and the second image with a millionth
+// of such numbers.
 const imagesApart = `__device__ float near_one(int i) { return 1.0f + (i * 2654435761u >> 9) * 0x1p-23f; }
 extern "C" __global__ void conv1d_fill(float* x, unsigned) {
     const int i = blockIdx.x * 256 + threadIdx.x;
@@ -321,10 +324,10 @@ var roundings = map[string]func(float64) float64{
 	"tf32_even": func(v float64) float64 { return 2 * math.RoundToEven(v/2) },
 }
 
-// Kernels round ties to TF32 correctly by both rounding rules. References are compared with float64 sums of factors
-// that the test rounds, and templates' defaults with these references. The convolutions share headers, so templates are
-// tested only for conv2d and a transposed convolution. In mode tf32, which PyTorch's vectors also cover, only templates
-// that pack factors are tested, with scaling and without.
+// Kernels round ties to TF32 correctly by both rounding rules. The test compares the references with float64 sums of
+// factors that it rounds itself, and the templates' defaults with the references. Since convolutions share headers, the
+// test runs templates only for matmul, conv2d and a transposed convolution. In mode tf32, which PyTorch's vectors also
+// cover, the test runs only templates that pack factors.
 func TestTiesAreRounded(t *testing.T) {
 	inFull(t)
 	for _, name := range operator.OperatorNames() {
@@ -373,8 +376,8 @@ func TestTiesAreRounded(t *testing.T) {
 	}
 }
 
-// proveBoxes tests the templates that load channels-last pixels by boxes. Such templates, the copy engine or an earlier
-// launch round the pixels to TF32.
+// proveBoxes tests the templates that load channels-last pixels by boxes. In these templates, either the kernel, the
+// copy engine or an earlier launch rounds the pixels to TF32.
 func proveBoxes(t *testing.T, d device.Device, o *operator.Operator, mode string) {
 	p, distribution := problem(t, o, "1x16x1x32 c_out=40 kernel=1 layout=nhwc normal", mode, d.Info().Limits)
 	for i, a := range p.Arguments {
@@ -420,7 +423,7 @@ func ties(name, mode string) (inputs map[string]torchvectors.Floats, want []floa
 	return map[string]torchvectors.Floats{"x": x, "weight": w}, want
 }
 
-// The results of the two rounding rules differ by far more than the tolerance.
+// The results of the two rules for rounding ties to TF32 differ by far more than the tolerance.
 func TestTiesTellTheRulesApart(t *testing.T) {
 	_, away := ties("conv2d", "tf32")
 	_, even := ties("conv2d", "tf32_even")

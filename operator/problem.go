@@ -131,7 +131,7 @@ func (p *Problem) MemoryBytes() int64 {
 	return bytes
 }
 
-// Output returns the first output tensor. The reference kernel has one thread for each of that tensor's elements.
+// Output returns the first output tensor, for each of whose elements the reference kernel has one thread.
 func (p *Problem) Output() Argument {
 	i := slices.IndexFunc(p.Arguments, func(a Argument) bool { return a.Role.Compared() })
 	return p.Arguments[i] // a loaded operator has one
@@ -188,7 +188,8 @@ func (r ProblemRecord) Request() Request {
 // Parameters are a problem's parameters in the operator's order. In JSON, Parameters are an object of strings.
 type Parameters []Parameter
 
-// has tells whether the list contains a parameter. A `later` parameter is not in the list while it has its default.
+// has tells whether the list contains a parameter. The list omits a parameter that op.yaml marks as `later` if its
+// value is the default.
 func (list Parameters) has(name string) bool {
 	return slices.ContainsFunc(list, func(p Parameter) bool { return p.Name == name })
 }

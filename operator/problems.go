@@ -11,7 +11,8 @@ import (
 	"autotune/operator/tree"
 )
 
-// Asked is one problem in a list of problems, as written. Its operator, a name or folder, is not loaded yet.
+// Asked is one problem in a list of problems, as written, with the name or folder of an operator that is not loaded
+// yet.
 type Asked struct {
 	At        tree.Position
 	Operator  string

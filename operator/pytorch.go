@@ -56,8 +56,8 @@ type TorchArgument struct {
 	By      string     `json:"by,omitempty"`      // what the fold depends on: an argument, or a dimension if Fold is flat
 	Default TorchValue `json:"default,omitempty"` // used if PyTorch is given None or nothing
 	Same    string     `json:"same,omitempty"`    // the parameter or dimension whose value is the default
-	// Words maps each text that the argument may be to values of parameters. A parameter that a text does not set is
-	// false.
+	// Words maps each text that a PyTorch argument may be to values of the operator's parameters, where a parameter
+	// without a value is false.
 	Words map[string]map[string]TorchValue `json:"words,omitempty"`
 }
 
@@ -287,7 +287,8 @@ func torchValue(n *tree.Node) TorchValue {
 	return TorchValue(n.Text())
 }
 
-// settings reads values of parameters. The value of a parameter of type expression must be in canonical form.
+// settings reads a mapping from op.yaml of parameters to values, in which the value of an expression parameter must be
+// in canonical form.
 func (r torchReader) settings(n *tree.Node) map[string]TorchValue {
 	all := map[string]TorchValue{}
 	for _, e := range n.Mapped("this must be a mapping of the operator's parameters to their values") {

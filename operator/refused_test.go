@@ -147,8 +147,8 @@ func widened(x torchvectors.Floats) []float64 {
 	return all
 }
 
-// The tolerance must not accept zeros, the input, or the output for other input numbers. In long rows the outputs of
-// softmax are tiny, so the tolerance must be tiny as well.
+// The tolerance must not accept wrong outputs: zeros, a copy of the input, or the correct output for other input
+// numbers. In long rows the outputs of softmax are tiny, so the tolerance must be tiny as well.
 func TestWrongAnswersOfRowsAreRefused(t *testing.T) {
 	for _, o := range operators(t) {
 		if !ofRows(o) && rowAnswers[o.Name] == nil {
@@ -196,7 +196,7 @@ func refuses(t *testing.T, p *operator.Problem, length int64) {
 	}
 }
 
-// drawn draws numbers as a search does.
+// drawn draws the numbers of a problem's first input, from the range that a search would draw them from.
 func drawn(p *operator.Problem, length int64, seed uint64) []float64 {
 	random := rand.New(rand.NewPCG(seed, 7))
 	all := make([]float64, length)

@@ -11,8 +11,8 @@ import (
 	"autotune/operator/tree"
 )
 
-// A GPU does not check the types of a kernel's arguments, because all pointers look the same to it. Therefore the
-// parameters of kernels are read from the source and compared with op.yaml.
+// A GPU does not check the types of a kernel's arguments, because all pointers look the same to it. The functions in
+// this file read the parameters of kernels from the source and compare them with op.yaml.
 
 // CheckSignatures returns a *tree.Error for the first kernel whose parameters do not match the operator's arguments.
 // CheckSignatures does not check types that the source alone does not determine, such as those of C++ templates'

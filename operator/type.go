@@ -91,7 +91,7 @@ func (t Type) CUDA() string { return t.facts().cuda }
 // Tolerance returns the default absolute and relative tolerance of an element compared with the reference.
 func (t Type) Tolerance() float64 { return t.facts().tolerance }
 
-// Header returns the CUDA header that declares the type; "" if none is needed.
+// Header returns the CUDA header that declares the type, or "" if C++ needs no header for it.
 func (t Type) Header() string { return t.facts().header }
 
 // NumPy returns the type of the NumPy array for elements of type t, or float32 if NumPy has no type of the same bits.

@@ -254,7 +254,7 @@ func checkCode[N comparable](m *Manifest, o *Operator, c *Code[N]) error {
 	return cmp.Or(f.error, different("tensors, workspaces and scalars", names))
 }
 
-// The largest number of variants and the largest depth of the tree in a family.
+// mostVariants limits the number of variants in a family, and mostDepth the depth of the family's tree.
 const (
 	mostVariants = 256
 	mostDepth    = 16 // the depth of a tree

@@ -73,7 +73,7 @@ var openLibcuda = sync.OnceValues(func() (*libcuda, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNoDriver, err)
 	}
-	// Older drivers lack cuLaunchKernelEx and cuFuncLoad, so errors are ignored.
+	// Ignore errors of these two calls of Bind, since older drivers lack cuLaunchKernelEx and cuFuncLoad.
 	_ = sharedlib.Bind(handle, map[string]any{"cuLaunchKernelEx": &c.launchEx})
 	_ = sharedlib.Bind(handle, map[string]any{"cuFuncLoad": &c.load})
 	return c, c.check("cuInit", c.init(0))

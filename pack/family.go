@@ -28,8 +28,9 @@ type Sizes struct {
 	Names []string `json:"names"`
 }
 
-// Node is a node of a family's tree: a condition with a node for either case, or a leaf. Of a leaf's entries, the
-// first one that serves the problem runs. If no entry of the leaf serves the problem, the general kernel runs.
+// Node is a node of a family's tree: a condition with a node for either case, or a leaf. A leaf lists entries, of which
+// a loader runs the first that serves the problem. If no entry of the leaf serves the problem, the loader runs the
+// general kernel.
 type Node struct {
 	If      *Formula `json:"if,omitempty"`
 	Then    *Node    `json:"then,omitempty"`

@@ -157,15 +157,16 @@ type Time struct {
 	Samples int        `json:"samples"`
 }
 
-// General is a kernel that is correct for every problem of an operator, in one math mode and for one type of inputs. A
-// general kernel takes the Arguments, with the first output as their last, then the Sizes as a struct of 64-bit
-// integers (floating-point values by their bits), and finally the number of elements of the first output.
+// General is a kernel that is correct for every problem of an operator, in one math mode and for one type of inputs.
+// The parameters of a general kernel are pointers to the tensors in Arguments, of which the last is the first output;
+// then a struct with the Sizes as 64-bit integers (of a floating-point number, the bits); and finally the number of
+// elements of the first output.
 type General struct {
 	Operator string `json:"operator"`
 	Math     string `json:"math"`
 	Type     string `json:"type"`
-	// Values are the parameters that the kernel was compiled for. The kernel serves any values of the other
-	// parameters.
+	// Values are the values of those parameters that the general kernel was compiled for; the kernel serves any values
+	// of all other parameters.
 	Values    map[string]expr.Value `json:"values,omitempty"`
 	File      string                `json:"file"` // PTX
 	Source    string                `json:"source,omitempty"`

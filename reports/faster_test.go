@@ -10,8 +10,8 @@ import (
 	"autotune/tuner/torchtimes"
 )
 
-// inTurnsWith is a search whose winner was timed in turns with PyTorch. Each speedup over a way to run PyTorch has an
-// interval of 2 % to either side.
+// inTurnsWith is a search whose winner was timed in turns with PyTorch. The confidence interval of each given speedup
+// over PyTorch extends 2 % to either side.
 func inTurnsWith(speedups map[string]float64) bestconfig.Document {
 	b := convolution()
 	for name, speedup := range speedups {

@@ -68,7 +68,8 @@ func failed() bestconfig.Document {
 	return b
 }
 
-// trials makes n trials whose times approach best. In every hundred trials, as many fail as failures says.
+// trials makes n trials whose times approach best. The argument failures is the number of trials in every hundred that
+// fail.
 func trials(n, failures int, best float64) []trial.Trial {
 	rng := rand.New(rand.NewPCG(7, uint64(n)))
 	bad := []trial.Status{trial.CompileError, trial.LaunchError, trial.WrongResult, trial.Timeout, trial.Crashed, trial.Pruned}

@@ -26,7 +26,7 @@ type table struct{ lines strings.Builder }
 
 func (t *table) blank() { t.lines.WriteByte('\n') }
 
-// text writes a label and a wrapped text after it. If the text is empty, nothing is written.
+// text writes a label and a wrapped text after it, or nothing if the text is empty.
 func (t *table) text(label, text string) { t.wrap(label, labelWidth, text) }
 
 // list writes texts below each other, with a label before the first.
@@ -244,8 +244,8 @@ func (t *table) comparison(b bestconfig.Document) {
 // mostReason is the largest number of characters of a reason that are shown.
 const mostReason = 300
 
-// failures writes a line for each status of failed trials, and a command that shows one such variant. The command is
-// not wrapped, so that it can be copied.
+// failures writes a line for each status of failed trials, and the command that runs one variant with this status
+// again. The command is not wrapped, so that it can be copied.
 func (t *table) failures(list []Failure) {
 	for i, f := range list {
 		label := ""
@@ -274,7 +274,7 @@ func (t *table) warnings(b bestconfig.Document) {
 	}
 }
 
-// The widths of the columns in the table of devices.
+// deviceWidth and problemWidth are the widths of two columns in the table of devices.
 const (
 	deviceWidth  = 10
 	problemWidth = tableWidth - deviceWidth - 2

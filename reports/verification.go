@@ -46,7 +46,8 @@ func VerificationOf(r *tuner.Result, warnings []string) Verification {
 
 func Failed(t trial.Trial) bool { return t.Status != trial.OK && t.Status != trial.Pruned }
 
-// Text returns everything that is known about the variants if one is true, and otherwise which variants failed.
+// Text lists the variants that failed or, if the argument one says that only one variant was verified, everything that
+// is known about that variant.
 func (v Verification) Text(one bool) string {
 	text, part := "", ""
 	for _, t := range v.Variants {

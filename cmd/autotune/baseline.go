@@ -73,7 +73,7 @@ func checkBaselines(times map[string]float64) error {
 	return nil
 }
 
-// rivals starts PyTorch, to be timed in the given ways on the GPU that the flags name. Without ways, rivals returns
+// rivals starts PyTorch, to be timed in the given ways on the GPU that the flags name; if ways is empty, rivals returns
 // nil.
 func rivals(d deviceFlags, wait time.Duration, ways []string) (*torchtimes.Torch, error) {
 	if len(ways) == 0 {

@@ -130,8 +130,7 @@ func flagNamed(flags []flag, name string) (flag, bool) {
 	return lists.First(flags, func(f flag) bool { return slices.Contains(f.Names(), name) })
 }
 
-// line holds a command's arguments, its name and which flags were given. The flags' values are in variables of the
-// command.
+// line holds a command's arguments, its name and which flags were given, but not the values of the flags.
 type line struct {
 	arguments []string
 	command   string                 // the full name, such as "cache ls"
@@ -251,8 +250,8 @@ func example(command string) string {
 	return command + " conv2d"
 }
 
-// completionScripts holds a completion script for each shell. A script asks this program for the words that may come
-// next, and completes file names if the program offers none.
+// completionScripts holds a completion script for each shell. A completion script runs autotune to ask for the words
+// that may come next, and completes file names if autotune prints none.
 var completionScripts = map[string]string{
 	"bash": `_autotune() {
   local words=("${COMP_WORDS[@]:0:COMP_CWORD}") typed="${COMP_WORDS[COMP_CWORD]}"

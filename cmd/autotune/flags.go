@@ -90,7 +90,8 @@ func (p *problemFlags) given() bool {
 	return p.shape != "" || p.set != nil || p.math != "auto" || p.free != ""
 }
 
-// request turns the flags into a request for the operator. Without --shape, the request has the shape example.
+// request turns the flags into a request for the operator. Without --shape, the request's shape is the argument
+// example.
 func (p *problemFlags) request(op *operator.Operator, example []int64) (r operator.Request, err error) {
 	shape := p.shape
 	if shape == "" && example != nil {
@@ -106,8 +107,8 @@ func (p *problemFlags) request(op *operator.Operator, example []int64) (r operat
 	return r, err
 }
 
-// exampleRequest is request with the operator's example as the default shape. A notice tells the user if that default
-// is used.
+// exampleRequest is request with the operator's example as the default shape. exampleRequest prints a notice if the
+// shape is the example's.
 func (p *problemFlags) exampleRequest(op *operator.Operator) (operator.Request, error) {
 	if p.shape == "" && op.Example != nil {
 		tell(fmt.Sprintf("without --shape this is %s's example, --shape %s", op.Name, operator.FormatShape(op.Example)))
@@ -198,8 +199,8 @@ func (f *conditionFlags) conditions() (device.Conditions, error) {
 	return device.ConditionsOf(l2, launch), err
 }
 
-// check returns an error if the flags ask for conditions other than those of a recording. The user is warned if the
-// device's times do not depend on conditions at all.
+// check returns an error if the flags ask for conditions other than those of a recording. check prints a warning if the
+// device's times do not depend on measuring conditions at all.
 func (f *conditionFlags) check(d device.Device, asked device.Conditions) error {
 	if !f.asked() {
 		return nil

@@ -68,7 +68,7 @@ func (r reader) most(text string) int {
 	return n
 }
 
-// room is how often a text that holds so many values can be repeated before the file's bounds are exceeded.
+// room returns how often a text that holds the given number of values can be repeated within the bounds on a file.
 func (r reader) room(text string, values int) int {
 	n := r.bytes / len(text)
 	if r.values > 0 {
@@ -107,8 +107,8 @@ var contents = []content{
 	{"aliases of aliases", func(reader) io.Reader { return strings.NewReader(aliases()) }, false},
 }
 
-// packedBomb is a gzip file that unpacks to 1 GiB. A bomb is only tried as a whole file, since no field of a document
-// can be gzip.
+// packedBomb is a gzip file that unpacks to 1 GiB. The gzip file is only tried as a whole file, since no field of a
+// document can be compressed.
 var packedBomb = content{"a bomb of 1 GiB", func(reader) io.Reader { return bytes.NewReader(bomb()) }, false}
 
 // Every kind of file that a user can name must be refused with a one-line error and at little cost, whatever it

@@ -40,9 +40,8 @@ func main() {
 // run runs the command line and returns the exit code; main only exits with it.
 func run(args []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), endingSignals()...)
-	// The first Ctrl-C asks the program to stop in order, a second one ends it at once. stop lets a signal end the
-	// process again, but only after sameSignal, so that a signal sent twice does not replace the program's own exit
-	// code.
+	// The first Ctrl-C asks the program to stop in order, a second Ctrl-C ends the program at once. A signal that
+	// arrives twice within sameSignal counts once, so that the program can still choose its exit code.
 	context.AfterFunc(ctx, func() { time.AfterFunc(sameSignal, stop) })
 	app := newApp()
 	err := app.RunContext(ctx, append(args[:1:1], flagsFirst(app, args[1:])...))

@@ -97,8 +97,8 @@ type chosen struct {
 	*winners.Chosen
 }
 
-// choose finds the winner that the flags name: in the cache, in a best-config document or in a recording. The request
-// says which parts of the winner are needed.
+// choose finds the winner that the flags name: in the cache, in a best-config document or in a recording. The argument
+// r says which parts of the winner the command needs.
 func (f *winnerFlags) choose(ctx context.Context, l line, r winners.Request) (chosen, error) {
 	w, err := f.find(ctx, l, r)
 	if err != nil || !f.conditions.asked() {
@@ -152,7 +152,7 @@ func (f *winnerFlags) read(l line, r *winners.Request) (err error) {
 	return r.Check()
 }
 
-// inCache finds the winner in the cache. If there is no cache, there is no winner.
+// inCache finds the winner in the cache; without a cache, inCache finds no winner.
 func (f *winnerFlags) inCache(ctx context.Context, l line, r winners.Request) (w winners.Chosen, err error) {
 	w, err = f.askCache(ctx, l, &r)
 	var absent *store.AbsentError
@@ -272,7 +272,8 @@ type rerun struct {
 	close func() error
 }
 
-// rerun opens the winner's problem on the device of --device, or else on one of the kind that the winner was found on.
+// rerun opens the winner's problem on the device of --device, or else on a device of the same kind as the one on which
+// the winner was found.
 func (w chosen) rerun(ctx context.Context, l line, v view, named string) (a rerun, err error) {
 	k, err := w.kernel(l)
 	if err != nil {

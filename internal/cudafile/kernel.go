@@ -32,7 +32,8 @@ type Parameter struct {
 
 var globalForm = regexp.MustCompile(`\b__global__\b`)
 
-// mostKernels limits the time of Kernels, which scans the file for each kernel. No real file has as many.
+// mostKernels limits how many kernels of a file the function Kernels lists, since it scans the file once for each
+// kernel. No real file defines more kernels.
 const mostKernels = 256
 
 // Kernels lists the first 256 kernels that a file defines.

@@ -17,8 +17,7 @@ type Folder struct {
 	lock *os.File // the folder itself
 }
 
-// attempts is how often New makes a folder until it can lock one. New returns an error after so many attempts, because
-// not all file systems have locks.
+// attempts limits how many folders New makes before it gives up, because some file systems cannot lock a folder.
 const attempts = 100
 
 // New makes a temporary folder of a kind, such as "emulator"; the folder's name begins with "autotune-" and the kind.

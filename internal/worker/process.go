@@ -232,7 +232,7 @@ func Call[Req, Resp any](ctx context.Context, p *Process, req Req) (Resp, error)
 	return r.Body, nil
 }
 
-// lost returns why a request to the worker or its response was lost. After that, the worker cannot be used again.
+// lost returns why a request to the worker or its response was lost. A worker that lost a request cannot be used again.
 func (p *Process) lost(cause error) error {
 	if !p.ended(pipeGrace) && !p.killed.Load() { // a value could not be encoded, or something else wrote into the stream
 		p.Kill()
@@ -252,8 +252,8 @@ type response[T any] struct {
 	Body   T
 }
 
-// Serve answers requests with handle, one after the other, until in ends. An error of handle is sent to the caller, and
-// the worker goes on. A panic ends the worker, and the caller gets a *DiedError.
+// Serve answers requests with handle, one after the other, until in ends. If handle returns an error, Serve sends the
+// error to the caller and answers further requests. A panic ends the worker, and the caller gets a *DiedError.
 func Serve[Req, Resp any](
 	ctx context.Context, in io.Reader, out io.Writer, handle func(context.Context, Req) (Resp, error),
 ) error {

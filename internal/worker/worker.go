@@ -1,5 +1,5 @@
 // Package worker runs parts of the program in child processes of the same executable. A compiler, a GPU driver or a
-// faulty kernel may hang or crash. Such a fault in a worker takes down a replaceable process instead of the search.
+// faulty kernel may hang or crash, which in a worker ends a replaceable process instead of the search.
 //
 // The parent starts a worker by name with Start. Call sends the worker one request at a time and receives the response;
 // both are gob values. In the child, main first calls Dispatch, and the worker answers requests with Serve:

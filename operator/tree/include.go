@@ -71,8 +71,8 @@ func (in *Includer) Expand(n *Node, key string) {
 	n.Items = items
 }
 
-// merge replaces the key `include` of a mapping by the entries of the included fragments. A value that the mapping has
-// itself takes the place of the fragment's value for the same key.
+// merge replaces the key `include` of a mapping by the entries of the included fragments. If the mapping and a fragment
+// have the same key, the mapping's own value replaces the fragment's.
 func (in *Includer) merge(n *Node, include Entry) {
 	at := slices.Index(n.Entries, include)
 	n.own = slices.Delete(slices.Clone(n.Entries), at, at+1)
@@ -127,8 +127,9 @@ func (n *Node) add(e Entry) {
 	}
 }
 
-// sum combines the values of a mapping and of its fragment. Two lists are joined, with the fragment's items first. In
-// two mappings, the mapping's own entries come first and replace the fragment's entries of the same name.
+// sum combines the values that a mapping and an included fragment have for the same key. If both values are lists, sum
+// joins them, with the fragment's items first. If both are mappings, the entries of own come first and replace the
+// fragment's entries of the same name.
 func sum(own, other *Node) *Node {
 	both := *own
 	if own.Kind == List && other.Kind == List {
@@ -165,7 +166,7 @@ func (in *Includer) itemsOf(item *Node, include Entry, key string) []*Node {
 	return items
 }
 
-// earlier returns the mapping of an earlier template.
+// earlier returns the mapping of the template that an `include` names, which must come before the including template.
 func (in *Includer) earlier(at *Node, name string) *Node {
 	var names []string
 	for _, t := range in.templates {

@@ -20,13 +20,13 @@ import (
 	"autotune/pack/packer"
 )
 
-// modules is the Python code that watches a program. This code is installed next to the Python loaders of a pack
-// without kernels, which find out what problem a call is.
+// modules is the Python code that watches a program. Beside this code, a Watcher installs the Python loaders of a pack
+// without kernels, which find the problem of each PyTorch call.
 //
 //go:embed all:python
 var modules embed.FS
 
-// The folders inside a watcher's folder. Python loads sitecustomize.py from siteFolder.
+// siteFolder and recordsFolder lie in a watcher's folder; Python loads sitecustomize.py from siteFolder.
 const (
 	siteFolder    = "site"
 	recordsFolder = "records"

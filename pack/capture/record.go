@@ -60,7 +60,7 @@ func (s *setting) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, (*string)(s))
 }
 
-// Bounds of a record, which records of real programs stay far below.
+// These constants limit the size of a record; the records of real programs are far smaller.
 const (
 	mostCalls   = 1 << 14
 	mostRecords = 1 << 16

@@ -12,7 +12,8 @@ import (
 	"autotune/reports"
 )
 
-// shownCalls limits the printed problems and the printed unserved calls. The problems file lists more of them.
+// shownCalls limits the printed problems and the printed unserved calls; the problems file lists more problems and
+// calls.
 const shownCalls = 8
 
 // Show prints a summary of what a program did. The summary is short, so that the program's own output stays visible

@@ -48,7 +48,7 @@ func write(name string, data any) []byte {
 	return b.Bytes()
 }
 
-// Bounds on an entry that C can launch, which are the sizes of arrays in autotune_pack.c.
+// These constants limit the entries that C programs can launch, and are the sizes of arrays in autotune_pack.c.
 const (
 	mostRankInC      = 8
 	mostArgumentsInC = 64

@@ -15,11 +15,11 @@ import (
 )
 
 // A pack has kernels only for the expressions of its problems. A parameter of type expression is therefore stored as a
-// parameter of words, each of which is the expression of a packed problem. Conditions on the word say which tensors a
-// call takes.
+// parameter of words, each of which is the expression of a packed problem. A call takes the tensors of all these
+// expressions, and conditions on the word say which tensors must not be empty.
 
-// expressionWord describes an expression parameter as a parameter of words, at first without any word. If problems may
-// leave the parameter out, the default expression becomes the default word.
+// expressionWord describes an expression parameter as a parameter of words, to which addWord later adds the words. If
+// problems may leave the parameter out, the default expression becomes the default word.
 func expressionWord(s operator.ParameterSpec) pack.Parameter {
 	d := pack.Parameter{Name: s.Name, Type: "word", Words: []string{}, Components: []pack.Component{{Name: s.Name}}}
 	if s.Later {
@@ -88,7 +88,8 @@ func (p *Packed) addWord(of *operator.Problem, s operator.ParameterSpec) error {
 	return nil
 }
 
-// addTensor adds an epilogue's tensor to those that a call takes. The tensor is empty unless the epilogue names it.
+// addTensor adds an epilogue's tensor to the tensors that a call takes; in calls with other epilogues, which do not
+// name the tensor, it is empty.
 func (p *Packed) addTensor(o *pack.Operator, a operator.ArgumentSpec, parameter, word string) error {
 	named := parameter + "_" + a.Name
 	t := p.tensor(o, a)
@@ -116,8 +117,9 @@ func (p *Packed) operands(of string, s operator.ParameterSpec) []string {
 	return lists.Of(beside, func(t pack.TensorSpec) string { return t.Name })
 }
 
-// epilogueCall makes a function that PyTorch does not have. The function takes an operator's tensors, an epilogue, the
-// epilogue's tensors, and the operator's parameters.
+// epilogueCall describes the Python function that computes an operator with an epilogue, which no PyTorch function
+// does. The function's arguments are an operator's tensors, an epilogue, the epilogue's tensors, and the operator's
+// parameters.
 func (p *Packed) epilogueCall(o *operator.Operator, s operator.ParameterSpec) operator.TorchCall {
 	c := operator.TorchCall{Function: o.Name + "_" + s.Name}
 	add := func(name string, optional bool) {
@@ -170,7 +172,8 @@ func unsaid(s operator.ParameterSpec) (all []pack.Definition) {
 	return all
 }
 
-// say adds a word to the condition for a component, since the word's expression uses the component's tensor.
+// say adds a word to the condition under which a component is true: the component says whether a tensor is used, and
+// the word's expression uses the tensor.
 func say(o *pack.Operator, component, parameter, word string) {
 	at := slices.IndexFunc(o.Derived, func(d pack.Definition) bool { return d.Name == component })
 	all := []string{parameter + " == " + expr.String(word).Source()}

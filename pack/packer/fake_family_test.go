@@ -61,8 +61,8 @@ func elfOf(contents []byte, symbol, text string) []byte {
 	return b.Bytes()
 }
 
-// fakeFamily makes a family without measurements. Such a family has configurations that read dimensions at run time,
-// each assigned to another shape, and a random tree.
+// fakeFamily makes a family without measurements, from configurations that read dimensions at run time, each assigned
+// to another shape, and a random tree.
 func fakeFamily(t testing.TB, name, shapes, free, parameters string) Family {
 	t.Helper()
 	op, err := operator.Find(name)

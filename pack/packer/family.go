@@ -25,7 +25,8 @@ type Family struct {
 	Kernels  []family.Kernel
 }
 
-// FamilyOf finds the kernels of a family. The error is cudasource.ErrSearchAgain if the operator has changed.
+// FamilyOf finds the kernels of a family, or returns cudasource.ErrSearchAgain if the operator has changed since the
+// search.
 func FamilyOf(f *family.Family, op *operator.Operator) (Family, error) {
 	kernels, err := f.Kernels(op)
 	return Family{f, op, kernels}, err
@@ -54,9 +55,9 @@ func (p *Packed) families(f Family, archs []string, seen map[string]bool) (tasks
 	return tasks, nil
 }
 
-// notPacked returns why a family cannot be packed, or "" if it can. A loader would compute derived values from its own
-// GPU and math mode, but the family's kernels were compiled with those of the search. A loader also computes with
-// integers only.
+// notPacked returns why a family cannot be packed, or "" if it can. A family cannot be packed if a derived value
+// depends on the GPU or the math mode, since a loader's may differ from those of the search. Nor can a family be packed
+// if a floating-point scalar depends on the shape, since a loader computes with integers.
 func (f Family) notPacked() string {
 	for _, d := range f.Operator.Derived {
 		for _, name := range d.Formula.Code().Names() {
@@ -218,8 +219,8 @@ func slowdown(s family.Score) pack.Slowdown {
 }
 
 // sizesAt returns the offset in a cubin of the sizes that its kernel reads at run time. A loader writes a problem's
-// sizes into a copy of the cubin, at the offset sizesAt. The loader therefore need not parse cubins, and launches of
-// different sizes never wait for each other.
+// sizes into a copy of the cubin at the offset sizesAt, so it need not parse cubins. Since each problem has its own
+// copy, launches of different sizes never wait for each other.
 func sizesAt(code []byte, sizes []operator.Size) (int64, error) {
 	if len(sizes) == 0 {
 		return 0, nil

@@ -170,7 +170,7 @@ func roomOf(plan *pack.Plan) (room int64) {
 // other shape, the general kernel must run.
 func TestFamilies(t *testing.T) {
 	all := fakeFamilies(t)
-	// A second family for the same problems comes first in the pack, but was measured on another GPU.
+	// Add a second family for the same problems, which comes first in the pack but was measured on another GPU.
 	elsewhere, document := all[0], *all[0].Family
 	document.Device.Name, document.Tree, elsewhere.Family = "A GPU", &family.Node{}, &document
 	path := packedFamilies(t, append(slices.Clone(all), elsewhere))
@@ -318,8 +318,8 @@ func chosenByGo(t *testing.T, path string, cases []chosenCase) (all []string) {
 	return all
 }
 
-// answers splits a program's output by problems. After the driver calls of each problem, the program prints the size
-// of the workspaces and whether the kernel was tuned for the problem.
+// answers splits the output of a test program into the parts that belong to one problem each. After the driver calls of
+// each problem, the program prints the size of the workspaces and whether the kernel was tuned for the problem.
 func answers(out string) (all []string) {
 	var b strings.Builder
 	asked := map[string]bool{} // a loader may load a kernel twice for one problem

@@ -11,8 +11,8 @@ import (
 	"autotune/space/expr"
 )
 
-// pyFormula is a formula of a manifest as Python code. The loader looks the code up by the formula's text, so that it
-// runs only code that the packer wrote.
+// pyFormula is a formula of a manifest as Python code. The Python loader finds a formula's code by the formula's text,
+// so that it runs only code that the packer wrote.
 type pyFormula struct{ Text, Code string }
 
 // addFormulas writes all formulas as Python code. A notice names each formula that cannot be written in Python.

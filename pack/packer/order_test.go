@@ -10,7 +10,8 @@ import (
 	"autotune/tuner/cudasource"
 )
 
-// With the second dimension last in memory, a problem is another one of the same operator, with its own kernel.
+// A problem whose tensors have the second dimension last in memory differs from the row-major problem, and has its own
+// kernel.
 func TestOrders(t *testing.T) {
 	shape := []int64{2, 8, 9, 10}
 	set := func(layout string) map[string]string {

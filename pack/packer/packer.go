@@ -86,8 +86,8 @@ func Make(ctx context.Context, compiler compile.Compiler, winners []cudasource.W
 	return p, p.finish(operators)
 }
 
-// packs reports whether an operator can be packed. An operator is described once, and a notice says why another cannot
-// be packed.
+// packs reports whether an operator can be packed. At its first call for an operator, packs adds the description to the
+// manifest, or a notice that says why the operator cannot be packed.
 func (p *Packed) packs(o *operator.Operator, kept map[string]*operator.Operator) bool {
 	if known, asked := kept[o.Name]; asked {
 		return known != nil
@@ -173,8 +173,8 @@ func (f found) measured(arch string) bool {
 	return f.device.Kind.Properties().Caveat == "" && arch == f.target
 }
 
-// targets returns the architectures to compile for: those that the user named or else the search's own. Architectures
-// that are done already or cannot run the template are left out.
+// targets returns the architectures to compile for: those that the user named or else the search's own. targets omits
+// the architectures in seen, which are compiled already, and those that cannot run f's templates.
 func (p *Packed) targets(f found, named []string, seen map[string]bool) (archs []string, err error) {
 	if len(named) == 0 {
 		if f.target == "" || !f.measured(f.target) {

@@ -36,7 +36,8 @@ func (c *Checked) proveFamily(ctx context.Context, e *Entry, packed *pack.Family
 	return nil
 }
 
-// judge sets the verdict on a family, and says how its slowdown compares with the one that it was packed with.
+// judge sets the verdict on a family, and says how its slowdown compares with the slowdown that was measured when the
+// family was packed.
 func (e *Entry) judge(now *family.Checked, packed *pack.Regret, measured bool) {
 	verdict := &e.Verdict.Verdict
 	switch {

@@ -219,8 +219,8 @@ func (c *Checked) Fault() error {
 	return fmt.Errorf("%s of %s wrong, or %s", output.Count(faults, "entry"), c.pack.Path, than)
 }
 
-// Text returns a table of the verdicts, with what changed and by how much. If the entries were not verified again, the
-// table lists the entries as they were packed.
+// Text returns a table of the verdicts on the entries, with the times that changed. If the entries were not verified
+// again, the table lists the entries with their packed times.
 func (c *Checked) Text() string {
 	var text strings.Builder
 	w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)

@@ -14,7 +14,7 @@ import (
 // element of a list.
 type solutionModel map[string]string
 
-// Patterns for a field's JSON: a text that must not be empty, any text, and a boolean.
+// These regular expressions match a field's JSON: a text that must not be empty, any text, and a boolean.
 const (
 	someText = `"(?s:.+)"`
 	anyText  = `"(?s:.*)"`

@@ -16,8 +16,9 @@ import (
 	"autotune/tuner/cudasource"
 )
 
-// solution is the document that both benchmarks read. FlashInfer-Bench reads `language`; SOL-ExecBench reads
-// `languages` and the compiler's options. Each benchmark ignores the fields of the other.
+// solution is a document that both FlashInfer-Bench and SOL-ExecBench can read. Only FlashInfer-Bench reads the field
+// `language`, and only SOL-ExecBench reads `languages` and the compiler's options; each benchmark ignores the other's
+// fields.
 type solution struct {
 	Name        string `json:"name"`
 	Definition  string `json:"definition"`

@@ -233,7 +233,7 @@ type Wait struct {
 	started time.Time
 }
 
-// The shortest wait that is shown, and the interval at which the line is updated.
+// waitAfter is the length of the shortest wait that is shown, and waitEvery the interval at which the line is updated.
 const (
 	waitAfter = 500 * time.Millisecond
 	waitEvery = 250 * time.Millisecond
@@ -271,7 +271,8 @@ func (a *Wait) line() string {
 	return text
 }
 
-// Now changes the text of what is awaited. The displayed time continues from the beginning of the wait.
+// Now changes the text that says what the command is waiting for, while the displayed time continues from the beginning
+// of the wait.
 func (a *Wait) Now(what string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

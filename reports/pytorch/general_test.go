@@ -94,8 +94,9 @@ func TestGeneralKernelsMatchPyTorch(t *testing.T) {
 
 var libraryInclude = regexp.MustCompile(`(?m)^#include <.*>`)
 
-// generalKernels puts the exported kernels for some problems of an operator behind one entry point. A tensor passes
-// the kernel's number and the sizes, which are small here, since the emulator's kernels take only tensors.
+// generalKernels puts the exported kernels for some problems of an operator behind one entry point. The entry point
+// reads the kernel's number and its sizes, which are small enough, from a tensor, since kernels on the emulator take
+// only tensors.
 func generalKernels(t *testing.T, problems []*operator.Problem) operator.Kernel {
 	t.Helper()
 	var together testtogether.Source

@@ -142,8 +142,8 @@ type element struct {
 	Parameter string // the parameter that names the type, "" if none does
 }
 
-// torchTypes maps types to PyTorch's names. A module computes in one of the first three types; single tensors may have
-// another one.
+// torchTypes maps element types to PyTorch's names. A module computes in float32, bfloat16 or float16, and some of its
+// tensors may have the type int64 or bool.
 var torchTypes = map[operator.Type]string{
 	operator.F32: "float32", operator.BF16: "bfloat16", operator.F16: "float16", operator.I64: "int64", operator.Bool: "bool",
 }
@@ -161,7 +161,7 @@ func elementOf(p *operator.Problem) (element, error) {
 	return e, nil
 }
 
-// has reports whether a tensor has the element type.
+// has reports whether a tensor has the common element type of its module's tensors.
 func (e element) has(a operator.ArgumentSpec) bool {
 	return a.TypeBy == e.Parameter && (a.TypeBy != "" || a.Type == e.Type)
 }

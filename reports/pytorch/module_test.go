@@ -49,7 +49,8 @@ func examples(o *operator.Operator) []operator.Request {
 	return all
 }
 
-// winners makes a winner of each template's default that serves the problem, in the requested or in all math modes.
+// winners makes a winner of each default configuration for a problem: in the math mode of the request or, if it has
+// none, in all math modes.
 func winners(t *testing.T, o *operator.Operator, r operator.Request) []cudasource.Winner {
 	t.Helper()
 	return winnersOn(t, emulator.Limits(), o, r)
@@ -124,7 +125,7 @@ func pythonSays(t *testing.T, in io.Reader, arguments ...string) string {
 }
 
 // forbidden lists the patterns that KernelBench's checker treats as tricks, wherever they occur. Even a module's
-// comments must not contain forbidden patterns, since the checker does not recognize all comments.
+// comments must not contain forbidden patterns, since KernelBench's checker does not recognize all comments.
 var forbidden = map[string]*regexp.Regexp{
 	"a block that hides errors":       regexp.MustCompile(`\btry\s*:|\bexcept\b`),
 	"the word of an empty body":       regexp.MustCompile(`\bpass\b`),
@@ -158,7 +159,8 @@ func TestExportedFilesKeepTheRules(t *testing.T) {
 	}
 }
 
-// checkRules checks each paragraph of a module that no other module had before.
+// checkRules checks that a module contains no forbidden pattern and all necessary parts; it skips paragraphs that an
+// earlier module contained, too.
 func checkRules(t *testing.T, w cudasource.Winner, known map[string]bool) {
 	t.Helper()
 	text, half := export(t, w), w.Problem.Arguments[0].Type == operator.F16
@@ -187,8 +189,8 @@ func checkRules(t *testing.T, w cudasource.Winner, known map[string]bool) {
 	}
 }
 
-// All tensors of a module except workspaces must have its problem's type, which the module must call by PyTorch's
-// name.
+// All tensors of an exported module, except workspaces, must have the element type of its problem, and the Python code
+// must use PyTorch's name of the type.
 func TestModulesOfOneType(t *testing.T) {
 	o, err := operator.Find("matmul")
 	must.OK(t, err)

@@ -1,6 +1,6 @@
 // Package endurance says how many cases and repetitions the tests try. `make test` runs some rows of long tables and
-// kills few processes. AUTOTUNE_TEST_FULL=1 (`make test-full` and CI) runs whole tables. AUTOTUNE_ENDURE=1 (`make
-// endure`) also kills processes as often as docs/reliability.md says.
+// kills few processes. AUTOTUNE_TEST_FULL=1 (`make test-full` and CI) runs all rows of the tests' tables.
+// AUTOTUNE_ENDURE=1 (`make endure`) also kills processes as often as docs/reliability.md says.
 package endurance
 
 import "os"

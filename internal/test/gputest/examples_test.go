@@ -94,7 +94,8 @@ func openEmulator(t *testing.T, o emulator.Options) device.Device {
 	return d
 }
 
-// The default configurations of every example, and a drawn one on its last problem, stay correct in several launches.
+// Each example's default configurations, and for its last problem also a configuration drawn at random, must be correct
+// in several launches.
 func TestExamplesOnTheEmulator(t *testing.T) {
 	d := openEmulator(t, emulator.Options{})
 	v := &prover{device: d, launches: 3}

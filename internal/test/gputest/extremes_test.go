@@ -15,8 +15,8 @@ import (
 	"autotune/operator"
 )
 
-// proveExtremes tests the defaults of operators on extreme inputs, which a search tries only at its final gates. Each
-// operator is tested on one row of the table.
+// proveExtremes tests the defaults of operators on extreme inputs, which a search tries only at its final gates.
+// proveExtremes tests each operator on one row of the operator's table of problems.
 func proveExtremes(t *testing.T, v *prover, row int, of func(name string) bool) {
 	v.inputs = (*operator.Operator).Extremes
 	for _, o := range operators(t) {

@@ -75,7 +75,7 @@ func (tool *Tool) Here(t testing.TB) bool {
 }
 
 // Opened is like Need, for a tool that the code under test looks for itself: Opened skips the test if err is the error
-// for a missing tool. Any other error fails the test.
+// for a missing tool, and fails the test for any other error.
 func (tool *Tool) Opened(t testing.TB, err, missing error) {
 	t.Helper()
 	if !tool.Found(t, err, missing) {
@@ -101,15 +101,15 @@ const leftOut = "left out without "
 
 func (tool *Tool) leftOut() string { return leftOut + tool.Name }
 
-// asked reads the environment variable that says whether the tool is installed. `go test` records which variables a
-// test reads: `go test` then runs the test again if the tool was installed or removed, and keeps the cached results of
-// other tests.
+// asked reads the environment variable that says whether the tool is installed. `go test` records the variables that a
+// test reads, so it runs the test again, despite a cached result, after the tool was installed or removed.
 func (tool *Tool) asked() { _ = os.Getenv(tool.variable()) }
 
 // Again tells whether all tests have passed with fewer tools and now run again, for which `.ci/run` sets the variable.
 func Again() bool { return os.Getenv("AUTOTUNE_TEST_AGAIN") != "" }
 
-// Nothing marks a long test that needs no tool, or none that may be installed later: a second run skips the test.
+// A long test that needs no tool calls Nothing, which skips the test if all tests run again because more tools were
+// installed.
 func Nothing(t testing.TB) {
 	t.Helper()
 	if Again() {
