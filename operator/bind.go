@@ -343,7 +343,7 @@ func (b *binder) cost(Request) {
 	}
 }
 
-// part checks that the request names an existing part of the space.
+// part checks that the restriction in the request, if any, selects a part of the problem's search space.
 func (b *binder) part(r Request) {
 	if !r.Only.IsZero() {
 		_, b.err = b.p.Part(r.Only)

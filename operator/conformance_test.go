@@ -80,8 +80,9 @@ type answer struct {
 	binary  *compile.Binary
 }
 
-// answers returns PyTorch's results for operators, with further parameters set: a few cases of each operator, or all
-// cases if AUTOTUNE_TEST_FULL is set. The references of all operators are compiled together.
+// answers returns stored results of PyTorch for operators, and binds the problems with the parameters in more. It
+// returns a few cases of each operator, or all cases if AUTOTUNE_TEST_FULL is set. The references of all operators are
+// compiled together.
 func answers(t *testing.T, d device.Device, of func(*operator.Operator) bool, more map[string]string, few int) (all []answer) {
 	t.Helper()
 	var kernels []operator.Kernel
@@ -148,7 +149,7 @@ func laid(a operator.Argument, data torchvectors.Floats) torchvectors.Floats {
 	return in
 }
 
-// Templates return the same results as PyTorch for inputs of NaN and minus infinity.
+// For inputs that contain NaN and minus infinity, the built-in templates return the same results as PyTorch.
 func TestTemplatesMatchPyTorchOnNaN(t *testing.T) {
 	inFull(t)
 	v := readVectors(t, "max_pool2d")
@@ -661,7 +662,7 @@ func smaller(limits operator.Limits, n int) operator.Limits {
 	return limits
 }
 
-// serves is the part of a problem's space that belongs to one template.
+// serves is the range of a problem's search space that contains the configurations of one template.
 type serves struct {
 	*space.Space
 	template   string

@@ -310,7 +310,8 @@ func (r *templateReader) workspaces() {
 
 // A template that includes an earlier template uses the same kernel with other tunables.
 
-// likeAnother copies the parts of an included template that are not keys: its kernel, workspaces and `with` values.
+// likeAnother copies from an included template the parts that do not come from keys of op.yaml: its kernel, its
+// workspaces and the values of its `with`.
 func (r *templateReader) likeAnother(model *Template, n *tree.Node) {
 	r.like = model
 	r.sameWorkspaces(model, r.named(n.Own("derived"), derivedForm))

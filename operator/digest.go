@@ -20,8 +20,8 @@ import (
 // contain only the first CodeDigits digits of a digest.
 const CodeDigits = 16
 
-// Digest identifies the kernel. The first CodeDigits digits of a digest depend only on what a compiler sees. The other
-// digits also depend on how the kernel is launched and on its workspaces.
+// Digest identifies the kernel. The first CodeDigits digits of a digest depend only on what a compiler sees. The digits
+// of a digest after the first CodeDigits also depend on how the kernel is launched and on its workspaces.
 func (k Kernel) Digest() string {
 	code := k.codeDigest()
 	return code[:CodeDigits] + digestOf(code, canonical(k.Launches), canonical(statements(k.Workspaces)))[CodeDigits:]

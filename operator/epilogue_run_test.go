@@ -24,7 +24,7 @@ type drawnEpilogue struct {
 
 type value func(x float64, beside map[string]float64) float64
 
-// drawer draws random epilogues whose value changes little by rounding.
+// drawer draws random epilogues in which rounding errors remain small.
 type drawer struct {
 	*rand.Rand
 	tensors []string // as they are named

@@ -9,7 +9,7 @@ import (
 	"autotune/internal/test/must"
 )
 
-// product binds matmul with an epilogue.
+// product binds matmul with the given epilogue to a small shape.
 func product(t testing.TB, epilogue string, parameters ...string) (*Problem, error) {
 	t.Helper()
 	o, err := Find("matmul")

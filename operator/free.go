@@ -67,7 +67,8 @@ func (part *Part) Kinds() (all []string) {
 	return all
 }
 
-// sizes returns the names of the values that depend on free dimensions after folding.
+// sizes returns the names of the values that still depend on free dimensions when the folder has replaced all known
+// names.
 func (u use) sizes(folder *expr.Folder) map[string]bool {
 	found := map[string]bool{}
 	for _, name := range u.p.Free {

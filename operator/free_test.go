@@ -60,8 +60,8 @@ func open(tile int64) space.Configuration {
 	return space.Configuration{Template: "open", Values: space.Values{{Name: "tile", Value: expr.Int(tile)}}}
 }
 
-// A value that depends on a free dimension is a size if the kernel names it; all other values are macros. A tunable may
-// decide whether a value depends on a free dimension.
+// A value that depends on a free dimension becomes a member of the struct of sizes if the kernel names it; all other
+// values become macros. A tunable may decide whether a value depends on a free dimension.
 func TestSizes(t *testing.T) {
 	for name, c := range map[string]struct {
 		free  []string

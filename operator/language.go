@@ -78,7 +78,7 @@ func refuseOpen(n *tree.Node) {
 		"`$` has no place here: it stands for each of `axes` in a list, a name's value or a function")
 }
 
-// syntax parses an expression whose text starts at a place of the file. syntax does not expand macros.
+// syntax parses an expression whose text starts at the given place of op.yaml, without replacing the names of `let`.
 func syntax(text string, where tree.Position, hint string) *expr.Node {
 	root, err := expr.ParseOpen(text)
 	var fault *expr.SyntaxError
@@ -89,7 +89,8 @@ func syntax(text string, where tree.Position, hint string) *expr.Node {
 	return root
 }
 
-// expanded returns the formula of a tree after expansion. open says that `$` still has to be replaced by an axis.
+// expanded returns the formula of an expression tree in which the names and functions of `let` are replaced. The result
+// open says that the formula still contains a `$`, which stands for an axis.
 func (l *language) expanded(root *expr.Node, text, axis string, where tree.Position) (f Formula, open bool) {
 	node, err := l.Expand(root, axis)
 	if err == nil && node.Open() {
@@ -182,7 +183,8 @@ func (l *language) forAxes(text string, where tree.Position) []Formula {
 	})
 }
 
-// list reads a list of similar items. An item whose text contains a `$` is repeated for each axis.
+// list reads a list of similar items. In the list, an item whose text contains a `$` is repeated for each axis of the
+// operator.
 func list[T any](l *language, n *tree.Node, what string, read func(*tree.Node) T) []T {
 	values := []T{}
 	for _, item := range n.List(what) {

@@ -12,7 +12,7 @@ import (
 	"autotune/space"
 )
 
-// The helpers in this file load and bind operators for tests. A failure in such a helper ends the test.
+// The helpers in this file load and bind operators for tests, and end the test if they fail.
 
 // refused checks that an error is a single line that contains the text want.
 func refused(t rapid.TB, what string, err error, want string) {

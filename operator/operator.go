@@ -47,8 +47,8 @@ type Operator struct {
 	Answers           *Answers              `json:"-"`                 // where right results come from; nil: a kernel
 	Compare           *OwnKernel            `json:"compare,omitempty"` // nil: outputs are compared element by element
 	FillKernels       map[string]*OwnKernel `json:"-"`                 // by name
-	// Named says that the operator is built in or was loaded from a place that the user named. Python files run only
-	// for a Named operator.
+	// Named says that the operator is built in or was loaded from a place that the user named. The Python files of an
+	// operator run only if its field Named is true.
 	Named     bool        `json:"-"`
 	PyTorch   *PyTorch    `json:"pytorch,omitempty"` // nil: the operator has no PyTorch module
 	Templates []*Template `json:"templates"`
@@ -119,8 +119,8 @@ const (
 var parameterTypes = []string{"int", "ints", "float", "bool", "word", "expression"}
 
 // ParameterSpec describes one parameter. Expressions refer to the components of a pair named kernel as kernel_h and
-// kernel_w, and to those of a triple as kernel_d, kernel_h and kernel_w. A parameter f of type expression is known as
-// f, and f_x says whether its expression uses x.
+// kernel_w, and to those of a triple as kernel_d, kernel_h and kernel_w. For a parameter f of type expression, formulas
+// may use f and, for each name x, f_x, which says whether the expression uses x.
 type ParameterSpec struct {
 	Name      string                `json:"name"`
 	Summary   string                `json:"summary,omitempty"`

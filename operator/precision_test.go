@@ -146,8 +146,8 @@ func scaledOnes(t *testing.T, p *operator.Problem) (all []space.Configuration) {
 	return all
 }
 
-// proveGuesses tests the templates that guess a scale in fp32 mode, in a two-dimensional convolution. The
-// one-dimensional convolution has further templates that guess a scale.
+// proveGuesses tests in fp32 mode the templates of conv2d that guess a scale for their inputs from a sample; conv1d has
+// further templates that guess a scale.
 func proveGuesses(t *testing.T, o *operator.Operator, text string) {
 	t.Helper()
 	proven := proveSome(t, o, text, "fp32", func(p *operator.Problem) []space.Configuration {
@@ -284,8 +284,8 @@ const tiny = `extern "C" __global__ void normalize_fill(float* x, unsigned) {
 }
 `
 
-// Threads compute distances to the first element that they read, which may be an outlier. A norm may be so small that
-// its reciprocal is infinite.
+// Threads compute distances to the first element that they read, which may be an outlier. The norm of a row may be so
+// small that the reciprocal of the norm is infinite.
 func TestNormsOfUnusualRows(t *testing.T) {
 	for _, test := range []struct{ operator, fill, problem string }{
 		{"layer_norm", outlying, "2x40001x1 normal"},
@@ -376,8 +376,8 @@ func TestTiesAreRounded(t *testing.T) {
 	}
 }
 
-// proveBoxes tests the templates that load channels-last pixels by boxes. In these templates, either the kernel, the
-// copy engine or an earlier launch rounds the pixels to TF32.
+// proveBoxes tests the templates that load the pixels of channels-last images in boxes (cuboids of pixels and
+// channels). In these templates, either the kernel, the copy engine or an earlier launch rounds the pixels to TF32.
 func proveBoxes(t *testing.T, d device.Device, o *operator.Operator, mode string) {
 	p, distribution := problem(t, o, "1x16x1x32 c_out=40 kernel=1 layout=nhwc normal", mode, d.Info().Limits)
 	for i, a := range p.Arguments {

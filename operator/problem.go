@@ -89,7 +89,7 @@ func LimitNames() []string { return slices.Clone(limitNames) }
 
 func LimitMeaning(name string) string { return limits[slices.Index(limitNames, name)].meaning }
 
-// beside returns the device's limits and a problem's values, which no configuration changes.
+// beside returns the values that formulas can use in every configuration: the device's limits and a problem's values.
 func (l Limits) beside(values map[string]expr.Value) map[string]expr.Value {
 	all := make(map[string]expr.Value, len(values)+len(limits))
 	maps.Copy(all, values)

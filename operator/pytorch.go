@@ -25,8 +25,8 @@ type PyTorch struct {
 	Calls     []TorchCall `json:"calls,omitempty"` // functions of PyTorch that compute the operator
 }
 
-// TorchCall describes a function of PyTorch that computes the operator. A function with the operator's own name comes
-// first. Packs, captures and `ops show --json` contain TorchCalls as JSON.
+// TorchCall describes a function of PyTorch that computes the operator. In an operator's list of TorchCalls, the
+// function with the operator's own name comes first. Packs, captures and `ops show --json` contain TorchCalls as JSON.
 type TorchCall struct {
 	Function  string                `json:"function"`
 	Arguments []TorchArgument       `json:"arguments"`       // in PyTorch's order
@@ -266,7 +266,8 @@ func (r torchReader) fold(a *TorchArgument, n *tree.Node) {
 	}
 }
 
-// defaultOf reads an argument's default: a constant, one of its words, another parameter or a dimension.
+// defaultOf reads the default of a PyTorch function's argument: a constant, one of the argument's words, another
+// parameter or a dimension.
 func (r torchReader) defaultOf(a *TorchArgument, n *tree.Node) {
 	v := torchValue(n)
 	switch {

@@ -34,7 +34,7 @@ func (m TensorMap) With(address uint64) []uint64 {
 	return words
 }
 
-// reach returns how many bytes from the tensor's start the map can access.
+// reach returns how many bytes, counted from the tensor's start, a load through the tensor map can access.
 func (m TensorMap) reach() int64 {
 	low := func(word int) int64 { return m.Words[word] & (1<<32 - 1) }
 	high := func(word int) int64 { return int64(uint64(m.Words[word]) >> 32) }
@@ -75,8 +75,9 @@ type TensorMapSpec struct {
 	words  func() [7]Formula
 }
 
-// MapAxis is an axis of a tensor map. Extent and Stride describe the tensor along the axis, in elements. Box and Step
-// are the extent and the element step of a box along the axis.
+// MapAxis is an axis of a tensor map. Extent and Stride describe the tensor along the axis, in elements. Box is the
+// extent along the axis of a box that the copy engine loads, and Step is the distance between the elements that it
+// loads.
 type MapAxis struct {
 	Extent Formula `json:"extent"`
 	Stride Formula `json:"stride"`
@@ -152,7 +153,7 @@ func (f *Formula) butNot(other Formula) *Formula {
 	return &both
 }
 
-// refuseNumbers refuses constants that are not valid for any problem or configuration.
+// refuseNumbers refuses a tensor map with constants that are not valid for any problem or configuration.
 func (s *TensorMapSpec) refuseNumbers() {
 	check := func(what, want string, f Formula, fits func(n int64) bool) {
 		if root := f.code.Root(); root.Op == expr.OpConst {

@@ -91,8 +91,8 @@ func alone(k operator.Kernel) bool {
 		slices.ContainsFunc(k.Launches.Entries(), func(entry string) bool { return !tree.IsName(entry) })
 }
 
-// compileTogether compiles kernels into programs of at most most kernels, and keeps kernels of one file together. A
-// kernel that must be compiled alone gets no binary; compiling it then reports any error.
+// compileTogether compiles kernels into programs that each contain kernels of the same files where possible, and no
+// more than most kernels. A kernel that must be compiled alone gets no binary; compiling it then reports any error.
 func compileTogether(t *testing.T, d device.Device, kernels []operator.Kernel, most int) []*compile.Binary {
 	t.Helper()
 	binaries := make([]*compile.Binary, len(kernels))

@@ -188,8 +188,8 @@ func (f typeFacts) bounds() (least, most int64) {
 	return -1 << (8*f.bytes - 1), 1<<(8*f.bytes-1) - 1
 }
 
-// Bits returns the bytes of a scalar argument, the lowest first. In the result, bytes that the type does not need are
-// zero.
+// Bits returns the bytes of a scalar argument, the lowest first. Bits sets the bytes that the scalar's type does not
+// need to zero.
 func (a Argument) Bits() uint64 {
 	f := a.Type.facts()
 	if f.kind == Floating {

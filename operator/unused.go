@@ -47,7 +47,8 @@ var (
 	wordForms = regexp.MustCompile(`[A-Za-z_]\w*`)
 )
 
-// mentions tells whether a source or its includes use a macro. Only texts that contain the name are split into words.
+// mentions tells whether a source or its includes use a macro. To save time, mentions splits the source into words only
+// if the source contains the name of the macro.
 func (s Source) mentions(macro string) bool {
 	return slices.ContainsFunc(s.texts(), func(text string) bool { return strings.Contains(text, macro) }) && s.words()[macro]
 }

@@ -27,7 +27,7 @@ type libcuda struct {
 	setAttribute   func(function uintptr, attribute, value int32) int32
 	launch         func(function uintptr, gx, gy, gz, bx, by, bz, shared uint32, stream uintptr, arguments, extra *unsafe.Pointer) int32
 
-	// cuFuncLoad and cuLaunchKernelEx, or nil if the driver is too old to have them.
+	// The fields load and launchEx are cuFuncLoad and cuLaunchKernelEx, or nil if the driver is too old.
 	load     func(function uintptr) int32
 	launchEx func(config *launchConfig, function uintptr, arguments, extra *unsafe.Pointer) int32
 }

@@ -21,8 +21,8 @@ type Variant struct {
 	Sizes  Sizes        `json:"sizes"`
 }
 
-// Sizes lists the values that a kernel reads from constant memory. A loader writes the values into a copy of the
-// binary as adjacent 32-bit little-endian integers.
+// Sizes lists the values that a kernel reads from constant memory. A loader writes the values of Sizes into a copy of
+// the kernel's binary as adjacent 32-bit little-endian integers.
 type Sizes struct {
 	At    int64    `json:"at"` // offset in the file, in bytes
 	Names []string `json:"names"`

@@ -105,7 +105,7 @@ type Tuned struct {
 	Evidence json.RawMessage       `json:"evidence,omitempty"` // a best-config document or a family's document
 }
 
-// Entry is a tuned kernel for one problem. An entry's launches are plain numbers, without formulas.
+// Entry is a tuned kernel for one problem. The launches of an Entry contain plain numbers and no formulas.
 type Entry struct {
 	Tuned
 	Code[int64]

@@ -154,8 +154,8 @@ func middle(s string, most int) string {
 	return string(runes[:head]) + "…" + string(runes[len(runes)-(most-head-1):])
 }
 
-// Wrap breaks a text between words into lines of at most the given width. All lines of the text but the first are
-// indented.
+// Wrap breaks a text between words into lines of at most the given width. Wrap indents all lines of the text but the
+// first.
 func Wrap(text string, width int) string {
 	const indent = "  "
 	fits := func(line string) bool { return len(indent)+utf8.RuneCountInString(line) <= width }

@@ -191,7 +191,8 @@ func (t *table) winner(b bestconfig.Document) {
 // shownTies is how many of the variants that tie with the winner a table names.
 const shownTies = 3
 
-// ties names the variants whose times in the finals could not be distinguished from the winner's.
+// ties names the variants whose times, in the final measurements of a search, could not be distinguished from the
+// winner's.
 func (t *table) ties(b bestconfig.Document) {
 	others := lists.Where(b.Ties, func(c final.Contender) bool { return c.Key() != b.Configuration.Key() })
 	if len(others) == 0 {
@@ -241,7 +242,7 @@ func (t *table) comparison(b bestconfig.Document) {
 	}
 }
 
-// mostReason is the largest number of characters of a reason that are shown.
+// mostReason limits how many characters of a trial's reason for failing the table shows.
 const mostReason = 300
 
 // failures writes a line for each status of failed trials, and the command that runs one variant with this status

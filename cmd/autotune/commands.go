@@ -191,7 +191,8 @@ func whichCommand(c *cli.Context) error {
 	return fmt.Errorf("unknown command %q; `%s` has %s", word, path, strings.Join(names, ", "))
 }
 
-// flagError explains an error about flags. For an unknown flag, the error suggests a similar flag or the help page.
+// flagError turns the library's error about a flag into one that says what would be right. For an unknown flag, the new
+// error suggests a similar flag or the help page.
 func flagError(c *cli.Context, err error, _ bool) error {
 	page := cmp.Or(c.Command.HelpName, c.App.Name)
 	name, unknown := strings.CutPrefix(err.Error(), "flag provided but not defined: -")

@@ -13,8 +13,9 @@ import (
 	"autotune/operator"
 )
 
-// compiledTogether returns a function that gives a test a user's cache folder of its own, with its own trials. All
-// tests and later runs share the compiled kernels, since commands search the same small problems.
+// compiledTogether returns a function that gives each test a cache folder of its own for trials, in which links lead to
+// a shared folder of compiled kernels. Since the tests search the same small problems, the compiled kernels serve many
+// tests.
 func compiledTogether(t *testing.T) (linkTo func(xdg string) error) {
 	t.Helper()
 	shared := testcache.Dir()

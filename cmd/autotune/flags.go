@@ -90,8 +90,8 @@ func (p *problemFlags) given() bool {
 	return p.shape != "" || p.set != nil || p.math != "auto" || p.free != ""
 }
 
-// request turns the flags into a request for the operator. Without --shape, the request's shape is the argument
-// example.
+// request turns --shape and the other flags into a request for a problem of the operator. Without --shape, the
+// request's shape is the argument example.
 func (p *problemFlags) request(op *operator.Operator, example []int64) (r operator.Request, err error) {
 	shape := p.shape
 	if shape == "" && example != nil {
@@ -107,8 +107,8 @@ func (p *problemFlags) request(op *operator.Operator, example []int64) (r operat
 	return r, err
 }
 
-// exampleRequest is request with the operator's example as the default shape. exampleRequest prints a notice if the
-// shape is the example's.
+// exampleRequest is like the method request, with the operator's example as the default shape. exampleRequest prints a
+// notice if the shape is the example's.
 func (p *problemFlags) exampleRequest(op *operator.Operator) (operator.Request, error) {
 	if p.shape == "" && op.Example != nil {
 		tell(fmt.Sprintf("without --shape this is %s's example, --shape %s", op.Name, operator.FormatShape(op.Example)))

@@ -18,9 +18,10 @@ import (
 	"autotune/internal/test/testneeds"
 )
 
-// Bounds on the processor time and memory in which the program must refuse a file, and how long the test waits for
-// that on a busy machine. Since machines differ, refusalTime is several times what the slowest file takes
-// (docs/reliability.md). Work that grows without bound, or with the square of the file's size, takes far longer.
+// These constants limit the processor time and the memory with which the program must refuse a file, and how long the
+// test waits on a busy machine. Since machines differ, refusalTime is several times what the slowest file takes
+// (docs/reliability.md). A program whose work grows with the square of the file's size, or without bound, needs far
+// longer than refusalTime.
 const (
 	refusalTime   = 3 * time.Second
 	refusalMB     = 256

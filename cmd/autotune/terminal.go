@@ -35,7 +35,8 @@ func columnsOf(f *os.File) int {
 	return columns
 }
 
-// say prints a line on standard error, without control characters. In a terminal, the line is wrapped between words.
+// say prints a line on standard error, without control characters. If standard error is a terminal, say wraps the line
+// between words.
 func say(text string) {
 	text = output.Line(text)
 	if columns := columnsOf(os.Stderr); columns > 0 {

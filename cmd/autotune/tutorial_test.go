@@ -141,7 +141,8 @@ func withoutNumbers(line string) string {
 	return strings.TrimSpace(blanks.ReplaceAllString(number.ReplaceAllString(line, "#"), " "))
 }
 
-// saysInOrder fails unless the given lines appear in a text in this order. The comparison of lines ignores numbers.
+// saysInOrder fails unless the given lines appear in a text in this order. saysInOrder ignores the numbers in the
+// lines.
 func saysInOrder(t *testing.T, text, lines string) {
 	t.Helper()
 	var rest []string

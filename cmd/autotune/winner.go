@@ -91,7 +91,8 @@ func (f *exportFlags) export(ctx context.Context, l line) error {
 	return err
 }
 
-// chosen is a command's winner. A winner from a best-config document has no kernel yet; the method kernel finds it.
+// chosen is the winner that a command works on. The kernel of a winner from a best-config document is not known at
+// first; the method kernel finds it.
 type chosen struct {
 	best bestconfig.Document
 	*winners.Chosen
@@ -266,7 +267,7 @@ func operatorOr(l line, name string) (*operator.Operator, error) {
 	return findOperator(name)
 }
 
-// rerun is an earlier winner, together with a device on which it can be timed again.
+// rerun holds the winner of an earlier search and an open device on which the winner can be timed again.
 type rerun struct {
 	final.Subject
 	close func() error

@@ -42,7 +42,8 @@ type Process struct {
 // Start starts the worker with the given name. ctx bounds only the start: the worker runs until Close or Call ends it.
 func Start(ctx context.Context, name string) (*Process, error) { return StartUnder(ctx, nil, name) }
 
-// StartWith starts a worker with variables as its environment; see Environment.
+// StartWith starts a worker whose environment consists of variables, for example those that the function Environment
+// returns.
 func StartWith(ctx context.Context, variables []string, name string) (*Process, error) {
 	return start(ctx, nil, variables, name)
 }
@@ -157,8 +158,8 @@ func (p *Process) Close() error {
 	return nil
 }
 
-// Kill ends the worker and all processes that it started at once; a call under way fails. Kill also closes the pipes,
-// so that the call returns even while a driver keeps the system from ending the process.
+// Kill ends the worker and all processes that it started at once; a call under way fails. Kill also closes the worker's
+// pipes, so that a call under way fails even while a driver keeps the system from ending the process.
 func (p *Process) Kill() {
 	p.killOnce.Do(func() {
 		if p.Alive() {
@@ -253,7 +254,8 @@ type response[T any] struct {
 }
 
 // Serve answers requests with handle, one after the other, until in ends. If handle returns an error, Serve sends the
-// error to the caller and answers further requests. A panic ends the worker, and the caller gets a *DiedError.
+// error to the caller and answers further requests. A panic in handle ends the worker, and the caller gets a
+// *DiedError.
 func Serve[Req, Resp any](
 	ctx context.Context, in io.Reader, out io.Writer, handle func(context.Context, Req) (Resp, error),
 ) error {

@@ -249,7 +249,8 @@ func (n *Node) CutHint() string {
 	return ""
 }
 
-// entry reads a key and its value from a mapping. The YAML parser has refused duplicate keys.
+// entry reads a key and its value from a mapping. entry does not check for duplicate keys, since the YAML parser
+// refuses them.
 func (f File) entry(pair *ast.MappingValueNode) Entry {
 	key := f.node(pair.Key)
 	key.Position = f.place(pair.Key.GetToken())

@@ -31,7 +31,7 @@ type record struct {
 	Calls    []call `json:"calls"`
 }
 
-// call is all calls of one function with the same arguments.
+// call sums up all calls of one PyTorch function with the same arguments.
 type call struct {
 	Function   string               `json:"function"`
 	Device     string               `json:"device"` // "cuda", "cpu"

@@ -35,7 +35,8 @@ type Unserved struct {
 	Usage
 }
 
-// String returns the problem's text. The text has a math mode only if the program's settings determine one.
+// String returns the problem's text. The problem's text contains a math mode only if PyTorch's settings in the program
+// determine the mode.
 func (p Problem) String() string {
 	text := p.Problem.String()
 	if !p.Named {

@@ -51,7 +51,8 @@ func TestPythonAlong(t *testing.T) {
 		"relu {} relu(x) 0 0 (120, 1, 1) None None gives (2, 3, 4, 5)",
 		"relu {} relu(x) 0 0 (4, 64, 1) None None gives (4, 64)", // the shape of a packed entry
 		"relu {'inplace': True} relu(x) 0 0 (120, 1, 1) None None gives x",
-		// The losses return their mean, their sum or one value per element.
+		// An operator that computes a loss returns the mean, the sum or one value per element, according to a
+		// parameter.
 		"mse_loss {'reduction': None} square(x-w) 0 1 (1, 120, 1) (1, 120, 1) None gives ()",
 		"mse_loss {'reduction': 'sum'} square(x-w) 1 0 (1, 120, 1) (1, 120, 1) None gives ()",
 		"mse_loss {'reduction': 'none'} square(x-w) 0 0 (1, 120, 1) (1, 120, 1) None gives (2, 3, 4, 5)",

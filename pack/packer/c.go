@@ -69,7 +69,8 @@ type cOperator struct {
 	Given []cGiven
 }
 
-// cGiven describes one number that identifies a problem. A word is represented by its index among the allowed words.
+// cGiven describes one number that identifies a problem. cGiven represents a word by its index among the words that the
+// parameter allows.
 type cGiven struct {
 	Name    string
 	Real    bool
@@ -100,8 +101,8 @@ type cFile struct {
 	Sum   uint64
 }
 
-// cFiles returns a pack's C header and the tables for autotune_pack.c. A notice names each entry that a C program
-// cannot launch.
+// cFiles returns a pack's C header and the tables for autotune_pack.c. cFiles adds a notice for each entry that a C
+// program cannot launch.
 func cFiles(m *pack.Manifest, contents func(file string) []byte) (header, tables []byte, notices []string) {
 	c := &cPack{Manifest: m}
 	for _, o := range m.Operators {

@@ -216,7 +216,7 @@ func (p *Packed) leftOut(o *operator.Operator) error {
 	return nil
 }
 
-// meant adds the expressions that correspond to a PyTorch function.
+// meant adds to the pack the values of expression parameters for which an operator computes a PyTorch function.
 func (p *Packed) meant(o *operator.Operator, call operator.TorchCall) error {
 	for _, s := range o.Parameters {
 		if s.Type != operator.ExpressionParameter {

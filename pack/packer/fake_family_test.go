@@ -70,7 +70,7 @@ func fakeFamily(t testing.TB, name, shapes, free, parameters string) Family {
 	return fakeFamilyOf(t, op, shapes, free, parameters)
 }
 
-// fakeFamilyOf is fakeFamily for any operator, built in or not.
+// fakeFamilyOf is like fakeFamily, but takes an operator that need not be built in.
 func fakeFamilyOf(t testing.TB, op *operator.Operator, shapes, free, parameters string) Family {
 	t.Helper()
 	extents, err := family.ParseShapes(shapes)

@@ -201,7 +201,7 @@ func launchOf(p *operator.Problem, l operator.LaunchSpec) openLaunch {
 	return made
 }
 
-// holds reports whether a condition that does not depend on the problem is true.
+// holds reports whether a formula is a constant that counts as true.
 func holds(f operator.Formula) bool { return f.Code() != nil && f.Code().Root().Value.Truth() }
 
 func formulas(list []operator.Formula) []pack.Formula {

@@ -166,8 +166,8 @@ func roomOf(plan *pack.Plan) (room int64) {
 	return room
 }
 
-// For a shape in a family's range, Python must choose and launch the kernel that the family itself chooses. For every
-// other shape, the general kernel must run.
+// For a shape in a family's range, Python must choose and launch the kernel that the family itself chooses; for every
+// shape outside the range, Python must launch the general kernel.
 func TestFamilies(t *testing.T) {
 	all := fakeFamilies(t)
 	// Add a second family for the same problems, which comes first in the pack but was measured on another GPU.

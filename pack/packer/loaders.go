@@ -185,7 +185,7 @@ func definition(o *operator.Operator, read []string, call operator.TorchCall) py
 }
 
 // pythonCalls returns the PyTorch functions that an operator computes. For an operator whose op.yaml names no PyTorch
-// function, it returns one with the operator's name, tensors and parameters.
+// function, pythonCalls returns a function with the operator's name, tensors and parameters.
 func pythonCalls(o *operator.Operator) []operator.TorchCall {
 	if o.PyTorch != nil && len(o.PyTorch.Calls) > 0 {
 		return o.PyTorch.Calls

@@ -52,7 +52,7 @@ func winner(t testing.TB, r operator.Request, name string, template ...string) c
 	return winnerOf(t, op, r, template...)
 }
 
-// winnerOf is winner for any operator, built in or not.
+// winnerOf is like the function winner, but takes an operator that need not be built in.
 func winnerOf(t testing.TB, op *operator.Operator, r operator.Request, template ...string) cudasource.Winner {
 	t.Helper()
 	p, err := op.Bind(r, hopper())

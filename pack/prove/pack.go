@@ -110,8 +110,9 @@ func (c *Checked) Prove(ctx context.Context) (err error) {
 	return nil
 }
 
-// proveEntry times an entry again, from the best-config document that the pack stores as evidence. The winner is
-// compared with the operator's untuned defaults and with the configurations that it tied with.
+// proveEntry times an entry again, from the best-config document that the pack stores as evidence. proveEntry compares
+// the entry's winner with the operator's untuned defaults and with the configurations that tied with the winner in the
+// search.
 func (c *Checked) proveEntry(ctx context.Context, e *Entry, packed *pack.Entry) error {
 	w, op, err := c.winner(packed)
 	if err != nil {

@@ -40,8 +40,7 @@ var solutionModels = map[string]solutionModel{
 // others lists the fields that one of the benchmarks reads and the other one ignores.
 var others = []string{"spec.language", "spec.languages[]", "spec.compile_options.cuda_cflags[]", "spec.compile_options.ld_flags[]"}
 
-// takes returns why a benchmark would refuse a document. Here a field that neither benchmark would read is refused,
-// too.
+// takes returns why a benchmark would refuse a document. takes also refuses a field that neither benchmark reads.
 func (m solutionModel) takes(document map[string]any) error {
 	found := map[string][]string{}
 	var walk func(at string, x any)

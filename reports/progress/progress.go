@@ -23,7 +23,7 @@ import (
 // Every is the interval between two progress lines in a pipe.
 const Every = 2 * time.Second
 
-// barWidth is small enough that bar and text fit into 80 columns.
+// barWidth is the width of the progress bar, so small that the bar and its text fit into 80 columns.
 const barWidth = 16
 
 // Progress shows how a search proceeds: as a live line in a terminal, and as plain lines elsewhere.
@@ -166,7 +166,7 @@ type Many struct {
 	running map[string]tuner.Progress
 }
 
-// NewMany returns the progress of the given number of searches. If say is nil, nothing is printed.
+// NewMany returns the progress of the given number of searches. NewMany prints nothing if say is nil.
 func NewMany(say func(line string), total int) *Many {
 	return &Many{say: say, total: total, started: time.Now(), last: time.Now(), running: map[string]tuner.Progress{}}
 }
@@ -220,8 +220,8 @@ func (m *Many) line() string {
 	return strings.Join(parts, "  ")
 }
 
-// Wait shows in a terminal what the command is waiting for and for how long, on a line that disappears at the end. A
-// short wait is not shown.
+// Wait shows in a terminal what the command is waiting for and for how long, on a line that disappears at the end. Wait
+// shows nothing while a wait is short.
 type Wait struct {
 	out     io.Writer // nil: nothing is shown
 	columns int

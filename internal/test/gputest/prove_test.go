@@ -140,7 +140,8 @@ func protocol(distribution string) device.Protocol {
 	return p
 }
 
-// choose lists the configurations to test: defaults, recorded winners, and drawn ones, the same in every run.
+// choose lists the configurations to test: defaults, recorded winners, and configurations drawn at random, which are
+// the same in every run.
 func (v *prover) choose(ctx context.Context, part *operator.Part) ([]space.Configuration, error) {
 	p := part.Problem
 	s, err := part.Space(ctx)

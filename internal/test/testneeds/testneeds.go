@@ -83,8 +83,8 @@ func (tool *Tool) Opened(t testing.TB, err, missing error) {
 	}
 }
 
-// Found is like Here, for a tool that the code under test looks for: if there is no such tool, err is the error
-// missing.
+// Found is like Here, for a tool that the code under test looks for: err is that code's error, and missing the error
+// that it returns if the tool is missing.
 func (tool *Tool) Found(t testing.TB, err, missing error) bool {
 	t.Helper()
 	tool.asked()
