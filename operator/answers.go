@@ -23,8 +23,7 @@ const PythonFunction = "reference"
 // usualSeconds is the time limit of a Python file that sets no limit of its own.
 const usualSeconds = 300
 
-// reference reads the source of the correct outputs from op.yaml: a reference kernel, a Python file, or the default of
-// a template.
+// reference reads how op.yaml computes correct outputs: by a reference kernel, a Python file, or a template's default.
 func (l *loader) reference(n, root *tree.Node) {
 	switch {
 	case n != nil && path.Ext(n.Written) == ".py":

@@ -80,8 +80,8 @@ type answer struct {
 	binary  *compile.Binary
 }
 
-// answers returns stored results of PyTorch for operators, and binds the problems with the parameters in more. It
-// returns a few cases of each operator, or all cases if AUTOTUNE_TEST_FULL is set. The references of all operators are
+// answers returns stored results of PyTorch for operators, and binds the problems with the parameters in more. answers
+// returns few cases of each operator, or all cases if AUTOTUNE_TEST_FULL is set. The references of all operators are
 // compiled together.
 func answers(t *testing.T, d device.Device, of func(*operator.Operator) bool, more map[string]string, few int) (all []answer) {
 	t.Helper()
@@ -136,7 +136,7 @@ func TestReferencesKnowLayouts(t *testing.T) {
 	}
 }
 
-// laid reorders the values of a tensor, given in the order of its shape, to the tensor's order in memory.
+// laid sorts the values of a tensor from row-major order into the tensor's order in memory.
 func laid(a operator.Argument, data torchvectors.Floats) torchvectors.Floats {
 	in := make(torchvectors.Floats, len(data))
 	for i := range in {
@@ -523,8 +523,8 @@ func TestTemplatesMatchReferences(t *testing.T) {
 
 // coveringChecks chooses configurations so that every value of every tunable of every template is tested on some
 // problem. Of an integer tunable with more than four values, coveringChecks tests the first, a middle and the last one,
-// or all values if AUTOTUNE_ENDURE is set. A template is tested on each problem that it serves and that has a trait
-// with which its file was not tested before. The tunables of a kernel file that several convolutions or row operators
+// or all values if AUTOTUNE_ENDURE is set. coveringChecks tests a template on each problem that has a trait with which
+// the template's file was not tested before. The tunables of a kernel file that several convolutions or row operators
 // share are tested once for all of these operators: shared lists the tested values, and frame the traits of the
 // problems. In tests that do not run in full, one configuration tests each kernel file (files lists the tested files),
 // and at least one template tests each operator.
@@ -693,7 +693,8 @@ func lacks(missing map[string]bool, template string) bool {
 	return false
 }
 
-// appendMost adds the configuration that has the most values still to be tested, or any if none has such a value.
+// appendMost adds the configuration with the most tunable values that no test has run yet, or any configuration if all
+// values have been tested.
 func appendMost(chosen []space.Configuration, s serves, missing map[string]bool, rng *rand.Rand) []space.Configuration {
 	tried := int64(2000)
 	if !lacks(missing, s.template) {
@@ -786,7 +787,8 @@ func prove(t *testing.T, d device.Device, c check) {
 	}
 }
 
-// rowProblems are the problems that all row operators are tested on: aligned and unaligned, columns, and long rows.
+// rowProblems are the problems on which the tests run all row operators, i.e. reductions and scans: aligned and
+// unaligned rows, columns, and long rows.
 var rowProblems = []string{
 	"5x1003x1 normal", // no two rows begin alike
 	"3x2048x1 type=bf16 negative",

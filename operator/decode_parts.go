@@ -96,7 +96,7 @@ func (l *loader) parameter(e tree.Entry) ParameterSpec {
 	return s
 }
 
-// components gives a parameter of integers a component for each axis, or a single one with the parameter's name.
+// components declares an integer parameter's components: one for each axis, or a single one with the parameter's name.
 func (l *loader) components(s *ParameterSpec, n *tree.Node) {
 	if len(l.Axes) == 0 {
 		n.Refuse("`type: ints` needs the operator's `axes`")

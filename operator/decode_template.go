@@ -353,7 +353,8 @@ func (r *templateReader) sameWorkspaces(model *Template, own []tree.Entry) {
 	}
 }
 
-// has tells whether a template uses the workspaces of owner, which must be that template or one that it includes.
+// has tells whether a template uses the workspaces of the template owner: it must be owner or a template that includes
+// owner.
 func (t *Template) has(owner string) bool {
 	return t.Name == owner || t.like != nil && t.like.has(owner)
 }

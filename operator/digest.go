@@ -12,9 +12,9 @@ import (
 	"autotune/internal/cudafile"
 )
 
-// A recorded trial is valid as long as everything that it depends on is unchanged. A kernel's Digest covers the bound
-// template, and ReferenceDigest covers the bound problem. Both digests cover values and code, so a comment in op.yaml
-// or in a kernel changes neither digest.
+// A recorded trial is valid as long as nothing changes that the trial's outcome depends on. A kernel's Digest covers
+// the bound template, and ReferenceDigest covers the bound problem. Both digests cover values and code, so a comment in
+// op.yaml or in a kernel changes neither digest.
 
 // CodeDigits is the number of leading digits of a kernel's digest that depend only on its code. Some shipped recordings
 // contain only the first CodeDigits digits of a digest.

@@ -4,7 +4,7 @@
 // An operator is a folder of data, or one .cu file. op.yaml describes the function's dimensions, parameters and
 // tensors. A reference computes the correct outputs: a plain kernel in reference.cu, a template, or a Python file.
 // Every template is a CUDA kernel with macros in place of the numbers that a search may choose. The built-in operators
-// are embedded folders without special rights: a user's own folder goes through the same Load.
+// are embedded folders without special rights: the function Load reads a user's own folder in the same way.
 //
 // Three steps lead from an operator's folder to a kernel.
 //

@@ -112,8 +112,8 @@ var fileForm = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`)
 // IsFileName tells whether op.yaml may use name for a file of its folder.
 func IsFileName(name string) bool { return fileForm.MatchString(name) }
 
-// file reads the file that a node names, from the operator's folder or the shared one. If the named file does not
-// exist, the error suggests the files that match pattern.
+// file reads the file that a node of op.yaml names, from the operator's folder or from the shared folder. If the named
+// file does not exist, the error suggests the files that match pattern.
 func (f *folder) file(n *tree.Node, pattern string) Source {
 	name := n.Written
 	if !fileForm.MatchString(name) {
@@ -141,8 +141,8 @@ func (f *folder) usual(given, parent *tree.Node, name string) *tree.Node {
 	return parent.Named(name)
 }
 
-// kernelName returns the name of a kernel or function in a file: usual or, in a shared file that does not define usual,
-// the name of the file.
+// kernelName returns the name of a file's kernel: usual or, in a shared file that does not define usual, the file's
+// name.
 func (f *folder) kernelName(file *tree.Node, usual string) string {
 	if file == nil {
 		return usual

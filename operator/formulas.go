@@ -22,8 +22,8 @@ type Formulas struct {
 	Sizes      []Size       // of the kernel
 }
 
-// At evaluates Define and adds the results to values. ok is false if Where refuses the values or something cannot be
-// computed: then another kernel must run.
+// At evaluates Define and adds the results to values. If Where refuses the values, or a formula cannot be computed, ok
+// is false, and the kernel cannot run for the values.
 func (f Formulas) At(values map[string]expr.Value) (all map[string]expr.Value, ok bool) {
 	all = maps.Clone(values)
 	for _, d := range f.Define {
@@ -217,8 +217,8 @@ func (r *reducer) workspaces(launches Launches) (all []Definition) {
 	return all
 }
 
-// definitions returns the values that other formulas and sizes use. Sizes that belong to other templates in the same
-// file use the defaults of those templates.
+// definitions returns the values that other formulas and sizes use. If a size belongs to another template in the same
+// file, its definition uses the defaults of that template.
 func (r *reducer) definitions(own []Definition, sizes []Size) (all []Definition) {
 	for _, s := range sizes {
 		r.used[s.Name] = true

@@ -115,8 +115,8 @@ func entriesStand(o *Operator, t *Template) bool {
 	})
 }
 
-// Evaluating formulas for a shape gives the same as binding the problem to the shape. TestFormulas covers every
-// template as if the template could leave all dimensions free.
+// Evaluating formulas for a shape gives the same as binding the problem to the shape. TestFormulas treats every
+// template as if its kernels could read all dimensions at run time.
 func TestFormulas(t *testing.T) {
 	served, refused, tried := 0, 0, 0
 	limits := TypicalLimits()
@@ -204,7 +204,7 @@ func configurationsOf(p *Problem, of *Template, random *rand.Rand) (all []space.
 	return all
 }
 
-// The properties of a launch other than its extents cannot depend on a free dimension, and the error names the formula.
+// Only the extents of a launch may depend on a free dimension; if another property does, the error names the formula.
 func TestFormulasOfOne(t *testing.T) {
 	p := bindFree(t, []string{"n"}, 12, 5)
 	f, err := p.Formulas(open(0))

@@ -67,8 +67,7 @@ func (part *Part) Kinds() (all []string) {
 	return all
 }
 
-// sizes returns the names of the values that still depend on free dimensions when the folder has replaced all known
-// names.
+// sizes returns the names of the values that depend on free dimensions after the folder has replaced all known names.
 func (u use) sizes(folder *expr.Folder) map[string]bool {
 	found := map[string]bool{}
 	for _, name := range u.p.Free {
@@ -179,7 +178,7 @@ func (k *Kernel) withSizes(names map[string]bool, known map[string]expr.Value, n
 }
 
 // OfAnySize returns the kernel with 1 for all sizes, so that kernels that differ only in sizes compile to the same
-// code. ok is false if the kernel has no sizes, or one that is not an integer.
+// code. If the kernel has no sizes, or a size that is not an integer, ok is false.
 func (k Kernel) OfAnySize() (_ Kernel, ok bool) {
 	if len(k.Sizes) == 0 || slices.ContainsFunc(k.Sizes, func(s Size) bool { return s.Type != IntSize }) {
 		return k, false

@@ -95,7 +95,8 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// A kernel may join the name of a macro from parts. A macro's name in a comment does not count as a use.
+// A kernel may join the name of a macro from parts. A kernel that names a macro only in a comment does not use the
+// macro.
 func TestNamedMacros(t *testing.T) {
 	named := (&Kernel{Source: "int x = W + TILES;", Includes: map[string]string{"a.cuh": "#define AT(X) POSITIONS_##X // of TILES_N"}}).names()
 	for macro, want := range map[string]bool{"W": true, "TILES": true, "POSITIONS_H": true, "H": false, "TILES_M": false, "TILES_N": false, "POSITIONS": false} {
@@ -132,7 +133,8 @@ func TestInverse(t *testing.T) {
 	}
 }
 
-// Two shapes that differ only in free dimensions have the same code except for the struct's initial values.
+// Two shapes that differ only in free dimensions have the same code, except for the initial values of the struct of
+// sizes.
 func TestOneCode(t *testing.T) {
 	code := func(shape ...int64) (string, string) {
 		k := kernelAt(t, bindFree(t, []string{"n"}, shape...), open(0))
@@ -227,7 +229,8 @@ func merged(a, b map[string]expr.Value) map[string]expr.Value {
 	return all
 }
 
-// A value listed in `keep` is a constant of the kernel and a condition in its Formulas, which use only free dimensions.
+// A value that op.yaml lists in `keep` is a constant of the kernel, and the kernel's Formulas contain the condition
+// that the value is unchanged.
 func TestConditions(t *testing.T) {
 	text := strings.Replace(freeOperator, "    derived: {span:", "    keep: [load]\n    constraints: [n < 100, tile < 2*n + m, m > 1]\n    derived: {load: 4 if n % 4 == 0 else 1, lead: load - 1, span:", 1)
 	o := loaded(t, freeFiles(text))

@@ -88,7 +88,7 @@ func (p *Problem) Reference() (Kernel, error) {
 	return helper(p, "reference", p.Operator.referenceEntry, p.Operator.Reference, p.Output().Elements), nil
 }
 
-// neighbours returns the templates with other kernels in the same file as a template or as the reference.
+// neighbours returns the templates that share a file with a template or the reference, but have different kernels.
 func neighbours(p *Problem, template string, source Source) []*Template {
 	own, found := p.Operator.Template(template)
 	return lists.Where(p.Operator.Templates, func(t *Template) bool {

@@ -32,7 +32,7 @@ func (s scope) with(what string, names ...string) scope {
 	return s
 }
 
-// reserved are names that parameters may not have, because expressions or (in upper case) kernels use them already.
+// reserved lists names that no parameter may have, because expressions or (in upper case) kernels already use them.
 var reserved = append([]string{
 	"math", "min", "max", "abs", "ceil_div", "gcd", "int", "float", "bool", "str", "round", "len",
 	"and", "or", "not", "in", "is", "if", "else", "true", "false", "none", "lambda", "for",
@@ -183,8 +183,7 @@ func (l *language) forAxes(text string, where tree.Position) []Formula {
 	})
 }
 
-// list reads a list of similar items. In the list, an item whose text contains a `$` is repeated for each axis of the
-// operator.
+// list reads a list of similar items. In the list, an item whose text contains a `$` is repeated for each axis.
 func list[T any](l *language, n *tree.Node, what string, read func(*tree.Node) T) []T {
 	values := []T{}
 	for _, item := range n.List(what) {

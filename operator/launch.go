@@ -67,8 +67,8 @@ type LaunchSpec struct {
 	Dependent   Formula      `json:"dependent,omitzero"`
 	Arguments   []string     `json:"arguments,omitempty"` // nil: all
 
-	// Maps are the tensor maps that the launch passes. Only launches of Formulas use the field Maps; a template's own
-	// launch names its maps in Arguments.
+	// Maps are the tensor maps that the launch passes. The field Maps is set only in launches of Formulas, because a
+	// template's own launch names its tensor maps in Arguments.
 	Maps []MapFormulas `json:"-"`
 
 	at tree.Position
@@ -222,7 +222,7 @@ func Passed(all []Argument, l Launch) []int {
 	})
 }
 
-// Name tells whether one of the launches lists an argument among those that it passes.
+// Name tells whether one of the launches names the given argument in its list of arguments.
 func (l Launches) Name(argument string) bool {
 	return slices.ContainsFunc(l, func(launch Launch) bool { return slices.Contains(launch.Arguments, argument) })
 }

@@ -80,8 +80,7 @@ type loader struct {
 	referenceAt *tree.Node // the name of the template whose default is the reference, or nil
 }
 
-// operator reads the tree of an op.yaml into l.o. operator declares each name before it reads the expressions that may
-// use the name, so one pass checks form and meaning.
+// operator reads an op.yaml's tree into l.o, and declares each name before it reads expressions that may use the name.
 func (l *loader) operator(root *tree.Node) {
 	f := fields(root, "an operator")
 	o, names := l.o, scope{}
@@ -214,8 +213,8 @@ const (
 	Large = "large"
 )
 
-// LargeScale returns the approximate magnitude of Large numbers in a type. The squares of Large numbers, and sums of
-// such squares, do not overflow f32, so a correct kernel may square its inputs.
+// LargeScale returns the approximate magnitude of Large numbers in a type. The square of a number from the distribution
+// Large, or a sum of such squares, does not overflow f32, so a correct kernel may square its inputs.
 func LargeScale(t Type) float64 {
 	switch t {
 	case F16, F8E5M2:
@@ -246,8 +245,8 @@ func (o *Operator) Extremes() []string {
 	return nil
 }
 
-// kernelFile reads a kernel with all its includes, and checks that it defines the entry points. If a template names no
-// file, a missing file is reported at the template's place.
+// kernelFile reads a CUDA file with all files that it includes, and checks that the file defines the kernels named by
+// entries. If a template names no file, a missing file is reported at the template's place.
 func (l *loader) kernelFile(n, parent *tree.Node, entries ...string) Source {
 	s := Source{}
 	switch {

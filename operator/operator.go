@@ -41,8 +41,7 @@ type Operator struct {
 	Right          string  `json:"reference"` // what says what is right: "reference.cu", "the default of template plain"
 	Reference      Source  `json:"-"`
 	referenceEntry string  // kernel in Reference
-	// ReferenceTemplate names the template whose default is the reference, and is "" if the reference has a kernel of
-	// its own.
+	// ReferenceTemplate names the template whose default is the reference; "" if the reference is a kernel of its own.
 	ReferenceTemplate string                `json:"-"`
 	Answers           *Answers              `json:"-"`                 // where right results come from; nil: a kernel
 	Compare           *OwnKernel            `json:"compare,omitempty"` // nil: outputs are compared element by element
@@ -175,8 +174,7 @@ type ArgumentSpec struct {
 	Type   Type   `json:"type,omitempty"`    // of the elements; "": TypeBy names it
 	TypeBy string `json:"type_by,omitempty"` // a parameter whose words are Types
 	Types  []Type `json:"-"`
-	// OrderBy is the parameter that names the tensor's order in memory; without such a parameter, the tensor is
-	// row-major.
+	// OrderBy is the parameter that names the tensor's order in memory, or "" if the tensor is always row-major.
 	OrderBy string `json:"order,omitempty"`
 
 	Shape []Formula `json:"shape,omitempty"` // of a tensor

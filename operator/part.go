@@ -19,8 +19,8 @@ import (
 // and not to the problem, so trials of a part are trials of the problem.
 type Restriction struct {
 	Templates []string // empty: all of them
-	// Where lists conditions that may use the names of constraints. A condition excludes all templates that lack one of
-	// the names in the condition.
+	// Where lists conditions that may use the names of constraints. A condition excludes templates that lack one of its
+	// names.
 	Where []string
 	// Fixed gives a value for every tunable of one template, or is nil if the configuration is not fixed. In Fixed, the
 	// key "template" names the template and can be omitted if there is only one.
@@ -47,7 +47,8 @@ func (r Restriction) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// Part is what a search of a problem chooses from: templates that serve the problem and that its Restriction allows.
+// Part is the set of configurations that a search may use: a template that serves the problem and a Restriction allow
+// them.
 type Part struct {
 	Problem     *Problem
 	Restriction Restriction

@@ -284,8 +284,8 @@ const tiny = `extern "C" __global__ void normalize_fill(float* x, unsigned) {
 }
 `
 
-// Threads compute distances to the first element that they read, which may be an outlier. The norm of a row may be so
-// small that the reciprocal of the norm is infinite.
+// Each thread of a norm's kernel subtracts the first element that the thread reads, which may be an outlier, from the
+// others. The norm of a row may be so small that the reciprocal of the norm is infinite.
 func TestNormsOfUnusualRows(t *testing.T) {
 	for _, test := range []struct{ operator, fill, problem string }{
 		{"layer_norm", outlying, "2x40001x1 normal"},

@@ -157,9 +157,9 @@ func (p *Problem) Record() ProblemRecord {
 	}
 }
 
-// Contradiction returns the canonical name that the other fields imply, if Text is a different name, and otherwise "".
-// Text may omit the math mode, as for an operator with a single mode, and may have the parameters in any order, because
-// JSON does not keep their order.
+// Contradiction returns "" if Text is the problem's name as the record's other fields imply it, and otherwise the
+// implied name. Text may omit the math mode, as for an operator with a single mode, and may have the parameters in any
+// order, because JSON does not keep their order.
 func (r ProblemRecord) Contradiction() string {
 	text := problemText(r.Operator, r.Shape, r.Parameters, r.Math, r.Free)
 	for _, may := range []string{text, problemText(r.Operator, r.Shape, r.Parameters, "", r.Free)} {

@@ -56,8 +56,8 @@ type TorchArgument struct {
 	By      string     `json:"by,omitempty"`      // what the fold depends on: an argument, or a dimension if Fold is flat
 	Default TorchValue `json:"default,omitempty"` // used if PyTorch is given None or nothing
 	Same    string     `json:"same,omitempty"`    // the parameter or dimension whose value is the default
-	// Words maps each text that a PyTorch argument may be to values of the operator's parameters, where a parameter
-	// without a value is false.
+	// Words maps each text that a PyTorch argument may be to values of parameters; a parameter without a value is
+	// false.
 	Words map[string]map[string]TorchValue `json:"words,omitempty"`
 }
 
@@ -173,7 +173,8 @@ var gradientsForm = regexp.MustCompile(`(?m)^def gradients\b`)
 // torchReader reads which functions of PyTorch compute an operator.
 type torchReader struct{ o *Operator }
 
-// call reads a function's arguments and the parameter values that it implies, which must give all inputs and weights.
+// call reads a PyTorch function's arguments, which must include all inputs and weights, and the parameter values that
+// the function implies.
 func (r torchReader) call(function string, n *tree.Node, f tree.Fields) TorchCall {
 	if !quote.IsPythonName(function) {
 		n.Refuse("`%s` is no name of a function in Python", function)
@@ -266,8 +267,7 @@ func (r torchReader) fold(a *TorchArgument, n *tree.Node) {
 	}
 }
 
-// defaultOf reads the default of a PyTorch function's argument: a constant, one of the argument's words, another
-// parameter or a dimension.
+// defaultOf reads the default of a PyTorch argument: a constant, one of its words, another parameter or a dimension.
 func (r torchReader) defaultOf(a *TorchArgument, n *tree.Node) {
 	v := torchValue(n)
 	switch {
@@ -288,8 +288,7 @@ func torchValue(n *tree.Node) TorchValue {
 	return TorchValue(n.Text())
 }
 
-// settings reads a mapping from op.yaml of parameters to values, in which the value of an expression parameter must be
-// in canonical form.
+// settings reads a mapping of parameters to values, in which an expression must be in canonical form.
 func (r torchReader) settings(n *tree.Node) map[string]TorchValue {
 	all := map[string]TorchValue{}
 	for _, e := range n.Mapped("this must be a mapping of the operator's parameters to their values") {

@@ -86,7 +86,7 @@ func mapped(row []float64, f func(float64) float64) []float64 {
 	return all
 }
 
-// running combines each element with the result for the elements before it.
+// running computes a scan: it combines each element with the result for the elements before this element.
 func running(row []float64, both func(a, b float64) float64) []float64 {
 	all := slices.Clone(row)
 	for i := 1; i < len(all); i++ {
@@ -189,7 +189,7 @@ func refuses(t *testing.T, p *operator.Problem, length int64) {
 				right++
 			}
 		}
-		// Some elements of an output for other inputs are close by chance.
+		// A quarter of a wrong output's elements may be close to the correct ones by chance.
 		if right > len(want)/4 {
 			t.Errorf("%s: %s are right in %d of %d elements (atol %g, rtol %g)", p, what, right, len(want), output.ATol, output.RTol)
 		}

@@ -65,7 +65,7 @@ func kernelsNamed(kernels []cudafile.Kernel, name string) []cudafile.Kernel {
 // mapRole is the role of an argument that is passed as a tensor map.
 const mapRole Role = "tensor map"
 
-// passed returns the arguments with the given names, or all arguments that kernels are passed if names is nil.
+// passed returns the arguments with the given names or, if names is nil, all arguments that a launch passes to kernels.
 func passed(o *Operator, names []string, maps []*TensorMapSpec) []ArgumentSpec {
 	if names == nil {
 		return lists.Where(o.Arguments, func(a ArgumentSpec) bool { return a.Symbol == "" && a.Owner == "" })

@@ -60,7 +60,7 @@ func (l Launch) MapAt(i int) *TensorMap {
 	return &l.Maps[at]
 }
 
-// TensorMapSpec describes a tensor map of a template, which launches pass by its name.
+// TensorMapSpec describes a tensor map of a template; launches pass the tensor map by its name.
 type TensorMapSpec struct {
 	Name    string    `json:"name"`
 	Of      string    `json:"of"`             // tensor or workspace
@@ -76,8 +76,7 @@ type TensorMapSpec struct {
 }
 
 // MapAxis is an axis of a tensor map. Extent and Stride describe the tensor along the axis, in elements. Box is the
-// extent along the axis of a box that the copy engine loads, and Step is the distance between the elements that it
-// loads.
+// extent of a copied box along the axis, and Step the distance between the elements that are copied.
 type MapAxis struct {
 	Extent Formula `json:"extent"`
 	Stride Formula `json:"stride"`
@@ -258,8 +257,8 @@ func (s *TensorMapSpec) asWords() (words [7]Formula) {
 	return words
 }
 
-// passing returns the names of the tensors that a launch passes, and the tensor map for each, which is nil for a tensor
-// passed by address. holds evaluates the condition of a map.
+// passing returns the names of the tensors that a launch passes, and for each tensor its tensor map, or nil if the
+// launch passes the address. The function holds evaluates the condition of a map.
 func (t *Template) passing(names []string, holds func(Formula) (bool, error)) (tensors []string, maps []*TensorMapSpec, err error) {
 	tensors, maps = slices.Clone(names), make([]*TensorMapSpec, len(names))
 	for at, name := range names {

@@ -71,7 +71,7 @@ var emulatedHeaders = sync.OnceValues(func() (map[string]string, error) {
 	return own, err
 })
 
-// adopted changes a text so that it includes the emulator's headers as a kernel's own.
+// adopted changes the #include lines of a text, so that the emulator's headers count as a kernel's own files.
 func adopted(text string) string {
 	if !strings.Contains(text, "emulated/") {
 		return text // as most
@@ -92,7 +92,8 @@ func alone(k operator.Kernel) bool {
 }
 
 // compileTogether compiles kernels into programs that each contain kernels of the same files where possible, and no
-// more than most kernels. A kernel that must be compiled alone gets no binary; compiling it then reports any error.
+// more than most kernels. For a kernel that must be compiled alone, compileTogether returns no binary, and the caller
+// compiles the kernel.
 func compileTogether(t *testing.T, d device.Device, kernels []operator.Kernel, most int) []*compile.Binary {
 	t.Helper()
 	binaries := make([]*compile.Binary, len(kernels))

@@ -75,7 +75,7 @@ func Types() []string {
 	return lists.Of(types, func(t typeFacts) string { return string(t.name) })
 }
 
-// facts returns what is known of the type, or zeros if there is no such type.
+// facts returns the properties of the type, such as its size and its name in C++, or zeros for an unknown type.
 func (t Type) facts() typeFacts {
 	f, _ := lists.First(types, func(f typeFacts) bool { return f.name == t })
 	return f
@@ -188,8 +188,7 @@ func (f typeFacts) bounds() (least, most int64) {
 	return -1 << (8*f.bytes - 1), 1<<(8*f.bytes-1) - 1
 }
 
-// Bits returns the bytes of a scalar argument, the lowest first. Bits sets the bytes that the scalar's type does not
-// need to zero.
+// Bits returns the bytes of a scalar argument, the lowest first. In the result of Bits, unneeded bytes are zero.
 func (a Argument) Bits() uint64 {
 	f := a.Type.facts()
 	if f.kind == Floating {

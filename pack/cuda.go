@@ -155,7 +155,7 @@ func (c *cuda) Load(image []byte, entry string, sharedBytes int64) (Kernel, erro
 	return Kernel(function), err
 }
 
-// module loads a binary when it is first used, and returns the same module afterwards.
+// module returns the driver's module for a binary, which it loads at the first call for this binary.
 func (c *cuda) module(image []byte) (m uintptr, err error) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()

@@ -60,8 +60,8 @@ func (g GPU) runs(e *Entry) bool {
 	return arch == g.Arch || !own && arch/10 == g.Arch/10 && arch < g.Arch
 }
 
-// rank orders the entries for one problem: first those measured on this model of GPU, then those for newer
-// architectures.
+// rank returns a number by which to choose among the entries for one problem: entries measured on this model of GPU
+// rank highest, then entries for newer architectures.
 func (g GPU) rank(e *Entry) int {
 	rank, own, _ := Target(e.Target)
 	if own {

@@ -35,7 +35,8 @@ type File struct {
 	SHA256 string `json:"sha256"`
 }
 
-// Operator is what a loader needs to check a problem, to compute the shapes of its tensors and to choose a kernel.
+// Operator is the description of an operator with which a loader checks a problem, computes the shapes of the problem's
+// tensors and chooses a kernel.
 type Operator struct {
 	Name       string        `json:"name"`
 	Summary    string        `json:"summary,omitempty"`

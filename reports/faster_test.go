@@ -52,7 +52,8 @@ func TestPyTorchIsFaster(t *testing.T) {
 	}
 }
 
-// A summary must have one column for the faster way to run PyTorch, with a mark if that is faster than the winner.
+// A summary must have one column for the faster of PyTorch's modes (eager and torch.compile), with a mark if PyTorch is
+// faster than the winner.
 func TestSummaryMarksFasterPyTorch(t *testing.T) {
 	slow, fast := inTurnsWith(map[string]float64{torchtimes.Eager: 0.5, torchtimes.Compile: 0.17}), inTurnsWith(map[string]float64{torchtimes.Eager: 2, torchtimes.Compile: 1.5})
 	for width, want := range map[int][]string{

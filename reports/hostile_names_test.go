@@ -34,7 +34,7 @@ func TestNamesAreOneHarmlessLine(t *testing.T) {
 		}
 		want := drawn(" ")
 		for _, separator := range []string{"\n", "\x1b", "\u009b", "\u202e"} {
-			// The test ignores where a table's lines break, because this depends on the spaces in the names.
+			// The test ignores line breaks in tables, because their places depend on the spaces in the names.
 			if got := drawn(separator); got != want && (what != "table" || strings.Contains(got, separator+"winner")) {
 				t.Errorf("%s: a name with %q looks other than one with a space", what, separator)
 			}

@@ -128,8 +128,8 @@ func speedupsKnown(list []bestconfig.Document) []string {
 	})
 }
 
-// summaryBaselines returns the baselines that have a column in the summary. All ways to run PyTorch share one column
-// if any winner was timed in turns with PyTorch, since only then is the faster way known.
+// summaryBaselines returns the baselines that have a column in the summary. Eager PyTorch and torch.compile share one
+// column if any winner was timed in turns with PyTorch.
 func summaryBaselines(list []bestconfig.Document) []string {
 	known := speedupsKnown(list)
 	inTurns := func(b bestconfig.Document) bool { way, _ := b.PyTorch(bestconfig.InTurns); return way != "" }

@@ -15,7 +15,7 @@ import (
 	"autotune/tuner/final"
 )
 
-// tableWidth is the width of tables, which is the same in a terminal, a pipe and a log.
+// tableWidth is the width of tables in columns, whether they go to a terminal, a pipe or a log.
 const tableWidth = 80
 
 // labelWidth is the column in which the table's contents begin.
@@ -54,8 +54,8 @@ func (t *table) line(format string, args ...any) {
 	t.lines.WriteByte('\n')
 }
 
-// grid writes rows with aligned cells: the first column to the left, and the others to the right. Cells of the first
-// column are shortened if lines would be longer than width. A row of one cell becomes a line by itself.
+// grid writes rows of cells, of which it aligns the first column to the left and all other columns to the right. Cells
+// of the first column are shortened if lines would be longer than width. A row of one cell becomes a line by itself.
 func (t *table) grid(rows [][]string, width int) {
 	widths := columnWidths(rows)
 	for _, w := range widths[1:] {

@@ -33,7 +33,7 @@ func captureCommand() *cli.Command {
 		textFlag(&path, "output", "problems.yaml", "write the problems to `FILE`", "o"))
 }
 
-// endedError says that the program which a command ran ended with a code other than 0, which the command returns, too.
+// endedError says that a captured program ended with an exit code other than 0, which autotune returns, too.
 type endedError struct{ code int }
 
 func (e *endedError) Error() string { return fmt.Sprintf("the program ended with %d", e.code) }
@@ -122,7 +122,8 @@ func runProgram(words, environment []string) (code int, err error) {
 	}
 }
 
-// fromTerminal tells whether a signal comes from the terminal's keys, which send it to the program as well.
+// fromTerminal tells whether a signal is one that the terminal's keys send, to this process and to the captured program
+// alike.
 func fromTerminal(s os.Signal) bool {
 	if s != syscall.SIGINT && s != syscall.SIGQUIT {
 		return false

@@ -78,8 +78,9 @@ func init() {
 	cli.VersionPrinter = func(*cli.Context) { fmt.Fprint(stdout, versionText()) }
 }
 
-// flagsFirst moves flags before arguments, since urfave/cli reads no flag after the first argument. Words behind the
-// program that `capture` runs belong to that program and stay where they are.
+// flagsFirst moves flags before arguments, since urfave/cli reads no flag after the first argument. On the command line
+// of `capture`, flagsFirst leaves the words behind the program's name in their places, because they are arguments of
+// the program.
 func flagsFirst(app *cli.App, words []string) []string {
 	var c *cli.Command
 	at, commands := 0, app.Commands
@@ -130,7 +131,7 @@ func flagNamed(flags []flag, name string) (flag, bool) {
 	return lists.First(flags, func(f flag) bool { return slices.Contains(f.Names(), name) })
 }
 
-// line holds a command's arguments, its name and which flags were given, but not the values of the flags.
+// line describes a command line: the arguments, the command's name, and which flags were given, without their values.
 type line struct {
 	arguments []string
 	command   string                 // the full name, such as "cache ls"

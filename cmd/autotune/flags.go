@@ -21,7 +21,8 @@ import (
 	"autotune/tuner/store"
 )
 
-// Each command reads its flags into its own variables, once. This file's structs hold flags that commands share.
+// Each command parses its flags once, into variables of the command's own. This file's structs hold flags that commands
+// share.
 
 type flag = cli.Flag
 

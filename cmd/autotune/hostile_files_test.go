@@ -126,7 +126,8 @@ func TestHostileFiles(t *testing.T) {
 			mustRefuse(t, r, packedBomb, "%s")
 		})
 		for _, c := range endurance.Some(contents, 4) {
-			// Endless content is tried in one place of a document, since the reader counts bytes alike in every place.
+			// The tests try endless content in one place of a document only, since the reader counts bytes in the same
+			// way everywhere.
 			for n, place := range r.places[:endurance.Times(1, len(r.places))] {
 				if c.endless && n > 0 {
 					continue
@@ -218,7 +219,8 @@ func ownOperator(t *testing.T, folder string) {
 	}
 }
 
-// The operator that the tests put hostile files into must load without them, or the tests would prove nothing.
+// The operator into whose folder the tests write hostile files must load without these files, since otherwise the tests
+// would prove nothing.
 func TestHostileFilesInRightOperator(t *testing.T) {
 	testneeds.Nothing(t)
 	folder := t.TempDir()

@@ -81,7 +81,7 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, p)
 }
 
-// scriptsWithTools returns the scripts whose conditions ask for a tool, such as a C++ compiler.
+// scriptsWithTools returns the test scripts that run only if a tool, such as a C++ compiler, is installed.
 func scriptsWithTools(t *testing.T, folder string) (files []string) {
 	t.Helper()
 	all, err := filepath.Glob(folder + "/*.txtar")

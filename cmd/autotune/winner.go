@@ -76,7 +76,8 @@ func (f *exportFlags) export(ctx context.Context, l line) error {
 		return err
 	}
 	kernel := func() (cudasource.Winner, error) { return w.kernel(l) }
-	// The output file is written last: if the format cannot express this kernel, the file keeps its contents.
+	// The command writes the output file last, so that the file keeps its contents if the format cannot express the
+	// winner's kernel.
 	var text bytes.Buffer
 	said := view{}.await("writing the winner as " + format.Name)
 	notes, err := format.Write(ctx, &text, export.Winner{Best: w.best, Path: f.output, Kernel: kernel})
@@ -191,7 +192,8 @@ func (f *winnerFlags) shipped(ctx context.Context, l line, r winners.Request) (w
 	return w, err
 }
 
-// recorded finds the winner in a recording. The recording names the problem, and the flags may repeat it.
+// recorded finds the winner in a recording. A recording names its problem, so flags that name a problem, too, must name
+// the same one.
 func (f *winnerFlags) recorded(ctx context.Context, l line, r winners.Request, path string) (w winners.Chosen,
 	err error) {
 	if path == "" {
@@ -247,7 +249,7 @@ func sameDevice(r winners.Request, path string, d device.Info) error {
 	return fmt.Errorf("%s is of %s; --device %s means another", path, d.Name, r.Device)
 }
 
-// kernel returns the winner with its kernel. A command line with --from may leave out the operator.
+// kernel returns the winner with the source of its kernel. A command line with --from may leave out the operator.
 func (w chosen) kernel(l line) (cudasource.Winner, error) {
 	if w.Chosen != nil {
 		return w.Winner, nil

@@ -74,7 +74,7 @@ func wanted(t reflect.Type) string {
 	return "a whole number"
 }
 
-// word adds an article to how package encoding/json names a value that it found, such as "array" or "number 1.5".
+// word adds an article to the name that package encoding/json gives to a JSON value, such as "array" or "number 1.5".
 func word(found string) string {
 	switch found {
 	case "array":

@@ -1,8 +1,8 @@
 // Package output writes the files that a user names.
 //
-// A regular file is written completely or not at all and keeps its permissions; a symbolic link is followed to its
-// file. A file that is not regular (a device, a pipe, a socket) is written to and never replaced: replacing /dev/null
-// would break the whole machine. "-" is standard output.
+// Package output writes a regular file completely or not at all, and keeps the file's permissions; if the name is a
+// symbolic link, it writes the link's target. A file that is not regular (a device, a pipe, a socket) is written to and
+// never replaced: replacing /dev/null would break the whole machine. "-" is standard output.
 package output
 
 import (

@@ -29,7 +29,8 @@ func New(kind string) (*Folder, error) {
 		if err != nil {
 			return nil, fmt.Errorf("the %s needs a temporary folder: %w", kind, err)
 		}
-		// Another process that sweeps may have locked this folder first; that process will remove the folder.
+		// If another process has locked the new folder first, in order to remove what looks like an abandoned folder,
+		// make a further folder.
 		if lock := locked(dir); lock != nil {
 			return &Folder{Dir: filepath.Clean(dir), lock: lock}, nil
 		}

@@ -17,7 +17,7 @@ import (
 // adding lists the keys whose values in a mapping and in its fragment are combined.
 var adding = []string{"derived", "parameters", "let", "requires", "constraints"}
 
-// ofOne lists the keys that a template does not take over from a template that it includes.
+// ofOne lists the keys of an included template that the including template does not take over.
 var ofOne = []string{"name", "summary", "tunables", "workspaces", "default"}
 
 const mostDeep = 8 // fragments that include each other

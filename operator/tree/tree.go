@@ -249,8 +249,7 @@ func (n *Node) CutHint() string {
 	return ""
 }
 
-// entry reads a key and its value from a mapping. entry does not check for duplicate keys, since the YAML parser
-// refuses them.
+// entry reads a key and its value from a mapping, whose keys differ because the YAML parser refuses duplicate keys.
 func (f File) entry(pair *ast.MappingValueNode) Entry {
 	key := f.node(pair.Key)
 	key.Position = f.place(pair.Key.GetToken())

@@ -1,5 +1,5 @@
-// Package capture finds out which problems a running program has: which of its calls of PyTorch functions operators
-// can serve, how often each call is made and how long it takes.
+// Package capture finds out which calls of PyTorch functions in a running program are problems that operators can
+// serve, how often the program makes each call, and how long the calls take.
 //
 // A Watcher is a folder with a Python module that watches programs. A Python program loads the Watcher's module if its
 // environment was made by Watcher.Environment, and each process leaves a record in the folder. Watcher.Read combines

@@ -19,7 +19,7 @@ import (
 
 const recordSchema = "autotune/capture/1"
 
-// record is the file that the Python side writes about one process.
+// record is the content of the file that the watching Python code writes about one process.
 type record struct {
 	Schema   string `json:"schema"`
 	Torch    string `json:"torch"`

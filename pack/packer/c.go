@@ -69,8 +69,7 @@ type cOperator struct {
 	Given []cGiven
 }
 
-// cGiven describes one number that identifies a problem. cGiven represents a word by its index among the words that the
-// parameter allows.
+// cGiven describes one number that identifies a problem; of a word, the number is the index in the parameter's words.
 type cGiven struct {
 	Name    string
 	Real    bool

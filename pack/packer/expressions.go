@@ -45,7 +45,8 @@ func (p *Packed) parameters(of *operator.Problem, values map[string]expr.Value) 
 	return nil
 }
 
-// parameter returns an operator and one of its parameters as the manifest describes them, or nil for the latter.
+// parameter returns the manifest's descriptions of an operator and one of its parameters, or nil for a missing
+// parameter.
 func (p *Packed) parameter(of, name string) (*pack.Operator, *pack.Parameter) {
 	o := p.Operators[slices.IndexFunc(p.Operators, func(o *pack.Operator) bool { return o.Name == of })]
 	at := slices.IndexFunc(o.Parameters, func(d pack.Parameter) bool { return d.Name == name })
@@ -88,8 +89,7 @@ func (p *Packed) addWord(of *operator.Problem, s operator.ParameterSpec) error {
 	return nil
 }
 
-// addTensor adds an epilogue's tensor to the tensors that a call takes; in calls with other epilogues, which do not
-// name the tensor, it is empty.
+// addTensor adds an epilogue's tensor to those that calls take. In calls with another epilogue, the tensor is empty.
 func (p *Packed) addTensor(o *pack.Operator, a operator.ArgumentSpec, parameter, word string) error {
 	named := parameter + "_" + a.Name
 	t := p.tensor(o, a)

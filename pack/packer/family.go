@@ -25,7 +25,7 @@ type Family struct {
 	Kernels  []family.Kernel
 }
 
-// FamilyOf finds the kernels of a family, or returns cudasource.ErrSearchAgain if the operator has changed since the
+// FamilyOf finds the kernels of a family, or returns cudasource.ErrSearchAgain if the operator changed after the
 // search.
 func FamilyOf(f *family.Family, op *operator.Operator) (Family, error) {
 	kernels, err := f.Kernels(op)
@@ -218,9 +218,8 @@ func slowdown(s family.Score) pack.Slowdown {
 	return pack.Slowdown{Worst: s.Worst, Mean: s.Mean, Of: s.Of}
 }
 
-// sizesAt returns the offset in a cubin of the sizes that its kernel reads at run time. A loader writes a problem's
-// sizes into a copy of the cubin at the offset sizesAt, so it need not parse cubins. Since each problem has its own
-// copy, launches of different sizes never wait for each other.
+// sizesAt returns the offset in a cubin of the sizes that its kernel reads at run time. At this offset, a loader writes
+// a problem's sizes into a copy of the cubin, which the loader need not parse.
 func sizesAt(code []byte, sizes []operator.Size) (int64, error) {
 	if len(sizes) == 0 {
 		return 0, nil

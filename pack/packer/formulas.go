@@ -15,8 +15,7 @@ import (
 // so that it runs only code that the packer wrote.
 type pyFormula struct{ Text, Code string }
 
-// addFormulas writes all formulas as Python code. addFormulas adds a notice for each formula that cannot be written in
-// Python.
+// addFormulas writes all formulas as Python code, or adds a notice if a formula cannot be written in Python.
 func (p *Packed) addFormulas(folder string) {
 	found := map[string]*expr.Node{}
 	formulasIn(reflect.ValueOf(&p.Manifest), func(text string, root *expr.Node) { found[text] = root })

@@ -102,7 +102,8 @@ type pyOperator struct {
 // Words returns the values of a word parameter for which the pack has kernels.
 func (o pyOperator) Words(parameter string) []string { return o.p.words(o.Name, parameter) }
 
-// Of returns the names that an expression may use: those of its parameter and the tensors of all packed epilogues.
+// Of returns the names that an expression may use: the names in its parameter's `of`, and the tensors of all packed
+// epilogues.
 func (o pyOperator) Of(s operator.ParameterSpec) []string {
 	return slices.Concat(s.Of, o.p.operands(o.Name, s))
 }

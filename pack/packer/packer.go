@@ -159,7 +159,7 @@ func compileAll(ctx context.Context, compiler compile.Compiler, tasks []*task) e
 	return err
 }
 
-// found describes a winner or a family to targets, which chooses the architectures that it is compiled for.
+// found holds the properties of a winner or a family by which the method targets chooses architectures to compile for.
 type found struct {
 	what, problem string // text for notices; equal for entries of one problem
 	target        string // the architecture of the search
@@ -343,8 +343,8 @@ func (p *Packed) tensor(d *pack.Operator, a operator.ArgumentSpec) pack.TensorSp
 
 func formula(f operator.Formula) pack.Formula { return pack.Formula{Expr: f.Code()} }
 
-// describeParameter describes a parameter with the default of each component. If the default is another parameter with
-// as many components, each component defaults to that parameter's component.
+// describeParameter describes a parameter with the default of each component. If the default names another parameter
+// with as many components, the default of each component is that parameter's component.
 func describeParameter(o *operator.Operator, s operator.ParameterSpec) (pack.Parameter, error) {
 	d := pack.Parameter{Name: s.Name, Type: string(s.Type), Min: s.Min, Max: s.Max}
 	if s.Type == operator.ExpressionParameter {

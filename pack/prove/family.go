@@ -12,7 +12,8 @@ import (
 	"autotune/tuner/family"
 )
 
-// lostBy is how many times faster the general kernel must be, over all samples, for a family to count as lost.
+// lostBy is the factor by which the general kernel must be faster than the family's kernels, over all samples, for a
+// verdict that the family is lost.
 const lostBy = 1.02
 
 // proveFamily times a family again, from the document that the pack stores as evidence. At each sample in the

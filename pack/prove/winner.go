@@ -51,7 +51,7 @@ type Verdict struct {
 	Winner     *bestconfig.Document `json:"winner,omitempty"` // the fastest variant now
 }
 
-// edited is the message for a winner that is lost because its kernel was edited.
+// edited is the message for a winner that cannot be verified any more, because its kernel was edited.
 const edited = "its kernel was edited, or is no longer in the space"
 
 // Lost reports whether the winner failed, was slower than recorded, or was beaten by another variant.
@@ -107,8 +107,8 @@ func (v *Verdict) judge(w winners.Kept, result *tuner.Result) {
 	}
 }
 
-// alone verifies a winner, times it against itself and runs the correctness gates. It compares the winner's time with
-// the recorded time, unless no time was recorded or the device does not measure times.
+// alone verifies a winner, times it against itself and runs the correctness gates. If the device measures times, alone
+// compares the winner's time with the recorded time.
 func (v *Verdict) alone(ctx context.Context, o Options, on *devices.Opened, w winners.Kept) error {
 	p := on.Problem
 	kernel, err := p.Kernel(w.Winner.Configuration)

@@ -37,7 +37,7 @@ var solutionModels = map[string]solutionModel{
 	},
 }
 
-// others lists the fields that one of the benchmarks reads and the other one ignores.
+// others lists the fields that only one of the two benchmarks, FlashInfer-Bench and SOL-ExecBench, reads.
 var others = []string{"spec.language", "spec.languages[]", "spec.compile_options.cuda_cflags[]", "spec.compile_options.ld_flags[]"}
 
 // takes returns why a benchmark would refuse a document. takes also refuses a field that neither benchmark reads.

@@ -174,7 +174,7 @@ func (e element) of(a operator.ArgumentSpec) (torch string, ok bool) {
 	return torchTypes[a.Type], a.TypeBy == "" && (a.Type == operator.I64 || a.Type == operator.Bool)
 }
 
-// taken describes in words the tensors that a module of this type takes.
+// taken describes in words the tensors that a module with the given element type takes.
 func (e element) taken() string {
 	if e.Parameter == "" {
 		return "tensors of " + string(e.Type)

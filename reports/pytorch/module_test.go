@@ -275,7 +275,8 @@ type answer struct {
 	Made     int // number of tensors made, including views
 }
 
-// The Python code of exported files runs here without a GPU: signatures, sizes, shapes, and which kernel is launched.
+// The test runs the Python code of exported files without a GPU, and checks signatures, sizes, shapes, and the choice
+// of the kernel.
 func TestModules(t *testing.T) {
 	testneeds.Torch.Need(t)
 	moduleCases := moduleCases(t)
@@ -372,7 +373,7 @@ func checkModule(t *testing.T, c moduleCase, p *operator.Problem, line string) {
 
 // The kernels of exported modules and .cu files must compile for a GPU. For each template, the module is compiled in
 // one math mode and the .cu file in another; if the operator has only one mode, templates alternate between module and
-// .cu file. NVRTC generates no machine code here, since the tests of package templates do that.
+// .cu file. The test checks the code without generating machine code, since the tests of package templates do that.
 func TestExportedKernelsCompile(t *testing.T) {
 	if testing.Short() {
 		t.Skip("compiles for some seconds")
@@ -580,8 +581,8 @@ for call in json.loads(sys.argv[2]):
     print(json.dumps({"tuned": stand_in.launches[-1]["tuned"], "last": not y.is_contiguous()}))
 `
 
-// A module must return its output in the layout that was tuned or requested or, if the layout is auto, in the layout
-// of the input. The tuned kernel may serve only the layout that it was tuned for.
+// A module must return its output in the layout that was tuned or requested or, if the layout is auto, in the layout of
+// the input. A module may run its tuned kernel only for inputs in the layout that the kernel was tuned for.
 func TestModulesKnowLayouts(t *testing.T) {
 	testneeds.Torch.Need(t)
 	o, err := operator.Find("avg_pool2d")

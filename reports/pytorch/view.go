@@ -303,12 +303,12 @@ func (v *view) launches(w cudasource.Winner) {
 	}
 }
 
-// choice matches an extent that is one of two names, depending on a parameter.
+// choice matches an extent of the form "a if p else b", which is one of two names, depending on a parameter.
 var choice = regexp.MustCompile(`^(\w+) if (\w+) else (\w+)$`)
 
-// findDimension returns the Python expression that reads a dimension from the inputs' shapes, or "" if there is none.
-// Which axis the dimension is can depend on a parameter, for example if a matrix may be transposed. Which tensor has
-// the dimension can depend on one, too, if tensors may be broadcast.
+// findDimension returns the Python expression that reads a dimension from the inputs' shapes, or "" if there is none. A
+// parameter can determine which axis is the dimension, for example if a matrix may be transposed, or which tensor has
+// the dimension, if tensors may be broadcast.
 func (v *view) findDimension(dim string) string {
 	var places []string // each but the last ends with a condition
 	for i, t := range v.Read {

@@ -112,7 +112,8 @@ func TestExamplesOnTheEmulator(t *testing.T) {
 	t.Log("\n" + v.tally.String())
 }
 
-// examplesToProve returns all examples or, when tests run again with more tools, those whose reference needs a tool.
+// examplesToProve returns all example operators or, when the tests run again because tools were installed, the examples
+// whose reference needs a tool.
 func examplesToProve(t *testing.T) []*operator.Operator {
 	t.Helper()
 	return slices.DeleteFunc(loadExamples(t), func(o *operator.Operator) bool { return testneeds.Again() && o.Answers == nil })
