@@ -140,7 +140,8 @@ func (p *Problem) ExpressionMacros() []Macro {
 	return macros
 }
 
-// written writes an expression in a dialect; named returns the name of an epilogue's tensor in that dialect.
+// written writes an expression in a language such as C++; named returns the name of an epilogue's tensor in this
+// language.
 func (s *ParameterSpec) written(value string, in expr.Dialect, named func(t operand, i int) string) string {
 	c, err := s.chain(value)
 	if err != nil {

@@ -629,7 +629,7 @@ func coveringChecks(t *testing.T, o *operator.Operator, limits operator.Limits, 
 	return checks
 }
 
-// proven returns the values of a tunable that are to be tested.
+// proven returns those values of a tunable with which the tests run kernels.
 func proven(values []expr.Value) []expr.Value {
 	number := !slices.ContainsFunc(values, func(v expr.Value) bool { return v.Kind() != expr.KindInt })
 	if len(values) <= 4 || !number || os.Getenv(endurance.Variable) != "" {
@@ -638,8 +638,7 @@ func proven(values []expr.Value) []expr.Value {
 	return []expr.Value{values[0], values[len(values)/2], values[len(values)-1]}
 }
 
-// withChoicesFirst returns the indices of checks, beginning with the checks for which configurations are already
-// chosen.
+// withChoicesFirst returns the indices of checks, first of those for which configurations are already chosen.
 func withChoicesFirst(checks []check) (order []int) {
 	var rest []int
 	for i, c := range checks {
@@ -652,8 +651,7 @@ func withChoicesFirst(checks []check) (order []int) {
 	return append(order, rest...)
 }
 
-// smaller returns the limits of a GPU without warpgroup products, which has few multiprocessors for even n and many for
-// odd n.
+// smaller returns the limits of a GPU without warpgroup products, with many multiprocessors only if n is odd.
 func smaller(limits operator.Limits, n int) operator.Limits {
 	limits.Arch, limits.Target, limits.SMs, limits.MaxSharedPerBlock = 80, "sm_80", 6, 163<<10
 	if n%2 == 1 {
@@ -800,7 +798,7 @@ var rowProblems = []string{
 	"1x1536x264 type=bf16 normal",
 }
 
-// problemsOf returns the problems that an operator's templates are tested on.
+// problemsOf returns the problems on which the tests run an operator's templates.
 func problemsOf(o *operator.Operator) []string {
 	if ofRows(o) {
 		return rowProblems
@@ -813,8 +811,8 @@ func ofRows(o *operator.Operator) bool {
 	return slices.Equal(o.Shape, []string{"outer", "length", "inner"}) && problems[o.Name] == nil
 }
 
-// meetings records with which traits of problems each kernel file was tested. Traits decide how a kernel packs, rounds,
-// and reads over edges, so a problem without a new trait would find few faults.
+// meetings records with which traits of problems each kernel file was tested. Traits such as the type decide how a
+// kernel packs, rounds, and reads over edges, so a problem without a new trait would reveal few faults.
 type meetings map[string]bool
 
 // more tells whether a problem has a trait that is new for a file, and records the problem's traits for the file.

@@ -205,12 +205,11 @@ func (r *templateReader) launch(n *tree.Node) LaunchSpec {
 	return spec
 }
 
-// free reads the dimensions that the kernel can take at run time. No value for the compiler may depend on free
-// dimensions.
+// free reads the dimensions that the kernel can take at run time; the compiler's input must not depend on them.
 func (r *templateReader) free() {
 	n, t := r.f["free"], r.Template
 	t.Free = tree.Optional(n, func(n *tree.Node) []string { return r.names(n, "free") }, nil)
-	// In fragments for several operators, a derived value may be named like a dimension that the including operator
+	// A fragment for several operators may give a derived value the name of a dimension that the including operator
 	// lacks.
 	t.Free = slices.DeleteFunc(t.Free, func(name string) bool {
 		return slices.ContainsFunc(r.o.Derived, func(d Definition) bool { return d.Name == name })

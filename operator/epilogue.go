@@ -163,7 +163,7 @@ func (b *binder) epilogue(Request) {
 	}
 }
 
-// calls returns what a name means in an operator ("tensor", "parameter", ...), or "" if the name is free.
+// calls returns what a name stands for in an operator ("tensor", "parameter", ...), or "" if nothing has the name.
 func (o *Operator) calls(name string) string {
 	parameter := func(s ParameterSpec) bool { return s.Name == name || slices.Contains(s.Names, name) }
 	switch {
@@ -179,7 +179,8 @@ func (o *Operator) calls(name string) string {
 	return ""
 }
 
-// with returns the operator with further tensors, which launches that store the output take as their last arguments.
+// with returns a copy of the operator with further tensors, which become the last arguments of the launches that store
+// the output.
 func (o *Operator) with(more []ArgumentSpec, output string) *Operator {
 	extended := *o
 	extended.plain = o

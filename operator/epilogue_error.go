@@ -12,7 +12,7 @@ import (
 // an epilogue are assumed to have magnitude 1, like inputs that a search draws. Even an epilogue of an exact value,
 // such as a maximum, is not exact, because the compiler may fuse products and sums differently in each kernel.
 
-// castErrors are the relative errors of casts to 16-bit types, which are the distances between neighbouring values.
+// castErrors are the relative errors of casts to 16-bit types, i.e. the relative distances of neighbouring values.
 var castErrors = map[string]float64{string(BF16): 1.0 / 128, string(F16): 1.0 / 1024}
 
 const fused = 1e-6 // error of a few sums that are fused with products or not, relative

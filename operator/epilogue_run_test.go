@@ -95,7 +95,7 @@ func (d *drawer) draw(depth int) drawnEpilogue {
 	}}
 }
 
-// Kernels compute what random epilogues say, however their tensors are broadcast.
+// Kernels compute random epilogues correctly, however the tensors in the epilogues are broadcast.
 func TestEpiloguesMeanWhatTheySay(t *testing.T) {
 	inFull(t)
 	d, matmul := openEmulator(t), find(t, "matmul")

@@ -130,8 +130,8 @@ func TestEpiloguesThatCannotBe(t *testing.T) {
 	}
 }
 
-// The `axes` of an epilogue must be the axes of the operator's output. Expressions whose parameter has no `axes` have
-// no tensors.
+// The `axes` of an epilogue must be the axes of the operator's output. An expression may contain tensors only if
+// op.yaml gives its parameter `axes`.
 func TestAxesOfAnEpilogue(t *testing.T) {
 	for axes, says := range map[string]string{
 		"[m]": "", "[]": "axes names nothing", "[m, n]": "op.yaml:4:13: `epilogue` has 2 axes, and the output `y` has 1",

@@ -20,7 +20,7 @@ var fileBound = input.Bound{Kind: "a file of an operator", Bytes: 256 << 10} // 
 
 const maxIncludes = 64 // of one kernel, direct and indirect
 
-// OpenFolder opens an operator's folder. Symbolic links that lead out of the folder cannot be read.
+// OpenFolder opens an operator's folder. Reading a symbolic link that leads out of the folder fails.
 func OpenFolder(path string) (fs.FS, error) {
 	root, err := os.OpenRoot(path)
 	if err != nil {
@@ -133,7 +133,8 @@ func (f *folder) file(n *tree.Node, pattern string) Source {
 	return Source{File: name, Text: text}
 }
 
-// usual returns the node of a key that names a file or, if op.yaml lacks the key, an existing file of the usual name.
+// usual returns the node of a key that names a file or, if op.yaml lacks the key, a node for the file called name, if
+// it exists.
 func (f *folder) usual(given, parent *tree.Node, name string) *tree.Node {
 	if _, err := fs.Stat(f.fsys, path.Join(f.dir, name)); given != nil || err != nil {
 		return given
@@ -197,8 +198,8 @@ func (f *folder) withIncludes(s Source, from string) Source {
 
 var includeForm = regexp.MustCompile(`^[ \t]*#[ \t]*include[ \t]*"([^"]*)"`)
 
-// Included returns for each line of CUDA C++ the file that it includes by #include "NAME", or "". Comments and code
-// under `#if 0` include nothing.
+// Included returns for each line of CUDA C++ the file that it includes by #include "NAME", or "". Included ignores
+// comments and code under `#if 0`.
 func Included(text string) []string {
 	var names []string
 	for line := range strings.Lines(cudafile.Compiled(text)) {

@@ -105,7 +105,7 @@ func keptBy(t *testing.T, p *Problem, c space.Configuration) space.Values {
 	return at.kept()
 }
 
-// entriesStand tells whether the names of a template's kernels are independent of dimensions.
+// entriesStand tells whether the names of a template's kernels do not depend on dimensions.
 func entriesStand(o *Operator, t *Template) bool {
 	folder := use{p: &Problem{Operator: o, Values: map[string]expr.Value{}}, t: t}.folder(nil, nil)
 	return !slices.ContainsFunc(t.Launches, func(s LaunchSpec) bool {

@@ -33,8 +33,8 @@ func (t *Template) canFree(names []string) bool {
 	return !slices.ContainsFunc(names, func(name string) bool { return !slices.Contains(t.Free, name) })
 }
 
-// folder returns a folder that reduces a template's formulas to constants, or to expressions of free dimensions. The
-// values in the argument kept become constants.
+// folder returns a folder that reduces a template's formulas to constants, or to expressions of free dimensions. In the
+// formulas, the values in the argument kept become constants.
 func (u use) folder(tunables, kept space.Values) *expr.Folder {
 	f := &expr.Folder{Constants: withValues(u.p.Limits.beside(u.p.Values), tunables), Definitions: map[string]*expr.Expr{}}
 	for _, name := range u.p.Free {
@@ -53,9 +53,8 @@ func (u use) kept() space.Values {
 	return lists.Of(u.t.Keep, func(name string) space.Value { return space.Value{Name: name, Value: u.env[name]} })
 }
 
-// Kinds returns a key for each template of the part. Problems that differ only in free dimensions can share a
-// template's kernels if Kinds returns equal keys for them. The key of a template contains the values that the default's
-// kernel keeps as constants.
+// Kinds returns a key for each template of the part, with the values that the kernel of its default keeps as constants.
+// Problems that differ only in free dimensions can share a template's kernels if its keys are equal.
 func (part *Part) Kinds() (all []string) {
 	for _, u := range part.uses {
 		words := []string{u.t.Name}
@@ -206,7 +205,7 @@ func (k *Kernel) names() func(macro string) bool {
 	}
 }
 
-// sizeLimits returns the constraints that every free value fits a C++ int.
+// sizeLimits returns constraints by which every value that a kernel reads at run time fits a C++ int.
 func (u use) sizeLimits() []Formula {
 	if len(u.p.Free) == 0 {
 		return nil

@@ -95,8 +95,8 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// A kernel may join the name of a macro from parts. A kernel that names a macro only in a comment does not use the
-// macro.
+// A kernel that joins the name of a macro from parts, by ##, uses the macro. A kernel that names a macro only in a
+// comment does not use the macro.
 func TestNamedMacros(t *testing.T) {
 	named := (&Kernel{Source: "int x = W + TILES;", Includes: map[string]string{"a.cuh": "#define AT(X) POSITIONS_##X // of TILES_N"}}).names()
 	for macro, want := range map[string]bool{"W": true, "TILES": true, "POSITIONS_H": true, "H": false, "TILES_M": false, "TILES_N": false, "POSITIONS": false} {
@@ -133,8 +133,7 @@ func TestInverse(t *testing.T) {
 	}
 }
 
-// Two shapes that differ only in free dimensions have the same code, except for the initial values of the struct of
-// sizes.
+// Kernels for shapes that differ only in free dimensions differ only in the initial values of the struct of sizes.
 func TestOneCode(t *testing.T) {
 	code := func(shape ...int64) (string, string) {
 		k := kernelAt(t, bindFree(t, []string{"n"}, shape...), open(0))
@@ -173,7 +172,8 @@ func TestFreeIdentity(t *testing.T) {
 	}
 }
 
-// Templates that cannot take the free dimensions at run time do not serve the problem, and sizes must fit a C++ int.
+// A template whose kernel cannot read a free dimension at run time does not serve the problem, and the sizes of the
+// problem must fit a C++ int.
 func TestFreeSpace(t *testing.T) {
 	count := func(p *Problem) int64 {
 		s := spaceOf(t, p)

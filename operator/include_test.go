@@ -279,7 +279,7 @@ func FuzzSharedTemplates(f *testing.F) {
 	})
 }
 
-// likeDirect is goodOperator with a further template that includes the template direct.
+// likeDirect is the operator goodOperator with a further template, which includes the template direct.
 const likeDirect = goodOperator + `  - name: again
     include: direct
     tunables: {block_x: [32, 64], rows: [1, 2]}

@@ -31,8 +31,8 @@ type Kernel struct {
 	Launches Launches
 	// Workspaces are the template's own tensors that the launches take.
 	Workspaces []Argument
-	// Sizes are the members of the struct in constant memory from which the kernel reads free values. A kernel without
-	// sizes serves a single shape.
+	// Sizes are the members of the struct in constant memory from which the kernel reads free values. If Sizes is
+	// empty, the kernel serves a single shape.
 	Sizes   []Size
 	sizesAt [2]int // where in Source their values stand
 }
@@ -168,7 +168,7 @@ func macroValue(v expr.Value) string {
 	return v.String()
 }
 
-// flags returns the compiler flags of the configuration, without flags that are empty for the configuration.
+// flags returns the configuration's compiler flags; it omits a flag whose formula yields an empty text.
 func (u use) flags() ([]string, error) {
 	var flags []string
 	for _, text := range u.t.Flags {
@@ -181,8 +181,8 @@ func (u use) flags() ([]string, error) {
 	return flags, nil
 }
 
-// Estimate returns the expected time of a configuration, in a unit that all templates of the operator share. The
-// configuration's template must have an estimate.
+// Estimate returns the expected time of a configuration, in a unit that all templates of the operator share. Estimate
+// may be called only if op.yaml has an estimate for the template.
 func (p *Problem) Estimate(configuration space.Configuration) (float64, error) {
 	t, _ := p.Operator.Template(configuration.Template)
 	c, err := useOf(p, t).at(configuration.Values)

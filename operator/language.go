@@ -183,7 +183,8 @@ func (l *language) forAxes(text string, where tree.Position) []Formula {
 	})
 }
 
-// list reads a list of similar items. In the list, an item whose text contains a `$` is repeated for each axis.
+// list reads a list from op.yaml, each item by the same function. In the list, an item whose text contains a `$` is
+// repeated for each axis.
 func list[T any](l *language, n *tree.Node, what string, read func(*tree.Node) T) []T {
 	values := []T{}
 	for _, item := range n.List(what) {
@@ -211,7 +212,7 @@ func (l *language) names(n *tree.Node, what string) []string {
 	return names
 }
 
-// named returns the entries of a mapping whose keys are names that the author chooses.
+// named returns the entries of a mapping whose keys are names that the operator's author chose.
 func (l *language) named(n *tree.Node, form string) []tree.Entry {
 	entries := l.eachKey(n.Mapped(form))
 	for _, e := range entries {

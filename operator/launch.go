@@ -212,7 +212,7 @@ func (u use) launch(s *LaunchSpec) (l Launch, err error) {
 	return l, err
 }
 
-// Passed returns the indices of the arguments that a launch passes, without arguments that are copied to a symbol.
+// Passed returns the indices of the arguments that a launch passes, without those copied to __constant__ variables.
 func Passed(all []Argument, l Launch) []int {
 	if l.Arguments == nil {
 		return lists.Where(lists.Places(len(all)), func(i int) bool { return all[i].Symbol == "" && all[i].Owner == "" })

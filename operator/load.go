@@ -159,7 +159,7 @@ func (l *loader) cost(n *tree.Node, formula func(*tree.Node) Formula) (bytes, fl
 	return cost[0], cost[1]
 }
 
-// moved returns an expression for the bytes of a tensor that a launch moves.
+// moved returns an expression for the number of bytes that a launch reads and writes of a tensor.
 func (a ArgumentSpec) moved() string {
 	bytes := fmt.Sprint(a.Types[len(a.Types)-1].Bytes())
 	for _, t := range a.Types[:len(a.Types)-1] {
@@ -246,7 +246,7 @@ func (o *Operator) Extremes() []string {
 }
 
 // kernelFile reads a CUDA file with all files that it includes, and checks that the file defines the kernels named by
-// entries. If a template names no file, a missing file is reported at the template's place.
+// entries. If a template names no file, the error for a missing file has the template's position in op.yaml.
 func (l *loader) kernelFile(n, parent *tree.Node, entries ...string) Source {
 	s := Source{}
 	switch {

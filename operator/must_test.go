@@ -66,7 +66,7 @@ func spaceOf(t testing.TB, of interface {
 	return s
 }
 
-// bindShape binds an operator to a shape, with the operator's preset parameters.
+// bindShape binds an operator to a shape, with the parameters that the operator presets.
 func bindShape(t *testing.T, o *Operator, shape ...int64) *Problem {
 	t.Helper()
 	return bound(t, o, Request{Shape: shape})

@@ -220,7 +220,8 @@ func (part *Part) Space(ctx context.Context) (*space.Space, error) {
 	return s, nil
 }
 
-// contribution returns a template's part of the space, with the constraints of template, launches and restriction.
+// contribution returns the configurations of a template that satisfy its constraints, CUDA's limits on its launches,
+// and the restriction.
 func (part *Part) contribution(u use) space.Part {
 	own := space.Part{Template: u.t.Name, Tunables: u.t.Tunables, Constants: u.env, Definitions: map[string]*expr.Expr{}}
 	for _, d := range u.t.Derived {
@@ -264,7 +265,8 @@ func (part *Part) nothingLeft(ctx context.Context, failed error) error {
 }
 
 // Defaults returns the default configuration of each template of the part; the first is the untuned baseline for
-// speedups. A declared default that is not valid for the problem is replaced by the nearest valid configuration.
+// speedups. If the default that op.yaml declares is not valid for the problem, Defaults returns the nearest valid
+// configuration.
 func (part *Part) Defaults(ctx context.Context) []space.Configuration {
 	var defaults []space.Configuration
 	for _, u := range part.uses {

@@ -12,8 +12,7 @@ import (
 	"autotune/space/expr"
 )
 
-// A restricted space contains exactly the configurations that satisfy the restriction, and the default of each of its
-// templates.
+// A restricted space contains exactly the configurations that satisfy the restriction, and its templates' defaults.
 func TestRestrictedSpaceIsTheFilteredOne(t *testing.T) {
 	o := find(t, "max_pool2d")
 	whole := bindShape(t, o, 1, 2, 40, 40)

@@ -38,8 +38,7 @@ extern "C" __global__ void other(float* b, unsigned) {
 `
 
 // farAway fills an input with numbers near 2^70, some of them infinite, and weights with numbers near 2^-90. The last
-// number of the input is so large that a scale which guessed_scale.cuh guesses from a sample of the input is wrong for
-// it.
+// number of the input is too large for the scale that guessed_scale.cuh guesses from a sample of the input.
 const farAway = `__device__ float far_away(int i, int power) { return ldexpf(1.0f + (i * 2654435761u >> 9) * 0x1p-23f, power - i % 7); }
 extern "C" __global__ void conv1d_fill(float* x, unsigned) {
     const int i = blockIdx.x * 256 + threadIdx.x;
@@ -197,8 +196,7 @@ func TestScaledFactors(t *testing.T) {
 const ofCuDNN = 7.1e-7
 
 // In math mode fp32, a convolution is as precise as one that sums in fp32: its error is at most twice cuDNN's, which
-// grows with the root of the number of products. The test compares the largest error over many outputs of a template
-// with twice cuDNN's.
+// grows with the root of the number of products. The test compares the largest errors over many outputs.
 func TestConvolutionsInFp32(t *testing.T) {
 	inFull(t)
 	for _, test := range endurance.Some([]struct {
@@ -221,8 +219,7 @@ func TestConvolutionsInFp32(t *testing.T) {
 	}
 }
 
-// imagesApart fills the first image and the weights with numbers between 1 and 2, and the second image with a millionth
-// of such numbers.
+// imagesApart fills the first image and the weights with numbers from 1 to 2, and the second image with millionths.
 const imagesApart = `__device__ float near_one(int i) { return 1.0f + (i * 2654435761u >> 9) * 0x1p-23f; }
 extern "C" __global__ void conv1d_fill(float* x, unsigned) {
     const int i = blockIdx.x * 256 + threadIdx.x;
@@ -326,8 +323,8 @@ var roundings = map[string]func(float64) float64{
 
 // Kernels round ties to TF32 correctly by both rounding rules. The test compares the references with float64 sums of
 // factors that it rounds itself, and the templates' defaults with the references. Since convolutions share headers, the
-// test runs templates only for matmul, conv2d and a transposed convolution. In mode tf32, which PyTorch's vectors also
-// cover, the test runs only templates that pack factors.
+// test runs templates only for matmul, conv2d and a transposed convolution. In mode tf32, which other tests compare
+// with PyTorch's results, the test runs only templates that pack factors.
 func TestTiesAreRounded(t *testing.T) {
 	inFull(t)
 	for _, name := range operator.OperatorNames() {

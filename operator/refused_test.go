@@ -14,7 +14,7 @@ import (
 	"autotune/operator"
 )
 
-// rowAnswers contains functions that compute row operators by their definitions.
+// rowAnswers maps operators that reduce or scan rows to functions that compute them by their definitions.
 var rowAnswers = map[string]func(row []float64) []float64{
 	"softmax": func(row []float64) []float64 {
 		most, sum := slices.Max(row), 0.0
@@ -118,7 +118,7 @@ func closeTo(a operator.Argument, got, want float64) bool {
 	return math.Abs(got-want) <= a.ATol+a.RTol*math.Abs(want)
 }
 
-// The definitions in rowAnswers agree with PyTorch.
+// The functions in rowAnswers compute the same results as PyTorch.
 func TestRowAnswersMatchPyTorch(t *testing.T) {
 	for name, answer := range rowAnswers {
 		for _, c := range readVectors(t, name).Cases {

@@ -75,8 +75,8 @@ type TensorMapSpec struct {
 	words  func() [7]Formula
 }
 
-// MapAxis is an axis of a tensor map. Extent and Stride describe the tensor along the axis, in elements. Box is the
-// extent of a copied box along the axis, and Step the distance between the elements that are copied.
+// MapAxis is an axis of a tensor map. Extent and Stride are the tensor's extent and stride along the axis, in elements.
+// Box is the extent of a copied box along the axis, and Step the distance between the elements that are copied.
 type MapAxis struct {
 	Extent Formula `json:"extent"`
 	Stride Formula `json:"stride"`
@@ -178,7 +178,7 @@ func (s *TensorMapSpec) refuseNumbers() {
 // floatElement is the code of 32-bit floats in a tensor map's element type; the code of 16-bit elements is 1.
 const floatElement = 7
 
-// mostExtent is the largest extent, and the largest stride in units of 16 bytes, that fits half a word.
+// mostExtent is the largest extent, and the largest stride in units of 16 bytes, that 32 bits of a word can hold.
 const mostExtent = 1<<31 - 1
 
 // mapBytes is an expression for the bytes of an element.
@@ -222,7 +222,7 @@ func (s *TensorMapSpec) layoutLimits() []Formula {
 	return s.inForce(all)
 }
 
-// inForce returns limits that must hold only if the tensor map is used.
+// inForce turns limits into formulas that are true if the tensor map is not used.
 func (s *TensorMapSpec) inForce(limits []string) []Formula {
 	in, guard := s.standIns(), ""
 	if s.counts != nil {

@@ -197,5 +197,5 @@ func (f FillSpec) bind(b *binder, tensor string) Fill {
 	return bound
 }
 
-// maxFill bounds the parameters of fills.
+// maxFill limits the absolute values of the numbers in a tensor's fill, such as those of uniform(-1, 1).
 const maxFill = 1e300

@@ -92,8 +92,7 @@ func alone(k operator.Kernel) bool {
 }
 
 // compileTogether compiles kernels into programs that each contain kernels of the same files where possible, and no
-// more than most kernels. For a kernel that must be compiled alone, compileTogether returns no binary, and the caller
-// compiles the kernel.
+// more than most kernels. For a kernel that must be compiled alone, compileTogether returns no binary.
 func compileTogether(t *testing.T, d device.Device, kernels []operator.Kernel, most int) []*compile.Binary {
 	t.Helper()
 	binaries := make([]*compile.Binary, len(kernels))

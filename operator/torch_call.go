@@ -19,7 +19,8 @@ type TorchProblem struct {
 }
 
 // Torch returns the calls of PyTorch's functions that compute the problem, as op.yaml names them. Calls that need no
-// transposed view of a tensor come first. PyTorch may lack a function with the operator's own name.
+// transposed view of a tensor come first. The result may contain a function with the operator's own name that PyTorch
+// does not have.
 func (p *Problem) Torch() (all []TorchProblem) {
 	if p.Operator.PyTorch == nil {
 		return nil
@@ -129,8 +130,8 @@ func (c *torchCalling) value(a TorchArgument) bool {
 	return true
 }
 
-// hasValue tells whether a parameter has a value, which may be the name of a dimension. If name is the name of a
-// tensor, hasValue tells whether the problem omits the tensor.
+// hasValue tells whether a parameter has the given value, which may be the name of a dimension. If name is the name of
+// a tensor, hasValue tells whether the problem omits the tensor.
 func hasValue(p *Problem, name string, value TorchValue) bool {
 	spec := p.Operator.parameter(name)
 	if spec == nil {

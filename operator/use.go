@@ -14,8 +14,8 @@ import (
 )
 
 // use is a template in a problem, with the values that its formulas can use: the problem's values, the device's limits
-// and the template's `with`. For a configuration, use also contains the tunables and the template's derived values. The
-// methods of use never change the map env.
+// and the template's `with`. After at or useAt, the values include a configuration's tunables and the template's
+// derived values. The methods of use never change the map env.
 type use struct {
 	p   *Problem
 	t   *Template

@@ -79,8 +79,7 @@ func (m *Manifest) check() error {
 	return f.error
 }
 
-// of runs a check with the operator of the given name. If the pack does not describe the operator, of returns an
-// error.
+// of passes the operator of the given name to check, or returns an error if the pack does not describe the operator.
 func (m *Manifest) of(name string, check func(*Operator) error) error {
 	if o := m.operator(name); o != nil {
 		return check(o)

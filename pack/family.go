@@ -1,7 +1,7 @@
 package pack
 
 // Family holds kernels for a range of an operator's problems on one architecture, and the decision tree that chooses
-// one of them for a problem. The kernels of a family read some dimensions at run time.
+// one of them for a problem. The kernels of a family read some dimensions of the problem at run time.
 type Family struct {
 	Tuned
 	Range    [][]Span   `json:"range"` // spans for each dimension; other problems are not served

@@ -113,7 +113,8 @@ type Entry struct {
 	Time *Time `json:"time_ms,omitempty"` // absent if the file is for another architecture
 }
 
-// Code is a compiled file with the launches that run it. N is int64, or Formula if the numbers depend on the problem.
+// Code is a compiled file with the launches that run it. The type parameter N is int64, or Formula if the numbers of
+// the launches depend on the problem.
 type Code[N comparable] struct {
 	File       string        `json:"file"` // a cubin
 	Source     string        `json:"source,omitempty"`
@@ -137,7 +138,7 @@ type LaunchOf[N comparable] struct {
 	Maps []TensorMap[N] `json:"maps,omitempty"` // the arguments passed as tensor maps
 }
 
-// Launch is a launch whose numbers are known.
+// Launch is a launch whose extents and sizes are numbers, not formulas.
 type Launch = LaunchOf[int64]
 
 // TensorMap says that an argument is passed as a tensor map (CUtensorMap). A tensor map is 128 bytes, passed by value,

@@ -43,7 +43,8 @@ type passedMap struct {
 
 // Plan finds the kernel that was packed for a problem. If the pack has several kernels for the problem, Plan chooses
 // the kernel that was measured on this model of GPU or, without one, the kernel for the newest architecture. Parameters
-// are written as for --set, for example "3x5". A math of "" means the math mode that PyTorch would use.
+// are written as for --set, for example "3x5". If the argument math is "", Plan uses the math mode that PyTorch would
+// use.
 func (l *Loader) Plan(operator string, shape []int64, parameters map[string]string, math string) (*Plan, error) {
 	o := l.pack.operator(operator)
 	if o == nil {

@@ -62,7 +62,8 @@ func ProgressPlot(w io.Writer, b bestconfig.Document, trials []trial.Trial) erro
 	return f.writePNG(w)
 }
 
-// mostSlower times the best time is where the time axis ends. Slower trials are drawn at the axis's end.
+// The plot's time axis ends at mostSlower times the best time. Trials beyond the end of the time axis are drawn at its
+// end.
 const mostSlower = 4
 
 type progress struct {

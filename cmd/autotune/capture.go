@@ -71,7 +71,8 @@ func captured(words []string, path string) (err error) {
 	return err
 }
 
-// writeSeen writes a program's PyTorch calls to a file. A program without PyTorch calls overwrites no earlier file.
+// writeSeen writes a program's PyTorch calls to a file. If the program made no PyTorch call, writeSeen leaves an
+// earlier file unchanged.
 func writeSeen(watcher *capture.Watcher, path string) error {
 	seen, err := watcher.Read()
 	if err != nil {
@@ -90,7 +91,7 @@ func writeSeen(watcher *capture.Watcher, path string) error {
 }
 
 // runProgram runs a program with this process's input and output, passes signals on to it, and returns its exit code.
-// A program that a signal ended gets 128 plus the signal's number, as in a shell.
+// As in a shell, the exit code is 128 plus the signal's number if a signal ended the program.
 func runProgram(words, environment []string) (code int, err error) {
 	command := exec.Command(words[0], words[1:]...)
 	command.Env, command.Stdin, command.Stdout, command.Stderr = environment, os.Stdin, os.Stdout, os.Stderr

@@ -14,8 +14,7 @@ import (
 )
 
 // compiledTogether returns a function that gives each test a cache folder of its own for trials, in which links lead to
-// a shared folder of compiled kernels. Since the tests search the same small problems, the compiled kernels serve many
-// tests.
+// a shared folder of compiled kernels. The tests search the same small problems, so they share compiled kernels.
 func compiledTogether(t *testing.T) (linkTo func(xdg string) error) {
 	t.Helper()
 	shared := testcache.Dir()

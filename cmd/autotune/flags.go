@@ -54,7 +54,7 @@ func listFlag(to *[]string, name, usage string) flag {
 	return &cli.GenericFlag{Name: name, Value: (*words)(to), Usage: usage}
 }
 
-// words holds the values of a flag that may be repeated. A comma in the flag's text does not separate values.
+// words holds the values of a flag that may be repeated. In the text of such a flag, a comma does not separate values.
 type words []string
 
 func (w *words) Set(value string) error { *w = append(*w, value); return nil }
@@ -250,7 +250,7 @@ func (f *deviceFlags) opener(v view, o devices.Options) (*devices.Opener, error)
 	return devices.NewOpener(spec, o), nil
 }
 
-// whoseFlag makes the flag that chooses among the devices that the cache holds winners or trials of.
+// whoseFlag makes the flag that chooses a device among those whose winners or trials the cache holds.
 func whoseFlag(to *string, what string) flag {
 	return textFlag(to, "device", "auto",
 		"whose "+what+": `DEVICE` is a kind (cuda, emulator) or part of a GPU's name; auto takes a GPU's before the "+

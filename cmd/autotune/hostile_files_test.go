@@ -108,12 +108,11 @@ var contents = []content{
 	{"aliases of aliases", func(reader) io.Reader { return strings.NewReader(aliases()) }, false},
 }
 
-// packedBomb is a gzip file that unpacks to 1 GiB. The gzip file is only tried as a whole file, since no field of a
+// packedBomb is a gzip file that unpacks to 1 GiB. The tests try packedBomb only as a whole file, since no field of a
 // document can be compressed.
 var packedBomb = content{"a bomb of 1 GiB", func(reader) io.Reader { return bytes.NewReader(bomb()) }, false}
 
-// Every kind of file that a user can name must be refused with a one-line error and at little cost, whatever it
-// contains.
+// Every kind of file that a user can name must be refused, if it is wrong, with a one-line error and at little cost.
 func TestHostileFiles(t *testing.T) {
 	testneeds.Nothing(t)
 	if testing.Short() {
@@ -126,8 +125,7 @@ func TestHostileFiles(t *testing.T) {
 			mustRefuse(t, r, packedBomb, "%s")
 		})
 		for _, c := range endurance.Some(contents, 4) {
-			// The tests try endless content in one place of a document only, since the reader counts bytes in the same
-			// way everywhere.
+			// Try endless content in one place of a document only, since the reader counts bytes alike everywhere.
 			for n, place := range r.places[:endurance.Times(1, len(r.places))] {
 				if c.endless && n > 0 {
 					continue

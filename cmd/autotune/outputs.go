@@ -213,8 +213,8 @@ func isFolder(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// distinct returns an error if two flags name the same file. The arguments of distinct alternate between a flag and the
-// path that the flag names.
+// distinct returns an error if two flags name the same file. The arguments of distinct are pairs of a flag's name and
+// the path that the user gave for the flag.
 func distinct(flags ...string) error {
 	for i := 0; i < len(flags); i += 2 {
 		for j := 0; j < i; j += 2 {

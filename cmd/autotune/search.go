@@ -345,8 +345,8 @@ func readProblems(ctx context.Context, path string, part partFlags, plan planner
 	return l, errors.Join(faults...)
 }
 
-// add adds a problem to the list, or a family if the shape contains ranges. The share of a problem that is already in
-// the list is added to the earlier share.
+// add adds a problem to the list, or a family if the shape contains ranges. If the list already contains the problem,
+// add adds the new share to the problem's earlier share.
 func (l *listed) add(r batch.Request, ranges string, plan planner) error {
 	if ranges != "" {
 		shapes, err := family.ParseShapes(ranges)

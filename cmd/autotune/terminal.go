@@ -69,8 +69,8 @@ func (v view) await(what string) *progress.Wait {
 	return progress.Await(os.Stderr, columnsOf(os.Stderr), what)
 }
 
-// progress returns the display for a search's progress, with the given title. The display has no live line if the
-// command prints a block of lines for each variant.
+// progress returns the display for a search's progress, with the given title. If the command prints a block of lines
+// for each variant, the display has no line that is updated in place.
 func (v view) progress(title string) progress.Progress {
 	if v.quiet {
 		return progress.Lines(io.Discard)

@@ -139,8 +139,8 @@ func (f *winnerFlags) find(ctx context.Context, l line, r winners.Request) (_ ch
 	return chosen{w.Best, &w}, nil
 }
 
-// read adds the problem and the conditions that the flags name to the request. A problem that no device can run is an
-// error.
+// read adds the problem and the conditions that the flags name to the request. read returns an error for a problem that
+// no device can run.
 func (f *winnerFlags) read(l line, r *winners.Request) (err error) {
 	if r.Operator, err = operatorArgument(l); err != nil {
 		return err
@@ -222,7 +222,7 @@ func (f *winnerFlags) recorded(ctx context.Context, l line, r winners.Request, p
 	return r.Recorded(ctx, recorded)
 }
 
-// inDocument reads the winner from a best-config document, which names the problem.
+// inDocument reads the winner, with its problem, from a best-config document.
 func (f *winnerFlags) inDocument(ctx context.Context, l line, r winners.Request) (chosen, error) {
 	if f.problem.given() {
 		return chosen{}, fmt.Errorf("--from %s names the problem; leave --shape, --set and --math away", f.from)

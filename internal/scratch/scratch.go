@@ -74,8 +74,8 @@ func locked(dir string) *os.File {
 	return nil
 }
 
-// sweep removes the folders that dead processes of this user left. The next sweep tries again to remove folders that
-// could not be removed.
+// sweep removes the folders that dead processes of this user left. If a folder cannot be removed now, the next call of
+// sweep tries to remove it again.
 func sweep(pattern string) {
 	folders, _ := filepath.Glob(pattern)
 	for _, dir := range folders {

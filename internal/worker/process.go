@@ -140,7 +140,7 @@ func (p *Process) Alive() bool {
 }
 
 // Close ends the worker. Close waits for the call under way and closes the worker's input; a worker that does not end
-// is killed. Close returns nil however the worker ended.
+// is killed. Close always returns nil, even if the worker crashed.
 func (p *Process) Close() error {
 	select {
 	case <-p.turn:

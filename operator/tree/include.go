@@ -42,7 +42,7 @@ func (n *Node) including() *Entry {
 	return nil
 }
 
-// Own returns the value of a key that a mapping has itself, and not from a fragment, or nil.
+// Own returns a key's value, or nil if the mapping lacks the key or has it only from a fragment.
 func (n *Node) Own(key string) *Node { return (&Node{Entries: n.own}).Get(key) }
 
 // Expand replaces all includes in a node; key is the key whose value the node is.
@@ -111,7 +111,7 @@ func (in *Includer) model(n, include *Node) (model *Node, left []string) {
 	return model, left
 }
 
-// add adds an entry, which is a fragment's or the mapping's own, to a mapping.
+// add adds an entry to a mapping: one of the mapping's own entries, or one from an included fragment.
 func (n *Node) add(e Entry) {
 	own := n.Own(e.Key)
 	adds := own != e.Value && slices.Contains(adding, e.Key)

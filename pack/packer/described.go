@@ -10,8 +10,8 @@ import (
 	"autotune/pack/loaders"
 )
 
-// torchFunctions maps each PyTorch function to the operators that compute it. In the list of a function, the operator
-// with the function's own name comes last, since that operator serves every call of the function.
+// torchFunctions maps each PyTorch function to the operators that compute it. The last operator of each list has the
+// function's own name, since that operator serves every call of the function.
 type torchFunctions map[string][]torchFunction
 
 // functionsFile is the JSON file from which Python reads torchFunctions.

@@ -203,7 +203,7 @@ func expressionDigests(p *operator.Problem) (digests []string) {
 	return digests
 }
 
-// leftOut adds the default expression, for problems that do not give the parameter.
+// leftOut adds the default expression to the pack, for problems whose requests omit the parameter.
 func (p *Packed) leftOut(o *operator.Operator) error {
 	for _, s := range o.Parameters {
 		if s.Type == operator.ExpressionParameter && s.Later {

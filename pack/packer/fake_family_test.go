@@ -20,7 +20,7 @@ import (
 	"autotune/tuner/family"
 )
 
-// cubins is a compiler like echo, whose binaries also have a variable for the sizes that a kernel reads.
+// cubins is an imitation of a compiler, whose binaries contain a variable for the sizes that a kernel reads.
 type cubins struct{ echo }
 
 func (cubins) Compile(ctx context.Context, r compile.Request) (*compile.Binary, error) {

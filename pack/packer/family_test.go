@@ -220,7 +220,7 @@ func TestEveryOpenKernel(t *testing.T) {
 	}
 }
 
-// requests returns problems with expected results from PyTorch, and larger ones in f32 and bf16 for tensor cores.
+// requests returns problems with known results of PyTorch, and larger problems in f32 and bf16 for tensor cores.
 func requests(o *operator.Operator) (all []operator.Request) {
 	if vectors, err := torchvectors.Of(o.Name); err == nil { // some operators are compared with NumPy only
 		for _, c := range vectors.Cases {
@@ -319,7 +319,7 @@ func chosenByGo(t *testing.T, path string, cases []chosenCase) (all []string) {
 }
 
 // answers splits the output of a test program into the parts that belong to one problem each. After the driver calls of
-// each problem, the program prints the size of the workspaces and whether the kernel was tuned for the problem.
+// each problem, the output says how large the workspaces are and whether the kernel was tuned for the problem.
 func answers(out string) (all []string) {
 	var b strings.Builder
 	asked := map[string]bool{} // a loader may load a kernel twice for one problem

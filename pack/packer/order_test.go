@@ -10,8 +10,7 @@ import (
 	"autotune/tuner/cudasource"
 )
 
-// A problem whose tensors have the second dimension last in memory differs from the row-major problem, and has its own
-// kernel.
+// A problem whose tensors have the second dimension last in memory has a kernel of its own.
 func TestOrders(t *testing.T) {
 	shape := []int64{2, 8, 9, 10}
 	set := func(layout string) map[string]string {

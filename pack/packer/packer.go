@@ -200,7 +200,7 @@ func (p *Packed) targets(f found, named []string, seen map[string]bool) (archs [
 	return archs, nil
 }
 
-// entries describes a winner once for each architecture.
+// entries adds a manifest entry for a winner and each architecture.
 func (p *Packed) entries(w cudasource.Winner, archs []string, seen map[string]bool) (tasks []*task, err error) {
 	text, _, _ := strings.Cut(w.Problem.String(), " free=")
 	f := found{
@@ -242,7 +242,7 @@ func name[N comparable](launches []pack.LaunchOf[N], b *compile.Binary) {
 	}
 }
 
-// entry describes a winner for an architecture.
+// entry returns the manifest entry for a winner and an architecture.
 func (p *Packed) entry(w cudasource.Winner, arch string) (*pack.Entry, error) {
 	var source, evidence bytes.Buffer
 	if err := cmp.Or(w.WriteCUDA(&source), w.Best.WriteJSON(&evidence)); err != nil {
@@ -384,8 +384,8 @@ func describeParameter(o *operator.Operator, s operator.ParameterSpec) (pack.Par
 	return d, nil
 }
 
-// virtualArchs lists architectures for general kernels' PTX. The packer uses the first architecture that the compiler
-// supports.
+// virtualArchs lists architectures for general kernels' PTX. The compiled PTX is for the first of them that the
+// compiler supports.
 var virtualArchs = []string{"compute_75", "compute_80", "compute_90"}
 
 // generals adds the general kernels for a problem's operator and type, one for each math mode.

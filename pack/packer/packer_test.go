@@ -314,8 +314,8 @@ func TestLaunch(t *testing.T) {
 	}
 }
 
-// If a pack lacks the kernel that was asked for, the error must say why. Some entries of a pack may run on other GPUs
-// than the one that the search used.
+// If a pack has no kernel for a requested problem, the error of Plan must say why. Some entries of a pack may run on
+// other GPUs than the one that the search used.
 func TestPlans(t *testing.T) {
 	w := winner(t, operator.Request{Shape: []int64{1, 4, 9, 9}}, "conv2d")
 	p := open(t, packed(t, "one", []cudasource.Winner{w}))

@@ -16,8 +16,9 @@ import (
 // verdict that the family is lost.
 const lostBy = 1.02
 
-// proveFamily times a family again, from the document that the pack stores as evidence. At each sample in the
-// document, the chosen kernel is compared with the sample's own best kernel and with the general kernel.
+// proveFamily times a family again, from the document that the pack stores as evidence. For each sample shape in the
+// document, proveFamily compares the kernel that the family chooses with the shape's own best kernel and with the
+// general kernel.
 func (c *Checked) proveFamily(ctx context.Context, e *Entry, packed *pack.Family) error {
 	f, err := c.family(packed)
 	if err != nil {

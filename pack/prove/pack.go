@@ -163,7 +163,7 @@ func (e *Entry) elsewhere(on *devices.Opened) bool {
 	return true
 }
 
-// gate runs the correctness gates on the entry's own variant.
+// gate runs the correctness gates (the final checks of a search) on the entry's own kernel.
 func (c *Checked) gate(ctx context.Context, e *Entry, op *operator.Operator) error {
 	on, err := c.o.Opener.Open(ctx, op, e.winner.Best.Problem.Request())
 	if err != nil {
@@ -195,7 +195,8 @@ func (c *Checked) winner(e *pack.Entry) (w cudasource.Winner, op *operator.Opera
 	return w, op, err
 }
 
-// operator finds an operator that the user named or that is built in. A name from a pack never opens a folder.
+// operator finds an operator that the user named or that is built in. The name, which comes from a pack, is never
+// treated as a folder's path.
 func (c *Checked) operator(name string) (*operator.Operator, error) {
 	if op, found := lists.First(c.o.Operators, func(o *operator.Operator) bool { return o.Name == name }); found {
 		return op, nil

@@ -141,7 +141,7 @@ func (v *Verdict) compare(p final.Proof, w winners.Kept, here device.Info) {
 	}
 }
 
-// copyMoved is the smallest relative change of the copy bandwidth that is reported.
+// copyMoved is the relative change of the GPU's copy bandwidth below which the check does not report the change.
 const copyMoved = 0.01
 
 // moved describes what else changed since the winner was found, such as the driver or the copy bandwidth.

@@ -239,7 +239,7 @@ const (
 	waitEvery = 250 * time.Millisecond
 )
 
-// Await begins to show what the command is waiting for. The caller must call Done when the wait is over.
+// Await begins to show what the command is waiting for. When the wait is over, the caller must call the method Done.
 func Await(out io.Writer, columns int, what string) *Wait {
 	a := &Wait{out: out, columns: columns, stop: make(chan struct{}), what: what, started: time.Now()}
 	a.ended.Go(func() {

@@ -39,8 +39,8 @@ func withPyTorch(t *testing.T) []*operator.Operator {
 }
 
 // The exported general kernels must compute what PyTorch computes, whatever the parameters are. One kernel must serve
-// all problems of an operator with the same math mode and type. An operator's kernels are compiled together to save
-// time.
+// all problems of an operator with the same math mode and type. To save time, the test compiles all kernels of an
+// operator as one program.
 func TestGeneralKernelsMatchPyTorch(t *testing.T) {
 	testneeds.Nothing(t)
 	d, err := emulator.Open(emulator.Options{CacheDir: testcache.Dir()})

@@ -26,8 +26,8 @@ import (
 	"autotune/tuner/cudasource"
 )
 
-// The templates of an exported file: module.py.tmpl is the Python code, and general_host.cu.tmpl and
-// tuned_host.cu.tmpl are the CUDA files that the Python code compiles.
+// An exported file is made from the template module.py.tmpl, its Python code, and from general_host.cu.tmpl and
+// tuned_host.cu.tmpl, the CUDA files that the Python code compiles.
 //
 //go:embed *.tmpl
 var files embed.FS

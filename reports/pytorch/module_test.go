@@ -56,7 +56,7 @@ func winners(t *testing.T, o *operator.Operator, r operator.Request) []cudasourc
 	return winnersOn(t, emulator.Limits(), o, r)
 }
 
-// winnersOn is winners for a GPU with the given limits.
+// winnersOn is like winners, for a GPU with the given limits.
 func winnersOn(t *testing.T, limits operator.Limits, o *operator.Operator, r operator.Request) []cudasource.Winner {
 	t.Helper()
 	var all []cudasource.Winner
@@ -234,8 +234,9 @@ type call struct {
 	want             string // output shape, after "tuned " where the tuned kernel gives it, or a part of the complaint
 }
 
-// moduleCases reads testdata/modules.txt. Each problem in the file is a line. Indented lines below a problem give the
-// constructor, the result of get_init_inputs, and calls in the form "ARGUMENTS of SHAPE: WANT".
+// moduleCases reads testdata/modules.txt. In the test's file of problems, each line that is not indented is a problem.
+// The indented lines below a problem are the constructor, the result of get_init_inputs, and calls in the form
+// "ARGUMENTS of SHAPE: WANT".
 func moduleCases(t *testing.T) (all []moduleCase) {
 	t.Helper()
 	text, err := os.ReadFile("testdata/modules.txt")
@@ -275,8 +276,7 @@ type answer struct {
 	Made     int // number of tensors made, including views
 }
 
-// The test runs the Python code of exported files without a GPU, and checks signatures, sizes, shapes, and the choice
-// of the kernel.
+// Without a GPU, the test runs the Python code of exported files: signatures, sizes, shapes, the kernel's choice.
 func TestModules(t *testing.T) {
 	testneeds.Torch.Need(t)
 	moduleCases := moduleCases(t)

@@ -5,7 +5,7 @@ package endurance
 
 import "os"
 
-// Variable is the environment variable for the largest numbers of repetitions.
+// Variable names the environment variable that makes tests repeat their cases most often.
 const Variable = "AUTOTUNE_ENDURE"
 
 func Times(few, whole int) int {

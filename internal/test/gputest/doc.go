@@ -10,8 +10,7 @@
 //
 // The variable AUTOTUNE_TEST_VARIANTS sets how many configurations are drawn for each template and row.
 //
-// The folder testdata contains six kernels from the examples of Kernel Tuner, which the tests compare with references,
-// too.
+// The folder testdata contains six kernels from the examples of Kernel Tuner, which the tests run, too.
 //
 // Without the build tags cuda and gpu, a few small rows of the table run on the emulator, so that the test code itself
 // is tested without a GPU.

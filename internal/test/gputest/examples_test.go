@@ -94,8 +94,7 @@ func openEmulator(t *testing.T, o emulator.Options) device.Device {
 	return d
 }
 
-// Each example's default configurations, and for its last problem also a configuration drawn at random, must be correct
-// in several launches.
+// Each example's defaults, and a random configuration for its last problem, must be correct in several launches.
 func TestExamplesOnTheEmulator(t *testing.T) {
 	d := openEmulator(t, emulator.Options{})
 	v := &prover{device: d, launches: 3}

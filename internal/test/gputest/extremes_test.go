@@ -70,8 +70,8 @@ reference: reference.cu
 templates:
 `
 
-// faultyKernel returns a kernel of faultyRows: epsilon is added to the mean square, zero is the sign of 0, and larger
-// compares two elements.
+// faultyKernel returns a kernel of faultyRows, in which epsilon is added to the mean square, zero is the sign of 0, and
+// larger is the comparison of two elements.
 func faultyKernel(name, epsilon, zero, larger string) string {
 	return strings.NewReplacer("NAME", name, "EPSILON", epsilon, "ZERO", zero, "LARGER", larger).Replace(`#ifndef ROWS
 #define ROWS 64

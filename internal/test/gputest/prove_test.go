@@ -140,8 +140,7 @@ func protocol(distribution string) device.Protocol {
 	return p
 }
 
-// choose lists the configurations to test: defaults, recorded winners, and configurations drawn at random, which are
-// the same in every run.
+// choose lists the configurations to test: defaults, recorded winners, and (in every run the same) random ones.
 func (v *prover) choose(ctx context.Context, part *operator.Part) ([]space.Configuration, error) {
 	p := part.Problem
 	s, err := part.Space(ctx)

@@ -108,8 +108,7 @@ func (tool *Tool) asked() { _ = os.Getenv(tool.variable()) }
 // Again tells whether all tests have passed with fewer tools and now run again, for which `.ci/run` sets the variable.
 func Again() bool { return os.Getenv("AUTOTUNE_TEST_AGAIN") != "" }
 
-// A long test that needs no tool calls Nothing, which skips the test if all tests run again because more tools were
-// installed.
+// A long test that needs no tool calls Nothing, which skips the test when all tests are run again with more tools.
 func Nothing(t testing.TB) {
 	t.Helper()
 	if Again() {
@@ -126,8 +125,8 @@ var notInVariable = regexp.MustCompile(`[^A-Z0-9]+`)
 
 var conditions = map[string]*Tool{"cxx": CXX, "python": Python, "numpy": NumPy, "torch": Torch, "nvrtc": NVRTC}
 
-// look returns the tool that a test script's condition names, and the function that finds the tool. The caller provides
-// the functions that find tools which the code under test looks for itself.
+// look returns the tool that a test script's condition names, and the function that finds the tool. For tools that the
+// code under test looks for itself, the caller provides the functions that find them.
 func look(name string, found map[string]func() bool) (tool *Tool, here func() bool) {
 	tool = conditions[name]
 	if here = found[name]; here == nil && tool != nil {

@@ -25,8 +25,8 @@ var Limits = operator.Limits{
 	WarpSize: 32, MemoryBytes: 1 << 30,
 }
 
-// OpYAML returns the op.yaml of an operator that copies n elements. The operator's only template is called plain; lines
-// are added to the description of the template.
+// OpYAML returns the op.yaml of an operator that copies n elements. The operator's only template is called plain, and
+// OpYAML adds the given lines to the template's description.
 func OpYAML(name string, lines ...string) string {
 	return `
 operator: ` + name + `
@@ -111,8 +111,8 @@ type Device struct {
 	Driver    string
 	OpenHangs bool // Open waits until the search gives up
 	Opening   time.Duration
-	// Check returns the outcome of the launches after the verified launch. If Check is nil, the toy device reports that
-	// all launches are correct.
+	// Check returns the outcome of comparing the launches that follow a variant's first, verified launch. If Check is
+	// nil, the toy device reports that all launches are correct.
 	Check func(c space.Configuration, p *operator.Problem, in device.Inputs, launches int) trial.Outcome
 
 	mu        sync.Mutex
