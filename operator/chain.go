@@ -22,7 +22,7 @@ const (
 	chainDepth  = 40   // operations within each other
 )
 
-// chooses is the name of the only function that takes a comparison, as its first argument.
+// chooses is the name of the only function in expressions whose first argument is a comparison: where(x > 0, x, 0).
 const chooses = "where"
 
 // parsedChain is a parsed expression, with an epilogue's tensors in the order in which the expression first names them.

@@ -136,7 +136,7 @@ func TestReferencesKnowLayouts(t *testing.T) {
 	}
 }
 
-// laid sorts the values of a tensor from row-major order into the tensor's order in memory.
+// laid rearranges the values of a tensor from row-major order into the tensor's order in memory.
 func laid(a operator.Argument, data torchvectors.Floats) torchvectors.Floats {
 	in := make(torchvectors.Floats, len(data))
 	for i := range in {

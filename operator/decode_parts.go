@@ -9,7 +9,7 @@ import (
 	"autotune/space/expr"
 )
 
-// This file decodes the parameters and tensors of an operator, which op.yaml writes as mappings of their own.
+// This file decodes the parameters and tensors of an operator; in op.yaml, each of them is a mapping.
 
 // parameters reads the operator's parameters and declares their components. The default of a parameter may use
 // dimensions and other parameters.

@@ -103,7 +103,7 @@ var decisive = map[string]edit{
 	"a launch/arguments":   {"[x, w, a, y, z, scratch]", "[x, a, w, y, z, scratch]"},
 }
 
-// elsewhere lists keys of op.yaml whose effect other tests check.
+// elsewhere lists the keys of op.yaml whose effect on digests other tests check.
 var elsewhere = map[string]string{
 	"an operator/pytorch":    "harmless: a baseline, and what `export --format pytorch` wraps",
 	"a tensor/order":         "of tensors of three dimensions and more: TestParameterNamesOrder",

@@ -10,9 +10,9 @@ import (
 	"autotune/space/expr"
 )
 
-// Formulas describe how to launch a configuration's kernel for other values of free dimensions. In Formulas, tunables,
-// limits and fixed dimensions are replaced by numbers. The remaining names are free dimensions, derived values of the
-// operator, and values of Define.
+// Formulas describe how to launch a configuration's kernel for other values of free (dynamic) dimensions. In Formulas,
+// tunables, limits and fixed dimensions are replaced by numbers. The names that remain in Formulas are free dimensions,
+// derived values of the operator, and values of Define.
 type Formulas struct {
 	Where      []Formula    // all must be true
 	Define     []Definition // each after those that it names
@@ -111,7 +111,7 @@ func (r *reducer) kept() (all []Formula) {
 	return all
 }
 
-// where returns the template's conditions that depend on free dimensions.
+// where returns the template's conditions that depend on free (dynamic) dimensions.
 func (r *reducer) where() (all []Formula) {
 	conditions := r.u.constraints()
 	for _, m := range r.u.t.TensorMaps {

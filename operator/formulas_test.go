@@ -204,7 +204,8 @@ func configurationsOf(p *Problem, of *Template, random *rand.Rand) (all []space.
 	return all
 }
 
-// Only the extents of a launch may depend on a free dimension; if another property does, the error names the formula.
+// Only the extents of a launch may depend on a free (dynamic) dimension; if another property does, the error names the
+// formula.
 func TestFormulasOfOne(t *testing.T) {
 	p := bindFree(t, []string{"n"}, 12, 5)
 	f, err := p.Formulas(open(0))

@@ -14,15 +14,16 @@ import (
 	"autotune/space/expr"
 )
 
-// A problem may leave dimensions free: its kernels read these dimensions, and all values that depend on them, from a
-// struct in constant memory at run time. One compiled kernel then serves all shapes that differ only in free
-// dimensions. In the compiled kernel, the struct contains the values for the shape of the problem that was bound.
+// A problem may leave dimensions free (dynamic): its kernels read these dimensions, and all values that depend on them,
+// from a struct in constant memory at run time. One compiled kernel serves all shapes that differ only in free
+// (dynamic) dimensions. In the compiled kernel, the struct contains the values for the shape of the problem that was
+// bound.
 
 const SizesSymbol = "autotune_sizes"
 
 const IntSize = "int"
 
-// Size is a member of the struct in constant memory: a value that depends on a free dimension.
+// Size is a member of the struct in constant memory: a value that depends on a free (dynamic) dimension.
 type Size struct {
 	Name  string     `json:"name"` // by which expressions know it
 	Type  string     `json:"type"` // in C++: IntSize, or "double" of a number
@@ -33,8 +34,8 @@ func (t *Template) canFree(names []string) bool {
 	return !slices.ContainsFunc(names, func(name string) bool { return !slices.Contains(t.Free, name) })
 }
 
-// folder returns a folder that reduces a template's formulas to constants, or to expressions of free dimensions. In the
-// formulas, the values in the argument kept become constants.
+// folder returns an evaluator that reduces a template's formulas to constants, or to expressions of free (dynamic)
+// dimensions. In the formulas, the values in the argument kept become constants.
 func (u use) folder(tunables, kept space.Values) *expr.Folder {
 	f := &expr.Folder{Constants: withValues(u.p.Limits.beside(u.p.Values), tunables), Definitions: map[string]*expr.Expr{}}
 	for _, name := range u.p.Free {
@@ -54,7 +55,7 @@ func (u use) kept() space.Values {
 }
 
 // Kinds returns a key for each template of the part, with the values that the kernel of its default keeps as constants.
-// Problems that differ only in free dimensions can share a template's kernels if its keys are equal.
+// Problems that differ only in free (dynamic) dimensions can share a template's kernels if its keys are equal.
 func (part *Part) Kinds() (all []string) {
 	for _, u := range part.uses {
 		words := []string{u.t.Name}
@@ -66,7 +67,7 @@ func (part *Part) Kinds() (all []string) {
 	return all
 }
 
-// sizes returns the names of the values that depend on free dimensions after the folder has replaced all known names.
+// sizes returns the names of the values that depend on free (dynamic) dimensions after folding constants.
 func (u use) sizes(folder *expr.Folder) map[string]bool {
 	found := map[string]bool{}
 	for _, name := range u.p.Free {
@@ -156,7 +157,7 @@ func (k *Kernel) withSizes(names map[string]bool, known map[string]expr.Value, n
 	if len(k.Sizes) == 0 {
 		return nil
 	}
-	// Sort the doubles before the ints, so that the struct has no padding.
+	// Sort the struct's doubles before its ints, so that the struct has no padding.
 	slices.SortStableFunc(k.Sizes, func(a, b Size) int { return strings.Compare(a.Type, b.Type) })
 	var macros strings.Builder
 	for _, s := range k.Sizes {

@@ -31,8 +31,8 @@ type Kernel struct {
 	Launches Launches
 	// Workspaces are the template's own tensors that the launches take.
 	Workspaces []Argument
-	// Sizes are the members of the struct in constant memory from which the kernel reads free values. If Sizes is
-	// empty, the kernel serves a single shape.
+	// Sizes are the members of the struct in constant memory from which the kernel reads values at run time. If Sizes
+	// is empty, the kernel serves a single shape.
 	Sizes   []Size
 	sizesAt [2]int // where in Source their values stand
 }

@@ -258,7 +258,7 @@ func (l *language) definitions(entries []tree.Entry, s scope) []Definition {
 	return definitions
 }
 
-// define reads the named values and functions of `let`. Names that `let` defines do not become macros of kernels.
+// define reads the named values and functions of `let`, which do not become macros of kernels.
 func (l *language) define(n *tree.Node, s scope) {
 	const form = "`%s` is neither a name nor a function as `rounded(x, to)`"
 	for _, e := range l.eachKey(n.Mapped("let must be a mapping of names, or of functions as `rounded(x, to)`, to expressions")) {

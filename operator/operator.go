@@ -82,7 +82,7 @@ type Formula struct {
 
 func (f Formula) String() string { return f.Text }
 
-// Never tells whether the formula is false for every configuration. A formula that op.yaml leaves out counts as false.
+// Never tells whether the formula is false for every configuration. A formula that op.yaml omits counts as false.
 func (f Formula) Never() bool {
 	root := f.code.Root()
 	return root.Op == expr.OpConst && !root.Value.Truth()

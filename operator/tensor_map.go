@@ -45,7 +45,7 @@ func (m TensorMap) reach() int64 {
 	return (low(3)+1)*bytes + 16*(high(3)*high(0)+low(4)*low(1)+high(4)*high(1)+low(5)*low(2))
 }
 
-// MapFormulas is a TensorMap whose words depend on free dimensions.
+// MapFormulas is a TensorMap whose words depend on free (dynamic) dimensions.
 type MapFormulas struct {
 	At    int
 	Words [7]Formula

@@ -172,7 +172,7 @@ func TestTensorMaps(t *testing.T) {
 	}
 }
 
-// Formulas of a free dimension compute the same words as binding the dimension to its size.
+// The formulas for a free (dynamic) dimension compute the same words as binding the dimension to its size.
 func TestTensorMapsOfFreeDimensions(t *testing.T) {
 	o, err := loadMapped(mappedOperator)
 	must.OK(t, err)

@@ -19,8 +19,8 @@ type TorchProblem struct {
 }
 
 // Torch returns the calls of PyTorch's functions that compute the problem, as op.yaml names them. Calls that need no
-// transposed view of a tensor come first. The result may contain a function with the operator's own name that PyTorch
-// does not have.
+// transposed view of a tensor come first. A function in the result that has the operator's own name may not exist in
+// PyTorch.
 func (p *Problem) Torch() (all []TorchProblem) {
 	if p.Operator.PyTorch == nil {
 		return nil

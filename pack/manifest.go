@@ -113,8 +113,8 @@ type Entry struct {
 	Time *Time `json:"time_ms,omitempty"` // absent if the file is for another architecture
 }
 
-// Code is a compiled file with the launches that run it. The type parameter N is int64, or Formula if the numbers of
-// the launches depend on the problem.
+// Code names a compiled file of the pack, and the launches that run the file's kernels. The type parameter N is int64,
+// or Formula if the numbers of the launches depend on the problem.
 type Code[N comparable] struct {
 	File       string        `json:"file"` // a cubin
 	Source     string        `json:"source,omitempty"`

@@ -78,7 +78,7 @@ func (r reader) room(text string, values int) int {
 	return n * 99 / 100
 }
 
-// content is the hostile content of a file.
+// content is what a hostile file contains.
 type content struct {
 	name    string
 	text    func(reader) io.Reader

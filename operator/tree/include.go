@@ -14,7 +14,7 @@ import (
 // keys that the variable adding lists, the fragment's value and the mapping's own value are combined. An item of a list
 // that only includes a file is replaced by the items of the file.
 
-// adding lists the keys whose values in a mapping and in its fragment are combined.
+// adding lists the keys whose values in a mapping and in an included fragment are combined, not replaced.
 var adding = []string{"derived", "parameters", "let", "requires", "constraints"}
 
 // ofOne lists the keys of an included template that the including template does not take over.

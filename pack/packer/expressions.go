@@ -15,8 +15,8 @@ import (
 )
 
 // A pack has kernels only for the expressions of its problems. A parameter of type expression is therefore stored as a
-// parameter of words, each of which is the expression of a packed problem. A call takes the tensors of all these
-// expressions, and conditions on the word say which tensors must not be empty.
+// parameter of words, each of which is the expression of a packed problem. A call takes the tensors in the expressions
+// of all words, and a tensor is empty if the call's word does not use it.
 
 // expressionWord describes an expression parameter as a parameter of words, to which addWord later adds the words. If
 // problems may leave the parameter out, the default expression becomes the default word.

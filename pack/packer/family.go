@@ -76,8 +76,7 @@ func (f Family) notPacked() string {
 	return ""
 }
 
-// bitsOf returns a formula for a scalar's bits, which are the value of an integer. ok is false if no integer formula
-// computes the bits.
+// bitsOf returns a formula for the bits of a scalar as an integer. ok is false if no integer formula computes the bits.
 func bitsOf(p *operator.Problem, s operator.Definition) (d pack.Definition, ok bool) {
 	d = pack.Definition{Name: s.Name, Value: formula(s.Formula)}
 	a := p.Arguments[slices.IndexFunc(p.Arguments, func(a operator.Argument) bool { return a.Name == s.Name })]

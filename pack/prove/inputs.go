@@ -152,7 +152,7 @@ func (p *Inputs) keptFamilies(ctx context.Context, cache string) error {
 	return nil
 }
 
-// FromFile adds the winners or the families in a document.
+// FromFile adds the winners or the families in a file to those that the pack will contain.
 func (p *Inputs) FromFile(ctx context.Context, path string) error {
 	bests, families, err := ReadDocuments(ctx, path)
 	if err != nil {

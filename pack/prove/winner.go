@@ -67,8 +67,8 @@ func verdictOn(w winners.Kept) Verdict {
 		WasMS: w.Winner.Time.Median}
 }
 
-// beside verifies and times a winner again, together with the configurations that the options name, its runners-up and
-// the default. Of these variants, the fastest must pass the correctness gates.
+// beside verifies and times a winner again, together with its runners-up, the default, and configurations that the
+// options name. Of these variants, the fastest must pass the correctness gates.
 func (o Options) beside(ctx context.Context, on *devices.Opened, w winners.Kept, s tuner.Options) (Verdict, error) {
 	v := verdictOn(w)
 	s.Recheck, s.Conditions = true, w.Protocol.Conditions

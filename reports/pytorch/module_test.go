@@ -507,7 +507,7 @@ func firstArgument(change func(*operator.ArgumentSpec)) func(*operator.Operator,
 	}
 }
 
-// refuses checks that a winner is refused with the given message after a change.
+// refuses changes a winner's operator or kernel, and checks that exporting the winner fails with the given message.
 func refuses(t *testing.T, w cudasource.Winner, change func(*operator.Operator, *operator.Kernel), want string) {
 	t.Helper()
 	problem, operator := *w.Problem, *w.Problem.Operator

@@ -42,7 +42,7 @@ func TestCasesBind(t *testing.T) {
 }
 
 // The emulator runs the defaults on one row of each operator, so that the tests also work without a GPU. The test omits
-// operators in freeCases and operators on rows, because other tests run those on the emulator.
+// operators in freeCases and operators that reduce or scan rows, since other tests emulate those.
 func TestEmulator(t *testing.T) {
 	testneeds.Nothing(t)
 	d := openEmulator(t, emulator.Options{})

@@ -16,8 +16,8 @@ import (
 // version of the packages' code gets a cache folder of its own.
 var makers = []string{"internal/cudafile", "device/compile", "device/emulator"}
 
-// Dir is the cache folder, which lies in the user's cache folder. If the cache folder were within the module, `go test`
-// would count its files as inputs of the tests and run them again after each compilation.
+// Dir returns the tests' cache folder, within the user's cache folder. If the former were within the module, `go test`
+// would count its files as inputs of the tests and run all tests again after each compilation.
 var Dir = sync.OnceValue(func() string {
 	caches, err := os.UserCacheDir()
 	if err != nil {
