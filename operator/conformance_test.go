@@ -525,9 +525,9 @@ func TestTemplatesMatchReferences(t *testing.T) {
 // problem. Of an integer tunable with more than four values, coveringChecks tests the first, a middle and the last one,
 // or all values if AUTOTUNE_ENDURE is set. coveringChecks tests a template on each problem that has a trait with which
 // the template's file was not tested before. The tunables of a kernel file that several convolutions or row operators
-// share are tested once for all of these operators: shared lists the tested values, and frame the traits of the
-// problems. In tests that do not run in full, one configuration tests each kernel file (files lists the tested files),
-// and at least one template tests each operator.
+// share are tested for one of these operators only. The argument shared lists the values that were tested, and frame
+// the problems' traits. In tests that do not run in full, one configuration tests each kernel file (files lists the
+// tested files), and at least one template tests each operator.
 func coveringChecks(t *testing.T, o *operator.Operator, limits operator.Limits, shared map[string]bool, frame meetings, files map[string]bool) []check {
 	t.Helper()
 	missing := map[string]bool{}
@@ -724,7 +724,7 @@ func appendMost(chosen []space.Configuration, s serves, missing map[string]bool,
 	return append(chosen, best)
 }
 
-// problem binds a text such as "2x3x45x70 kernel=11 negative", and returns its distribution of inputs.
+// problem binds the problem in a text such as "2x3x45x70 kernel=11 negative", whose last word is the distribution.
 func problem(t *testing.T, o *operator.Operator, text, mode string, limits operator.Limits) (p *operator.Problem, distribution string) {
 	t.Helper()
 	fields := strings.Fields(text)

@@ -151,7 +151,7 @@ func (l *loader) arguments(n *tree.Node, s scope, tolerance *tree.Node) {
 	}
 }
 
-// argument reads the description of a tensor, or of a scalar, which has a `value`.
+// argument reads the description of a tensor or, if it has the key `value`, of a scalar.
 func (l *loader) argument(f tree.Fields, s scope, tolerance *tree.Node) ArgumentSpec {
 	formula := l.over(s)
 	a := ArgumentSpec{Name: f["name"].Name(), Value: tree.Pointer(f["value"], formula)}

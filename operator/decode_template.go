@@ -209,8 +209,7 @@ func (r *templateReader) launch(n *tree.Node) LaunchSpec {
 func (r *templateReader) free() {
 	n, t := r.f["free"], r.Template
 	t.Free = tree.Optional(n, func(n *tree.Node) []string { return r.names(n, "free") }, nil)
-	// A fragment for several operators may give a derived value the name of a dimension that the including operator
-	// lacks.
+	// A fragment may give a derived value the name of a dimension that the including operator lacks.
 	t.Free = slices.DeleteFunc(t.Free, func(name string) bool {
 		return slices.ContainsFunc(r.o.Derived, func(d Definition) bool { return d.Name == name })
 	})

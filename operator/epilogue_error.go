@@ -17,7 +17,7 @@ var castErrors = map[string]float64{string(BF16): 1.0 / 128, string(F16): 1.0 / 
 
 const fused = 1e-6 // error of a few sums that are fused with products or not, relative
 
-// loosened returns an output's absolute and relative tolerance, enlarged by the errors that its epilogue adds.
+// loosened returns an output's absolute and relative tolerance, which its epilogue's rounding errors enlarge.
 func (b *binder) loosened(atol, rtol float64, output Type) (float64, float64) {
 	for i := range b.p.Operator.Parameters {
 		if s := &b.p.Operator.Parameters[i]; s.Axes != nil {

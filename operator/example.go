@@ -75,7 +75,7 @@ func (o *Operator) refuse(err error) {
 	}
 }
 
-// checkConstraints checks the constraints of the template that use only names in env.
+// checkConstraints checks those constraints of the template whose names all have values in env.
 func (t *Template) checkConstraints(env map[string]expr.Value) {
 	for _, f := range t.Constraints {
 		if slices.ContainsFunc(f.code.Names(), func(name string) bool { return env[name] == expr.Value{} }) {

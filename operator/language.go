@@ -119,7 +119,7 @@ func (l *language) over(s scope) func(*tree.Node) Formula {
 	return func(n *tree.Node) Formula { return l.uses(l.formula(n), s) }
 }
 
-// uses checks that an expression uses only names of a scope, and returns the expression.
+// uses checks that an expression contains only names of the given scope, and returns the expression.
 func (l *language) uses(f Formula, s scope) Formula {
 	for _, name := range f.code.Names() {
 		l.seen[name] = true

@@ -47,8 +47,7 @@ func (r Restriction) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// Part is the set of configurations that a search may use: a template that serves the problem and a Restriction allow
-// them.
+// Part is the set of configurations that a search may use: the problem's templates and a Restriction allow them.
 type Part struct {
 	Problem     *Problem
 	Restriction Restriction

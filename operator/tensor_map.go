@@ -139,7 +139,7 @@ func (r *templateReader) mapAxis(n *tree.Node) MapAxis {
 	return MapAxis{numbers[0], numbers[1], numbers[2], numbers[3]}
 }
 
-// butNot returns the condition that f is true and other is not. A nil condition is always true.
+// butNot returns a formula that is true if f is true and other is false. A nil condition is always true.
 func (f *Formula) butNot(other Formula) *Formula {
 	var in standIns
 	in.add("__other", other)

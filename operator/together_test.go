@@ -91,8 +91,8 @@ func alone(k operator.Kernel) bool {
 		slices.ContainsFunc(k.Launches.Entries(), func(entry string) bool { return !tree.IsName(entry) })
 }
 
-// compileTogether compiles kernels into programs that each contain kernels of the same files where possible, and no
-// more than most kernels. For a kernel that must be compiled alone, compileTogether returns no binary.
+// compileTogether compiles kernels into programs of at most the given number of kernels, those of one file together.
+// For a kernel that must be compiled alone, compileTogether returns no binary.
 func compileTogether(t *testing.T, d device.Device, kernels []operator.Kernel, most int) []*compile.Binary {
 	t.Helper()
 	binaries := make([]*compile.Binary, len(kernels))

@@ -19,8 +19,7 @@ type TorchProblem struct {
 }
 
 // Torch returns the calls of PyTorch's functions that compute the problem, as op.yaml names them. Calls that need no
-// transposed view of a tensor come first. A function in the result that has the operator's own name may not exist in
-// PyTorch.
+// transposed view of a tensor come first. PyTorch may lack a function with the operator's name.
 func (p *Problem) Torch() (all []TorchProblem) {
 	if p.Operator.PyTorch == nil {
 		return nil

@@ -184,7 +184,7 @@ func (s Parameter) value(text string) (expr.Value, error) {
 	return expr.Int(n), err
 }
 
-// Sized computes the types and shapes of a problem's tensors, and adds the operator's derived values to values.
+// Sized computes the types and shapes of a problem's tensors, and adds the operator's derived values to the map values.
 func (o *Operator) Sized(values map[string]expr.Value, types map[string]int64) (all []Tensor, err error) {
 	for _, d := range o.Derived {
 		if values[d.Name], err = d.Value.Eval(values); err != nil {

@@ -162,8 +162,8 @@ func Wrap(text string, width int) string {
 	return strings.Join(wrapped(phrases(text), fits), "\n"+indent)
 }
 
-// Hang writes a text after a label in lines of a table's width, with the later lines indented to the text's first
-// column. For an empty text, Hang returns "".
+// Hang writes a label and a text in lines of a table's width, and indents the later lines to where the text began. For
+// an empty text, Hang returns "".
 func Hang(label, text string) string {
 	t := &table{}
 	t.wrap(label, utf8.RuneCountInString(label), text)

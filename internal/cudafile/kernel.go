@@ -33,7 +33,7 @@ type Parameter struct {
 var globalForm = regexp.MustCompile(`\b__global__\b`)
 
 // mostKernels limits how many kernels of a file the function Kernels lists, since it scans the file once for each
-// kernel. Real files define far fewer than mostKernels.
+// kernel. Real CUDA files define far fewer kernels.
 const mostKernels = 256
 
 // Kernels lists the first 256 kernels that a file defines.

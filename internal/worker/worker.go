@@ -6,9 +6,9 @@
 //
 //	worker.Dispatch(map[string]worker.Func{"compile": compile.Worker})
 //
-// If the child dies, the error quotes the beginning and the end of the child's standard error. The child has a process
-// group of its own, so Ctrl-C at a terminal reaches only the parent. When the parent dies, so does the child: on Linux
-// at once, on other systems when its standard input ends.
+// If the child dies, the error that Call returns quotes the beginning and the end of the child's standard error. The
+// child has a process group of its own, so Ctrl-C at a terminal reaches only the parent. When the parent dies, so does
+// the child: on Linux at once, on other systems when its standard input ends.
 package worker
 
 import (

@@ -3,7 +3,7 @@
 //
 // A Watcher is a folder with a Python module that watches programs. A Python program loads the Watcher's module if its
 // environment was made by Watcher.Environment, and each process leaves a record in the folder. Watcher.Read combines
-// the records into a Seen, which WriteProblems writes as a problems file. The command line in cmd/autotune runs the
+// the records into a Seen, which WriteProblems writes as a problems file. The command `autotune capture` runs the
 // watched program.
 package capture
 

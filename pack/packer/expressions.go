@@ -16,7 +16,7 @@ import (
 
 // A pack has kernels only for the expressions of its problems. A parameter of type expression is therefore stored as a
 // parameter of words, each of which is the expression of a packed problem. A call takes the tensors in the expressions
-// of all words, and a tensor is empty if the call's word does not use it.
+// of all words; a tensor is empty if the call's expression does not use it.
 
 // expressionWord describes an expression parameter as a parameter of words, to which addWord later adds the words. If
 // problems may leave the parameter out, the default expression becomes the default word.
@@ -117,9 +117,8 @@ func (p *Packed) operands(of string, s operator.ParameterSpec) []string {
 	return lists.Of(beside, func(t pack.TensorSpec) string { return t.Name })
 }
 
-// epilogueCall describes the Python function that computes an operator with an epilogue, which no PyTorch function
-// does. The function's arguments are an operator's tensors, an epilogue, the epilogue's tensors, and the operator's
-// parameters.
+// epilogueCall describes the Python function that computes an operator with an epilogue, from the operator's tensors,
+// the epilogue, the epilogue's tensors, and the operator's parameters.
 func (p *Packed) epilogueCall(o *operator.Operator, s operator.ParameterSpec) operator.TorchCall {
 	c := operator.TorchCall{Function: o.Name + "_" + s.Name}
 	add := func(name string, optional bool) {

@@ -117,7 +117,7 @@ func fakeFamilyOf(t testing.TB, op *operator.Operator, shapes, free, parameters 
 	return one
 }
 
-// sampled gives a family one sample, at which each entry takes twice as long as the sample's own best kernel.
+// sampled gives a family one measured shape, for which each entry takes twice as long as the shape's own best kernel.
 func sampled(t testing.TB, f *family.Family, op *operator.Operator) {
 	t.Helper()
 	p, err := op.Bind(f.Request(f.Entries[0].Shape), hopper())

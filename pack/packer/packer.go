@@ -1,7 +1,7 @@
 // Package packer writes packs: it compiles winners and general kernels, describes them in a manifest, and adds loaders
 // for programs in C and Python.
 //
-// The same winners, compiler and tool always produce the same bytes. Package pack reads the packs that this package
+// The same winners, compiler and tool always produce the same bytes. Package pack reads the packs that package packer
 // writes.
 package packer
 
