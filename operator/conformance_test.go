@@ -681,7 +681,7 @@ func partsOf(t *testing.T, p *operator.Problem) []serves {
 	return parts
 }
 
-// lacks tells whether a template has tunable values that are not tested yet.
+// lacks tells whether no test has yet run some value of one of the template's tunables.
 func lacks(missing map[string]bool, template string) bool {
 	for key := range missing {
 		if strings.HasPrefix(key, template+" ") {

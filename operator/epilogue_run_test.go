@@ -16,7 +16,7 @@ import (
 	"autotune/space"
 )
 
-// drawnEpilogue is an epilogue of matmul with a function that evaluates it in float64 for a sum and tensors' values.
+// drawnEpilogue is a random epilogue of matmul, with a function that evaluates the epilogue in float64.
 type drawnEpilogue struct {
 	text string
 	of   value

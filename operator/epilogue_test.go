@@ -21,7 +21,7 @@ func product(t testing.TB, epilogue string, parameters ...string) (*Problem, err
 	return o.Bind(r, TypicalLimits())
 }
 
-// An epilogue's tensors are the last arguments, and macros say which of the output's axes each tensor has.
+// The tensors of an epilogue are the operator's last arguments, and macros say which of the output's axes each has.
 func TestEpilogueOfTensors(t *testing.T) {
 	p, err := product(t, " gelu(x*s[] + d[n, f32]) * 0.5 + where(d[n,f32] >= x, r[batch,m,n], u[m,f16])")
 	must.OK(t, err)

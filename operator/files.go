@@ -198,8 +198,8 @@ func (f *folder) withIncludes(s Source, from string) Source {
 
 var includeForm = regexp.MustCompile(`^[ \t]*#[ \t]*include[ \t]*"([^"]*)"`)
 
-// Included returns for each line of CUDA C++ the file that it includes by #include "NAME", or "". Included ignores
-// comments and code under `#if 0`.
+// Included returns for each line of CUDA C++ the NAME if the line is #include "NAME", and otherwise "". Included
+// ignores comments and code under `#if 0`.
 func Included(text string) []string {
 	var names []string
 	for line := range strings.Lines(cudafile.Compiled(text)) {

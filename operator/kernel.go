@@ -121,8 +121,8 @@ func kernelOf(p *Problem, template string, s Source, values space.Values, l Laun
 	}
 }
 
-// macros returns macros for the problem's values and the given values. Parameters that the problem's name omits get no
-// macro, nor do values that derive from a tensor's order in memory which the name omits.
+// macros returns macros for the problem's values and the given values. A parameter that the problem's name omits gets
+// no macro, nor, if it is an order in memory, do values derived from it.
 func macros(p *Problem, values space.Values) []Macro {
 	known, orders := maps.Clone(p.Values), p.Operator.Orders()
 	for _, spec := range p.Operator.Parameters {

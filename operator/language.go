@@ -183,8 +183,8 @@ func (l *language) forAxes(text string, where tree.Position) []Formula {
 	})
 }
 
-// list reads a list from op.yaml, each item by the same function. In the list, an item whose text contains a `$` is
-// repeated for each axis.
+// list reads a list from op.yaml, each item by the same function; an item that contains a `$` is repeated for each
+// axis.
 func list[T any](l *language, n *tree.Node, what string, read func(*tree.Node) T) []T {
 	values := []T{}
 	for _, item := range n.List(what) {

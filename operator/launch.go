@@ -113,7 +113,8 @@ func (in *standIns) formula(text string, at tree.Position) Formula {
 	return Formula{Text: strings.NewReplacer(in.texts...).Replace(text), Position: at, code: code}
 }
 
-// limits returns CUDA's limits on a launch, with the launch's own expressions filled in.
+// limits returns CUDA's limits on a launch as formulas, with names such as __block_x replaced by the launch's
+// expressions.
 func (s *LaunchSpec) limits() []Formula {
 	var in standIns
 	in.add("__shared", s.Shared)

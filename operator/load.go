@@ -198,7 +198,7 @@ func (l *loader) example(n *tree.Node) {
 	}
 }
 
-// distributions are the input distributions that devices can fill a tensor with.
+// distributions are the names of the distributions from which devices can fill input tensors.
 var distributions = []string{"uniform01", "normal", "negative", "special"}
 
 func Distributions() []string { return slices.Clone(distributions) }

@@ -170,7 +170,7 @@ func (r ProblemRecord) Contradiction() string {
 	return text
 }
 
-// ordered splits a problem's text into words and sorts those after the shape.
+// ordered splits a problem's name into words and sorts the words after the shape, i.e. the parameters.
 func ordered(text string) []string {
 	words := strings.Split(text, " ")
 	slices.Sort(words[min(2, len(words)):])

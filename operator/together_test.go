@@ -92,7 +92,7 @@ func alone(k operator.Kernel) bool {
 }
 
 // compileTogether compiles kernels into programs of at most the given number of kernels, those of one file together.
-// For a kernel that must be compiled alone, compileTogether returns no binary.
+// compileTogether returns no binary for a kernel that shares no program with others.
 func compileTogether(t *testing.T, d device.Device, kernels []operator.Kernel, most int) []*compile.Binary {
 	t.Helper()
 	binaries := make([]*compile.Binary, len(kernels))

@@ -175,7 +175,7 @@ func (t Type) holds(v expr.Value) error {
 	return nil
 }
 
-// bounds returns the least and greatest integer of a type, within the range of expressions.
+// bounds returns the least and the greatest integer of a type, limited to the integers that expressions can compute.
 func (f typeFacts) bounds() (least, most int64) {
 	switch {
 	case f.name == Bool:

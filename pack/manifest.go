@@ -49,7 +49,8 @@ type Operator struct {
 	MathAuto   Formula       `json:"math_auto"`
 }
 
-// Parameter is a parameter of an operator. A parameter has one component for each axis that it applies to.
+// Parameter is a parameter of an operator. A parameter of an operator has one component for each axis that it applies
+// to, as kernel_h and kernel_w.
 type Parameter struct {
 	Name       string      `json:"name"`
 	Type       string      `json:"type"` // int, bool, float or word

@@ -246,7 +246,7 @@ func (t *table) comparison(b bestconfig.Document) {
 const mostReason = 300
 
 // failures writes a line for each status of failed trials, and the command that runs one variant with this status
-// again. The command is not wrapped, so that it can be copied.
+// again. failures does not wrap the command, so that users can copy it.
 func (t *table) failures(list []Failure) {
 	for i, f := range list {
 		label := ""

@@ -15,7 +15,7 @@ import (
 )
 
 // baselineWays lists the words that --baseline accepts, each with the ways in which PyTorch is timed for it. A search
-// always measures the untuned default and the reference, and it times PyTorch unless the word is none.
+// always measures the untuned default and the reference, and times PyTorch unless --baseline is none.
 var baselineWays = []struct {
 	word string
 	ways []string

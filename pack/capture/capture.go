@@ -20,8 +20,8 @@ import (
 	"autotune/pack/packer"
 )
 
-// modules is the Python code that watches a program. Beside this code, a Watcher installs the Python loaders of a pack
-// without kernels, which find the problem of each PyTorch call.
+// modules is the Python code that watches a program. A Watcher installs modules beside the Python loaders of a pack
+// without kernels, which find the problem of each call.
 //
 //go:embed all:python
 var modules embed.FS

@@ -60,7 +60,7 @@ func (s *setting) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, (*string)(s))
 }
 
-// These constants limit the size of a record; the records of real programs are far smaller.
+// mostCalls and the other limits bound the size of a record; the records of real programs are far smaller.
 const (
 	mostCalls   = 1 << 14
 	mostRecords = 1 << 16

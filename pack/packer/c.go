@@ -63,7 +63,7 @@ type cPack struct {
 	Files     []cFile
 }
 
-// cOperator is an operator with the numbers that identify a problem of it: dimensions and parameters' components.
+// cOperator is an operator with descriptions of the numbers that identify its problems: dimensions and parameters.
 type cOperator struct {
 	*pack.Operator
 	Given []cGiven
@@ -87,7 +87,7 @@ type cEntry struct {
 	names []string // of tensors, workspaces and scalars
 }
 
-// cValue is one of the numbers that identify a problem, and whether the parameter's default has the same value.
+// cValue is a dimension or a parameter's value, as a number, and whether it equals the parameter's default.
 type cValue struct {
 	Is    int64
 	Usual bool

@@ -18,8 +18,8 @@ import (
 // parameter of words, each of which is the expression of a packed problem. A call takes the tensors in the expressions
 // of all words; a tensor is empty if the call's expression does not use it.
 
-// expressionWord describes an expression parameter as a parameter of words, to which addWord later adds the words. If
-// problems may leave the parameter out, the default expression becomes the default word.
+// expressionWord describes an expression parameter as a parameter of words, to which addWord later adds the words. The
+// default of a parameter that problems may omit becomes the default word.
 func expressionWord(s operator.ParameterSpec) pack.Parameter {
 	d := pack.Parameter{Name: s.Name, Type: "word", Words: []string{}, Components: []pack.Component{{Name: s.Name}}}
 	if s.Later {
@@ -89,7 +89,7 @@ func (p *Packed) addWord(of *operator.Problem, s operator.ParameterSpec) error {
 	return nil
 }
 
-// addTensor adds an epilogue's tensor to those that calls take. In calls with another epilogue, the tensor is empty.
+// addTensor adds a tensor of an epilogue to the tensors that calls take; calls with another epilogue pass it empty.
 func (p *Packed) addTensor(o *pack.Operator, a operator.ArgumentSpec, parameter, word string) error {
 	named := parameter + "_" + a.Name
 	t := p.tensor(o, a)

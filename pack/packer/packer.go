@@ -174,7 +174,7 @@ func (f found) measured(arch string) bool {
 }
 
 // targets returns the architectures to compile for: those that the user named or else the search's own. targets omits
-// the architectures in seen, which are compiled already, and those that cannot run f's templates.
+// architectures in seen, which have the kernel already, and architectures that cannot run the kernel.
 func (p *Packed) targets(f found, named []string, seen map[string]bool) (archs []string, err error) {
 	if len(named) == 0 {
 		if f.target == "" || !f.measured(f.target) {

@@ -36,7 +36,7 @@ var freeCases = map[string][][]string{
 		{"2x3x5x7 kernel=5x7 epilogue=x*u[n,c]+r[n,c,h,w]", "3x7x5x7 kernel=5x7 epilogue=x*u[n,c]+r[n,c,h,w]"}, // one window
 	},
 
-	// Row operators share kernel skeletons, and one operator is tested for each skeleton.
+	// Operators that reduce or scan rows share kernel skeletons, so the tests run one such operator for each skeleton.
 	"softmax":     {{"3x33x1", "7x33x1"}},
 	"sum":         {{"3x33x5", "7x33x5"}},
 	"cumsum":      {{"3x33x1", "7x33x1"}},
