@@ -55,8 +55,8 @@ __device__ __forceinline__ void bulk_store_hinted(void* global, const void* shar
 // bulk_store_commit makes a group of the bulk stores that this thread started since its last group.
 __device__ __forceinline__ void bulk_store_commit() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
 
-// bulk_store_wait_read waits until the copy engine has read the shared memory of this thread's groups of stores, except
-// for the newest Groups groups.
+// bulk_store_wait_read waits until the copy engine has read the shared memory of this thread's groups of stores, apart
+// from the newest Groups groups.
 template <int Groups = 0>
 __device__ __forceinline__ void bulk_store_wait_read() {
     asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(Groups) : "memory");
