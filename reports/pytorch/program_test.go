@@ -33,6 +33,7 @@ import (
 type stand struct {
 	Read    [][]int64 `json:"read"`
 	Written []int64   `json:"written"`
+	Types   []string  `json:"types"`
 	Last    bool      `json:"last"`
 	Body    string    `json:"body"`
 }
@@ -98,8 +99,10 @@ func (p *planned) region(t *testing.T, name, of, body string, r operator.Request
 	for _, a := range w.Problem.Arguments {
 		if a.Role.Filled() {
 			s.Read = append(s.Read, map[bool][]int64{true: a.Shape}[a.Elements > 0])
+			s.Types = append(s.Types, torchTypes[a.Type])
 		}
 	}
+	s.Types = append(s.Types, torchTypes[w.Problem.Output().Type])
 	p.stands[name] = s
 }
 
@@ -237,6 +240,34 @@ def get_init_inputs():
 	return p
 }
 
+// mixed is a product of bf16 with an epilogue of it, which reads a tensor of float32.
+func mixed(t *testing.T) *planned {
+	p := empty(begin + `    def __init__(self):
+        super().__init__()
+        self.l = nn.Linear(16, 16, bias=False).bfloat16()
+
+    def forward(self, x, scale):
+        return (self.l(x).float() * scale).to(torch.bfloat16)
+
+def get_inputs():
+    return [torch.rand(8, 16).bfloat16(), torch.rand(16)]
+
+def get_init_inputs():
+    return []
+`)
+	bf16 := func(t program.Tensor) program.Tensor { t.Type = "bfloat16"; return t }
+	g := p.Plan.Graph
+	g.Inputs, g.State, g.Outputs = []program.Tensor{bf16(tensor("x", 8, 16)), tensor("scale", 16)}, []program.Tensor{bf16(state("l.weight", 16, 16))}, []string{"to"}
+	r := operator.Request{Shape: []int64{1, 8, 16, 16}, Math: "fp32", Parameters: map[string]string{"transpose_b": "true", "type": "bf16", "epilogue": "bf16(x)*t0[n,f32]"}}
+	cast := node("to.dtype", bf16(tensor("to", 8, 16)), value("mul"), program.Argument{Python: "torch.bfloat16"})
+	p.region(t, "region_1", "matmul", "(t0 @ t1.mT).float() * t3", r,
+		[]program.Input{input("a", "x", 1, 8, 16), input("b", "p_l_weight", 1, 16, 16), input("t0", "scale", 16)},
+		node("linear.default", bf16(tensor("linear", 8, 16)), value("x"), value("p_l_weight")),
+		node("to.dtype", tensor("to_1", 8, 16), value("linear"), program.Argument{Python: "torch.float32"}),
+		node("mul.Tensor", tensor("mul", 8, 16), value("to_1"), value("scale")), cast)
+	return p
+}
+
 func (p *planned) text(t *testing.T) string {
 	t.Helper()
 	var b bytes.Buffer
@@ -257,6 +288,7 @@ func TestPrograms(t *testing.T) {
 		{"a convolution channels-last", convolution(t, "nhwc"), "region_1", true},
 		{"two layers", layers(t), "region_1 region_1", true},
 		{"a norm in training", normed(t), "region_2", false},
+		{"a product of two types", mixed(t), "region_1", true},
 	}
 	var requests bytes.Buffer
 	for i, test := range tests {

@@ -64,7 +64,8 @@ constexpr int kStagePhases = DEPTH * kPhases;
 constexpr bool kLoadsLast = kPhases == 1 && DEPTH % 2 == 1;
 
 // Fetch starts the copies of stages: a share in each phase of a stage, but none in the last phase if the stage
-// has several phases. In a round each thread copies 16 bytes, either of a block of A, or of columns in some of B's slabs.
+// has several phases. In a round each thread copies 16 bytes, either of a block of A, or of columns in some of B's
+// slabs.
 template <class Work>
 struct Fetch {
     static constexpr int kInBlock = DEPTH * kBlockStepBytes, kRoundBytes = THREADS * 16, kRoundsA = STAGE_A_BYTES / kRoundBytes;

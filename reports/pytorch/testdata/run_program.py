@@ -2,8 +2,9 @@
 
     run_program.py < {"path": FILE, "kernels": {NAME: KERNEL, ...}} a line
 
-A KERNEL is {"read": [SHAPE or null, ...], "written": SHAPE, "last": channels-last, "body": PYTHON}. A body gives what
-the kernel writes, of the tensors t0, t1 and so on that it reads, and may write those.
+A KERNEL is {"read": [SHAPE or null, ...], "written": SHAPE, "types": [PyTorch's, of those in turn], "last":
+channels-last, "body": PYTHON}. A body gives what the kernel writes, of the tensors t0, t1 and so on that it reads, and
+may write those.
 """
 import contextlib
 import ctypes
@@ -21,10 +22,11 @@ kernels, launches = {}, []
 own = ctypes.CDLL
 
 
-def at(pointer, shape, last=False):
+def at(pointer, shape, dtype, last=False):
     """A tensor in memory that is somebody else's."""
-    data = (ctypes.c_float * math.prod(shape)).from_address(pointer)
-    flat = torch.frombuffer(data, dtype=torch.float32)
+    dtype = getattr(torch, dtype)
+    data = (ctypes.c_char * (math.prod(shape) * dtype.itemsize)).from_address(pointer)
+    flat = torch.frombuffer(data, dtype=dtype)
     return flat.view(shape[0], *shape[2:], shape[1]).movedim(-1, 1) if last else flat.view(shape)
 
 
@@ -35,10 +37,11 @@ class Kernel:
     def __call__(self, *pointers):
         assert len(pointers) == len(self.argtypes), (pointers, self.argtypes)
         k = kernels[self.name]
-        read = [shape and at(p, shape, k["last"] and len(shape) > 2) for p, shape in zip(pointers, k["read"])]
+        given = zip(pointers, k["read"], k["types"])
+        read = [shape and at(p, shape, dtype, k["last"] and len(shape) > 2) for p, shape, dtype in given]
         with torch.no_grad():
             y = eval(k["body"], {"torch": torch}, {f"t{i}": t for i, t in enumerate(read)})
-            at(pointers[len(read)], k["written"], k["last"]).copy_(y)
+            at(pointers[len(read)], k["written"], k["types"][-1], k["last"]).copy_(y)
         launches.append(self.name)
         return 0
 
@@ -82,7 +85,8 @@ def like(got, want, what):
         if (g is None) != (w is None):
             sys.exit(f"{what}: {g} and {w}")
         if g is not None:
-            torch.testing.assert_close(g, w, rtol=1e-4, atol=1e-5, check_stride=True, msg=lambda m: f"{what}: {m}")
+            rtol = 1e-2 if g.dtype is torch.bfloat16 else 1e-4
+            torch.testing.assert_close(g, w, rtol=rtol, atol=1e-5, check_stride=True, msg=lambda m: f"{what}: {m}")
 
 
 def alike(program, inputs, what, change=lambda model: model, grad=False, launched=None):
@@ -115,14 +119,15 @@ def check(path):
     with gpu(there=False), torch.no_grad():
         like(new(*inputs), pair(program, 2)[0](*inputs), "on the CPU")
     assert not launches
-    views = [torch.empty(t.numel() + 1)[1:].as_strided(t.shape, t.stride(), 1).copy_(t) for t in inputs]  # not aligned
+    memory = [torch.empty(t.numel() + 1, dtype=t.dtype) for t in inputs]
+    views = [m.as_strided(t.shape, t.stride(), 1).copy_(t) for m, t in zip(memory, inputs)]  # which are not aligned
     return {
         "tuned": alike(program, inputs, "tuned"),
         "unaligned": alike(program, views, "unaligned"),
         "gradients": alike(program, inputs, "gradients", grad=True),
         "evaluated": alike(program, inputs, "evaluated", lambda m: m.eval()),
         "another type": alike(program, [t.double() for t in inputs], "another type", lambda m: m.double()),
-        "other strides": alike(program, [t.mT.contiguous().mT for t in inputs], "other strides"),
+        "other strides": alike(program, [t.mT.contiguous().mT if t.dim() > 1 else t for t in inputs], "other strides"),
         "half frozen": alike(program, inputs, "half frozen", lambda m: m.requires_grad_(False), grad=True),
     }
 
