@@ -7,13 +7,15 @@ import (
 )
 
 // Conditions are the state of the L2 cache and the form of the launches under which a variant is timed. Times measured
-// under different conditions are stored apart and never compared. The zero value means a cold L2 and plain launches.
+// under different conditions are stored apart and never compared. The zero value of Conditions means a cold L2 and
+// plain launches.
 type Conditions struct {
 	L2     L2State    `json:"l2,omitempty"`
 	Launch LaunchForm `json:"launch,omitempty"`
 }
 
-// L2State says what the L2 cache holds when a timing sample begins. The default state is stored as "".
+// L2State says what the L2 cache holds when a timing sample begins. The default state of the cache, cold, is stored as
+// "".
 type L2State string
 
 const (
@@ -21,7 +23,7 @@ const (
 	Warm L2State = "warm" // the data that the variant's previous launch left there
 )
 
-// LaunchForm says how the launches of a timing sample reach the GPU. The default form is stored as "".
+// LaunchForm says how the launches of a timing sample reach the GPU. The default form, plain launches, is stored as "".
 type LaunchForm string
 
 const (
@@ -29,7 +31,7 @@ const (
 	Graph  LaunchForm = "graph" // captured into a CUDA graph, of which a sample times one launch
 )
 
-// Users name the conditions by these words; the default condition is the first word of each list.
+// These lists contain the words by which users name timing conditions; the first word of each list is the default.
 var (
 	L2Words     = []string{"cold", string(Warm)}
 	LaunchWords = []string{"direct", string(Graph)}

@@ -1,9 +1,9 @@
 // Package device defines the interface of every device that a search can use. A device compiles a variant, verifies it
 // against the operator's reference and times it.
 //
-// A Device is opened once. Device.Open prepares one problem (tensors, the reference's output, the ceilings to compare
-// with) as a Session, and the search calls Evaluate once for each variant. A failure of one variant is a status in its
-// Outcome; an error from Evaluate means that the device cannot go on.
+// A search opens a Device once. Device.Open prepares one problem (tensors, the reference's output, the ceilings to
+// compare with) as a Session, and the search calls Evaluate once for each variant. A failure of one variant is a status
+// in its Outcome; an error from Evaluate means that the device cannot go on.
 package device
 
 import (
@@ -62,7 +62,7 @@ type Protocol struct {
 	Conditions Conditions `json:"conditions,omitzero"`
 }
 
-// Unconditioned returns the protocol without its conditions, for documents that store the conditions elsewhere.
+// Unconditioned returns the protocol without its timing conditions, for documents that store the conditions elsewhere.
 func (p Protocol) Unconditioned() Protocol {
 	p.Conditions = Conditions{}
 	return p
@@ -112,7 +112,7 @@ type Session interface {
 	// is none; sampling stops early for a variant that is clearly slower.
 	Evaluate(ctx context.Context, v Variant, best float64) (trial.Outcome, error)
 	// Check launches a variant several times without timing it, and returns how many launches it made. Check returns an
-	// error on devices whose kind does not compile.
+	// error on devices that do not compile kernels.
 	Check(ctx context.Context, v Variant, c Check) (o trial.Outcome, launches int, err error)
 	// Refill draws the inputs anew and computes the reference's output for them.
 	Refill(ctx context.Context, in Inputs) error
@@ -130,8 +130,8 @@ type Variant struct {
 type Ceilings struct {
 	ReferenceMS    float64 `json:"reference_ms"`                // median time of the reference kernel
 	CopyBytesPerMS float64 `json:"copy_bytes_per_ms,omitempty"` // bytes read and written by a copy on the device
-	// Baselines are times in milliseconds, by name (torch_eager, torch_compile, ...), that were measured beside a
-	// recorded search.
+	// Baselines are times in milliseconds that were measured together with a recorded search, by the name of the
+	// baseline (torch_eager, torch_compile, ...).
 	Baselines map[string]float64 `json:"baselines,omitempty"`
 	Peaks     Peaks              `json:"peaks,omitempty"` // of the device
 }
@@ -160,9 +160,9 @@ type Inputs struct {
 // Inputs returns the protocol's inputs, on which a search verifies and times its variants.
 func (p Protocol) Inputs() Inputs { return Inputs{p.Distribution, p.Seed} }
 
-// Check asks for more launches than the one that verifies a variant. Before these launches the outputs hold, in turn,
-// NaNs, the results of the previous launch, and zeros. Each launch is followed by a check of everything: outputs,
-// inputs, guard zones and the reference's output.
+// Check asks for more launches than the one that verifies a variant. Before the launches of a check the outputs hold,
+// in turn, NaNs, the results of the previous launch, and zeros. Each launch of a check is followed by a check of
+// everything: outputs, inputs, guard zones and the reference's output.
 type Check struct {
 	Launches int           // 0 counts as 1
 	Exact    bool          // every launch must produce the same bits as the first
@@ -170,12 +170,13 @@ type Check struct {
 	// Changes asks for one more launch of the same loaded kernel, after a few elements of the drawn inputs were
 	// changed. The device picks the changed elements at random each time, and restores the inputs afterwards.
 	Changes bool `json:",omitempty"`
-	// Leave is an empty folder on this machine, or "". If all launches were right, the device leaves there what the
-	// last launch read and wrote, in files that package answers names. Only GPUs of this machine support Leave.
+	// Leave is the path of an empty folder on this machine for the tensors of the last launch, or "" if they are not
+	// wanted. If all launches were right, the device writes the tensors that the last launch read and wrote into the
+	// folder Leave, in files that package answers names. Only GPUs of this machine support Leave.
 	Leave string `json:",omitempty"`
 }
 
-// ErrNone means that this machine has no such device. The message wrapped around ErrNone says what is missing.
+// ErrNone means that this machine has no device of the requested kind. Errors that wrap ErrNone say what is missing.
 var ErrNone = errors.New("no such device")
 
 // Reason returns the message of an error that wraps ErrNone, without the text of ErrNone.
@@ -188,7 +189,8 @@ var ErrMemory = errors.New("not enough device memory")
 // GiB formats an amount of memory for messages, as in "1.5 GiB".
 func GiB(bytes int64) string { return fmt.Sprintf("%.1f GiB", float64(bytes)/(1<<30)) }
 
-// ModeChoice says who chose a problem's math mode. Err ends the search if PyTorch computes the problem in another mode.
+// ModeChoice says who chose a problem's math mode. If Err is not nil, it ends the search, because PyTorch would compute
+// the problem in another math mode.
 type ModeChoice struct {
 	By  string
 	Err error
@@ -211,25 +213,26 @@ var PeakNames = []struct{ Kind, Name string }{
 	{PeakL2, "L2"}, {PeakFP32, "fp32"}, {PeakTF32, "TF32"}, {PeakFP16, "16 bits"},
 }
 
-// ErrGone means that a worker is no longer there, or that no worker is left. The caller may ask another worker.
+// ErrGone means that a worker has left or that no worker is left; the caller may send the request to another worker.
 var ErrGone = errors.New("the worker is gone")
 
 // MostWorkers is the largest number of a Pool's workers that a search uses.
 const MostWorkers = 512
 
 // Pool is a Device made of several devices of one model, each driven by its own worker process. Many goroutines may use
-// its sessions at once: any free worker evaluates the variant, and the Outcome names that worker.
+// a Pool's sessions at once: any free worker evaluates the variant, and the Outcome names that worker.
 type Pool interface {
 	Device
 	// Workers returns the names of the workers that can be used now, in order. Workers may join and leave at any time.
 	Workers() []string
-	// Worker returns one worker as a Device of its own, for work that has to stay on one GPU. The Device's sessions end
-	// with ErrGone once the worker has gone.
+	// Worker returns one worker as a Device of its own, for work that has to stay on one GPU. The sessions of the
+	// returned Device end with ErrGone once the worker has gone.
 	Worker(name string) Device
 }
 
 // ErrLost means that this process can no longer use a device, because its context and all memory in it are gone.
-// Another process may open the device anew. An Outcome returned together with ErrLost counts if it has a Status.
+// Another process may open the lost device again. An Outcome returned together with ErrLost is valid if it has a
+// Status.
 var ErrLost = errors.New("the device's context is lost")
 
 // Launcher is a Device that can launch a variant once on the operator's inputs without checking the results, for a

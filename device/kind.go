@@ -7,8 +7,8 @@ import (
 	"autotune/internal/lists"
 )
 
-// Kind names where a device's results come from: a GPU, the emulator or a recording. Documents and recordings store it
-// as text; Properties returns what devices of that kind can do.
+// Kind names where a device's results come from: a GPU, the emulator or a recording. Documents and recordings store a
+// Kind as text; Properties returns what devices of that kind can do.
 type Kind string
 
 const (
@@ -48,8 +48,8 @@ func KindNames() string {
 
 func Kinds() []Properties { return slices.Clone(kinds) }
 
-// Properties returns what devices of this kind can do. For a kind that this version does not know it returns the zero
-// value, which has no Kind.
+// Properties returns what devices of this kind can do. For a kind that this version does not know, Properties returns
+// the zero value, which has no Kind.
 func (k Kind) Properties() Properties {
 	for _, p := range kinds {
 		if p.Kind == k {

@@ -35,7 +35,7 @@ func NotCompiled(operator, part string, refused *compile.Error) *ReferenceError 
 }
 
 // CompileReference compiles the reference kernel that every variant of a problem is verified against. The binary is nil
-// if the device does not compile, or if the operator's reference is not a kernel.
+// if kernels are not compiled for the device, or if the operator's reference is not a kernel.
 func CompileReference(ctx context.Context, d Device, p *operator.Problem, limit time.Duration) (*compile.Binary, error) {
 	if !d.Info().Kind.Properties().Compiles || p.Operator.Answers != nil {
 		return nil, nil

@@ -23,7 +23,7 @@ const PythonFunction = "reference"
 // usualSeconds is the time limit of a Python file that sets no limit of its own.
 const usualSeconds = 300
 
-// reference reads what computes the correct outputs: a reference kernel, a Python file, or the default of a template.
+// reference reads how op.yaml computes correct outputs: by a reference kernel, a Python file, or a template's default.
 func (l *loader) reference(n, root *tree.Node) {
 	switch {
 	case n != nil && path.Ext(n.Written) == ".py":

@@ -7,8 +7,8 @@ import (
 	"testing/fstest"
 )
 
-// outsideOperator has everything that an operator can have beside the kernels of templates: a kernel that fills inputs,
-// one that compares outputs, and a reference.
+// outsideOperator is an operator with all kinds of kernels beside those of templates: a kernel that fills inputs, a
+// kernel that compares outputs, and a reference.
 const outsideOperator = `operator: op
 summary: For tests.
 shape: [n]

@@ -117,7 +117,7 @@ func TestArgumentsThatCannotBe(t *testing.T) {
 	}
 }
 
-// Scalars are passed in as many bytes as their type has.
+// A scalar argument is passed to kernels in as many bytes as its type has.
 func TestScalarBits(t *testing.T) {
 	for text, want := range map[string]uint64{
 		"{name: k, type: i64, value: -1}": math.MaxUint64, "{name: k, type: i32, value: -1}": math.MaxUint32, "{name: k, type: u16, value: 65535}": 0xffff,
@@ -301,7 +301,7 @@ func TestParameterNamesOrderWrongly(t *testing.T) {
 	}
 }
 
-// Coordinates invert the position in memory, for the strides of any order.
+// Coordinates is the inverse of the computation of an element's position in memory, for any order of the axes.
 func TestCoordinatesInvert(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		shape := rapid.SliceOfN(rapid.Int64Range(1, 300), 1, 5).Draw(t, "shape")

@@ -129,7 +129,8 @@ func (b *binder) free(r Request) {
 	b.p.Free = lists.Where(shape, func(name string) bool { return slices.Contains(r.Free, name) })
 }
 
-// parameters parses the given parameters and computes the defaults of the others, after the parameters they depend on.
+// parameters parses the parameters that the request gives, and computes the defaults of all other parameters, in an
+// order in which each default follows the parameters that it depends on.
 func (b *binder) parameters(r Request) {
 	o, given := b.p.Operator, r.Parameters
 	for _, name := range sorted(given) {
@@ -302,8 +303,9 @@ func (b *binder) tensor(spec ArgumentSpec) Argument {
 	return t
 }
 
-// workspace binds a workspace that belongs to a template. Only launches of the template can receive its workspace, and
-// only if their `arguments` name it. The workspace is empty if no template that uses it serves the problem.
+// workspace binds a workspace that belongs to a template. A kernel receives the workspace only in launches of the
+// template whose `arguments` name the workspace. The workspace is empty if no template that uses the workspace serves
+// the problem.
 func (b *binder) workspace(spec ArgumentSpec) Argument {
 	o := b.p.Operator
 	served := slices.ContainsFunc(o.Templates, func(t *Template) bool {
@@ -343,7 +345,7 @@ func (b *binder) cost(Request) {
 	}
 }
 
-// part checks that the request names an existing part of the space.
+// part checks that the restriction in the request, if any, selects a part of the problem's search space.
 func (b *binder) part(r Request) {
 	if !r.Only.IsZero() {
 		_, b.err = b.p.Part(r.Only)

@@ -13,8 +13,8 @@ import (
 
 const BundleBytes = 4 << 20
 
-// Bundle packs all files that the operator was read from, shared files included, into an archive. On another machine,
-// LoadBundle loads the same operator from the archive. Equal files give equal archives.
+// Bundle packs all files that the operator was read from, shared files included, into an archive. LoadBundle loads the
+// operator from the archive on another machine. For the same files, Bundle makes the same archive, byte for byte.
 func (o *Operator) Bundle() ([]byte, error) {
 	var archive bytes.Buffer
 	w := zip.NewWriter(&archive)

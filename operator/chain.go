@@ -12,9 +12,9 @@ import (
 	"autotune/space/expr"
 )
 
-// A parameter of type expression is a function that the user writes, such as "gelu(x*w + b)". Kernels see the function
-// as a C++ macro, whose functions are defined in one of the operator's files. The user's text is never copied into
-// code: it is parsed, checked, and written anew.
+// A parameter of type expression is a function that the user writes, such as "gelu(x*w + b)". Kernels get the user's
+// function as a C++ macro, and one of the operator's files defines the functions that the macro calls. The text of the
+// user is never copied into code, but parsed, checked, and written anew.
 
 // The constants chainLength and chainDepth limit the size of an expression.
 const (
@@ -22,7 +22,7 @@ const (
 	chainDepth  = 40   // operations within each other
 )
 
-// chooses is the name of the only function that takes a comparison, as its first argument.
+// chooses is the name of the only function in expressions whose first argument is a comparison: where(x > 0, x, 0).
 const chooses = "where"
 
 // parsedChain is a parsed expression, with an epilogue's tensors in the order in which the expression first names them.
@@ -109,8 +109,8 @@ func (s *ParameterSpec) chainComponents() []string {
 	return names
 }
 
-// CUDA writes an expression, which is the value of a parameter, in C++, where all numbers are floats. The expression
-// must have passed the parser before.
+// CUDA writes an expression, which is the value of a parameter, in C++, where all numbers are floats. CUDA accepts only
+// an expression that readChain has checked.
 func (s *ParameterSpec) CUDA(value string) string {
 	return s.written(value, expr.CPP, func(_ operand, i int) string { return fmt.Sprint("t", i) })
 }
@@ -140,7 +140,8 @@ func (p *Problem) ExpressionMacros() []Macro {
 	return macros
 }
 
-// written writes an expression in a dialect; named returns the name of an epilogue's tensor in that dialect.
+// written writes an expression in a language such as C++; named returns the name of an epilogue's tensor in this
+// language.
 func (s *ParameterSpec) written(value string, in expr.Dialect, named func(t operand, i int) string) string {
 	c, err := s.chain(value)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"autotune/space/expr"
 )
 
-// chained is a parameter of type expression.
+// chained is the test's example of a parameter of type expression.
 var chained = ParameterSpec{
 	Name: "f", Type: ExpressionParameter, Of: []string{"x", "w"},
 	Functions: map[string]expr.Arity{"relu": {Least: 1, Most: 1}, "leaky": {Least: 1, Most: 2}, "abs": {Least: 1, Most: 1}},

@@ -80,8 +80,9 @@ type answer struct {
 	binary  *compile.Binary
 }
 
-// answers returns PyTorch's results for operators, with further parameters set: a few cases of each operator, or all
-// cases if AUTOTUNE_TEST_FULL is set. The references of all operators are compiled together.
+// answers returns stored results of PyTorch for operators, and binds the problems with the parameters in more. answers
+// returns few cases of each operator, or all cases if AUTOTUNE_TEST_FULL is set. The references of all operators are
+// compiled together.
 func answers(t *testing.T, d device.Device, of func(*operator.Operator) bool, more map[string]string, few int) (all []answer) {
 	t.Helper()
 	var kernels []operator.Kernel
@@ -135,7 +136,7 @@ func TestReferencesKnowLayouts(t *testing.T) {
 	}
 }
 
-// laid reorders the values of a tensor, given in the order of its shape, to the tensor's order in memory.
+// laid rearranges the values of a tensor from row-major order into the tensor's order in memory.
 func laid(a operator.Argument, data torchvectors.Floats) torchvectors.Floats {
 	in := make(torchvectors.Floats, len(data))
 	for i := range in {
@@ -148,7 +149,7 @@ func laid(a operator.Argument, data torchvectors.Floats) torchvectors.Floats {
 	return in
 }
 
-// Templates return the same results as PyTorch for inputs of NaN and minus infinity.
+// For inputs that contain NaN and minus infinity, the built-in templates return the same results as PyTorch.
 func TestTemplatesMatchPyTorchOnNaN(t *testing.T) {
 	inFull(t)
 	v := readVectors(t, "max_pool2d")
@@ -522,11 +523,11 @@ func TestTemplatesMatchReferences(t *testing.T) {
 
 // coveringChecks chooses configurations so that every value of every tunable of every template is tested on some
 // problem. Of an integer tunable with more than four values, coveringChecks tests the first, a middle and the last one,
-// or all values if AUTOTUNE_ENDURE is set. A template is tested on each problem that it serves and that has a trait
-// with which its file was not tested before. The tunables of a kernel file that several convolutions or row operators
-// share are tested once for all of them; shared says which values of such kernels are tested. frame contains the traits
-// with which row kernels were tested. Unless tests run in full, each kernel file is tested once, by one configuration,
-// and each operator by at least one template; files lists the files that are tested.
+// or all values if AUTOTUNE_ENDURE is set. coveringChecks tests a template on each problem that has a trait with which
+// the template's file was not tested before. The tunables of a kernel file that several convolutions or row operators
+// share are tested for one of these operators only. The argument shared lists the values that were tested, and frame
+// the problems' traits. In tests that do not run in full, one configuration tests each kernel file (files lists the
+// tested files), and at least one template tests each operator.
 func coveringChecks(t *testing.T, o *operator.Operator, limits operator.Limits, shared map[string]bool, frame meetings, files map[string]bool) []check {
 	t.Helper()
 	missing := map[string]bool{}
@@ -587,8 +588,8 @@ func coveringChecks(t *testing.T, o *operator.Operator, limits operator.Limits, 
 			}
 		}
 		// Test each template in one of its math modes, which alternate by problem, so that most problems need one
-		// reference. Templates that share a file with an earlier template, or that include packed_conv.cuh, take turns,
-		// because a problem only affects how such templates pack operands and store sums.
+		// reference. Each problem tests only some of the templates that share a file or include packed_conv.cuh,
+		// because most of their code is the same for all problems.
 		for i, template := range o.Templates {
 			shares := slices.ContainsFunc(o.Templates[:i], func(other *operator.Template) bool { return other.Source.File == template.Source.File })
 			_, packed := template.Source.Includes["packed_conv.cuh"]
@@ -628,7 +629,7 @@ func coveringChecks(t *testing.T, o *operator.Operator, limits operator.Limits, 
 	return checks
 }
 
-// proven returns the values of a tunable that are to be tested.
+// proven returns those values of a tunable with which the tests run kernels.
 func proven(values []expr.Value) []expr.Value {
 	number := !slices.ContainsFunc(values, func(v expr.Value) bool { return v.Kind() != expr.KindInt })
 	if len(values) <= 4 || !number || os.Getenv(endurance.Variable) != "" {
@@ -637,7 +638,7 @@ func proven(values []expr.Value) []expr.Value {
 	return []expr.Value{values[0], values[len(values)/2], values[len(values)-1]}
 }
 
-// withChoicesFirst returns the indices of checks, beginning with those that already have choices.
+// withChoicesFirst returns the indices of checks, first of those for which configurations are already chosen.
 func withChoicesFirst(checks []check) (order []int) {
 	var rest []int
 	for i, c := range checks {
@@ -650,7 +651,7 @@ func withChoicesFirst(checks []check) (order []int) {
 	return append(order, rest...)
 }
 
-// smaller returns the limits of a GPU without warpgroup products, in turn with few and with many multiprocessors.
+// smaller returns the limits of a GPU without warpgroup products, with many multiprocessors only if n is odd.
 func smaller(limits operator.Limits, n int) operator.Limits {
 	limits.Arch, limits.Target, limits.SMs, limits.MaxSharedPerBlock = 80, "sm_80", 6, 163<<10
 	if n%2 == 1 {
@@ -659,7 +660,7 @@ func smaller(limits operator.Limits, n int) operator.Limits {
 	return limits
 }
 
-// serves is the part of a problem's space that belongs to one template.
+// serves is the range of a problem's search space that contains the configurations of one template.
 type serves struct {
 	*space.Space
 	template   string
@@ -680,7 +681,7 @@ func partsOf(t *testing.T, p *operator.Problem) []serves {
 	return parts
 }
 
-// lacks tells whether a template has tunable values that are not tested yet.
+// lacks tells whether no test has yet run some value of one of the template's tunables.
 func lacks(missing map[string]bool, template string) bool {
 	for key := range missing {
 		if strings.HasPrefix(key, template+" ") {
@@ -690,7 +691,8 @@ func lacks(missing map[string]bool, template string) bool {
 	return false
 }
 
-// appendMost adds the configuration that has the most values still to be tested, or any if none has such a value.
+// appendMost adds the configuration with the most tunable values that no test has run yet, or any configuration if all
+// values have been tested.
 func appendMost(chosen []space.Configuration, s serves, missing map[string]bool, rng *rand.Rand) []space.Configuration {
 	tried := int64(2000)
 	if !lacks(missing, s.template) {
@@ -722,7 +724,7 @@ func appendMost(chosen []space.Configuration, s serves, missing map[string]bool,
 	return append(chosen, best)
 }
 
-// problem binds a text such as "2x3x45x70 kernel=11 negative", and returns its distribution of inputs.
+// problem binds the problem in a text such as "2x3x45x70 kernel=11 negative", whose last word is the distribution.
 func problem(t *testing.T, o *operator.Operator, text, mode string, limits operator.Limits) (p *operator.Problem, distribution string) {
 	t.Helper()
 	fields := strings.Fields(text)
@@ -766,8 +768,8 @@ func prove(t *testing.T, d device.Device, c check) {
 			t.Errorf("%s: %s: %s", choice, e.Status, e.Message)
 		}
 	}
-	// Run the same kernels on inputs of which a few are NaN or infinite. Inputs with NaN or infinity would take too
-	// long for large problems.
+	// Run the problem's kernels also on inputs of which a few are NaN or infinite, unless the problem is so large that
+	// the test would take too long.
 	special := device.Inputs{Distribution: "special", Seed: 2}
 	if c.problem.Flops > 4e6 {
 		return
@@ -783,7 +785,8 @@ func prove(t *testing.T, d device.Device, c check) {
 	}
 }
 
-// rowProblems are the problems that all row operators are tested on: aligned and unaligned, columns, and long rows.
+// rowProblems are the problems on which the tests run all row operators, i.e. reductions and scans: aligned and
+// unaligned rows, columns, and long rows.
 var rowProblems = []string{
 	"5x1003x1 normal", // no two rows begin alike
 	"3x2048x1 type=bf16 negative",
@@ -795,7 +798,7 @@ var rowProblems = []string{
 	"1x1536x264 type=bf16 normal",
 }
 
-// problemsOf returns the problems that an operator's templates are tested on.
+// problemsOf returns the problems on which the tests run an operator's templates.
 func problemsOf(o *operator.Operator) []string {
 	if ofRows(o) {
 		return rowProblems
@@ -808,8 +811,8 @@ func ofRows(o *operator.Operator) bool {
 	return slices.Equal(o.Shape, []string{"outer", "length", "inner"}) && problems[o.Name] == nil
 }
 
-// meetings records with which traits of problems each kernel file was tested. Traits decide how a kernel packs, rounds,
-// and reads over edges, so a problem without a new trait would find few faults.
+// meetings records with which traits of problems each kernel file was tested. Traits such as the type decide how a
+// kernel packs, rounds, and reads over edges, so a problem without a new trait would reveal few faults.
 type meetings map[string]bool
 
 // more tells whether a problem has a trait that is new for a file, and records the problem's traits for the file.

@@ -9,10 +9,10 @@ import (
 	"autotune/space/expr"
 )
 
-// This file decodes the parameters and tensors of an operator, which op.yaml writes as mappings of their own.
+// This file decodes the parameters and tensors of an operator; in op.yaml, each of them is a mapping.
 
-// parameters reads the operator's parameters and declares their components. Defaults may use dimensions and other
-// parameters.
+// parameters reads the operator's parameters and declares their components. The default of a parameter may use
+// dimensions and other parameters.
 func (l *loader) parameters(n *tree.Node, names scope) {
 	dimensions := maps.Clone(names)
 	for _, e := range l.named(n, "parameters must be a mapping of names to descriptions") {
@@ -96,7 +96,7 @@ func (l *loader) parameter(e tree.Entry) ParameterSpec {
 	return s
 }
 
-// components gives a parameter of integers a component for each axis, or a single one with the parameter's name.
+// components declares an integer parameter's components: one for each axis, or a single one with the parameter's name.
 func (l *loader) components(s *ParameterSpec, n *tree.Node) {
 	if len(l.Axes) == 0 {
 		n.Refuse("`type: ints` needs the operator's `axes`")
@@ -151,7 +151,7 @@ func (l *loader) arguments(n *tree.Node, s scope, tolerance *tree.Node) {
 	}
 }
 
-// argument reads the description of a tensor, or of a scalar, which has a `value`.
+// argument reads the description of a tensor or, if it has the key `value`, of a scalar.
 func (l *loader) argument(f tree.Fields, s scope, tolerance *tree.Node) ArgumentSpec {
 	formula := l.over(s)
 	a := ArgumentSpec{Name: f["name"].Name(), Value: tree.Pointer(f["value"], formula)}

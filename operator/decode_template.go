@@ -205,13 +205,11 @@ func (r *templateReader) launch(n *tree.Node) LaunchSpec {
 	return spec
 }
 
-// free reads the dimensions that the kernel can take at run time. No value for the compiler may depend on free
-// dimensions.
+// free reads the dimensions that the kernel can take at run time; the compiler's input must not depend on them.
 func (r *templateReader) free() {
 	n, t := r.f["free"], r.Template
 	t.Free = tree.Optional(n, func(n *tree.Node) []string { return r.names(n, "free") }, nil)
-	// In fragments for several operators, a derived value may be named like a dimension that the including operator
-	// lacks.
+	// A fragment may give a derived value the name of a dimension that the including operator lacks.
 	t.Free = slices.DeleteFunc(t.Free, func(name string) bool {
 		return slices.ContainsFunc(r.o.Derived, func(d Definition) bool { return d.Name == name })
 	})
@@ -310,7 +308,8 @@ func (r *templateReader) workspaces() {
 
 // A template that includes an earlier template uses the same kernel with other tunables.
 
-// likeAnother copies the parts of an included template that are not keys: its kernel, workspaces and `with` values.
+// likeAnother copies from an included template the parts that do not come from keys of op.yaml: its kernel, its
+// workspaces and the values of its `with`.
 func (r *templateReader) likeAnother(model *Template, n *tree.Node) {
 	r.like = model
 	r.sameWorkspaces(model, r.named(n.Own("derived"), derivedForm))
@@ -352,7 +351,8 @@ func (r *templateReader) sameWorkspaces(model *Template, own []tree.Entry) {
 	}
 }
 
-// has tells whether a template uses the workspaces of owner, which must be that template or one that it includes.
+// has tells whether a template uses the workspaces of the template owner: it must be owner or a template that includes
+// owner.
 func (t *Template) has(owner string) bool {
 	return t.Name == owner || t.like != nil && t.like.has(owner)
 }

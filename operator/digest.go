@@ -12,16 +12,16 @@ import (
 	"autotune/internal/cudafile"
 )
 
-// A recorded trial is valid as long as everything that it depends on is unchanged. A kernel's Digest covers the bound
-// template, and ReferenceDigest covers the bound problem. Both digests cover values and code, so a comment in op.yaml
-// or in a kernel changes neither digest.
+// A recorded trial is valid as long as nothing changes that the trial's outcome depends on. A kernel's Digest covers
+// the bound template, and ReferenceDigest covers the bound problem. Both digests cover values and code, so a comment in
+// op.yaml or in a kernel changes neither digest.
 
 // CodeDigits is the number of leading digits of a kernel's digest that depend only on its code. Some shipped recordings
 // contain only the first CodeDigits digits of a digest.
 const CodeDigits = 16
 
-// Digest identifies the kernel. The first CodeDigits digits of a digest depend only on what a compiler sees. The other
-// digits also depend on how the kernel is launched and on its workspaces.
+// Digest identifies the kernel. The first CodeDigits digits of a digest depend only on what a compiler sees. The digits
+// of a digest after the first CodeDigits also depend on how the kernel is launched and on its workspaces.
 func (k Kernel) Digest() string {
 	code := k.codeDigest()
 	return code[:CodeDigits] + digestOf(code, canonical(k.Launches), canonical(statements(k.Workspaces)))[CodeDigits:]
@@ -63,8 +63,8 @@ func canonical(v any) string {
 	return string(raw)
 }
 
-// problemStatement contains everything in a bound problem that trials depend on, except kernels and files. Workspaces
-// of templates count as parts of their kernels.
+// problemStatement contains everything in a bound problem that trials depend on, except kernels and files. The
+// statement omits the workspaces of templates, which the digest of each kernel covers.
 type problemStatement struct {
 	Math          string
 	Arguments     []argumentStatement

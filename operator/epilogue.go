@@ -14,9 +14,9 @@ import (
 
 // An expression whose parameter has `axes` is an epilogue: a kernel applies it to each output before storing the
 // output. An epilogue may name tensors that the operator does not have. `r[m,n]` has the axes m and n of the output and
-// is broadcast along the output's other axes. The problem's operator has the tensors of an epilogue as its last
-// arguments, and so has each launch that stores outputs. References, gates, exports and packs therefore treat an
-// epilogue's tensors like all others.
+// is broadcast along the output's other axes. The tensors of an epilogue are the last arguments of the problem's
+// operator, and of each launch that stores outputs. References, correctness gates, exports and packs need no special
+// code for an epilogue's tensors, since these are ordinary arguments.
 
 const mostOperands = 8 // tensors of an epilogue
 
@@ -29,7 +29,7 @@ type operand struct {
 
 var operandTypes = []string{string(F32), string(BF16), string(F16)}
 
-// knows returns why an expression must not contain a name, or nil if it may.
+// knows returns nil if an expression may contain the name, and otherwise the reason why not.
 func (s *ParameterSpec) knows(name string) error {
 	switch tensor, _, item := strings.Cut(name, "["); {
 	case slices.Contains(s.Of, name):
@@ -46,7 +46,7 @@ func (s *ParameterSpec) knows(name string) error {
 	return err
 }
 
-// ofModules are argument names that functions of packs and modules use, so that no tensor of an epilogue may have them.
+// ofModules lists argument names of functions in packs and modules, by which no tensor of an epilogue may be called.
 var ofModules = []string{"mode", "of", "self", "settings"}
 
 // operand reads a tensor: `r[m,n]`, or `r[m,n,f32]` with an element type of its own.
@@ -103,8 +103,8 @@ func (s *ParameterSpec) operands(root *expr.Node) (all []operand, items []string
 	return all, items, nil
 }
 
-// mask returns the tensor's axes as a bit mask for kernels, from the output's first axis. Axes from Apart on share a
-// bit.
+// mask returns the tensor's axes as a bit mask for kernels, from the output's first axis. In the mask, all axes whose
+// index is at least s.Apart share a bit.
 func (s *ParameterSpec) mask(t operand) (mask int) {
 	for _, axis := range t.axes {
 		if s.Apart > 0 {
@@ -140,7 +140,7 @@ func (s *ParameterSpec) argument(t operand, output ArgumentSpec) ArgumentSpec {
 	return a
 }
 
-// epilogue adds the tensors of the problem's epilogues to its operator.
+// epilogue adds the tensors that the problem's epilogues name to the problem's operator.
 func (b *binder) epilogue(Request) {
 	o := b.p.Operator
 	for i := range o.Parameters {
@@ -163,7 +163,7 @@ func (b *binder) epilogue(Request) {
 	}
 }
 
-// calls returns what a name means in an operator ("tensor", "parameter", ...), or "" if the name is free.
+// calls returns what a name stands for in an operator ("tensor", "parameter", ...), or "" if nothing has the name.
 func (o *Operator) calls(name string) string {
 	parameter := func(s ParameterSpec) bool { return s.Name == name || slices.Contains(s.Names, name) }
 	switch {
@@ -179,7 +179,8 @@ func (o *Operator) calls(name string) string {
 	return ""
 }
 
-// with returns the operator with further tensors, which launches that store the output take as their last arguments.
+// with returns a copy of the operator with further tensors, which become the last arguments of the launches that store
+// the output.
 func (o *Operator) with(more []ArgumentSpec, output string) *Operator {
 	extended := *o
 	extended.plain = o
@@ -226,8 +227,8 @@ func (p *Problem) epilogueMacros(s *ParameterSpec) (all []Macro) {
 	return all
 }
 
-// epilogues checks that the axes of expressions are those of the output. If a parameter chooses the output's order in
-// memory, kernels treat all axes behind images and channels as one axis.
+// epilogues checks that the `axes` of each expression parameter are the axes of the output. If a parameter chooses the
+// output's order in memory, kernels treat all axes behind images and channels as one axis.
 func (l *loader) epilogues(parameters *tree.Node) {
 	output, _ := lists.First(l.o.Arguments, func(a ArgumentSpec) bool { return a.Role.Compared() })
 	for i := range l.o.Parameters {

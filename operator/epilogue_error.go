@@ -7,17 +7,17 @@ import (
 )
 
 // An operator's tolerance applies to its outputs before an epilogue. An epilogue such as `x*1000` makes the errors of
-// outputs 1000 times as large, and a cast to 16 bits may round two nearly equal values to different neighbours.
-// Therefore the absolute tolerance grows with the effect of the epilogue on errors. The values and tensors of an
-// epilogue are assumed to have magnitude 1, like inputs that a search draws. Even an epilogue of an exact value, such
-// as a maximum, is not exact, because the compiler may fuse products and sums differently in each kernel.
+// outputs 1000 times as large, and a cast to 16 bits may round two nearly equal values to different neighbours. The
+// absolute tolerance of an output therefore grows by as much as the epilogue enlarges errors. The values and tensors of
+// an epilogue are assumed to have magnitude 1, like inputs that a search draws. Even an epilogue of an exact value,
+// such as a maximum, is not exact, because the compiler may fuse products and sums differently in each kernel.
 
-// castErrors are the relative errors of casts to 16-bit types, which are the distances between neighbouring values.
+// castErrors are the relative errors of casts to 16-bit types, i.e. the relative distances of neighbouring values.
 var castErrors = map[string]float64{string(BF16): 1.0 / 128, string(F16): 1.0 / 1024}
 
 const fused = 1e-6 // error of a few sums that are fused with products or not, relative
 
-// loosened returns an output's absolute and relative tolerance, enlarged by the errors that epilogues add.
+// loosened returns an output's absolute and relative tolerance, which its epilogue's rounding errors enlarge.
 func (b *binder) loosened(atol, rtol float64, output Type) (float64, float64) {
 	for i := range b.p.Operator.Parameters {
 		if s := &b.p.Operator.Parameters[i]; s.Axes != nil {

@@ -16,7 +16,7 @@ import (
 	"autotune/space"
 )
 
-// drawnEpilogue is an epilogue of matmul with a function that evaluates it in float64 for a sum and tensors' values.
+// drawnEpilogue is a random epilogue of matmul, with a function that evaluates the epilogue in float64.
 type drawnEpilogue struct {
 	text string
 	of   value
@@ -24,7 +24,7 @@ type drawnEpilogue struct {
 
 type value func(x float64, beside map[string]float64) float64
 
-// drawer draws random epilogues whose value changes little by rounding.
+// drawer draws random epilogues in which rounding errors remain small.
 type drawer struct {
 	*rand.Rand
 	tensors []string // as they are named
@@ -95,7 +95,7 @@ func (d *drawer) draw(depth int) drawnEpilogue {
 	}}
 }
 
-// Kernels compute what random epilogues say, however their tensors are broadcast.
+// Kernels compute random epilogues correctly, however the tensors in the epilogues are broadcast.
 func TestEpiloguesMeanWhatTheySay(t *testing.T) {
 	inFull(t)
 	d, matmul := openEmulator(t), find(t, "matmul")

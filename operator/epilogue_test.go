@@ -9,7 +9,7 @@ import (
 	"autotune/internal/test/must"
 )
 
-// product binds matmul with an epilogue.
+// product binds matmul with the given epilogue to a small shape.
 func product(t testing.TB, epilogue string, parameters ...string) (*Problem, error) {
 	t.Helper()
 	o, err := Find("matmul")
@@ -21,7 +21,7 @@ func product(t testing.TB, epilogue string, parameters ...string) (*Problem, err
 	return o.Bind(r, TypicalLimits())
 }
 
-// An epilogue's tensors are the last arguments, and macros say which of the output's axes each tensor has.
+// The tensors of an epilogue are the operator's last arguments, and macros say which of the output's axes each has.
 func TestEpilogueOfTensors(t *testing.T) {
 	p, err := product(t, " gelu(x*s[] + d[n, f32]) * 0.5 + where(d[n,f32] >= x, r[batch,m,n], u[m,f16])")
 	must.OK(t, err)
@@ -130,8 +130,8 @@ func TestEpiloguesThatCannotBe(t *testing.T) {
 	}
 }
 
-// The `axes` of an epilogue must be the axes of the operator's output. Expressions whose parameter has no `axes` have
-// no tensors.
+// The `axes` of an epilogue must be the axes of the operator's output. An expression may contain tensors only if
+// op.yaml gives its parameter `axes`.
 func TestAxesOfAnEpilogue(t *testing.T) {
 	for axes, says := range map[string]string{
 		"[m]": "", "[]": "axes names nothing", "[m, n]": "op.yaml:4:13: `epilogue` has 2 axes, and the output `y` has 1",
@@ -160,7 +160,7 @@ templates: [{name: direct, launch: {block: [32], grid: [n]}}]
 	}
 }
 
-// A maximum is exact, but arithmetic on it is not. The tolerance grows only if an epilogue contains arithmetic.
+// The tolerance of a pool's maximum, which is exact, grows only if the epilogue contains arithmetic, which rounds.
 func TestEpilogueOfWhatIsExact(t *testing.T) {
 	o, err := Find("max_pool2d")
 	must.OK(t, err)

@@ -52,7 +52,7 @@ templates:
     default: {vec: 1}
 `
 
-// edit replaces one text by another to change a key.
+// edit replaces a text of op.yaml by another one, to change a key.
 type edit struct{ old, new string }
 
 // harmless lists keys of op.yaml that affect no trial's outcome, only what is shown or what can be searched.
@@ -103,7 +103,7 @@ var decisive = map[string]edit{
 	"a launch/arguments":   {"[x, w, a, y, z, scratch]", "[x, a, w, y, z, scratch]"},
 }
 
-// elsewhere lists keys of op.yaml whose effect other tests check.
+// elsewhere lists the keys of op.yaml whose effect on digests other tests check.
 var elsewhere = map[string]string{
 	"an operator/pytorch":    "harmless: a baseline, and what `export --format pytorch` wraps",
 	"a tensor/order":         "of tensors of three dimensions and more: TestParameterNamesOrder",

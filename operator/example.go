@@ -8,8 +8,8 @@ import (
 	"autotune/space/expr"
 )
 
-// TypicalLimits returns the limits of a recent GPU, for use before a device is known: examples are bound with these
-// limits, and a request that is wrong with these limits is refused before a device is opened.
+// TypicalLimits returns the limits of a recent GPU, for use before a device is known: with these limits, operators'
+// examples are bound, and requests are checked before a device is opened.
 func TypicalLimits() Limits {
 	return Limits{
 		Arch: 90, Target: "sm_90a", SMs: 132, MaxThreadsPerBlock: 1024, MaxSharedPerBlock: 227 << 10, SharedPerSM: 228 << 10,
@@ -75,7 +75,7 @@ func (o *Operator) refuse(err error) {
 	}
 }
 
-// checkConstraints checks the constraints of the template that use only names in env.
+// checkConstraints checks those constraints of the template whose names all have values in env.
 func (t *Template) checkConstraints(env map[string]expr.Value) {
 	for _, f := range t.Constraints {
 		if slices.ContainsFunc(f.code.Names(), func(name string) bool { return env[name] == expr.Value{} }) {

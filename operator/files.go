@@ -20,7 +20,7 @@ var fileBound = input.Bound{Kind: "a file of an operator", Bytes: 256 << 10} // 
 
 const maxIncludes = 64 // of one kernel, direct and indirect
 
-// OpenFolder opens an operator's folder. Symbolic links that lead out of the folder cannot be read.
+// OpenFolder opens an operator's folder. Reading a symbolic link that leads out of the folder fails.
 func OpenFolder(path string) (fs.FS, error) {
 	root, err := os.OpenRoot(path)
 	if err != nil {
@@ -112,8 +112,8 @@ var fileForm = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`)
 // IsFileName tells whether op.yaml may use name for a file of its folder.
 func IsFileName(name string) bool { return fileForm.MatchString(name) }
 
-// file reads the file that a node names, from the operator's folder or the shared one. pattern matches the files to
-// suggest if there is none.
+// file reads the file that a node of op.yaml names, from the operator's folder or from the shared folder. If the named
+// file does not exist, the error suggests the files that match pattern.
 func (f *folder) file(n *tree.Node, pattern string) Source {
 	name := n.Written
 	if !fileForm.MatchString(name) {
@@ -133,7 +133,8 @@ func (f *folder) file(n *tree.Node, pattern string) Source {
 	return Source{File: name, Text: text}
 }
 
-// usual returns the node of a key that names a file or, if op.yaml lacks the key, an existing file of the usual name.
+// usual returns the node of a key that names a file or, if op.yaml lacks the key, a node for the file called name, if
+// it exists.
 func (f *folder) usual(given, parent *tree.Node, name string) *tree.Node {
 	if _, err := fs.Stat(f.fsys, path.Join(f.dir, name)); given != nil || err != nil {
 		return given
@@ -141,8 +142,8 @@ func (f *folder) usual(given, parent *tree.Node, name string) *tree.Node {
 	return parent.Named(name)
 }
 
-// kernelName returns the name of a kernel or function. If several operators share the file, the kernel may have the
-// name of the file; otherwise its name is usual.
+// kernelName returns the name of a file's kernel: usual or, in a shared file that does not define usual, the file's
+// name.
 func (f *folder) kernelName(file *tree.Node, usual string) string {
 	if file == nil {
 		return usual
@@ -197,8 +198,8 @@ func (f *folder) withIncludes(s Source, from string) Source {
 
 var includeForm = regexp.MustCompile(`^[ \t]*#[ \t]*include[ \t]*"([^"]*)"`)
 
-// Included returns for each line of CUDA C++ the file that it includes by #include "NAME", or "". Comments and code
-// under `#if 0` include nothing.
+// Included returns for each line of CUDA C++ the NAME if the line is #include "NAME", and otherwise "". Included
+// ignores comments and code under `#if 0`.
 func Included(text string) []string {
 	var names []string
 	for line := range strings.Lines(cudafile.Compiled(text)) {

@@ -10,9 +10,9 @@ import (
 	"autotune/space/expr"
 )
 
-// Formulas describe how to launch a configuration's kernel for other values of free dimensions. In Formulas, tunables,
-// limits and fixed dimensions are replaced by numbers. The remaining names are free dimensions, derived values of the
-// operator, and values of Define.
+// Formulas describe how to launch a configuration's kernel for other values of free (dynamic) dimensions. In Formulas,
+// tunables, limits and fixed dimensions are replaced by numbers. The names that remain in Formulas are free dimensions,
+// derived values of the operator, and values of Define.
 type Formulas struct {
 	Where      []Formula    // all must be true
 	Define     []Definition // each after those that it names
@@ -22,8 +22,8 @@ type Formulas struct {
 	Sizes      []Size       // of the kernel
 }
 
-// At evaluates Define and adds the results to values. ok is false if Where refuses the values or something cannot be
-// computed: then another kernel must run.
+// At evaluates Define and adds the results to values. If Where refuses the values, or a formula cannot be computed, ok
+// is false, and the kernel cannot run for the values.
 func (f Formulas) At(values map[string]expr.Value) (all map[string]expr.Value, ok bool) {
 	all = maps.Clone(values)
 	for _, d := range f.Define {
@@ -99,7 +99,7 @@ func (r *reducer) formula(of Formula, n *expr.Node) Formula {
 	return Formula{Text: code.String(), Position: of.Position, code: code}
 }
 
-// kept returns conditions: each value that the kernel contains as a constant must still have the same value.
+// kept returns the conditions that each value which the kernel contains as a constant is unchanged.
 func (r *reducer) kept() (all []Formula) {
 	open := r.u.folder(r.u.tunables(), nil)
 	for _, v := range r.u.kept() {
@@ -111,7 +111,7 @@ func (r *reducer) kept() (all []Formula) {
 	return all
 }
 
-// where returns the template's conditions that depend on free dimensions.
+// where returns the template's conditions that depend on free (dynamic) dimensions.
 func (r *reducer) where() (all []Formula) {
 	conditions := r.u.constraints()
 	for _, m := range r.u.t.TensorMaps {
@@ -186,7 +186,7 @@ func (r *reducer) taken(role Role, launches Launches) (places []int) {
 	return places
 }
 
-// scalars returns the formulas of the scalars that launches take, and the conditions that integers fit their types.
+// scalars returns the formulas of the scalars that launches take, and conditions by which integers fit their types.
 func (r *reducer) scalars(launches Launches) (all []Definition, held []Formula) {
 	for _, i := range r.taken(Scalar, launches) {
 		spec := r.u.p.Operator.Arguments[i]
@@ -217,8 +217,8 @@ func (r *reducer) workspaces(launches Launches) (all []Definition) {
 	return all
 }
 
-// definitions returns the values that other formulas and sizes use. Sizes that belong to other templates in the same
-// file use the defaults of those templates.
+// definitions returns the values that other formulas and sizes use. If a size belongs to another template in the same
+// file, its definition uses the defaults of that template.
 func (r *reducer) definitions(own []Definition, sizes []Size) (all []Definition) {
 	for _, s := range sizes {
 		r.used[s.Name] = true

@@ -77,7 +77,7 @@ func described(launches Launches) string {
 	return b.String()
 }
 
-// boundTo returns the text that evaluated should return; it binds the problem to the shape.
+// boundTo returns the text that the function evaluated should return for a problem bound to the shape.
 func boundTo(t *testing.T, p *Problem, c space.Configuration) string {
 	t.Helper()
 	if !p.Admits(c) {
@@ -105,7 +105,7 @@ func keptBy(t *testing.T, p *Problem, c space.Configuration) space.Values {
 	return at.kept()
 }
 
-// entriesStand tells whether the names of a template's kernels are independent of dimensions.
+// entriesStand tells whether the names of a template's kernels do not depend on dimensions.
 func entriesStand(o *Operator, t *Template) bool {
 	folder := use{p: &Problem{Operator: o, Values: map[string]expr.Value{}}, t: t}.folder(nil, nil)
 	return !slices.ContainsFunc(t.Launches, func(s LaunchSpec) bool {
@@ -115,8 +115,8 @@ func entriesStand(o *Operator, t *Template) bool {
 	})
 }
 
-// Evaluating formulas for a shape gives the same as binding the problem to the shape. TestFormulas covers every
-// template as if the template could leave all dimensions free.
+// Evaluating formulas for a shape gives the same as binding the problem to the shape. TestFormulas treats every
+// template as if its kernels could read all dimensions at run time.
 func TestFormulas(t *testing.T) {
 	served, refused, tried := 0, 0, 0
 	limits := TypicalLimits()
@@ -204,7 +204,8 @@ func configurationsOf(p *Problem, of *Template, random *rand.Rand) (all []space.
 	return all
 }
 
-// The properties of a launch other than its extents cannot depend on a free dimension, and the error names the formula.
+// Only the extents of a launch may depend on a free (dynamic) dimension; if another property does, the error names the
+// formula.
 func TestFormulasOfOne(t *testing.T) {
 	p := bindFree(t, []string{"n"}, 12, 5)
 	f, err := p.Formulas(open(0))

@@ -14,15 +14,16 @@ import (
 	"autotune/space/expr"
 )
 
-// A problem may leave dimensions free: its kernels read these dimensions, and all values that depend on them, from a
-// struct in constant memory at run time. One compiled kernel then serves all shapes that differ only in free
-// dimensions. The struct's initial values are those of the problem's own shape.
+// A problem may leave dimensions free (dynamic): its kernels read these dimensions, and all values that depend on them,
+// from a struct in constant memory at run time. One compiled kernel serves all shapes that differ only in free
+// (dynamic) dimensions. In the compiled kernel, the struct contains the values for the shape of the problem that was
+// bound.
 
 const SizesSymbol = "autotune_sizes"
 
 const IntSize = "int"
 
-// Size is a member of the struct in constant memory: a value that depends on a free dimension.
+// Size is a member of the struct in constant memory: a value that depends on a free (dynamic) dimension.
 type Size struct {
 	Name  string     `json:"name"` // by which expressions know it
 	Type  string     `json:"type"` // in C++: IntSize, or "double" of a number
@@ -33,8 +34,8 @@ func (t *Template) canFree(names []string) bool {
 	return !slices.ContainsFunc(names, func(name string) bool { return !slices.Contains(t.Free, name) })
 }
 
-// folder returns a folder that reduces a template's formulas to constants, or to expressions of free dimensions. The
-// values in the argument kept become constants.
+// folder returns an evaluator that reduces a template's formulas to constants, or to expressions of free (dynamic)
+// dimensions. In the formulas, the values in the argument kept become constants.
 func (u use) folder(tunables, kept space.Values) *expr.Folder {
 	f := &expr.Folder{Constants: withValues(u.p.Limits.beside(u.p.Values), tunables), Definitions: map[string]*expr.Expr{}}
 	for _, name := range u.p.Free {
@@ -53,9 +54,8 @@ func (u use) kept() space.Values {
 	return lists.Of(u.t.Keep, func(name string) space.Value { return space.Value{Name: name, Value: u.env[name]} })
 }
 
-// Kinds returns a key for each template of the part. Problems that differ only in free dimensions can share a
-// template's kernels if Kinds returns equal keys for them. The key of a template contains the values that the default's
-// kernel keeps as constants.
+// Kinds returns a key for each template of the part, with the values that the kernel of its default keeps as constants.
+// Problems that differ only in free (dynamic) dimensions can share a template's kernels if its keys are equal.
 func (part *Part) Kinds() (all []string) {
 	for _, u := range part.uses {
 		words := []string{u.t.Name}
@@ -67,7 +67,7 @@ func (part *Part) Kinds() (all []string) {
 	return all
 }
 
-// sizes returns the names of the values that depend on free dimensions after folding.
+// sizes returns the names of the values that depend on free (dynamic) dimensions after folding constants.
 func (u use) sizes(folder *expr.Folder) map[string]bool {
 	found := map[string]bool{}
 	for _, name := range u.p.Free {
@@ -99,8 +99,8 @@ func (u use) sizesOf(values space.Values) map[string]bool {
 	return found
 }
 
-// Each integer size has a second member, its inverse, which turns a division by the size into a multiplication and a
-// correction. Compilers treat a division by a constant in much the same way.
+// Beside each integer size, the struct has a second member, the inverse of the size, with which a division by the size
+// becomes a multiplication and a correction, as compilers do for a constant divisor.
 const inverse = "inverse_of_"
 
 func inverseOf(name string) Definition {
@@ -157,7 +157,7 @@ func (k *Kernel) withSizes(names map[string]bool, known map[string]expr.Value, n
 	if len(k.Sizes) == 0 {
 		return nil
 	}
-	// Sort the doubles before the ints, so that the struct has no padding.
+	// Sort the struct's doubles before its ints, so that the struct has no padding.
 	slices.SortStableFunc(k.Sizes, func(a, b Size) int { return strings.Compare(a.Type, b.Type) })
 	var macros strings.Builder
 	for _, s := range k.Sizes {
@@ -178,7 +178,7 @@ func (k *Kernel) withSizes(names map[string]bool, known map[string]expr.Value, n
 }
 
 // OfAnySize returns the kernel with 1 for all sizes, so that kernels that differ only in sizes compile to the same
-// code. ok is false if the kernel has no sizes, or one that is not an integer.
+// code. If the kernel has no sizes, or a size that is not an integer, ok is false.
 func (k Kernel) OfAnySize() (_ Kernel, ok bool) {
 	if len(k.Sizes) == 0 || slices.ContainsFunc(k.Sizes, func(s Size) bool { return s.Type != IntSize }) {
 		return k, false
@@ -206,7 +206,7 @@ func (k *Kernel) names() func(macro string) bool {
 	}
 }
 
-// sizeLimits returns the constraints that every free value fits a C++ int.
+// sizeLimits returns constraints by which every value that a kernel reads at run time fits a C++ int.
 func (u use) sizeLimits() []Formula {
 	if len(u.p.Free) == 0 {
 		return nil

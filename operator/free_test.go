@@ -60,8 +60,8 @@ func open(tile int64) space.Configuration {
 	return space.Configuration{Template: "open", Values: space.Values{{Name: "tile", Value: expr.Int(tile)}}}
 }
 
-// A value that depends on a free dimension is a size if the kernel names it; all other values are macros. A tunable may
-// decide whether a value depends on a free dimension.
+// A value that depends on a free (dynamic) dimension becomes a member of the struct of sizes if the kernel names it;
+// all other values become macros. A tunable may decide whether a value depends on a free (dynamic) dimension.
 func TestSizes(t *testing.T) {
 	for name, c := range map[string]struct {
 		free  []string
@@ -95,7 +95,8 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// A kernel may join the name of a macro from parts. A macro's name in a comment does not count as a use.
+// A kernel that joins the name of a macro from parts, by ##, uses the macro. A kernel that names a macro only in a
+// comment does not use the macro.
 func TestNamedMacros(t *testing.T) {
 	named := (&Kernel{Source: "int x = W + TILES;", Includes: map[string]string{"a.cuh": "#define AT(X) POSITIONS_##X // of TILES_N"}}).names()
 	for macro, want := range map[string]bool{"W": true, "TILES": true, "POSITIONS_H": true, "H": false, "TILES_M": false, "TILES_N": false, "POSITIONS": false} {
@@ -132,7 +133,7 @@ func TestInverse(t *testing.T) {
 	}
 }
 
-// Two shapes that differ only in free dimensions have the same code except for the struct's initial values.
+// Kernels for shapes that differ only in dynamic dimensions differ only in the initial values of the struct of sizes.
 func TestOneCode(t *testing.T) {
 	code := func(shape ...int64) (string, string) {
 		k := kernelAt(t, bindFree(t, []string{"n"}, shape...), open(0))
@@ -171,7 +172,8 @@ func TestFreeIdentity(t *testing.T) {
 	}
 }
 
-// Templates that cannot take the free dimensions at run time do not serve the problem, and sizes must fit a C++ int.
+// A template whose kernel cannot read a free dimension at run time does not serve the problem, and the sizes of the
+// problem must fit a C++ int.
 func TestFreeSpace(t *testing.T) {
 	count := func(p *Problem) int64 {
 		s := spaceOf(t, p)
@@ -227,7 +229,8 @@ func merged(a, b map[string]expr.Value) map[string]expr.Value {
 	return all
 }
 
-// A value listed in `keep` is a constant of the kernel and a condition in its Formulas, which use only free dimensions.
+// A value that op.yaml lists in `keep` is a constant of the kernel, and the kernel's Formulas contain the condition
+// that the value is unchanged.
 func TestConditions(t *testing.T) {
 	text := strings.Replace(freeOperator, "    derived: {span:", "    keep: [load]\n    constraints: [n < 100, tile < 2*n + m, m > 1]\n    derived: {load: 4 if n % 4 == 0 else 1, lead: load - 1, span:", 1)
 	o := loaded(t, freeFiles(text))

@@ -279,7 +279,7 @@ func FuzzSharedTemplates(f *testing.F) {
 	})
 }
 
-// likeDirect is goodOperator with a further template that includes the template direct.
+// likeDirect is the operator goodOperator with a further template, which includes the template direct.
 const likeDirect = goodOperator + `  - name: again
     include: direct
     tunables: {block_x: [32, 64], rows: [1, 2]}
@@ -350,8 +350,8 @@ const likeSteps = packingOperator + `  - name: again
     default: {threads: 32}
 `
 
-// A template shares the workspaces of the template that it includes. Such workspaces exist if one of the two templates
-// serves the problem.
+// A template shares the workspaces of the template that it includes; a shared workspace exists if one of the two
+// templates serves the problem.
 func TestWorkspacesOfBoth(t *testing.T) {
 	o, err := loadSteps(t, likeSteps)
 	must.OK(t, err)

@@ -31,8 +31,8 @@ type Kernel struct {
 	Launches Launches
 	// Workspaces are the template's own tensors that the launches take.
 	Workspaces []Argument
-	// Sizes are the members of the struct in constant memory from which the kernel reads free values. A kernel without
-	// sizes serves a single shape.
+	// Sizes are the members of the struct in constant memory from which the kernel reads values at run time. If Sizes
+	// is empty, the kernel serves a single shape.
 	Sizes   []Size
 	sizesAt [2]int // where in Source their values stand
 }
@@ -88,7 +88,7 @@ func (p *Problem) Reference() (Kernel, error) {
 	return helper(p, "reference", p.Operator.referenceEntry, p.Operator.Reference, p.Output().Elements), nil
 }
 
-// neighbours returns the templates with other kernels in the same file as a template or as the reference.
+// neighbours returns the templates that share a file with a template or the reference, but have different kernels.
 func neighbours(p *Problem, template string, source Source) []*Template {
 	own, found := p.Operator.Template(template)
 	return lists.Where(p.Operator.Templates, func(t *Template) bool {
@@ -96,8 +96,8 @@ func neighbours(p *Problem, template string, source Source) []*Template {
 	})
 }
 
-// neighbourValues adds the values that the other templates in the same file need to compile. Names that are not given
-// get their values from the defaults of the other templates.
+// neighbourValues adds the values that the other templates in the same file need to compile, from the default
+// configurations of these templates.
 func neighbourValues(p *Problem, template string, source Source, values space.Values) space.Values {
 	for _, t := range neighbours(p, template, source) {
 		u, err := useOf(p, t).at(t.Default.Values)
@@ -121,8 +121,8 @@ func kernelOf(p *Problem, template string, s Source, values space.Values, l Laun
 	}
 }
 
-// macros returns macros for the problem's values and the given values. macros leaves out parameters that the problem's
-// name leaves out, and values that derive from an omitted order in memory.
+// macros returns macros for the problem's values and the given values. A parameter that the problem's name omits gets
+// no macro, nor, if it is an order in memory, do values derived from it.
 func macros(p *Problem, values space.Values) []Macro {
 	known, orders := maps.Clone(p.Values), p.Operator.Orders()
 	for _, spec := range p.Operator.Parameters {
@@ -168,7 +168,7 @@ func macroValue(v expr.Value) string {
 	return v.String()
 }
 
-// flags returns the compiler flags of the configuration, without flags that are empty for the configuration.
+// flags returns the configuration's compiler flags; it omits a flag whose formula yields an empty text.
 func (u use) flags() ([]string, error) {
 	var flags []string
 	for _, text := range u.t.Flags {
@@ -181,8 +181,8 @@ func (u use) flags() ([]string, error) {
 	return flags, nil
 }
 
-// Estimate returns the expected time of a configuration, in a unit that all templates of the operator share. The
-// configuration's template must have an estimate.
+// Estimate returns the expected time of a configuration, in a unit that all templates of the operator share. Estimate
+// may be called only if op.yaml has an estimate for the template.
 func (p *Problem) Estimate(configuration space.Configuration) (float64, error) {
 	t, _ := p.Operator.Template(configuration.Template)
 	c, err := useOf(p, t).at(configuration.Values)

@@ -32,7 +32,7 @@ func (s scope) with(what string, names ...string) scope {
 	return s
 }
 
-// reserved are names that parameters may not have, because expressions or (in upper case) kernels use them already.
+// reserved lists names that no parameter may have, because expressions or (in upper case) kernels already use them.
 var reserved = append([]string{
 	"math", "min", "max", "abs", "ceil_div", "gcd", "int", "float", "bool", "str", "round", "len",
 	"and", "or", "not", "in", "is", "if", "else", "true", "false", "none", "lambda", "for",
@@ -78,7 +78,7 @@ func refuseOpen(n *tree.Node) {
 		"`$` has no place here: it stands for each of `axes` in a list, a name's value or a function")
 }
 
-// syntax parses an expression whose text starts at a place of the file. syntax does not expand macros.
+// syntax parses an expression whose text starts at the given place of op.yaml, without replacing the names of `let`.
 func syntax(text string, where tree.Position, hint string) *expr.Node {
 	root, err := expr.ParseOpen(text)
 	var fault *expr.SyntaxError
@@ -89,7 +89,8 @@ func syntax(text string, where tree.Position, hint string) *expr.Node {
 	return root
 }
 
-// expanded returns the formula of a tree after expansion. open says that `$` still has to be replaced by an axis.
+// expanded returns the formula of an expression tree in which the names and functions of `let` are replaced. The result
+// open says that the formula still contains a `$`, which stands for an axis.
 func (l *language) expanded(root *expr.Node, text, axis string, where tree.Position) (f Formula, open bool) {
 	node, err := l.Expand(root, axis)
 	if err == nil && node.Open() {
@@ -118,7 +119,7 @@ func (l *language) over(s scope) func(*tree.Node) Formula {
 	return func(n *tree.Node) Formula { return l.uses(l.formula(n), s) }
 }
 
-// uses checks that an expression uses only names of a scope, and returns the expression.
+// uses checks that an expression contains only names of the given scope, and returns the expression.
 func (l *language) uses(f Formula, s scope) Formula {
 	for _, name := range f.code.Names() {
 		l.seen[name] = true
@@ -182,7 +183,8 @@ func (l *language) forAxes(text string, where tree.Position) []Formula {
 	})
 }
 
-// list reads a list of similar items. An item whose text contains a `$` is repeated for each axis.
+// list reads a list from op.yaml, each item by the same function; an item that contains a `$` is repeated for each
+// axis.
 func list[T any](l *language, n *tree.Node, what string, read func(*tree.Node) T) []T {
 	values := []T{}
 	for _, item := range n.List(what) {
@@ -210,7 +212,7 @@ func (l *language) names(n *tree.Node, what string) []string {
 	return names
 }
 
-// named returns the entries of a mapping whose keys are names that the author chooses.
+// named returns the entries of a mapping whose keys are names that the operator's author chose.
 func (l *language) named(n *tree.Node, form string) []tree.Entry {
 	entries := l.eachKey(n.Mapped(form))
 	for _, e := range entries {
@@ -256,7 +258,7 @@ func (l *language) definitions(entries []tree.Entry, s scope) []Definition {
 	return definitions
 }
 
-// define reads the named values and functions of `let`. Names that `let` defines do not become macros of kernels.
+// define reads the named values and functions of `let`, which do not become macros of kernels.
 func (l *language) define(n *tree.Node, s scope) {
 	const form = "`%s` is neither a name nor a function as `rounded(x, to)`"
 	for _, e := range l.eachKey(n.Mapped("let must be a mapping of names, or of functions as `rounded(x, to)`, to expressions")) {

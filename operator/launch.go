@@ -26,8 +26,8 @@ type Launch struct {
 	Maps []TensorMap `json:"maps,omitempty"` // the arguments that are passed as tensor maps instead of addresses
 }
 
-// Launches run one after the other. Each launch begins when all earlier launches have ended, unless it is dependent. In
-// JSON, one launch is an object and several are a list.
+// Launches lists the launches of a configuration, each of which begins when all earlier launches have ended, unless it
+// is a (programmatic) dependent launch. In JSON, a single launch is an object, and several launches are a list.
 type Launches []Launch
 
 func (l Launches) MarshalJSON() ([]byte, error) {
@@ -67,15 +67,15 @@ type LaunchSpec struct {
 	Dependent   Formula      `json:"dependent,omitzero"`
 	Arguments   []string     `json:"arguments,omitempty"` // nil: all
 
-	// Maps are the tensor maps that the launch passes. Only launches of Formulas use the field Maps; a template's own
-	// launch names its maps in Arguments.
+	// Maps are the tensor maps that the launch passes. The field Maps is set only in launches of Formulas, because a
+	// template's own launch names its tensor maps in Arguments.
 	Maps []MapFormulas `json:"-"`
 
 	at tree.Position
 }
 
-// cudaLimits are CUDA's limits on a launch. The names that begin with __, which no operator can declare, stand for the
-// launch's own expressions.
+// cudaLimits are CUDA's limits on a launch. In cudaLimits, names that begin with __, which no operator can declare,
+// stand for the expressions of the launch: __block_x is its block's width.
 var cudaLimits = []string{
 	"1 <= __block_x <= 1024", "1 <= __block_y <= 1024", "1 <= __block_z <= 64",
 	"__block_x * __block_y * __block_z <= max_threads",
@@ -113,7 +113,8 @@ func (in *standIns) formula(text string, at tree.Position) Formula {
 	return Formula{Text: strings.NewReplacer(in.texts...).Replace(text), Position: at, code: code}
 }
 
-// limits returns CUDA's limits on a launch, with the launch's own expressions filled in.
+// limits returns CUDA's limits on a launch as formulas, with names such as __block_x replaced by the launch's
+// expressions.
 func (s *LaunchSpec) limits() []Formula {
 	var in standIns
 	in.add("__shared", s.Shared)
@@ -212,7 +213,7 @@ func (u use) launch(s *LaunchSpec) (l Launch, err error) {
 	return l, err
 }
 
-// Passed returns the indices of the arguments that a launch passes, without arguments that are copied to a symbol.
+// Passed returns the indices of the arguments that a launch passes, without those copied to __constant__ variables.
 func Passed(all []Argument, l Launch) []int {
 	if l.Arguments == nil {
 		return lists.Where(lists.Places(len(all)), func(i int) bool { return all[i].Symbol == "" && all[i].Owner == "" })
@@ -222,12 +223,12 @@ func Passed(all []Argument, l Launch) []int {
 	})
 }
 
-// Name tells whether one of the launches lists an argument among those that it passes.
+// Name tells whether one of the launches names the given argument in its list of arguments.
 func (l Launches) Name(argument string) bool {
 	return slices.ContainsFunc(l, func(launch Launch) bool { return slices.Contains(launch.Arguments, argument) })
 }
 
-// Lines describes each launch in a line. The lines name the kernels if there are several launches.
+// Lines describes each launch in a line, with the name of its kernel if there are several launches.
 func (l Launches) Lines() []string {
 	lines := make([]string, len(l))
 	for i, launch := range l {

@@ -46,7 +46,7 @@ func loadSteps(t *testing.T, yaml string) (*Operator, error) {
 	return Load(files, ".")
 }
 
-// For each configuration, launches are evaluated in order, and so are compiler flags and word parameters.
+// Each configuration evaluates its launches, in their order, its compiler flags and its word parameters.
 func TestLaunches(t *testing.T) {
 	o, err := loadSteps(t, stepsOperator)
 	must.OK(t, err)

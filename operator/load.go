@@ -80,8 +80,7 @@ type loader struct {
 	referenceAt *tree.Node // the name of the template whose default is the reference, or nil
 }
 
-// operator reads the tree of an op.yaml into l.o. operator declares each name before it reads the expressions that may
-// use the name, so one pass checks form and meaning.
+// operator reads an op.yaml's tree into l.o, and declares each name before it reads expressions that may use the name.
 func (l *loader) operator(root *tree.Node) {
 	f := fields(root, "an operator")
 	o, names := l.o, scope{}
@@ -145,7 +144,8 @@ func (l *loader) operator(root *tree.Node) {
 	o.PyTorch = tree.Pointer(f["pytorch"], l.pytorch)
 }
 
-// cost reads the bytes that a launch moves and the operations it computes. By default, each tensor is moved once.
+// cost reads the bytes that a launch moves and the operations it computes. If op.yaml states no cost, the launch is
+// assumed to move each tensor once.
 func (l *loader) cost(n *tree.Node, formula func(*tree.Node) Formula) (bytes, flops Formula) {
 	cost := list(l.language, n, "cost", formula)
 	if n != nil && (len(cost) < 1 || len(cost) > 2) {
@@ -159,7 +159,7 @@ func (l *loader) cost(n *tree.Node, formula func(*tree.Node) Formula) (bytes, fl
 	return cost[0], cost[1]
 }
 
-// moved returns an expression for the bytes of a tensor that a launch moves.
+// moved returns an expression for the number of bytes that a launch reads and writes of a tensor.
 func (a ArgumentSpec) moved() string {
 	bytes := fmt.Sprint(a.Types[len(a.Types)-1].Bytes())
 	for _, t := range a.Types[:len(a.Types)-1] {
@@ -198,7 +198,7 @@ func (l *loader) example(n *tree.Node) {
 	}
 }
 
-// distributions are the input distributions that devices can fill a tensor with.
+// distributions are the names of the distributions from which devices can fill input tensors.
 var distributions = []string{"uniform01", "normal", "negative", "special"}
 
 func Distributions() []string { return slices.Clone(distributions) }
@@ -213,8 +213,8 @@ const (
 	Large = "large"
 )
 
-// LargeScale returns the approximate magnitude of Large numbers in a type. The squares of Large numbers, and sums of
-// such squares, do not overflow f32, so a correct kernel may square its inputs.
+// LargeScale returns the approximate magnitude of Large numbers in a type. The square of a number from the distribution
+// Large, or a sum of such squares, does not overflow f32, so a correct kernel may square its inputs.
 func LargeScale(t Type) float64 {
 	switch t {
 	case F16, F8E5M2:
@@ -226,9 +226,9 @@ func LargeScale(t Type) float64 {
 }
 
 // Extremes returns the extreme distributions that suit the operator's own: numbers from 0 to 1 if it lists uniform01 or
-// normal, and any numbers if it lists normal. Operators whose inputs are bounded in another way have a fill of their
-// own, or list neither distribution. Large is left out if there are several inputs, because large scores in attention
-// would let rounding alone decide which of two nearly equal keys gets all the weight.
+// normal, and any numbers if it lists normal. Extremes are empty for operators that list neither distribution, such as
+// those that bound their inputs in another way. Large is left out if there are several inputs, because large scores in
+// attention would let rounding alone decide which of two nearly equal keys gets all the weight.
 func (o *Operator) Extremes() []string {
 	drawn := 0
 	for _, a := range o.Arguments {
@@ -245,8 +245,8 @@ func (o *Operator) Extremes() []string {
 	return nil
 }
 
-// kernelFile reads a kernel with all its includes, and checks that it defines the entry points. If a template names no
-// file, a missing file is reported at the template's place.
+// kernelFile reads a CUDA file with all files that it includes, and checks that the file defines the kernels named by
+// entries. If a template names no file, the error for a missing file has the template's position in op.yaml.
 func (l *loader) kernelFile(n, parent *tree.Node, entries ...string) Source {
 	s := Source{}
 	switch {
@@ -266,8 +266,8 @@ func (l *loader) kernelFile(n, parent *tree.Node, entries ...string) Source {
 	return l.withIncludes(s, path.Join(l.dir, s.File))
 }
 
-// separate reduces the source of each kernel to its own part, if one file contains all kernels. As a result, editing
-// one template does not change the other kernels of the file.
+// separate reduces the source of each kernel to its own part if one file contains all kernels, so that editing one
+// template does not change the other kernels of the file.
 func (l *loader) separate() {
 	o := l.o
 	if model, ok := o.Template(o.ReferenceTemplate); ok {

@@ -469,7 +469,7 @@ func macrosText(k Kernel) string {
 	return text
 }
 
-// A template's default can be the reference; the reference's launches are then those of the template.
+// If the default of a template is the reference, the launches of the reference are those of the template.
 func TestReferenceTemplate(t *testing.T) {
 	text, err := os.ReadFile("../examples/saxpy.cu")
 	must.OK(t, err)

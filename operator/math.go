@@ -14,7 +14,7 @@ func AutoMath(asked string) bool { return asked == "" || asked == "auto" }
 // usualMath is the math mode of an operator that lists none, and the mode that `auto` means without a rule.
 const usualMath = "fp32"
 
-// math reads the math modes and the rule for `auto`, which cannot use derived values because they are read later.
+// math reads the math modes and the rule for `auto`, which is read too early to use derived values.
 func (l *loader) math(n, auto *tree.Node, names scope) {
 	modes, asks := l.o.MathModes, []*tree.Node(nil)
 	if auto != nil && auto.Kind == tree.List {

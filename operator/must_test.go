@@ -12,7 +12,7 @@ import (
 	"autotune/space"
 )
 
-// The helpers in this file load and bind operators for tests. A failure in such a helper ends the test.
+// The helpers in this file load and bind operators for tests, and end the test if they fail.
 
 // refused checks that an error is a single line that contains the text want.
 func refused(t rapid.TB, what string, err error, want string) {
@@ -66,7 +66,7 @@ func spaceOf(t testing.TB, of interface {
 	return s
 }
 
-// bindShape binds an operator to a shape, with the operator's preset parameters.
+// bindShape binds an operator to a shape, with the parameters that the operator presets.
 func bindShape(t *testing.T, o *Operator, shape ...int64) *Problem {
 	t.Helper()
 	return bound(t, o, Request{Shape: shape})

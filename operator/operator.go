@@ -41,13 +41,13 @@ type Operator struct {
 	Right          string  `json:"reference"` // what says what is right: "reference.cu", "the default of template plain"
 	Reference      Source  `json:"-"`
 	referenceEntry string  // kernel in Reference
-	// ReferenceTemplate is the template whose default is the reference; "" if the reference has a kernel of its own.
+	// ReferenceTemplate names the template whose default is the reference; "" if the reference is a kernel of its own.
 	ReferenceTemplate string                `json:"-"`
 	Answers           *Answers              `json:"-"`                 // where right results come from; nil: a kernel
 	Compare           *OwnKernel            `json:"compare,omitempty"` // nil: outputs are compared element by element
 	FillKernels       map[string]*OwnKernel `json:"-"`                 // by name
-	// Named says that the operator is built in or was loaded from a place that the user named. Python files run only
-	// for a Named operator.
+	// Named says that the operator is built in or was loaded from a place that the user named. The Python files of an
+	// operator run only if its field Named is true.
 	Named     bool        `json:"-"`
 	PyTorch   *PyTorch    `json:"pytorch,omitempty"` // nil: the operator has no PyTorch module
 	Templates []*Template `json:"templates"`
@@ -82,7 +82,7 @@ type Formula struct {
 
 func (f Formula) String() string { return f.Text }
 
-// Never tells whether the formula is false for every configuration. A formula that op.yaml leaves out counts as false.
+// Never tells whether the formula is false for every configuration. A formula that op.yaml omits counts as false.
 func (f Formula) Never() bool {
 	root := f.code.Root()
 	return root.Op == expr.OpConst && !root.Value.Truth()
@@ -118,8 +118,8 @@ const (
 var parameterTypes = []string{"int", "ints", "float", "bool", "word", "expression"}
 
 // ParameterSpec describes one parameter. Expressions refer to the components of a pair named kernel as kernel_h and
-// kernel_w, and to those of a triple as kernel_d, kernel_h and kernel_w. A parameter f of type expression is known as
-// f, and f_x says whether its expression uses x.
+// kernel_w, and to those of a triple as kernel_d, kernel_h and kernel_w. For a parameter f of type expression, formulas
+// may use f and, for each name x, f_x, which says whether the expression uses x.
 type ParameterSpec struct {
 	Name      string                `json:"name"`
 	Summary   string                `json:"summary,omitempty"`
@@ -174,14 +174,14 @@ type ArgumentSpec struct {
 	Type   Type   `json:"type,omitempty"`    // of the elements; "": TypeBy names it
 	TypeBy string `json:"type_by,omitempty"` // a parameter whose words are Types
 	Types  []Type `json:"-"`
-	// OrderBy is the parameter that names the tensor's order in memory; "": row-major order of its shape.
+	// OrderBy is the parameter that names the tensor's order in memory, or "" if the tensor is always row-major.
 	OrderBy string `json:"order,omitempty"`
 
 	Shape []Formula `json:"shape,omitempty"` // of a tensor
 	Scale *Formula  `json:"scale,omitempty"` // of a weight's values; nil: 1
 	Fill  *FillSpec `json:"fill,omitempty"`  // nil: filled as its role and the search require
 	Value *Formula  `json:"value,omitempty"` // of a scalar
-	// Symbol is the __constant__ variable that the argument is copied to; "": the argument is passed to kernels.
+	// Symbol is the __constant__ variable that the argument is copied to, or "" if the argument is passed to kernels.
 	Symbol string `json:"symbol,omitempty"`
 	Owner  string `json:"template,omitempty"` // whose launches alone take it, where they name it; "": the operator's
 

@@ -110,7 +110,7 @@ func below(a, b expr.Value) bool {
 	return order < 0
 }
 
-// format writes values in the form that parse reads. A pair is written as a pair even if both values are equal.
+// format writes values in the form that parse reads, such as 3x3 for a pair.
 func (s *ParameterSpec) format(values []expr.Value) string {
 	if s.Type == ExpressionParameter {
 		return values[0].String()

@@ -19,10 +19,11 @@ import (
 // and not to the problem, so trials of a part are trials of the problem.
 type Restriction struct {
 	Templates []string // empty: all of them
-	// Where lists conditions that may use the names of constraints. A template without one of the names is left out.
+	// Where lists conditions that may use the names of constraints. A condition excludes templates that lack one of its
+	// names.
 	Where []string
-	// Fixed gives a value for every tunable of one template; nil: not fixed. In Fixed, the key "template" names the
-	// template and can be omitted if there is only one.
+	// Fixed gives a value for every tunable of one template, or is nil if the configuration is not fixed. In Fixed, the
+	// key "template" names the template and can be omitted if there is only one.
 	Fixed map[string]string
 }
 
@@ -31,7 +32,7 @@ func (r Restriction) IsZero() bool {
 	return len(r.Templates) == 0 && len(r.Where) == 0 && r.Fixed == nil
 }
 
-// String describes the part in words; "" for the whole space.
+// String describes the restriction in words, and returns "" if the restriction selects the whole space.
 func (r Restriction) String() string {
 	var parts []string
 	if len(r.Templates) > 0 {
@@ -46,7 +47,7 @@ func (r Restriction) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// Part is what a search of a problem chooses from: templates that serve the problem and that its Restriction allows.
+// Part is the set of configurations that a search may use: the problem's templates and a Restriction allow them.
 type Part struct {
 	Problem     *Problem
 	Restriction Restriction
@@ -218,7 +219,8 @@ func (part *Part) Space(ctx context.Context) (*space.Space, error) {
 	return s, nil
 }
 
-// contribution returns a template's part of the space, with the constraints of template, launches and restriction.
+// contribution returns the configurations of a template that satisfy its constraints, CUDA's limits on its launches,
+// and the restriction.
 func (part *Part) contribution(u use) space.Part {
 	own := space.Part{Template: u.t.Name, Tunables: u.t.Tunables, Constants: u.env, Definitions: map[string]*expr.Expr{}}
 	for _, d := range u.t.Derived {
@@ -262,7 +264,8 @@ func (part *Part) nothingLeft(ctx context.Context, failed error) error {
 }
 
 // Defaults returns the default configuration of each template of the part; the first is the untuned baseline for
-// speedups. A declared default that is not valid for the problem is replaced by the nearest valid configuration.
+// speedups. If the default that op.yaml declares is not valid for the problem, Defaults returns the nearest valid
+// configuration.
 func (part *Part) Defaults(ctx context.Context) []space.Configuration {
 	var defaults []space.Configuration
 	for _, u := range part.uses {

@@ -12,7 +12,7 @@ import (
 	"autotune/space/expr"
 )
 
-// A restricted space contains exactly the configurations that satisfy the restriction, and all defaults of the part.
+// A restricted space contains exactly the configurations that satisfy the restriction, and its templates' defaults.
 func TestRestrictedSpaceIsTheFilteredOne(t *testing.T) {
 	o := find(t, "max_pool2d")
 	whole := bindShape(t, o, 1, 2, 40, 40)
@@ -94,7 +94,7 @@ func satisfies(t *testing.T, p *Problem, c space.Configuration, only Restriction
 	return !slices.ContainsFunc(c.Values, func(v space.Value) bool { return fixed[v.Name] != v.Value.String() })
 }
 
-// Fixed values may be written as autotune prints them and as macros contain them.
+// A fixed boolean may be written true, as autotune prints it, or 1, as a macro contains it.
 func TestFixedValues(t *testing.T) {
 	o := find(t, "conv2d")
 	direct, _ := o.Template("direct")

@@ -37,8 +37,8 @@ extern "C" __global__ void other(float* b, unsigned) {
 }
 `
 
-// farAway fills an input with numbers near 2^70, some of them infinite, and weights with numbers near 2^-90. The
-// input's last number is larger than a sample of the other numbers would suggest (guessed_scale.cuh).
+// farAway fills an input with numbers near 2^70, some of them infinite, and weights with numbers near 2^-90. The last
+// number of the input is too large for the scale that guessed_scale.cuh guesses from a sample of the input.
 const farAway = `__device__ float far_away(int i, int power) { return ldexpf(1.0f + (i * 2654435761u >> 9) * 0x1p-23f, power - i % 7); }
 extern "C" __global__ void conv1d_fill(float* x, unsigned) {
     const int i = blockIdx.x * 256 + threadIdx.x;
@@ -118,8 +118,8 @@ func proveSome(t *testing.T, o *operator.Operator, text, mode string, choose fun
 	return proven
 }
 
-// Products in fp32 mode have the precision of fp32 in rows and columns of any magnitude. Each sum has sixteen products
-// of the same sign, and its tolerance is a millionth.
+// Products in fp32 mode have the precision of fp32 in rows and columns of any magnitude: the sum of sixteen products of
+// one sign must be correct to a millionth.
 func TestProductsArePrecise(t *testing.T) {
 	inFull(t)
 	proven := proveSome(t, filledProducts(t), "1x70x16x90 normal", "fp32", func(p *operator.Problem) []space.Configuration { return p.Defaults(t.Context()) })
@@ -145,8 +145,8 @@ func scaledOnes(t *testing.T, p *operator.Problem) (all []space.Configuration) {
 	return all
 }
 
-// proveGuesses tests the templates that guess a scale in fp32 mode, in a two-dimensional convolution. The
-// one-dimensional convolution has further templates that guess a scale.
+// proveGuesses tests in fp32 mode the templates of conv2d that guess a scale for their inputs from a sample; conv1d has
+// further templates that guess a scale.
 func proveGuesses(t *testing.T, o *operator.Operator, text string) {
 	t.Helper()
 	proven := proveSome(t, o, text, "fp32", func(p *operator.Problem) []space.Configuration {
@@ -196,7 +196,7 @@ func TestScaledFactors(t *testing.T) {
 const ofCuDNN = 7.1e-7
 
 // In math mode fp32, a convolution is as precise as one that sums in fp32: its error is at most twice cuDNN's, which
-// grows with the root of the number of products. The test compares the largest error over many outputs.
+// grows with the root of the number of products. The test compares the largest errors over many outputs.
 func TestConvolutionsInFp32(t *testing.T) {
 	inFull(t)
 	for _, test := range endurance.Some([]struct {
@@ -219,7 +219,7 @@ func TestConvolutionsInFp32(t *testing.T) {
 	}
 }
 
-// imagesApart fills the second image with numbers a millionth of the first image's, and weights with positive ones.
+// imagesApart fills the first image and the weights with numbers from 1 to 2, and the second image with millionths.
 const imagesApart = `__device__ float near_one(int i) { return 1.0f + (i * 2654435761u >> 9) * 0x1p-23f; }
 extern "C" __global__ void conv1d_fill(float* x, unsigned) {
     const int i = blockIdx.x * 256 + threadIdx.x;
@@ -281,8 +281,8 @@ const tiny = `extern "C" __global__ void normalize_fill(float* x, unsigned) {
 }
 `
 
-// Threads compute distances to the first element that they read, which may be an outlier. A norm may be so small that
-// its reciprocal is infinite.
+// Each thread of a norm's kernel subtracts the first element that the thread reads, which may be an outlier, from the
+// others. The norm of a row may be so small that the reciprocal of the norm is infinite.
 func TestNormsOfUnusualRows(t *testing.T) {
 	for _, test := range []struct{ operator, fill, problem string }{
 		{"layer_norm", outlying, "2x40001x1 normal"},
@@ -321,10 +321,10 @@ var roundings = map[string]func(float64) float64{
 	"tf32_even": func(v float64) float64 { return 2 * math.RoundToEven(v/2) },
 }
 
-// Kernels round ties to TF32 correctly by both rounding rules. References are compared with float64 sums of factors
-// that the test rounds, and templates' defaults with these references. The convolutions share headers, so templates are
-// tested only for conv2d and a transposed convolution. In mode tf32, which PyTorch's vectors also cover, only templates
-// that pack factors are tested, with scaling and without.
+// Kernels round ties to TF32 correctly by both rounding rules. The test compares the references with float64 sums of
+// factors that it rounds itself, and the templates' defaults with the references. Since convolutions share headers, the
+// test runs templates only for matmul, conv2d and a transposed convolution. In mode tf32, which other tests compare
+// with PyTorch's results, the test runs only templates that pack factors.
 func TestTiesAreRounded(t *testing.T) {
 	inFull(t)
 	for _, name := range operator.OperatorNames() {
@@ -373,8 +373,8 @@ func TestTiesAreRounded(t *testing.T) {
 	}
 }
 
-// proveBoxes tests the templates that load channels-last pixels by boxes. Such templates, the copy engine or an earlier
-// launch round the pixels to TF32.
+// proveBoxes tests the templates that load the pixels of channels-last images in boxes (cuboids of pixels and
+// channels). In these templates, either the kernel, the copy engine or an earlier launch rounds the pixels to TF32.
 func proveBoxes(t *testing.T, d device.Device, o *operator.Operator, mode string) {
 	p, distribution := problem(t, o, "1x16x1x32 c_out=40 kernel=1 layout=nhwc normal", mode, d.Info().Limits)
 	for i, a := range p.Arguments {
@@ -420,7 +420,7 @@ func ties(name, mode string) (inputs map[string]torchvectors.Floats, want []floa
 	return map[string]torchvectors.Floats{"x": x, "weight": w}, want
 }
 
-// The results of the two rounding rules differ by far more than the tolerance.
+// The results of the two rules for rounding ties to TF32 differ by far more than the tolerance.
 func TestTiesTellTheRulesApart(t *testing.T) {
 	_, away := ties("conv2d", "tf32")
 	_, even := ties("conv2d", "tf32_even")

@@ -89,7 +89,7 @@ func LimitNames() []string { return slices.Clone(limitNames) }
 
 func LimitMeaning(name string) string { return limits[slices.Index(limitNames, name)].meaning }
 
-// beside returns the device's limits and a problem's values, which no configuration changes.
+// beside returns the values that formulas can use in every configuration: the device's limits and a problem's values.
 func (l Limits) beside(values map[string]expr.Value) map[string]expr.Value {
 	all := make(map[string]expr.Value, len(values)+len(limits))
 	maps.Copy(all, values)
@@ -131,7 +131,7 @@ func (p *Problem) MemoryBytes() int64 {
 	return bytes
 }
 
-// Output returns the first output tensor. The reference kernel has one thread for each of that tensor's elements.
+// Output returns the first output tensor, for each of whose elements the reference kernel has one thread.
 func (p *Problem) Output() Argument {
 	i := slices.IndexFunc(p.Arguments, func(a Argument) bool { return a.Role.Compared() })
 	return p.Arguments[i] // a loaded operator has one
@@ -157,9 +157,9 @@ func (p *Problem) Record() ProblemRecord {
 	}
 }
 
-// Contradiction returns the canonical name that the other fields imply, if Text is a different name, and otherwise "".
-// Text may omit the math mode, as for an operator with a single mode, and may have the parameters in any order, because
-// JSON does not keep their order.
+// Contradiction returns "" if Text is the problem's name as the record's other fields imply it, and otherwise the
+// implied name. Text may omit the math mode, as for an operator with a single mode, and may have the parameters in any
+// order, because JSON does not keep their order.
 func (r ProblemRecord) Contradiction() string {
 	text := problemText(r.Operator, r.Shape, r.Parameters, r.Math, r.Free)
 	for _, may := range []string{text, problemText(r.Operator, r.Shape, r.Parameters, "", r.Free)} {
@@ -170,7 +170,7 @@ func (r ProblemRecord) Contradiction() string {
 	return text
 }
 
-// ordered splits a problem's text into words and sorts those after the shape.
+// ordered splits a problem's name into words and sorts the words after the shape, i.e. the parameters.
 func ordered(text string) []string {
 	words := strings.Split(text, " ")
 	slices.Sort(words[min(2, len(words)):])
@@ -188,7 +188,7 @@ func (r ProblemRecord) Request() Request {
 // Parameters are a problem's parameters in the operator's order. In JSON, Parameters are an object of strings.
 type Parameters []Parameter
 
-// has tells whether the list contains a parameter. A `later` parameter is not in the list while it has its default.
+// has tells whether the list contains a parameter. The list omits a `later` parameter that has its default.
 func (list Parameters) has(name string) bool {
 	return slices.ContainsFunc(list, func(p Parameter) bool { return p.Name == name })
 }

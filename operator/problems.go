@@ -11,7 +11,7 @@ import (
 	"autotune/operator/tree"
 )
 
-// Asked is one problem in a list of problems, as written. Its operator, a name or folder, is not loaded yet.
+// Asked is one problem as a list of problems writes it, with the name or folder of an operator that is not yet loaded.
 type Asked struct {
 	At        tree.Position
 	Operator  string

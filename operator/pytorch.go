@@ -25,8 +25,8 @@ type PyTorch struct {
 	Calls     []TorchCall `json:"calls,omitempty"` // functions of PyTorch that compute the operator
 }
 
-// TorchCall describes a function of PyTorch that computes the operator. A function with the operator's own name comes
-// first. Packs, captures and `ops show --json` contain TorchCalls as JSON.
+// TorchCall describes a function of PyTorch that computes the operator. In an operator's list of TorchCalls, the
+// function with the operator's own name comes first. Packs, captures and `ops show --json` contain TorchCalls as JSON.
 type TorchCall struct {
 	Function  string                `json:"function"`
 	Arguments []TorchArgument       `json:"arguments"`       // in PyTorch's order
@@ -56,7 +56,7 @@ type TorchArgument struct {
 	By      string     `json:"by,omitempty"`      // what the fold depends on: an argument, or a dimension if Fold is flat
 	Default TorchValue `json:"default,omitempty"` // used if PyTorch is given None or nothing
 	Same    string     `json:"same,omitempty"`    // the parameter or dimension whose value is the default
-	// Words maps each text that the argument may be to values of parameters. A parameter that a text does not set is
+	// Words maps each text that a PyTorch argument may be to values of parameters; a parameter without a value is
 	// false.
 	Words map[string]map[string]TorchValue `json:"words,omitempty"`
 }
@@ -173,7 +173,8 @@ var gradientsForm = regexp.MustCompile(`(?m)^def gradients\b`)
 // torchReader reads which functions of PyTorch compute an operator.
 type torchReader struct{ o *Operator }
 
-// call reads a function's arguments and the parameter values that it implies, which must give all inputs and weights.
+// call reads a PyTorch function's arguments, which must include all inputs and weights, and the parameter values that
+// the function implies.
 func (r torchReader) call(function string, n *tree.Node, f tree.Fields) TorchCall {
 	if !quote.IsPythonName(function) {
 		n.Refuse("`%s` is no name of a function in Python", function)
@@ -266,7 +267,7 @@ func (r torchReader) fold(a *TorchArgument, n *tree.Node) {
 	}
 }
 
-// defaultOf reads an argument's default: a constant, one of its words, another parameter or a dimension.
+// defaultOf reads the default of a PyTorch argument: a constant, one of its words, another parameter or a dimension.
 func (r torchReader) defaultOf(a *TorchArgument, n *tree.Node) {
 	v := torchValue(n)
 	switch {
@@ -287,7 +288,7 @@ func torchValue(n *tree.Node) TorchValue {
 	return TorchValue(n.Text())
 }
 
-// settings reads values of parameters. The value of a parameter of type expression must be in canonical form.
+// settings reads a mapping of parameters to values, in which an expression must be in canonical form.
 func (r torchReader) settings(n *tree.Node) map[string]TorchValue {
 	all := map[string]TorchValue{}
 	for _, e := range n.Mapped("this must be a mapping of the operator's parameters to their values") {

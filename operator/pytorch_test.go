@@ -8,7 +8,7 @@ import (
 	"testing/fstest"
 )
 
-// moduleFiles is goodOperator with a PyTorch module.
+// moduleFiles returns the files of the operator goodOperator, with a PyTorch module added.
 func moduleFiles() fstest.MapFS {
 	files := operatorFiles(strings.Replace(goodOperator, "templates:\n", "pytorch: {files: [module.py, gradients.py, general.cuh], arguments: {input: {is: x}, weight: {}}}\ntemplates:\n", 1))
 	files["module.py"] = &fstest.MapFile{Data: []byte("class ModelNew(nn.Module):\n    x = 1\ndef get_inputs():\n    x\ndef get_init_inputs():\n    x\n")}

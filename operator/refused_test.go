@@ -14,7 +14,7 @@ import (
 	"autotune/operator"
 )
 
-// rowAnswers contains functions that compute row operators by their definitions.
+// rowAnswers maps operators that reduce or scan rows to functions that compute them by their definitions.
 var rowAnswers = map[string]func(row []float64) []float64{
 	"softmax": func(row []float64) []float64 {
 		most, sum := slices.Max(row), 0.0
@@ -86,7 +86,7 @@ func mapped(row []float64, f func(float64) float64) []float64 {
 	return all
 }
 
-// running combines each element with the result for the elements before it.
+// running computes a scan: it combines each element with the result for the elements before this element.
 func running(row []float64, both func(a, b float64) float64) []float64 {
 	all := slices.Clone(row)
 	for i := 1; i < len(all); i++ {
@@ -118,7 +118,7 @@ func closeTo(a operator.Argument, got, want float64) bool {
 	return math.Abs(got-want) <= a.ATol+a.RTol*math.Abs(want)
 }
 
-// The definitions in rowAnswers agree with PyTorch.
+// The functions in rowAnswers compute the same results as PyTorch.
 func TestRowAnswersMatchPyTorch(t *testing.T) {
 	for name, answer := range rowAnswers {
 		for _, c := range readVectors(t, name).Cases {
@@ -147,8 +147,8 @@ func widened(x torchvectors.Floats) []float64 {
 	return all
 }
 
-// The tolerance must not accept zeros, the input, or the output for other input numbers. In long rows the outputs of
-// softmax are tiny, so the tolerance must be tiny as well.
+// The tolerance must not accept wrong outputs: zeros, a copy of the input, or the correct output for other input
+// numbers. In long rows the outputs of softmax are tiny, so the tolerance must be tiny as well.
 func TestWrongAnswersOfRowsAreRefused(t *testing.T) {
 	for _, o := range operators(t) {
 		if !ofRows(o) && rowAnswers[o.Name] == nil {
@@ -189,14 +189,14 @@ func refuses(t *testing.T, p *operator.Problem, length int64) {
 				right++
 			}
 		}
-		// Some elements of an output for other inputs are close by chance.
+		// A quarter of a wrong output's elements may be close to the correct ones by chance.
 		if right > len(want)/4 {
 			t.Errorf("%s: %s are right in %d of %d elements (atol %g, rtol %g)", p, what, right, len(want), output.ATol, output.RTol)
 		}
 	}
 }
 
-// drawn draws numbers as a search does.
+// drawn draws the numbers of a problem's first input, from the range that a search would draw them from.
 func drawn(p *operator.Problem, length int64, seed uint64) []float64 {
 	random := rand.New(rand.NewPCG(seed, 7))
 	all := make([]float64, length)

@@ -11,8 +11,8 @@ import (
 	"autotune/operator/tree"
 )
 
-// A GPU does not check the types of a kernel's arguments, because all pointers look the same to it. Therefore the
-// parameters of kernels are read from the source and compared with op.yaml.
+// A GPU does not check the types of a kernel's arguments, because all pointers look the same to it. The functions in
+// this file read the parameters of kernels from the source and compare them with op.yaml.
 
 // CheckSignatures returns a *tree.Error for the first kernel whose parameters do not match the operator's arguments.
 // CheckSignatures does not check types that the source alone does not determine, such as those of C++ templates'
@@ -65,7 +65,7 @@ func kernelsNamed(kernels []cudafile.Kernel, name string) []cudafile.Kernel {
 // mapRole is the role of an argument that is passed as a tensor map.
 const mapRole Role = "tensor map"
 
-// passed returns the arguments with the given names, or all arguments that kernels are passed if names is nil.
+// passed returns the arguments with the given names or, if names is nil, all arguments that a launch passes to kernels.
 func passed(o *Operator, names []string, maps []*TensorMapSpec) []ArgumentSpec {
 	if names == nil {
 		return lists.Where(o.Arguments, func(a ArgumentSpec) bool { return a.Symbol == "" && a.Owner == "" })

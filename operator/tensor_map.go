@@ -34,7 +34,7 @@ func (m TensorMap) With(address uint64) []uint64 {
 	return words
 }
 
-// reach returns how many bytes from the tensor's start the map can access.
+// reach returns how many bytes, counted from the tensor's start, a load through the tensor map can access.
 func (m TensorMap) reach() int64 {
 	low := func(word int) int64 { return m.Words[word] & (1<<32 - 1) }
 	high := func(word int) int64 { return int64(uint64(m.Words[word]) >> 32) }
@@ -45,7 +45,7 @@ func (m TensorMap) reach() int64 {
 	return (low(3)+1)*bytes + 16*(high(3)*high(0)+low(4)*low(1)+high(4)*high(1)+low(5)*low(2))
 }
 
-// MapFormulas is a TensorMap whose words depend on free dimensions.
+// MapFormulas is a TensorMap whose words depend on free (dynamic) dimensions.
 type MapFormulas struct {
 	At    int
 	Words [7]Formula
@@ -60,7 +60,7 @@ func (l Launch) MapAt(i int) *TensorMap {
 	return &l.Maps[at]
 }
 
-// TensorMapSpec describes a tensor map of a template, which launches pass by its name.
+// TensorMapSpec describes a tensor map of a template; launches pass the tensor map by its name.
 type TensorMapSpec struct {
 	Name    string    `json:"name"`
 	Of      string    `json:"of"`             // tensor or workspace
@@ -75,8 +75,8 @@ type TensorMapSpec struct {
 	words  func() [7]Formula
 }
 
-// MapAxis is an axis of a tensor map. Extent and Stride describe the tensor along the axis, in elements. Box and Step
-// are the extent and the element step of a box along the axis.
+// MapAxis is an axis of a tensor map. Extent and Stride are the tensor's extent and stride along the axis, in elements.
+// Box is the extent of a copied box along the axis, and Step the distance between the elements that are copied.
 type MapAxis struct {
 	Extent Formula `json:"extent"`
 	Stride Formula `json:"stride"`
@@ -139,7 +139,7 @@ func (r *templateReader) mapAxis(n *tree.Node) MapAxis {
 	return MapAxis{numbers[0], numbers[1], numbers[2], numbers[3]}
 }
 
-// butNot returns the condition that f is true and other is not. A nil condition is always true.
+// butNot returns a formula that is true if f is true and other is false. A nil condition is always true.
 func (f *Formula) butNot(other Formula) *Formula {
 	var in standIns
 	in.add("__other", other)
@@ -152,7 +152,7 @@ func (f *Formula) butNot(other Formula) *Formula {
 	return &both
 }
 
-// refuseNumbers refuses constants that are not valid for any problem or configuration.
+// refuseNumbers refuses a tensor map with constants that are not valid for any problem or configuration.
 func (s *TensorMapSpec) refuseNumbers() {
 	check := func(what, want string, f Formula, fits func(n int64) bool) {
 		if root := f.code.Root(); root.Op == expr.OpConst {
@@ -178,7 +178,7 @@ func (s *TensorMapSpec) refuseNumbers() {
 // floatElement is the code of 32-bit floats in a tensor map's element type; the code of 16-bit elements is 1.
 const floatElement = 7
 
-// mostExtent is the largest extent, and the largest stride in units of 16 bytes, that fits half a word.
+// mostExtent is the largest extent, and the largest stride in units of 16 bytes, that 32 bits of a word can hold.
 const mostExtent = 1<<31 - 1
 
 // mapBytes is an expression for the bytes of an element.
@@ -222,7 +222,7 @@ func (s *TensorMapSpec) layoutLimits() []Formula {
 	return s.inForce(all)
 }
 
-// inForce returns limits that must hold only if the tensor map is used.
+// inForce turns limits into formulas that are true if the tensor map is not used.
 func (s *TensorMapSpec) inForce(limits []string) []Formula {
 	in, guard := s.standIns(), ""
 	if s.counts != nil {
@@ -257,8 +257,8 @@ func (s *TensorMapSpec) asWords() (words [7]Formula) {
 	return words
 }
 
-// passing returns the names of the tensors that a launch passes, and the tensor map for each, which is nil for a tensor
-// passed by address. holds evaluates the condition of a map.
+// passing returns the names of the tensors that a launch passes, and for each tensor its tensor map, or nil if the
+// launch passes the address. The function holds evaluates the condition of a map.
 func (t *Template) passing(names []string, holds func(Formula) (bool, error)) (tensors []string, maps []*TensorMapSpec, err error) {
 	tensors, maps = slices.Clone(names), make([]*TensorMapSpec, len(names))
 	for at, name := range names {

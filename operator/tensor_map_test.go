@@ -133,8 +133,8 @@ func loadMapped(yaml string) (*Operator, error) {
 	return Load(files, ".")
 }
 
-// A launch names the tensor of a map, and contains the words of the first map whose condition holds. A template that
-// includes another has the tensor maps of the included template.
+// A launch contains, for each tensor that it passes as a tensor map, the words of the first map whose condition holds.
+// A template that includes another has the tensor maps of the included template.
 func TestTensorMaps(t *testing.T) {
 	o, err := loadMapped(mappedOperator)
 	must.OK(t, err)
@@ -172,7 +172,7 @@ func TestTensorMaps(t *testing.T) {
 	}
 }
 
-// Formulas of a free dimension compute the same words as binding the dimension to its size.
+// The formulas for a free (dynamic) dimension compute the same words as binding the dimension to its size.
 func TestTensorMapsOfFreeDimensions(t *testing.T) {
 	o, err := loadMapped(mappedOperator)
 	must.OK(t, err)

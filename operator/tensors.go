@@ -137,7 +137,7 @@ var fillForms = map[string][]string{
 	scaled:        {"most"},          // for a weight: uniform from -most to most
 }
 
-// scaled is the distribution that a weight's Scale uses.
+// scaled names the distribution from which a weight with a Scale is filled: uniform from -Scale to Scale.
 const scaled = "within"
 
 // fillForm returns the form of a distribution for messages, such as "uniform(least, most)".
@@ -197,5 +197,5 @@ func (f FillSpec) bind(b *binder, tensor string) Fill {
 	return bound
 }
 
-// maxFill bounds the parameters of fills.
+// maxFill limits the absolute values of the numbers in a tensor's fill, such as those of uniform(-1, 1).
 const maxFill = 1e300

@@ -27,8 +27,8 @@ import (
 )
 
 // Starting the emulator's compiler and linker takes longer than compiling most kernels, so the tests compile several
-// kernels as one program. A program has a table of its kernels, and a launch selects a kernel by its index. The binary
-// of each kernel is a copy of the program in which the kernel's own entries are first in the table.
+// kernels as one program. A compiled program contains a table of its kernels, from which a launch selects a kernel by
+// index. The binary of each kernel is a copy of the program in which the kernel's own entries are first in the table.
 
 // mostTogether limits the kernels in a program, because their static shared memory adds up. References are small and
 // use almost no shared memory, so more of them can share the cost of a program: starting the compiler, reading headers,
@@ -71,7 +71,7 @@ var emulatedHeaders = sync.OnceValues(func() (map[string]string, error) {
 	return own, err
 })
 
-// adopted changes a text so that it includes the emulator's headers as a kernel's own.
+// adopted changes the #include lines of a text, so that the emulator's headers count as a kernel's own files.
 func adopted(text string) string {
 	if !strings.Contains(text, "emulated/") {
 		return text // as most
@@ -80,8 +80,8 @@ func adopted(text string) string {
 	return strings.ReplaceAll(text, strconv.Quote(elements), "<"+elements+">")
 }
 
-// alone tells whether a kernel cannot share a program with others. A C++ template is named without a namespace, and a
-// __constant__ variable is found by its plain name.
+// alone tells whether a kernel cannot share a program with others. C++ templates and __constant__ variables cannot,
+// because the emulator finds them by names without a namespace.
 func alone(k operator.Kernel) bool {
 	texts := k.Source
 	for _, text := range k.Includes {
@@ -91,8 +91,8 @@ func alone(k operator.Kernel) bool {
 		slices.ContainsFunc(k.Launches.Entries(), func(entry string) bool { return !tree.IsName(entry) })
 }
 
-// compileTogether compiles kernels into programs of at most most kernels, and keeps kernels of one file together. A
-// kernel that must be compiled alone gets no binary; compiling it then reports any error.
+// compileTogether compiles kernels into programs of at most the given number of kernels, those of one file together.
+// compileTogether returns no binary for a kernel that shares no program with others.
 func compileTogether(t *testing.T, d device.Device, kernels []operator.Kernel, most int) []*compile.Binary {
 	t.Helper()
 	binaries := make([]*compile.Binary, len(kernels))

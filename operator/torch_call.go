@@ -19,7 +19,7 @@ type TorchProblem struct {
 }
 
 // Torch returns the calls of PyTorch's functions that compute the problem, as op.yaml names them. Calls that need no
-// transposed view of a tensor come first. PyTorch may lack a function with the operator's own name.
+// transposed view of a tensor come first. PyTorch may lack a function with the operator's name.
 func (p *Problem) Torch() (all []TorchProblem) {
 	if p.Operator.PyTorch == nil {
 		return nil
@@ -106,8 +106,8 @@ func (c *torchCalling) tensor(a TorchArgument, t Argument) bool {
 	return true
 }
 
-// value adds an argument that is not a tensor to the call, unless it has its default. The method value returns false if
-// no word of the argument corresponds to the problem's parameters.
+// value adds an argument that is not a tensor to the call, unless the argument has its default value. The result is
+// false if no word that PyTorch accepts for the argument corresponds to the problem's parameters.
 func (c *torchCalling) value(a TorchArgument) bool {
 	values, same := componentsOf(c.problem, a.Is), componentsOf(c.problem, a.Same)
 	switch {
@@ -129,8 +129,8 @@ func (c *torchCalling) value(a TorchArgument) bool {
 	return true
 }
 
-// hasValue tells whether a parameter has a value, which may be the name of a dimension. If name is a tensor, hasValue
-// tells whether the problem omits the tensor.
+// hasValue tells whether a parameter has the given value, which may be the name of a dimension. If name is the name of
+// a tensor, hasValue tells whether the problem omits the tensor.
 func hasValue(p *Problem, name string, value TorchValue) bool {
 	spec := p.Operator.parameter(name)
 	if spec == nil {
@@ -144,7 +144,7 @@ func hasValue(p *Problem, name string, value TorchValue) bool {
 }
 
 // dropLast removes the last dimension if it has size 1 in all tensors. PyTorch may have a slower kernel for tensors
-// with that dimension, as for cross_entropy of images with one pixel.
+// with a last dimension of 1, as for cross_entropy of images with one pixel.
 func dropLast(tensors map[string]Argument) {
 	for _, t := range tensors {
 		if last := len(t.Shape) - 1; last < 1 || t.Shape[last] != 1 {
@@ -171,8 +171,8 @@ func componentsOf(p *Problem, name string) []expr.Value {
 
 // PyTorch's functions take some parameters from the tensors: types, sizes, and the order in memory.
 
-// toldByTensors tells whether tensors determine a parameter that the function is not given: by their type, their order
-// in memory, a dimension, or the order of two dimensions.
+// toldByTensors tells whether the tensors of a PyTorch call determine a parameter that is no argument of the call: by
+// their type, their order in memory, a dimension, or the order of two dimensions.
 func toldByTensors(p *Problem, s ParameterSpec, given map[string]bool) bool {
 	return slices.ContainsFunc(p.Operator.Arguments, func(a ArgumentSpec) bool {
 		return a.TypeBy == s.Name || a.OrderBy == s.Name || a.Role.Filled() && given[a.Name] && (a.SwappedBy() == s.Name || slices.ContainsFunc(a.Shape, func(f Formula) bool {
@@ -181,8 +181,8 @@ func toldByTensors(p *Problem, s ParameterSpec, given map[string]bool) bool {
 	})
 }
 
-// tells tells whether an extent determines a component of a parameter. The extent may be the component itself, a
-// derived value equal to it, or the component divided by a given value.
+// tells tells whether the extent of a tensor's dimension determines a component of a parameter. The extent may be the
+// component itself, a derived value equal to the component, or the component divided by a given value.
 func tells(p *Problem, extent *expr.Node, s ParameterSpec, given map[string]bool) bool {
 	switch extent.Op {
 	case expr.OpName:

@@ -75,7 +75,7 @@ func Types() []string {
 	return lists.Of(types, func(t typeFacts) string { return string(t.name) })
 }
 
-// facts returns what is known of the type, or zeros if there is no such type.
+// facts returns the properties of the type, such as its size and its name in C++, or zeros for an unknown type.
 func (t Type) facts() typeFacts {
 	f, _ := lists.First(types, func(f typeFacts) bool { return f.name == t })
 	return f
@@ -91,7 +91,7 @@ func (t Type) CUDA() string { return t.facts().cuda }
 // Tolerance returns the default absolute and relative tolerance of an element compared with the reference.
 func (t Type) Tolerance() float64 { return t.facts().tolerance }
 
-// Header returns the CUDA header that declares the type; "" if none is needed.
+// Header returns the CUDA header that declares the type, or "" if C++ needs no header for it.
 func (t Type) Header() string { return t.facts().header }
 
 // NumPy returns the type of the NumPy array for elements of type t, or float32 if NumPy has no type of the same bits.
@@ -175,7 +175,7 @@ func (t Type) holds(v expr.Value) error {
 	return nil
 }
 
-// bounds returns the least and greatest integer of a type, within the range of expressions.
+// bounds returns the least and the greatest integer of a type, limited to the integers that expressions can compute.
 func (f typeFacts) bounds() (least, most int64) {
 	switch {
 	case f.name == Bool:
@@ -188,8 +188,7 @@ func (f typeFacts) bounds() (least, most int64) {
 	return -1 << (8*f.bytes - 1), 1<<(8*f.bytes-1) - 1
 }
 
-// Bits returns the bytes of a scalar argument, the lowest first. In the result, bytes that the type does not need are
-// zero.
+// Bits returns the bytes of a scalar argument, the lowest first. In the result of Bits, unneeded bytes are zero.
 func (a Argument) Bits() uint64 {
 	f := a.Type.facts()
 	if f.kind == Floating {

@@ -11,7 +11,7 @@ import (
 // A tunable that no kernel or formula uses gives the same kernel several names, which makes the space and the search
 // larger without any benefit.
 
-// Warnings returns doubts about a template that do not prevent its use.
+// Warnings returns messages about mistakes in a template that do not prevent its use, such as an unused tunable.
 func (t *Template) Warnings() []string {
 	var warnings []string
 	for _, tunable := range t.Tunables {
@@ -24,7 +24,7 @@ func (t *Template) Warnings() []string {
 	return warnings
 }
 
-// Warnings returns doubts about the operator's parameters: one that nothing uses gives a problem several names.
+// Warnings returns messages about parameters that nothing uses, which give the same problem several names.
 func (o *Operator) Warnings() (warnings []string) {
 	for _, p := range o.Parameters {
 		decides := func(a ArgumentSpec) bool { return a.TypeBy == p.Name || a.OrderBy == p.Name }
@@ -47,7 +47,8 @@ var (
 	wordForms = regexp.MustCompile(`[A-Za-z_]\w*`)
 )
 
-// mentions tells whether a source or its includes use a macro. Only texts that contain the name are split into words.
+// mentions tells whether a source or its includes use a macro. To save time, mentions splits the source into words only
+// if the source contains the name of the macro.
 func (s Source) mentions(macro string) bool {
 	return slices.ContainsFunc(s.texts(), func(text string) bool { return strings.Contains(text, macro) }) && s.words()[macro]
 }

@@ -57,8 +57,8 @@ func TestBuiltInOperatorsMentionEveryTunable(t *testing.T) {
 	}
 }
 
-// Expressions of built-in operators must be short: a long one names its parts with `let`. Every fragment of op.yaml
-// must be included by some built-in operator.
+// Expressions of built-in operators must be short; to shorten a long expression, name its parts with `let`. Every
+// fragment of op.yaml must be included by some built-in operator.
 func TestBuiltInExpressionsAreShort(t *testing.T) {
 	all, err := Operators()
 	must.OK(t, err)

@@ -14,15 +14,15 @@ import (
 )
 
 // use is a template in a problem, with the values that its formulas can use: the problem's values, the device's limits
-// and the template's `with`. For a configuration, use also contains the tunables and the template's derived values. The
-// methods of use never change the values in env.
+// and the template's `with`. A use made by useAt also contains a configuration's tunables and the template's derived
+// values. The methods of use never change the map env.
 type use struct {
 	p   *Problem
 	t   *Template
 	env map[string]expr.Value
 }
 
-// useOf returns the use of a template in a problem without values of tunables.
+// useOf returns the use of a template in a problem, in which formulas cannot yet use tunables.
 func useOf(p *Problem, t *Template) use {
 	env := p.Limits.beside(p.Values)
 	for _, d := range t.With {
@@ -85,7 +85,7 @@ func (u use) known() space.Values {
 	})...)
 }
 
-// serves tells whether the template's `when` is true for the problem and its kernel can take the free dimensions.
+// serves tells whether the template's `when` is true and its kernel can read the problem's free dimensions at run time.
 func (u use) serves() (bool, error) {
 	if !u.t.canFree(u.p.Free) {
 		return false, nil

@@ -79,8 +79,7 @@ func (m *Manifest) check() error {
 	return f.error
 }
 
-// of runs a check with the operator of the given name. If the pack does not describe the operator, of returns an
-// error.
+// of passes the operator of the given name to check, or returns an error if the pack does not describe the operator.
 func (m *Manifest) of(name string, check func(*Operator) error) error {
 	if o := m.operator(name); o != nil {
 		return check(o)
@@ -254,7 +253,7 @@ func checkCode[N comparable](m *Manifest, o *Operator, c *Code[N]) error {
 	return cmp.Or(f.error, different("tensors, workspaces and scalars", names))
 }
 
-// The largest number of variants and the largest depth of the tree in a family.
+// mostVariants limits the number of variants in a family, and mostDepth the depth of the family's tree.
 const (
 	mostVariants = 256
 	mostDepth    = 16 // the depth of a tree

@@ -27,7 +27,7 @@ type libcuda struct {
 	setAttribute   func(function uintptr, attribute, value int32) int32
 	launch         func(function uintptr, gx, gy, gz, bx, by, bz, shared uint32, stream uintptr, arguments, extra *unsafe.Pointer) int32
 
-	// cuFuncLoad and cuLaunchKernelEx, or nil if the driver is too old to have them.
+	// The fields load and launchEx are cuFuncLoad and cuLaunchKernelEx, or nil if the driver is too old.
 	load     func(function uintptr) int32
 	launchEx func(config *launchConfig, function uintptr, arguments, extra *unsafe.Pointer) int32
 }
@@ -73,7 +73,7 @@ var openLibcuda = sync.OnceValues(func() (*libcuda, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNoDriver, err)
 	}
-	// Older drivers lack cuLaunchKernelEx and cuFuncLoad, so errors are ignored.
+	// Ignore errors of these two calls of Bind, since older drivers lack cuLaunchKernelEx and cuFuncLoad.
 	_ = sharedlib.Bind(handle, map[string]any{"cuLaunchKernelEx": &c.launchEx})
 	_ = sharedlib.Bind(handle, map[string]any{"cuFuncLoad": &c.load})
 	return c, c.check("cuInit", c.init(0))
@@ -155,7 +155,7 @@ func (c *cuda) Load(image []byte, entry string, sharedBytes int64) (Kernel, erro
 	return Kernel(function), err
 }
 
-// module loads a binary when it is first used, and returns the same module afterwards.
+// module returns the driver's module for a binary, which it loads at the first call for this binary.
 func (c *cuda) module(image []byte) (m uintptr, err error) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()

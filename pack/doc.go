@@ -7,9 +7,10 @@
 //	err = plan.Prepare()                   // loads; before a stream is captured
 //	err = plan.Launch(stream, x, weight, 0, y)
 //
-// A Pack holds the data of a pack. A Loader uses a Pack on one GPU. A Plan is a problem with the kernel that was
-// packed for it; in Go, a problem that was not packed has no plan. Plan.Tensors lists the tensors and workspaces that
-// Launch takes a pointer for, with their sizes in bytes. The caller allocates memory and creates streams.
+// A Pack holds the data of a pack. A Loader uses a Pack on one GPU. A Plan is a problem with the kernel that was packed
+// for it; in Go, a problem that was not packed has no plan. Plan.Tensors lists the tensors and workspaces that Launch
+// takes a pointer for, with their sizes in bytes. Programs that use the package allocate memory and create streams
+// themselves.
 //
 // Package packer writes packs. Each pack includes loaders for programs in C and Python, and the loader for Python also
 // runs families and general kernels. docs/packs.md describes the format.

@@ -6,8 +6,8 @@ import (
 	"autotune/pack"
 )
 
-// This program opens a pack, plans a convolution on its first GPU, and launches it on its own stream and memory. The
-// null pointer stands for the bias, which this layer does not have.
+// This program opens a pack, plans a convolution on its first GPU, and launches it on its own stream and memory. The 0
+// among the arguments of Launch is a null pointer, because this convolution has no bias.
 func Example() {
 	p, err := pack.Open("layers")
 	if err != nil {

@@ -1,7 +1,7 @@
 package pack
 
 // Family holds kernels for a range of an operator's problems on one architecture, and the decision tree that chooses
-// one of them for a problem. The kernels of a family read some dimensions at run time.
+// one of them for a problem. The kernels of a family read some dimensions of the problem at run time.
 type Family struct {
 	Tuned
 	Range    [][]Span   `json:"range"` // spans for each dimension; other problems are not served
@@ -21,15 +21,16 @@ type Variant struct {
 	Sizes  Sizes        `json:"sizes"`
 }
 
-// Sizes lists the values that a kernel reads from constant memory. A loader writes the values into a copy of the
-// binary as adjacent 32-bit little-endian integers.
+// Sizes lists the values that a kernel reads from constant memory. A loader writes the values of Sizes into a copy of
+// the kernel's binary as adjacent 32-bit little-endian integers.
 type Sizes struct {
 	At    int64    `json:"at"` // offset in the file, in bytes
 	Names []string `json:"names"`
 }
 
-// Node is a node of a family's tree: a condition with a node for either case, or a leaf. Of a leaf's entries, the
-// first one that serves the problem runs. If no entry of the leaf serves the problem, the general kernel runs.
+// Node is a node of a family's tree: a condition with a node for either case, or a leaf. A leaf lists entries, of which
+// a loader runs the first that serves the problem. If no entry of the leaf serves the problem, the loader runs the
+// general kernel.
 type Node struct {
 	If      *Formula `json:"if,omitempty"`
 	Then    *Node    `json:"then,omitempty"`

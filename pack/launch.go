@@ -32,7 +32,8 @@ func (g GPU) String() string { return fmt.Sprintf("%s (sm_%d)", g.Name, g.Arch) 
 type Driver interface {
 	GPU() GPU
 	// Load finds a kernel in a cubin, or in PTX that ends with a zero byte, and allows launches of the kernel
-	// sharedBytes of dynamic shared memory. An image is loaded when it is first used and never unloaded.
+	// sharedBytes of dynamic shared memory. The driver loads an image, i.e. a cubin or PTX, at the image's first use
+	// and never unloads it.
 	Load(image []byte, entry string, sharedBytes int64) (Kernel, error)
 	// Launch enqueues a launch on a stream. Each element of arguments points to an argument's value.
 	Launch(k Kernel, l Launch, s Stream, arguments []unsafe.Pointer) error
@@ -59,8 +60,8 @@ func (g GPU) runs(e *Entry) bool {
 	return arch == g.Arch || !own && arch/10 == g.Arch/10 && arch < g.Arch
 }
 
-// rank orders the entries for one problem: first those measured on this model of GPU, then those for newer
-// architectures.
+// rank returns a number by which to choose among the entries for one problem: entries measured on this model of GPU
+// rank highest, then entries for newer architectures.
 func (g GPU) rank(e *Entry) int {
 	rank, own, _ := Target(e.Target)
 	if own {

@@ -35,7 +35,8 @@ type File struct {
 	SHA256 string `json:"sha256"`
 }
 
-// Operator is what a loader needs to check a problem, to compute the shapes of its tensors and to choose a kernel.
+// Operator is the description of an operator with which a loader checks a problem, computes the shapes of the problem's
+// tensors and chooses a kernel.
 type Operator struct {
 	Name       string        `json:"name"`
 	Summary    string        `json:"summary,omitempty"`
@@ -48,7 +49,8 @@ type Operator struct {
 	MathAuto   Formula       `json:"math_auto"`
 }
 
-// Parameter is a parameter of an operator. A parameter has one component for each axis that it applies to.
+// Parameter is a parameter of an operator. A parameter of an operator has one component for each axis that it applies
+// to, as kernel_h and kernel_w.
 type Parameter struct {
 	Name       string      `json:"name"`
 	Type       string      `json:"type"` // int, bool, float or word
@@ -105,14 +107,15 @@ type Tuned struct {
 	Evidence json.RawMessage       `json:"evidence,omitempty"` // a best-config document or a family's document
 }
 
-// Entry is a tuned kernel for one problem. An entry's launches are plain numbers, without formulas.
+// Entry is a tuned kernel for one problem. The launches of an Entry contain plain numbers and no formulas.
 type Entry struct {
 	Tuned
 	Code[int64]
 	Time *Time `json:"time_ms,omitempty"` // absent if the file is for another architecture
 }
 
-// Code is a compiled file with the launches that run it. N is int64, or Formula if the numbers depend on the problem.
+// Code names a compiled file of the pack, and the launches that run the file's kernels. The type parameter N is int64,
+// or Formula if the numbers of the launches depend on the problem.
 type Code[N comparable] struct {
 	File       string        `json:"file"` // a cubin
 	Source     string        `json:"source,omitempty"`
@@ -136,7 +139,7 @@ type LaunchOf[N comparable] struct {
 	Maps []TensorMap[N] `json:"maps,omitempty"` // the arguments passed as tensor maps
 }
 
-// Launch is a launch whose numbers are known.
+// Launch is a launch whose extents and sizes are numbers, not formulas.
 type Launch = LaunchOf[int64]
 
 // TensorMap says that an argument is passed as a tensor map (CUtensorMap). A tensor map is 128 bytes, passed by value,
@@ -157,15 +160,16 @@ type Time struct {
 	Samples int        `json:"samples"`
 }
 
-// General is a kernel that is correct for every problem of an operator, in one math mode and for one type of inputs. A
-// general kernel takes the Arguments, with the first output as their last, then the Sizes as a struct of 64-bit
-// integers (floating-point values by their bits), and finally the number of elements of the first output.
+// General is a kernel that is correct for every problem of an operator, in one math mode and for one type of inputs.
+// The parameters of a general kernel are pointers to the tensors in Arguments, of which the last is the first output;
+// then a struct with the Sizes as 64-bit integers (of a floating-point number, the bits); and finally the number of
+// elements of the first output.
 type General struct {
 	Operator string `json:"operator"`
 	Math     string `json:"math"`
 	Type     string `json:"type"`
-	// Values are the parameters that the kernel was compiled for. The kernel serves any values of the other
-	// parameters.
+	// Values are the values of those parameters that the general kernel was compiled for; the kernel serves any values
+	// of all other parameters.
 	Values    map[string]expr.Value `json:"values,omitempty"`
 	File      string                `json:"file"` // PTX
 	Source    string                `json:"source,omitempty"`

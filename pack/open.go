@@ -21,7 +21,7 @@ import (
 	"autotune/internal/output"
 )
 
-// Bounds on a pack, which Open enforces.
+// Open enforces these bounds on a pack.
 const (
 	mostFiles     = 20_000
 	mostFileBytes = 256 << 20

@@ -41,9 +41,10 @@ type passedMap struct {
 	behind [mapWords - 1]Pointer // the words after the tensor's address
 }
 
-// Plan finds the kernel that was packed for a problem. If there are several kernels for the problem, Plan takes the
-// one that suits the GPU best. Parameters are written as for --set, for example "3x5". A math of "" means the math
-// mode that PyTorch would use.
+// Plan finds the kernel that was packed for a problem. If the pack has several kernels for the problem, Plan chooses
+// the kernel that was measured on this model of GPU or, without one, the kernel for the newest architecture. Parameters
+// are written as for --set, for example "3x5". If the argument math is "", Plan uses the math mode that PyTorch would
+// use.
 func (l *Loader) Plan(operator string, shape []int64, parameters map[string]string, math string) (*Plan, error) {
 	o := l.pack.operator(operator)
 	if o == nil {
@@ -136,8 +137,8 @@ func (o *Operator) values(shape []int64, given map[string]string, arch int) (map
 	return values, nil
 }
 
-// set parses a parameter's text into the values of its components. If the parameter is not given, the components get
-// their defaults.
+// set parses a parameter's text into the values of its components. If given is false, the components of the parameter
+// get their defaults.
 func (s Parameter) set(values map[string]expr.Value, text string, given bool) (err error) {
 	parts := strings.Split(text, "x")
 	if s.Type == "word" || s.Type == "float" || len(parts) == 1 {
@@ -183,7 +184,7 @@ func (s Parameter) value(text string) (expr.Value, error) {
 	return expr.Int(n), err
 }
 
-// Sized computes the types and shapes of a problem's tensors, and adds the operator's derived values to values.
+// Sized computes the types and shapes of a problem's tensors, and adds the operator's derived values to the map values.
 func (o *Operator) Sized(values map[string]expr.Value, types map[string]int64) (all []Tensor, err error) {
 	for _, d := range o.Derived {
 		if values[d.Name], err = d.Value.Eval(values); err != nil {

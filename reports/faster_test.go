@@ -10,8 +10,8 @@ import (
 	"autotune/tuner/torchtimes"
 )
 
-// inTurnsWith is a search whose winner was timed in turns with PyTorch. Each speedup over a way to run PyTorch has an
-// interval of 2 % to either side.
+// inTurnsWith is a search whose winner was timed in turns with PyTorch. The confidence interval of each given speedup
+// over PyTorch extends 2 % to either side.
 func inTurnsWith(speedups map[string]float64) bestconfig.Document {
 	b := convolution()
 	for name, speedup := range speedups {
@@ -52,7 +52,8 @@ func TestPyTorchIsFaster(t *testing.T) {
 	}
 }
 
-// A summary must have one column for the faster way to run PyTorch, with a mark if that is faster than the winner.
+// A summary must have one column for the faster of PyTorch's modes (eager and torch.compile), with a mark if PyTorch is
+// faster than the winner.
 func TestSummaryMarksFasterPyTorch(t *testing.T) {
 	slow, fast := inTurnsWith(map[string]float64{torchtimes.Eager: 0.5, torchtimes.Compile: 0.17}), inTurnsWith(map[string]float64{torchtimes.Eager: 2, torchtimes.Compile: 1.5})
 	for width, want := range map[int][]string{

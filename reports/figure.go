@@ -172,7 +172,7 @@ func newLegend() plot.Legend {
 	return l
 }
 
-// manyTimes is the ratio beyond which the smallest value on an axis could no longer be seen.
+// manyTimes is how many times the smallest value may fit on an axis, so that it can still be seen.
 const manyTimes = 10
 
 // ending returns where an axis from 0 should end, so that values far above the smallest one do not hide it.

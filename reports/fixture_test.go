@@ -52,7 +52,7 @@ func document(name string) bestconfig.Document {
 // convolution is a search on a GPU whose document has a value in every field.
 func convolution() bestconfig.Document { return document("cuda") }
 
-// replayed is the search convolution, answered from a recording.
+// replayed is the document of the search convolution, as a replay of a recording would write it.
 func replayed() bestconfig.Document { return document("replay") }
 
 // emulated is a small search on the CPU emulator, without a roofline and without PyTorch.
@@ -68,7 +68,7 @@ func failed() bestconfig.Document {
 	return b
 }
 
-// trials makes n trials whose times approach best. In every hundred trials, as many fail as failures says.
+// trials makes n trials whose times approach best. Of every hundred trials, as many fail as the argument failures says.
 func trials(n, failures int, best float64) []trial.Trial {
 	rng := rand.New(rand.NewPCG(7, uint64(n)))
 	bad := []trial.Status{trial.CompileError, trial.LaunchError, trial.WrongResult, trial.Timeout, trial.Crashed, trial.Pruned}

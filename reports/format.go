@@ -154,16 +154,16 @@ func middle(s string, most int) string {
 	return string(runes[:head]) + "…" + string(runes[len(runes)-(most-head-1):])
 }
 
-// Wrap breaks a text between words into lines of at most the given width. All lines of the text but the first are
-// indented.
+// Wrap breaks a text between words into lines of at most the given width. Wrap indents all lines of the text but the
+// first.
 func Wrap(text string, width int) string {
 	const indent = "  "
 	fits := func(line string) bool { return len(indent)+utf8.RuneCountInString(line) <= width }
 	return strings.Join(wrapped(phrases(text), fits), "\n"+indent)
 }
 
-// Hang writes a text after a label in lines of a table's width, with the later lines indented to the text's first
-// column. For an empty text, Hang returns "".
+// Hang writes a label and a text in lines of a table's width, and indents the later lines to where the text began. For
+// an empty text, Hang returns "".
 func Hang(label, text string) string {
 	t := &table{}
 	t.wrap(label, utf8.RuneCountInString(label), text)

@@ -40,7 +40,7 @@ type barRow struct {
 	bars       []bar
 }
 
-// bar is a bar with texts behind its end.
+// bar is a horizontal bar of a chart, with texts behind its end.
 type bar struct {
 	value float64
 	color color.Color

@@ -25,8 +25,8 @@ import (
 const progressLegend = vg.Length(124)
 
 // ProgressPlot writes a PNG of the best time so far over the number of evaluations. The plot has a dot for each valid
-// trial, hollow if the trial came from the cache, and a tick at the top for each failed trial. The document b, which
-// need not have a winner, provides the heading and the lines to compare with.
+// trial, hollow if the trial came from the cache, and a tick at the top for each failed trial. The plot's heading, and
+// the horizontal lines for the baselines' times, come from the document b, which need not have a winner.
 func ProgressPlot(w io.Writer, b bestconfig.Document, trials []trial.Trial) error {
 	levels := lists.Where(comparedIn(b), func(c compared) bool { return c.level })
 	times := lists.Of(levels, func(l compared) float64 { return l.ms })
@@ -62,7 +62,8 @@ func ProgressPlot(w io.Writer, b bestconfig.Document, trials []trial.Trial) erro
 	return f.writePNG(w)
 }
 
-// mostSlower times the best time is where the time axis ends. Slower trials are drawn at the axis's end.
+// The plot's time axis ends at mostSlower times the best time. Trials beyond the end of the time axis are drawn at its
+// end.
 const mostSlower = 4
 
 type progress struct {

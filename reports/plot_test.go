@@ -19,7 +19,7 @@ import (
 
 var keep = flag.String("keep", "", "a folder to keep the plots in, to look at them")
 
-// scenes are plots of data that once caused problems, such as overlapping texts. A test draws each plot in scenes.
+// scenes returns functions that draw plots of data that once caused problems, such as overlapping texts.
 func scenes() map[string]func(io.Writer) error {
 	speedup := func(change func(*bestconfig.Document)) func(io.Writer) error {
 		b := convolution()

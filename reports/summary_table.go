@@ -12,7 +12,7 @@ import (
 	"autotune/tuner/torchtimes"
 )
 
-// pyTorch is the summary's column for the faster of the ways to run PyTorch.
+// pyTorch names the summary's column for the faster of eager PyTorch and torch.compile.
 const pyTorch = "PyTorch"
 
 // fasterMark follows a speedup over PyTorch if PyTorch is faster than the winner.
@@ -21,8 +21,8 @@ const fasterMark = "!"
 // SummaryTable writes a table of several problems: the winner's time, its speedup over each known baseline, and its
 // share of the measured copy bandwidth. If winners were timed in turns with PyTorch, one column compares with the
 // faster way to run PyTorch, and fasterMark marks the rows in which PyTorch wins. If problems differ in devices or
-// conditions, the table has columns for the devices and conditions. The table is Markdown unless that is wider than
-// width; a width of 0 means no limit.
+// conditions, the table has columns for the devices and conditions. The table is Markdown, unless a Markdown table
+// would be wider than width; a width of 0 means no limit.
 func SummaryTable(w io.Writer, list []bestconfig.Document, width int) error {
 	over := summaryBaselines(list)
 	rows := rowsOf(summaryColumns(list, over, func(title, _ string) string { return "over " + title }), list)
@@ -128,8 +128,8 @@ func speedupsKnown(list []bestconfig.Document) []string {
 	})
 }
 
-// summaryBaselines returns the baselines that have a column in the summary. All ways to run PyTorch share one column
-// if any winner was timed in turns with PyTorch, since only then is the faster way known.
+// summaryBaselines returns the baselines that have a column in the summary. Eager PyTorch and torch.compile share one
+// column if any winner was timed in turns with PyTorch.
 func summaryBaselines(list []bestconfig.Document) []string {
 	known := speedupsKnown(list)
 	inTurns := func(b bestconfig.Document) bool { way, _ := b.PyTorch(bestconfig.InTurns); return way != "" }

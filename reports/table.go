@@ -15,7 +15,7 @@ import (
 	"autotune/tuner/final"
 )
 
-// tableWidth is the width of tables, which is the same in a terminal, a pipe and a log.
+// tableWidth is the width of tables in columns, whether they go to a terminal, a pipe or a log.
 const tableWidth = 80
 
 // labelWidth is the column in which the table's contents begin.
@@ -26,7 +26,7 @@ type table struct{ lines strings.Builder }
 
 func (t *table) blank() { t.lines.WriteByte('\n') }
 
-// text writes a label and a wrapped text after it. If the text is empty, nothing is written.
+// text writes a label and a wrapped text after it, or nothing if the text is empty.
 func (t *table) text(label, text string) { t.wrap(label, labelWidth, text) }
 
 // list writes texts below each other, with a label before the first.
@@ -54,8 +54,8 @@ func (t *table) line(format string, args ...any) {
 	t.lines.WriteByte('\n')
 }
 
-// grid writes rows with aligned cells: the first column to the left, and the others to the right. Cells of the first
-// column are shortened if lines would be longer than width. A row of one cell becomes a line by itself.
+// grid writes rows of cells, of which it aligns the first column to the left and all other columns to the right. Cells
+// of the first column are shortened if lines would be longer than width. A row of one cell becomes a line by itself.
 func (t *table) grid(rows [][]string, width int) {
 	widths := columnWidths(rows)
 	for _, w := range widths[1:] {
@@ -191,7 +191,8 @@ func (t *table) winner(b bestconfig.Document) {
 // shownTies is how many of the variants that tie with the winner a table names.
 const shownTies = 3
 
-// ties names the variants whose times in the finals could not be distinguished from the winner's.
+// ties names the variants whose times, in the final measurements of a search, could not be distinguished from the
+// winner's.
 func (t *table) ties(b bestconfig.Document) {
 	others := lists.Where(b.Ties, func(c final.Contender) bool { return c.Key() != b.Configuration.Key() })
 	if len(others) == 0 {
@@ -241,11 +242,11 @@ func (t *table) comparison(b bestconfig.Document) {
 	}
 }
 
-// mostReason is the largest number of characters of a reason that are shown.
+// mostReason limits how many characters of a trial's reason for failing the table shows.
 const mostReason = 300
 
-// failures writes a line for each status of failed trials, and a command that shows one such variant. The command is
-// not wrapped, so that it can be copied.
+// failures writes a line for each status of failed trials, and the command that runs one variant with this status
+// again. failures does not wrap the command, so that users can copy it.
 func (t *table) failures(list []Failure) {
 	for i, f := range list {
 		label := ""
@@ -274,7 +275,7 @@ func (t *table) warnings(b bestconfig.Document) {
 	}
 }
 
-// The widths of the columns in the table of devices.
+// deviceWidth and problemWidth are the widths of two columns in the table of devices.
 const (
 	deviceWidth  = 10
 	problemWidth = tableWidth - deviceWidth - 2

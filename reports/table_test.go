@@ -44,7 +44,8 @@ type brokenPipe struct{}
 
 func (brokenPipe) Write([]byte) (int, error) { return 0, errPipe }
 
-// A value that only some searches know must have a row if it is known.
+// The table of a search must have a row for a value that only some documents contain, such as the reason for the math
+// mode, if the document contains the value.
 func TestRowsOfWhatIsKnown(t *testing.T) {
 	plain := shown(t, convolution())
 	for row, change := range map[string]func(*bestconfig.Document){

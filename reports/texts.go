@@ -132,7 +132,7 @@ func statusWords(t tuner.Counts) []string {
 	return words
 }
 
-// searchText says how many variants were evaluated now, and how many results were known from the cache.
+// searchText says how many variants this search evaluated, and how many results came from the cache.
 func searchText(b bestconfig.Document) string {
 	s := b.Search
 	text := fmt.Sprintf("%d evaluated in %s s", s.Evaluations, significant(s.Seconds, 3))

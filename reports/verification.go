@@ -46,7 +46,8 @@ func VerificationOf(r *tuner.Result, warnings []string) Verification {
 
 func Failed(t trial.Trial) bool { return t.Status != trial.OK && t.Status != trial.Pruned }
 
-// Text returns everything that is known about the variants if one is true, and otherwise which variants failed.
+// Text lists the variants that failed or, if the argument one says that only one variant was verified, everything that
+// is known about that variant.
 func (v Verification) Text(one bool) string {
 	text, part := "", ""
 	for _, t := range v.Variants {
@@ -94,8 +95,8 @@ func TrialText(t trial.Trial, kind device.Properties) string {
 	return text
 }
 
-// compilerWords returns why a trial failed, and the compiler's log. If the compiler's log contains the trial's
-// message, only the log is returned.
+// compilerWords returns why a trial failed, and the compiler's log. If the compiler's log contains the message,
+// compilerWords returns only the log.
 func compilerWords(t trial.Trial) string {
 	message, log := strings.TrimSpace(t.Message), strings.TrimSpace(t.Log)
 	_, said, _ := strings.Cut(t.Reason(), ": ")

@@ -14,8 +14,8 @@ type Dim struct {
 	Categorical bool   // the distance between two values means nothing
 }
 
-// axes maps the tunables of parts to columns of Features. Tunables of several parts share a column if they have the
-// same name; the steps of the column are the values of all these tunables.
+// axes maps the tunables of parts to columns of Features. Tunables of several parts share a column of Features if they
+// have the same name; the steps of the column are the values of all these tunables.
 type axes struct {
 	dims   []Dim
 	hot    int           // how many columns say which part
@@ -23,7 +23,7 @@ type axes struct {
 	scaled [][][]float64 // part -> tunable -> value -> position in [0, 1]
 }
 
-// absent is the value of a column whose tunable the configuration's part lacks.
+// absent is the number in the column of a tunable for configurations of a part that lacks the tunable.
 const absent = 0.5
 
 func newAxes(parts []*part) (a axes) {
@@ -87,10 +87,10 @@ func sortNumbers(at map[expr.Value]int) bool {
 // with several values, in declared order.
 func (s *Space) Dims() []Dim { return slices.Clone(s.axes.dims) }
 
-// Features appends configuration i to dst as numbers in [0, 1], one for each Dim. The column of a part is 1 for
-// configurations of the part and 0 for others. The column of a tunable contains the rank of the value among all values
-// of tunables with the same name; strings rank in declared order. The column of a tunable is 0.5 if the configuration's
-// template has no such tunable.
+// Features appends configuration i to dst as numbers in [0, 1], one for each Dim. The column of a part contains 1 if
+// configuration i belongs to the part, otherwise 0. The column of a tunable contains the rank of the value among all
+// values of tunables with the same name; strings rank in declared order. The column of a tunable is 0.5 if the template
+// of configuration i has no tunable of that name.
 func (s *Space) Features(i int64, dst []float64) []float64 {
 	p := s.PartOf(i)
 	start := len(dst)

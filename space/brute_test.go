@@ -15,7 +15,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// drawPart draws a small random part with all kinds of tunables and constraints, of which some can fail.
+// drawPart draws a small random part with all kinds of tunables and constraints, including constraints whose evaluation
+// can fail.
 func drawPart(t *rapid.T) space.Part {
 	var p space.Part
 	n := rapid.IntRange(1, 5).Draw(t, "tunables")
@@ -116,7 +117,7 @@ func enumerate(p space.Part) (valid []map[string]expr.Value, failed bool) {
 	return valid, failed
 }
 
-// written lists a part's constraints, one per line.
+// written returns a text with a part's constraints, one per line.
 func written(p space.Part) string {
 	var lines []string
 	for _, c := range p.Constraints {

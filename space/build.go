@@ -11,7 +11,8 @@ import (
 )
 
 // builder builds the layers of a diagram from the root downwards. A node is identified by its items, one machine word
-// each: the values of the bound terms that later checks still need. Nodes of a layer with equal items are one node.
+// each: the values of the bound terms that later checks still need. Two partial configurations lead to the same node of
+// a layer if their items are equal.
 type builder struct {
 	*model
 	order  []int
@@ -26,10 +27,10 @@ type builder struct {
 	failed expr.Term // item 0 if some check may fail; its word is 0, or 1 + the number of the check that failed
 }
 
-// mostRoom bounds the edges that a layer allocates space for before its edges are known.
+// mostRoom is the largest number of edges for which a layer allocates memory before it knows how many edges it has.
 const mostRoom = 1 << 18
 
-// stride is how many values are tried between two checks whether the context has ended.
+// stride is the number of values that a build tries before it checks again whether its context has ended.
 const stride = 4096
 
 func (m *model) build(ctx context.Context, maxNodes int) (*diagram, error) {
@@ -69,8 +70,8 @@ func (b *builder) lastOf(x expr.Term) int {
 	return b.last[x]
 }
 
-// itemsAfter lists the terms that must be remembered after layer l is bound: of the remaining checks, the largest terms
-// that are bound and fit a machine word.
+// itemsAfter lists the terms that must be remembered after layer l is bound: the largest terms that the remaining
+// checks need, that depend on bound tunables only, and that fit a machine word.
 func (b *builder) itemsAfter(l int) (items []expr.Term) {
 	seen := map[expr.Term]bool{0: true}
 	var collect func(x expr.Term)
@@ -99,7 +100,8 @@ func (b *builder) itemsAfter(l int) (items []expr.Term) {
 	return items
 }
 
-// step returns the code that layer l runs for each value at each node, and the layer's checks that may fail.
+// step returns the code that layer l runs for each value at each node, and those checks of the layer whose evaluation
+// may fail.
 func (b *builder) step(l int, next []expr.Term) (code *expr.Code, risky []*check) {
 	code = b.program.Code(append(b.items, b.variables[b.order[l]])...)
 	early := func(x expr.Term) bool { return b.lastOf(x) < l }
@@ -121,7 +123,7 @@ func (b *builder) step(l int, next []expr.Term) (code *expr.Code, risky []*check
 	return code, risky
 }
 
-// grow adds layer l: it binds the layer's tunable to each value at every node.
+// grow adds layer l of the diagram: for every node of the layer above, grow tries each value of the layer's tunable.
 func (b *builder) grow(ctx context.Context, l int) error {
 	tunable := b.order[l]
 	next := b.itemsAfter(l)
@@ -178,7 +180,8 @@ func (b *builder) grow(ctx context.Context, l int) error {
 	return nil
 }
 
-// noteFailure returns the number of the first check that failed, or the argument before if that is not 0.
+// noteFailure stores the number, from 1, of the first check whose evaluation failed, or 0 if none failed; `before` is
+// the number that an earlier layer stored, which is kept unless it is 0.
 func (b *builder) noteFailure(risky []*check, before uint64) {
 	for _, c := range risky {
 		if before == 0 && b.program.Slots.Failed(c.term) {
@@ -203,7 +206,7 @@ func (b *builder) finish(ctx context.Context) (*diagram, error) {
 	return assemble(ctx, b.order, b.layers, b.nodes)
 }
 
-// pathTo returns the values on one path from the root to a node of the last layer.
+// pathTo returns the values of the tunables along one path from the root to a node of the last layer.
 func (b *builder) pathTo(node uint32) []int {
 	choice := make([]int, len(b.order))
 	for l := len(b.layers) - 1; l >= 0; l-- {
@@ -215,9 +218,10 @@ func (b *builder) pathTo(node uint32) []int {
 	return choice
 }
 
-// relax returns a condition on the variables bound up to layer l that the harmless term x implies, or 0 if it finds
-// none. The condition cuts partial configurations that cannot be completed: relax replaces each unbound term by the
-// bound that is best for the check. For example, x * y <= 100 fails already when x * (the least y) exceeds 100.
+// relax returns a condition that depends only on variables bound up to layer l and that must hold if x holds, or 0 if
+// it finds no such condition. A build uses the condition to drop partial configurations that cannot be completed: relax
+// replaces each unbound term of x by the bound with which x holds most easily. For example, x * y <= 100 fails for
+// every y if it fails for the least y, so a large x is dropped before y is bound.
 func (b *builder) relax(x expr.Term, l int) expr.Term {
 	if b.lastOf(x) <= l {
 		return x
@@ -244,7 +248,8 @@ func (b *builder) relax(x expr.Term, l int) expr.Term {
 	return 0
 }
 
-// extreme returns the least (or greatest) value that an int can still take, as a term over variables bound by layer l.
+// extreme returns the least (or greatest) value that an int term can still take, as a term that uses only variables
+// bound up to layer l.
 func (b *builder) extreme(x expr.Term, l int, greatest bool) expr.Term {
 	op, left, right, _ := b.program.Operation(x)
 	factors := op == expr.OpMul && b.program.Range(left).Lo >= 0 && b.program.Range(right).Lo >= 0

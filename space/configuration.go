@@ -18,8 +18,8 @@ type Configuration struct {
 	Values   Values `json:"configuration"`
 }
 
-// Values are the values of tunables, in the order in which the template declares them. In JSON, Values are an object,
-// whose reading keeps the order and the types of numbers.
+// Values are the values of tunables, in the order in which the template declares them. Values are written as a JSON
+// object; reading that object preserves the order of the tunables and the types of numbers.
 type Values []Value
 
 type Value struct {
@@ -48,8 +48,8 @@ func (v Values) Differences(others Values) int {
 
 const templateName = "template"
 
-// Flat returns the values by name, with the template as one more value called "template". Result formats of autotuners
-// write configurations as Flat returns them.
+// Flat returns a configuration as a map from the names of tunables to values, with the template as one more value
+// called "template". Result formats of autotuners write configurations as Flat returns them.
 func (c Configuration) Flat() Values {
 	flat := slices.Clone(c.Values)
 	if c.Template != "" {
@@ -59,8 +59,8 @@ func (c Configuration) Flat() Values {
 	return flat
 }
 
-// Unflatten is the inverse of Flat except for the order of the values. If no string is named "template", Unflatten
-// leaves the configuration's template empty.
+// Unflatten is the inverse of Flat except for the order of the values. If the map contains no string named "template",
+// Unflatten leaves the configuration's template empty.
 func Unflatten(flat Values) Configuration {
 	i := slices.IndexFunc(flat, func(v Value) bool { return v.Name == templateName && v.Kind() == expr.KindString })
 	if i < 0 {

@@ -9,10 +9,12 @@ import (
 )
 
 // diagram is a part's decision diagram: a layered graph in which each path from the root to the end is a valid
-// configuration. Layer l decides tunable order[l]; the end is the only node behind the last layer.
+// configuration. Layer l of a diagram has an edge for each value of tunable order[l], and the only node behind the last
+// layer is the end.
 //
-// The edges of a node are adjacent and sorted by value. Each edge stores how many configurations the node's earlier
-// edges lead to. The number of a configuration is the sum of the counts of the edges along its path.
+// The edges of a diagram's node are stored one after another and sorted by value. Each edge stores the number of
+// configurations that the earlier edges of the same node lead to. The number of a configuration is the sum of the
+// counts that the edges along its path store.
 type diagram struct {
 	order  []int    // layer -> tunable
 	root   uint32   // meaningless when total is 0
@@ -23,7 +25,7 @@ type diagram struct {
 	total  int64
 }
 
-// unrank sets choice, the value of each tunable, to configuration number rank.
+// unrank computes the configuration with number `rank`, and stores the chosen value index of each tunable in `choice`.
 func (d *diagram) unrank(rank int64, choice []int) {
 	node := d.root
 	for _, tunable := range d.order {
@@ -41,7 +43,8 @@ func (d *diagram) unrank(rank int64, choice []int) {
 	}
 }
 
-// rank is the inverse of unrank; it returns false if choice is not a valid configuration.
+// rank returns the number of the configuration with the given value indices, or false if that configuration is not
+// valid.
 func (d *diagram) rank(choice []int) (int64, bool) {
 	if d.total == 0 {
 		return 0, false
@@ -49,8 +52,7 @@ func (d *diagram) rank(choice []int) (int64, bool) {
 	return d.rankFrom(0, d.root, choice)
 }
 
-// rankFrom sums the counts along the path that choice takes from a node of a layer. rankFrom returns false if choice
-// leaves the diagram.
+// rankFrom returns false if the diagram has no edge for one of the chosen values.
 func (d *diagram) rankFrom(layer int, node uint32, choice []int) (int64, bool) {
 	rank := int64(0)
 	for _, tunable := range d.order[layer:] {
@@ -70,7 +72,7 @@ func (d *diagram) edge(node uint32, value int) (uint32, bool) {
 	return i, i < hi && int(d.value[i]) == value
 }
 
-// layer is a layer of a diagram under construction. The targets of a layer are node numbers within the next layer.
+// layer is a layer of a diagram under construction. An edge's target is the number of a node within the next layer.
 type layer struct {
 	edges  []uint32 // node -> first edge, and one more
 	value  []uint32
@@ -88,7 +90,7 @@ type assembler struct {
 	final  []uint32 // node of the layer below, as built -> node of the diagram
 }
 
-// assemble builds the diagram from the layers of an order of tunables. ends is 0 if no path reaches the end, else 1.
+// The argument `ends` is 1 if some path reaches the end of the diagram, otherwise 0.
 func assemble(ctx context.Context, order []int, layers []layer, ends int) (*diagram, error) {
 	a := &assembler{diagram: &diagram{order: order, edges: []uint32{0, 0}}, counts: []int64{1}}
 	a.final = make([]uint32, ends) // node 0 of the diagram is the end
@@ -105,7 +107,7 @@ func assemble(ctx context.Context, order []int, layers []layer, ends int) (*diag
 	return a.diagram, nil
 }
 
-// add adds a layer above the layers that were added before.
+// add adds one layer to the diagram, above the layers that were added before, since the assembler begins at the end.
 func (a *assembler) add(ctx context.Context, in *layer) error {
 	nodes := len(in.edges) - 1
 	first := uint32(len(a.counts))
@@ -165,7 +167,8 @@ func (a *assembler) addEdges(in *layer, n int) (count int64, err error) {
 	return count, nil
 }
 
-// numbers is a hash table with open addressing that numbers distinct items, which are stored by the caller, from 0.
+// numbers is a hash table with open addressing that gives distinct items the numbers 0, 1, 2 and so on; the caller
+// stores the items.
 type numbers struct {
 	slots  []uint32 // 1 + a number, or 0
 	hashes []uint64 // by number
@@ -181,7 +184,8 @@ func newNumbers(expected int) *numbers {
 
 func (x *numbers) len() int { return len(x.hashes) }
 
-// of returns the number of the item with this hash for which same returns true, or the next number if there is none.
+// of looks an item up by its hash and returns its number, or the next free number if the item is new; `same` compares
+// the item with the item of a given number.
 func (x *numbers) of(hash uint64, same func(uint32) bool) (n uint32, isNew bool) {
 	mask := uint64(len(x.slots) - 1)
 	at := hash & mask

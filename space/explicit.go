@@ -39,7 +39,8 @@ func (l Listed) part() (*part, error) {
 	})
 }
 
-// prefixTree returns one layer per tunable, in which each node is a prefix of the sorted rows, for assemble to merge.
+// prefixTree returns layers, one for each tunable, in which each node stands for a common prefix of rows; assemble then
+// merges equal nodes.
 func prefixTree(rows [][]int, width int) []layer {
 	layers := make([]layer, width)
 	for r, row := range rows {

@@ -23,7 +23,7 @@ func listedTunables(sizes ...int) []space.Tunable {
 	return tunables
 }
 
-// valuesOf returns the values of listedTunables at the given indices.
+// valuesOf returns the values that listedTunables have at the given indices.
 func valuesOf(choices ...[]int) []space.Values {
 	all := make([]space.Values, len(choices))
 	for i, choice := range choices {

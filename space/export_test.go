@@ -2,8 +2,8 @@ package space
 
 import "context"
 
-// Nodes returns the number of nodes of the space's decision diagrams. Memory and build time are proportional to the
-// number of nodes.
+// Nodes returns the number of nodes of the space's decision diagrams. The memory of a diagram and the time to build it
+// are proportional to the number of nodes.
 func (s *Space) Nodes() int {
 	n := 0
 	for _, p := range s.parts {

@@ -22,7 +22,7 @@ type Published struct {
 	Cartesian float64
 }
 
-// ReadPublished reads a document for ParsePublished from r, which may be compressed.
+// ReadPublished reads a document of published tuning spaces from r, which may be compressed.
 func ReadPublished(r io.Reader) ([]Published, error) {
 	data, err := Bound.Unpack(r)
 	if err != nil {
@@ -51,7 +51,7 @@ func ParsePublished(data []byte) ([]Published, error) {
 	}
 	all := make([]Published, len(list))
 	for i, item := range list {
-		// Line breaks before an item make the line numbers in the item's errors those of the whole document.
+		// The line breaks that precede each item make errors report line numbers of the whole document.
 		before := bytes.Count(data[:max(0, bytes.Index(data, item))], []byte("\n"))
 		var err error
 		if all[i], err = parsePublished(append(bytes.Repeat([]byte("\n"), before), item...)); err != nil {
@@ -61,7 +61,7 @@ func ParsePublished(data []byte) ([]Published, error) {
 	return all, nil
 }
 
-// Bound limits a space file to half a million values, which take less than a second to read.
+// Bound limits the size of a space file to half a million values, which can be read in less than a second.
 var Bound = input.Bound{Kind: "a space file", Bytes: 8 << 20, Values: 500_000, Depth: 64}
 
 type document struct {

@@ -11,7 +11,7 @@ import (
 	"autotune/space/expr"
 )
 
-// model is a part that is being prepared for building its diagram. A model stores the values that tunables can still
+// model is a part of a space while its diagram is being prepared. A model stores the values that tunables can still
 // have and the checks that remain.
 type model struct {
 	Part
@@ -84,7 +84,8 @@ func (m *model) checkNames() error {
 	return nil
 }
 
-// conjuncts returns the parts that must all be true for n to be true, including parts of definitions that n names.
+// conjuncts splits n into the conditions that must all be true for n to be true, and also splits the definitions that n
+// refers to.
 func (m *model) conjuncts(n *expr.Node) (all []*expr.Node) {
 	if d, ok := m.Definitions[n.Name]; ok && n.Op == expr.OpName {
 		return m.conjuncts(d.Root())
@@ -99,8 +100,9 @@ func (m *model) conjuncts(n *expr.Node) (all []*expr.Node) {
 	return all
 }
 
-// narrow removes the values that a check on a single tunable rules out. narrow repeats the removal, because a tunable
-// with one value left becomes a constant, which may leave other checks with a single tunable.
+// narrow removes the values that a check on a single tunable rules out. narrow repeats the removal until nothing
+// changes, because a tunable with only one value left becomes a constant, and other checks may then depend on a single
+// tunable.
 func (m *model) narrow(ctx context.Context) error {
 	for again := true; again && !m.empty; {
 		again = false
@@ -127,8 +129,8 @@ func (m *model) narrow(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// tryAlone evaluates a check with at most one tunable for each value. tryAlone keeps the check if evaluating a value
-// fails, because another check may rule that value out.
+// tryAlone evaluates a check that depends on at most one tunable, once for each value of the tunable. tryAlone keeps
+// the check if its evaluation fails for a value, because another check may rule that value out.
 func (m *model) tryAlone(ctx context.Context, c *check) (keep, narrowed bool) {
 	if len(c.vars) > 1 {
 		return true, false
@@ -175,10 +177,10 @@ func (m *model) compile() {
 }
 
 // order returns the order in which the diagram binds tunables. Tunables that checks connect, directly or through
-// others, form a component. The components follow each other in declared order, so that the diagram of each component
-// ends in a single node. Within a component, the next tunable is always the one that completes the most checks. Among
-// tunables that complete equally many checks, the next is the one connected to the most bound tunables, so that few
-// values must be remembered.
+// others, form a component. Components of connected tunables follow each other in declared order, so that the diagram
+// of each component ends in a single node. Within a component of connected tunables, the next tunable is always the one
+// with which the most checks become decidable. Among tunables with which equally many checks become decidable, order
+// prefers the one that shares checks with the most bound tunables, so that few values must be remembered.
 func (m *model) order() (order []int) {
 	component := lists.Places(len(m.Tunables)) // tunable -> the first one of its component
 	for _, c := range m.checks {
@@ -210,7 +212,8 @@ func (m *model) order() (order []int) {
 	return order
 }
 
-// ties counts the checks that binding a tunable completes, and the bound tunables that its checks connect it to.
+// ties returns how many checks become decidable when a tunable is bound, and with how many bound tunables the tunable
+// shares a check.
 func (m *model) ties(tunable int, bound []bool) (settled, tied int) {
 	for _, c := range m.checks {
 		if !slices.Contains(c.vars, tunable) {
@@ -225,7 +228,7 @@ func (m *model) ties(tunable int, bound []bool) (settled, tied int) {
 	return settled, tied
 }
 
-// describe returns an error that tells for which values a constraint fails.
+// describe returns an error that says for which values of the tunables a constraint fails.
 func (m *model) describe(c *check, choice []int) error {
 	names := (&expr.Folder{Definitions: m.Definitions}).Fold(m.Constraints[c.constraint].Root()).Names()
 	env := map[string]expr.Value{}

@@ -48,12 +48,13 @@ type part struct {
 // ErrTooLarge says that the decision diagram of a space would be too large.
 var ErrTooLarge = errors.New("the space is too large")
 
-// New builds the union of parts. New returns the context's error soon after the context ends.
+// New builds the space that is the union of the given parts. New returns the context's error soon after the context
+// ends.
 func New(ctx context.Context, parts ...Part) (*Space, error) {
 	return union(parts, func(p Part) (*part, error) { return newPart(ctx, p, maxNodes) })
 }
 
-// union builds the space of several sources; ready turns each source into a part.
+// union builds a space from several sources of parts; the function ready turns each source into a part.
 func union[P any](sources []P, ready func(P) (*part, error)) (*Space, error) {
 	s := &Space{}
 	for _, source := range sources {
@@ -85,7 +86,7 @@ func newPart(ctx context.Context, p Part, maxNodes int) (*part, error) {
 	})
 }
 
-// ready checks a part's tunables and builds its diagram. The error of ready names the template.
+// ready checks a part's tunables and builds its diagram. An error of ready names the template.
 func (p Part) ready(build func(*part) (*diagram, error)) (*part, error) {
 	p.Tunables = slices.Clone(p.Tunables)
 	built := &part{Part: p}
@@ -151,13 +152,13 @@ func (s *Space) Cartesian() float64 {
 	return sum
 }
 
-// Parts returns the parts that the space was built from. The caller must not modify the returned parts.
+// Parts returns the parts that the space was built from. The caller must not modify the parts that Parts returns.
 func (s *Space) Parts() []Part {
 	return lists.Of(s.parts, func(p *part) Part { return p.Part })
 }
 
-// PartOf returns the part that configuration i belongs to. Like all methods that take the number of a configuration,
-// PartOf panics if i is out of range.
+// PartOf returns the part of the space that configuration i belongs to. Like all methods that take the number of a
+// configuration, PartOf panics if i is out of range.
 func (s *Space) PartOf(i int64) int {
 	if i < 0 || i >= s.total {
 		panic(fmt.Sprintf("space: configuration %d of %d", i, s.total))
@@ -178,7 +179,7 @@ func (s *Space) At(i int64) Configuration {
 	return c
 }
 
-// Choice returns, for each tunable of configuration i's part, the index of its value.
+// Choice returns the index of the chosen value for each tunable of configuration i.
 func (s *Space) Choice(i int64) []int {
 	p := s.PartOf(i)
 	choice := make([]int, len(s.parts[p].Tunables))
@@ -211,7 +212,8 @@ func (s *Space) Index(c Configuration) (int64, bool) {
 	return s.IndexOf(i, choice)
 }
 
-// choice returns the index of each tunable's value, for values in any order, or false if they match no tunables.
+// choice returns the index of each tunable's value, for values in any order, or false if the values do not belong to
+// the part's tunables.
 func (p *part) choice(values Values) ([]int, bool) {
 	choice := make([]int, len(p.Tunables))
 	for k, t := range p.Tunables {

@@ -27,13 +27,14 @@ func (s *Space) Neighbours(i int64) []int64 {
 	return found
 }
 
-// along maps an index from 0 to n-1 to [0, 1].
+// along returns the position from 0 to 1 of the index `place` among n indices.
 func along(place, n int) float64 { return float64(place) / float64(max(n-1, 1)) }
 
-// Nearest returns the valid configuration of a part that is closest to positions, by the sum of squared differences.
-// Among equally close configurations, Nearest returns the lowest number. A position says where a value lies along its
-// tunable: 0 is the first declared value, 1 the last. The given positions need not belong to a valid configuration, or
-// lie within [0, 1]. Nearest returns false only for a part without valid configurations.
+// Nearest returns the valid configuration of a part that is closest to the given positions, by the sum of squared
+// differences. Among equally close configurations, Nearest returns the lowest number. A position says where a value
+// lies in its tunable's list: 0 stands for the first declared value, 1 for the last. The positions that Nearest is
+// given need not belong to a valid configuration, or lie within [0, 1]. Nearest returns false only for a part without
+// valid configurations.
 //
 // Nearest searches diagrams with at most a few thousand nodes per layer completely, which are nearly all diagrams. In
 // larger diagrams Nearest follows only the most promising nodes.
@@ -53,22 +54,23 @@ func (s *Space) Nearest(part int, positions []float64) (int64, bool) {
 	return s.first[part] + p.diagram.cheapest(cost), true
 }
 
-// beam is the most nodes of a layer that cheapest follows.
+// beam is the largest number of nodes of a layer that cheapest keeps.
 const beam = 4096
 
-// reached is a node that the search has reached, with the best path to it.
+// reached is a node that cheapest has reached, with the cheapest path to it.
 type reached struct {
 	node uint32
 	cost float64
 	rank int64
 }
 
-// compare orders nodes by cost, and equal costs by number.
+// compare orders nodes by the cost of their paths, and nodes with equal cost by number.
 func (r reached) compare(o reached) int {
 	return cmp.Or(cmp.Compare(r.cost, o.cost), cmp.Compare(r.rank, o.rank))
 }
 
-// cheapest returns the number of the configuration with the least total cost; cost is indexed by tunable and value.
+// cheapest returns the number of the configuration with the least total cost, where cost[t][v] is the cost of value v
+// of tunable t.
 func (d *diagram) cheapest(cost [][]float64) int64 {
 	layer := []reached{{node: d.root}}
 	at := map[uint32]int{}

@@ -4,7 +4,8 @@ package templates
 
 import "embed"
 
-// FS is the tree of the built-in operators. A user's own operator is a folder of the same form.
+// FS is the tree of the built-in operators. A user writes an operator as a folder of the same form as each folder in
+// FS.
 //
 //go:embed */*.yaml */*.cu */*.cuh */*.py
 var FS embed.FS

@@ -17,8 +17,8 @@ func twoTemplates(text string) string {
 	return text + strings.ReplaceAll(text[strings.Index(text, "  - name: plain"):], "plain", "other")
 }
 
-// A search stops trying a template whose kernels only crash and hang, and says so to the user. A template that also has
-// other results, or the only template of an operator, is still tried.
+// A search stops trying a template whose kernels only crash and hang, and says so to the user. A search continues to
+// try a template if some of its variants neither crash nor hang, or if the operator has no other template.
 func TestHarmfulTemplates(t *testing.T) {
 	for _, test := range []struct {
 		name   string

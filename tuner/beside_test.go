@@ -14,7 +14,7 @@ import (
 	"autotune/tuner/final"
 )
 
-// rival is a test version of a search's rivals: it takes 0.1 ms or is absent, and notes the calls that it gets.
+// rival is a fake rival: it takes 0.1 ms or is absent, and it records the calls of its methods.
 type rival struct {
 	fails error
 	asked []string
@@ -42,7 +42,7 @@ func speedupOver(r *tuner.Result, name string) float64 {
 	return r.Baselines[at].Speedup
 }
 
-// Rivals make their preparations while the search goes on. A search that finds the same winner again reuses the rivals'
+// The rivals prepare themselves while the search goes on. A search that finds the same winner again reuses the rivals'
 // stored times, unless the user asked for them to be timed.
 func TestRivalsOfASearch(t *testing.T) {
 	s := openStore(t, filepath.Join(t.TempDir(), "cache.db"))

@@ -16,14 +16,14 @@ import (
 // This file holds the steps after a search's loop that make sure of its winner: the math mode, the finals and gates,
 // the rivals that the winner is compared with, and the winner in the cache.
 
-// closing holds the state for a search's finals and gates.
+// closing holds the state of the steps after a search's loop.
 type closing struct {
 	held   map[int64]device.Variant // binaries that the finals may need, by configuration
 	near   map[int64]*final.Nearby  // neighbours of leading variants for the gates, by configuration
 	waited time.Duration            // time of waiting for PyTorch's answer about the math mode
 }
 
-// hold keeps a finished job's binary if its variant may be in the finals.
+// hold keeps the binary of a finished configuration if its variant may take part in the finals.
 func (c *closing) hold(f *final.Field, j job) {
 	leader, ok := f.Leader()
 	if j.variant.Binary == nil || j.trial.Status != trial.OK || !ok || f.Behind(j.id) {
@@ -35,14 +35,16 @@ func (c *closing) hold(f *final.Field, j job) {
 	}
 }
 
-// settleMode records who chose the problem's math mode. If PyTorch uses another math mode, the search ends.
+// settleMode records who chose the problem's math mode. If PyTorch uses another math mode than the search, the search
+// ends.
 func (s *search) settleMode(c device.ModeChoice) {
 	s.Mode = nil
 	s.out.Problem.MathBy = c.By
 	s.fail(c.Err)
 }
 
-// awaitMode waits for PyTorch's answer about the math mode. The judge's time limit excludes the wait for PyTorch.
+// awaitMode waits for PyTorch's answer about the math mode. The time limit of the finals and gates does not include the
+// wait for PyTorch.
 func (c *closing) awaitMode(ctx context.Context, s *search) {
 	if s.Mode == nil {
 		return
@@ -58,8 +60,8 @@ func (c *closing) awaitMode(ctx context.Context, s *search) {
 	c.waited = time.Since(start)
 }
 
-// settleWinner waits for the math mode, then has the judge run the finals and the gates. After that, Field.Decide
-// returns the winner.
+// settleWinner waits for the math mode, then runs the finals and the gates. The winner is the one that Field.Decide
+// returns after settleWinner.
 func (c *closing) settleWinner(ctx context.Context, s *search) (err error) {
 	c.awaitMode(ctx, s)
 	if s.err != nil || s.out.Stop == Interrupted || !s.can.Compiles || s.field.Best() == nil || s.stages.session == nil {
@@ -113,8 +115,8 @@ func whileThere(
 	return ctx, cancel
 }
 
-// recall reads gates and ceilings from the winner's record in the cache. If recall succeeds, a search with nothing left
-// to evaluate needs no device.
+// recall reads gates and ceilings from the winner's record in the cache. After recall has succeeded, a search with
+// nothing left to evaluate needs no device.
 func (s *search) recall() bool {
 	record, err := s.course.ledger.winner()
 	if err != nil || record == nil {
@@ -129,8 +131,8 @@ func (s *search) recall() bool {
 	return true
 }
 
-// crown stores the winner and the search's record. If only a part of the space was searched, crown does not replace a
-// faster winner in the cache.
+// crown stores the winner and the search's record in the cache. If only a part of the space was searched, crown does
+// not replace a faster winner that the cache already holds.
 func (s *search) crown(r *Result) error {
 	if s.Only.IsZero() {
 		return s.course.ledger.crown(r.Record)
@@ -153,7 +155,7 @@ func (s *search) prepareRivals(ctx context.Context) {
 	}
 }
 
-// compare times the rivals beside the winner. A rival that is absent or fails causes a warning, not an error.
+// compare times the rivals in turns with the winner. A rival that is absent or fails causes a warning, not an error.
 func (s *search) compare(ctx context.Context) {
 	if s.Rivals == nil || s.err != nil || ctx.Err() != nil || s.field.Best() == nil {
 		return
@@ -173,8 +175,8 @@ func (s *search) compare(ctx context.Context) {
 	s.out.addBaselines(all)
 }
 
-// compared reports whether an earlier search timed rivals beside the same winner, and adds their times to the result.
-// `compared` returns false if this search evaluated anything.
+// compared reports whether an earlier search has already timed the rivals beside the same winner, in which case it adds
+// their times to the result. `compared` returns false if this search has evaluated a variant of its own.
 func (s *search) compared() bool {
 	if s.began {
 		return false

@@ -11,9 +11,9 @@ import (
 	"autotune/tuner/strategy"
 )
 
-// course decides what a search tries next, and tells the strategy the outcomes. Defaults, configurations with low
-// estimated times and earlier winners come first, then the strategy's proposals. A course leaves out templates whose
-// variants all crash or hang.
+// course decides what a search tries next, and tells the strategy the outcomes. A search tries defaults, configurations
+// with low estimated times and earlier winners before the configurations that its strategy proposes. The course of a
+// search no longer tries a template if all variants of the template have crashed or hung.
 type course struct {
 	kernel   func(space.Configuration) (operator.Kernel, error)
 	space    *space.Space
@@ -30,7 +30,7 @@ type course struct {
 	conducts map[int]*conduct  // how each template's variants behaved, by the template's part of the space
 }
 
-// next returns the configuration to try next, or ok=false if there is none at the moment.
+// next returns the configuration that the search should try next, or ok=false if there is none at the moment.
 func (c *course) next() (id int64, ok bool) {
 	for len(c.first) > 0 {
 		if id, c.first = c.first[0], c.first[1:]; c.take(id) {
@@ -60,8 +60,8 @@ func (c *course) tell(id int64, t trial.Trial) {
 	c.strategy.Tell(id, o)
 }
 
-// resume takes over the trials of earlier searches from the store if their kernels have not changed since. A cache
-// may hold several trials of one configuration, made before and after edits of its kernel.
+// resume takes over the trials of earlier searches from the store if their kernels have not changed since. A cache may
+// contain several trials of one configuration, made before and after the kernel was edited.
 func (c *course) resume() error {
 	trials, err := c.ledger.trials()
 	digests := map[int64]string{} // of kernels as they are today; "": there is none
@@ -86,10 +86,10 @@ func (c *course) resume() error {
 	return err
 }
 
-// polish has the search try, before it ends, configurations that differ from the best one in a single tunable and are
-// likely to be faster. A search that stops at its target still misses gains of a few percent, and most of these gains
-// are neighbours of the best configuration. `polish` reports whether a promising neighbour has no trial yet; it does
-// nothing if all trials are from the cache.
+// polish makes the search try, before it ends, configurations that differ from the best one in a single tunable and are
+// likely to be faster. A search that stops at its target has often missed gains of a few percent, and most of these
+// gains are neighbours of the best configuration. `polish` reports whether it found such a neighbour without a trial.
+// If all trials come from the cache, `polish` does nothing.
 func (c *course) polish(p strategy.Prospect) bool {
 	if len(c.field.Trials) == c.resumed {
 		return false

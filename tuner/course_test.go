@@ -44,7 +44,8 @@ func timed(threads int64, samples ...float64) trial.Trial {
 	return x
 }
 
-// courseOf returns a course through the three configurations of threadsProblem.
+// courseOf returns a course, which decides what a search tries next, through the three configurations of
+// threadsProblem.
 func courseOf(t *testing.T, s strategy.Strategy, l *ledger, first ...int64) (c *course, warned *[]string) {
 	t.Helper()
 	p := threadsProblem(t)
@@ -70,7 +71,8 @@ func walk(t *testing.T, c *course) (ids []int64) {
 	}
 }
 
-// A course tries the configurations in `first` before the strategy's, none of them twice, and in a recheck no others.
+// A course tries the configurations in `first` before those of the strategy, and none of them twice; in a recheck it
+// tries no others.
 func TestCourse(t *testing.T) {
 	c, _ := courseOf(t, &wishes{ids: []int64{1, 0, 2, 0}}, &ledger{}, 2, 2)
 	if got := walk(t, c); !slices.Equal(got, []int64{2, 1, 0}) {

@@ -19,7 +19,7 @@ var (
 	numbers = toy.Numbers
 )
 
-// toyOperator has 14 valid configurations: 4 x 4 without the two that the constraint a*b <= 16 excludes.
+// toyOperator has 14 valid configurations: of the 4 x 4 combinations, the constraint a*b <= 16 excludes two.
 var toyOperator = toy.OpYAML("toy", "tunables: {a: [1, 2, 4, 8], b: [1, 2, 3, 4]}",
 	`constraints: ["a*b <= 16", "n < 1000 or a*b <= 8"]`, "default: {a: 1, b: 1}")
 

@@ -11,7 +11,7 @@ import (
 	"autotune/tuner"
 )
 
-// FirstCompilations returns the kernels that a search of the problem tries first.
+// FirstCompilations returns the kernels that a search of the problem tries before all others.
 func TestFirstCompilations(t *testing.T) {
 	for name, estimate := range map[string]string{"estimates": "    estimate: abs(a - 2) + abs(b - 4)\n", "none": ""} {
 		p := toy.Problem(t, strings.Replace(toyOperator, "    launch:", estimate+"    launch:", 1), 64)
@@ -34,7 +34,7 @@ func TestFirstCompilations(t *testing.T) {
 	}
 }
 
-// A pooling window that covers the whole image is tried first as a reduction of one row.
+// If a pooling window covers the whole image, a search first tries kernels that reduce one row at a time.
 func TestWholeWindowsBeginAsRows(t *testing.T) {
 	limits := operator.Limits{Arch: 90, SMs: 132, MaxThreadsPerBlock: 1024, MaxSharedPerBlock: 232448, WarpSize: 32}
 	for name, parameters := range map[string]map[string]string{

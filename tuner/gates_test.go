@@ -14,7 +14,7 @@ import (
 	"autotune/tuner/final"
 )
 
-// A variant that is wrong for other shapes than the searched one does not win, although it is the fastest. The
+// A variant that is wrong for some shape other than the searched one does not win, although it is the fastest. The
 // variant's trial names the gate that it failed, and the next search does not try it again.
 func TestGates(t *testing.T) {
 	fastest := func(c space.Configuration) bool { return number(c, "a") == 4 && number(c, "b") == 3 }
@@ -54,7 +54,7 @@ func TestGatesLeaveNoWinner(t *testing.T) {
 	}
 }
 
-// The option Gating has every variant go through the gates, only the winner, or none.
+// The option Gating chooses whether every variant goes through the gates, only the winner, or none.
 func TestGating(t *testing.T) {
 	for gating, want := range map[final.Gating]int{final.GateAll: 4, final.GateWinner: 1, final.GateNone: 0} {
 		passed := map[string]bool{}

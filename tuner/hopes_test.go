@@ -14,7 +14,8 @@ import (
 	"autotune/tuner"
 )
 
-// A variant that waits at the device races against the variant that is evaluated before it.
+// A variant that waits at the device is timed against the best time so far, which includes the variant evaluated just
+// before it.
 func TestRacesAgainstTheOneAhead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var want float64 // either kernel may be compiled first
@@ -35,8 +36,8 @@ func TestRacesAgainstTheOneAhead(t *testing.T) {
 
 const expected = "    estimate: 1 + abs(a - 2) + abs(b - 4)\n    launch:"
 
-// hopeful returns the toy operator with a second template, which alone has an estimate. The untuned default belongs to
-// the first template.
+// hopeful returns the toy operator with a second template; only the second template has estimates of its times. In this
+// operator, the untuned default belongs to the first template.
 func hopeful() string {
 	both := strings.ReplaceAll(twoTemplates(toyOperator), "    launch:", expected)
 	at := strings.Index(both, "    estimate:")
@@ -44,7 +45,8 @@ func hopeful() string {
 }
 
 // After its time limit, a search still waits for variants with estimates clearly below those of all variants that
-// worked. A search does not wait for variants with similar estimates, nor much longer than its limit.
+// worked. After its time limit, a search does not wait for variants whose estimates resemble those of variants that
+// worked, and it never waits much longer than the limit.
 func TestHopesForWhatPromisesMore(t *testing.T) {
 	const limit = 13333 * time.Millisecond // 10 s of the limit are for trials
 	other, both := hopeful(), strings.ReplaceAll(twoTemplates(toyOperator), "    launch:", expected)
@@ -80,8 +82,8 @@ func TestHopesForWhatPromisesMore(t *testing.T) {
 	}
 }
 
-// A default without an estimate is evaluated after variants with promising estimates, even if it is compiled earlier:
-// the untuned default when eight others have worked, or at once if none of them works.
+// A default without an estimate is evaluated after variants with promising estimates, even if it is compiled earlier.
+// The untuned default is evaluated when eight other variants have worked, or at once if none of them works.
 func TestDefaultsWaitForWhatPromisesMore(t *testing.T) {
 	text := hopeful()
 	for _, test := range []struct {

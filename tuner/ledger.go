@@ -12,8 +12,8 @@ import (
 )
 
 // ledger stores what a search finds, and reads what earlier searches of the problem stored. An earlier trial counts
-// only if it has the provenance of this search: the same device, driver, compiler, reference and protocol. The zero
-// value stores nothing.
+// only if it has the provenance of this search: the same device, driver, compiler, reference and protocol. A ledger
+// with the zero value stores nothing.
 type ledger struct {
 	store      *store.Store // nil: nothing is stored
 	id         store.ProblemID
@@ -22,8 +22,8 @@ type ledger struct {
 	writer     *store.Writer
 }
 
-// newLedger returns the ledger of a search whose trials have this provenance and their kernels' digests. A fresh
-// search stores its trials, but ignores those of earlier searches.
+// newLedger returns the ledger of a search; p is the provenance that all trials of the search share, except for the
+// digests of their kernels. A fresh search stores its trials, but ignores those of earlier searches.
 func newLedger(s *store.Store, id store.ProblemID, p store.Provenance, fresh bool) *ledger {
 	l := &ledger{store: s, id: id, provenance: p}
 	if s != nil {
@@ -38,7 +38,7 @@ func (l *ledger) provenanceFor(kernel string) store.Provenance {
 	return p
 }
 
-// same reports whether a provenance equals that of this search.
+// same reports whether a trial has the provenance of this search, apart from the digests of its kernel.
 func (l *ledger) same(p store.Provenance) bool { return p == l.provenanceFor(p.KernelDigest) }
 
 // difference describes how a provenance differs from that of this search.
@@ -54,7 +54,7 @@ func (l *ledger) difference(p store.Provenance) string {
 	return "by another protocol"
 }
 
-// trials returns the earlier trials that count, in the order in which they were evaluated.
+// trials returns the earlier trials that this search may take over, in the order in which they were evaluated.
 func (l *ledger) trials() (all []trial.Trial, err error) {
 	if !l.resumes {
 		return nil, nil
@@ -98,8 +98,8 @@ func (l *ledger) winner() (*Record, error) {
 	return &r, nil
 }
 
-// faster returns the time of the stored winner if that is faster than the given one, else 0. The result is also 0 if
-// the stored winner has another provenance or a kernel that has changed.
+// faster returns the time of the stored winner if the stored winner is faster than the given winner, otherwise 0.
+// faster also returns 0 if the stored winner has another provenance, or if its kernel has changed since.
 func (l *ledger) faster(p *operator.Problem, winner trial.Trial) (ms float64, err error) {
 	record, err := l.winner()
 	if err != nil || record == nil || record.Winner.Time.Median >= winner.Time.Median {

@@ -20,7 +20,8 @@ func made(kernel string, second int64) trial.Trial {
 	return t
 }
 
-// books returns a function that opens ledgers of searches with this driver, all with the same store.
+// books returns a function that opens ledgers, all with the same store, of searches with the driver that is its
+// argument.
 func books(t *testing.T) func(driver string, fresh bool) *ledger {
 	path := filepath.Join(t.TempDir(), "cache.db")
 	return func(driver string, fresh bool) *ledger {
@@ -41,7 +42,7 @@ func keptTrials(t *testing.T, l *ledger, trials ...trial.Trial) {
 }
 
 // A search takes over the trials of earlier searches in the order of their evaluation, except those with another
-// provenance. A fresh search takes over no trials.
+// provenance. With the option Fresh, a search takes over no trials of earlier searches.
 func TestTrialsThatCount(t *testing.T) {
 	book := books(t)
 	keptTrials(t, book("1", false), made("c", 3), made("a", 1), made("b", 2))
@@ -56,7 +57,8 @@ func TestTrialsThatCount(t *testing.T) {
 	}
 }
 
-// A search gets the stored record of the winner only if it has the same provenance.
+// A search gets the stored record of an earlier winner only if the winner's provenance equals the provenance of the
+// search.
 func TestCrown(t *testing.T) {
 	book := books(t)
 	winner := made("k", 1)

@@ -56,7 +56,7 @@ func TestLikelyFirst(t *testing.T) {
 	}
 }
 
-// If one template has all the lowest estimates, configurations of other templates are among the first, too.
+// If one template has all the lowest estimates, the first configurations still include some of other templates.
 func TestLikelyOfTemplates(t *testing.T) {
 	text := strings.Replace(wideToy(100), "    launch:", "    estimate: abs(a - 80) + abs(b - 90)\n    launch:", 1)
 	text = twoTemplates(text)

@@ -11,8 +11,8 @@ import (
 	"autotune/tuner"
 )
 
-// The result says who chose the math mode, also if that is known late. The finals wait for the choice, and a search
-// in another mode than the chosen one ends.
+// The result says who chose the math mode, even if that becomes known only after the search began. The finals wait
+// until PyTorch has chosen the math mode, and a search that ran in another mode than the chosen one ends.
 func TestLateMode(t *testing.T) {
 	otherMode := errors.New("another mode")
 	for _, test := range []struct {

@@ -11,7 +11,7 @@ import (
 	"autotune/tuner/strategy"
 )
 
-// looking is the state of a search's estimates of what a longer search could gain.
+// looking holds the state of a search's estimates of how much a longer search could still gain.
 type looking struct {
 	space    *space.Space
 	expected *strategy.Expected
@@ -24,15 +24,16 @@ type looking struct {
 	hoped    bool      // waited long enough for variants with low estimates
 }
 
-// promises reports whether one of the configurations under way has a clearly lower estimate than the configurations in
-// more, and is worth waiting for.
+// promises reports whether a configuration that is being compiled or evaluated is worth waiting for, because its
+// estimate is clearly lower than the estimates of all configurations in `more`.
 func (l *looking) promises(begun map[int64]bool, more []int64) bool {
 	return !l.hoped && l.expected.PromiseMore(slices.Collect(maps.Keys(begun)), more)
 }
 
 func (l *looking) due(outcomes, news int) bool { return !l.asking && outcomes >= l.asked+news }
 
-// ask begins an estimate from these outcomes. The returned function computes the estimate.
+// ask begins an estimate of what the search may still gain, based on the outcomes in `seen`. The function that ask
+// returns computes the estimate, and may run in another goroutine.
 func (l *looking) ask(seen []strategy.Seen, bestMS float64) (work func() strategy.Prospect) {
 	l.asking, l.asked, l.askedMS = true, len(seen), bestMS
 	return func() strategy.Prospect { return strategy.Look(l.space, seen, l.expected, l.target, l.seed) }
@@ -51,8 +52,9 @@ func (l *looking) answered(chance, bestMS float64, atFloor bool) *strategy.Outlo
 	return o
 }
 
-// considerKnown estimates the remaining gain before anything is evaluated, if an earlier search with this strategy
-// ended because little was left to gain. Other searches' trials may not have been chosen well enough for an estimate.
+// considerKnown estimates the remaining gain before anything is evaluated, if an earlier search with the same strategy
+// ended because little was left to gain. The trials of a search with another strategy may not have been chosen well
+// enough for such an estimate.
 func (s *search) considerKnown() {
 	untried := slices.ContainsFunc(s.course.first, func(id int64) bool { return s.course.begun[id] == 0 })
 	if s.Target == 0 || s.course.resumed == 0 || untried {

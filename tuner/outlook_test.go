@@ -19,7 +19,7 @@ import (
 // hilly returns a toy problem with 1600 configurations.
 func hilly(t *testing.T, n int64) *operator.Problem { return toy.Problem(t, wideToy(40), n) }
 
-// slowly returns f with a delay, like that of a GPU.
+// slowly returns the function f with a delay of a few milliseconds, as an evaluation on a GPU would have.
 func slowly(f func(space.Configuration) (trial.Outcome, error)) func(space.Configuration) (trial.Outcome, error) {
 	return func(c space.Configuration) (trial.Outcome, error) {
 		time.Sleep(3 * time.Millisecond)
@@ -56,8 +56,8 @@ func TestSearchEndsWhenNothingIsLeft(t *testing.T) {
 			t.Errorf("%s, next to the winner, was not tried", c)
 		}
 	}
-	// The same search again needs no device, and its outlook includes the time of the first search. Without a target,
-	// a search goes on.
+	// When the same search is repeated, it needs no device, and its outlook includes the time of the first search. A
+	// search without a target does not end for its outlook.
 	opened, trials, seconds := d.Opened, len(r.Trials), r.Outlook.Seconds
 	r, err = tuner.Search(t.Context(), hilly(t, 64), d, o)
 	if err != nil || r.Stop != tuner.Satisfied || len(r.Trials) != trials || d.Opened != opened {
@@ -78,8 +78,8 @@ func TestSearchEndsWhenNothingIsLeft(t *testing.T) {
 	}
 }
 
-// The best variant takes 1 ms. A billion elements are 8 GB to move, for which a copy takes 8 ms, so the variant is at
-// the roofline.
+// In this search, the best variant takes 1 ms. The problem moves a billion elements, or 8 GB, which takes a copy 8 ms,
+// so the best variant is at the roofline.
 func TestSearchKnowsTheRoofline(t *testing.T) {
 	d := &fakeDevice{Evaluate: slowly(bowl)}
 	r := search(t, hilly(t, 1e9), d, tuner.Options{Target: strategy.Target})

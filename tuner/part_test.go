@@ -45,7 +45,7 @@ func TestSearchOfAPart(t *testing.T) {
 	if got := kept(); got != "plain a=1 b=3 of where a == 1" {
 		t.Errorf("with nothing kept before, %s is kept", got)
 	}
-	// A search of the whole space resumes the trials of the part.
+	// A search of the whole space takes over the trials of an earlier search that was restricted to a part.
 	r, told = search(operator.Restriction{}, "1")
 	if r.Resumed != 4 || len(told) != 10 || r.Part != "" {
 		t.Errorf("%d resumed, %d told, part %q", r.Resumed, len(told), r.Part)
@@ -62,7 +62,7 @@ func TestSearchOfAPart(t *testing.T) {
 	if !strings.Contains(strings.Join(r.Warnings, "\n"), "the cache keeps the winner that it has, which is faster") {
 		t.Errorf("warnings %v", r.Warnings)
 	}
-	// A winner under another driver cannot be compared, so it is replaced.
+	// The stored winner was found under another driver, so its time cannot be compared and it is replaced.
 	search(operator.Restriction{Templates: []string{"plain"}, Where: []string{"b == 1"}}, "2")
 	if got := kept(); got != "plain a=4 b=1 of template plain, where b == 1" {
 		t.Errorf("under another driver %s is kept", got)

@@ -17,7 +17,8 @@ import (
 
 func never(int64) bool { return false }
 
-// Jobs reach the device in the order in which they were begun, and never more at once than the device's share.
+// Jobs are sent to the device in the order in which they were begun, and the device never has more jobs at once than
+// its share.
 func TestReadyJobs(t *testing.T) {
 	st := &stages{open: true, toDevice: make(chan job, 1)}
 	for _, turn := range []int{3, 1, 2, 5, 4} {
@@ -89,8 +90,8 @@ func TestResultNames(t *testing.T) {
 	}
 }
 
-// The winners of the nearest problems come first. A winner that is not in this space is replaced by the nearest
-// configuration. No configuration is listed twice.
+// nearestWinners lists the winners of the most similar problems first. A winner that is not valid in the searched space
+// is replaced by the nearest valid configuration. The list of winners to start from contains no configuration twice.
 func TestNearestWinners(t *testing.T) {
 	p := threadsProblem(t)
 	sp, err := p.Space(t.Context())

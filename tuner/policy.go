@@ -6,13 +6,14 @@ import (
 	"autotune/device"
 )
 
-// policy holds the constants of a search's loop. docs/strategies.md lists how searches end under the policy.
+// policy holds the constants of the main loop of a search. docs/strategies.md lists how searches end with these
+// constants.
 var policy = struct {
-	// The first fields are for trials before the strategy's proposals.
+	// The fields likely and warm concern trials before the strategy's proposals.
 	likely int // configurations tried for their low estimates (2026-11-22; docs/writing-an-operator.md)
 	warm   int // nearby problems whose winners are tried
 
-	// The fields up to lookInterval are times and numbers of outcomes.
+	// The fields from leastGrace to replayedNews are times and numbers of outcomes.
 	leastGrace       time.Duration // least time that a search without a winner continues after its limit
 	progressInterval time.Duration // time between calls of Observe while no trial ends
 	outlookInterval  time.Duration // time between estimates of what is left to gain
@@ -20,17 +21,18 @@ var policy = struct {
 	replayedNews     int           // new outcomes that a new estimate needs in a replay, whose clock means nothing
 	lookInterval     time.Duration // time between looks for a pool's workers, after the time limit
 
-	// The fields up to besideRivals limit the work under way. With more work under way, the strategy proposes with
-	// fewer outcomes, so only as much work is begun as keeps all devices busy (docs/distributed.md, 2026-11-22).
+	// The fields from deviceShare to besideRivals limit how many configurations are compiled or evaluated at once. With
+	// more work under way, the strategy proposes with fewer outcomes, so only as much work is begun as keeps all
+	// devices busy (docs/distributed.md, 2026-11-22).
 	deviceShare  int     // jobs that a device has at once: one that it evaluates and the next
 	compilations int     // most compilations at the same time
 	aheadAtFirst int     // compilations for each device before any time is known
 	aheadMargin  float64 // margin, since compilations differ in length
 	besideRivals int64   // a rival may prepare during the search if the GPU has this many times the memory
 
-	// asideAfter is the sum of harms at which a template is given up if none of its variants ended well and others
-	// did. Three crashes cost as much time as a hundred other variants, and two variants that hang cost seconds
-	// (2026-11-23).
+	// A search gives a template up when the harms of its trials, which the fields crash and hang weigh, add up to
+	// asideAfter, provided that no variant of the template ended well and variants of other templates did. Three
+	// crashes cost as much time as a hundred other variants, and two variants that hang cost seconds (2026-11-23).
 	asideAfter, crash, hang int
 }{
 	likely: 8, warm: 3,

@@ -21,11 +21,11 @@ import (
 	"autotune/tuner"
 )
 
-// fakePool is a pool of fake devices with these names.
+// fakePool is a pool of fake devices with the given names.
 type fakePool struct {
 	*fakeDevice
 	takes time.Duration // time of an evaluation
-	// says replaces the outcome of a worker's evaluation; nil: the device's outcome is used.
+	// The function says, if not nil, replaces the outcome that the device returns for a worker's evaluation.
 	says func(worker string, c space.Configuration) (trial.Outcome, error)
 
 	mu     sync.Mutex
@@ -47,7 +47,7 @@ func (p *fakePool) Workers() []string {
 	return slices.Clone(p.names)
 }
 
-// come and leave add and remove a worker.
+// The methods come and leave add and remove a worker.
 func (p *fakePool) come(name string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -149,7 +149,8 @@ func searchPool(t *testing.T, p *fakePool, o tuner.Options) *tuner.Result {
 	return search(t, toyProblem(t), p, o)
 }
 
-// With any number of workers, every configuration has one trial, and winner and tie set are those of one device.
+// With any number of workers, every configuration has one trial, and the winner and the tie set are the same as with
+// one device.
 func TestPoolFindsWhatOneDeviceDoes(t *testing.T) {
 	one := search(t, toyProblem(t), &fakeDevice{Evaluate: bowl}, tuner.Options{})
 	for _, names := range [][]string{{"a"}, {"a", "b"}, {"a", "b", "c", "d", "e"}} {
@@ -287,8 +288,8 @@ func TestPoolWithoutWorkers(t *testing.T) {
 	}
 }
 
-// If all workers go away after some trials, the result holds these trials and says why the search ended. The finals
-// wait for a worker to come back.
+// If all workers go away after some trials, the result holds these trials and says why the search ended. If no worker
+// is left when the search is over, the finals wait for a worker to come back.
 func TestPoolGoes(t *testing.T) {
 	p := newFakePool("a")
 	p.takes = time.Millisecond

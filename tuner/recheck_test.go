@@ -11,7 +11,8 @@ import (
 	"autotune/tuner"
 )
 
-// If the cache's winner is of another driver, it is tried first with the default, and the result says so.
+// If the winner in the cache was found with another driver, a search tries it first together with the default, and the
+// result says so.
 func TestWinnerOfAnotherDriverIsTriedFirst(t *testing.T) {
 	s := openStore(t, filepath.Join(t.TempDir(), "cache.db"))
 	if _, err := tuner.Search(t.Context(), toyProblem(t), &fakeDevice{Evaluate: bowl, Driver: "1"}, tuner.Options{Store: s}); err != nil {

@@ -9,12 +9,13 @@ import (
 	"autotune/tuner/strategy"
 )
 
-// recordedOrder is the strategy's name in a replay, which tries configurations in the order of the recording.
+// recordedOrder is the name of the strategy of a replay that tries configurations in the order of the recording.
 const recordedOrder = "as recorded"
 
 type recorded struct{ left []int64 }
 
-// foreign warns about recorded configurations that are not in the problem's whole space and so cannot be replayed.
+// foreign warns about recorded configurations that are not in the problem's whole space and therefore cannot be
+// replayed.
 func foreign(d device.Device, whole *space.Space) []string {
 	r, ok := d.(device.Recorded)
 	if !ok {

@@ -22,7 +22,7 @@ func (s *search) result() *Result {
 	return r
 }
 
-// view shows the user the progress of a search.
+// view shows the user how far the search has come.
 type view struct {
 	options *Options
 	course  *course
@@ -55,7 +55,7 @@ func copyOf(t *trial.Trial) *trial.Trial {
 
 func (r *Record) warn(lines ...string) { r.Warnings = append(r.Warnings, lines...) }
 
-// name fills in the result's trials, its winner, and the times to compare the winner with.
+// name stores in the result the trials, the winner, and the times to compare the winner with.
 func (r *Result) name(f *final.Field, can device.Properties, gated bool) {
 	r.Trials, r.ByStatus = f.Trials, f.ByStatus
 	winner, ties := f.Decide()
@@ -84,7 +84,8 @@ func (r *Result) name(f *final.Field, can device.Properties, gated bool) {
 	r.Baselines = baselines(r.Default, r.Ceilings, r.Baselines)
 }
 
-// baselines returns the known times to compare the winner with. Only rivals' times have speedups.
+// baselines returns the known times to compare the winner with. Only times of rivals, which were measured in turns with
+// the winner, have speedups.
 func baselines(untuned *trial.Trial, c device.Ceilings, rivals []Baseline) []Baseline {
 	var all []Baseline
 	add := func(name string, ms float64) {
@@ -104,7 +105,7 @@ func baselines(untuned *trial.Trial, c device.Ceilings, rivals []Baseline) []Bas
 	return all
 }
 
-// withBaselines returns the ceilings with the caller's baselines added to those of a recording.
+// withBaselines returns ceilings with the given baseline times added to those that the ceilings of a recording contain.
 func withBaselines(c device.Ceilings, more map[string]float64) device.Ceilings {
 	all := map[string]float64{}
 	maps.Copy(all, c.Baselines)

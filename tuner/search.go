@@ -14,11 +14,11 @@ import (
 	"autotune/tuner/strategy"
 )
 
-// ErrNoVariant means that the search ended without any correct variant.
+// ErrNoVariant means that the search ended without finding a correct variant.
 var ErrNoVariant = errors.New("no valid variant")
 
-// search is the state of a running Search. Only one goroutine uses a search, and no other changes the strategy, the
-// trials and the reason to stop, out.Stop.
+// search is the state of a running Search. Only one goroutine uses a search, and no other goroutine changes the
+// strategy, the trials or the reason to stop (out.Stop).
 type search struct {
 	Options
 	subject *final.Subject // the problem and the device
@@ -41,10 +41,11 @@ type search struct {
 
 // Search finds the fastest correct configuration of a problem on a device.
 //
-// Cancelling ctx ends the search early and is not an error: the Result says Interrupted and holds the trials so far.
-// Three errors come with a Result. With ErrNoVariant, the Result's trials say what went wrong. An error of the store
-// ends the search at once. An error that wraps device.ErrGone comes with the trials from before the workers went away,
-// if there are any, and the Result says Interrupted. Any other error means that the device or the compiler failed.
+// Cancelling ctx ends the search early and is not an error: the Result says Interrupted and holds the trials so far. If
+// no variant is correct, the error is ErrNoVariant, and the trials in the Result say what went wrong. If trials or the
+// winner cannot be stored, the search ends at once and returns its Result with the error. If all workers of a pool went
+// away, the error wraps device.ErrGone; the Result then says Interrupted and holds the earlier trials, if there are
+// any. With any other error, which means that the device or the compiler failed, Search returns no Result.
 func Search(ctx context.Context, p *operator.Problem, d device.Device, o Options) (*Result, error) {
 	s, err := newSearch(ctx, p, d, o.withDefaults(p, d))
 	if err != nil {
@@ -160,8 +161,9 @@ func isCancel(err error) bool {
 	return err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// timers returns a search's deadline, which leaves time for the judge, and the ticks at which a search with a target
-// estimates its outlook. The deadline is nil without a limit, and the ticks are nil without a target.
+// timers returns two channels: one for a search's deadline, which leaves time for the finals and gates, and one for the
+// ticks at which a search with a target estimates its outlook. The channel of the deadline is nil for a search without
+// a time limit, and the channel of the ticks is nil for a search without a target.
 func timers(o Options, start time.Time, replayed bool) (deadline, look <-chan time.Time) {
 	if o.Time > 0 {
 		deadline = time.After(time.Until(start.Add(o.Time - final.Reserve(o.Time))))
@@ -172,8 +174,8 @@ func timers(o Options, start time.Time, replayed bool) (deadline, look <-chan ti
 	return deadline, look
 }
 
-// feed gives configurations to free compilers, but only so many that the strategy's proposals use recent outcomes. feed
-// reports whether there is anything to wait for.
+// feed gives configurations to free compilers, but only as many as let the strategy base its proposals on recent
+// outcomes. feed reports whether there is anything to wait for.
 func (s *search) feed() bool {
 	st := s.stages
 	st.staff()
@@ -204,7 +206,8 @@ func (s *search) ended() bool {
 	return s.out.Stop != ""
 }
 
-// end sets the reason to stop. The first reason stays, unless a later one also cuts short the work under way.
+// end ends the search and stores the reason. The first reason to stop remains, unless a later reason also drops the
+// configurations under way.
 func (s *search) end(why Stop) {
 	if s.out.Stop == "" || why == Interrupted || why == TimeSpent || why == CacheFailed {
 		s.out.Stop = why
@@ -222,9 +225,10 @@ func (s *search) cutShort() {
 	}
 }
 
-// waits reports whether a compiled configuration should wait for others under way with clearly lower estimates. If a
-// fast variant comes first, slow variants lose their race against it quickly. Above all the untuned default may be very
-// slow: one launch of it can take the time of many other variants.
+// waits reports whether a compiled configuration should wait for configurations under way whose estimates are clearly
+// lower. If a fast variant is evaluated first, slow variants are soon found to be slower and get few samples. Among all
+// variants, the untuned default may be especially slow: one launch of it can take as long as the trials of many other
+// variants.
 func (s *search) waits(id int64) bool {
 	worked := s.course.worked
 	early := len(worked) == 0 || s.field.IsUntuned(id) && len(worked) < policy.likely
@@ -257,7 +261,8 @@ func (s *search) open(o opening) {
 	s.subject.Ceilings = s.out.Ceilings
 }
 
-// take handles a compiler's result. A configuration that does not compile is a finished trial.
+// take receives a job from a compiler, with either a variant or the failure of the compilation. A configuration that
+// does not compile gets a trial with that status.
 func (s *search) take(j job) {
 	s.stages.compiling--
 	switch {

@@ -48,7 +48,7 @@ func TestSearchFindsTheFastest(t *testing.T) {
 	}
 }
 
-// A variant that fails gives a trial with that status, and does not end the search.
+// A variant that fails gets a trial with the status of the failure, and does not end the search.
 func TestSearchSurvivesBadVariants(t *testing.T) {
 	statuses := []trial.Status{trial.WrongResult, trial.Timeout, trial.Crashed, trial.LaunchError, trial.Pruned}
 	d := &fakeDevice{
@@ -100,7 +100,7 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-// When its time is up, a search drops the variants under way, but only after it has a winner.
+// When its time is up, a search drops the variants under way, but only if it already has a winner.
 func TestTimeEndsTheSearch(t *testing.T) {
 	for _, limit := range []time.Duration{time.Nanosecond, 50 * time.Millisecond} {
 		d := &fakeDevice{Evaluate: bowl}
@@ -241,7 +241,7 @@ func TestFinals(t *testing.T) {
 	}
 }
 
-// finalSamples is the number of samples that the fake device takes in a round of the finals.
+// finalSamples is the number of samples that the fake device takes of a variant in a round of the finals.
 const finalSamples = 3
 
 func openStore(t *testing.T, path string) *store.Store {
@@ -302,7 +302,8 @@ func TestWinnersNewestFirst(t *testing.T) {
 	}
 }
 
-// A search with a time limit ends although the reference takes for ever, and its progress says what it waits for.
+// A search with a time limit ends even if the reference never finishes, and the progress report says what the search
+// waits for.
 func TestTimeCountsTheReference(t *testing.T) {
 	d := &fakeDevice{Evaluate: bowl, OpenHangs: true}
 	var phases []tuner.Phase
@@ -321,7 +322,8 @@ func TestTimeCountsTheReference(t *testing.T) {
 	}
 }
 
-// A store that cannot keep trials ends the search. The result then holds the trials that ended before the store failed.
+// A store that cannot keep trials ends the search. A search whose store fails returns the trials that ended before the
+// failure.
 func TestStoreThatFails(t *testing.T) {
 	s := openStore(t, filepath.Join(t.TempDir(), "cache.db"))
 	n := 0

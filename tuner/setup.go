@@ -14,8 +14,8 @@ import (
 	"autotune/tuner/strategy"
 )
 
-// newSearch prepares a search up to the start of its goroutines: the space, remembered trials, the first
-// configurations and the strategy.
+// newSearch prepares everything that a search needs before its goroutines start: the space, remembered trials, the
+// first configurations and the strategy.
 func newSearch(ctx context.Context, p *operator.Problem, d device.Device, o Options) (*search, error) {
 	part, err := p.Part(o.Only)
 	if err != nil {
@@ -68,7 +68,7 @@ func newSearch(ctx context.Context, p *operator.Problem, d device.Device, o Opti
 	return s, nil
 }
 
-// spaces returns the space to search, which may be a part, and the space of all configurations of the problem.
+// spaces returns the space to search, which a restriction may limit to a part, and the whole space of the problem.
 func spaces(ctx context.Context, part *operator.Part) (sp, whole *space.Space, err error) {
 	p := part.Problem
 	if sp, err = part.Space(ctx); err == nil && !part.Restriction.IsZero() {
@@ -88,8 +88,8 @@ func spaces(ctx context.Context, part *operator.Part) (sp, whole *space.Space, e
 	return sp, whole, nil
 }
 
-// chart makes the course, which decides what a search tries next. Before the strategy's proposals, a course tries
-// configurations with the lowest estimates, untuned defaults and winners of similar problems.
+// chart makes the course, the part of a search that decides which configuration is tried next. Before the strategy's
+// proposals, a search tries configurations with the lowest estimates, untuned defaults and winners of similar problems.
 func (s *search) chart(defaults []space.Configuration, book *ledger) error {
 	var start []int64
 	if book.resumes {

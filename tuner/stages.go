@@ -16,8 +16,8 @@ import (
 	"autotune/tuner/final"
 )
 
-// job is a configuration on its way through the stages, each of which adds its results. The field `err` means that a
-// stage failed, not that the variant did.
+// job is a configuration on its way through compilation and evaluation; each step stores its results in the job. The
+// job's field `err` means that the compiler or the device itself failed, not that the variant did.
 type job struct {
 	id      int64
 	turn    int // position in the order in which jobs were begun
@@ -34,8 +34,8 @@ type opening struct {
 	err     error
 }
 
-// stages are the goroutines beside the search's loop: the compilers and the device. The stages never block on a
-// channel, since each channel has capacity for all jobs on their way to the loop.
+// stages are the goroutines beside the search's loop: the compilers and the device. The stages never block when they
+// send, since each channel has capacity for all configurations under way.
 type stages struct {
 	subject *final.Subject // the problem and the device
 	space   *space.Space
@@ -50,7 +50,7 @@ type stages struct {
 	opened    chan opening
 	evaluated chan job
 
-	// Only the loop uses the following fields.
+	// The fields from session to serving are used only by the goroutine of the search's loop.
 	session   device.Session // nil until the device is open
 	open      bool           // the device is open, or opening it failed
 	dropped   bool           // the search waits only for the job on the device
@@ -99,9 +99,9 @@ func (st *stages) devices() int {
 
 func (st *stages) share() int { return policy.deviceShare * st.devices() }
 
-// lookahead returns how many configurations may be under way, which is enough that devices never wait for a compiler. A
-// device that compiles nothing gets one configuration at a time, so that a replayed search is repeatable to the last
-// trial.
+// lookahead returns how many configurations may be under way at once, so that devices never wait for a compiler. A
+// device that compiles nothing, such as a recording, gets one configuration at a time, so that a repeated replay makes
+// the same trials.
 func (st *stages) lookahead(spent Spent) int {
 	if !st.can.Compiles {
 		return 1
@@ -119,7 +119,7 @@ func (st *stages) room(spent Spent) bool {
 	return st.compiling < st.workers() && st.underWay() < st.lookahead(spent)
 }
 
-// underWay returns how many configurations were begun, have no trial yet and were not dropped.
+// underWay returns how many configurations are being compiled or evaluated, without those that were dropped.
 func (st *stages) underWay() int {
 	if st.dropped && st.pool != nil && len(st.pool.Workers()) == 0 {
 		return 0 // no worker is left to finish them
@@ -152,8 +152,9 @@ func (st *stages) leaveOut(unwanted func(id int64) bool) {
 	})
 }
 
-// next returns the next job for the device and the channel to send it to. The next job is the first that need not wait
-// for others. The channel is nil if every job must wait, if the device is not open, or if the device has its share.
+// next returns the next job for the device and the channel to send it to. A job is chosen if it need not wait for other
+// configurations, and the earliest such job comes first. The returned channel is nil if every job must wait, if the
+// device is not open, or if the device already has as many jobs as it may have at once.
 func (st *stages) next(waits func(id int64) bool) (chan<- job, job) {
 	if !st.open || st.onDevice >= st.share() {
 		return nil, job{}
@@ -169,7 +170,7 @@ func (st *stages) sent() {
 	st.ready, st.onDevice = slices.Delete(st.ready, st.chosen, st.chosen+1), st.onDevice+1
 }
 
-// dropAll drops the work under way, except for the job that the device is evaluating.
+// dropAll drops all configurations under way, except for the one that the device is evaluating.
 func (st *stages) dropAll() {
 	st.dropped, st.ready = true, nil
 	st.drop()
@@ -180,7 +181,7 @@ func (st *stages) dropAll() {
 	}
 }
 
-// close ends the stages. Jobs that the device has finished remain in the channel `evaluated`.
+// close ends the stages. A job that the device has finished remains in the channel `evaluated`.
 func (st *stages) close() {
 	st.cancel()
 	close(st.toCompile)
@@ -190,8 +191,8 @@ func (st *stages) close() {
 	close(st.evaluated)
 }
 
-// staff starts goroutines until there are enough for all compilers and for the workers of the device, also for
-// workers that have joined a pool.
+// staff starts goroutines until there is one for each compiler and each worker of the device, including workers that
+// have joined a pool.
 func (st *stages) staff() {
 	for ; st.compilers < st.workers(); st.compilers++ {
 		st.group.Go(func() {
@@ -210,7 +211,8 @@ func (st *stages) staff() {
 	}
 }
 
-// prepare compiles a job's configuration to a variant. If the compiler refuses the kernel, the trial's status says so.
+// prepare compiles a job's configuration to a variant. If the compiler refuses the kernel, the status of the trial says
+// so.
 func (st *stages) prepare(ctx context.Context, j job) job {
 	p, c := st.subject.Problem, st.space.At(j.id)
 	k, err := p.Kernel(c)
@@ -261,14 +263,15 @@ func (st *stages) serve(ctx context.Context) {
 	serving.Wait()
 }
 
-// pace holds the fastest median that the devices have measured. While a job waits at the device for another evaluation,
-// the best time that was sent with the job may become out of date.
+// pace holds the shortest median time that the devices have measured so far. The best time that is sent with a job may
+// become out of date while the job waits for another evaluation to end.
 type pace struct {
 	mu sync.Mutex
 	ms float64 // 0: none
 }
 
-// beside returns the time that a variant races against: the best measured one, or the given one if that is better.
+// beside returns the time against which a variant races, which ends the timing of slow variants early: the shortest
+// median measured so far, or the given time if that is shorter.
 func (p *pace) beside(given float64) float64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -11,10 +11,10 @@ import (
 	"autotune/tuner"
 )
 
-// twins is an operator with ten configurations of one kernel and a slower default.
+// twins is the text of an operator with ten equal configurations and a slower default.
 var twins = toy.OpYAML("twins", "tunables: {twin: [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10]}", "default: {twin: 0}")
 
-// noisy returns an outcome with the noise of a quiet GPU: a launch varies by 0.25 %, and a whole round by 0.05 %.
+// noisy returns an outcome with the noise of a quiet GPU: launches vary by 0.25 %, and whole rounds by 0.05 %.
 func noisy(r *rand.Rand, ms float64) trial.Outcome {
 	o := trial.Outcome{Status: trial.OK}
 	ms *= 1 + 0.0005*r.NormFloat64()
@@ -26,8 +26,8 @@ func noisy(r *rand.Rand, ms float64) trial.Outcome {
 	return o
 }
 
-// Ten configurations of one kernel form one tie set, and the same configuration wins whatever the noise is. A kernel
-// that is 1 % faster than the others ties with none of them.
+// Ten configurations with the same kernel form one tie set, and the same configuration wins whatever the noise is. A
+// kernel that is 1 % faster than all others ties with none of them.
 func TestTies(t *testing.T) {
 	for _, test := range []struct {
 		name       string

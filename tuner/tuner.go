@@ -1,20 +1,21 @@
-// Package tuner is the search engine: from a problem and a device, it finds the fastest correct configuration, with the
-// evidence.
+// Package tuner is the search engine: for a problem and a device, it finds the fastest correct configuration and
+// returns it with the evidence.
 //
-// A problem is an operator bound to a shape (package operator). A device is opened by package devices, or is a
-// recording that answers in its place (package recording). Search does the rest:
+// A problem is an operator bound to a shape (package operator). A device is opened by package devices; a recording of a
+// search can stand for a device (package recording). Search does the rest:
 //
 //	result, err := tuner.Search(ctx, problem, device, tuner.Options{Time: time.Minute})
 //
 // A search walks the space of configurations that satisfy the problem's constraints: first those with the lowest
-// estimates, the untuned default and the winners of similar problems, then what a strategy proposes. Compilers work
-// ahead of the device, which verifies and times the variants. Each outcome is a trial, which the strategy learns and
-// the store keeps at once, so that a search that is interrupted or run again continues from its trials. A variant that
-// does not compile, faults, hangs or answers wrongly becomes a trial with that status and never ends a search. At the
-// end, package final times the fastest variants again in turns, and checks the winner on other inputs and shapes.
+// estimates, the untuned default and the winners of similar problems, then what a strategy proposes. While the device
+// verifies and times a variant, compilers already work on the next ones. Each evaluation gives a trial, from which the
+// strategy learns and which the store keeps at once, so that a search that is interrupted or repeated continues from
+// the stored trials. A variant that does not compile, faults, hangs or answers wrongly becomes a trial with that status
+// and never ends a search. At the end, package final times the fastest variants again in turns, and checks the winner
+// on other inputs and shapes.
 //
-// A Result is data: the Record, which the cache stores with the winner, and all trials. The JSON names of a Result's
-// fields are stable.
+// A Result contains the Record, which the cache stores with the winner, and all trials. The names of a Result's fields
+// in JSON do not change.
 package tuner
 
 import (
@@ -30,15 +31,16 @@ import (
 	"autotune/tuner/strategy"
 )
 
-// Options configure a search. The zero value searches the whole space with the default strategy and stores nothing.
+// Options configure a search. A search with the zero value of Options uses the default strategy on the whole space, and
+// stores nothing.
 type Options struct {
 	Strategy string        // name; empty: strategy.Default
 	Seed     uint64        // seed of the strategy
 	Budget   int           // most trials, with remembered ones; 0: no limit
 	Time     time.Duration // most wall time; 0: no limit
-	// Target ends the search when a configuration more than this factor (1.05: 5 %) faster than the best is unlikely to
-	// be left. A search whose best is at the roofline ends earlier. The usual value is strategy.Target; 0 means no
-	// target.
+	// Target ends the search when it is unlikely that a configuration is faster than the best one by more than this
+	// factor; 1.05 stands for 5 %. A search whose best time is at the roofline, i.e. as short as a copy of the data,
+	// ends at a higher chance of a gain. Target is usually strategy.Target; 0 means that no target ends the search.
 	Target   float64
 	Store    *store.Store         // stores trials; nil: nothing is stored
 	Fresh    bool                 // ignore the trials in the store
@@ -46,26 +48,28 @@ type Options struct {
 	Gating   final.Gating         // which variants go through the gates
 	Recheck  bool                 // try only First and the default, and gate the winner
 	Launches int                  // launches that the first gate repeats; 0: 100
-	// First holds configurations to try before all but the untuned default: winners from elsewhere, also those of a
-	// recheck. Configurations that are not in the space are left out.
+	// First lists configurations that the search tries right after the untuned default, such as winners of other
+	// searches or of a recheck. Configurations in First that are not in the space are ignored.
 	First    []space.Configuration
 	Protocol device.Protocol // how to verify and time; zero: device.ProtocolFor
-	// Conditions are the timing conditions of the default protocol.
+	// Conditions are the timing conditions, which are used if no other protocol is given.
 	Conditions device.Conditions
-	// Baselines are times in milliseconds to compare the winner with, measured elsewhere in the same session. The map's
-	// keys are names such as torch_eager and torch_compile.
+	// Baselines contains times in milliseconds with which the winner is compared, and which the caller has measured in
+	// the same session. The keys of Baselines are names such as torch_eager and torch_compile.
 	Baselines map[string]float64
-	// Rivals, if not nil, is timed in turns with the winner at the search's end.
+	// Rivals, if not nil, is a program such as PyTorch that is timed in turns with the winner at the end of the search.
 	Rivals final.Rivals
-	// Unasked says that the user did not ask for the rivals. Absent rivals cause no warning if Unasked is set, and a
-	// search that finds the winner of an earlier search reuses that search's times of rivals.
+	// Unasked says that the search times the rivals although the user did not ask for their times. If Unasked is set,
+	// absent rivals cause no warning, and a search whose winner an earlier search has found reuses the rivals' times
+	// from that search.
 	Unasked bool
-	// Mode, if not nil, delivers who chose the problem's math mode; the finals wait for it.
+	// Mode, if not nil, is a channel that delivers the choice of the problem's math mode; the finals wait for that
+	// choice.
 	Mode <-chan device.ModeChoice
-	// Observe is called after every trial, and once a second while no trial ends. The search waits for Observe, so it
-	// must return soon.
+	// Observe is called after every trial, and once a second during a longer evaluation. The search waits until Observe
+	// returns, so Observe must be quick.
 	Observe func(Progress)
-	// Evaluated, if not nil, is called with every evaluated trial; the search waits for it, as for Observe.
+	// Evaluated, if not nil, is called with every evaluated trial; the search waits until it returns.
 	Evaluated func(trial.Trial)
 }
 
@@ -115,8 +119,8 @@ type Progress struct {
 	Outlook  *strategy.Outlook // what may be left to gain; nil: unknown
 }
 
-// Record is the result of a search without its trials. The cache stores a Record with the winner, and FromRecord makes
-// a best-config document from it.
+// Record is the result of a search without its trials. The cache stores a Record with each winner, and FromRecord makes
+// a best-config document from a Record.
 type Record struct {
 	Problem  operator.ProblemRecord `json:"problem"`
 	Device   device.Info            `json:"device"`
@@ -134,7 +138,7 @@ type Record struct {
 	Spent     Spent           `json:"spent"`
 	Extent
 	Warnings []string `json:"warnings,omitempty"` // warnings for the user, also about the winner's measurement
-	// Doubts are the warnings about measurements of all trials, by kind.
+	// Doubts contains the warnings about the measurements of all trials, by kind.
 	Doubts []trial.Warning `json:"doubts,omitempty"`
 	At     time.Time       `json:"at"`
 	// ReferenceDigest is the digest of the kernel that every variant was verified against.
@@ -144,7 +148,7 @@ type Record struct {
 type Evidence struct {
 	Ties  []final.Contender `json:"ties,omitempty"`  // the tie set, the winner included; empty if nothing ties with it
 	Gates *final.Gates      `json:"gates,omitempty"` // gates that the winner passed; nil: none
-	// Confirmation holds the winner's time on a second worker; nil: none was asked.
+	// Confirmation holds the time of the winner on a second worker, or is nil if no second worker timed it.
 	Confirmation *final.Confirmation `json:"confirmation,omitempty"`
 }
 
@@ -157,7 +161,7 @@ type Extent struct {
 	Part    string            `json:"part,omitempty"`    // searched part of the space; empty: all of it
 	Stop    Stop              `json:"stop,omitempty"`    // why the search ended
 	Outlook *strategy.Outlook `json:"outlook,omitempty"` // last estimate of what is left to gain; nil: none
-	// StartedFrom are the problems whose winners were tried first.
+	// StartedFrom lists the problems whose winners the search tried first.
 	StartedFrom []string `json:"started_from,omitempty"`
 }
 

@@ -16,8 +16,8 @@ import (
 	"autotune/tuner/strategy"
 )
 
-// similar returns the records of winners of the same operator on the same device. This problem's own record is left out
-// if it has this search's provenance, since its trials are resumed in that case.
+// similar returns the records of the cache's winners for the same operator on the same device. The record of the same
+// problem is left out if it has the provenance of this search, which in that case resumes the problem's trials.
 func similar(book *ledger) (records []Record, warnings []string, err error) {
 	winners, err := book.store.Winners(book.id.Operator(), book.id.Device)
 	if err != nil {
@@ -38,8 +38,8 @@ func similar(book *ledger) (records []Record, warnings []string, err error) {
 	return records, warnings, nil
 }
 
-// nearestWinners returns the winners of the records most similar to this search, as configurations of its space, and
-// the problems that they come from.
+// nearestWinners returns the winners of the problems that are most similar to this one, as configurations of the
+// search's space, and the names of these problems.
 func nearestWinners(records []Record, here Record, sp *space.Space) (ids []int64, from []string) {
 	slices.SortStableFunc(records, func(a, b Record) int { return cmp.Compare(distance(here, a), distance(here, b)) })
 	for _, r := range records {
@@ -62,7 +62,8 @@ func nearestWinners(records []Record, here Record, sp *space.Space) (ids []int64
 	return ids, from
 }
 
-// closest returns the configuration of a space that is nearest to c of another problem: c itself if it is valid.
+// closest returns the configuration of a space that is nearest to c, the winner of another problem; if c is valid in
+// the space, closest returns c.
 func closest(sp *space.Space, c space.Configuration) (int64, bool) {
 	if id, ok := sp.Index(c); ok {
 		return id, true
@@ -85,8 +86,8 @@ func closest(sp *space.Space, c space.Configuration) (int64, bool) {
 	return 0, false
 }
 
-// distance returns how much two searches of an operator differ. A factor of two in a dimension counts as one, and so
-// does another value of a parameter, another math mode, or other conditions of timing.
+// distance returns a measure of how much the problems of two searches differ. In distance, a dimension that differs by
+// a factor of two counts as 1, and so does a different parameter, math mode or condition of timing.
 func distance(x, y Record) float64 {
 	a, b, d := x.Problem, y.Problem, 0.0
 	if x.Protocol.Conditions != y.Protocol.Conditions {
@@ -117,8 +118,8 @@ func expectedOf(problem *operator.Problem, sp *space.Space, seed uint64) (*strat
 	})
 }
 
-// FirstCompilations returns what a search without remembered trials compiles first, in order: the reference, then
-// some configurations with low estimates and defaults among them.
+// FirstCompilations returns the kernels that a search without earlier trials compiles first: the reference, then
+// configurations with low estimates and some defaults.
 func FirstCompilations(ctx context.Context, part *operator.Part, d device.Device, likely int) (all []compile.Request) {
 	p := part.Problem
 	sp, err := part.Space(ctx)
@@ -142,7 +143,7 @@ func FirstCompilations(ctx context.Context, part *operator.Part, d device.Device
 	return all
 }
 
-// indices returns the indices of the configurations that are in the space.
+// indices returns the indices of those of the given configurations that are in the space.
 func indices(sp *space.Space, all []space.Configuration) (ids []int64) {
 	for _, c := range all {
 		if id, ok := sp.Index(c); ok {
@@ -152,10 +153,11 @@ func indices(sp *space.Space, all []space.Configuration) (ids []int64) {
 	return ids
 }
 
-// afterLikely returns the order of the first trials. The configuration with the lowest estimate comes first, so that
-// slow variants soon lose the race against it. The untuned default, which speedups refer to, and the winners of similar
-// problems come second. The rest are defaults of templates without estimates, which may be as good, then other low
-// estimates, then other defaults.
+// afterLikely returns the order in which a search tries its first configurations, before those that the strategy
+// proposes. The order begins with the configuration with the lowest estimate, because slow variants are given up early
+// once a fast one is known. The untuned default, which is the baseline of speedups, and the winners of similar problems
+// have the second place in the order. The order ends with defaults of templates without estimates, which may be fast,
+// then the other configurations with low estimates, then the other defaults.
 func afterLikely(likely, untuned, won []int64, expects func(id int64) bool) []int64 {
 	one := func(ids []int64) int { return min(len(ids), 1) }
 	others := untuned[one(untuned):]

@@ -15,7 +15,7 @@ import (
 )
 
 // baselineWays lists the words that --baseline accepts, each with the ways in which PyTorch is timed for it. A search
-// always measures the untuned default and the reference, and it times PyTorch unless the word is none.
+// always measures the untuned default and the reference, and times PyTorch unless --baseline is none.
 var baselineWays = []struct {
 	word string
 	ways []string
@@ -73,7 +73,7 @@ func checkBaselines(times map[string]float64) error {
 	return nil
 }
 
-// rivals starts PyTorch, to be timed in the given ways on the GPU that the flags name. Without ways, rivals returns
+// rivals starts PyTorch, to be timed in the given ways on the GPU that the flags name; if ways is empty, rivals returns
 // nil.
 func rivals(d deviceFlags, wait time.Duration, ways []string) (*torchtimes.Torch, error) {
 	if len(ways) == 0 {
@@ -94,9 +94,9 @@ var errOneGPU = errors.New("--baseline times PyTorch on one GPU of this machine,
 	"give times, as torch_eager=7.1")
 
 // rivalsInto lets a search time PyTorch beside its winners: in the ways that --baseline names or, without the flag, in
-// the usual ways if there is one GPU. For a list of problems torch.compile is left out, since it takes seconds for
-// each; a pack's function replace times torch.compile in the program itself. The returned function stops the PyTorch
-// process.
+// the usual ways if there is one GPU. For a list of problems, rivalsInto leaves out torch.compile, which takes seconds
+// for each problem. (The function replace of a pack times torch.compile in the user's program.) The returned function
+// end stops the PyTorch process.
 func rivalsInto(o *tuner.Options, given []string, d deviceFlags, several bool) (end func(), err error) {
 	end = func() {}
 	_, ways, err := baselinesOf(given)

@@ -33,7 +33,7 @@ func captureCommand() *cli.Command {
 		textFlag(&path, "output", "problems.yaml", "write the problems to `FILE`", "o"))
 }
 
-// endedError says that the program which a command ran ended with a code other than 0, which the command returns, too.
+// endedError says that a captured program ended with an exit code other than 0, which autotune returns, too.
 type endedError struct{ code int }
 
 func (e *endedError) Error() string { return fmt.Sprintf("the program ended with %d", e.code) }
@@ -71,7 +71,8 @@ func captured(words []string, path string) (err error) {
 	return err
 }
 
-// writeSeen writes a program's PyTorch calls to a file. A program without PyTorch calls overwrites no earlier file.
+// writeSeen writes a program's PyTorch calls to a file. If the program made no PyTorch call, writeSeen leaves an
+// earlier file unchanged.
 func writeSeen(watcher *capture.Watcher, path string) error {
 	seen, err := watcher.Read()
 	if err != nil {
@@ -90,7 +91,7 @@ func writeSeen(watcher *capture.Watcher, path string) error {
 }
 
 // runProgram runs a program with this process's input and output, passes signals on to it, and returns its exit code.
-// A program that a signal ended gets 128 plus the signal's number, as in a shell.
+// As in a shell, the exit code is 128 plus the signal's number if a signal ended the program.
 func runProgram(words, environment []string) (code int, err error) {
 	command := exec.Command(words[0], words[1:]...)
 	command.Env, command.Stdin, command.Stdout, command.Stderr = environment, os.Stdin, os.Stdout, os.Stderr
@@ -122,7 +123,8 @@ func runProgram(words, environment []string) (code int, err error) {
 	}
 }
 
-// fromTerminal tells whether a signal comes from the terminal's keys, which send it to the program as well.
+// fromTerminal tells whether a signal is one that the terminal's keys send, to this process and to the captured program
+// alike.
 func fromTerminal(s os.Signal) bool {
 	if s != syscall.SIGINT && s != syscall.SIGQUIT {
 		return false

@@ -79,8 +79,9 @@ func init() {
 	cli.VersionPrinter = func(*cli.Context) { fmt.Fprint(stdout, versionText()) }
 }
 
-// flagsFirst moves flags before arguments, since urfave/cli reads no flag after the first argument. Words behind the
-// program that `capture` runs belong to that program and stay where they are.
+// flagsFirst moves flags before arguments, since urfave/cli reads no flag after the first argument. On the command line
+// of `capture`, flagsFirst leaves the words behind the program's name in their places, because they are arguments of
+// the program.
 func flagsFirst(app *cli.App, words []string) []string {
 	var c *cli.Command
 	at, commands := 0, app.Commands
@@ -131,8 +132,7 @@ func flagNamed(flags []flag, name string) (flag, bool) {
 	return lists.First(flags, func(f flag) bool { return slices.Contains(f.Names(), name) })
 }
 
-// line holds a command's arguments, its name and which flags were given. The flags' values are in variables of the
-// command.
+// line describes a command line: the arguments, the command's name, and which flags were given, without their values.
 type line struct {
 	arguments []string
 	command   string                 // the full name, such as "cache ls"
@@ -193,7 +193,8 @@ func whichCommand(c *cli.Context) error {
 	return fmt.Errorf("unknown command %q; `%s` has %s", word, path, strings.Join(names, ", "))
 }
 
-// flagError explains an error about flags. For an unknown flag, the error suggests a similar flag or the help page.
+// flagError turns the library's error about a flag into one that says what would be right. For an unknown flag, the new
+// error suggests a similar flag or the help page.
 func flagError(c *cli.Context, err error, _ bool) error {
 	page := cmp.Or(c.Command.HelpName, c.App.Name)
 	name, unknown := strings.CutPrefix(err.Error(), "flag provided but not defined: -")
@@ -252,8 +253,8 @@ func example(command string) string {
 	return command + " conv2d"
 }
 
-// completionScripts holds a completion script for each shell. A script asks this program for the words that may come
-// next, and completes file names if the program offers none.
+// completionScripts holds a completion script for each shell. A completion script runs autotune to ask for the words
+// that may come next, and completes file names if autotune prints none.
 var completionScripts = map[string]string{
 	"bash": `_autotune() {
   local words=("${COMP_WORDS[@]:0:COMP_CWORD}") typed="${COMP_WORDS[COMP_CWORD]}"

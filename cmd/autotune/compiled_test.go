@@ -13,8 +13,8 @@ import (
 	"autotune/operator"
 )
 
-// compiledTogether returns a function that gives a test a user's cache folder of its own, with its own trials. All
-// tests and later runs share the compiled kernels, since commands search the same small problems.
+// compiledTogether returns a function that gives each test a cache folder of its own for trials, in which links lead to
+// a shared folder of compiled kernels. The tests search the same small problems, so they share compiled kernels.
 func compiledTogether(t *testing.T) (linkTo func(xdg string) error) {
 	t.Helper()
 	shared := testcache.Dir()

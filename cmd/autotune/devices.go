@@ -27,7 +27,7 @@ func devicesCommand() *cli.Command {
 type listing struct {
 	Device string `json:"device,omitempty"` // the value for --device; absent in entries about the previous device
 	About  string `json:"about,omitempty"`
-	// Problems lists the problems that a recording can answer for.
+	// Problems lists the problems whose searches a recording can replay.
 	Problems []string `json:"problems,omitempty"`
 	Missing  string   `json:"missing,omitempty"`
 }

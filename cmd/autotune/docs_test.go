@@ -201,7 +201,7 @@ func TestDocumentedNames(t *testing.T) {
 	}
 }
 
-// rowOf finds the row that begins with a word, in any table of a page.
+// rowOf finds the table row that begins with a word, in any table of a documentation page.
 func rowOf(t *testing.T, path, word string) []string {
 	t.Helper()
 	for line := range strings.Lines(page(t, path)) {

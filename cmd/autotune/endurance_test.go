@@ -56,10 +56,10 @@ func TestEndurance(t *testing.T) {
 	t.Run("full", func(t *testing.T) { fullDisks(t, s) })
 }
 
-// The command `cache rm` removes this problem; it must leave all other problems in the cache.
+// removable is the problem that the tested command `cache rm` removes, without removing any other problem.
 var removable = store.ProblemID{Problem: "avg_pool1d 1x1x64 kernel=2", Device: "NVIDIA A100", Kind: device.CUDA}
 
-// seasoned holds the filled caches that every command of the endurance tests starts from.
+// seasoned holds filled caches, of which each command in the endurance tests gets copies.
 type seasoned struct {
 	cache, other string
 	xdg          string // the folder of compiled binaries
@@ -148,7 +148,7 @@ func prepared(t *testing.T, name string, arguments ...string) (c *exec.Cmd, comp
 	return c, complaint
 }
 
-// command makes a program ready that uses the tests' shared folder of compiled kernels.
+// command prepares a command of autotune that uses the tests' shared folder of compiled kernels.
 func (s *seasoned) command(t *testing.T, name string, arguments ...string) (c *exec.Cmd, complaint *bytes.Buffer) {
 	c, complaint = prepared(t, name, arguments...)
 	c.Env = append(c.Env, "XDG_CACHE_HOME="+s.xdg)
@@ -185,8 +185,8 @@ func waited(c *exec.Cmd, complaint *bytes.Buffer) ended {
 	return e
 }
 
-// fault says what is wrong with how a command ended, or "" if nothing is. A command may fail, but only with a
-// documented exit code, one line of complaint, and within the bounds on time and memory.
+// fault says what is wrong with a command's exit code or messages, or returns "" if all is right. A tested command may
+// fail, but only with a documented exit code and an error of one line, and within the bounds on time and memory.
 func (e ended) fault(use cacheUse) string {
 	complaints := slices.DeleteFunc(strings.Split(strings.TrimSpace(e.complaint), "\n"), func(line string) bool {
 		return strings.HasPrefix(line, "autotune: kernels run on the CPU emulator") || strings.HasPrefix(line, "autotune: wrote ")

@@ -79,8 +79,9 @@ func subject(best bestconfig.Document, trials []trial.Trial, p *operator.Problem
 	}
 }
 
-// around times neighbours of the winner, each with one parameter changed, and adds them to the subject. If the winner
-// was found on another device, around also replaces the winner's time and the device's limits by those measured now.
+// around measures the times of the winner's neighbours, which differ from the winner in one tunable, for the
+// explanation. If the winner was found on another device, the explanation gets the time and the limits of the present
+// device, too.
 func (f *explainFlags) around(ctx context.Context, l line, w chosen, s *why.Subject) (here device.Info, err error) {
 	a, err := w.rerun(ctx, l, f.view, f.device)
 	if err != nil {

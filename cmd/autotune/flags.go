@@ -21,7 +21,8 @@ import (
 	"autotune/tuner/store"
 )
 
-// Each command reads its flags into its own variables, once. This file's structs hold flags that commands share.
+// Each command parses its flags once, into variables of the command's own. This file's structs hold flags that commands
+// share.
 
 type flag = cli.Flag
 
@@ -53,7 +54,8 @@ func listFlag(to *[]string, name, usage string) flag {
 	return &cli.GenericFlag{Name: name, Value: (*words)(to), Usage: usage}
 }
 
-// words holds the values of a flag that may be repeated. A comma in the flag's text does not separate values.
+// words holds the values of a command-line flag that may be repeated. In the text of such a flag, a comma does not
+// separate values.
 type words []string
 
 func (w *words) Set(value string) error { *w = append(*w, value); return nil }
@@ -90,7 +92,8 @@ func (p *problemFlags) given() bool {
 	return p.shape != "" || p.set != nil || p.math != "auto" || p.free != ""
 }
 
-// request turns the flags into a request for the operator. Without --shape, the request has the shape example.
+// request turns --shape and the other flags into a request for a problem of the operator. Without --shape, the
+// request's shape is the argument example.
 func (p *problemFlags) request(op *operator.Operator, example []int64) (r operator.Request, err error) {
 	shape := p.shape
 	if shape == "" && example != nil {
@@ -106,8 +109,8 @@ func (p *problemFlags) request(op *operator.Operator, example []int64) (r operat
 	return r, err
 }
 
-// exampleRequest is request with the operator's example as the default shape. A notice tells the user if that default
-// is used.
+// exampleRequest is like the method request, with the operator's example as the default shape. exampleRequest prints a
+// notice if the shape is the example's.
 func (p *problemFlags) exampleRequest(op *operator.Operator) (operator.Request, error) {
 	if p.shape == "" && op.Example != nil {
 		tell(fmt.Sprintf("without --shape this is %s's example, --shape %s", op.Name, operator.FormatShape(op.Example)))
@@ -198,8 +201,8 @@ func (f *conditionFlags) conditions() (device.Conditions, error) {
 	return device.ConditionsOf(l2, launch), err
 }
 
-// check returns an error if the flags ask for conditions other than those of a recording. The user is warned if the
-// device's times do not depend on conditions at all.
+// check returns an error if the flags ask for conditions other than those of a recording. check prints a warning if the
+// device's times do not depend on measuring conditions at all.
 func (f *conditionFlags) check(d device.Device, asked device.Conditions) error {
 	if !f.asked() {
 		return nil
@@ -248,7 +251,7 @@ func (f *deviceFlags) opener(v view, o devices.Options) (*devices.Opener, error)
 	return devices.NewOpener(spec, o), nil
 }
 
-// whoseFlag makes the flag that chooses among the devices that the cache holds winners or trials of.
+// whoseFlag makes the flag that chooses a device among those whose winners or trials the cache holds.
 func whoseFlag(to *string, what string) flag {
 	return textFlag(to, "device", "auto",
 		"whose "+what+": `DEVICE` is a kind (cuda, emulator) or part of a GPU's name; auto takes a GPU's before the "+

@@ -24,11 +24,10 @@ var filled = []struct{ name, script, reason string }{
 		"file too large"},
 }
 
-// elsewhere is a search that also stores its compiled kernels on the full disk.
+// elsewhere is a command that searches, and stores both its results and its compiled kernels on the full disk.
 var elsewhere = cacheUse{name: "search-compiling", line: "search max_pool2d --shape 1x1x8x8 --device emulator --budget 2 --cache CACHE -q", searches: true}
 
-// However little space is left, a command that runs out of it must say which file it could not write, and lose no
-// trial.
+// A command that runs out of disk space at any point must say which file it could not write, and lose no trial.
 func fullDisks(t *testing.T, s *seasoned) {
 	cache := s.bytes(t)
 	for _, way := range filled {

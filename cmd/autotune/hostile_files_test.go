@@ -18,9 +18,10 @@ import (
 	"autotune/internal/test/testneeds"
 )
 
-// Bounds on the processor time and memory in which the program must refuse a file, and how long the test waits for
-// that on a busy machine. Since machines differ, refusalTime is several times what the slowest file takes
-// (docs/reliability.md). Work that grows without bound, or with the square of the file's size, takes far longer.
+// These constants limit the processor time and the memory with which the program must refuse a file, and how long the
+// test waits on a busy machine. Since machines differ, refusalTime is several times what the slowest file takes
+// (docs/reliability.md). A program whose work grows with the square of the file's size, or without bound, needs far
+// longer than refusalTime.
 const (
 	refusalTime   = 3 * time.Second
 	refusalMB     = 256
@@ -68,7 +69,7 @@ func (r reader) most(text string) int {
 	return n
 }
 
-// room is how often a text that holds so many values can be repeated before the file's bounds are exceeded.
+// room returns how often a text that holds the given number of values can be repeated within the bounds on a file.
 func (r reader) room(text string, values int) int {
 	n := r.bytes / len(text)
 	if r.values > 0 {
@@ -77,7 +78,7 @@ func (r reader) room(text string, values int) int {
 	return n * 99 / 100
 }
 
-// content is the hostile content of a file.
+// content is what a hostile file contains.
 type content struct {
 	name    string
 	text    func(reader) io.Reader
@@ -107,12 +108,11 @@ var contents = []content{
 	{"aliases of aliases", func(reader) io.Reader { return strings.NewReader(aliases()) }, false},
 }
 
-// packedBomb is a gzip file that unpacks to 1 GiB. A bomb is only tried as a whole file, since no field of a document
-// can be gzip.
+// packedBomb is a gzip file that unpacks to 1 GiB. The tests try packedBomb only as a whole file, since no field of a
+// document can be compressed.
 var packedBomb = content{"a bomb of 1 GiB", func(reader) io.Reader { return bytes.NewReader(bomb()) }, false}
 
-// Every kind of file that a user can name must be refused with a one-line error and at little cost, whatever it
-// contains.
+// Every kind of file that a user can name must be refused, if it is wrong, with a one-line error and at little cost.
 func TestHostileFiles(t *testing.T) {
 	testneeds.Nothing(t)
 	if testing.Short() {
@@ -125,7 +125,7 @@ func TestHostileFiles(t *testing.T) {
 			mustRefuse(t, r, packedBomb, "%s")
 		})
 		for _, c := range endurance.Some(contents, 4) {
-			// Endless content is tried in one place of a document, since the reader counts bytes alike in every place.
+			// Try endless content in one place of a document only, since the reader counts bytes alike everywhere.
 			for n, place := range r.places[:endurance.Times(1, len(r.places))] {
 				if c.endless && n > 0 {
 					continue
@@ -217,7 +217,8 @@ func ownOperator(t *testing.T, folder string) {
 	}
 }
 
-// The operator that the tests put hostile files into must load without them, or the tests would prove nothing.
+// The operator into whose folder the tests write hostile files must load without these files, since otherwise the tests
+// would prove nothing.
 func TestHostileFilesInRightOperator(t *testing.T) {
 	testneeds.Nothing(t)
 	folder := t.TempDir()

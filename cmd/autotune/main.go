@@ -37,12 +37,11 @@ func main() {
 	os.Exit(run(os.Args))
 }
 
-// run runs the command line and returns the exit code; main only exits with it.
+// run executes the command line and returns the exit code with which main exits.
 func run(args []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), endingSignals()...)
-	// The first Ctrl-C asks the program to stop in order, a second one ends it at once. stop lets a signal end the
-	// process again, but only after sameSignal, so that a signal sent twice does not replace the program's own exit
-	// code.
+	// The first Ctrl-C asks the program to stop in order, a second Ctrl-C ends the program at once. A signal that
+	// arrives twice within sameSignal counts once, so that the program can still choose its exit code.
 	context.AfterFunc(ctx, func() { time.AfterFunc(sameSignal, stop) })
 	app := newApp()
 	err := app.RunContext(ctx, append(args[:1:1], flagsFirst(app, args[1:])...))
@@ -58,7 +57,7 @@ func run(args []string) int {
 }
 
 // endingSignals returns the signals on which the program stops in order: those of Ctrl-C, of kill and of a closed
-// terminal. The signal of a closed terminal is left out if nohup has set it to be ignored.
+// terminal. endingSignals omits SIGHUP, the signal of a closed terminal, if nohup made the process ignore SIGHUP.
 func endingSignals() []os.Signal {
 	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) {

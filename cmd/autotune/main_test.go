@@ -24,8 +24,8 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"autotune": main, "natsserver": natsServer})
 }
 
-// concurrent lists the scripts of commands that use several goroutines. Short runs, as with the race detector, run
-// only the concurrent scripts.
+// concurrent lists the scripts of commands that use several goroutines. Short test runs, such as those with the race
+// detector, run only the scripts in concurrent.
 var concurrent = []string{"search_emulator", "search_many", "simulate", "cache"}
 
 // Each file of testdata/script is the transcript of a terminal session.
@@ -81,7 +81,7 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, p)
 }
 
-// scriptsWithTools returns the scripts whose conditions ask for a tool, such as a C++ compiler.
+// scriptsWithTools returns the test scripts that run only if a tool, such as a C++ compiler, is installed.
 func scriptsWithTools(t *testing.T, folder string) (files []string) {
 	t.Helper()
 	all, err := filepath.Glob(folder + "/*.txtar")

@@ -59,8 +59,7 @@ var (
 	internalForm = regexp.MustCompile("`(internal/(?:test/)?[a-z0-9]+|docs)`")
 )
 
-// rooms returns the packages that docs/architecture.md lists, from the top down, and those that all packages may
-// import.
+// rooms returns the packages in docs/architecture.md, from the top down, and those that every package may import.
 func rooms(t *testing.T) (listed, servants []string) {
 	t.Helper()
 	text, _, found := strings.Cut(page(t, "docs/architecture.md"), "A fact has one type")

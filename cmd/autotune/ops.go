@@ -65,8 +65,8 @@ func listOperators(all []*operator.Operator) string {
 	return layout(text.String())
 }
 
-// layout formats a text in 80 columns. Tabs separate cells, which are aligned across neighbouring lines. Text after a
-// ¦ is wrapped, with its further lines indented to where it began.
+// layout formats a text in 80 columns. Tabs separate cells, which are aligned across neighbouring lines. layout wraps
+// text after a ¦, and indents the further lines to the column in which the text began.
 func layout(text string) string {
 	var aligned, page strings.Builder
 	w := columns(&aligned)
@@ -210,7 +210,8 @@ func join(list any, separator string) string {
 	return strings.Join(words, separator)
 }
 
-// launchesTold reports whether a template launches more than one plain grid of blocks, so that its page must say so.
+// launchesTold reports whether an operator's page must describe the launches of a template, because they are more than
+// one plain grid of blocks.
 func launchesTold(t *operator.Template) bool {
 	one := t.Launches[0]
 	return len(t.Launches) > 1 || one.Cluster != nil || !one.Cooperative.IsZero()

@@ -74,8 +74,8 @@ func (o *outputs) show(best bestconfig.Document, failures []reports.Failure) err
 	return reports.SearchTable(o.out, best, failures)
 }
 
-// verifyLine returns the command line that verifies a variant of the problem, without the variant's configuration. The
-// line is "" if the device does not run kernels.
+// verifyLine returns the command line that verifies a variant of the problem, without the variant's configuration, or
+// "" if the device does not run kernels.
 func (o *outputs) verifyLine(w batch.Request, kind device.Kind) string {
 	if !kind.Properties().Compiles {
 		return ""
@@ -213,7 +213,8 @@ func isFolder(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// distinct returns an error if two flags name the same file. Its arguments are pairs of a flag and the flag's path.
+// distinct returns an error if two flags name the same file. The arguments of distinct are pairs of a flag's name and
+// the path that the user gave for the flag.
 func distinct(flags ...string) error {
 	for i := 0; i < len(flags); i += 2 {
 		for j := 0; j < i; j += 2 {
@@ -225,7 +226,7 @@ func distinct(flags ...string) error {
 	return nil
 }
 
-// The flags that name files to write, and the flags that name files to read.
+// written lists the flags that name files to write, and read lists the flags that name files to read.
 var (
 	written = []string{"json", "output", "record", "html"}
 	read    = []string{"from", "problems", "file", "cache"}

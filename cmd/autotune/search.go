@@ -174,7 +174,8 @@ func newShown(v view, conditions conditionFlags, plot string, problems int) *sho
 	return &shownSearches{v, conditions, plot, v.many(problems)}
 }
 
-// search searches one problem. The problem's own progress is shown unless several problems are searched at once.
+// search searches one problem. The progress of a single problem is shown only if no other problem is searched at the
+// same time.
 func (s *shownSearches) search(ctx context.Context, r batch.Request, on *devices.Opened, o tuner.Options,
 	beside bool) (*tuner.Result, error) {
 	if err := s.conditions.check(on.Device, o.Conditions); err != nil {
@@ -197,8 +198,8 @@ func (s *shownSearches) search(ctx context.Context, r batch.Request, on *devices
 	return result, err
 }
 
-// search runs a search on an open device and shows its progress. If a search has no result, the error has an exit
-// code.
+// search runs a search on an open device and shows its progress. The error of a search without a result contains the
+// exit code for the program.
 func (v view) search(ctx context.Context, on *devices.Opened, o tuner.Options) (*tuner.Result, error) {
 	return v.searchWith(ctx, on, o, v.progressOn(on))
 }
@@ -237,7 +238,8 @@ func (v view) searchWith(ctx context.Context, on *devices.Opened, o tuner.Option
 	return result, err
 }
 
-// deviceTrouble gives an error its exit code. An error that is not caused by the request counts as one of the device.
+// deviceTrouble adds the exit code to an error of a search. Every error that the user's request did not cause gets the
+// code for device errors.
 func deviceTrouble(err error) error {
 	var refused *operator.RequestError
 	var reference *device.ReferenceError
@@ -343,8 +345,8 @@ func readProblems(ctx context.Context, path string, part partFlags, plan planner
 	return l, errors.Join(faults...)
 }
 
-// add adds a problem to the list, or a family if the shape contains ranges. The share of a problem that is already in
-// the list is added to the earlier share.
+// add adds a problem to the list, or a family if the shape contains ranges. If the list already contains the problem,
+// add adds the new share to the problem's earlier share.
 func (l *listed) add(r batch.Request, ranges string, plan planner) error {
 	if ranges != "" {
 		shapes, err := family.ParseShapes(ranges)

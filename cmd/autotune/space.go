@@ -163,7 +163,7 @@ func (f *spaceFlags) printCounts(spaces []namedSpace) error {
 	return w.Flush()
 }
 
-// printConfigurations prints the n configurations whose indexes the function at returns, until it is interrupted.
+// printConfigurations prints the n configurations whose indexes the function at returns, or stops when ctx ends.
 func (f *spaceFlags) printConfigurations(ctx context.Context, s *space.Space, n int64, at func(int64) int64) error {
 	for i := range n {
 		err := ctx.Err()

@@ -35,7 +35,8 @@ func columnsOf(f *os.File) int {
 	return columns
 }
 
-// say prints a line on standard error, without control characters. In a terminal, the line is wrapped between words.
+// say prints a line on standard error, without control characters. If standard error is a terminal, say wraps the line
+// between words.
 func say(text string) {
 	text = output.Line(text)
 	if columns := columnsOf(os.Stderr); columns > 0 {
@@ -68,8 +69,8 @@ func (v view) await(what string) *progress.Wait {
 	return progress.Await(os.Stderr, columnsOf(os.Stderr), what)
 }
 
-// progress returns what shows the progress of a search under a title. There is no live line if the command prints a
-// block of lines for each variant.
+// progress returns the display for a search's progress, with the given title. If the command prints a block of lines
+// for each variant, the display has no line that is updated in place.
 func (v view) progress(title string) progress.Progress {
 	if v.quiet {
 		return progress.Lines(io.Discard)

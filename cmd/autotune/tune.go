@@ -157,8 +157,9 @@ type tuning struct {
 	last     error // why the last problem without a kernel has none
 }
 
-// all searches the problems and then tunes the families, each in the order of their shares. If a problem or family
-// fails, the others are still searched. With --problems, the budget is the total for all problems and families.
+// all searches the problems and then tunes the families, each in the order of their shares. If the search of a problem
+// or family fails, all goes on with the next one. With --problems, the budget is the total for all problems and
+// families.
 func (t *tuning) all(ctx context.Context, asked listed) error {
 	problems := len(asked.problems)
 	shares := lists.Of(asked.problems, func(r batch.Request) float64 { return r.Share })

@@ -50,7 +50,7 @@ func TestReadmeShowsTheDemo(t *testing.T) {
 	}
 }
 
-// The Go code that README.md shows must be lines of a program that is compiled.
+// The Go code in README.md must consist of lines of a program that the tests compile.
 func TestReadmeShowsTheLibrary(t *testing.T) {
 	_, after, found := strings.Cut(page(t, "README.md"), "```go\n")
 	shown, _, ended := strings.Cut(after, "```\n")
@@ -71,8 +71,8 @@ func TestComingFrom(t *testing.T) {
 }
 
 // followPage writes the named files of a page into a folder, runs the page's commands there, and compares their output
-// with the page's. followPage returns the folder and the number of commands. Blocks that are neither files, commands
-// nor output are ignored.
+// with the page's. followPage returns the folder and the number of commands. followPage ignores fenced blocks that are
+// neither files, commands nor output.
 func followPage(t *testing.T, path string) (dir string, commands int) {
 	t.Helper()
 	needEmulator(t)
@@ -141,7 +141,7 @@ func withoutNumbers(line string) string {
 	return strings.TrimSpace(blanks.ReplaceAllString(number.ReplaceAllString(line, "#"), " "))
 }
 
-// saysInOrder fails unless the given lines appear in a text in this order. The comparison of lines ignores numbers.
+// saysInOrder fails unless the given lines, apart from their numbers, appear in a text in this order.
 func saysInOrder(t *testing.T, text, lines string) {
 	t.Helper()
 	var rest []string

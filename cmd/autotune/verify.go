@@ -116,7 +116,7 @@ func (f *verifyFlags) verify(ctx context.Context, l line) error {
 	return errors.Join(badInput(f.write(result, request.Only)), verdictOf(ctx, result))
 }
 
-// protocol returns how a variant is verified: one run, on the inputs that the flags ask for.
+// protocol returns the settings for verifying a variant: a single run, on the inputs that the flags name.
 func (f *verifyFlags) protocol(op *operator.Operator) (p device.Protocol, err error) {
 	p = device.ProtocolFor(op)
 	if p.Conditions, err = f.conditions.conditions(); err != nil {

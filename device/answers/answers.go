@@ -1,5 +1,5 @@
-// Package answers runs an operator's Python file, which computes the right outputs of a problem. Devices run the file
-// once for each problem and set of inputs.
+// Package answers runs an operator's Python file, which computes the right outputs of a problem. Devices run the Python
+// file once for each problem and set of inputs.
 //
 // Tensors are passed to Python and back in files. A tensor's contents are the last bytes of its file, dense and
 // row-major, so that raw files and .npy files are mapped into memory in the same way.

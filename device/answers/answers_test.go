@@ -36,7 +36,7 @@ templates:
   - {name: t, source: t.cu, launch: {block: [32, 1, 1], grid: [1, 1, 1]}}
 `
 
-// question returns a question about a small problem whose inputs count up.
+// question returns a question about a small problem whose inputs contain ascending numbers.
 func question(t *testing.T, source string, at operator.Type, seconds int) Question {
 	t.Helper()
 	o, err := operator.Load(fstest.MapFS{
@@ -66,7 +66,6 @@ func question(t *testing.T, source string, at operator.Type, seconds int) Questi
 	}}
 }
 
-// bits returns the bytes of a number stored as an element of type t.
 func bits(t operator.Type, x float64) []byte {
 	switch {
 	case t == operator.F32:
@@ -167,8 +166,8 @@ func TestPythonFaults(t *testing.T) {
 	}
 }
 
-// The Python function receives the arguments that its parameters name, or all of them in order. What the function
-// prints is dropped, and its results are rounded to the tensor's type.
+// The Python function receives the arguments that its parameters name, or all of them in order. What the Python
+// function prints is dropped, and the function's results are rounded to the tensor's type.
 func TestPythonAnswers(t *testing.T) {
 	needPython(t, true)
 	const half = "import numpy as np\nimport sys\n"
@@ -220,7 +219,7 @@ func TestPythonAnswersInOrder(t *testing.T) {
 	}
 }
 
-// A cached answer is used without running Python, only for the same question, unless the cache entry is damaged.
+// A cached answer is used, without running Python, if the question is the same and the cache entry is not damaged.
 func TestAnswersAreKept(t *testing.T) {
 	needPython(t, true)
 	cache, counter := t.TempDir(), filepath.Join(t.TempDir(), "asked")

@@ -21,8 +21,8 @@ import (
 // keptVersion must be raised when the format or the meaning of cached answers changes.
 const keptVersion = 2
 
-// mostKept is the size in bytes of the largest answer that is cached. Answers share a cache with compiled kernels,
-// which answers larger than mostKept would displace.
+// mostKept is the size in bytes of the largest answer that is cached. Larger answers are not cached, because they would
+// displace the compiled kernels from the cache that both share.
 const mostKept = 16 << 20
 
 // id hashes everything that an answer depends on: the operator's files, the problem, how each tensor is filled, and the

@@ -21,13 +21,13 @@ import (
 )
 
 // Fingerprinter is a Compiler whose output depends on more than the request and its Version, for example on its own
-// flags or on a header that it adds. Cached adds the fingerprint to its keys.
+// flags or on a header that it adds. Cached adds the compiler's fingerprint to the keys of cached binaries.
 type Fingerprinter interface {
 	Fingerprint() string
 }
 
-// formatVersion must be raised when entries or keys change their meaning. Entries of other versions are never found
-// again and are trimmed in time.
+// formatVersion must be raised when entries or keys change their meaning. Cache entries of other format versions are
+// never read again and are eventually trimmed.
 const formatVersion = 3
 
 // cached is a Compiler that returns earlier results of its compiler from a directory.
@@ -40,7 +40,8 @@ type cached struct {
 
 // Cached wraps a compiler with a cache on disk. The cache keeps binaries and compile errors, but neither timeouts and
 // crashes, which may not happen again, nor errors for missing headers. Identical requests that arrive at the same time
-// are compiled once. If the directory cannot be used or an entry is damaged, the kernel is simply compiled again.
+// are compiled once. If the cache's directory cannot be used or an entry is damaged, the kernel is simply compiled
+// again.
 func Cached(dir string, c Compiler) Compiler {
 	k := &cached{Compiler: c, files: Kept(dir)}
 	if f, ok := c.(Fingerprinter); ok {
@@ -52,7 +53,8 @@ func Cached(dir string, c Compiler) Compiler {
 	return k
 }
 
-// Kept opens the folder of cached binaries for other cached files, or returns nil if dir is "" or cannot be used.
+// Kept opens the folder of cached binaries as a cache for other kinds of files, or returns nil if dir is "" or cannot
+// be used.
 func Kept(dir string) *cache.Cache {
 	if dir == "" || os.MkdirAll(dir, 0o755) != nil {
 		return nil
@@ -61,7 +63,8 @@ func Kept(dir string) *cache.Cache {
 	return kept
 }
 
-// Compile returns a cached result or compiles. Kernels that differ only in sizes read at run time are compiled once.
+// Compile returns the cached binary of a kernel, or compiles the kernel. Kernels that differ only in sizes read at run
+// time are compiled once.
 func (k *cached) Compile(ctx context.Context, r Request) (*Binary, error) {
 	if common, ok := r.Kernel.OfAnySize(); ok && strings.HasPrefix(r.Arch, "sm_") {
 		of := r
@@ -77,8 +80,8 @@ func (k *cached) Compile(ctx context.Context, r Request) (*Binary, error) {
 	return k.compile(ctx, r)
 }
 
-// compile returns the cached result or compiles. If another caller is already compiling an identical request, compile
-// waits for that caller's result.
+// compile returns the cached binary of a request, or compiles the request. If another caller is already compiling an
+// identical request, compile waits for that caller's result.
 func (k *cached) compile(ctx context.Context, r Request) (*Binary, error) {
 	key := k.key(r)
 	for ctx.Err() == nil {
@@ -127,8 +130,8 @@ func (k *cached) lookUpOrCompile(ctx context.Context, key cache.ActionID, r Requ
 	return binary, err
 }
 
-// key hashes all that the result of a compilation depends on. The key includes the file's name and the sources with
-// their comments, because error messages name files and lines.
+// key hashes all that the result of a compilation depends on. The key of a cached compilation includes the file's name
+// and the sources with their comments, because error messages name files and lines.
 func (k *cached) key(r Request) cache.ActionID {
 	kernel := r.Kernel
 	return sha256.Sum256(fmt.Appendf(nil, "%d %q %q %q %q %q %q %q",
@@ -140,7 +143,7 @@ type entry struct {
 	Error  *Error
 }
 
-// read returns a cache entry. A damaged entry counts as absent, and the compilation that follows overwrites it.
+// read returns a cache entry. A damaged cache entry counts as absent, and the compilation that follows overwrites it.
 func (k *cached) read(key cache.ActionID) (e entry, ok bool) {
 	raw, _, err := k.files.GetBytes(key)
 	ok = err == nil && gob.NewDecoder(bytes.NewReader(raw)).Decode(&e) == nil && (e.Binary == nil) != (e.Error == nil)
@@ -152,16 +155,17 @@ func (k *cached) read(key cache.ActionID) (e entry, ok bool) {
 func (k *cached) write(key cache.ActionID, e entry) {
 	var raw bytes.Buffer
 	if gob.NewEncoder(&raw).Encode(e) == nil {
-		// PutNoVerify allows another content under this key: two compilations of one request differ in their durations.
+		// PutNoVerify allows different contents under the same key: two compilations of one request differ in their
+		// durations.
 		_, _, _ = k.files.PutNoVerify(key, bytes.NewReader(raw.Bytes()))
 	}
 }
 
-// A kernel that reads its sizes at run time has the same code for all sizes. Such a kernel is compiled once, with any
-// sizes, and the requested sizes are then written into the binary.
+// A kernel that reads its sizes at run time has the same code for all sizes. The cache compiles such a kernel once,
+// with any sizes, and writes the requested sizes into copies of the kernel's binary.
 
-// withSizes returns a copy of a binary with these sizes written into it. ok is false if the binary has no such
-// variable.
+// withSizes returns a copy of a binary with the given sizes written into it. ok is false if the binary has no variable
+// for sizes.
 func withSizes(b *Binary, sizes []operator.Size) (_ *Binary, ok bool) {
 	const each = 4
 	at, err := cubin.Variable(b.Code, operator.SizesSymbol, each*len(sizes))

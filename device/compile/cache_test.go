@@ -202,8 +202,8 @@ func TestAnotherCallersCancellationIsNotOurs(t *testing.T) {
 	group.Wait()
 }
 
-// A kernel that reads its sizes at run time is compiled once for all shapes. With the sizes written in, its binary
-// equals, byte for byte, the one that the compiler makes for that shape.
+// A kernel that reads its sizes at run time is compiled once for all shapes. After the sizes of a shape are written
+// into the kernel's binary, the binary equals, byte for byte, the one that the compiler makes for that shape.
 func TestSizesAreWrittenIn(t *testing.T) {
 	c := openNVRTC(t, 1)
 	op, err := operator.Find("max_pool2d")

@@ -22,7 +22,7 @@ type Request struct {
 	Kernel operator.Kernel
 	Arch   string // what to compile for: "sm_90", "host"
 	// Timeout stops a compilation that takes longer; 0 means the compiler's own limit. The time spent waiting for a
-	// free compiler does not count.
+	// free compiler does not count toward Timeout.
 	Timeout time.Duration
 	// Problem and Configuration are what the kernel was made from, so that a compiler on another machine can make it
 	// anew. A Configuration without a template means the problem's reference. A kernel without a Problem can be
@@ -89,10 +89,11 @@ type Compiler interface {
 }
 
 // Target returns the architecture to compile for on a GPU of this compute capability (90 means 9.0). Hopper's warpgroup
-// instructions exist only on sm_90a, which NVRTC supports from version 12 on; other GPUs use plain names.
+// instructions exist only on sm_90a, which NVRTC supports from version 12 on; for other GPUs the architecture has no
+// suffix.
 func Target(compiler string, capability int) string {
 	var version int
-	// version stays 0 if the compiler is not NVRTC.
+	// version, the major version of NVRTC, stays 0 if the compiler is not NVRTC.
 	_, _ = fmt.Sscanf(compiler, "NVRTC %d", &version)
 	if capability == 90 && version >= 12 {
 		return "sm_90a"

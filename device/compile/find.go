@@ -12,7 +12,8 @@ import (
 	"github.com/ebitengine/purego"
 )
 
-// ErrMissing means that this machine has no compiler. The error's message names the package to install.
+// ErrMissing means that this machine has no compiler. The message of an error that wraps ErrMissing names the package
+// to install.
 var ErrMissing = errors.New("compiler not found")
 
 // libraryNames lists the sonames of NVRTC, the newest first. CUDA 11.2 to 11.8 share one soname; libnvrtc.so exists
@@ -52,8 +53,8 @@ func openLibrary() (handle uintptr, from string, err error) {
 
 const libraryMode = purego.RTLD_NOW | purego.RTLD_GLOBAL
 
-// loadBuiltins loads the libnvrtc-builtins library, which NVRTC opens by its bare name at the first compilation.
-// NVRTC's own attempt fails if the library's directory is not on the dynamic linker's path.
+// loadBuiltins loads the libnvrtc-builtins library, which NVRTC opens by its bare name at the first compilation. NVRTC
+// itself cannot open libnvrtc-builtins if the library's directory is not on the dynamic linker's path.
 func loadBuiltins(dir string) {
 	files, _ := filepath.Glob(filepath.Join(dir, "libnvrtc-builtins.so.*"))
 	for _, file := range files {
@@ -92,7 +93,7 @@ func FindTool(name string) string {
 }
 
 // pythonDirs lists the folders with the given name in Python installations, and in the CUDA packages that pip installed
-// there: packages of the whole toolkit, or of the named part.
+// there: in packages of the whole toolkit and of the part.
 func pythonDirs(part, name string) (dirs []string) {
 	const packages = "lib/python3*/*-packages/nvidia"
 	for _, prefix := range pythonPrefixes() {
@@ -103,7 +104,8 @@ func pythonDirs(part, name string) (dirs []string) {
 	return dirs
 }
 
-// newestFirst lists the files that match a pattern in descending order of name. An empty pattern matches nothing.
+// newestFirst lists the files that match a pattern in descending order of name. newestFirst returns no files for an
+// empty pattern.
 func newestFirst(pattern string) []string {
 	found, _ := filepath.Glob(pattern)
 	slices.Reverse(found)
@@ -111,7 +113,7 @@ func newestFirst(pattern string) []string {
 }
 
 // pythonPrefixes lists the roots of Python installations: the active environment, the python3 on the PATH, the user's
-// own packages and the system's. A prefix may be empty.
+// own packages and the system's. An element of the list may be "", which stands for a missing Python installation.
 func pythonPrefixes() []string {
 	prefixes := []string{os.Getenv("VIRTUAL_ENV"), os.Getenv("CONDA_PREFIX")}
 	if python, err := exec.LookPath("python3"); err == nil {

@@ -55,8 +55,8 @@ const cubVersion = "cub/version.cuh"
 
 var versionForm = regexp.MustCompile(`(?m)^[ \t]*#[ \t]*define[ \t]+(CUDART_VERSION|CUB_VERSION|CCCL_VERSION)[ \t]+(\d+)`)
 
-// headerVersions returns the versions of the headers in some folders. Compiled kernels are cached by these versions
-// too, since another toolkit may be installed under the same path later.
+// headerVersions returns the versions of the headers in some folders. The keys of cached kernels contain the headers'
+// versions, since another toolkit may be installed under the same path later.
 func headerVersions(dirs []string) (versions []string) {
 	for _, dir := range dirs {
 		for _, file := range []string{"cuda_runtime_api.h", cubVersion, "cuda/__cccl_config/version.h", "cuda/version"} {
@@ -92,8 +92,8 @@ func SystemHeaders(k operator.Kernel) (all []string) {
 func GPUHeaders(k operator.Kernel) []string { return lists.Where(SystemHeaders(k), IsGPUHeader) }
 
 // ahead returns the text that is put in front of a kernel's source: the headers that only a GPU's compiler reads, and
-// then the kernel's macros. The macros are not passed as compiler options, because options apply to these headers and
-// to the compiler's own header too, whose parameters have names such as size and N.
+// then the kernel's macros. A kernel's macros are not passed as compiler options, because options apply to these
+// headers and to the compiler's own header too, whose parameters have names such as size and N.
 func ahead(k operator.Kernel) string {
 	var b strings.Builder
 	for _, name := range GPUHeaders(k) {

@@ -44,7 +44,8 @@ func TestToolkitHeaders(t *testing.T) {
 	}
 }
 
-// The compiler finds CUB wherever a toolkit or pip installed it, and CUB's version is a part of the fingerprint.
+// The compiler finds CUB wherever a toolkit or pip installed it, and CUB's version is a part of the compiler's
+// fingerprint.
 func TestCUB(t *testing.T) {
 	for _, at := range []string{"include", "include/cccl"} {
 		t.Run(at, func(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 )
 
 // located matches an error line of a compiler's front end that names its place, such as "direct.cu(12): error:
-// identifier "x" is undefined". The number that newer compilers put before the text is skipped.
+// identifier "x" is undefined". The pattern skips the number that newer compilers put before the text of an error.
 var located = regexp.MustCompile(`(?m)^(.+?)\((\d+)\): (?:catastrophic )?error:?\s*(?:#\d+(?:-D)?: )?(.*)$`)
 
 // unlocated matches an error line that names no place, such as the assembler's "ptxas error : Entry function 'x' uses
@@ -37,9 +37,8 @@ var expanded = regexp.MustCompile(`(?:in expansion of|expanded from) macro ['"â€
 
 var word = regexp.MustCompile(`^[A-Za-z_]\w*$`)
 
-// NameMacros appends to the error's message the macros that the error involves, with their values, as "(KEEP=none)". A
-// configuration's macros are in no file, so the message would not show their values otherwise. words is the compiler's
-// complete text about the error.
+// NameMacros appends to the error's message the macros that the error involves, with their values, as "(KEEP=none)".
+// The compiler's message does not show the values of a configuration's macros, because these macros are in no file.
 func (e *Error) NameMacros(macros []operator.Macro, words string) {
 	named := map[string]bool{}
 	for _, m := range expanded.FindAllStringSubmatch(words, -1) {

@@ -49,14 +49,15 @@ type nvrtc struct {
 	closed       sync.Once
 }
 
-// spare is the number of compilations allowed beyond Workers. A search keeps all Workers busy; with the spare one, the
-// reference and the device's own kernels need not wait.
+// spare is the number of compilations that may run in addition to those that Workers counts. A search keeps as many
+// compilations running as Workers counts; the spare one lets the reference and the device's own kernels start without
+// waiting.
 const spare = 1
 
 // NVRTC returns the compiler that makes cubins for NVIDIA GPUs. The error wraps ErrMissing if NVRTC is not installed.
 //
-// Options such as LineInfo are passed with every kernel. The calling program must register Worker with worker.Dispatch
-// under the name "compile".
+// Options such as LineInfo are passed to NVRTC with every kernel. The calling program must register Worker with
+// worker.Dispatch under the name "compile".
 func NVRTC(ctx context.Context, options ...string) (Compiler, error) {
 	return newNVRTC(ctx, runtime.NumCPU(), options...)
 }
@@ -73,8 +74,8 @@ func newNVRTC(ctx context.Context, workers int, options ...string) (Compiler, er
 }
 
 // workerVariables lists the environment variables that a compile worker inherits: those that locate NVRTC and its
-// headers, and those of the Go runtime. A worker gets no other variables, because a kernel's source can make the
-// compiler read its environment.
+// headers, and those of the Go runtime. A compile worker gets no other environment variables, because a kernel's source
+// can make the compiler read its environment.
 var workerVariables = []string{
 	"PATH", "HOME", "TMPDIR", "LD_LIBRARY_PATH", "VIRTUAL_ENV", "CONDA_PREFIX", "XDG_CACHE_HOME", "CUDA_*", "NVIDIA_*", "NVRTC_*", "AUTOTUNE_*",
 	"GOGC", "GOMEMLIMIT", "GOMAXPROCS", "GODEBUG", "GOTRACEBACK", "GOCOVERDIR",
@@ -207,7 +208,7 @@ func (n *nvrtc) giveBack(p *worker.Process) {
 		n.idle <- p
 		return
 	}
-	// The worker is dead already, so an error of Close says nothing new.
+	// An error of Close is ignored, because the worker is dead already.
 	_ = p.Close()
 }
 
@@ -216,7 +217,8 @@ func (n *nvrtc) Close() error {
 	var group errgroup.Group
 	n.closed.Do(func() {
 		n.close()
-		// Close keeps all slots, so that nothing is compiled afterwards. Acquire cannot fail without a deadline.
+		// Close acquires all slots and never releases them, so that nothing is compiled afterwards. Acquiring a
+		// semaphore cannot fail if the context never ends.
 		_ = n.slots.Acquire(context.Background(), int64(n.workers+spare))
 		for range len(n.idle) {
 			group.Go((<-n.idle).Close)

@@ -30,7 +30,7 @@ var gpus = []operator.Limits{
 }
 
 // largeShapes holds, for each operator, the shape of a large problem of the kind that the operator is used for. An
-// operator that is not in the map is compiled at its example's shape.
+// operator that is not in the map largeShapes is compiled at its example's shape.
 var largeShapes = map[string][]int64{
 	"avg_pool1d":       {64, 128, 65536},
 	"avg_pool2d":       {16, 64, 2048, 2048},
@@ -40,9 +40,10 @@ var largeShapes = map[string][]int64{
 	"matmul":           {1, 16, 4096, 11008},
 }
 
-// requestsOf returns the problems that an operator's templates are compiled for. These problems are a small ragged one,
-// a large one, one of the two in every further math mode, and one for each further choice of a word parameter. Short
-// test runs, and operators that use kernels made for other operators, compile only one choice of each word parameter.
+// requestsOf returns the problems that an operator's templates are compiled for. One problem has a small ragged shape
+// and one a large shape; further problems cover every other math mode and every other value of a word parameter (a
+// parameter whose values are words). Short test runs, and operators that use kernels made for other operators, compile
+// only one choice of each word parameter.
 func requestsOf(o *operator.Operator) []operator.Request {
 	small := []int64{2, 4, 37, 29}
 	if len(o.Shape) == 3 {
@@ -95,11 +96,12 @@ type variant struct {
 
 // variants returns the kernels to compile for an operator on one GPU; turn is the GPU's index. On the newest GPU every
 // template is compiled at its default and, if tests run in full, at a random configuration too. Every source file is
-// compiled at a default for every math mode and every choice of a word parameter. The reference is compiled for the
-// first and the last problem. On older GPUs each template is compiled once, at its default, for one of the problems
-// that it serves, and the reference for the first problem. A kernel made for another operator's axes is compiled only
-// in full runs, on the newest GPU. A template that was compiled for an older GPU is compiled again only for the newest,
-// which also takes the branches for GPUs between the two. variants adds the names of the templates to older.
+// compiled at a template's default configuration for every math mode and every choice of a word parameter. The
+// reference is compiled for the first and the last problem. On older GPUs each template is compiled once, at its
+// default, for one of the problems that it serves, and the reference for the first problem. A kernel made for another
+// operator's axes is compiled only in full runs, on the newest GPU. A template that was compiled for an older GPU is
+// compiled again only for the newest GPU, which also covers the code for the GPUs between; variants records such
+// templates in the map older.
 func variants(t *testing.T, o *operator.Operator, gpu operator.Limits, turn int, older map[string]bool) []variant {
 	t.Helper()
 	var all []variant
@@ -148,7 +150,7 @@ func variants(t *testing.T, o *operator.Operator, gpu operator.Limits, turn int,
 }
 
 // homes maps a header to the operators that its kernels were made for. Templates of other operators may include the
-// header too, but only these operators compile its kernels for every problem.
+// header too, but only the operators in homes compile its kernels for every problem.
 var homes = map[string][]string{
 	"packed_conv.cuh": {"conv2d", "conv_transpose2d"},
 	"phases.cuh":      {"conv2d", "conv_transpose2d"},
@@ -156,7 +158,8 @@ var homes = map[string][]string{
 	"row_state.cuh":   {"softmax", "sum", "layer_norm"},
 }
 
-// elsewhere reports whether a template's kernel was made for other operators, as homes says.
+// elsewhere reports whether a template includes a kernel's header that was made for other operators; the map homes
+// lists these headers.
 func elsewhere(o *operator.Operator, name string) bool {
 	t, _ := o.Template(name)
 	for header, operators := range homes {
@@ -281,7 +284,7 @@ func requestFor(v variant, k operator.Kernel) Request {
 }
 
 // hastyFlags returns flags that shorten compilation for code that nobody runs: the assembler does not optimize, and
-// NVVM hardly does. NVIDIA does not document NVVM's level, so a compiler may refuse that flag.
+// NVVM hardly does. NVIDIA does not document the flag for NVVM's optimization level, so a compiler may refuse the flag.
 func hastyFlags(t *testing.T, c Compiler) []string {
 	t.Helper()
 	flags := []string{"--ptxas-options=-O0", "-Xnvvm=-opt=1"}

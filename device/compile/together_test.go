@@ -14,10 +14,9 @@ import (
 	"autotune/operator/tree"
 )
 
-// NVRTC needs a tenth of a second to start, longer than it needs to compile most kernels. The tests therefore compile
-// several variants as one source.
+// NVRTC needs a tenth of a second to start, longer than it needs to compile most kernels. To save NVRTC's start-up
+// time, the tests compile several variants as one source.
 
-// mostTogether is the largest number of variants in one source.
 const mostTogether = 24
 
 var otherInclude = regexp.MustCompile(`(?m)^[ \t]*#[ \t]*include[ \t]+<`)
@@ -41,8 +40,9 @@ func nameTogether(number int, entry string) string {
 	return fmt.Sprintf("_ZN%d%s%d%sE", len(variant), variant, len(entry), entry)
 }
 
-// alone reports whether a kernel cannot share a source with other kernels. A C++ template is compiled for the requested
-// instantiations, and a library's headers cannot be included in a namespace.
+// alone reports whether a kernel cannot share a source with other kernels. A C++ template needs a source of its own,
+// because it is compiled for the requested instantiations; so does a kernel that includes a library's headers, which
+// cannot be included in a namespace.
 func alone(k operator.Kernel) bool {
 	texts := k.Source + strings.Join(slices.Collect(maps.Values(k.Includes)), "\n")
 	return slices.ContainsFunc(k.Launches.Entries(), func(entry string) bool { return !tree.IsName(entry) }) ||

@@ -33,7 +33,8 @@ type workerRequest struct {
 	Names    []string // name expressions of kernels whose symbols are needed
 }
 
-// workerResponse answers a workerRequest. If the worker returns an error instead, NVRTC itself failed, not the source.
+// workerResponse answers a workerRequest. If a compile worker returns an error instead of a workerResponse, NVRTC
+// itself failed, not the source.
 type workerResponse struct {
 	Code    []byte
 	Symbols map[string]string // symbols in the code, by name expression
@@ -75,8 +76,8 @@ func Worker(ctx context.Context, in io.Reader, out io.Writer) error {
 	})
 }
 
-// introduce compiles an empty kernel. NVRTC then loads all it needs before the first timed compilation, and an
-// incomplete NVRTC is noticed at once.
+// introduce describes NVRTC and compiles an empty kernel. While it compiles the empty kernel, NVRTC loads all its
+// parts, so that an incomplete NVRTC is noticed before the first timed compilation.
 func introduce(lib *library) workerResponse {
 	p := workerResponse{About: lib.introduction}
 	arch := int32(80)
@@ -96,8 +97,9 @@ func introduce(lib *library) workerResponse {
 	return p
 }
 
-// memoryLimit is the number of bytes that NVRTC may allocate beyond what the worker uses at its start. A kernel with an
-// array of a gigabyte then makes its own compilation fail instead of using up the machine's memory.
+// memoryLimit is the number of bytes that NVRTC may allocate beyond what the worker uses at its start. Because of
+// memoryLimit, a kernel with an array of a gigabyte makes its own compilation fail instead of using up the machine's
+// memory.
 const memoryLimit = 4 << 30
 
 func limitMemory() {
@@ -107,7 +109,7 @@ func limitMemory() {
 		return
 	}
 	most := pages*uint64(os.Getpagesize()) + memoryLimit
-	// An error is ignored, because the limit is only a protection.
+	// An error of setting the memory limit is ignored, because compilation also works without the limit.
 	_ = syscall.Setrlimit(syscall.RLIMIT_AS, &syscall.Rlimit{Cur: most, Max: most})
 }
 
@@ -117,7 +119,7 @@ const niceness = 5
 
 // giveWay lowers the priority of all threads of this process; threads started later inherit it.
 func giveWay() {
-	// Errors are ignored, because a lower priority is only a courtesy.
+	// Errors of lowering the priority are ignored, because a compiler works at any priority.
 	threads, _ := os.ReadDir("/proc/self/task")
 	for _, thread := range threads {
 		if id, err := strconv.Atoi(thread.Name()); err == nil {
@@ -143,7 +145,7 @@ type library struct {
 	loweredName   func(program uintptr, expression string, name **byte) int32
 }
 
-// This package distinguishes these result codes of NVRTC.
+// These are the result codes of NVRTC that this package distinguishes.
 const (
 	resultSuccess       = 0
 	resultInvalidOption = 5
@@ -231,8 +233,8 @@ func (l *library) build(o workerRequest) (made workerResponse, err error) {
 	result = l.compile(program, int32(len(o.Options)), first(cOptions))
 	made.Log = l.programLog(program)
 	if err := l.check("nvrtcCompileProgram", result); err != nil {
-		// NVRTC ran out of memory or failed internally. Since it could compile an empty program, this program is the
-		// cause.
+		// NVRTC ran out of memory or failed internally. Since NVRTC could compile an empty kernel, the cause is the
+		// kernel that failed.
 		if result != resultCompilation && result != resultInvalidOption {
 			made.Log = fmt.Sprintf("error: %v\n%s", err, made.Log)
 		}
@@ -300,5 +302,4 @@ func cStrings(texts []string) []*byte {
 	return lists.Of(texts, func(text string) *byte { return unsafe.SliceData(append([]byte(text), 0)) })
 }
 
-// first returns a pointer to an array's first element, or nil if the array is empty.
 func first(c []*byte) **byte { return unsafe.SliceData(c[:len(c):len(c)]) }

@@ -31,15 +31,15 @@ func Worker(ctx context.Context, in io.Reader, out io.Writer) error {
 	})
 }
 
-// Options adjust how a GPU is used. The zero value is right for a search.
+// Options adjust how a GPU is used. The zero value of Options is right for a search.
 type Options struct {
 	CacheDir string // folder of cached compilations; "" means none
 	Sanitize bool   // also run each variant under NVIDIA's compute-sanitizer
 }
 
 // Open opens the GPU with this ordinal (in the driver's order, see List) and its compiler. The error wraps
-// device.ErrNone if there is no such GPU, compile.ErrMissing if there is no compiler, and ErrNoSanitizer if
-// compute-sanitizer is requested and not installed.
+// device.ErrNone if there is no GPU with this ordinal, compile.ErrMissing if there is no compiler, and ErrNoSanitizer
+// if compute-sanitizer is requested and not installed.
 func Open(ctx context.Context, ordinal int, o Options) (device.Device, error) {
 	var options []string
 	var sanitizer string
@@ -70,5 +70,5 @@ func Open(ctx context.Context, ordinal int, o Options) (device.Device, error) {
 	return d, nil
 }
 
-// List describes the GPUs of this machine. The error wraps device.ErrNone if there are none.
+// List describes the GPUs of this machine. The error wraps device.ErrNone if this machine has no GPU.
 func List(ctx context.Context) ([]device.Info, error) { return remote.Devices(ctx, workerName) }

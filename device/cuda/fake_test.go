@@ -85,7 +85,6 @@ func (fakeSession) Evaluate(_ context.Context, v device.Variant, _ float64) (tri
 	return o, nil
 }
 
-// fakeCompiler returns an empty binary for every kernel.
 type fakeCompiler struct{ compile.Compiler }
 
 func (fakeCompiler) Close() error    { return nil }

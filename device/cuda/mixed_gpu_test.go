@@ -19,8 +19,8 @@ func openMixed(t *testing.T, n int64, proto device.Protocol) *bench {
 	return benchOf(t, openGPU(t), "mixed", n, proto)
 }
 
-// The operator has tensors of many types, with sizes that end within a word and within 16 bytes, and is tested on all
-// input distributions. A right variant passes at every launch.
+// The tested operator has tensors of many types, with sizes that end within a word and within 16 bytes, and is tested
+// on all input distributions. A right variant passes at every launch.
 func TestGPUMixedRight(t *testing.T) {
 	for _, n := range []int64{1, 3, 1001, 1<<20 + 3, 1<<24 + 1} {
 		b := openMixed(t, n, testoperators.Protocol())
@@ -38,7 +38,8 @@ func TestGPUMixedRight(t *testing.T) {
 	}
 }
 
-// A launch before which tensors are restored takes as long as a launch alone, both in a graph and with a warm cache.
+// Restoring tensors before a launch does not count as a part of the launch's time, both in a graph and with a warm
+// cache.
 func TestGPUMixedConditions(t *testing.T) {
 	var medians []float64
 	for _, conditions := range []device.Conditions{{}, {Launch: device.Graph}, {L2: device.Warm}} {
@@ -51,7 +52,7 @@ func TestGPUMixedConditions(t *testing.T) {
 		}
 		medians = append(medians, e.Time.Median)
 	}
-	// The kernel moves 30 bytes per element; restoring moves 16 bytes more.
+	// The kernel moves 30 bytes per element; restoring the tensors moves 16 bytes more.
 	if slices.Max(medians[:2]) > 1.15*slices.Min(medians[:2]) {
 		t.Errorf("stream and graph take %v ms", medians[:2])
 	}

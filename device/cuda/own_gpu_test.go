@@ -14,7 +14,8 @@ import (
 	"autotune/internal/test/testoperators"
 )
 
-// openOwn opens the tests' operator that fills and compares tensors with its own files and kernels, after edits.
+// openOwn edits the files of the tests' operator that fills and compares tensors with its own files and kernels, and
+// opens the operator.
 func openOwn(t *testing.T, n int64, edits ...string) (b *bench, err error) {
 	t.Helper()
 	b = &bench{t: t, device: openGPU(t)}
@@ -29,8 +30,8 @@ func openOwn(t *testing.T, n int64, edits ...string) (b *bench, err error) {
 	return b, err
 }
 
-// Whatever the ways of filling tensors, computing answers and comparing outputs, a right variant passes on all inputs
-// and a wrong variant fails.
+// For all combinations of ways to fill tensors, compute answers and compare outputs, a right variant passes on all
+// inputs and a wrong variant fails.
 func TestGPUOwn(t *testing.T) {
 	for _, tt := range []struct {
 		name   string

@@ -52,7 +52,8 @@ type sanitizedSession struct {
 	problem *operator.Problem
 }
 
-// Evaluate evaluates a variant and then runs it under each tool. A tool's finding replaces the variant's outcome.
+// Evaluate evaluates a variant and then runs it under each tool of compute-sanitizer. A tool's finding replaces the
+// variant's outcome.
 func (s *sanitizedSession) Evaluate(ctx context.Context, v device.Variant, best float64) (trial.Outcome, error) {
 	o, err := s.Session.Evaluate(ctx, v, best)
 	if err != nil {
@@ -72,7 +73,7 @@ func (s *sanitizedSession) Evaluate(ctx context.Context, v device.Variant, best 
 		if err != nil {
 			return o, err
 		}
-		// If a variant fails without compute-sanitizer, that failure says more than its failure under a tool.
+		// If a variant already failed without compute-sanitizer, that failure says more than its failure under a tool.
 		if seen.found || o.Status == trial.OK && seen.status != trial.OK {
 			o.Fail(seen.status, tool.name+": "+seen.message)
 			return o, nil
@@ -87,7 +88,7 @@ type watched struct {
 	found   bool // the tool found something
 }
 
-// watch runs a variant under one of compute-sanitizer's tools. An error means that the tool cannot work.
+// watch runs a variant under one of compute-sanitizer's tools. An error of watch means that the tool cannot work.
 func (s *sanitizedSession) watch(ctx context.Context, tool sanitizerTool, v device.Variant, limit time.Duration) (watched, error) {
 	dir, err := os.MkdirTemp("", "autotune-sanitizer-")
 	if err != nil {
@@ -115,7 +116,7 @@ func (s *sanitizedSession) watch(ctx context.Context, tool sanitizerTool, v devi
 	return watched{status: trial.OK}, nil
 }
 
-// said returns, as an error, the first line of an incomplete report that belongs to no finding.
+// said returns, as an error, the first line in an incomplete report of a sanitizer that is not a part of a finding.
 func said(r sanitizerReport) error {
 	if r.complete || r.trouble == "" {
 		return nil
@@ -137,7 +138,8 @@ func reportIn(ctx context.Context, log string) (sanitizerReport, error) {
 // sanitizerProgram is NVIDIA's program that finds memory errors and races in kernels.
 const sanitizerProgram = "compute-sanitizer"
 
-// ErrNoSanitizer means that compute-sanitizer is not installed. The error's message says how to install it.
+// ErrNoSanitizer means that compute-sanitizer is not installed. Errors that wrap ErrNoSanitizer say how to install
+// compute-sanitizer.
 var ErrNoSanitizer = errors.New("compute-sanitizer not found")
 
 // FindSanitizer finds compute-sanitizer on the PATH or in the usual places of CUDA.
@@ -155,9 +157,9 @@ type sanitizerTool struct {
 	options []string
 }
 
-// sanitizerTools lists the tools in the order in which they run, until one finds something. Invalid accesses and
-// invalid barriers count as crashes. Races and reads of uninitialized memory count as wrong results, because such a
-// kernel's result is right only by chance.
+// sanitizerTools lists the tools in the order in which they run, until one finds something. Invalid memory accesses and
+// invalid barriers count as crashes. Races and reads of uninitialized memory count as wrong results, because a kernel
+// with such a fault is right only by chance.
 var sanitizerTools = []sanitizerTool{
 	// Small tensors lie next to each other in memory. Without padding, an access past the end of one tensor would fall
 	// into the next one unnoticed.

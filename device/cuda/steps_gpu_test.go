@@ -12,7 +12,7 @@ import (
 )
 
 // Kernels with several launches, clusters, cooperative groups and constant memory give right results at every launch
-// and under all conditions. The device notices faults in all of these.
+// and under all conditions, and the device notices faults in them.
 func TestGPUSteps(t *testing.T) {
 	for _, conditions := range []device.Conditions{{}, {Launch: device.Graph}, {L2: device.Warm}} {
 		proto := testoperators.Protocol()

@@ -9,7 +9,6 @@ import (
 	"autotune/operator"
 )
 
-// tensorOf makes a tensor with one element for each given bit pattern.
 func tensorOf(t operator.Type, all ...uint64) (contents []byte) {
 	for _, bits := range all {
 		contents = append(contents, binary.LittleEndian.AppendUint64(nil, bits)[:t.Bytes()]...)
@@ -51,7 +50,7 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// Changes picks a few places within the tensor, and none if the elements depend on each other.
+// Changes picks a few ranges within the tensor, and none if the elements depend on each other.
 func TestChanges(t *testing.T) {
 	for _, elements := range []int64{1, 3, 1000, 1 << 16, 1 << 40} {
 		a := operator.Argument{Role: operator.Input, Type: operator.F32, Elements: elements}

@@ -82,7 +82,8 @@ func Poison(t operator.Type) uint64 {
 // distribution of a search's inputs.
 var ownNames = map[string]string{"normal": "normal(mean, deviation)"}
 
-// Integer inputs without a fill of their own lie in this range, which is small so that sums of many do not overflow.
+// Integer inputs without a fill of their own lie in a range that is small, so that sums of many elements do not
+// overflow.
 const (
 	leastInteger = -100
 	mostInteger  = 100
@@ -137,8 +138,8 @@ func FillsOf(arguments []operator.Argument, distribution string, seed uint32) ([
 	return all, nil
 }
 
-// Run is a range of consecutive elements of a tensor that a check changes. The emulator's runtime computes the ranges
-// itself (tensor_change).
+// Run is a range of consecutive elements of a tensor that a check changes. The emulator's C++ runtime chooses the
+// ranges in its function tensor_change.
 type Run struct {
 	First, Count int64
 	Seed         uint32 // element k is drawn as element k of a tensor of the same size with this seed

@@ -29,7 +29,8 @@ func TestRoundKeeps(t *testing.T) {
 	}
 }
 
-// Any other f32 number becomes the nearest of the two neighbours in the small type, which the test finds by counting.
+// An f32 number that is missing in the small type becomes the nearest of its two neighbours in that type, which the
+// test finds by counting.
 func TestRoundNearest(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for _, at := range small16 {

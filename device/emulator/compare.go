@@ -23,7 +23,7 @@ import (
 )
 
 // A variant's program writes its outputs to files, and the emulator compares them after the program's process has
-// ended. The process never has access to the right answers, so that a kernel cannot copy them.
+// ended. The process of a variant's program never has access to the right answers, so that a kernel cannot copy them.
 //
 // The operator's own comparison kernel, if there is one, runs as a program of its own.
 
@@ -37,8 +37,8 @@ func madeFile(a operator.Argument) string {
 
 const errorFile = "error.made"
 
-// compareOwn runs the operator's comparison kernel on outputs and the reference's outputs. The outputs are files of
-// dir, with the names that made returns; up is the path from dir to the reference's outputs.
+// compareOwn runs the operator's comparison kernel on outputs and the reference's outputs. The outputs are files in
+// dir, named by the function made; up is the path from dir to the folder with the reference's outputs.
 func (s *session) compareOwn(ctx context.Context, dir, up string, made func(operator.Argument) string) (apart float64, err error) {
 	j, err := s.job(nil)
 	if err != nil {
@@ -79,10 +79,10 @@ func (s *session) compareOwn(ctx context.Context, dir, up string, made func(oper
 	return math.Float64frombits(binary.NativeEndian.Uint64(bits)), nil
 }
 
-// compared runs a variant's program until it has verified as many launches as j asks for, compares the outputs, and
-// returns the number of launches. The program ends at a launch whose outputs differ from those of its first launch. The
-// outputs of both launches are then compared with the reference, and the program is started again for the remaining
-// launches.
+// compared runs a variant's program until it has verified the number of launches that the job wants, compares the
+// outputs, and returns the number of launches. The program ends at a launch whose outputs differ from those of its
+// first launch. The outputs of the first launch and of the launch that differs are then compared with the reference,
+// and the program is started again for the remaining launches.
 func (s *session) compared(ctx context.Context, dir string, v device.Variant, j job) (o trial.Outcome, launches int, err error) {
 	wanted, worst, begin := max(j.check.Launches, 1), 0.0, time.Now()
 	for {
@@ -104,8 +104,7 @@ func (s *session) compared(ctx context.Context, dir string, v device.Variant, j 
 	}
 }
 
-// judge compares the outputs of a program's launches with the right answers. judge returns the number of launches that
-// count: if the first launch is wrong, only that one does.
+// judge returns the number of valid launches, which is 1 if the first launch is wrong.
 func (s *session) judge(ctx context.Context, dir string, j job, a response, o trial.Outcome) (trial.Outcome, int, error) {
 	made, err := splitMade(dir, j, a.Saves)
 	if err != nil {
@@ -202,7 +201,7 @@ func (s *session) fault(ctx context.Context, dir string, made func(operator.Argu
 	return fault, nil
 }
 
-// ownFault is fault for operators that have a comparison kernel of their own.
+// ownFault returns the same as fault, for operators that have a comparison kernel of their own.
 func (s *session) ownFault(ctx context.Context, dir string, made func(operator.Argument) string, o *trial.Outcome) (string, error) {
 	apart, err := s.compareOwn(ctx, dir, "../", made)
 	var failed *device.ReferenceError
@@ -219,8 +218,8 @@ func (s *session) ownFault(ctx context.Context, dir string, made func(operator.A
 	return "", nil
 }
 
-// changedFault is fault for a launch after a few elements of the inputs changed. During the comparison, the files of
-// right answers are those for the changed inputs.
+// changedFault returns the same as fault, for a launch after a few elements of the inputs have changed. changedFault
+// computes the right answers for the changed inputs, and restores the files of the usual right answers afterwards.
 func (s *session) changedFault(ctx context.Context, dir string, made func(operator.Argument) string, changes uint32, o *trial.Outcome) (fault string, err error) {
 	rename := func(from, to string) (err error) {
 		for _, a := range s.problem.Arguments {
@@ -241,8 +240,8 @@ func (s *session) changedFault(ctx context.Context, dir string, made func(operat
 	return fault, errors.Join(err, rename(".unchanged", ""))
 }
 
-// Each variant's program draws its inputs itself, except those that come from a file or a kernel of the operator; these
-// are in files of the session's folder.
+// Each variant's program draws its inputs itself, except the inputs from a file or a kernel of the operator, which are
+// in files of the session's folder.
 
 // inputFile returns the name of the file with an argument's contents, or "" if the program draws them.
 func inputFile(a operator.Argument) string {
@@ -252,7 +251,7 @@ func inputFile(a operator.Argument) string {
 	return answers.InputName(a)
 }
 
-// runOwn launches one of the operator's own kernels once. The files of its arguments are relative to dir.
+// runOwn launches one of the operator's own kernels once. The arguments name files by their paths relative to dir.
 func (s *session) runOwn(ctx context.Context, dir string, k verify.Part, arguments []jobArgument) error {
 	j := job{walls: s.walls, launches: k.Launches, protocol: s.proto, workers: s.workers(), patience: 10, arguments: arguments, gaps: true, changes: s.changes}
 	for i := range j.arguments {
@@ -276,7 +275,7 @@ func (s *session) runOwn(ctx context.Context, dir string, k verify.Part, argumen
 	return nil
 }
 
-// filled returns the arguments of a kernel that fills tensors, for which these tensors are outputs.
+// filled returns the arguments of a kernel that fills tensors; the given tensors are the kernel's outputs.
 func (s *session) filled(f operator.Filling) []jobArgument {
 	var all []jobArgument
 	for _, i := range f.Arguments {
@@ -290,8 +289,8 @@ func (s *session) filled(f operator.Filling) []jobArgument {
 	return append(all, jobArgument{Argument: operator.Argument{Name: "seed", Role: operator.Scalar, Type: operator.U32, Value: seed}})
 }
 
-// writeInputs writes the tensors that a kernel reads into files and returns the files' names. A program without
-// launches draws the tensors that are not in files yet.
+// writeInputs writes the tensors that a kernel reads into files and returns the files' names. To draw the tensors that
+// are not in files yet, writeInputs runs a program that has no launches.
 func (s *session) writeInputs(ctx context.Context, dir string) ([]string, error) {
 	j, err := s.job(nil)
 	if err != nil {

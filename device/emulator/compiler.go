@@ -185,7 +185,7 @@ func (c *hostCompiler) link(ctx context.Context, r compile.Request, dir, runtime
 		return "", "", err
 	}
 	if o := openObject(code); o != nil {
-		// Under a sanitizer nothing is refused: the filter of system calls is off, and the file contains the
+		// Under a sanitizer no object file is refused: the filter of system calls is off, and the file contains the
 		// sanitizer's own constructors.
 		if refused = o.refused(c.initialisers()); refused != "" && !c.options.Sanitize {
 			return refused, "", nil
@@ -222,7 +222,7 @@ func (c *hostCompiler) arguments(r compile.Request, dir, shim string) []string {
 }
 
 // libraries lists the alternatives for linking a program, each with its linker and libraries, the smallest first. Most
-// kernels need nothing from the C++ library, and linking it doubles the time.
+// kernels need nothing from the C++ library, and linking with that library takes twice as long.
 func (c *hostCompiler) libraries() [][]string {
 	few := append(linker(), "-nodefaultlibs", "-lm", "-lpthread", "-lc", "-lgcc")
 	switch {
@@ -288,7 +288,8 @@ func (c *hostCompiler) identify() error {
 	if strings.Contains(first, "clang") {
 		return fmt.Errorf("%w: `%s` is clang, and the emulator needs g++; install it, or set CXX to it", ErrNoCompiler, strings.Join(c.command, " "))
 	}
-	// A distribution's own version number may precede the version in brackets.
+	// The compiler's first line may contain the Linux distribution's version number, in brackets, before the compiler's
+	// own version.
 	if _, rest, found := strings.Cut(first, ")"); found {
 		first = rest
 	}
@@ -297,19 +298,19 @@ func (c *hostCompiler) identify() error {
 }
 
 // These constants limit a compiler process: bytes of memory, bytes of a file, and seconds of processor time. The limit
-// of time ends a compiler that outlives this process.
+// of processor time ends a compiler that outlives this process.
 const (
 	compilerMemory = 2 << 30
 	compilerFile   = 64 << 20
 	compilerTime   = 120
 )
 
-// shellLimits is a shell command that sets the limits and then executes the compiler. A shell is needed because a
-// process cannot set the limits of another process that is already running.
+// shellLimits is a shell command that sets the limits and then executes the compiler. A shell sets the limits, because
+// a process cannot set the limits of another process that is already running.
 var shellLimits = fmt.Sprintf(`ulimit -c 0; ulimit -v %d; ulimit -f %d; ulimit -t %d; exec "$@"`, compilerMemory>>10, compilerFile>>9, compilerTime)
 
 // compilerVariables lists the environment variables by which compilers find their own parts, headers and libraries. The
-// compiler gets no other variables, because a kernel's source can make the compiler read its environment.
+// compiler gets no other environment variables, because a kernel's source can make the compiler read its environment.
 var compilerVariables = []string{
 	"PATH", "HOME", "LD_LIBRARY_PATH", "CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH", "LIBRARY_PATH", "COMPILER_PATH", "GCC_EXEC_PREFIX",
 	"CCACHE_DIR", "CCACHE_CONFIGPATH", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "SDKROOT", "DEVELOPER_DIR", "MACOSX_DEPLOYMENT_TARGET",

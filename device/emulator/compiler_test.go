@@ -30,7 +30,6 @@ func launchesOf(entries ...string) operator.Launches {
 	return launches
 }
 
-// compileError is a kernel that does not compile, with the expected error.
 type compileError struct {
 	name, source string
 	includes     map[string]string

@@ -62,7 +62,7 @@ func (c *hostCompiler) judge(r compile.Request, dir, log string, failure error) 
 		m, words := diagnostic.FindStringSubmatch(log), firstError(log, at[1])
 		e.Message = m[3]
 		e.File, e.Line = blame(r.Kernel, m, words)
-		// An error without a line of the kernel is an error in the generated call of the kernel.
+		// An error that names no line of the kernel lies in the generated code that calls the kernel.
 		if entry := guiltyEntry(r.Kernel, words); entry != "" && (m[1] == entryFile || e.Line == 0) {
 			e.File, e.Line = r.Kernel.File, 0
 			e.Message = fmt.Sprintf("no kernel %s that is __global__ and takes only pointers, numbers and tensor maps: %s", entry, e.Message)

@@ -2,15 +2,15 @@
 //
 // Each variant becomes a program. The host's C++ compiler compiles the kernel's own .cu file against a small shim
 // (folder shim), which provides CUDA's keywords and functions, and a runtime (folder runtime) is linked to it. The
-// program reads a job and distributes the grid's blocks over the machine's cores. Within a block it runs the threads by
-// switching between their stacks. Finally the program checks and times the result, and answers with a line of JSON.
-// Because each variant has a program of its own, no fault of a kernel reaches the search: a kernel may crash, hang or
-// overwrite its memory.
+// variant's program reads a job and distributes the grid's blocks over the machine's cores. Within a block the program
+// runs the threads by switching between their stacks. Finally the program checks and times the result, and answers with
+// a line of JSON. Because each variant has a program of its own, no fault of a kernel reaches the search: a kernel may
+// crash, hang or overwrite its memory.
 //
 // The emulator is stricter than a GPU in order to reveal mistakes. Shared memory is initialised to NaN. Data that an
 // asynchronous copy has not delivered yet reads as NaN. Guard zones surround the tensors. If threads wait for ever, the
-// error message names the threads. With Options.Sanitize the compiler's sanitizers check every access. Data races are
-// detected from the order that barriers and atomics establish (race.go).
+// error message names the threads. With Options.Sanitize the compiler's sanitizers check every memory access. Data
+// races are detected from the order that barriers and atomics establish (race.go).
 //
 // The emulator measures times on the CPU, which say nothing about the ranking of kernels on a GPU.
 package emulator
@@ -35,7 +35,7 @@ import (
 	"autotune/operator"
 )
 
-// Options adjust the emulator. The zero value is right for a search.
+// Options adjust the emulator. The zero value of Options is right for a search.
 type Options struct {
 	Sanitize bool   // watch memory accesses and undefined behaviour
 	CacheDir string // folder of cached compilations; "" means none
@@ -128,7 +128,7 @@ func openSession(ctx context.Context, e *emulated, p *operator.Problem, referenc
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
 	s := &session{device: e, walls: around, problem: p, reference: reference, proto: proto, dir: dir, cores: runtime.NumCPU(), parts: parts}
-	// The reference is simple and slow, so a few samples are enough.
+	// The reference is simple and slow, so a few timing samples of the reference are enough.
 	if s.ceilings.ReferenceMS, err = s.prepareAnswers(ctx, min(proto.Samples, 3)); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
@@ -197,8 +197,8 @@ func (s *session) runReference(ctx context.Context, samples int) (ms float64, er
 	return trial.Median(a.SamplesMS), nil
 }
 
-// ready checks that a kernel can be launched, and finds the variables in the program that tensors are copied to. If the
-// returned outcome has a status, the kernel cannot be launched.
+// ready checks that a kernel can be launched, and finds the variables in the program that tensors are copied to. If
+// ready returns an outcome with a status, the kernel cannot be launched.
 func (j *job) ready(k operator.Kernel, b *compile.Binary, within operator.Limits) (o trial.Outcome, err error) {
 	if message := refused(k.Launches, within); message != "" {
 		return trial.Outcome{Status: trial.Pruned, Message: message}, nil
@@ -225,8 +225,8 @@ func (s *session) referenceFault(a response) string {
 		if g.Unwritten > 0 {
 			return "leaves " + verify.Unwritten(out, g.Unwritten, g.First)
 		}
-		// A single number computed from many inputs may be NaN, for example if one input has no logarithm. The inputs
-		// that a search uses must not lead to NaN.
+		// If the output is a single number computed from many inputs, it may be NaN, for example if one input has no
+		// logarithm. The inputs that a search uses must not lead to NaN in the reference's outputs.
 		alone := out.Elements == 1 && s.proto.Distribution != s.problem.Operator.Inputs[0]
 		extreme := slices.Contains(operator.Extremes(), s.proto.Distribution) // as 0/0 is, of zeros
 		if g.NaN < out.Elements || s.proto.Distribution == "special" || alone || extreme {
@@ -253,7 +253,7 @@ func (s *session) workers() int {
 	return s.cores
 }
 
-// job makes a job with these launches and everything that the protocol and the problem determine.
+// job makes a job with the given launches and with everything that the protocol and the problem determine.
 func (s *session) job(launches operator.Launches) (job, error) {
 	j := job{walls: s.walls, launches: launches, protocol: s.proto, workers: s.workers(), changes: s.changes}
 	fills, err := elements.FillsOf(s.problem.Arguments, s.proto.Distribution, s.proto.Seed)

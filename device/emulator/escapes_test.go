@@ -87,7 +87,7 @@ func TestRuntimeKeepsItsNames(t *testing.T) {
 }
 
 // outlaw is a program that attempts everything that is forbidden to kernels, and prints which attempts succeeded. The
-// sandbox must stop it although the program sets no system-call filter of its own.
+// sandbox must stop all forbidden actions although outlaw sets no system-call filter of its own.
 const outlaw = `#include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -121,7 +121,7 @@ int main() {
   if (child > 0) { waitpid(child, nullptr, 0); did("runs", system("true") == 0); }
   char* const words[] = {(char*)"true", nullptr};
   execv("/bin/true", words);
-  // A kernel must be able to do the following things.
+  // The sandbox must allow a kernel's program to do the following things.
   pthread_t thread;
   did("INPUT", open("input", O_RDONLY) >= 0);
   did("OUTPUT", open("output", O_CREAT | O_TRUNC | O_WRONLY, 0600) >= 0);
@@ -130,7 +130,7 @@ int main() {
 }
 `
 
-// The sandbox around a program holds without the program's own system-call filter.
+// The sandbox around a program holds even without the program's own system-call filter.
 func TestWallsHoldWithoutTheFilter(t *testing.T) {
 	needCompiler(t)
 	t.Setenv("SECRET_TOKEN", "hunter2")

@@ -25,9 +25,9 @@ var cudaHeaders = []string{
 	"cooperative_groups.h", "cooperative_groups/reduce.h", "cooperative_groups/scan.h", "cuda_bf16.h", "cuda_fp16.h", "cuda_fp8.h",
 }
 
-// The compiler includes these three files, in this order, before a kernel's first line. The header that defines CUDA's
-// keywords and functions, a file of the shim, is precompiled (program.go). The compiler can use the precompiled form
-// only if no other header comes first.
+// Before a kernel's first line the compiler includes the three files standardHeaders, words and moreWords, in this
+// order. The header that defines CUDA's keywords and functions, a file of the shim, is precompiled (program.go). The
+// compiler can use the precompiled form only if no other header comes first.
 const (
 	standardHeaders = "standard.h"      // headers of the C++ library that the kernel includes
 	words           = "cuda_emulator.h" // CUDA's keywords and functions

@@ -93,7 +93,8 @@ func TestStandardAssert(t *testing.T) {
 	}
 }
 
-// A reference that fails or gives unusable outputs is the operator's fault, and is detected within a launch's time.
+// A reference that never ends, fails or gives unusable outputs is reported as the operator's fault, within the time
+// limit of a launch.
 func TestBadReference(t *testing.T) {
 	needCompiler(t)
 	d, err := Open(Options{CacheDir: testCache})
@@ -138,8 +139,8 @@ func TestBadReference(t *testing.T) {
 	}
 }
 
-// productsKernel is a kernel that multiplies matrices of ones with 16 products per sum. Once the barrier `given` opens,
-// another warp overwrites the ones with zeros.
+// productsKernel is a kernel that multiplies matrices of ones with 16 products per sum. When the barrier `given` opens,
+// another warp overwrites the matrices of ones with zeros, so that a product read too late is wrong.
 func productsKernel(body string) string {
 	return `#include "async_proxy.cuh"
 		#include "fp16.cuh"

@@ -131,7 +131,6 @@ func TestHostileKernels(t *testing.T) {
 	}
 }
 
-// processesIn lists the processes whose working directory is in a folder or below it.
 func processesIn(dir string) []string {
 	var found []string
 	links, _ := filepath.Glob("/proc/[0-9]*/cwd")
@@ -143,8 +142,9 @@ func processesIn(dir string) []string {
 	return found
 }
 
-// early contains code that would run before the launch, where no system-call filter is set; none of it may run. message
-// is the expected message, or "" if the kernel is accepted because its code replaces nothing outside of its own file.
+// early maps a name to source code that would run before the launch, without the system-call filter, and to the
+// expected message; an empty message means that the kernel is accepted, because its code replaces nothing outside of
+// its own file.
 var early = map[string]struct{ source, message string }{
 	"constructor":      {`__attribute__((constructor)) static void begin() { ESCAPE; }`, "a static constructor"},
 	"first_of_all":     {`__attribute__((constructor(101))) static void begin() { ESCAPE; }`, "a static constructor"},
@@ -179,7 +179,7 @@ var early = map[string]struct{ source, message string }{
 	"runtime":          {`struct Text { __attribute__((noinline)) void add(const char*, ...); }; void Text::add(const char*, ...) { ESCAPE; } extern "C" void autotune_dynamic_shared_() { ESCAPE; } char __start_autotune_shared[8];`, ""},
 }
 
-// takenPlace defines a function that some cases try to install in place of one of the C library's functions.
+// takenPlace defines a function that some hostile kernels try to install in place of one of the C library's functions.
 const takenPlace = `extern "C" __attribute__((used)) void* taken(unsigned long) { ESCAPE; return nullptr; } `
 
 // Code of a kernel's file that ran before main would run without the system-call filter.
@@ -204,7 +204,7 @@ func TestNothingRunsBeforeTheFilter(t *testing.T) {
 	}
 }
 
-// noEscape fails the test if a kernel has created the file that proves that its early code ran.
+// noEscape fails the test if code of a kernel ran before the launch and created the file that proves it.
 func (b *bench) noEscape(t *testing.T) {
 	t.Helper()
 	for _, dir := range []string{b.device.(*emulated).host.scratch.Dir, b.session.(*session).dir} {
@@ -217,7 +217,7 @@ func (b *bench) noEscape(t *testing.T) {
 	}
 }
 
-// result returns why a template's default does not compile, or the message of its evaluation.
+// result returns why a template's default configuration does not compile, or the message of its evaluation.
 func (b *bench) result(t *testing.T, template string) string {
 	t.Helper()
 	all := b.problem.Defaults(t.Context())
@@ -235,7 +235,7 @@ func (b *bench) result(t *testing.T, template string) string {
 }
 
 // A right kernel that allocates and prints passes on a machine with any number of cores: the filter allows the system
-// calls that the C library needs for that in its threads.
+// calls that the C library needs for allocating and printing in several threads.
 func TestManyCores(t *testing.T) {
 	body := "float* room = (float*)malloc(4096); room[0] = 2.0f * x[i]; y[i] = room[0]; free(room); if (i == 0) printf(\"%f\\n\", y[i]);"
 	kernels := map[string]string{"allocates": "#include <cstdlib>\n" + doublingKernel("allocates", body)}

@@ -16,14 +16,12 @@ import (
 	"autotune/space/expr"
 )
 
-// needCompiler skips a test on a machine without a C++ compiler.
 func needCompiler(t *testing.T) {
 	t.Helper()
 	_, err := findCompiler()
 	testneeds.CXX.Opened(t, err, ErrNoCompiler)
 }
 
-// tinyKernel returns a kernel named k with this source and the built-in includes.
 func tinyKernel(t *testing.T, source string) operator.Kernel {
 	t.Helper()
 	k := operator.Kernel{Operator: "test", Template: "k", Launches: operator.Launches{{Entry: "k"}}, File: "test/k.cu", Source: source, Includes: map[string]string{}}

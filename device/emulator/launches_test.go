@@ -39,7 +39,7 @@ extern "C" __global__ void totals_reference(const int* x, int* sums, int count, 
 }
 `
 
-// totalsKernels are the kernels that the templates of totals launch. The macro MODE selects a fault.
+// The macro MODE selects which fault a kernel has.
 const totalsKernels = `#include <cooperative_groups.h>
 #include <cooperative_groups/reduce.h>
 namespace cg = cooperative_groups;
@@ -169,7 +169,6 @@ func gridOf(entry, more string) string {
 	return fmt.Sprintf(`{entry: %q, block: [64, 1, 1], grid: [8, 1, 1], %s}`, entry, more)
 }
 
-// launchCase is a template of totals: its launches and the expected result.
 type launchCase struct {
 	name     string
 	mode     int
@@ -221,7 +220,6 @@ var launchCases = []launchCase{
 		message: `^map_shared_rank asks for a block that has ended; .*block \(\d+,0,0\), thread \(0,0,0\)$`},
 }
 
-// totalsProblem returns a problem of totals with the cases as templates.
 func totalsProblem(t *testing.T, cases []launchCase) *operator.Problem {
 	t.Helper()
 	yaml := totals

@@ -42,7 +42,8 @@ func toldBy(file, name string) string {
 }
 
 // hostArch names the instruction set that variants are compiled for, because machines with different instruction sets
-// may share a cache. The name includes fused multiply-add, which most kernels use.
+// may share a cache. The name of the instruction set says whether the CPU has fused multiply-add, which most kernels
+// use.
 func hostArch() string {
 	if cpu.X86.HasAVX2 && cpu.X86.HasFMA {
 		return archFMA
@@ -52,7 +53,8 @@ func hostArch() string {
 
 const archFMA = "amd64+fma"
 
-// archFlags returns the compiler flags for a name from hostArch. Any other name means the plain instruction set.
+// archFlags returns the compiler flags for an instruction set that hostArch names. For a name other than archFMA,
+// archFlags returns the flags for an instruction set without extensions.
 func archFlags(arch string) []string {
 	if arch == archFMA {
 		return []string{"-mavx2", "-mfma"}

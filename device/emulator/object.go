@@ -13,11 +13,11 @@ import (
 	"strings"
 )
 
-// main sets a filter of system calls before it begins the first launch. On a GPU, no code of a kernel's file runs
-// before its launch. In a program on the host, constructors and similar code in the kernel's file can run earlier,
-// without the filter. The functions in this file therefore inspect the object file of a kernel before it is linked.
-// Code and data that the system or the C library would run or write to by itself are refused. All symbols that the
-// object file defines are renamed, so that none replaces a symbol of the runtime or a library.
+// A variant's program sets a filter of system calls before it begins the first launch. On a GPU, no code of a kernel's
+// file runs before its launch. In a program on the host, constructors and similar code in the kernel's file can run
+// earlier, before the system-call filter is set. The functions in this file inspect the object file of a kernel before
+// it is linked. Code and data that the system or the C library would run or write to by itself are refused. All symbols
+// that the object file defines are renamed, so that none replaces a symbol of the runtime or a library.
 
 // ownName is the prefix of all renamed symbols of a kernel's file.
 const ownName = "kernel."
@@ -38,7 +38,8 @@ var plainTypes = []elf.SectionType{
 
 var constructors = regexp.MustCompile(`^\.(?:preinit_array|init_array|ctors|init)(?:\..*)?$`)
 
-// initialArray is the section of constructors; the compiler adds one itself when it instruments memory accesses.
+// initialArray is the section of constructors; the compiler itself adds a constructor when it instruments memory
+// accesses.
 var initialArray = regexp.MustCompile(`^\.init_array(?:\..*)?$`)
 
 // dynamicRelocations recognises relocations for the system's loader, which no compiler writes into object files.
@@ -54,7 +55,7 @@ type object struct {
 	all  []byte
 }
 
-// openObject reads an object file, or returns nil if the file is for a system or processor without a filter.
+// openObject reads an object file, or returns nil if there is no system-call filter for the file's system or processor.
 func openObject(all []byte) *object {
 	f, err := elf.NewFile(bytes.NewReader(all))
 	if err != nil || dynamicRelocations[f.Machine] == nil || f.Class != elf.ELFCLASS64 || f.Data != elf.ELFDATA2LSB {
@@ -63,8 +64,8 @@ func openObject(all []byte) *object {
 	return &object{f, all}
 }
 
-// refused names the content of an object file that no kernel may have, or returns "" if there is none. A given number
-// of constructors is allowed, because the compiler itself adds them.
+// refused names the content of an object file that no kernel may have, or returns "" if there is none. refused allows a
+// given number of constructors, because the compiler itself adds them.
 func (o *object) refused(initialisers uint64) string {
 	const pointerBytes = 8
 	left := initialisers * pointerBytes
@@ -97,7 +98,8 @@ func (o *object) refusedSymbol() string {
 		if elf.ST_TYPE(s.Info) == elf.STT_GNU_IFUNC {
 			return "the resolver of " + s.Name + runsEarly
 		}
-		// Tensors are copied to variables. A variable outside of its section could overlap a library's data.
+		// Tensors are copied to variables, so the position and size of each variable must be checked. A variable that
+		// exceeds its section of the object file could overlap a library's data.
 		if at := int(s.Section); at < len(o.file.Sections) && elf.ST_TYPE(s.Info) != elf.STT_FILE {
 			if room := o.file.Sections[at].Size; s.Value > room || s.Size > room-s.Value {
 				return fmt.Sprintf("the symbol %s lies outside of its section", s.Name)
@@ -127,7 +129,8 @@ func (o *object) refusedRelocation() string {
 	return ""
 }
 
-// These constants describe 64-bit ELF files: the sizes of symbols and section headers, and offsets that own needs.
+// These constants describe 64-bit ELF files: the sizes of symbols and section headers, and offsets in the file's
+// header.
 const (
 	symbolBytes    = 24
 	headersAt      = 0x28
@@ -136,8 +139,8 @@ const (
 	headerSizeAt   = 0x20
 )
 
-// own renames all symbols that the file defines, except the tables. The new names are in a new string table at the
-// file's end; the old table stays, since sections may use it too.
+// own renames all symbols that the file defines, except those that the runtime reads. The new names of symbols are in a
+// new string table at the file's end; the old table stays, since sections may use it too.
 func (o *object) own() ([]byte, error) {
 	symbols, err := o.file.Symbols()
 	table := o.file.SectionByType(elf.SHT_SYMTAB)

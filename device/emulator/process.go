@@ -46,14 +46,15 @@ type gaps struct {
 	NaN       int64  `json:"nan"`   // number of NaNs, unwritten elements included
 }
 
-// These statuses occur only in a program's response.
+// These statuses occur only in the response of a variant's program.
 const (
 	deadlock trial.Status = "deadlock" // no thread of a block can go on
 	unable   trial.Status = "unable"   // the program cannot do its job
 )
 
-// A program ends a launch that takes too long by itself, and reports when a launch begins and ends. launchGrace and
-// restLimit are for a program that no longer can, because the kernel stopped it or overwrote its memory.
+// A program itself ends a launch that takes too long, and reports when a launch begins and ends. launchGrace and
+// restLimit limit the wait for a program that cannot do this, because the kernel stopped the program or overwrote its
+// memory.
 const (
 	launchGrace = time.Second     // beyond a launch's time
 	restLimit   = 2 * time.Minute // between launches: tensors are filled and compared
@@ -96,7 +97,7 @@ func runProgram(ctx context.Context, dir string, code []byte, j job, names []str
 	said := listen(result, j.protocol.LaunchTimeout+launchGrace, cancel)
 	err = cmd.Wait()
 	left := worker.EndGroup(cmd)
-	// A process that left the group may still hold the pipe open.
+	// A child that left the program's process group may still hold the pipe open.
 	_ = result.SetReadDeadline(time.Now().Add(launchGrace))
 	a := <-said
 	switch {
@@ -143,7 +144,7 @@ func listen(from io.Reader, launchLimit time.Duration, kill func()) <-chan answe
 			}
 		}
 		a.garbled = a.garbled || errors.Is(lines.Err(), bufio.ErrTooLong)
-		// The remaining output is read and dropped, so that the program does not block on a full pipe.
+		// The remaining output of the program is read and dropped, so that the program does not block on a full pipe.
 		_, _ = io.Copy(io.Discard, from)
 		watch.Stop()
 		a.late = late.Load()
@@ -152,13 +153,14 @@ func listen(from io.Reader, launchLimit time.Duration, kill func()) <-chan answe
 	return said
 }
 
-// read stores a line as the program's response, if it is one.
+// read stores a line of the program's output as its response, if the line is a response.
 func (a *answer) read(line string) bool {
 	var r response
 	if json.Unmarshal([]byte(line), &r) != nil || !slices.Contains(append(trial.Statuses, deadlock, unable), r.Status) {
 		return false
 	}
-	// A kernel may have written the line itself, or changed the data that messages are made of.
+	// A line that looks like a response may have been written by the kernel itself, or from data that the kernel has
+	// changed.
 	r.Message = worker.Shown(r.Message)
 	a.response = &r
 	return true
@@ -215,8 +217,9 @@ type job struct {
 	arguments   []jobArgument
 }
 
-// jobArgument is a scalar or a tensor. A tensor's contents are drawn as its fill says, or read from the file input in
-// the program's folder. The program writes the contents to the file output, unless that is "".
+// jobArgument is a scalar or a tensor. A tensor's contents are drawn according to its fill, or are read from the file
+// input in the program's folder. The variant's program writes a tensor's final contents to the file that output names,
+// unless output is "".
 type jobArgument struct {
 	operator.Argument
 	symbol        uint64 // address of the variable that the tensor is copied to; 0 if there is none

@@ -40,7 +40,7 @@ func supportDigest() string {
 }
 
 // runtimeObject holds the compiled runtime, the folder of the shim's headers, and the walls (the sandbox's launcher).
-// Each of these parts is made once, when the first variant needs it.
+// The runtime, the headers and the launcher are each made once, when the first variant needs them.
 type runtimeObject struct {
 	mu     sync.Mutex
 	dir    string // the folder that contains all of it
@@ -69,7 +69,7 @@ func (r *runtimeObject) get(ctx context.Context, c *hostCompiler) (shim, object 
 		return "", "", err
 	}
 	// GCC uses a precompiled header only if all flags are the same, as they are for most variants. If flags differ, or
-	// if precompiling fails here, GCC reads the header itself.
+	// if the header cannot be precompiled, GCC reads the header itself.
 	header := filepath.Join(shim, words)
 	arguments = slices.Concat(c.baseFlags(), c.variantFlags(hostArch()), []string{"-x", "c++-header", header})
 	_ = c.makeOnce(ctx, dir, "words", header+".gch", arguments)
@@ -84,7 +84,8 @@ func (r *runtimeObject) folder(c *hostCompiler) (dir string, err error) {
 	return r.dir, err
 }
 
-// unpack writes the sources into the folder. A search whose kernels are all cached does not need these fifty files.
+// unpack writes the sources into the folder. The sources of the runtime and the shim are written only when they are
+// needed, because a search whose kernels are all cached never compiles them.
 func (r *runtimeObject) unpack() error {
 	if r.whole {
 		return nil
@@ -102,7 +103,7 @@ func (r *runtimeObject) unpack() error {
 
 // makeOnce takes the compiled form of a part of the support code from the cache, or compiles it.
 func (c *hostCompiler) makeOnce(ctx context.Context, dir, part, path string, arguments []string) error {
-	// An error of the cache is ignored, because the part can be compiled again.
+	// An error of storing a part in the cache is ignored, because the part can be compiled again.
 	kept := compile.Kept(c.options.CacheDir)
 	key := cache.ActionID(sha256.Sum256([]byte("emulator's " + part + " " + hostArch() + " " + c.fingerprint)))
 	if kept != nil {

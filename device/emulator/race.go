@@ -23,18 +23,19 @@ import (
 	"autotune/operator"
 )
 
-// Data races are looked for by a separate program whose memory accesses are instrumented (runtime/race_clocks.h). Such
-// a program is ten to thirty times slower, so no trial is timed with it.
+// Data races are looked for by a separate program whose memory accesses are instrumented (runtime/race_clocks.h). A
+// program with instrumented accesses is ten to thirty times slower, so no trial is timed with it.
 
 // raceFlags make the compiler insert a call at each memory access, with different calls for volatile accesses. The
-// sanitizer's library is not linked, because the runtime defines the functions that are called.
+// sanitizer's library is not linked, because the runtime defines the functions that instrumented kernels call.
 var raceFlags = []string{
 	"-gdwarf-4", "-fsanitize=thread", "-U__SANITIZE_THREAD__", "--param=tsan-distinguish-volatile=1",
 	"--param=tsan-instrument-func-entry-exit=0",
 }
 
 // initialisers returns the number of constructors that the compiler itself adds to a kernel's file: one in programs
-// that look for races. The runtime defines the function that this constructor calls, with an empty body.
+// that look for races. The constructor added by the compiler calls a function that the runtime defines with an empty
+// body.
 func (c *hostCompiler) initialisers() uint64 {
 	if c.options.races {
 		return 1
@@ -241,8 +242,8 @@ func variableAt(code []byte, kind elf.SymType, address uint64) string {
 	return ""
 }
 
-// placeOf returns the line in the kernel's own files that made the call before an address of a program, and the line of
-// the kernel from which that line's function was called, or "" if there is no such line. The tool addr2line is
+// placeOf returns the line in the kernel's own files that made the call before the address pc, and the line that called
+// the surrounding function if the compiler inlined it; placeOf returns "" if no line is known. The tool addr2line is
 // installed together with the linker.
 func placeOf(ctx context.Context, program string, pc uint64, names []string) string {
 	command := exec.CommandContext(ctx, "addr2line", "-i", "-e", program, fmt.Sprintf("%#x", pc-1))

@@ -48,7 +48,7 @@ inline __device__ void plain_add(int* at, int by) {
 const raceLine = 10
 
 // raceCase is the body of a kernel that runs with 4 blocks of 64 threads. //! marks the line that races, and //? marks
-// the line that it races with. A body without these marks has no race.
+// the line that it races with. A body without the marks //! and //? has no race.
 type raceCase struct {
 	name, body string
 	launch     string // more of the launch
@@ -255,7 +255,7 @@ y[I] = 0;`},
 }`},
 }
 
-// marked returns the numbers of the lines that end in a mark.
+// marked returns the numbers of the lines that end in the given mark.
 func marked(body string, mark byte) map[string]bool {
 	found := map[string]bool{}
 	for i, line := range strings.Split(body, "\n") {

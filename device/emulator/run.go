@@ -22,7 +22,7 @@ import (
 
 // HostTensor is one of a kernel's arguments. Raw contains a tensor's bytes; for a tensor that the kernel writes, it
 // gives the size before the run and contains the result afterwards. A tensor without elements is passed as a null
-// pointer. A scalar has a Value.
+// pointer. Value is set for a scalar argument only.
 type HostTensor struct {
 	Role  operator.Role
 	Type  operator.Type
@@ -60,7 +60,8 @@ func (t HostTensor) Floats() []float32 {
 const runTimeout = time.Minute
 
 // Run launches the first kernel of a program that the emulator's compiler made, with the given arguments, and fills the
-// outputs. Run serves to test a kernel against known values. If the kernel fails, the error begins with its status.
+// outputs. Run serves to test a kernel against known values. If the kernel fails, Run's error begins with the status of
+// the failure.
 func Run(ctx context.Context, program *compile.Binary, launch operator.Launch, tensors []HostTensor) error {
 	if message := refused(operator.Launches{launch}, Limits()); message != "" {
 		return errors.New(message)

@@ -17,7 +17,7 @@ import (
 	"autotune/operator"
 )
 
-// doubling describes an operator, y = 2 x + bias, with a template for each way to fail.
+// doubling describes an operator, y = 2 x + bias, with one template for each way in which a kernel can fail.
 const doubling = `operator: doubling
 summary: Twice the input.
 shape: [n]
@@ -58,7 +58,8 @@ var doublingBodies = map[string]string{
 	"outside":  `__shfl_sync(1u, i, 0); y[i] = 2.0f * x[i];`,
 }
 
-// doublingKernel returns the source of a kernel of the operator whose body runs for each index i < N.
+// doublingKernel returns a kernel source for the operator y = 2 x + bias; the statements in body are executed for each
+// index i < N.
 func doublingKernel(name, body string) string {
 	return "#ifndef N\n#define N 100\n#endif\nextern \"C\" __global__ void doubling_" + name +
 		"(const float* __restrict__ x, const float* __restrict__ bias, float* __restrict__ y) {\n" +
@@ -74,7 +75,6 @@ func doublingOperator(t *testing.T) *operator.Operator {
 	return doublingOf(t, doublingKernel("reference", doublingBodies["right"]), kernels)
 }
 
-// doublingOf returns the operator doubling with these sources.
 func doublingOf(t *testing.T, reference string, kernels map[string]string) *operator.Operator {
 	t.Helper()
 	files := fstest.MapFS{}
@@ -124,7 +124,6 @@ func (b *bench) compile(t *testing.T, k operator.Kernel) *compile.Binary {
 	return binary
 }
 
-// variant returns the compiled default configuration of a template.
 func (b *bench) variant(t *testing.T, template string) device.Variant {
 	t.Helper()
 	for _, c := range b.problem.Defaults(t.Context()) {

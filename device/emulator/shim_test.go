@@ -530,8 +530,8 @@ func boxKernel(column int) string {
 		}`, column)
 }
 
-// A box that is copied may begin outside of the tensor, but only at a multiple of 16 bytes in a row. For a box at
-// another column a GPU reports "illegal instruction".
+// A box that is copied may begin outside of the tensor, but only at a multiple of 16 bytes in a row; otherwise a GPU
+// reports "illegal instruction".
 func TestBoxesBeginAt16Bytes(t *testing.T) {
 	launch := threads(1, 32)
 	launch.Maps = []operator.TensorMap{{Words: [7]int64{2<<4 | 7<<7 | 3<<32, 12, 0, 11 | 3<<32, 0, 7 << 56, 1}}}
@@ -579,7 +579,7 @@ func TestTensorMapsAreTaken(t *testing.T) {
 }
 
 // A product of fragments must equal the product of the matrices that the fragments represent by the instruction's
-// definition. The kernels of this test compute that product independently.
+// definition. The kernels of this test compute the product of the matrices independently of the fragments.
 func TestMma(t *testing.T) {
 	for _, c := range []struct {
 		name, call, a, b string

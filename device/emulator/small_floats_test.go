@@ -25,7 +25,6 @@ var smallFormats = []smallFormat{
 	{operator.F16, 5, 10, true}, {operator.BF16, 8, 7, true}, {operator.F8E4M3, 4, 3, false}, {operator.F8E5M2, 5, 2, true},
 }
 
-// codes returns the number of codes of the format, half of which are negative.
 func (f smallFormat) codes() int { return 2 << (f.exponent + f.mantissa) }
 
 func (f smallFormat) largest() int {
@@ -35,7 +34,8 @@ func (f smallFormat) largest() int {
 	return f.codes()/2 - 2
 }
 
-// value returns the number that a code stands for, or for the code after the largest, the number that would come next.
+// value returns the number that a code represents; if the code stands for infinity or NaN, value returns the number
+// that it would represent if it were finite.
 func (f smallFormat) value(code int) float64 {
 	sign := 1.0
 	if code >= f.codes()/2 {
@@ -88,7 +88,7 @@ func raw(t *testing.T, numbers any) []byte {
 	return contents
 }
 
-// numbers returns the numbers that the bytes represent.
+// numbers decodes a tensor's bytes, in the host's byte order, to numbers.
 func numbers[T any](t *testing.T, contents []byte) []T {
 	t.Helper()
 	var one T
@@ -136,7 +136,8 @@ func TestSmallFloats(t *testing.T) {
 					middle := float32((f.value(c) + f.value(c+1)) / 2)
 					far := float32(math.Copysign(math.Inf(1), float64(middle)))
 					next := uint16(c + 1)
-					// CUDA's conversions to one byte saturate; those of elements.h return infinity if the type has it.
+					// CUDA's conversions to one byte saturate; the conversions of elements.h return infinity if the
+					// type has it.
 					if magnitude == f.largest() && (!f.infinities || f.kind.Bytes() == 1 && prefix == "") {
 						next = uint16(c)
 					}
@@ -175,7 +176,6 @@ func TestSmallFloats(t *testing.T) {
 	}
 }
 
-// scalar returns an argument that is passed by value.
 func scalar(kind operator.Type, value int) HostTensor {
 	return HostTensor{Role: operator.Scalar, Type: kind, Value: integer(value)}
 }

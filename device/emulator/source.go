@@ -13,18 +13,19 @@ import (
 	"autotune/operator"
 )
 
-// prepare returns the file that the C++ compiler gets for a kernel. The file contains the kernel's source, line for
-// line, with declarations that are not valid C++ rewritten, followed by the functions that the runtime calls.
+// prepare returns the file that the C++ compiler gets for a kernel. The prepared file contains the kernel's source,
+// line for line, with declarations that are not valid C++ rewritten, followed by the functions that the runtime calls.
 func prepare(k operator.Kernel, sanitize bool) string {
 	var b strings.Builder
-	// The macros are defined in the file and not on the compiler's command line, because the runtime's own headers may
-	// use their names.
+	// A kernel's macros are defined in the file and not on the compiler's command line, because the runtime's own
+	// headers may use their names.
 	b.WriteString("#line 1 \"<command-line>\"\n") // the file name in messages about macros
 	for _, m := range k.Macros {
 		fmt.Fprintf(&b, "#define %s %s\n", m.Name, m.Value)
 	}
-	// A section must not contain variables of templates together with other variables. Under a sanitizer an unnamed
-	// namespace prevents mixed sections, because all names in it are local to the file.
+	// A section of an object file must not contain variables of templates together with other variables. Under a
+	// sanitizer, an unnamed namespace prevents sections with both kinds of variables, because it makes all names local
+	// to the file.
 	if sanitize {
 		b.WriteString("namespace {\n")
 	}
@@ -50,7 +51,8 @@ var dynamicShared = regexp.MustCompile(
 		`([A-Za-z_](?:[\w:<>,\s]*?[\w>])?)\s+(\w+)\s*\[\s*\]((?:\s*\[[^\[\];]*\])*)\s*;`)
 
 // rewriteDynamicShared turns each `extern __shared__ T name[];` into a reference to the block's dynamic shared memory.
-// At file scope the name becomes a macro instead, because a global reference could not change with the block that runs.
+// At file scope the array's name becomes a macro instead, because a global reference could not change with the block
+// that runs.
 func rewriteDynamicShared(source, file string) string {
 	if !strings.Contains(source, "extern") || !strings.Contains(source, "__shared__") {
 		return source // most headers return here
@@ -77,7 +79,8 @@ func rewriteDynamicShared(source, file string) string {
 	return b.String()
 }
 
-// atFileScope reports whether a blanked-out text ends outside of all braces except those of namespaces and linkage.
+// atFileScope reports whether a text, in which comments and strings are blank, ends outside of all braces except those
+// of namespaces and linkage.
 func atFileScope(text string) bool {
 	var open []bool // of each open brace: whether it is another one
 	head := 0       // where what an open brace belongs to begins at the earliest
@@ -97,8 +100,8 @@ func atFileScope(text string) bool {
 
 var transparent = regexp.MustCompile(`(?:\bnamespace(?:\s+[\w:]+)?|\bextern\s+" *")\s*$`)
 
-// entryFile is the file name under which an error in the generated call of a kernel appears. The line number of such an
-// error is the kernel's number among the entries, counted from 1.
+// entryFile is the file name under which an error in the generated call of a kernel appears. In an error about the file
+// entryFile, the line number is the kernel's number among the entries, counted from 1.
 const entryFile = "<entry point>"
 
 // entryPoints returns the end of the file that the C++ compiler gets for a kernel: the table through which the runtime
@@ -129,7 +132,7 @@ func guiltyEntry(k operator.Kernel, words string) string {
 }
 
 // hostFlags returns those of a kernel's flags that mean the same to the host's compiler: definitions of macros and the
-// C++ version. The other flags of a kernel are for GPU compilers only.
+// C++ version. hostFlags drops all other flags of a kernel, because only GPU compilers know them.
 func hostFlags(flags []string) []string {
 	var host []string
 	for i := 0; i < len(flags); i++ {
@@ -154,14 +157,14 @@ func hostFlags(flags []string) []string {
 // loads that bypass the L1 cache.
 var spins = regexp.MustCompile(`atomic|\b(?:volatile|__ldcg|__ldcv|__nanosleep)\b`)
 
-// volatileAssembly matches volatile assembly, which is not an access to memory.
+// volatileAssembly matches `asm volatile`, in which the keyword volatile does not denote a memory access.
 var volatileAssembly = regexp.MustCompile(`\b(?:asm|__asm__)\s+(?:volatile|__volatile__)\b`)
 
-// given matches statements that consist only of an atomic operation, for whose result no loop waits. A `for` and its
-// condition are assumed to be on one line.
+// given matches statements that consist only of an atomic operation, because no loop can wait for an unused result. The
+// pattern `given` assumes that a `for` and its condition are on one line.
 var given = regexp.MustCompile(`([{}]|;[ \t]*\n)(?:\s*atomic\w+\s*\([^;{}=]*\)\s*;)+`)
 
-// mayWait reports whether a text contains accesses with which threads may wait in a loop.
+// mayWait reports whether source text contains memory accesses with which threads may wait for each other in a loop.
 func mayWait(text string) bool {
 	if !spins.MatchString(text) {
 		return false // a quick test that spares most texts the closer search
@@ -172,7 +175,8 @@ func mayWait(text string) bool {
 
 // spinningFlags returns flags that let a spinning thread be interrupted, because the threads that it waits for may run
 // on the same CPU thread. The compiler inserts a call into each basic block, and after some thousand calls the runtime
-// switches to other threads. Kernels that wait only at barriers, which are most, get no such flags and stay fast.
+// switches to other threads. Kernels that wait only at barriers, which are most kernels, are compiled without the flags
+// for spinning threads and stay fast.
 func spinningFlags(k operator.Kernel) []string {
 	for _, text := range append(textsOf(k.Includes), k.Source) {
 		if mayWait(text) {
@@ -182,7 +186,6 @@ func spinningFlags(k operator.Kernel) []string {
 	return nil
 }
 
-// textsOf returns the texts of includes in the order of their names.
 func textsOf(includes map[string]string) []string {
 	return lists.Of(slices.Sorted(maps.Keys(includes)), func(name string) string { return includes[name] })
 }

@@ -37,12 +37,12 @@ reference: reference.cu
 templates:
 `
 
-// mixedParameters are the parameters of a right kernel of the operator mixed.
+// mixedParameters lists the parameters of a right kernel for the operator named mixed.
 const mixedParameters = "const __half* a, const int* k, const bool* flags, const double* w, long long count, float gain, signed char small, " +
 	"unsigned* total, unsigned char* spare, __nv_bfloat16* y, unsigned char* code, double* exact, long long* far"
 
-// mixedRight is the body of a right kernel of the operator mixed, for each index i < count. The kernel uses the
-// workspace only after writing to it.
+// mixedRight is the body of a right kernel for the operator named mixed, executed for each index i < count. The kernel
+// uses the workspace only after writing to it.
 const mixedRight = `spare[i] = flags[i] ? 7 : 9;
 	total[i] += spare[i] + small;
 	y[i] = __float2bfloat16(__half2float(a[i]) * gain);
@@ -65,7 +65,6 @@ func simpleTemplate(name string) string {
 		"    launch: {block: [64, 1, 1], grid: [\"ceil_div(n, 64)\", 1, 1]}\n"
 }
 
-// mixedOperator returns the operator mixed with this reference and with templates for these kernels.
 func mixedOperator(t *testing.T, reference string, kernels map[string]string) *operator.Operator {
 	t.Helper()
 	yaml := mixed
@@ -178,7 +177,8 @@ func TestRestores(t *testing.T) {
 	}
 }
 
-// An integer output may legitimately contain the poison value. A reference that leaves integers unwritten is detected.
+// An integer output may contain the poison value as a right result. A reference that leaves integers unwritten is
+// detected.
 func TestReferenceLeavesIntegers(t *testing.T) {
 	needCompiler(t)
 	d, err := Open(Options{CacheDir: testCache})

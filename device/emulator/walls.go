@@ -38,7 +38,7 @@ func (w *walls) around(dir string, code []byte, j job) ([]string, error) {
 		if a.output == "" {
 			continue
 		}
-		// The program may write to an existing file, but not create one.
+		// The sandboxed program may write to an existing file, but not create one.
 		made, err := os.OpenFile(filepath.Join(dir, a.output), os.O_CREATE|os.O_WRONLY, 0o600)
 		if err != nil {
 			return nil, err

@@ -11,7 +11,8 @@ import (
 
 type preparation int
 
-// preparation says what written tensors hold before a launch; a check cycles through the preparations in this order.
+// preparation says what written tensors hold before a launch; a check uses the preparations in turn, in the order of
+// these constants.
 const (
 	poisoned  preparation = iota // a NaN, or an integer, that no kernel writes
 	untouched                    // the results of the previous launch, as in timed launches
@@ -92,7 +93,6 @@ func (c *checks) queueChecks(outputs []Address) {
 	c.own.compare(t, outputs, c.at(c.judge.Apart))
 }
 
-// at returns the address of one word of the checks' results.
 func (c *checks) at(word int) Address { return c.tensors.found + Address(8*word) }
 func (c *checks) clear()              { c.gpu.Set(c.tensors.found, 4, 0, int64(2*c.judge.Words)) }
 func (c *checks) queueGuards()        { c.guards("guard_check", uint64(c.at(c.judge.Hits))) }
@@ -149,8 +149,8 @@ func (c *checks) learn(outputs []Address) error {
 	return c.judge.Learn(words)
 }
 
-// learnSizes stores the distribution of the inputs. For large inputs it also stores the largest absolute value of each
-// of the reference's outputs, computed as the largest difference from zeros.
+// learnSizes stores the distribution of the inputs. For large inputs, learnSizes also stores the largest absolute value
+// of each of the reference's outputs, computed as the largest difference from zeros.
 func (c *checks) learnSizes(distribution string) error {
 	c.distribution, c.sizes = distribution, make([]float64, len(c.tensors.arguments))
 	if distribution != operator.Large {

@@ -10,12 +10,12 @@ import (
 	"autotune/operator"
 )
 
-// Driver is the interface of a vendor's GPU library. The errors of its methods are of type *Failure, or wrap
+// Driver is the interface of a vendor's GPU library. The errors of Driver's methods are of type *Failure, or wrap
 // device.ErrNone if there is no GPU or no driver.
 type Driver interface {
 	// List describes the GPUs of this machine without creating a context on them.
 	List() ([]device.Info, error)
-	// Open creates a context with this number of events on a GPU.
+	// Open creates a context on a GPU, with the given number of events.
 	Open(ordinal, events int) (GPU, error)
 	// ParameterBytes returns the size of the parameters of a kernel in a binary. known is false if the binary does not
 	// contain that size.
@@ -35,7 +35,8 @@ type GPU interface {
 
 type Address uint64
 
-// Memory gives access to a GPU's memory. Except for Synchronize, its methods are not ordered with work in the queue.
+// Memory gives access to a GPU's memory. Except for Synchronize, the methods of Memory are not ordered with work in the
+// queue.
 type Memory interface {
 	Free() (free, total int64, err error)
 	Allocate(bytes int64) (Address, error)
@@ -45,7 +46,8 @@ type Memory interface {
 	Synchronize() error // waits for the end of all queued work
 }
 
-// Queue runs work in the order in which it was queued. Err returns errors of work that could not be queued.
+// Queue runs work on the GPU in the order in which the methods were called. Err returns errors of work that could not
+// be queued.
 type Queue interface {
 	Copy(to, from Address, bytes int64)
 	// Set fills memory with count copies of a pattern of 1, 2 or 4 bytes.
@@ -79,7 +81,7 @@ type Module interface {
 
 type Function interface {
 	Needs() (Needs, error)
-	// AllowShared permits launches of the function with that much dynamic shared memory.
+	// AllowShared permits launches of the function with the given number of bytes of dynamic shared memory.
 	AllowShared(bytes int64) error
 	// Occupancy returns how many blocks fit into a multiprocessor at once.
 	Occupancy(threads int, sharedBytes int64) (blocks int, err error)
@@ -128,7 +130,7 @@ func isLost(err error) bool {
 	return errors.As(err, &f) && f.Lost || errors.Is(err, errLate) || errors.Is(err, device.ErrLost)
 }
 
-// lost wraps an error after which the context is gone.
+// lost wraps an error after which the GPU's context is unusable.
 type lost struct{ error }
 
 func (l lost) Unwrap() []error { return []error{l.error, device.ErrLost} }

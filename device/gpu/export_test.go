@@ -1,7 +1,7 @@
 package gpu
 
-// These variables export functions for tests in package gpu_test, which need NVIDIA's compiler and driver. The compiler
-// and the driver import this package.
+// These variables export functions for tests in package gpu_test, which need NVIDIA's compiler and driver. Tests of
+// package gpu itself cannot import the compiler and the driver, because the packages of both import package gpu.
 var (
 	Mismatch   = mismatch
 	CheckParts = checkParts

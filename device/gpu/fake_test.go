@@ -17,8 +17,8 @@ import (
 	"autotune/operator"
 )
 
-// fakeDriver is a simulated GPU with a simulated clock. The simulated kernels are Go functions, looked up by entry,
-// that do the work of this package's kernels and of the tests' operators.
+// fakeDriver is a simulated GPU with a simulated clock. The simulated GPU executes kernels as Go functions, which do
+// the work of this package's kernels and of the tests' operators; a kernel's entry name selects the function.
 type fakeDriver struct {
 	*fakeGPU
 	opened int
@@ -267,7 +267,7 @@ func (fakeCompiler) Version() string { return "fake 1.0" }
 
 func (fakeCompiler) Close() error { return nil }
 
-// f32s and words read memory as numbers.
+// f32s and words return memory of the simulated GPU as numbers.
 func (g *fakeGPU) f32s(at uint64, count int) []float32 {
 	numbers := make([]float32, count)
 	_, _ = binary.Decode(g.memory(Address(at), int64(4*count)), binary.LittleEndian, numbers)
@@ -288,14 +288,12 @@ func (g *fakeGPU) sum(at uint64, bytes int64) (sum uint64) {
 	return sum
 }
 
-// bits returns the bits of element i of a tensor whose elements have this size.
 func (g *fakeGPU) bits(at uint64, i, size int64) uint64 {
 	var whole [8]byte
 	copy(whole[:], g.memory(Address(at)+Address(i*size), size))
 	return binary.LittleEndian.Uint64(whole[:])
 }
 
-// numberAs returns an element of a type as a float64, given its bits.
 func numberAs(t operator.Type, bits uint64) float64 {
 	var x float64
 	_, _ = fmt.Sscan(elements.Text(t, bits), &x)
@@ -350,14 +348,14 @@ func (g *fakeGPU) fill(at uint64, count int64, t operator.Type, value func(i int
 	}
 }
 
-// numberOf returns the number that stands for a distribution in kernels.
+// numberOf returns the number that kernels use for a distribution of inputs.
 func numberOf(distribution string) int {
 	f, _ := elements.FillOf(operator.Argument{Fill: &operator.Fill{Distribution: distribution}}, "", 0)
 	return f.Distribution
 }
 
-// fakeKernels maps entries to functions that do the kernel's work with the kernel's arguments, and return its simulated
-// time in milliseconds.
+// fakeKernels maps the names of kernels' entries to functions that do the kernel's work with the kernel's arguments,
+// and return its simulated time in milliseconds.
 var fakeKernels map[string]func(g *fakeGPU, mode string, a []uint64) float64
 
 func init() {
@@ -409,7 +407,8 @@ func init() {
 	}
 }
 
-// guards checks or fills the guard zones in a table. The table ends where its block ends.
+// guards checks or fills the guard zones that a table in the simulated memory lists. The table of zones extends to the
+// end of the block of memory that contains it.
 func (g *fakeGPU) guards(table uint64, guard uint32, hits uint64) float64 {
 	for zone, at := uint64(0), table; g.blocks[Address(table)] != nil && at < table+uint64(len(g.blocks[Address(table)])); zone, at = zone+1, at+24 {
 		first, count, spared := g.word(at), g.word(at+8), g.word(at+16)

@@ -36,7 +36,7 @@ type Options struct {
 }
 
 // Open finds a GPU and describes it; its context is created for the first problem. The error wraps device.ErrNone if
-// there is no such GPU.
+// there is no GPU with this ordinal.
 func Open(d Driver, ordinal int, o Options) (device.Device, error) {
 	found, err := d.List()
 	if err != nil {
@@ -111,9 +111,9 @@ func (p *processor) Open(ctx context.Context, problem *operator.Problem, referen
 	return s, nil
 }
 
-// Launch launches a variant once for a program that watches it, such as compute-sanitizer. The only other kernels it
-// runs are those that fill tensors, so that every report concerns the variant. Launch allocates no spare memory behind
-// a tensor, and compares nothing.
+// Launch launches a variant once for a program that watches it, such as compute-sanitizer. Besides the variant, Launch
+// runs only the kernels that fill tensors, so that every report concerns the variant. Launch allocates no spare memory
+// behind a tensor, and compares nothing.
 func (p *processor) Launch(ctx context.Context, problem *operator.Problem, proto device.Protocol, v device.Variant) (o trial.Outcome, err error) {
 	s, err := p.newSession(ctx, problem, proto)
 	if err != nil {

@@ -64,7 +64,7 @@ func openAffine(t *testing.T, proto device.Protocol) *bench {
 	return b
 }
 
-// variant returns the compiled variant with this mode.
+// variant returns the compiled variant whose mode is the given one.
 func (b *bench) variant(mode int64) device.Variant {
 	b.t.Helper()
 	v := testoperators.Variant(b.t, b.problem, mode)
@@ -126,7 +126,7 @@ func TestEvaluate(t *testing.T) {
 	b.closed()
 }
 
-// A variant that ends the context gets a status for it, and the device is lost afterwards.
+// A variant that ends the GPU's context gets a status for it, and the device is lost afterwards.
 func TestLost(t *testing.T) {
 	for mode, want := range map[int64]trial.Outcome{
 		2: {Status: trial.Crashed, Message: "the kernel faulted: an illegal memory access was encountered"},
@@ -145,7 +145,7 @@ func TestLost(t *testing.T) {
 }
 
 // A check makes the requested number of launches, on outputs that hold something else each time, and stops at the first
-// wrong launch. After Refill the inputs have other right answers.
+// wrong launch. After Refill the inputs are different, and so are the right answers.
 func TestCheckAndRefill(t *testing.T) {
 	b := openAffine(t, fakeProtocol())
 	if o, launches, err := b.session.Check(t.Context(), b.variant(0), device.Check{Launches: 7, Exact: true}); err != nil || o.Status != trial.OK || launches != 7 {
@@ -161,8 +161,8 @@ func TestCheckAndRefill(t *testing.T) {
 	b.closed()
 }
 
-// A check writes what its launch read and wrote to files, unless the launch was wrong. A folder that cannot be written
-// to does not end the search.
+// A check writes what its launch read and wrote to files, unless the launch was wrong. A check that cannot write to its
+// folder does not end the search.
 func TestCheckLeaves(t *testing.T) {
 	b := openAffine(t, fakeProtocol())
 	left := func(mode int64, dir string) (trial.Outcome, map[string]int) {
@@ -236,7 +236,8 @@ func TestShortLaunches(t *testing.T) {
 		if o, err := b.session.Evaluate(t.Context(), b.variant(0), 0); err != nil || o.Status != trial.OK {
 			t.Errorf("%+v, %v", o, err)
 		}
-		// The count includes launches that verify, warm up and time the variant, and that prove that it skips no work.
+		// Besides the launches that estimate the time, others verify, warm up and time the variant, and prove that it
+		// skips no work.
 		others := 9
 		if lone >= longMS {
 			others = 5
@@ -284,7 +285,7 @@ func TestOwn(t *testing.T) {
 	}
 }
 
-// A fault of the operator is a ReferenceError, and leaves nothing allocated on the GPU.
+// A fault of the operator is reported as a ReferenceError, and leaves nothing allocated on the GPU.
 func TestBlame(t *testing.T) {
 	refuse := func(file string) func(operator.Kernel) error {
 		return func(k operator.Kernel) error {
@@ -336,7 +337,8 @@ func TestReopen(t *testing.T) {
 	}
 }
 
-// Under a watching program only the variant and kernels that fill its tensors run, and there are no guard zones.
+// In a launch for a watching program such as compute-sanitizer, only the variant and the kernels that fill its tensors
+// run, and there are no guard zones.
 func TestLaunch(t *testing.T) {
 	for mode, want := range map[int64]trial.Status{0: trial.OK, 1: trial.OK, 3: trial.Timeout, 4: trial.Crashed} {
 		d := newFake()
@@ -383,7 +385,7 @@ func TestBindMaps(t *testing.T) {
 	}
 }
 
-// The error for a problem that does not fit comes before any memory is allocated.
+// A problem that does not fit into the GPU's memory gives an error before any memory is allocated.
 func TestTooLarge(t *testing.T) {
 	_, err := fakeBench(t, fakeCompiler{}, fakeProtocol(), func(l operator.Limits) *operator.Problem { return testoperators.Problem(t, "affine", 1<<26, l) })
 	if !errors.Is(err, device.ErrMemory) || !strings.Contains(err.Error(), "for the problem: out of memory") {

@@ -50,7 +50,7 @@ const (
 	zoneBlocks    = 16 // blocks per guard zone
 )
 
-// The guard zones are filled with one of these words.
+// Every word of a guard zone holds one of the values guardNaN and guardLarge.
 const (
 	guardNaN   = 0x7fedface
 	guardLarge = 0x7149f2ca // 1e30
@@ -142,13 +142,13 @@ var (
 	common string
 )
 
-// entries lists the kernels in each source file.
+// entries lists the kernels in each of the device's own source files.
 var entries = map[string][]string{
 	"kernels.cu": {"compare", "fill", "checksum", "guard_fill", "guard_check", "dirty_shared"},
 	"typed.cu":   {"compare_typed", "fill_typed", "checksum_typed"},
 }
 
-// Kernels returns the device's own source files that these arguments need, so that they can be compiled ahead.
+// Kernels returns the device's own source files that the given arguments need, so that they can be compiled ahead.
 func Kernels(arguments []operator.Argument) []operator.Kernel {
 	file := func(name, source string) operator.Kernel {
 		return operator.Kernel{

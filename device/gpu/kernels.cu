@@ -84,15 +84,15 @@ extern "C" __global__ void compare(const float* out, const float* ref, u64 count
 
 // ---- Guard zones ----
 
-// Zone is a guard zone: memory before or after a tensor, which one row of the grid checks. The zone is filled with a
-// NaN, which a sum passes on, or with a large number, which a maximum passes on. A tensor may end within the first word
-// of the zone behind it.
+// Zone is a guard zone: memory before or after a tensor, which one row of the grid checks. A guard zone is filled with
+// a NaN, which a sum passes on, or with a large number, which a maximum passes on. A tensor may end within the first
+// word of the guard zone behind it.
 struct Zone {
     u32* words;
     u64 count;
     u64 spared;  // bytes of the first word that belong to the tensor
 
-    // mask selects the bytes of a word that belong to the zone.
+    // mask selects the bytes of word i that belong to the guard zone and not to the tensor.
     __device__ u32 mask(u64 i) const { return i == 0 ? ~0u << (8 * (u32)spared) : ~0u; }
 };
 

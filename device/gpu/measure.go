@@ -13,8 +13,9 @@ import (
 
 const (
 	shortLaunches = 10 // number of launches that measure how short a short launch is
-	// A launch is timed more precisely, as one of shortLaunches in a row, if its time is below loneFactor times the
-	// limit for batches. The time of a single launch on an idle GPU includes host time for each of its kernels.
+	// If the time of a launch is below loneFactor times the limit for batches, the launch is timed again, more
+	// precisely, as one of shortLaunches in a row. The time of a single launch on an idle GPU includes host time for
+	// each of the launch's kernels.
 	loneFactor = 4
 	longMS     = 50 // a launch this long needs no warm-up
 )
@@ -80,7 +81,7 @@ func (m measuring) measure(v variant, best, launchMS float64, e *trial.Outcome) 
 }
 
 // warmUp makes the launches that are not counted as samples, and returns the time of a launch in milliseconds. The
-// verifying launch was the first warm-up launch, and for a long kernel it is the only one.
+// launch that verified the variant counts as the first warm-up launch; a long kernel gets no further warm-up launch.
 func (m measuring) warmUp(v variant, launchMS float64) (float64, error) {
 	if launchMS >= longMS {
 		return launchMS, nil
@@ -130,10 +131,10 @@ func (m measuring) batchOf(v variant, batch int) (launch, done func(), err error
 
 func (m measuring) warm() bool { return m.proto.Conditions.L2 == device.Warm }
 
-// spell takes count samples without a pause between them, each of a batch of launches. If the conditions ask for a cold
-// cache, spell empties the cache before each sample; for a warm cache, one uncounted launch fills it before the first
-// sample. Tensors that a launch changes are restored before the cache is prepared. each is the expected time of one
-// sample.
+// spell times count samples, each of which is a batch of launches, without a pause between the samples. If the
+// conditions ask for a cold cache, spell empties the cache before each sample; for a warm cache, one uncounted launch
+// fills it before the first sample. If a launch changes tensors, they are restored before the cache is prepared. each
+// is the expected time of one sample in milliseconds.
 func (m measuring) spell(launch func(), count, batch int, each float64, seen *clocks) ([]float64, error) {
 	m.gpu.ResetCache()
 	if m.warm() {
@@ -163,7 +164,8 @@ const (
 	lateFactor   = 4                // a spell is given up after this many times its expected time, plus LaunchTimeout
 )
 
-// flushMS estimates the time to empty the cache from the bandwidth of copies; only the first spell of samples uses it.
+// flushMS estimates the time to empty the cache from the bandwidth of copies; only the first spell (uninterrupted
+// series) of samples uses the estimate.
 func (m measuring) flushMS() float64 {
 	if m.ceilings.CopyBytesPerMS == 0 {
 		return 0.1
@@ -182,7 +184,8 @@ type clocks struct {
 	throttled       []string // reasons in any of the readings
 }
 
-// add adds a reading. A reading that is older than the samples gives the clock, but not its changes during the samples.
+// add adds a reading. A reading of the clock from before the samples gives the clock's rate, but not the changes of the
+// rate during the samples.
 func (c *clocks) add(r Reading) {
 	c.last = r.MHz
 	for _, reason := range r.Throttled {
@@ -207,12 +210,12 @@ func (c *clocks) warnings() []trial.Warning {
 	return all
 }
 
-// timer times work on the queue with pairs of events.
+// timer measures the time of work on the GPU's queue with pairs of events.
 type timer struct{ gpu GPU }
 
 const helperLimit = time.Minute // time limit of the device's own kernels
 
-// each runs work count times and times each run in milliseconds, without the time of the function before.
+// each runs the functions before and work, in this order, count times, and returns the times of work in milliseconds.
 func (t timer) each(count int, before, work func(), limit time.Duration) ([]float64, error) {
 	for i := range count {
 		if before != nil {

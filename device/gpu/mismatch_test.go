@@ -11,7 +11,6 @@ import (
 	"autotune/operator"
 )
 
-// kernelK is a kernel with the single entry k, which takes all arguments.
 var kernelK = operator.Kernel{Launches: operator.Launches{{Entry: "k"}}}
 
 // The size of a kernel's parameters is read from the binary that NVRTC made.

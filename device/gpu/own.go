@@ -23,7 +23,8 @@ type own struct {
 	comparing launch
 }
 
-// seed is the last argument of a kernel that fills tensors, and apart is the last argument of a comparison kernel.
+// seed and apart declare the last argument of an operator's own kernels: the seed of a kernel that fills tensors, and
+// the result of a comparison kernel.
 var (
 	seed  = operator.Argument{Role: operator.Scalar, Type: operator.U32}
 	apart = operator.Argument{Role: operator.InOut, Type: operator.F64}
@@ -96,7 +97,8 @@ func (o *own) compare(t *tensors, outputs []Address, apart Address) {
 // referenceLimit is the time limit of the operator's own kernels, which are written to be simple and may be slow.
 const referenceLimit = 5 * time.Minute
 
-// fillInputs writes all inputs anew. For a tensor that kernels write, it writes the copy that restores the tensor.
+// fillInputs writes all inputs anew. For a tensor that kernels write, fillInputs writes only the copy from which the
+// tensor is restored.
 func (p *prepared) fillInputs() error {
 	p.drawInputs(p.fills)
 	for i, f := range p.own.parts.Fillings {

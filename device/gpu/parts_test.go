@@ -15,7 +15,8 @@ import (
 	"autotune/operator"
 )
 
-// The guard zones around a tensor of 7 bytes end and begin at exactly the tensor's first and last byte.
+// For a tensor of 7 bytes, one guard zone ends right before the first byte, and the other begins right after the last
+// byte.
 func TestZonesAround(t *testing.T) {
 	const data = 1<<30 + guardBytes
 	got := zonesAround(data, 7, data+256+guardBytes)
@@ -105,8 +106,8 @@ func (b *bench) lazy(mode string) device.Variant {
 	return v
 }
 
-// A kernel that would be the fastest because it skips work is detected under all conditions. A kernel that would not be
-// the fastest is not examined, except for timed launches that write nothing.
+// A kernel that would be the fastest because it skips work is detected under all timing conditions. A kernel that would
+// not be the fastest is not tested for skipped work, except for timed launches that write nothing.
 func TestLazyKernels(t *testing.T) {
 	for name, change := range map[string]func(*device.Protocol){
 		"one by one": func(*device.Protocol) {},
@@ -141,7 +142,8 @@ func TestLazyKernels(t *testing.T) {
 	}
 }
 
-// A kernel that returns results for earlier inputs is found wrong even if only a few elements of them changed.
+// A kernel that returns results for earlier inputs is found wrong even if only a few elements of the inputs have
+// changed since.
 func TestChangedInputs(t *testing.T) {
 	b := openAffine(t, fakeProtocol())
 	for mode, want := range map[string]trial.Status{"0": trial.OK, "keeps_all": trial.OK, "keeps_two": trial.WrongResult} {
@@ -156,7 +158,8 @@ func TestChangedInputs(t *testing.T) {
 	b.closed()
 }
 
-// For large inputs, every element of an output may have the absolute error that is allowed for its largest element.
+// For large inputs, every element of an output may be wrong by the absolute error that is allowed for the output's
+// largest element.
 func TestLargeInputs(t *testing.T) {
 	b := openAffine(t, fakeProtocol())
 	must.OK(t, b.session.Refill(t.Context(), device.Inputs{Distribution: "large", Seed: 1}))

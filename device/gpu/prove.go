@@ -10,10 +10,10 @@ import (
 )
 
 // All timed launches have the same inputs, and their outputs already hold the right results. A kernel that first looks
-// at its outputs, or keeps its results and compares the inputs, would therefore be fast in all timed launches and still
-// be right. Such a kernel is slow only in a launch whose work has not been done before. If a variant would become the
-// fastest, prove compares a launch that repeats the previous one with a launch on new inputs and poisoned outputs. An
-// honest kernel takes equally long for both.
+// at its outputs, or that keeps its results and compares the inputs, can skip the work in all timed launches and still
+// give right results. A kernel that skips repeated work is slow only in a launch on new inputs. If a variant would
+// become the fastest, prove compares a launch that repeats the previous one with a launch on new inputs and poisoned
+// outputs. An honest kernel takes equally long for a repeated launch and for a launch on new inputs.
 
 const (
 	provings     = 5    // attempts, one of which suffices, because a time may be off by chance
@@ -45,8 +45,9 @@ func (s *session) prove(m measuring, v variant, t trial.Timing) (skips string, f
 	return skips, f, err
 }
 
-// proveOnce times one launch that repeats many others, in a number that no kernel can predict, and one launch that
-// repeats none. Both launches run alone, with a cold cache that has no persisting lines.
+// proveOnce times two launches: one that repeats earlier launches, whose number no kernel can predict, and one that
+// repeats none. The launch that repeats others and the launch that does not are each timed alone, with a cold cache
+// that has no persisting lines.
 func (s *session) proveOnce(m measuring, v variant, t trial.Timing) (repeated, anew float64, err error) {
 	fills, err := elements.FillsOf(s.problem.Arguments, s.inputs.Distribution, s.proveSeed())
 	if err != nil {
@@ -63,7 +64,8 @@ func (s *session) proveOnce(m measuring, v variant, t trial.Timing) (repeated, a
 	return repeated, anew, err
 }
 
-// repeated times a launch that repeats many others. For long kernels, repeated returns the samples' median.
+// repeated returns the time of a launch that repeats many earlier launches; for long kernels, it returns the median of
+// the samples.
 func (s *session) repeated(m measuring, v variant, t trial.Timing) (float64, error) {
 	if t.Median >= longMS {
 		return t.Median, nil
@@ -90,8 +92,8 @@ func (m measuring) lone(v variant) (float64, error) {
 	return ms[0], nil
 }
 
-// proveSeed returns a random seed, which no kernel can predict. The seed has the parity of the usual seed, because the
-// parity decides how many special values the inputs contain.
+// proveSeed returns a random seed, which no kernel can predict. The random seed is even if the usual seed is even, and
+// odd otherwise, because this parity decides how many special values the inputs contain.
 func (s *session) proveSeed() uint32 { return rand.Uint32()&^1 | s.inputs.Seed&1 }
 
 // renew draws the inputs of a loaded variant anew, except those from files and from kernels of the operator.

@@ -24,8 +24,8 @@ type session struct {
 	closed bool
 }
 
-// newSession compiles all kernels of a problem other than its variants before it uses the GPU. A compiler that gets its
-// binaries from another process can then request all of them at once.
+// newSession compiles all kernels of a problem other than its variants before it uses the GPU. Compiling early lets a
+// compiler that gets its binaries from another process request all of these binaries at once.
 func (p *processor) newSession(ctx context.Context, problem *operator.Problem, proto device.Protocol) (*session, error) {
 	fills, err := elements.FillsOf(problem.Arguments, proto.Distribution, proto.Seed)
 	if err != nil {
@@ -59,7 +59,8 @@ func (s *session) Evaluate(_ context.Context, v device.Variant, best float64) (o
 	return o, err
 }
 
-// Check launches a variant as often as c asks, checks everything after each launch, and stops at the first wrong one.
+// Check launches a variant as often as the check c asks, verifies everything after each launch, and stops at the first
+// wrong launch.
 func (s *session) Check(ctx context.Context, v device.Variant, c device.Check) (o trial.Outcome, launches int, err error) {
 	err = s.use(func() error {
 		o, err = s.withVariant(v, func(loaded variant, able trial.Outcome) (o trial.Outcome, err error) {
@@ -138,8 +139,8 @@ func (s *session) use(work func() error) error {
 	})
 }
 
-// withVariant loads a variant, checks that it can be launched, and calls work. An error of the variant becomes a
-// status.
+// withVariant loads a variant, checks that it can be launched, and calls work. An error that the variant causes becomes
+// the status of its outcome.
 func (s *session) withVariant(v device.Variant, work func(variant, trial.Outcome) (trial.Outcome, error)) (o trial.Outcome, err error) {
 	loaded, err := s.tensors.loadVariant(v.Binary, v.Kernel)
 	if err != nil {
@@ -192,8 +193,8 @@ func (s *session) checkOnce(v variant, before preparation, o trial.Outcome) (tri
 	return o, found.Sums, err
 }
 
-// verify launches the variant once on outputs with the given preparation, and checks everything that it wrote. The
-// returned time includes the extra cost of a first launch.
+// verify launches the variant once, on outputs that the given preparation has filled, and checks everything that the
+// launch wrote. The returned time includes the extra cost of a first launch.
 func (s *session) verify(v variant, before preparation) (launchMS float64, f verify.Findings, err error) {
 	s.checks.prepare(before)
 	s.checks.queue(0, func() { v.launch(1) })

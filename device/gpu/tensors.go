@@ -23,8 +23,8 @@ const guardBytes = 1 << 20
 // zoneWords is the size of struct Zone in kernels.cu, in words of 64 bits.
 const zoneWords = 3
 
-// zonesAround returns the guard zones before and after a tensor, in the words of struct Zone. The zone after it begins
-// at the word in which the tensor ends, and leaves out the tensor's bytes of that word.
+// zonesAround returns the guard zones before and after a tensor, encoded as words of struct Zone. The zone after a
+// tensor begins at the word in which the tensor ends, and leaves out the tensor's bytes of that word.
 func zonesAround(data uint64, bytes int64, blockEnd uint64) []uint64 {
 	end := data + uint64(bytes)
 	word := end / 4 * 4
@@ -51,8 +51,9 @@ type tensors struct {
 	found      Address // results of checks: words that the device's own kernels add to, see verify.Layout
 }
 
-// allocate allocates the tensors and the guard zones around them, the reference's outputs, the copies from which
-// tensors are restored, and the words for the results of checks; words returns their number for a number of zones.
+// allocate allocates the tensors and their guard zones, the reference's outputs, the copies from which tensors are
+// restored, and the words for the results of checks. The function words returns the number of words that checks need,
+// given the number of guard zones.
 func (t *tensors) allocate(words func(zones int) int) (err error) {
 	n := len(t.arguments)
 	t.data, t.references, t.pristine = make([]Address, n), make([]Address, n), make([]Address, n)
@@ -151,8 +152,8 @@ func (t *tensors) restore(buffers []Address) {
 
 func (t *tensors) restoreAll() { t.restore(t.data) }
 
-// overwrite sets every element of the tensors with this role, in the given buffers, to the bits that with returns for
-// the element's type.
+// overwrite fills the tensors with the given role, in the given buffers; the function with returns the bits of an
+// element for the tensor's type.
 func (t *tensors) overwrite(role operator.Role, buffers []Address, with func(operator.Type) uint64) {
 	for i, a := range t.arguments {
 		if a.Role == role {
@@ -161,7 +162,8 @@ func (t *tensors) overwrite(role operator.Role, buffers []Address, with func(ope
 	}
 }
 
-// set sets every element of a tensor. For 64-bit elements it repeats a 32-bit word, so both halves must be equal.
+// set sets every element of a tensor. For elements of 64 bits, set repeats a word of 32 bits, so both halves of the
+// element must be equal.
 func (t *tensors) set(address Address, a operator.Argument, bits uint64) {
 	if size := min(a.Type.Bytes(), 4); a.Elements > 0 {
 		t.gpu.Set(address, int(size), uint32(bits), a.Bytes()/size)

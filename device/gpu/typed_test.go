@@ -40,7 +40,7 @@ extern "C" __global__ void helpers_typed(const float* task, const float* x, cons
 }
 `
 
-// These numbers select what the entry does.
+// These numbers select the function that the test's entry calls.
 const (
 	doFill = iota
 	doChecksum
@@ -91,7 +91,6 @@ func compileTyped(t *testing.T) typedRunner {
 	}
 }
 
-// floatsOf returns bytes as f32 numbers with the same bits.
 func floatsOf(data []byte) []float32 {
 	data = slices.Concat(data, make([]byte, 4))
 	all := make([]float32, len(data)/4)
@@ -101,12 +100,10 @@ func floatsOf(data []byte) []float32 {
 	return all
 }
 
-// element returns the bits of one element.
 func element(data []byte, at operator.Type, i int) uint64 {
 	return elements.Bits(at, data, int64(i))
 }
 
-// packed returns a tensor whose elements have the given bits.
 func packed(at operator.Type, all ...uint64) (data []byte) {
 	for _, bits := range all {
 		data = append(data, binary.LittleEndian.AppendUint64(nil, bits)[:at.Bytes()]...)
@@ -182,7 +179,6 @@ func typedIntegers(t *testing.T, run typedRunner) {
 	}
 }
 
-// integer returns the bits of a number converted to an integer type.
 func integer(at operator.Type, x float64) uint64 {
 	size := 8 * at.Bytes()
 	mask := ^uint64(0) >> (64 - size)
@@ -207,7 +203,6 @@ func integer(at operator.Type, x float64) uint64 {
 	return uint64(x)
 }
 
-// hashed is a Go version of hash in elements.h.
 func hashed(i uint64, seed uint32) uint32 {
 	x := i*0x9e3779b97f4a7c15 + uint64(seed)*0xd1b54a32d192ed03
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
@@ -217,7 +212,7 @@ func hashed(i uint64, seed uint32) uint32 {
 
 func uniformly(i uint64, seed uint32) float64 { return float64(hashed(i, seed)>>8) * 0x1p-24 }
 
-// fillOf returns the task that fills a tensor whose own fill has this distribution.
+// fillOf returns the task that fills a tensor from the given distribution.
 func fillOf(t *testing.T, at operator.Type, seed uint32, distribution string, numbers ...float64) task {
 	t.Helper()
 	f, err := elements.FillOf(operator.Argument{
@@ -268,7 +263,7 @@ func typedFill(t *testing.T, run typedRunner) {
 	}
 }
 
-// stored returns the bits of a number in a type.
+// stored returns the bits of a number after conversion to a type.
 func stored(at operator.Type, x float64) uint64 {
 	switch {
 	case at == operator.F64:
@@ -344,7 +339,7 @@ func typedCompare(t *testing.T, run typedRunner) {
 		if right[0] != 0 || right[5] == 0 || right[5] != right[6] {
 			t.Errorf("%s: a tensor compared with itself gives %v", at, right)
 		}
-		// The element that the test changes holds about 27, or true.
+		// The element that the test changes has a value of about 27, or true.
 		if wrong := compare(stored(at, 0), 0, 0); wrong[0] != 1 || ^wrong[1] != at777 || wrong[2] != 0 || wrong[3] != 0 || wrong[6] == right[6] {
 			t.Errorf("%s: a zero gives %v", at, wrong)
 		}
@@ -406,7 +401,6 @@ func typedCompareEdges(t *testing.T, run typedRunner) {
 	}
 }
 
-// found reads the words of an outcome.
 func found(written []byte) []uint64 {
 	words := make([]uint64, len(written)/8)
 	for i := range words {

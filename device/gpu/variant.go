@@ -101,7 +101,8 @@ func (v variant) unbind() {
 	}
 }
 
-// unload frees the kernel. An error of Unload is ignored, because it costs only a little memory until the process ends.
+// unload frees the kernel. An error of Unload is ignored, because a module that stays loaded costs only a little memory
+// until the process ends.
 func (v variant) unload() {
 	v.unbind()
 	_ = v.module.Unload()
@@ -119,7 +120,7 @@ func (v variant) launch(count int) {
 	}
 }
 
-// fit records the resources that the variant needs and reports whether it can be launched.
+// fit records the resources that the variant needs and reports whether the variant can be launched.
 func (v variant) fit(o *trial.Outcome) bool {
 	for i, l := range v.launches {
 		r, status, message := l.fit(v.gpu.Bounds())
@@ -183,8 +184,9 @@ func (n Needs) resources(launch operator.Launch, blocksPerSM int, d Bounds) tria
 	return r
 }
 
-// mismatch says that the size of a kernel's parameters differs from that of its arguments. If the sizes are equal or
-// the binary does not tell, mismatch returns "". The driver would not notice and would read beyond the arguments.
+// mismatch returns a message if the size of a kernel's parameters differs from the size of its arguments. If the sizes
+// are equal, or if the binary does not contain the size of its parameters, mismatch returns "". The driver would not
+// notice that a kernel has more parameters than arguments, and would read beyond the arguments.
 func mismatch(d Driver, b *compile.Binary, k operator.Kernel, arguments []operator.Argument) string {
 	for _, l := range k.Launches {
 		passed := lists.Of(operator.Passed(arguments, l), func(i int) operator.Argument { return arguments[i] })

@@ -49,7 +49,6 @@ func problem() *operator.Problem {
 		Parameters: operator.Parameters{{Name: "kernel", Value: "4"}, {Name: "stride", Value: "1"}}}
 }
 
-// recorded makes a recording of the test problem with these trials.
 func recorded(list []trial.Trial) Recording {
 	return Recording{Trials: list, Metadata: Metadata{
 		TimeUnit: TimeUnit, Format: Format, Tool: "autotune 0.1.0",

@@ -30,8 +30,8 @@ type cache struct {
 
 type cacheRows []cacheRow
 
-// cacheRow is one configuration in a Kernel Tuner cache. The row's fields are read for values of tunables only if the
-// key does not contain the values.
+// cacheRow is one configuration in a Kernel Tuner cache. The other fields of a row are read for values of tunables only
+// if the row's key does not contain the values.
 type cacheRow struct {
 	key    string
 	fields json.RawMessage
@@ -39,7 +39,7 @@ type cacheRow struct {
 	Error  json.RawMessage `json:"__error__"`
 	Times  json.RawMessage `json:"times"` // of each launch
 	At     string          `json:"timestamp"`
-	// The times are in milliseconds, and null for a step that did not happen.
+	// The times of a row are in milliseconds, and null for a step that did not happen.
 	Compile   float64 `json:"compile_time"`
 	Verify    float64 `json:"verification_time"`
 	Benchmark float64 `json:"benchmark_time"`
@@ -136,7 +136,7 @@ func (c *cache) shape() []int64 {
 }
 
 // outcome returns how the row's evaluation ended. A failed row has an error, or a string in place of the time, or a
-// time that no launch takes (1e20 in old files). The time spent before the failure is kept.
+// time that no launch takes (1e20 in old files). The time that was spent before the failure is recorded too.
 func (r cacheRow) outcome() trial.Outcome {
 	o := trial.Outcome{Phases: trial.Phases{CompileMS: spent(r.Compile), VerifyMS: spent(r.Verify), MeasureMS: spent(r.Benchmark)}}
 	ms, err := strconv.ParseFloat(string(r.Time), 64)
@@ -169,9 +169,10 @@ func foreignTime(text string) time.Time {
 }
 
 // Adopt turns a recording that another tool made into one that can be replayed, for the given problem and template. The
-// recorded configurations must fit the template's space, but a tunable may also bear the name of its macro, and a value
-// need only equal one of the tunable's values. Without a template, the problem and the template bear the kernel's name
-// and no configuration is checked. at is the date of trials that have none.
+// recorded configurations must fit the template's space, but a tunable may also be recorded under the name of its
+// macro, and a value may be of another type if it equals one of the tunable's values. If t is nil, the recorded
+// kernel's name is used for the problem and the template, and no configuration is checked; at is the date of trials
+// without a date.
 func (r *Recording) Adopt(problem operator.ProblemRecord, o *operator.Operator, t *operator.Template, limits operator.Limits, at time.Time) error {
 	if r.Metadata.Format == Format {
 		return errors.New("it is a recording already: --device replay:FILE answers from it")

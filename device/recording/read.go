@@ -82,7 +82,8 @@ func decode(r io.Reader) (*Recording, error) {
 	return recording, recording.check(d.Results)
 }
 
-// ReadAny reads a recording of ours, T4 results of another tool, or a cache of Kernel Tuner, compressed or not.
+// ReadAny reads a recording in our own format, T4 results of another tool, or a cache of Kernel Tuner, compressed or
+// not.
 func ReadAny(r io.Reader) (*Recording, error) {
 	data, err := unpack(r)
 	if err != nil {
@@ -98,7 +99,8 @@ func ReadAny(r io.Reader) (*Recording, error) {
 		return nil, errors.New(`neither a Kernel Tuner cache (it has no "cache") nor T4 results (it has no "results")`)
 	}
 	recording := new(Recording)
-	// Metadata of other tools may have another structure and is only displayed, so an error is ignored.
+	// Metadata that other tools wrote may have another structure and is only displayed, so an error in parsing the
+	// metadata is ignored.
 	_ = json.Unmarshal(orNull(d.Metadata), &recording.Metadata)
 	return recording, recording.add(d.Results)
 }
@@ -136,7 +138,7 @@ func orNull(raw json.RawMessage) json.RawMessage {
 	return raw
 }
 
-// readMetadata reads the metadata of a recording of ours and skips the results.
+// readMetadata reads the metadata of a recording in our own format and skips the results.
 func readMetadata(r io.Reader) (Metadata, error) {
 	var d struct {
 		SchemaVersion string    `json:"schema_version"`
@@ -155,8 +157,8 @@ func readMetadata(r io.Reader) (Metadata, error) {
 	return *d.Metadata, nil
 }
 
-// recordingBound limits the size of a recording. The limits are above what a search writes and above the exhaustive
-// recordings that other tools publish.
+// recordingBound limits the size of a recording. The limits on a recording are above the sizes of a search's own
+// recordings and of the exhaustive recordings that other tools publish.
 var recordingBound = input.Bound{Kind: "a recording", Bytes: 32 << 20, Values: 3_000_000, Depth: 32, Items: 100_000}
 
 // unpack reads a file to its end. If the file ends early, unpack returns the data up to there together with the error.

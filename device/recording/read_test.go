@@ -190,7 +190,7 @@ func TestWriteRefusesWhatLoadWould(t *testing.T) {
 }
 
 // Files of other tools may have more digits, other time zones and another order of tunables. Once our own code has
-// written such a recording, reading and writing it again gives the same bytes.
+// written a recording of another tool, reading and writing the recording again gives the same bytes.
 func FuzzDecode(f *testing.F) {
 	f.Add(encoded(f, recorded(oneOfEach()), false))
 	f.Add(encoded(f, recorded(oneOfEach()), true))

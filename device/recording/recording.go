@@ -3,9 +3,9 @@
 //
 // Our own files are JSON in the T4 results format, which other autotuning tools can read, with additional keys for data
 // that T4 has no place for. Our files are usually compressed; docs/recordings.md describes them. Write stores a
-// search's trials. Load reads such a file and accepts no other format, because a replay needs all of the data. ReadAny
-// also reads recordings of interrupted searches and of other tools, as T4 results or Kernel Tuner caches; they contain
-// enough to score strategies on.
+// search's trials as a recording. Load accepts only our own format, because a replay needs all the data of that format.
+// ReadAny also reads recordings of interrupted searches and of other tools, as T4 results or Kernel Tuner caches, which
+// contain enough data to score search strategies on.
 //
 // List and FindRequest choose among the recordings that are shipped in the binary.
 package recording
@@ -26,7 +26,7 @@ import (
 const (
 	// schemaVersion is the version of the T4 format that recordings are written in.
 	schemaVersion = "1.0.0"
-	// Format names our additions to T4 and their version.
+	// Format names the project's extension of the T4 format, and its version.
 	Format = "autotune/recording/1"
 	// TimeUnit is the unit of every time in a recording.
 	TimeUnit = "milliseconds"
@@ -41,8 +41,8 @@ type Recording struct {
 	Tunables []space.Tunable
 }
 
-// Metadata says what was searched, where and how. Only Tool, Valid, and the fields that were unknown when the search
-// was recorded may be empty.
+// Metadata says what was searched, where and how. Only the fields Tool and Valid, and fields that were unknown when the
+// search was recorded, may be empty.
 type Metadata struct {
 	TimeUnit string                 `json:"timeunit"` // TimeUnit
 	Format   string                 `json:"format"`   // Format

@@ -22,10 +22,11 @@ var ErrProblem = errors.New("the recording is of another problem")
 // NotRecorded is the message of a configuration that the recording lacks.
 const NotRecorded = "not in the recording"
 
-// Replay makes a device that answers from a recording instead of running kernels. The device's Info names the recorded
-// GPU and the day. A configuration that was not recorded is pruned, not estimated, and a kernel whose source has
-// changed since brings a notice along with its recorded times. Callers should bind problems with the limits in the
-// device's Info, so that the operator's automatic choices are those of the recorded search.
+// Replay makes a device that answers from a recording instead of running kernels. The Info of the replaying device
+// names the recorded GPU and the day of the recording. A configuration that was not recorded is pruned, not estimated.
+// If a kernel's source has changed since the recording, its recorded times come with a notice. Callers should bind
+// problems with the limits in the Info of the replaying device, so that the operator's automatic choices are those of
+// the recorded search.
 func Replay(r *Recording) device.Device {
 	trials := make(map[string]trial.Trial, len(r.Trials))
 	for _, t := range r.Trials {
@@ -34,7 +35,8 @@ func Replay(r *Recording) device.Device {
 	return &replayed{recording: r, trials: trials}
 }
 
-// replayed is a device that answers from a recording. The maps are never written after Replay.
+// replayed is a device that answers from a recording. The recording and the map of trials are not changed after Replay
+// has returned.
 type replayed struct {
 	recording *Recording
 	trials    map[string]trial.Trial // by Key
@@ -75,8 +77,8 @@ type session struct {
 
 func (s *session) Ceilings() device.Ceilings { return s.device.recording.Metadata.Ceilings }
 
-// Evaluate returns the recorded outcome. Evaluate ignores the best time, because racing was decided in the recorded
-// search: a dropped variant has the samples that it had then.
+// Evaluate returns the recorded outcome. Evaluate ignores the best time, because the recorded search has already
+// decided which variants were dropped early, and after how many samples.
 func (s *session) Evaluate(ctx context.Context, v device.Variant, _ float64) (trial.Outcome, error) {
 	if err := ctx.Err(); err != nil {
 		return trial.Outcome{}, err

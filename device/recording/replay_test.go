@@ -23,7 +23,6 @@ import (
 	"autotune/space/expr"
 )
 
-// opened writes a recording, loads it again and opens it for its problem.
 func opened(t *testing.T, r Recording, name string) (device.Device, device.Session) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
@@ -36,12 +35,12 @@ func opened(t *testing.T, r Recording, name string) (device.Device, device.Sessi
 	return d, s
 }
 
-// variantOf makes a variant with this configuration and kernel source.
 func variantOf(c space.Configuration, source string) device.Variant {
 	return device.Variant{Configuration: c, Kernel: operator.Kernel{Operator: "max_pool2d", Template: c.Template, Source: source}}
 }
 
-// ofSource returns the trials of oneOfEach with the digests of kernels that have this source.
+// ofSource returns the trials of oneOfEach, with each kernel's digest replaced by that of a kernel with the given
+// source.
 func ofSource(source string) []trial.Trial {
 	all := oneOfEach()
 	for i, x := range all {

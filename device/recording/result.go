@@ -50,7 +50,7 @@ type extra struct {
 	Warnings  []trial.Warning `json:"warnings,omitempty"`
 }
 
-// invalidities maps the status of a trial to T4's name for it.
+// invalidities maps the status of a trial to the invalidity by which T4 names such a failure.
 var invalidities = map[trial.Status]string{
 	trial.OK:           "correct",
 	trial.CompileError: "compile",
@@ -64,8 +64,8 @@ var invalidities = map[trial.Status]string{
 // objective names the quantity that searches minimise unless a file names another.
 const objective = "time"
 
-// digestLength is the number of hexadecimal digits of a kernel's digest that a recording stores. The digits of the
-// kernel's code, and as many of its launch, are enough to notice an edit.
+// digestLength is the number of hexadecimal digits of a kernel's digest that a recording stores. A digest contains
+// digits for the kernel's code and as many digits for its launch, which are enough to notice an edit.
 const digestLength = 2 * operator.CodeDigits
 
 // newResult converts a trial to T4 form. Samples and other measured numbers are rounded to six significant digits: a
@@ -123,7 +123,7 @@ func (r result) trial() (trial.Trial, error) {
 		t.SetSamples(r.Times.Runtimes, r.Extra.Batch)
 	}
 	if r.Extra.Status == "" {
-		// If the file has no status, take the first status with this invalidity.
+		// If the file contains no status, the first status that has this invalidity in T4 is used.
 		if i := slices.IndexFunc(trial.Statuses, func(s trial.Status) bool { return invalidities[s] == r.Invalidity }); i >= 0 {
 			t.Status = trial.Statuses[i]
 		}
@@ -155,7 +155,7 @@ func spent(list ...float64) float64 {
 	return sum
 }
 
-// largest is the limit below which every integer has an exact representation as a JSON number.
+// largest is the bound below which a JSON number represents every integer exactly.
 const largest = 1 << 53
 
 func round(x float64) float64 {
@@ -185,8 +185,8 @@ type measurement struct {
 	Unit  string `json:"unit"`
 }
 
-// quantity is a measured property of a variant other than its time. field returns a pointer to a float64, an int64 or
-// an int, and a zero is not written.
+// quantity is a measured property of a variant other than its time. The function field returns a pointer to the
+// property, a float64, an int64 or an int; a property of 0 is not written.
 type quantity struct {
 	name, unit string
 	field      func(*trial.Outcome) any

@@ -23,8 +23,8 @@ type Entry struct {
 func Shipped() fs.FS { return recordings.FS }
 
 // FileName returns the name under which a recording is shipped: the GPU, the operator, the shape, the math mode and a
-// hash. The hash consists of the first digits of the SHA-256 of the problem's text, followed by the flags of any
-// unusual conditions.
+// hash. The hash in a recording's file name consists of the first digits of the SHA-256 of the problem's text, followed
+// by the flags of any unusual conditions.
 func FileName(m Metadata) string {
 	p := m.Problem
 	gpu := slug(strings.TrimPrefix(strings.ToLower(m.Device.Name), "nvidia "))
@@ -37,9 +37,9 @@ var ErrNotFound = errors.New("no recording of exactly this problem")
 
 // FindRequest finds a recording of exactly the requested problem, among the recordings of devices for which wanted
 // returns true; a nil wanted accepts all devices. The returned problem is bound with the limits of the recorded GPU,
-// since these decide what "auto" means on a machine without a GPU. If several recordings match, FindRequest returns the
-// one from the newest GPU architecture, and among those the latest. Recordings made under unusual conditions are
-// skipped; they can be opened only by their file's name.
+// since these limits decide what "auto" means on a machine without a GPU. If several recordings match, FindRequest
+// returns the one from the newest GPU architecture, and among those the latest. Recordings made under unusual
+// conditions are skipped; they can be opened only by their file's name.
 func FindRequest(fsys fs.FS, op *operator.Operator, r operator.Request, wanted func(device.Info) bool) (Entry, *operator.Problem, error) {
 	entries, err := list(fsys, func(name string) bool { return strings.Contains(name, "-"+op.Name+"-") })
 	if err != nil {

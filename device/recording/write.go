@@ -17,8 +17,8 @@ import (
 	"autotune/internal/output"
 )
 
-// Write stores a recording at path, compressed if path ends in ".gz". Before it writes anything, it returns an error
-// for a recording that Load would not accept.
+// Write stores a recording at path, compressed if path ends in ".gz". Write returns an error, before it writes
+// anything, for a recording that Load would not accept.
 func Write(path string, r Recording) error {
 	if m := r.Metadata; m.Device.Kind == device.Replay {
 		return fmt.Errorf("recording for %s: a replay measures nothing that could be recorded; copy %s instead", path, m.Device.Recording)
@@ -56,8 +56,8 @@ func encode(w io.Writer, r Recording, compressed bool) error {
 	return errors.Join(err, zip.Close())
 }
 
-// marshal writes the metadata first, so that a reader who wants only the metadata can stop there. The results follow,
-// one per line, so that grep and diff are useful on the file.
+// marshal writes the metadata first, so that a reader who wants only the metadata can stop there. The results of the
+// trials follow the metadata, one per line, so that grep and diff are useful on the file.
 func marshal(m Metadata, results []result) ([]byte, error) {
 	metadata, err := json.Marshal(m)
 	if err != nil {
@@ -131,7 +131,8 @@ func (r *Recording) check(results []result) error {
 	return nil
 }
 
-// check validates one result, which belongs to trial t. An error's text continues "results[i].".
+// check validates one result, which belongs to trial t. The text of check's error begins with the name of a field, and
+// the caller puts "results[i]." in front of it.
 func (r result) check(t trial.Trial) error {
 	status := t.Status
 	want, known := invalidities[status]

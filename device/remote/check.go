@@ -134,7 +134,7 @@ func (a *Response) check() error {
 	if err != nil {
 		return err
 	}
-	// The samples are trusted; their summary is computed anew, whatever the other side sent.
+	// The samples in a message are trusted; their summary is computed anew, whatever the message contains.
 	if batch := o.Time.Batch; o.Status == trial.OK && len(o.SamplesMS) > 0 {
 		o.SetSamples(o.SamplesMS, batch)
 	}

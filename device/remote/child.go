@@ -24,7 +24,8 @@ type ChildOptions struct {
 	// given the compiler's version and the device's architecture.
 	Compiler func(context.Context) (compile.Compiler, error)
 	Target   func(version string, arch int) string
-	// Ahead lists kernels that the child will need. OpenChild starts to compile them at once.
+	// Ahead lists kernels that the child will need. OpenChild starts to compile the kernels in Ahead at once, before a
+	// problem is opened.
 	Ahead []operator.Kernel
 }
 
@@ -49,15 +50,16 @@ type Child struct {
 	parts map[string]func() (built, error)
 }
 
-// Devices describes the devices that a child process finds. The error wraps device.ErrNone if there are none.
+// Devices describes the devices that a child process finds. The error wraps device.ErrNone if the child finds no
+// devices.
 func Devices(ctx context.Context, workerName string) ([]device.Info, error) {
 	c := &Child{options: ChildOptions{Worker: workerName}}
 	defer c.Close()
 	return c.describe(ctx)
 }
 
-// OpenChild starts a child process and finds its device. The error wraps device.ErrNone if there is no such device; in
-// that case OpenChild does not look for a compiler.
+// OpenChild starts a child process and finds its device. The error wraps device.ErrNone if the requested device does
+// not exist; in that case OpenChild does not look for a compiler.
 func OpenChild(ctx context.Context, o ChildOptions) (*Child, error) {
 	c := &Child{options: o, parts: map[string]func() (built, error){}}
 	found, err := c.describe(ctx)
@@ -125,7 +127,7 @@ func (c *Child) newSession(p *operator.Problem, reference *compile.Binary, proto
 }
 
 // LaunchUnder launches a variant once, in a child of its own that runs under another program, and waits until both have
-// ended. The outputs are not verified, and the problem need not be open.
+// ended. LaunchUnder does not verify the outputs, and the problem need not be open.
 func (c *Child) LaunchUnder(
 	ctx context.Context, p *operator.Problem, proto device.Protocol, program []string, v device.Variant,
 	launch, whole time.Duration,
@@ -161,7 +163,8 @@ func (c *Child) Close() error {
 }
 
 // Call sends the child a request and waits for the response. A child that does not answer in time, dies or loses its
-// device is replaced at the next request. A variant that was being evaluated gets an outcome that says so.
+// device is replaced at the next request. If the child was evaluating a variant, the variant's outcome says that the
+// child was lost.
 func (c *Child) Call(ctx context.Context, q Query) (Response, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -188,7 +191,7 @@ func (c *Child) Call(ctx context.Context, q Query) (Response, error) {
 	return r, nil
 }
 
-// lost ends a child that did not answer, and returns the response or error that this means for the request.
+// lost ends a child that did not answer, and returns the response or error with which the request ends.
 func (c *Child) lost(ctx context.Context, q Query, cause error) (Response, error) {
 	err := c.abandon()
 	if q.Kind == Close && err == nil {
@@ -203,7 +206,8 @@ func (c *Child) lost(ctx context.Context, q Query, cause error) (Response, error
 	return q.Failed(trial.Crashed, cause.Error()), nil // most often a *worker.DiedError
 }
 
-// callOn sends a request to a process. If the process lacks kernels, callOn compiles them and repeats the request.
+// callOn sends a request to a process. If the child process lacks kernels, callOn compiles them and repeats the
+// request.
 func (c *Child) callOn(ctx context.Context, p *worker.Process, r Query) (none Response, err error) {
 	setup := Setup{c.options.Ordinal, c.options.CacheDir, c.about.Compiler, c.Arch()}
 	q := question{Setup: setup, Extra: r.Extra, Opens: r.Opening != nil}
@@ -233,7 +237,8 @@ func (c *Child) callOn(ctx context.Context, p *worker.Process, r Query) (none Re
 	}
 }
 
-// compile compiles the kernels that the child needs in parallel. Compile errors of kernels are part of the result.
+// compile compiles the kernels that the child needs in parallel. The result of compile includes the compile errors of
+// kernels.
 func (c *Child) compile(ctx context.Context, kernels []operator.Kernel) (map[string]built, error) {
 	all, errs := make([]built, len(kernels)), make([]error, len(kernels))
 	var group sync.WaitGroup
@@ -252,7 +257,7 @@ func (c *Child) compile(ctx context.Context, kernels []operator.Kernel) (map[str
 	return byDigest, errors.Join(errs...)
 }
 
-// part returns the function that compiles a kernel, at most once for all callers.
+// part returns a function that compiles a kernel at its first call, and returns the same result to all callers.
 func (c *Child) part(ctx context.Context, k operator.Kernel) func() (built, error) {
 	digest := k.Digest()
 	if c.parts[digest] == nil {

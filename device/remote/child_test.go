@@ -218,7 +218,6 @@ func toyProblem(t *testing.T, fsys fs.FS) *operator.Problem {
 	return p
 }
 
-// onDisk writes the files to a folder, where a child process can open them.
 func onDisk(t *testing.T, files fstest.MapFS) fs.FS {
 	t.Helper()
 	dir := t.TempDir()
@@ -246,7 +245,8 @@ func variant(t *testing.T, p *operator.Problem, act string) device.Variant {
 	return device.Variant{Configuration: c, Kernel: k, Binary: &compile.Binary{Code: []byte("code of " + act)}}
 }
 
-// openFake opens the toy operator on the fake GPU. The returned function evaluates a variant with the given act.
+// openFake opens the toy operator on the fake GPU. openFake also returns a function that evaluates a variant for which
+// the fake GPU behaves as the parameter act says.
 func openFake(t *testing.T, c *fakeCompiler) (*Child, *Session, func(ctx context.Context, act string) (trial.Outcome, error)) {
 	t.Helper()
 	d, err := OpenChild(t.Context(), childOptions(fakeChild, 0, c))
@@ -305,8 +305,8 @@ func TestChildRefusedPart(t *testing.T) {
 	}
 }
 
-// A variant that takes the child down costs one trial. A new child knows the session and evaluates the next variant as
-// if nothing had happened.
+// A variant that crashes the child process fails only its own trial. A new child process opens the session again and
+// evaluates the next variant as if nothing had happened.
 func TestSearchGoesOnAfter(t *testing.T) {
 	for _, tt := range []struct {
 		act     string
@@ -477,7 +477,7 @@ func TestBadReference(t *testing.T) {
 	}
 }
 
-// All parts of a variant and of its outcome arrive at the other side.
+// All parts of a variant and of its outcome survive the transport to a child process and back.
 func TestChildOutcomes(t *testing.T) {
 	d, s, evaluate := openFake(t, &fakeCompiler{})
 	if err := s.Refill(t.Context(), device.Inputs{Distribution: "normal", Seed: 3}); err != nil {

@@ -33,7 +33,7 @@ type Fault struct {
 	Message string    `json:"message"`
 	Log     string    `json:"log,omitempty"`
 	Part    string    `json:"part,omitempty"` // part of the operator, for a BadReference
-	// File, Line, Timeout and Crashed are those of a compile.Error.
+	// The values of File, Line, Timeout and Crashed come from a compile.Error.
 	File    string `json:"file,omitempty"`
 	Line    int    `json:"line,omitempty"`
 	Timeout bool   `json:"timeout,omitempty"`
@@ -47,7 +47,7 @@ const logBytes = 64 << 10
 // firstOf returns the beginning of a log, cut to the length that a message may contain.
 func firstOf(text string) string { return text[:min(len(text), logBytes)] }
 
-// FaultOf converts an error to a Fault with the details that the other side tests for.
+// FaultOf converts an error to a Fault with the details that the receiver tests for.
 func FaultOf(err error) *Fault {
 	f := &Fault{Kind: Trouble, Message: err.Error()}
 	var known *Fault
@@ -71,8 +71,8 @@ func FaultOf(err error) *Fault {
 	return f
 }
 
-// err converts the fault back to an error whose type or identity callers of a device test for. The error names the
-// faulty operator, or the file that did not compile.
+// err converts the fault back to an error whose type or identity callers of a device test for. The error that err
+// returns names the faulty operator, or the file that did not compile.
 func (f *Fault) err(operator, file string) error {
 	switch f.Kind {
 	case BadReference:

@@ -22,14 +22,15 @@ type Member struct {
 	Gone      func() error // says why the member is no longer there; nil if that shows only in a request
 }
 
-// PoolOptions adjust a Pool. The zero value is right for devices of this process.
+// PoolOptions adjust a Pool. The zero value of PoolOptions is right for devices of this process.
 type PoolOptions struct {
 	Compile  bool          // members compile for themselves; otherwise the model's compiler compiles for all
 	Patience time.Duration // how long to wait for a member if there is none; 0 means 20 s
-	// Connection reports whether members can be reached at the moment; lost is set if they never will be again. A nil
-	// Connection means that members can always be reached.
+	// Connection reports whether members can be reached at the moment; lost is set if no member will ever be reachable
+	// again. A nil Connection means that members can always be reached.
 	Connection func() (up bool, lost error)
-	// Say is called with news for the user, from any goroutine. If Say is nil, the news is dropped.
+	// Say is called with news for the user, from any goroutine. If Say is nil, the pool's messages to the user are
+	// dropped.
 	Say func(text string)
 }
 
@@ -55,7 +56,7 @@ type member struct {
 	left    error // why it has left the pool
 }
 
-// NewPool returns an empty pool for devices that are like model.
+// NewPool returns an empty pool for devices of the same model as the given device.
 func NewPool(model device.Device, o PoolOptions) *Pool {
 	if o.Say == nil {
 		o.Say = func(string) {}
@@ -69,7 +70,7 @@ func NewPool(model device.Device, o PoolOptions) *Pool {
 	}
 }
 
-// Join adds a device to the pool unless it differs from the model. The caller must close the device.
+// Join adds a device to the pool unless it differs from the pool's model. The caller must close the device.
 func (p *Pool) Join(one Member) {
 	if why := unlike(one.Device, p.model); why != "" {
 		p.options.Say(fmt.Sprintf("worker %s is left out: %s", one.Name, why))
@@ -94,7 +95,7 @@ func unlike(d, model device.Device) string {
 	return ""
 }
 
-// leave removes a member from the pool. The caller holds the lock.
+// leave removes a member from the pool. The caller must hold the pool's lock.
 func (p *Pool) leave(m *member, why error) {
 	if m.left == nil {
 		m.left = why
@@ -103,7 +104,7 @@ func (p *Pool) leave(m *member, why error) {
 	}
 }
 
-// ready returns the members that can be reached, sorted by name. The caller holds the lock.
+// ready returns the members that can be reached, sorted by name. The caller must hold the pool's lock.
 func (p *Pool) ready() (all []*member) {
 	for _, name := range slices.Sorted(maps.Keys(p.members)) {
 		m := p.members[name]
@@ -153,8 +154,8 @@ func (p *Pool) take(ctx context.Context, w want) (*member, error) {
 	return nil, ctx.Err()
 }
 
-// choose reserves a free member for a job, or returns nil if none is free at the moment. An error means that no member
-// will ever be free. The caller holds the lock.
+// choose reserves a free member for a job, or returns nil if none is free at the moment. choose returns an error if no
+// member will ever be free. The caller must hold the pool's lock.
 func (p *Pool) choose(w want, nobody *time.Time) (*member, error) {
 	up, lost := p.options.Connection()
 	if lost != nil {
@@ -209,13 +210,13 @@ func (p *Pool) release(m *member, w want, ended bool, why error) {
 	p.wake()
 }
 
-// wake makes all goroutines that wait for a member look again. The caller holds the lock.
+// wake makes all goroutines that wait for a member look again. The caller must hold the pool's lock.
 func (p *Pool) wake() {
 	close(p.changed)
 	p.changed = make(chan struct{})
 }
 
-// lastWords returns why the first of the departed members, by name, has left. The caller holds the lock.
+// lastWords returns why the first of the departed members, by name, has left. The caller must hold the pool's lock.
 func (p *Pool) lastWords() string {
 	for _, name := range slices.Sorted(maps.Keys(p.members)) {
 		if m := p.members[name]; m.left != nil {
@@ -225,13 +226,14 @@ func (p *Pool) lastWords() string {
 	return ""
 }
 
-// deliveries is how many members may begin a job. A job that ended every member that began it is taken to be the cause.
+// deliveries limits how many members may begin one job. If a job ended every member that began it, the job is assumed
+// to be the cause.
 const deliveries = 2
 
 // errDeadly is the error of a job that ended every member that began it.
 var errDeadly = fmt.Errorf("it was handed out %d times, and each time its worker ended or was not heard of", deliveries)
 
-// do lets a member do a job. If the member cannot go on, do gives the job to another member.
+// do has a member of the pool carry out a job. If the member cannot go on, do gives the job to another member.
 func (p *Pool) do(ctx context.Context, w want, job func(*member) error) error {
 	for ended := 0; ended < deliveries; {
 		m, err := p.take(ctx, w)
@@ -251,7 +253,7 @@ func (p *Pool) do(ctx context.Context, w want, job func(*member) error) error {
 	return errDeadly
 }
 
-// endsMember reports whether an error is the device's, that is, concerns neither the operator nor a kernel.
+// endsMember reports whether an error is the fault of the device, and of neither the operator nor a kernel.
 func endsMember(err error) bool {
 	var reference *device.ReferenceError
 	var refused *compile.Error

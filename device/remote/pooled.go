@@ -12,7 +12,8 @@ import (
 	"autotune/operator"
 )
 
-// pooled is a problem on one member of a pool or on all. A member opens the problem when it gets its first job.
+// pooled is a problem on one member of a pool or on all. A member of a pool opens a problem when it gets its first job
+// for the problem.
 type pooled struct {
 	pool      *Pool
 	only      string // the only member to use; "" for any member
@@ -53,7 +54,7 @@ func (p *Pool) open(
 	return s, nil
 }
 
-// do lets a member do a job with the current inputs.
+// do has a member of the pool carry out a job with the current inputs.
 func (s *pooled) do(ctx context.Context, kernel string, job func(*opened, *member) error) error {
 	var unopened error // an error of opening the problem on a member
 	err := s.pool.do(ctx, want{only: s.only, kernel: kernel}, func(m *member) error {
@@ -94,7 +95,7 @@ func (s *pooled) on(ctx context.Context, m *member) (*opened, error) {
 	return one, nil
 }
 
-// slower is the ratio of the reference's times on two members above which the user is told.
+// slower is the ratio of the reference's times on two members of a pool above which the user is warned.
 const slower = 1.05
 
 func (s *pooled) opened(m *member, one *opened) {
@@ -132,8 +133,8 @@ func (s *pooled) Check(ctx context.Context, v device.Variant, c device.Check) (o
 	return o, launches, err
 }
 
-// outcome completes the outcome of a variant. A kernel that a worker cannot compile anew, or that ended every worker
-// that began it, becomes a failure of the variant.
+// outcome turns errors that a variant caused into a failure of the variant. If a worker cannot compile a kernel anew,
+// or if a kernel ended every worker that began it, the variant's outcome is a failure.
 func outcome(o trial.Outcome, err error) (trial.Outcome, error) {
 	var refused *compile.Error
 	switch {
@@ -145,8 +146,8 @@ func outcome(o trial.Outcome, err error) (trial.Outcome, error) {
 	return o, err
 }
 
-// Refill changes the inputs of later jobs. One member draws the new inputs now, and every other member before its next
-// job.
+// Refill changes the inputs of later jobs. One member draws the new inputs now, and every other member draws them
+// before its next job.
 func (s *pooled) Refill(ctx context.Context, in device.Inputs) error {
 	s.mu.Lock()
 	s.inputs = in
@@ -197,7 +198,7 @@ func (o one) Open(
 	return o.pool.open(ctx, o.name, p, reference, proto)
 }
 
-// part is one member's share of a compiler that is closed elsewhere.
+// part is one member's share of a compiler that several members use; closing a part leaves the compiler open.
 type part struct {
 	compile.Compiler
 	workers int

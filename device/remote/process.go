@@ -96,13 +96,13 @@ func (c *childProcess) do(ctx context.Context, request Request, q question) (r R
 		}
 	}
 	r, err = c.server.Answer(ctx, request, q.Extra.Launches)
-	// After a timeout, the driver's exit would wait for a kernel that never ends.
+	// After a timeout, the driver's exit handler would wait for a kernel that never ends.
 	c.watched = request.Kind == Launch && r.Outcome.Status != trial.Timeout
 	return r, err
 }
 
-// sent is a compiler that returns binaries which the search's process has compiled and sent. Missing kernels are
-// recorded, so that the search's process can compile them.
+// sent is a compiler that returns binaries which the search's process has compiled and sent. sent records the kernels
+// that it was asked for and does not have, so that the search's process can compile them.
 type sent struct {
 	version  string
 	binaries map[string]built // binaries sent with an Open: the device's own kernels
@@ -117,7 +117,8 @@ func (s *sent) take(q question) {
 	}
 }
 
-// errWanted means that a kernel is not compiled yet. The search's process compiles it and sends the request again.
+// errWanted means that a kernel is not compiled yet. When the search's process receives errWanted, it compiles the
+// kernel and sends the request again.
 var errWanted = errors.New("the kernel has not been compiled yet")
 
 func (s *sent) Compile(_ context.Context, r compile.Request) (*compile.Binary, error) {

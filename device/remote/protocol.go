@@ -3,7 +3,7 @@
 // A search sends a Request and gets a Response. A Server answers requests: it opens problems on a device.Device and
 // evaluates variants of them. A Session is a problem that is open on a remote device. Two kinds of Link transport the
 // messages: a child process on this machine reads them from its standard input (Child, Serve), and workers on other
-// machines receive them through a NATS server (package fleet). A Pool makes one device of several.
+// machines receive them through a NATS server (package fleet). A Pool combines several devices into one.
 //
 // Every received message passes through Decode, which reads and checks it as a whole and rejects a message that lacks a
 // part that its kind needs.
@@ -41,7 +41,7 @@ type Request struct {
 	ID      string `json:"id,omitempty"` // a worker carries out a request once, however often it arrives
 	Kind    Kind   `json:"kind"`
 	Problem string `json:"problem,omitempty"` // its key: the search's name and a number
-	// Opening describes the problem. If Opening is nil, the other side must already know the problem's key.
+	// Opening describes the problem. If Opening is nil, the receiver must already know the problem's key.
 	Opening *Opening `json:"opening,omitempty"`
 	// Configuration is the kernel's configuration; without a template it stands for the problem's reference.
 	space.Configuration
@@ -58,7 +58,8 @@ type Response struct {
 	Kind   Kind   `json:"kind"`
 	Worker string `json:"worker,omitempty"`
 	Fault  *Fault `json:"fault,omitempty"`
-	// Outcome answers an Evaluate, Check or Launch. Notice is Outcome.Notice, which the JSON of an Outcome omits.
+	// Outcome answers a request of kind Evaluate, Check or Launch. Notice is Outcome.Notice, which the JSON of an
+	// Outcome omits.
 	Outcome  trial.Outcome   `json:"outcome"`
 	Notice   string          `json:"notice,omitempty"`
 	Launches int             `json:"launches,omitempty"`
@@ -111,8 +112,8 @@ func (o *Opening) bind() (*operator.Problem, error) {
 	return bound, nil
 }
 
-// kernel makes the kernel of a request, with these launches unless they are nil. If the kernel differs from the
-// search's, that is an error.
+// kernel generates the kernel of a request, and replaces its launches unless the parameter launches is nil. kernel
+// returns an error if the generated kernel differs from the search's kernel.
 func (r *Request) kernel(p *operator.Problem, launches operator.Launches) (k operator.Kernel, err error) {
 	if r.Template == "" {
 		k, err = p.Reference()
@@ -128,8 +129,8 @@ func (r *Request) kernel(p *operator.Problem, launches operator.Launches) (k ope
 	return k, err
 }
 
-// Failed returns the response of a worker that failed over the request. If the request is about a variant, the failure
-// is the variant's outcome.
+// Failed returns the response of a worker that failed while it processed the request. If the request is about a
+// variant, Failed reports the failure as the variant's outcome.
 func (r *Request) Failed(status trial.Status, message string) Response {
 	a := Response{ID: r.ID, Kind: r.Kind}
 	switch r.Kind {
@@ -154,7 +155,7 @@ func Encode(m any) ([]byte, error) {
 	return data, err
 }
 
-// Decode reads a message and checks it. An error means that the sender is at fault.
+// Decode reads a message and checks it. Decode returns an error only if the sender wrote a wrong message.
 func Decode[T any, M interface {
 	*T
 	message

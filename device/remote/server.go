@@ -31,7 +31,7 @@ type Server struct {
 // mostKnown is the largest number of problems that a Server remembers.
 const mostKnown = 64
 
-// bound is a problem as the search has bound it.
+// bound is a problem that is bound with the same data as in the search.
 type bound struct {
 	*operator.Problem
 	opening Opening // without the bundle
@@ -45,9 +45,9 @@ type hosted struct {
 	used   time.Time
 }
 
-// Answer answers a request. A fault of the problem or the kernel becomes a Fault in the response. An error means that
-// the device has failed; a variant's outcome in the response may still count. Non-nil launches, which only a search on
-// this machine sends, replace those of the kernel.
+// Answer answers a request. A fault of the problem or the kernel becomes a Fault in the response. An error of Answer
+// means that the device has failed; a variant's outcome in the response may still count. If launches is not nil, it
+// replaces the launches of the kernel; only a search on the same machine sends launches.
 func (s *Server) Answer(ctx context.Context, r Request, launches operator.Launches) (Response, error) {
 	a, begin := Response{ID: r.ID, Kind: r.Kind}, time.Now()
 	p, err := s.problem(r)
@@ -148,8 +148,8 @@ func (s *Server) onDevice(ctx context.Context, a Response, r Request, p *bound, 
 	return a, a.settle(err)
 }
 
-// settle completes a response that has an outcome, and returns the error that remains. If a variant took the device
-// down with it, that is the variant's outcome and not an error.
+// settle completes a response that has an outcome, and returns err unless the outcome already reports the error. If a
+// variant destroyed the device's context, the variant's outcome says so, and settle returns no error.
 func (a *Response) settle(err error) error {
 	a.Outcome.MaxAbsError, a.Notice = trial.Finite(a.Outcome.MaxAbsError), a.Outcome.Notice
 	if a.Lost = errors.Is(err, device.ErrLost); a.Lost && a.Outcome.Status != "" {

@@ -16,7 +16,8 @@ import (
 
 // Link transports requests to a device outside of this process.
 type Link interface {
-	// Call sends a request and waits for the response. After an error no response will come.
+	// Call sends a request and waits for the response. After Call has returned an error, no response to the request
+	// will come.
 	Call(ctx context.Context, q Query) (Response, error)
 }
 
@@ -33,19 +34,19 @@ type Extra struct {
 	Binaries map[string]built  // compiled kernels by their digests
 }
 
-// These limits say how long this side waits for a child that is stuck in the driver. A child that is not stuck ends
-// launches that take too long itself.
+// These limits say how long a search's process waits for a child process that is stuck in the driver. A child that is
+// not stuck ends a launch by itself if the launch takes too long.
 const (
 	openLimit   = 10 * time.Minute // a reference may be slow
 	closeLimit  = 30 * time.Second
 	answerSlack = 5 * time.Second
 )
 
-// mostReopens is how often one request may cause the problem to be opened again.
+// mostReopens limits how often one request may cause the problem to be opened again.
 const mostReopens = 3
 
 // Session is a problem that is open on a device outside of this process. The Session keeps the data that opened the
-// problem, because the other side may have to open the problem again: in a new process, or when memory was short.
+// problem, because the problem may have to be opened again, in a new process or after memory was short.
 type Session struct {
 	link      Link
 	key       string // names the problem in requests
@@ -61,7 +62,7 @@ type Session struct {
 	closed   bool
 }
 
-// NewSession prepares the session of a problem. The first request opens the problem on the device.
+// NewSession prepares the session of a problem. A session's first request opens the problem on the device.
 func NewSession(
 	l Link, key string, p *operator.Problem, reference *compile.Binary, proto device.Protocol,
 ) (*Session, error) {
@@ -104,7 +105,8 @@ func (s *Session) Check(ctx context.Context, v device.Variant, c device.Check) (
 	return r.Outcome, r.Launches, err
 }
 
-// Compile makes the other side compile a kernel of the problem and keep the code; the returned binary has none.
+// Compile makes the process that holds the device compile a kernel of the problem and keep the code; the returned
+// binary contains no code.
 func (s *Session) Compile(ctx context.Context, r compile.Request) (*compile.Binary, error) {
 	limit := min(r.Timeout, mostMinutes)
 	q := Request{Kind: Compile, Configuration: r.Configuration, Digest: r.Kernel.Digest(), Limit: limit}
@@ -121,7 +123,7 @@ func (s *Session) Refill(ctx context.Context, in device.Inputs) error {
 	return err
 }
 
-// about completes a request about a variant and adds the variant's binary and launches to it.
+// about makes a Query of a request about a variant, with the variant's configuration, digest, launches and binary.
 func (s *Session) about(v device.Variant, r Request) Query {
 	r.Configuration, r.Digest = v.Configuration, v.Kernel.Digest()
 	e := Extra{Launches: v.Kernel.Launches, Binaries: map[string]built{r.Digest: {Binary: v.Binary}}}
@@ -129,12 +131,12 @@ func (s *Session) about(v device.Variant, r Request) Query {
 }
 
 // evaluationLimit returns the longest time that an answer about a variant may take. The child gives up a launch after
-// LaunchTimeout, and only a few launches can take that long.
+// LaunchTimeout, and at most six launches per evaluation can take that long.
 func evaluationLimit(p device.Protocol) time.Duration {
 	return 6*p.LaunchTimeout + verify.MostOverTime*p.MeasureTime + answerSlack
 }
 
-// ask sends a request. If the problem is not open on the other side, ask opens it and sends the request again.
+// ask sends a request. If the problem is not open on the remote device, ask opens it and sends the request again.
 func (s *Session) ask(ctx context.Context, q Query) (Response, error) {
 	for attempt := 0; ; attempt++ {
 		s.mu.Lock()
@@ -184,7 +186,7 @@ func (s *Session) reopen(ctx context.Context) error {
 	}
 }
 
-// Open opens the problem on the other side.
+// Open opens the problem on the remote device.
 func (s *Session) Open(ctx context.Context) error {
 	q := s.open()
 	r, err := s.link.Call(ctx, q)
@@ -210,7 +212,7 @@ func (s *Session) open() Query {
 	return Query{Request: r, Extra: Extra{Binaries: s.reference}, Wait: openLimit}
 }
 
-// Close frees the problem's memory on the other side, if that side can still be reached.
+// Close frees the problem's memory on the remote device, if the device can still be reached.
 func (s *Session) Close() error {
 	s.mu.Lock()
 	closed := s.closed

@@ -14,8 +14,8 @@ import (
 
 // Summarise reduces samples, in milliseconds per launch, to a Timing. The confidence interval, which assumes no
 // distribution, is the pair of order statistics that covers the median with 95 % probability (binomial; Hahn and
-// Meeker, Statistical Intervals, 5.2). For fewer than six samples no such pair exists, and the interval is their whole
-// range.
+// Meeker, Statistical Intervals, 5.2). For fewer than six samples no pair of order statistics covers the median with 95
+// % probability, and the interval is the range of all samples.
 func Summarise(samples []float64, batch int) Timing {
 	if len(samples) == 0 {
 		return Timing{}
@@ -36,7 +36,7 @@ func Summarise(samples []float64, batch int) Timing {
 func medianRanks(n int) (low, high int) {
 	b := distuv.Binomial{N: float64(n), P: 0.5}
 	for k := n/2 - 1; k >= 0; k-- {
-		// P(rank k < median position <= rank n-1-k) = 1 - 2 P(B <= k).
+		// If B is the number of samples below the median, P(rank k < median position <= rank n-1-k) = 1 - 2 P(B <= k).
 		if 1-2*b.CDF(float64(k)) >= 0.95 {
 			return k, n - 1 - k
 		}
@@ -45,8 +45,8 @@ func medianRanks(n int) (low, high int) {
 }
 
 // Quantile interpolates between the order statistics around position p (n-1) of n values in ascending order. sorted
-// must contain at least one value. This definition is Hyndman and Fan's type 7, as in R, NumPy and PyTorch, for which
-// an odd count's median is the middle sample; gonum's LinInterp is their type 4.
+// must contain at least one value. Quantile's definition is Hyndman and Fan's type 7, as in R, NumPy and PyTorch, for
+// which an odd count's median is the middle sample; gonum's LinInterp is their type 4.
 func Quantile(sorted []float64, p float64) float64 {
 	at := p * float64(len(sorted)-1)
 	below := int(at)
@@ -62,11 +62,12 @@ func Median(values []float64) float64 {
 	return Quantile(slices.Sorted(slices.Values(values)), 0.5)
 }
 
-// Resolution is the smallest relative difference of two medians that means anything. The medians of one kernel, timed
-// under ten names, differed by up to half as much.
+// Resolution is the smallest relative difference of two medians that is treated as a difference in speed. In an
+// experiment, the medians of one kernel that was timed under ten names differed by up to half of Resolution.
 const Resolution = 0.002
 
-// Reaches reports whether the interval overlaps that of a faster timing, so that the samples cannot tell them apart.
+// Reaches reports whether the confidence interval overlaps that of a faster timing, so that the samples do not show
+// which variant is faster.
 func (t Timing) Reaches(faster Timing) bool {
 	return t.CI95[0] <= faster.CI95[1]*(1+Resolution)
 }
@@ -101,15 +102,14 @@ func CheckMS(times ...float64) error {
 // falseAlarms is the accepted probability that an unchanged variant is reported as slower.
 const falseAlarms = 1.0 / 1000
 
-// Noise returns a variant's time over all turns (now), and how far that time may relatively exceed an earlier recorded
-// time although the variant has not changed (noise). A turn times the variant twice, on two sides: first and second are
-// the medians of the two sides, in milliseconds, one per turn. recorded is the number of turns behind the recorded
-// time, or 0 if that is unknown.
+// Noise returns a variant's time over all turns (now), and the relative increase over an earlier recorded time that may
+// occur although the variant has not changed (noise). In each turn the variant is timed twice, and the two timings are
+// called sides; first and second are the medians of the two sides, in milliseconds, one per turn.
 //
-// The variance of one side's medians includes everything that changes on this machine from turn to turn, drifts
-// included. Both sides of a turn share the turn's drift, so the degrees of freedom are those of one side. noise is
-// Student's bound for the difference of two means. The returned noise is never below the Resolution, nor below the
-// measured difference between the two sides.
+// The variance of one side's medians includes every change of this machine from one turn (a pair of timings) to the
+// next, drifts included. Both sides of a turn share the turn's drift, so the degrees of freedom are those of one side.
+// noise is Student's bound for the difference of two means. The returned noise is never below the Resolution, nor below
+// the measured difference between the two sides.
 func Noise(first, second []float64, recorded int) (now, noise float64) {
 	a, b := lists.Of(first, math.Log), lists.Of(second, math.Log)
 	turns := float64(len(a))

@@ -39,8 +39,8 @@ type Trial struct {
 	Outcome
 	At  time.Time `json:"at"` // when the evaluation ended
 	Log string    `json:"-"`  // the compiler's log, known only while the search runs
-	// FinalRounds is the number of final rounds that timed the variant, and 0 if it was in no finals. A finalist's
-	// samples come from these rounds.
+	// FinalRounds is the number of final rounds that timed the variant, and 0 if it was in no finals. The samples of a
+	// variant in the finals all come from final rounds.
 	FinalRounds int `json:"final_rounds,omitempty"`
 }
 
@@ -52,8 +52,9 @@ func New(c space.Configuration, k operator.Kernel) Trial {
 	return Trial{Configuration: c, Macros: macros, Launches: k.Launches, KernelDigest: k.Digest()}
 }
 
-// With returns the trial completed with a device's outcome. The compile time comes from the outcome if a recording
-// answered, and otherwise from the trial itself. An infinite error becomes the largest number that JSON can hold.
+// With returns the trial with the data of a device's outcome added. The compile time comes from the outcome if a
+// recorded device answered, and otherwise from the trial itself. An infinite MaxAbsError is replaced by the largest
+// number that JSON can hold.
 func (t Trial) With(o Outcome) Trial {
 	o.Phases.CompileMS = cmp.Or(o.Phases.CompileMS, t.Phases.CompileMS)
 	if o.Status != OK {
@@ -80,8 +81,8 @@ type Outcome struct {
 	Dropped  bool      `json:"dropped,omitempty"` // racing stopped its samples early
 	Notice   string    `json:"-"`                 // about the whole search, reported once
 	Worker   string    `json:"worker,omitempty"`  // the worker that evaluated the variant, if there are several
-	// Digest holds the first digits of the digest of the kernel that ran, if that is not the trial's kernel because the
-	// kernel was edited after it was recorded.
+	// Digest contains the first digits of the digest of the kernel that ran; it is "" unless the kernel was edited
+	// after the recording and so differs from the trial's kernel.
 	Digest string `json:"-"`
 }
 
@@ -145,7 +146,8 @@ type Resources struct {
 	Occupancy   float64 `json:"occupancy,omitempty"`   // resident threads over the multiprocessor's maximum
 }
 
-// Beside combines the resources of two launches of a variant: the larger use of each, and the lower occupancy.
+// Beside combines the resources of two launches of a variant: for each resource the larger use, and the lower
+// occupancy.
 func (r Resources) Beside(other Resources) Resources {
 	return Resources{
 		Registers: max(r.Registers, other.Registers), SharedBytes: max(r.SharedBytes, other.SharedBytes),

@@ -110,7 +110,7 @@ func TestMedianRanks(t *testing.T) {
 	}
 }
 
-// turnsOf simulates the medians of one variant on both sides of each turn, around ms.
+// turnsOf simulates a variant that is timed in turns, and returns its medians, around ms, on both sides of each turn.
 func turnsOf(r *rand.Rand, n int, ms, drift, noise float64) (first, second []float64) {
 	for range n {
 		level := ms * math.Exp(drift*r.NormFloat64())
@@ -121,7 +121,7 @@ func turnsOf(r *rand.Rand, n int, ms, drift, noise float64) (first, second []flo
 }
 
 // An unchanged variant is reported as slower in at most one run of 1000, on quiet machines, on noisy ones and on
-// machines that drift. A clear change is always reported.
+// machines that drift. A clear change of a variant's time is always reported.
 func TestNoise(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, c := range []struct {

@@ -45,7 +45,7 @@ func (w Warning) String() string {
 	return line
 }
 
-// words returns the warning as a line about one trial, and as a phrase about several trials with the worst value.
+// words returns the warning as a line about one trial, and as a phrase that gives the worst value among several trials.
 func (w Warning) words() (line, extent string) {
 	switch w.Kind {
 	case Throttled:

@@ -2,8 +2,8 @@
 // the operator's own kernels run, what is checked after a launch, how often a check launches, and how many samples are
 // timed.
 //
-// The plan and the verdicts are plain values. Each device carries the plan out in its own way: the emulator with files
-// and programs, a GPU through its driver.
+// The plan and the verdicts are plain Go values, without access to a device. Each device carries the plan out in its
+// own way: the emulator with files and programs, a GPU through its driver.
 package verify
 
 import (
@@ -20,7 +20,7 @@ import (
 // A device that keeps a problem's memory between variants checks all of that memory after a launch. Each check adds its
 // result to a few words, and only these words are copied from the device.
 
-// Layout says in which of the copied words each check accumulates its result.
+// Layout says at which indices of the words that a device returns each check accumulates its result.
 type Layout struct {
 	Arguments []int // by argument: an outcome and a checksum if it is compared, else a checksum
 	Apart     int   // the result of the operator's own comparison
@@ -28,11 +28,11 @@ type Layout struct {
 	Words     int
 }
 
-// OutcomeWords is the number of words of a comparison with the reference. For an inout tensor, a checksum of its copy
-// follows these words.
+// OutcomeWords is the number of words of a comparison with the reference. For an inout tensor, the words of the
+// comparison are followed by a checksum of the tensor's copy.
 const OutcomeWords = 7
 
-// LayoutOf returns the layout for these arguments and this number of guard zones.
+// LayoutOf returns the layout of the checks' results for the given arguments and number of guard zones.
 func LayoutOf(arguments []operator.Argument, zones int) Layout {
 	var l Layout
 	for _, a := range arguments {
@@ -104,8 +104,8 @@ func (j *Judge) Learn(words []uint64) error {
 const leastSquared = 0x1p-63
 
 // ToleranceOf returns the absolute tolerance of an output; largest is the largest absolute value in the output. An
-// operator states its tolerance for inputs of magnitude 1. If the inputs are large and the output grew with them, the
-// tolerance grows too, because a small sum of large numbers, and a mean of many, is as inexact as its terms.
+// operator states its tolerance for inputs of magnitude 1. The tolerance grows with large outputs of large inputs,
+// because a small sum of large numbers, and a mean of many, is as inexact as its terms.
 func ToleranceOf(a operator.Argument, distribution string, largest float64) float64 {
 	switch {
 	case a.Type.Kind() != operator.Floating:
@@ -120,7 +120,7 @@ func ToleranceOf(a operator.Argument, distribution string, largest float64) floa
 	return a.ATol
 }
 
-// Largest returns, for each compared argument, the largest finite difference that the words of a check contain.
+// Largest returns, for each compared argument, the largest finite difference that the result words of a check contain.
 func (j *Judge) Largest(words []uint64) []float64 {
 	largest := make([]float64, len(j.Arguments))
 	for i, a := range j.Arguments {
@@ -131,7 +131,7 @@ func (j *Judge) Largest(words []uint64) []float64 {
 	return largest
 }
 
-// These phrases begin a verdict and say after which launch the fault was found.
+// These phrases begin messages about faults, and say after which launch a fault was found.
 const (
 	Timed   = "after the timed launches "
 	Changed = "after a few of the inputs changed: "
@@ -141,7 +141,8 @@ const (
 type Findings struct {
 	Complaints   []string
 	LargestError float64
-	// Guards and Inputs say that the variant damaged guard zones or inputs, which must be restored for the next one.
+	// Guards and Inputs say that the variant damaged guard zones or inputs, which must be restored for the next
+	// variant.
 	Guards, Inputs bool
 	// Lost says that the variant wrote so far outside its tensors that no memory can be trusted.
 	Lost bool
@@ -251,7 +252,8 @@ func outcomeFrom(a operator.Argument, words []uint64) outcome {
 	}
 }
 
-// Differs returns the message that an output has wrong elements; got is the first of them and want the reference's.
+// Differs returns the message that an output has wrong elements; got is the first wrong element, and want is the
+// reference's element.
 func Differs(a operator.Argument, wrong, first int64, got, want string) string {
 	return fmt.Sprintf("%s differs from the reference in %d of %s, first at %v: %s instead of %s",
 		a.Name, wrong, output.Count(a.Elements, "element"), a.Coordinates(first), got, want)
@@ -272,8 +274,8 @@ func mismatchMessage(a operator.Argument, o outcome, got, want string) string {
 		Differs(a, o.Mismatches, o.First, got, want), more, largest, a.ATol, a.RTol)
 }
 
-// zoneMessage names the guard zones that a variant overwrote. Zone 2i lies before, and zone 2i+1 after, the i-th of the
-// tensors that have memory.
+// zoneMessage names the guard zones that a variant overwrote. Guard zone 2i lies before, and guard zone 2i+1 after, the
+// i-th of the tensors that have memory.
 func zoneMessage(hits []uint64, tensors []operator.Argument) string {
 	var places []string
 	for zone, count := range hits[1:] {

@@ -45,8 +45,8 @@ func TestZoneMessage(t *testing.T) {
 	}
 }
 
-// A mean of large numbers may be small, and is still as inexact as these numbers. A softmax does not grow with its
-// inputs, so its tolerance stays.
+// A mean of large numbers may be small, and is still as inexact as these numbers. The outputs of a softmax do not grow
+// with its inputs, so its tolerance does not grow either.
 func TestToleranceOf(t *testing.T) {
 	of := func(at operator.Type, atol float64) (a operator.Argument) {
 		a.Type, a.ATol = at, atol
@@ -199,7 +199,7 @@ func TestBatchFor(t *testing.T) {
 	}
 }
 
-// For long launches, a confidence interval of 1 % is narrow enough, so that the time goes to other variants.
+// For long launches, a confidence interval of 1 % is narrow enough, so that the search's time goes to other variants.
 func TestCostlySamples(t *testing.T) {
 	for spent, enough := range map[time.Duration]bool{10 * time.Millisecond: false, 60 * time.Millisecond: true} {
 		for best, racing := range map[float64]bool{0: false, 6.5: true} {

@@ -84,8 +84,8 @@ func (c *Comparison) AcceptItself(apart float64) error {
 
 type Content int
 
-// A comparison can read these contents of tensors. A tensor that a variant only reads has one content; a tensor that it
-// writes has two or three.
+// These constants name the contents of a tensor that a comparison kernel can read. A comparison kernel reads one
+// content of a tensor that a variant only reads, and two or three contents of a tensor that a variant writes.
 const (
 	Given     Content = iota // a scalar, or a tensor that is only read
 	Made                     // written by the variant
@@ -99,8 +99,8 @@ type Passed struct {
 	Content  Content
 }
 
-// ComparisonArguments returns the arguments of a comparison kernel, in order. The kernel's last argument, the address
-// of its result, is not included.
+// ComparisonArguments returns the arguments of a comparison kernel, in order. The returned list does not contain a
+// comparison kernel's last argument, which is the address of the kernel's result.
 func ComparisonArguments(arguments []operator.Argument) []Passed {
 	var all []Passed
 	for i, a := range arguments {
@@ -152,7 +152,7 @@ func Repeat(c device.Check, launch func(before int) (trial.Outcome, []uint64, er
 	return o, launches, nil
 }
 
-// Every GPU has these limits of blocks, grids and clusters.
+// These limits of blocks, grids and clusters are the same on every GPU.
 var (
 	mostBlock   = [3]int64{1024, 1024, 64}
 	mostGrid    = [3]int64{1<<31 - 1, 65535, 65535}

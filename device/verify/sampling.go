@@ -25,7 +25,8 @@ const (
 	firstSpellMS  = 2.0  // length of the first spell when racing
 	batchedMS     = 0.1  // length of a batch of short launches
 	greatestBatch = 256
-	// Once MeasureTime is over, sampling ends at this many samples, or at the protocol's minimum if that is smaller.
+	// Once the protocol's MeasureTime is over, sampling ends after fewestOverTime samples, or after the protocol's
+	// minimum if that is smaller.
 	fewestOverTime = 3
 )
 
@@ -33,11 +34,11 @@ const (
 const MostOverTime = 4
 
 // GreatestSpell is the largest number of samples in one spell, that is in one uninterrupted series of samples. A device
-// needs a pair of events for each sample of a spell.
+// allocates a pair of events for each sample of a spell.
 const GreatestSpell = 64
 
 // Sampling decides how many samples a variant gets. After every spell (an uninterrupted series) of samples, the device
-// asks it for the length of the next spell.
+// calls Next for the length of the next spell.
 type Sampling struct {
 	Protocol device.Protocol
 	Best     float64 // fastest median so far in milliseconds, 0 if there is none
@@ -75,8 +76,9 @@ func (s *Sampling) Lost(launchMS float64) bool {
 	return s.racing() && launchMS > firstLaunch*s.Best && launchMS > firstLaunchMS
 }
 
-// known reports whether more samples would be useless: medians that differ by less than the resolution tie anyway, and
-// the finals take new samples. For long launches a wider interval is enough, so that the time goes to other variants.
+// known reports whether the time is known well enough: medians that differ by less than the resolution count as equal,
+// and the finals take new samples anyway. For long launches, a wider confidence interval is enough, so that more of the
+// search's time goes to other variants.
 func (s *Sampling) known(taken int) bool {
 	if taken < fewestToKnow {
 		return false
@@ -125,7 +127,8 @@ func BatchFor(launchMS float64, below time.Duration) int {
 	return min(AtLeastOne(math.Ceil(batchedMS/launchMS)), greatestBatch)
 }
 
-// AtLeastOne rounds a count down to an integer that is at least one and at most the number of launches in a spell.
+// AtLeastOne rounds a count of launches down to an integer that is at least one and at most the number of launches in
+// the greatest spell (an uninterrupted series) of samples.
 func AtLeastOne(x float64) int {
 	if !(x >= 1) { // NaN included
 		return 1
@@ -138,16 +141,16 @@ const (
 	racingError = 0.001
 	// spreadDoubt is the probability that the true spread exceeds the assumed bound.
 	spreadDoubt = 0.05
-	// leastSpread is the smallest relative standard deviation that samples are assumed to have. A few samples that
-	// agree may all be off by that much.
+	// leastSpread is the smallest relative standard deviation that samples are assumed to have. Even if a few samples
+	// agree better than leastSpread, all of them may differ from the true time by that much.
 	leastSpread = 0.005
 )
 
-// surelyAbove reports whether the centre of at least two samples is certainly above a bound. The test, which may be
-// repeated after every sample, is a confidence sequence for the mean of the samples' logarithms, with the upper
-// confidence bound of their standard deviation. The sequence is the mixture boundary of Robbins (Statistical methods
-// related to the law of the iterated logarithm, 1970). Howard and others state it as equation 14 of Time-uniform,
-// nonparametric, nonasymptotic confidence sequences, 2021.
+// surelyAbove reports whether at least two samples prove, with high probability, that a variant's time is above a
+// bound. The test, which may be repeated after every sample, is a confidence sequence for the mean of the samples'
+// logarithms, with the upper confidence bound of their standard deviation. The confidence sequence used is the mixture
+// boundary of Robbins (Statistical methods related to the law of the iterated logarithm, 1970). Howard and others state
+// the mixture boundary as equation 14 of Time-uniform, nonparametric, nonasymptotic confidence sequences, 2021.
 func surelyAbove(samples []float64, bound float64) bool {
 	logs := lists.Of(samples, func(ms float64) float64 { return math.Log(ms / bound) })
 	mean, deviation := stat.MeanStdDev(logs, nil)

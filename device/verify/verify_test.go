@@ -15,8 +15,8 @@ import (
 	"autotune/operator"
 )
 
-// A comparison kernel receives each output as the variant wrote it and as the reference wrote it. For an inout tensor
-// it also receives the contents before the launch.
+// A comparison kernel receives each output as the variant wrote it and as the reference wrote it. For an inout tensor,
+// the comparison kernel also receives the contents before the launch.
 func TestComparisonArguments(t *testing.T) {
 	got := ComparisonArguments([]operator.Argument{
 		{Role: operator.Input}, {Role: operator.Workspace}, {Role: operator.InOut}, {Role: operator.Scalar}, {Role: operator.Output}, {Role: operator.Weight},

@@ -21,8 +21,8 @@ struct Element {
     unsigned key, value;
 };
 
-// Meeting is the shared memory for a run. The rows of items are a bit longer than the number of threads, so that no two
-// lanes access the same bank.
+// Meeting is the shared memory through which the threads of a block exchange elements of their run. The rows of items
+// are a bit longer than the number of threads, so that no two lanes access the same bank.
 struct Meeting {
     static constexpr int Row = THREADS + 32 / ITEMS;
 #if TOGETHER

@@ -9,9 +9,10 @@ import (
 // headForm matches the text before __global__ that belongs to a kernel's definition.
 var headForm = regexp.MustCompile(`(?s)^(?:template\s*<.*>|extern\s+" "|static|inline|\s)*$`)
 
-// Alone finds those kernels of a file whose names are listed in among. The function that Alone returns gives the file's
-// text with the kernels in keep, and with blanks in place of the other kernels. Text outside of kernels keeps its line
-// and column. A kernel is never blanked if other code names it, or if preprocessor conditions make its bounds unclear.
+// Alone finds the kernels of a file that the argument among names. The function that Alone returns gives the file's
+// text with the kernels in keep, and with blanks in place of the other kernels. Blanking a kernel does not change the
+// line and column of other text. A kernel is never blanked if other code names it, or if preprocessor conditions make
+// its bounds unclear.
 func Alone(text string, among []string) func(keep []string) string {
 	blank := Code(text)
 	directives := directive.FindAllStringIndex(Blank(text), -1)

@@ -31,7 +31,7 @@ func TestAlone(t *testing.T) {
 	}
 }
 
-// Alone returns a file unchanged if it keeps all kernels, and otherwise leaves all other text in its place.
+// Alone returns a file unchanged if it keeps all kernels; if it blanks kernels, all other text stays in place.
 func FuzzAlone(f *testing.F) {
 	f.Add("template <int N> __global__ void a() {}\n#if X\n__global__ void b(int) { {} }\n#endif")
 	f.Add("extern \"C\" __global__ void a() { /* } */ \"}\" }")

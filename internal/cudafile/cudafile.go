@@ -1,8 +1,8 @@
 // Package cudafile reads a CUDA file without compiling it: its kernels with their parameters, its macros that have a
 // default value, and its variables in constant memory.
 //
-// The package does not run the preprocessor. A kernel or macro that preprocessor conditions make unclear is left out or
-// marked as unclear, never guessed.
+// Package cudafile does not run the preprocessor. If preprocessor conditions decide what a kernel or a macro is,
+// package cudafile omits it or marks it as unclear.
 package cudafile
 
 import (

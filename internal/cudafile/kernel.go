@@ -32,7 +32,8 @@ type Parameter struct {
 
 var globalForm = regexp.MustCompile(`\b__global__\b`)
 
-// mostKernels limits the time of Kernels, which scans the file for each kernel. No real file has as many.
+// mostKernels limits how many kernels of a file the function Kernels lists, since it scans the file once for each
+// kernel. Real CUDA files define far fewer kernels.
 const mostKernels = 256
 
 // Kernels lists the first 256 kernels that a file defines.
@@ -92,7 +93,7 @@ func kernelAt(text, blank string, start, end int) (k Kernel, ok bool) {
 	return k, true
 }
 
-// closing returns the position of the bracket that closes the bracket opened before start, or -1 if no bracket does.
+// closing returns the position of the bracket that closes a bracket which was opened before start, or -1.
 func closing(blank string, start int, opens, closes byte) int {
 	depth := 1
 	for i := start; i < len(blank); i++ {

@@ -23,7 +23,7 @@ var otherNames = map[string]string{
 var vectorForm = regexp.MustCompile(`^(u?)(char|short|int|longlong|float|double|(?:__)?half|(?:__)?nv_bfloat16)([1-4])$`)
 
 // Element returns the element type of a C++ type and the number of elements that it holds: float and 4 for float4,
-// "unsigned int" and 1 for unsigned. The element type is "" for a type that the file or a header may define.
+// "unsigned int" and 1 for unsigned. For a type that is not built into C++ or CUDA, the element type is "".
 func Element(name string) (element string, lanes int64) {
 	name = strings.TrimPrefix(strings.TrimSpace(name), "std::")
 	lanes = 1

@@ -14,8 +14,8 @@ type Use struct {
 // writing matches the text behind an element that is assigned to, by `=` or by an operator such as +=.
 var writing = regexp.MustCompile(`^\s*(=[^=]|=$|[-+*/%&|^]=|<<=|>>=|\+\+|--)`)
 
-// Use finds every `name[...]` and `*name` in the kernel. An element whose address is taken, as for an atomic function,
-// counts as read and written. Use does not see accesses through another pointer.
+// Use finds every access of the form `name[...]` or `*name` in the kernel. An element whose address is taken, as for an
+// atomic function, counts as read and written. Use does not find accesses to the array through another pointer.
 func (k Kernel) Use(name string) (u Use) {
 	if name == "" {
 		return u

@@ -1,8 +1,8 @@
 // Package input reads the files that a user names.
 //
-// A file may be hostile or a mistake: a device without end, a pipe that nobody writes to, a small archive that unpacks
-// to a gigabyte, a list nested a hundred thousand deep. A Bound limits a kind of file; a file beyond its bound is
-// refused before it costs much time or memory.
+// A file that a user names may be hostile or a mistake: an endless device, a pipe that nobody writes to, a small
+// archive that unpacks to a gigabyte, a list nested a hundred thousand deep. A Bound limits the size and depth of files
+// of one kind, so that a larger file is refused before it costs much time or memory.
 package input
 
 import (
@@ -46,8 +46,8 @@ func (b Bound) tooMuch(format string, args ...any) error {
 	return &TooMuchError{b.Kind, fmt.Sprintf(format, args...)}
 }
 
-// File opens the file at path and returns the result of the function read on its content. The errors of File begin with
-// the path. File returns when ctx ends, even if path is a pipe that nobody writes to.
+// File opens the file at path, passes its content to the function read, and returns the result of read. The errors of
+// File begin with the path. File returns when ctx ends, even if path is a pipe that nobody writes to.
 func File[T any](ctx context.Context, path string, read func(io.Reader) (T, error)) (T, error) {
 	type answer struct {
 		made T
@@ -147,8 +147,8 @@ var (
 	errNoText     = errors.New("it is not text in UTF-8; save it as such")
 )
 
-// text removes the byte order mark and refuses data that is clearly not text. Single wrong bytes are left to the
-// parsers, which can report their position.
+// text removes the byte order mark and refuses data that is clearly not text. The function text accepts single wrong
+// bytes, whose position the parsers report.
 func text(data []byte) ([]byte, error) {
 	data = bytes.TrimPrefix(data, byteOrderMark)
 	head := data[:min(len(data), 2)]

@@ -14,7 +14,8 @@ import (
 )
 
 // Describe turns a decoder's error into an error that names the place and the key in the document. offset is how far
-// the decoder has read, for errors that contain no offset. Messages of a type's own UnmarshalJSON stay unchanged.
+// the decoder has read, for errors that contain no offset. Describe does not change the message of an error that a
+// type's own UnmarshalJSON returned.
 func Describe(err error, data []byte, offset int64) error {
 	cut := errors.Is(err, io.ErrUnexpectedEOF)
 	switch err := err.(type) {
@@ -74,7 +75,7 @@ func wanted(t reflect.Type) string {
 	return "a whole number"
 }
 
-// word adds an article to how package encoding/json names a value that it found, such as "array" or "number 1.5".
+// word adds an article to the name that package encoding/json gives to a JSON value, such as "array" or "number 1.5".
 func word(found string) string {
 	switch found {
 	case "array":

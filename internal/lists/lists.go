@@ -26,7 +26,7 @@ func Where[T any](list []T, keep func(T) bool) []T {
 	return all
 }
 
-// Places returns the indices of n items: 0, 1, ..., n-1.
+// Places returns the indices of a list of n items: 0, 1, ..., n-1.
 func Places(n int) []int {
 	all := make([]int, n)
 	for i := range all {

@@ -1,8 +1,8 @@
 // Package output writes the files that a user names.
 //
-// A regular file is written completely or not at all and keeps its permissions; a symbolic link is followed to its
-// file. A file that is not regular (a device, a pipe, a socket) is written to and never replaced: replacing /dev/null
-// would break the whole machine. "-" is standard output.
+// Package output writes a regular file completely or not at all, and keeps the file's permissions; if the name is a
+// symbolic link, it writes the link's target. A file that is not regular (a device, a pipe, a socket) is written to and
+// never replaced: replacing /dev/null would break the whole machine. "-" is standard output.
 package output
 
 import (
@@ -176,7 +176,8 @@ func Line(text string) string {
 	}, strings.ToValidUTF8(text, "\uFFFD")))
 }
 
-// Row joins the cells of a table's row with tabs. Cells may be untrusted text: Line removes their tabs and line breaks.
+// Row joins the cells of a table's row with tabs. Cells may be untrusted text, because Row removes their tabs and line
+// breaks with Line.
 func Row(cells ...string) string {
 	shown := make([]string, len(cells))
 	for i, cell := range cells {
@@ -185,7 +186,7 @@ func Row(cells ...string) string {
 	return strings.Join(shown, "\t") + "\n"
 }
 
-// harmless tells whether a terminal only shows a rune, unlike a control character.
+// harmless tells whether a terminal merely displays the rune, which it does not do with a control character.
 func harmless(r rune) bool {
 	return !unicode.IsControl(r) && !unicode.In(r, unicode.Bidi_Control, unicode.Zl, unicode.Zp)
 }

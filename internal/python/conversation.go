@@ -27,8 +27,8 @@ type Conversation struct {
 
 const longestAnswer = 1 << 20
 
-// Begin starts the Python program; its field Limit has no effect. The error is ErrMissing if there is no python3. The
-// caller calls Close.
+// Begin starts the Python program; its field Limit has no effect. Begin returns ErrMissing if there is no python3. The
+// caller must close the Conversation.
 func (p Program) Begin(ctx context.Context) (*Conversation, error) {
 	interpreter, err := exec.LookPath("python3")
 	if err != nil {
@@ -59,8 +59,8 @@ func (p Program) Begin(ctx context.Context) (*Conversation, error) {
 	return c, nil
 }
 
-// Ask sends the program a job and reads the answer. The error is ErrTime after the time limit, or an *EndedError if the
-// program ended instead.
+// Ask sends the program a job and reads the answer. Ask returns ErrTime after the time limit, and an *EndedError if the
+// program ends without an answer.
 func (c *Conversation) Ask(job, answer any, limit time.Duration) error {
 	text, err := json.Marshal(job)
 	if err != nil {

@@ -51,8 +51,8 @@ func (p Program) text() string {
 	return b.String() + p.Code
 }
 
-// Run starts the Python program, sends it one job and reads the answer. The program's printed output is discarded. The
-// error is ctx's, ErrMissing, ErrTime, or an *EndedError if the program failed.
+// Run starts the Python program, sends it one job and reads the answer. Run discards what the program prints. Run
+// returns ctx's error, ErrMissing, ErrTime, or an *EndedError if the program fails.
 func (p Program) Run(ctx context.Context, job, answer any) error {
 	limited, cancel := context.WithTimeout(ctx, p.Limit)
 	defer cancel()

@@ -1,5 +1,5 @@
-// Package quote writes untrusted text into generated code as a string, a comment or a docstring. Whatever the text
-// contains, it stays one token of the language, so none of it becomes code.
+// Package quote writes untrusted text into generated code as a string, a comment or a docstring. Whatever a quoted text
+// contains, it is a single token of the generated language, so no part of the text becomes code.
 //
 // Names are checked instead of quoted: IsName accepts only identifiers of all languages that autotune generates. All
 // generators of code in autotune quote text by functions of package quote.
@@ -54,7 +54,8 @@ func oneLine(text string) string {
 // codingForm matches a declaration of the file's encoding, which Python reads from comments in its first two lines.
 var codingForm = regexp.MustCompile(`coding[:=]`)
 
-// PythonComment makes text safe behind #. A space breaks encoding declarations ("coding:"), which Python then ignores.
+// PythonComment makes text safe behind #. A space inside "coding:", which would declare the file's encoding, makes
+// Python ignore the declaration.
 func PythonComment(text string) string {
 	return codingForm.ReplaceAllStringFunc(oneLine(text), func(found string) string { return "coding " + found[len("coding"):] })
 }

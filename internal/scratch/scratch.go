@@ -17,8 +17,7 @@ type Folder struct {
 	lock *os.File // the folder itself
 }
 
-// attempts is how often New makes a folder until it can lock one. New returns an error after so many attempts, because
-// not all file systems have locks.
+// attempts limits how many folders New makes before it gives up, because some file systems cannot lock a folder.
 const attempts = 100
 
 // New makes a temporary folder of a kind, such as "emulator"; the folder's name begins with "autotune-" and the kind.
@@ -30,7 +29,8 @@ func New(kind string) (*Folder, error) {
 		if err != nil {
 			return nil, fmt.Errorf("the %s needs a temporary folder: %w", kind, err)
 		}
-		// Another process that sweeps may have locked this folder first; that process will remove the folder.
+		// If another process has locked the new folder first, in order to remove what looks like an abandoned folder,
+		// make a further folder.
 		if lock := locked(dir); lock != nil {
 			return &Folder{Dir: filepath.Clean(dir), lock: lock}, nil
 		}
@@ -74,8 +74,8 @@ func locked(dir string) *os.File {
 	return nil
 }
 
-// sweep removes the folders that dead processes of this user left. The next sweep tries again to remove folders that
-// could not be removed.
+// sweep removes the folders that dead processes of this user left. If a folder cannot be removed now, the next call of
+// sweep tries to remove it again.
 func sweep(pattern string) {
 	folders, _ := filepath.Glob(pattern)
 	for _, dir := range folders {

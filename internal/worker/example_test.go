@@ -9,7 +9,7 @@ import (
 )
 
 // A worker answers requests in a process of its own. TestMain (in a program: main) calls worker.Dispatch, which in the
-// worker's process runs the function called "test". The function "test" calls worker.Serve with obey.
+// worker's process runs the function called "test". The function "test" calls worker.Serve.
 func ExampleCall() {
 	ctx := context.Background()
 	p, err := worker.Start(ctx, "test")

@@ -86,8 +86,8 @@ func tellingLine(text string) string {
 }
 
 // Environment returns the variables of this process for a child whose output reaches other users. Environment passes on
-// only variables with the given names, which may be patterns such as CUDA_*, because others may hold passwords.
-// Environment adds LC_ALL=C, so that messages are in English.
+// only variables with the given names, which may be patterns such as CUDA_*, because other variables may hold
+// passwords. Environment adds LC_ALL=C, so that messages are in English.
 func Environment(names ...string) []string {
 	kept := []string{"LC_ALL=C"}
 	for _, variable := range os.Environ() {
@@ -102,8 +102,9 @@ func Environment(names ...string) []string {
 // streamGrace is how long processes that a command left behind may keep its output open.
 const streamGrace = time.Second
 
-// OwnGroup makes a command lead a process group of its own. The process group is killed when the command's context ends
-// and, if the system supports it, when this process ends. The caller calls EndGroup when the command has ended.
+// OwnGroup makes a command lead a process group of its own. The command's process group is killed when the context of
+// the command ends and, on systems that support it, when the parent process ends. The caller calls EndGroup when the
+// command has ended.
 func OwnGroup(command *exec.Cmd) {
 	command.SysProcAttr = ChildAttributes()
 	command.Cancel = func() error { return syscall.Kill(-command.Process.Pid, syscall.SIGKILL) }

@@ -42,14 +42,15 @@ type Process struct {
 // Start starts the worker with the given name. ctx bounds only the start: the worker runs until Close or Call ends it.
 func Start(ctx context.Context, name string) (*Process, error) { return StartUnder(ctx, nil, name) }
 
-// StartWith starts a worker with variables as its environment; see Environment.
+// StartWith starts a worker whose environment consists of variables, for example those that the function Environment
+// returns.
 func StartWith(ctx context.Context, variables []string, name string) (*Process, error) {
 	return start(ctx, nil, variables, name)
 }
 
 // StartUnder starts the worker with the given name under another program, such as a debugger. program is the command
-// line of that program, to which this executable is appended. The program must pass on its standard input, output and
-// error, and end when the worker does.
+// line of that program, to which this executable is appended. That program must pass its standard input, output and
+// error on to the worker, and end when the worker ends.
 func StartUnder(ctx context.Context, program []string, name string) (*Process, error) {
 	return start(ctx, program, os.Environ(), name)
 }
@@ -64,7 +65,8 @@ func start(ctx context.Context, program, variables []string, name string) (p *Pr
 		return nil, err
 	}
 	if os.Getenv(nameVariable) != "" {
-		// If a worker's executable started itself as a worker, copies of it would start further copies without end.
+		// A worker must not start workers from its own executable: if main does not call Dispatch, the copies would
+		// start further copies without end.
 		return nil, errors.New("this program is a worker itself and did not call worker.Dispatch")
 	}
 	executable, err := os.Executable()
@@ -138,7 +140,7 @@ func (p *Process) Alive() bool {
 }
 
 // Close ends the worker. Close waits for the call under way and closes the worker's input; a worker that does not end
-// is killed. Close returns nil however the worker ended.
+// is killed. Close always returns nil, even if the worker crashed.
 func (p *Process) Close() error {
 	select {
 	case <-p.turn:
@@ -157,8 +159,8 @@ func (p *Process) Close() error {
 	return nil
 }
 
-// Kill ends the worker and all processes that it started at once; a call under way fails. Kill also closes the pipes,
-// so that the call returns even while a driver keeps the system from ending the process.
+// Kill ends at once the worker and all processes that the worker started; a Call under way fails. Kill also closes the
+// worker's pipes, so that a call under way fails even while a driver keeps the system from ending the process.
 func (p *Process) Kill() {
 	p.killOnce.Do(func() {
 		if p.Alive() {
@@ -198,9 +200,9 @@ func (e *DiedError) Error() string {
 	return fmt.Sprintf("worker %s died (%s)", e.Worker, e.ExitState)
 }
 
-// Call sends a request to the worker and waits for its response. If ctx ends first, the worker is killed and the error
-// wraps ctx.Err(), but a call that still waits for its turn does not kill the worker. If the worker dies, the error is
-// a *DiedError. After an error that the worker's handler returned, the worker stays usable.
+// Call sends a request to the worker and waits for its response. If ctx ends first, Call kills the worker, unless the
+// call still waits for an earlier call to end, and returns an error that wraps ctx.Err(). If the worker dies, the error
+// is a *DiedError. After an error that the worker's handler returned, the worker stays usable.
 func Call[Req, Resp any](ctx context.Context, p *Process, req Req) (Resp, error) {
 	var none Resp
 	select {
@@ -232,7 +234,7 @@ func Call[Req, Resp any](ctx context.Context, p *Process, req Req) (Resp, error)
 	return r.Body, nil
 }
 
-// lost returns why a request to the worker or its response was lost. After that, the worker cannot be used again.
+// lost returns why a request to the worker or its response was lost. A worker that lost a request cannot be used again.
 func (p *Process) lost(cause error) error {
 	if !p.ended(pipeGrace) && !p.killed.Load() { // a value could not be encoded, or something else wrote into the stream
 		p.Kill()
@@ -252,8 +254,9 @@ type response[T any] struct {
 	Body   T
 }
 
-// Serve answers requests with handle, one after the other, until in ends. An error of handle is sent to the caller, and
-// the worker goes on. A panic ends the worker, and the caller gets a *DiedError.
+// Serve answers requests with handle, one after the other, until in ends. If handle returns an error, Serve sends the
+// error to the caller and answers further requests. A panic in handle ends the worker, and the caller gets a
+// *DiedError.
 func Serve[Req, Resp any](
 	ctx context.Context, in io.Reader, out io.Writer, handle func(context.Context, Req) (Resp, error),
 ) error {

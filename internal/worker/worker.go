@@ -1,14 +1,14 @@
 // Package worker runs parts of the program in child processes of the same executable. A compiler, a GPU driver or a
-// faulty kernel may hang or crash. Such a fault in a worker takes down a replaceable process instead of the search.
+// faulty kernel may hang or crash, which in a worker ends a replaceable process instead of the search.
 //
 // The parent starts a worker by name with Start. Call sends the worker one request at a time and receives the response;
 // both are gob values. In the child, main first calls Dispatch, and the worker answers requests with Serve:
 //
 //	worker.Dispatch(map[string]worker.Func{"compile": compile.Worker})
 //
-// The beginning and end of the child's standard error are kept and reported when it dies. The child has a process group
-// of its own, so Ctrl-C at a terminal reaches only the parent. The child ends with its parent: on Linux at once,
-// elsewhere when its standard input ends.
+// If the child dies, the error that Call returns quotes the beginning and the end of the child's standard error. The
+// child has a process group of its own, so Ctrl-C at a terminal reaches only the parent. When the parent dies, so does
+// the child: on Linux at once, on other systems when its standard input ends.
 package worker
 
 import (

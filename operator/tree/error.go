@@ -1,5 +1,5 @@
 // Package tree reads files that people write, such as op.yaml and lists of problems, as trees of nodes with positions.
-// The files use a small part of YAML: mappings, lists and scalars, but no anchors, tags or further documents.
+// These files use a small part of YAML: mappings, lists and scalars, but no anchors, tags or further documents.
 package tree
 
 import (
@@ -64,7 +64,7 @@ func (p Position) RefuseHint(hint, format string, args ...any) {
 	p.Record(&Error{Position: p, Message: fmt.Sprintf(format, args...), Hint: hint})
 }
 
-// Record is like Refuse, for a fault that contains its own position.
+// Record records a fault that contains its own position, unless an earlier fault is recorded.
 func (p Position) Record(fault *Error) { p.faults.first = cmp.Or(p.faults.first, fault) }
 
 // Failed tells whether a fault was found in the file that the position belongs to.
@@ -115,7 +115,7 @@ func DidYouMean(word string, names []string) string {
 	return fmt.Sprintf("did you mean `%s`?", near)
 }
 
-// NearestOrAll returns DidYouMean's hint, or a list of all names if none is similar.
+// NearestOrAll returns a hint with the name most similar to word, or with all names if none is similar.
 func NearestOrAll(word, what string, names []string) string {
 	if hint := DidYouMean(word, names); hint != "" {
 		return hint

@@ -14,10 +14,10 @@ import (
 // keys that the variable adding lists, the fragment's value and the mapping's own value are combined. An item of a list
 // that only includes a file is replaced by the items of the file.
 
-// adding lists the keys whose values in a mapping and in its fragment are combined.
+// adding lists the keys whose values in a mapping and in an included fragment are combined, not replaced.
 var adding = []string{"derived", "parameters", "let", "requires", "constraints"}
 
-// ofOne lists the keys that a template does not take over from a template that it includes.
+// ofOne lists the keys of an included template that the including template does not take over.
 var ofOne = []string{"name", "summary", "tunables", "workspaces", "default"}
 
 const mostDeep = 8 // fragments that include each other
@@ -42,7 +42,7 @@ func (n *Node) including() *Entry {
 	return nil
 }
 
-// Own returns the value of a key that a mapping has itself, and not from a fragment, or nil.
+// Own returns a key's value, or nil if the mapping lacks the key or has it only from a fragment.
 func (n *Node) Own(key string) *Node { return (&Node{Entries: n.own}).Get(key) }
 
 // Expand replaces all includes in a node; key is the key whose value the node is.
@@ -71,8 +71,8 @@ func (in *Includer) Expand(n *Node, key string) {
 	n.Items = items
 }
 
-// merge replaces the key `include` of a mapping by the entries of the included fragments. A value that the mapping has
-// itself takes the place of the fragment's value for the same key.
+// merge replaces the key `include` of a mapping by the entries of the included fragments. If the mapping and a fragment
+// have the same key, the mapping's own value replaces the fragment's.
 func (in *Includer) merge(n *Node, include Entry) {
 	at := slices.Index(n.Entries, include)
 	n.own = slices.Delete(slices.Clone(n.Entries), at, at+1)
@@ -111,7 +111,7 @@ func (in *Includer) model(n, include *Node) (model *Node, left []string) {
 	return model, left
 }
 
-// add adds an entry, which is a fragment's or the mapping's own, to a mapping.
+// add adds an entry to a mapping: one of the mapping's own entries, or one from an included fragment.
 func (n *Node) add(e Entry) {
 	own := n.Own(e.Key)
 	adds := own != e.Value && slices.Contains(adding, e.Key)
@@ -127,8 +127,9 @@ func (n *Node) add(e Entry) {
 	}
 }
 
-// sum combines the values of a mapping and of its fragment. Two lists are joined, with the fragment's items first. In
-// two mappings, the mapping's own entries come first and replace the fragment's entries of the same name.
+// sum combines the values that a mapping and an included fragment have for the same key. If both values are lists, sum
+// joins them, with the fragment's items first. If both are mappings, the entries of own come first and replace the
+// fragment's entries of the same name.
 func sum(own, other *Node) *Node {
 	both := *own
 	if own.Kind == List && other.Kind == List {
@@ -149,7 +150,7 @@ func (n *Node) isList(include Entry) bool {
 	return !slices.ContainsFunc(n.Entries, func(e Entry) bool { return e != include && e.Key != "with" })
 }
 
-// itemsOf returns the items of the file that a list item names, whose formulas can use the values of the item's `with`.
+// itemsOf returns the items of the file that a list item includes; their formulas can use the values of its `with`.
 func (in *Includer) itemsOf(item *Node, include Entry, key string) []*Node {
 	with := item.Get("with")
 	name := include.Value.Text()
@@ -165,7 +166,7 @@ func (in *Includer) itemsOf(item *Node, include Entry, key string) []*Node {
 	return items
 }
 
-// earlier returns the mapping of an earlier template.
+// earlier returns the mapping of the template that an `include` names, which must come before the including template.
 func (in *Includer) earlier(at *Node, name string) *Node {
 	var names []string
 	for _, t := range in.templates {

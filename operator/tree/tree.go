@@ -249,7 +249,7 @@ func (n *Node) CutHint() string {
 	return ""
 }
 
-// entry reads a key and its value from a mapping. The YAML parser has refused duplicate keys.
+// entry reads a key and its value from a mapping, whose keys differ because the YAML parser refuses duplicate keys.
 func (f File) entry(pair *ast.MappingValueNode) Entry {
 	key := f.node(pair.Key)
 	key.Position = f.place(pair.Key.GetToken())
@@ -368,10 +368,11 @@ func (n *Node) List(what string) []*Node {
 	return n.Items
 }
 
-// Fields maps the keys of a mapping to their values.
+// The type Fields maps the keys of a YAML mapping to their values.
 type Fields map[string]*Node
 
-// Fields returns the values of a mapping by key, and refuses keys that are not in keys; true marks required keys.
+// The method Fields returns the values of a mapping by key, and refuses keys that the argument keys lacks; in keys,
+// true marks required keys.
 func (n *Node) Fields(what string, keys map[string]bool) Fields {
 	if n == nil {
 		return nil

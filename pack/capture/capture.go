@@ -1,9 +1,9 @@
-// Package capture finds out which problems a running program has: which of its calls of PyTorch functions operators
-// can serve, how often each call is made and how long it takes.
+// Package capture finds out which calls of PyTorch functions in a running program are problems that operators can
+// serve, how often the program makes each call, and how long the calls take.
 //
 // A Watcher is a folder with a Python module that watches programs. A Python program loads the Watcher's module if its
 // environment was made by Watcher.Environment, and each process leaves a record in the folder. Watcher.Read combines
-// the records into a Seen, which WriteProblems writes as a problems file. The command line in cmd/autotune runs the
+// the records into a Seen, which WriteProblems writes as a problems file. The command `autotune capture` runs the
 // watched program.
 package capture
 
@@ -20,13 +20,13 @@ import (
 	"autotune/pack/packer"
 )
 
-// modules is the Python code that watches a program. This code is installed next to the Python loaders of a pack
-// without kernels, which find out what problem a call is.
+// modules is the Python code that watches a program. A Watcher installs modules beside the Python loaders of a pack
+// without kernels, which find the problem of each call.
 //
 //go:embed all:python
 var modules embed.FS
 
-// The folders inside a watcher's folder. Python loads sitecustomize.py from siteFolder.
+// siteFolder and recordsFolder lie in a watcher's folder; Python loads sitecustomize.py from siteFolder.
 const (
 	siteFolder    = "site"
 	recordsFolder = "records"

@@ -11,8 +11,8 @@ import (
 	"autotune/operator"
 )
 
-// The largest number of problems and of unserved calls in a problems file. A search could not read a longer problems
-// file; a comment in the file says how many problems are left out.
+// mostProblems and mostUnserved limit the problems and the unserved calls in a problems file, so that a search can read
+// the file. A comment in the problems file says how many problems were left out.
 const (
 	mostProblems = 600
 	mostUnserved = 200

@@ -19,7 +19,7 @@ import (
 
 const recordSchema = "autotune/capture/1"
 
-// record is the file that the Python side writes about one process.
+// record is the content of the file that the watching Python code writes about one process.
 type record struct {
 	Schema   string `json:"schema"`
 	Torch    string `json:"torch"`
@@ -31,7 +31,7 @@ type record struct {
 	Calls    []call `json:"calls"`
 }
 
-// call is all calls of one function with the same arguments.
+// call sums up all calls of one PyTorch function with the same arguments.
 type call struct {
 	Function   string               `json:"function"`
 	Device     string               `json:"device"` // "cuda", "cpu"
@@ -60,7 +60,7 @@ func (s *setting) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, (*string)(s))
 }
 
-// Bounds of a record, which records of real programs stay far below.
+// mostCalls and the other limits bound the size of a record; the records of real programs are far smaller.
 const (
 	mostCalls   = 1 << 14
 	mostRecords = 1 << 16

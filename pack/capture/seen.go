@@ -22,7 +22,7 @@ type Seen struct {
 	Notes     []string   // what could not be watched
 }
 
-// Problem is a problem of an operator that the program computed with PyTorch.
+// Problem is a problem of an operator that the watched program computed with PyTorch.
 type Problem struct {
 	*operator.Problem
 	Named bool // the program's settings determine the math mode, so the problem names it
@@ -35,7 +35,8 @@ type Unserved struct {
 	Usage
 }
 
-// String returns the problem's text. The text has a math mode only if the program's settings determine one.
+// String returns the problem's name, as in "matmul 64x64x64". The problem's text contains a math mode only if PyTorch's
+// settings in the program determine the mode.
 func (p Problem) String() string {
 	text := p.Problem.String()
 	if !p.Named {

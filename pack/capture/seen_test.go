@@ -48,7 +48,8 @@ func recorded(more string, calls ...string) string {
 	return fmt.Sprintf(`{"schema": "autotune/capture/1", "torch": "2.11", "gpu": "G", "whole": true, %s "calls": [%s]}`, more, strings.Join(calls, ","))
 }
 
-// Calls of several processes must add up. Shares are fractions of all measured time, the largest first.
+// Seen must contain the sum of the calls that several processes of the program made. Shares are fractions of all
+// measured time, the largest first.
 func TestRead(t *testing.T) {
 	w := watcher(t)
 	put(t, w, "1.json", recorded(`"compiled": 2,`, product(1, 1, 2, ""), product(2, 5, 3, ""),

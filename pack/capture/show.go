@@ -12,7 +12,8 @@ import (
 	"autotune/reports"
 )
 
-// shownCalls limits the printed problems and the printed unserved calls. The problems file lists more of them.
+// shownCalls limits the printed problems and the printed unserved calls; the problems file lists more problems and
+// calls.
 const shownCalls = 8
 
 // Show prints a summary of what a program did. The summary is short, so that the program's own output stays visible
@@ -52,7 +53,7 @@ func (s *Seen) Show(w io.Writer, path string) error {
 	return t.Flush()
 }
 
-// byFunction adds up calls of a function that are not served for the same reason, and sorts the sums by time.
+// byFunction adds up the unserved calls that have the same function and the same reason, and sorts the sums by time.
 func byFunction(list []Unserved) (sums []Unserved) {
 	for _, u := range list {
 		at := slices.IndexFunc(sums, func(s Unserved) bool { return s.Function == u.Function && s.Why == u.Why })

@@ -6,7 +6,7 @@ import "embed"
 //go:embed c all:python
 var files embed.FS
 
-// File returns the contents of one of the files, such as c/autotune_pack.h.
+// File returns the contents of one of the loaders' source files, such as c/autotune_pack.h.
 func File(name string) []byte {
 	text, err := files.ReadFile(name)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"autotune/tuner/cudasource"
 )
 
-// Functions along one dimension, along the last dimensions or over single elements take tensors of any rank. The
-// loader folds tensors of any rank to three dimensions and gives the output the input's rank again.
+// Functions along one dimension, along the last dimensions or over single elements take tensors of any rank. The loader
+// views a tensor of any rank as one of three dimensions, and returns an output of its rank.
 func TestPythonAlong(t *testing.T) {
 	testneeds.Torch.Need(t)
 	r := operator.Request{Shape: []int64{4, 64, 1}}
@@ -51,7 +51,7 @@ func TestPythonAlong(t *testing.T) {
 		"relu {} relu(x) 0 0 (120, 1, 1) None None gives (2, 3, 4, 5)",
 		"relu {} relu(x) 0 0 (4, 64, 1) None None gives (4, 64)", // the shape of a packed entry
 		"relu {'inplace': True} relu(x) 0 0 (120, 1, 1) None None gives x",
-		// The losses return their mean, their sum or one value per element.
+		// An operator that computes a loss can return the mean, the sum, or one value per element.
 		"mse_loss {'reduction': None} square(x-w) 0 1 (1, 120, 1) (1, 120, 1) None gives ()",
 		"mse_loss {'reduction': 'sum'} square(x-w) 1 0 (1, 120, 1) (1, 120, 1) None gives ()",
 		"mse_loss {'reduction': 'none'} square(x-w) 0 0 (1, 120, 1) (1, 120, 1) None gives (2, 3, 4, 5)",

@@ -48,7 +48,7 @@ func write(name string, data any) []byte {
 	return b.Bytes()
 }
 
-// Bounds on an entry that C can launch, which are the sizes of arrays in autotune_pack.c.
+// These constants limit the entries that C programs can launch, and are the sizes of arrays in autotune_pack.c.
 const (
 	mostRankInC      = 8
 	mostArgumentsInC = 64
@@ -63,13 +63,13 @@ type cPack struct {
 	Files     []cFile
 }
 
-// cOperator is an operator with the numbers that identify a problem of it: dimensions and parameters' components.
+// cOperator is an operator with descriptions of the numbers that identify its problems: dimensions and parameters.
 type cOperator struct {
 	*pack.Operator
 	Given []cGiven
 }
 
-// cGiven describes one number that identifies a problem. A word is represented by its index among the allowed words.
+// cGiven describes one number that identifies a problem; of a word, the number is the index in the parameter's words.
 type cGiven struct {
 	Name    string
 	Real    bool
@@ -87,7 +87,7 @@ type cEntry struct {
 	names []string // of tensors, workspaces and scalars
 }
 
-// cValue is one of the numbers that identify a problem, and whether the parameter's default has the same value.
+// cValue is a dimension or a parameter's value, as a number, and whether it equals the parameter's default.
 type cValue struct {
 	Is    int64
 	Usual bool
@@ -100,8 +100,8 @@ type cFile struct {
 	Sum   uint64
 }
 
-// cFiles returns a pack's C header and the tables for autotune_pack.c. A notice names each entry that a C program
-// cannot launch.
+// cFiles returns a pack's C header and the tables for autotune_pack.c. cFiles adds a notice for each entry that a C
+// program cannot launch.
 func cFiles(m *pack.Manifest, contents func(file string) []byte) (header, tables []byte, notices []string) {
 	c := &cPack{Manifest: m}
 	for _, o := range m.Operators {

@@ -15,11 +15,11 @@ import (
 )
 
 // A pack has kernels only for the expressions of its problems. A parameter of type expression is therefore stored as a
-// parameter of words, each of which is the expression of a packed problem. Conditions on the word say which tensors a
-// call takes.
+// parameter of words, each of which is the expression of a packed problem. A call takes the tensors in the expressions
+// of all words; a tensor is empty if the call's expression does not use it.
 
-// expressionWord describes an expression parameter as a parameter of words, at first without any word. If problems may
-// leave the parameter out, the default expression becomes the default word.
+// expressionWord describes an expression parameter as a parameter of words, to which addWord later adds the words. The
+// default of a parameter that problems may omit becomes the default word.
 func expressionWord(s operator.ParameterSpec) pack.Parameter {
 	d := pack.Parameter{Name: s.Name, Type: "word", Words: []string{}, Components: []pack.Component{{Name: s.Name}}}
 	if s.Later {
@@ -45,7 +45,8 @@ func (p *Packed) parameters(of *operator.Problem, values map[string]expr.Value) 
 	return nil
 }
 
-// parameter returns an operator and one of its parameters as the manifest describes them, or nil for the latter.
+// parameter returns the manifest's descriptions of an operator and one of its parameters, or nil for a missing
+// parameter.
 func (p *Packed) parameter(of, name string) (*pack.Operator, *pack.Parameter) {
 	o := p.Operators[slices.IndexFunc(p.Operators, func(o *pack.Operator) bool { return o.Name == of })]
 	at := slices.IndexFunc(o.Parameters, func(d pack.Parameter) bool { return d.Name == name })
@@ -88,7 +89,7 @@ func (p *Packed) addWord(of *operator.Problem, s operator.ParameterSpec) error {
 	return nil
 }
 
-// addTensor adds an epilogue's tensor to those that a call takes. The tensor is empty unless the epilogue names it.
+// addTensor adds a tensor of an epilogue to the tensors that calls take; calls with another epilogue pass it empty.
 func (p *Packed) addTensor(o *pack.Operator, a operator.ArgumentSpec, parameter, word string) error {
 	named := parameter + "_" + a.Name
 	t := p.tensor(o, a)
@@ -116,8 +117,8 @@ func (p *Packed) operands(of string, s operator.ParameterSpec) []string {
 	return lists.Of(beside, func(t pack.TensorSpec) string { return t.Name })
 }
 
-// epilogueCall makes a function that PyTorch does not have. The function takes an operator's tensors, an epilogue, the
-// epilogue's tensors, and the operator's parameters.
+// epilogueCall describes the Python function that computes an operator with an epilogue, from the operator's tensors,
+// the epilogue, the epilogue's tensors, and the operator's parameters.
 func (p *Packed) epilogueCall(o *operator.Operator, s operator.ParameterSpec) operator.TorchCall {
 	c := operator.TorchCall{Function: o.Name + "_" + s.Name}
 	add := func(name string, optional bool) {
@@ -170,7 +171,8 @@ func unsaid(s operator.ParameterSpec) (all []pack.Definition) {
 	return all
 }
 
-// say adds a word to the condition for a component, since the word's expression uses the component's tensor.
+// say adds a word to the condition under which a component is true: the component says whether a tensor is used, and
+// the word's expression uses the tensor.
 func say(o *pack.Operator, component, parameter, word string) {
 	at := slices.IndexFunc(o.Derived, func(d pack.Definition) bool { return d.Name == component })
 	all := []string{parameter + " == " + expr.String(word).Source()}
@@ -200,7 +202,7 @@ func expressionDigests(p *operator.Problem) (digests []string) {
 	return digests
 }
 
-// leftOut adds the default expression, for problems that do not give the parameter.
+// leftOut adds the default expression to the pack, for problems whose requests omit the parameter.
 func (p *Packed) leftOut(o *operator.Operator) error {
 	for _, s := range o.Parameters {
 		if s.Type == operator.ExpressionParameter && s.Later {
@@ -213,7 +215,7 @@ func (p *Packed) leftOut(o *operator.Operator) error {
 	return nil
 }
 
-// meant adds the expressions that correspond to a PyTorch function.
+// meant adds to the pack the values of expression parameters for which an operator computes a PyTorch function.
 func (p *Packed) meant(o *operator.Operator, call operator.TorchCall) error {
 	for _, s := range o.Parameters {
 		if s.Type != operator.ExpressionParameter {

@@ -20,7 +20,7 @@ import (
 	"autotune/tuner/family"
 )
 
-// cubins is a compiler like echo, whose binaries also have a variable for the sizes that a kernel reads.
+// cubins is an imitation of a compiler, whose binaries contain a variable for the sizes that a kernel reads.
 type cubins struct{ echo }
 
 func (cubins) Compile(ctx context.Context, r compile.Request) (*compile.Binary, error) {
@@ -61,8 +61,8 @@ func elfOf(contents []byte, symbol, text string) []byte {
 	return b.Bytes()
 }
 
-// fakeFamily makes a family without measurements. Such a family has configurations that read dimensions at run time,
-// each assigned to another shape, and a random tree.
+// fakeFamily makes a family without measurements, from configurations that read dimensions at run time, each assigned
+// to another shape, and a random tree.
 func fakeFamily(t testing.TB, name, shapes, free, parameters string) Family {
 	t.Helper()
 	op, err := operator.Find(name)
@@ -70,7 +70,7 @@ func fakeFamily(t testing.TB, name, shapes, free, parameters string) Family {
 	return fakeFamilyOf(t, op, shapes, free, parameters)
 }
 
-// fakeFamilyOf is fakeFamily for any operator, built in or not.
+// fakeFamilyOf is like fakeFamily, but takes an operator that need not be built in.
 func fakeFamilyOf(t testing.TB, op *operator.Operator, shapes, free, parameters string) Family {
 	t.Helper()
 	extents, err := family.ParseShapes(shapes)
@@ -117,7 +117,7 @@ func fakeFamilyOf(t testing.TB, op *operator.Operator, shapes, free, parameters 
 	return one
 }
 
-// sampled gives a family one sample, at which each entry takes twice as long as the sample's own best kernel.
+// sampled gives a family one measured shape, for which each entry takes twice as long as the shape's own best kernel.
 func sampled(t testing.TB, f *family.Family, op *operator.Operator) {
 	t.Helper()
 	p, err := op.Bind(f.Request(f.Entries[0].Shape), hopper())

@@ -25,7 +25,8 @@ type Family struct {
 	Kernels  []family.Kernel
 }
 
-// FamilyOf finds the kernels of a family. The error is cudasource.ErrSearchAgain if the operator has changed.
+// FamilyOf finds the kernels of a family, or returns cudasource.ErrSearchAgain if the operator changed after the
+// search.
 func FamilyOf(f *family.Family, op *operator.Operator) (Family, error) {
 	kernels, err := f.Kernels(op)
 	return Family{f, op, kernels}, err
@@ -54,9 +55,9 @@ func (p *Packed) families(f Family, archs []string, seen map[string]bool) (tasks
 	return tasks, nil
 }
 
-// notPacked returns why a family cannot be packed, or "" if it can. A loader would compute derived values from its own
-// GPU and math mode, but the family's kernels were compiled with those of the search. A loader also computes with
-// integers only.
+// notPacked returns why a family cannot be packed, or "" if it can. A family cannot be packed if a derived value
+// depends on the GPU or the math mode, since a loader's may differ from those of the search. Nor can a family be packed
+// if a floating-point scalar depends on the shape, since a loader computes with integers.
 func (f Family) notPacked() string {
 	for _, d := range f.Operator.Derived {
 		for _, name := range d.Formula.Code().Names() {
@@ -75,8 +76,7 @@ func (f Family) notPacked() string {
 	return ""
 }
 
-// bitsOf returns a formula for a scalar's bits, which are the value of an integer. ok is false if no integer formula
-// computes the bits.
+// bitsOf returns a formula for the bits of a scalar as an integer. ok is false if no integer formula computes the bits.
 func bitsOf(p *operator.Problem, s operator.Definition) (d pack.Definition, ok bool) {
 	d = pack.Definition{Name: s.Name, Value: formula(s.Formula)}
 	a := p.Arguments[slices.IndexFunc(p.Arguments, func(a operator.Argument) bool { return a.Name == s.Name })]
@@ -200,7 +200,7 @@ func launchOf(p *operator.Problem, l operator.LaunchSpec) openLaunch {
 	return made
 }
 
-// holds reports whether a condition that does not depend on the problem is true.
+// holds reports whether a formula is a constant that counts as true.
 func holds(f operator.Formula) bool { return f.Code() != nil && f.Code().Root().Value.Truth() }
 
 func formulas(list []operator.Formula) []pack.Formula {
@@ -217,9 +217,8 @@ func slowdown(s family.Score) pack.Slowdown {
 	return pack.Slowdown{Worst: s.Worst, Mean: s.Mean, Of: s.Of}
 }
 
-// sizesAt returns the offset in a cubin of the sizes that its kernel reads at run time. A loader writes a problem's
-// sizes into a copy of the cubin, at the offset sizesAt. The loader therefore need not parse cubins, and launches of
-// different sizes never wait for each other.
+// sizesAt returns the offset in a cubin of the sizes that its kernel reads at run time. At this offset, a loader writes
+// a problem's sizes into a copy of the cubin, which the loader need not parse.
 func sizesAt(code []byte, sizes []operator.Size) (int64, error) {
 	if len(sizes) == 0 {
 		return 0, nil

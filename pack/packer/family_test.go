@@ -166,11 +166,11 @@ func roomOf(plan *pack.Plan) (room int64) {
 	return room
 }
 
-// For a shape in a family's range, Python must choose and launch the kernel that the family itself chooses. For every
-// other shape, the general kernel must run.
+// For a shape in a family's range, Python must choose and launch the kernel that the family itself chooses; for every
+// shape outside the range, Python must launch the general kernel.
 func TestFamilies(t *testing.T) {
 	all := fakeFamilies(t)
-	// A second family for the same problems comes first in the pack, but was measured on another GPU.
+	// Add a second family for the same problems, which comes first in the pack but was measured on another GPU.
 	elsewhere, document := all[0], *all[0].Family
 	document.Device.Name, document.Tree, elsewhere.Family = "A GPU", &family.Node{}, &document
 	path := packedFamilies(t, append(slices.Clone(all), elsewhere))
@@ -220,7 +220,7 @@ func TestEveryOpenKernel(t *testing.T) {
 	}
 }
 
-// requests returns problems with expected results from PyTorch, and larger ones in f32 and bf16 for tensor cores.
+// requests returns problems with known results of PyTorch, and larger problems in f32 and bf16 for tensor cores.
 func requests(o *operator.Operator) (all []operator.Request) {
 	if vectors, err := torchvectors.Of(o.Name); err == nil { // some operators are compared with NumPy only
 		for _, c := range vectors.Cases {
@@ -318,8 +318,8 @@ func chosenByGo(t *testing.T, path string, cases []chosenCase) (all []string) {
 	return all
 }
 
-// answers splits a program's output by problems. After the driver calls of each problem, the program prints the size
-// of the workspaces and whether the kernel was tuned for the problem.
+// answers splits the output of a test program into the parts that belong to one problem each. After the driver calls of
+// each problem, the output says how large the workspaces are and whether the kernel was tuned for the problem.
 func answers(out string) (all []string) {
 	var b strings.Builder
 	asked := map[string]bool{} // a loader may load a kernel twice for one problem

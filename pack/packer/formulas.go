@@ -11,11 +11,11 @@ import (
 	"autotune/space/expr"
 )
 
-// pyFormula is a formula of a manifest as Python code. The loader looks the code up by the formula's text, so that it
-// runs only code that the packer wrote.
+// pyFormula is a formula of a manifest as Python code. The Python loader finds a formula's code by the formula's text,
+// so that it runs only code that the packer wrote.
 type pyFormula struct{ Text, Code string }
 
-// addFormulas writes all formulas as Python code. A notice names each formula that cannot be written in Python.
+// addFormulas writes all formulas as Python code, or adds a notice if a formula cannot be written in Python.
 func (p *Packed) addFormulas(folder string) {
 	found := map[string]*expr.Node{}
 	formulasIn(reflect.ValueOf(&p.Manifest), func(text string, root *expr.Node) { found[text] = root })

@@ -49,9 +49,9 @@ func (p *Packed) addLoaders(operators map[string]*operator.Operator, contents fu
 // pythonFolder contains the Python package, in a folder with the pack's name.
 const pythonFolder = "python/"
 
-// Foreign finds loader code that differs from the code which this program writes for the pack's manifest. Programs
-// would run foreign code whatever the manifest says. unknown lists the files that cannot be compared because their
-// operators are missing.
+// Foreign finds loader code that differs from the code which this program writes for the pack's manifest. Verifying the
+// manifest does not find such foreign code, which a program would run. The result unknown lists the files that cannot
+// be compared because their operators are missing.
 func Foreign(p *pack.Pack, operators map[string]*operator.Operator) (foreign, unknown []string, err error) {
 	w := &Packed{Manifest: p.Manifest, files: map[string][]byte{}}
 	if err := w.addLoaders(operators, p.Kernel); err != nil {
@@ -102,7 +102,8 @@ type pyOperator struct {
 // Words returns the values of a word parameter for which the pack has kernels.
 func (o pyOperator) Words(parameter string) []string { return o.p.words(o.Name, parameter) }
 
-// Of returns the names that an expression may use: those of its parameter and the tensors of all packed epilogues.
+// Of returns the names that an expression may use: the names in its parameter's `of`, and the tensors of all packed
+// epilogues.
 func (o pyOperator) Of(s operator.ParameterSpec) []string {
 	return slices.Concat(s.Of, o.p.operands(o.Name, s))
 }
@@ -185,7 +186,7 @@ func definition(o *operator.Operator, read []string, call operator.TorchCall) py
 }
 
 // pythonCalls returns the PyTorch functions that an operator computes. For an operator whose op.yaml names no PyTorch
-// function, it returns one with the operator's name, tensors and parameters.
+// function, pythonCalls returns a function with the operator's name, tensors and parameters.
 func pythonCalls(o *operator.Operator) []operator.TorchCall {
 	if o.PyTorch != nil && len(o.PyTorch.Calls) > 0 {
 		return o.PyTorch.Calls

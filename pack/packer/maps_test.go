@@ -57,7 +57,8 @@ func packedOpenMaps(t *testing.T) (path string, p *operator.Problem) {
 	return path, p
 }
 
-// mapsGPU is a driver that records the arguments of launches in the format of the imitation of the CUDA driver.
+// mapsGPU implements pack.Driver, and records launches' arguments in the same format as the imitation of the CUDA
+// driver.
 type mapsGPU struct {
 	*recorder
 	maps  string // the places of arguments that have 16 words

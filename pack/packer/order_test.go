@@ -10,7 +10,7 @@ import (
 	"autotune/tuner/cudasource"
 )
 
-// With the second dimension last in memory, a problem is another one of the same operator, with its own kernel.
+// A problem whose tensors have the second dimension last in memory has a kernel of its own.
 func TestOrders(t *testing.T) {
 	shape := []int64{2, 8, 9, 10}
 	set := func(layout string) map[string]string {

@@ -1,7 +1,7 @@
 // Package packer writes packs: it compiles winners and general kernels, describes them in a manifest, and adds loaders
 // for programs in C and Python.
 //
-// The same winners, compiler and tool always produce the same bytes. Package pack reads the packs that this package
+// The same winners, compiler and tool always produce the same bytes. Package pack reads the packs that package packer
 // writes.
 package packer
 
@@ -86,8 +86,8 @@ func Make(ctx context.Context, compiler compile.Compiler, winners []cudasource.W
 	return p, p.finish(operators)
 }
 
-// packs reports whether an operator can be packed. An operator is described once, and a notice says why another cannot
-// be packed.
+// packs reports whether an operator can be packed. At its first call for an operator, packs adds the description to the
+// manifest, or a notice that says why the operator cannot be packed.
 func (p *Packed) packs(o *operator.Operator, kept map[string]*operator.Operator) bool {
 	if known, asked := kept[o.Name]; asked {
 		return known != nil
@@ -159,7 +159,7 @@ func compileAll(ctx context.Context, compiler compile.Compiler, tasks []*task) e
 	return err
 }
 
-// found describes a winner or a family to targets, which chooses the architectures that it is compiled for.
+// found holds the properties of a winner or a family by which the method targets chooses architectures to compile for.
 type found struct {
 	what, problem string // text for notices; equal for entries of one problem
 	target        string // the architecture of the search
@@ -173,8 +173,8 @@ func (f found) measured(arch string) bool {
 	return f.device.Kind.Properties().Caveat == "" && arch == f.target
 }
 
-// targets returns the architectures to compile for: those that the user named or else the search's own. Architectures
-// that are done already or cannot run the template are left out.
+// targets returns the architectures to compile for: those that the user named or else the search's own. targets omits
+// architectures in seen, which have the kernel already, and architectures that cannot run the kernel.
 func (p *Packed) targets(f found, named []string, seen map[string]bool) (archs []string, err error) {
 	if len(named) == 0 {
 		if f.target == "" || !f.measured(f.target) {
@@ -200,7 +200,7 @@ func (p *Packed) targets(f found, named []string, seen map[string]bool) (archs [
 	return archs, nil
 }
 
-// entries describes a winner once for each architecture.
+// entries adds a manifest entry for a winner and each architecture.
 func (p *Packed) entries(w cudasource.Winner, archs []string, seen map[string]bool) (tasks []*task, err error) {
 	text, _, _ := strings.Cut(w.Problem.String(), " free=")
 	f := found{
@@ -242,7 +242,7 @@ func name[N comparable](launches []pack.LaunchOf[N], b *compile.Binary) {
 	}
 }
 
-// entry describes a winner for an architecture.
+// entry returns the manifest entry for a winner and an architecture.
 func (p *Packed) entry(w cudasource.Winner, arch string) (*pack.Entry, error) {
 	var source, evidence bytes.Buffer
 	if err := cmp.Or(w.WriteCUDA(&source), w.Best.WriteJSON(&evidence)); err != nil {
@@ -343,8 +343,8 @@ func (p *Packed) tensor(d *pack.Operator, a operator.ArgumentSpec) pack.TensorSp
 
 func formula(f operator.Formula) pack.Formula { return pack.Formula{Expr: f.Code()} }
 
-// describeParameter describes a parameter with the default of each component. If the default is another parameter with
-// as many components, each component defaults to that parameter's component.
+// describeParameter describes a parameter with the default of each component. If the default names another parameter
+// with as many components, the default of each component is that parameter's component.
 func describeParameter(o *operator.Operator, s operator.ParameterSpec) (pack.Parameter, error) {
 	d := pack.Parameter{Name: s.Name, Type: string(s.Type), Min: s.Min, Max: s.Max}
 	if s.Type == operator.ExpressionParameter {
@@ -384,8 +384,8 @@ func describeParameter(o *operator.Operator, s operator.ParameterSpec) (pack.Par
 	return d, nil
 }
 
-// virtualArchs lists architectures for general kernels' PTX. The packer uses the first architecture that the compiler
-// supports.
+// virtualArchs lists architectures for general kernels' PTX. The compiled PTX is for the first of them that the
+// compiler supports.
 var virtualArchs = []string{"compute_75", "compute_80", "compute_90"}
 
 // generals adds the general kernels for a problem's operator and type, one for each math mode.

@@ -43,8 +43,8 @@ func (echo) Compile(_ context.Context, r compile.Request) (*compile.Binary, erro
 	return &compile.Binary{Code: []byte(r.Kernel.Digest() + " for " + r.Arch), Symbols: map[string]string{}}, nil
 }
 
-// winner makes the default configuration of a template the winner of a problem. The template is the named one, or the
-// first that serves the problem.
+// winner makes the default configuration of a template the winner of a problem: of the named template, or of the first
+// template that serves the problem.
 func winner(t testing.TB, r operator.Request, name string, template ...string) cudasource.Winner {
 	t.Helper()
 	op, err := operator.Find(name)
@@ -52,7 +52,7 @@ func winner(t testing.TB, r operator.Request, name string, template ...string) c
 	return winnerOf(t, op, r, template...)
 }
 
-// winnerOf is winner for any operator, built in or not.
+// winnerOf is like the function winner, but takes an operator that need not be built in.
 func winnerOf(t testing.TB, op *operator.Operator, r operator.Request, template ...string) cudasource.Winner {
 	t.Helper()
 	p, err := op.Bind(r, hopper())
@@ -314,8 +314,8 @@ func TestLaunch(t *testing.T) {
 	}
 }
 
-// If a pack lacks the kernel that was asked for, the error must say why. GPUs other than the search's may run some of
-// the entries.
+// If a pack has no kernel for a requested problem, the error of Plan must say why. Some entries of a pack may run on
+// other GPUs than the one that the search used.
 func TestPlans(t *testing.T) {
 	w := winner(t, operator.Request{Shape: []int64{1, 4, 9, 9}}, "conv2d")
 	p := open(t, packed(t, "one", []cudasource.Winner{w}))

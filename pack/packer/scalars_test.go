@@ -11,7 +11,7 @@ import (
 )
 
 // A family's kernels must get integer scalars computed from the shape, and other scalars as their bits. The general
-// kernel needs no scalars, since it computes their values itself.
+// kernel gets no scalars, since the kernel computes their values itself.
 func TestScalarsOfFamilies(t *testing.T) {
 	op, err := operator.Load(os.DirFS("testdata"), "scaled")
 	must.OK(t, err)

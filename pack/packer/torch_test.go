@@ -10,8 +10,8 @@ import (
 	"autotune/tuner/cudasource"
 )
 
-// withTorch runs a script of testdata with the real PyTorch and a driver that runs nothing. Each line of the script's
-// output must begin with ok.
+// withTorch runs a script of testdata with the real PyTorch and a driver that runs nothing. withTorch fails the test if
+// a line of the script's output does not begin with ok.
 func withTorch(t *testing.T, script string, winners ...cudasource.Winner) {
 	t.Helper()
 	testneeds.CXX.Need(t)

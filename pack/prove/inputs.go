@@ -47,7 +47,8 @@ func (p *Inputs) FromCache(ctx context.Context, cache string) error {
 	return nil
 }
 
-// operator finds the operator of a document. The operator is nil if it is not among those to be packed.
+// operator finds the operator of a document, and returns nil if the user named operators to pack and this one is not
+// among them.
 func (p *Inputs) operator(name string) (*operator.Operator, error) {
 	op, found := lists.First(p.Operators, func(op *operator.Operator) bool { return op.Name == name })
 	if found || len(p.Operators) > 0 {
@@ -151,7 +152,7 @@ func (p *Inputs) keptFamilies(ctx context.Context, cache string) error {
 	return nil
 }
 
-// FromFile adds the winners or the families in a document.
+// FromFile adds the winners or the families in a file to those that the pack will contain.
 func (p *Inputs) FromFile(ctx context.Context, path string) error {
 	bests, families, err := ReadDocuments(ctx, path)
 	if err != nil {

@@ -110,8 +110,9 @@ func (c *Checked) Prove(ctx context.Context) (err error) {
 	return nil
 }
 
-// proveEntry times an entry again, from the best-config document that the pack stores as evidence. The winner is
-// compared with the operator's untuned defaults and with the configurations that it tied with.
+// proveEntry times an entry again, from the best-config document that the pack stores as evidence. proveEntry compares
+// the entry's winner with the operator's untuned defaults and with the configurations that tied with the winner in the
+// search.
 func (c *Checked) proveEntry(ctx context.Context, e *Entry, packed *pack.Entry) error {
 	w, op, err := c.winner(packed)
 	if err != nil {
@@ -162,7 +163,7 @@ func (e *Entry) elsewhere(on *devices.Opened) bool {
 	return true
 }
 
-// gate runs the correctness gates on the entry's own variant.
+// gate runs the correctness gates (the final checks of a search) on the entry's own kernel.
 func (c *Checked) gate(ctx context.Context, e *Entry, op *operator.Operator) error {
 	on, err := c.o.Opener.Open(ctx, op, e.winner.Best.Problem.Request())
 	if err != nil {
@@ -194,7 +195,8 @@ func (c *Checked) winner(e *pack.Entry) (w cudasource.Winner, op *operator.Opera
 	return w, op, err
 }
 
-// operator finds an operator that the user named or that is built in. A name from a pack never opens a folder.
+// operator finds an operator that the user named or that is built in. The name, which comes from a pack, is never
+// treated as a folder's path.
 func (c *Checked) operator(name string) (*operator.Operator, error) {
 	if op, found := lists.First(c.o.Operators, func(o *operator.Operator) bool { return o.Name == name }); found {
 		return op, nil
@@ -219,8 +221,8 @@ func (c *Checked) Fault() error {
 	return fmt.Errorf("%s of %s wrong, or %s", output.Count(faults, "entry"), c.pack.Path, than)
 }
 
-// Text returns a table of the verdicts, with what changed and by how much. If the entries were not verified again, the
-// table lists the entries as they were packed.
+// Text returns a table of the verdicts on the entries, with the times that changed. If the entries were not verified
+// again, the table lists the entries with their packed times.
 func (c *Checked) Text() string {
 	var text strings.Builder
 	w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)

@@ -26,13 +26,13 @@ import (
 type Options struct {
 	Opener    *devices.Opener
 	Operators []*operator.Operator // operators that are not built in
-	// CI makes the check time each winner against itself to measure the noise, and fail if the winner is slower than
-	// its recorded time by more than that noise.
+	// CI selects the check for continuous integration: it times each winner against itself to measure the noise, and
+	// fails if the winner is slower than its recorded time by more than the noise.
 	CI   bool
 	Tool string
 	// Say prints what is being done, and Tell prints notices about what the user may not expect.
 	Say, Tell func(text string)
-	// Trouble marks an error as one of the device.
+	// Trouble marks an error as caused by the device.
 	Trouble func(error) error
 	// Search runs a search and shows its progress.
 	Search func(ctx context.Context, on *devices.Opened, o tuner.Options) (*tuner.Result, error)
@@ -51,7 +51,7 @@ type Verdict struct {
 	Winner     *bestconfig.Document `json:"winner,omitempty"` // the fastest variant now
 }
 
-// edited is the message for a winner that is lost because its kernel was edited.
+// edited is the message for a winner that cannot be verified any more, because its kernel was edited.
 const edited = "its kernel was edited, or is no longer in the space"
 
 // Lost reports whether the winner failed, was slower than recorded, or was beaten by another variant.
@@ -67,8 +67,8 @@ func verdictOn(w winners.Kept) Verdict {
 		WasMS: w.Winner.Time.Median}
 }
 
-// beside verifies and times a winner again, together with the configurations that the options name, its runners-up and
-// the default. The fastest variant must pass the correctness gates.
+// beside verifies and times a winner again, together with its runners-up, the default, and configurations that the
+// options name. Of these variants, the fastest must pass the correctness gates.
 func (o Options) beside(ctx context.Context, on *devices.Opened, w winners.Kept, s tuner.Options) (Verdict, error) {
 	v := verdictOn(w)
 	s.Recheck, s.Conditions = true, w.Protocol.Conditions
@@ -107,8 +107,8 @@ func (v *Verdict) judge(w winners.Kept, result *tuner.Result) {
 	}
 }
 
-// alone verifies a winner, times it against itself and runs the correctness gates. The time is compared with the
-// recorded time, unless there is none or the device does not measure times.
+// alone verifies a winner, times it against itself and runs the correctness gates. If the device measures times, alone
+// compares the winner's time with the recorded time.
 func (v *Verdict) alone(ctx context.Context, o Options, on *devices.Opened, w winners.Kept) error {
 	p := on.Problem
 	kernel, err := p.Kernel(w.Winner.Configuration)
@@ -141,7 +141,7 @@ func (v *Verdict) compare(p final.Proof, w winners.Kept, here device.Info) {
 	}
 }
 
-// copyMoved is the smallest relative change of the copy bandwidth that is reported.
+// copyMoved is the relative change of the GPU's copy bandwidth below which the check does not report the change.
 const copyMoved = 0.01
 
 // moved describes what else changed since the winner was found, such as the driver or the copy bandwidth.
@@ -164,7 +164,8 @@ type BenchOptions struct {
 	Others   bool         // time PyTorch, too
 	Rivals   final.Rivals // PyTorch; nil on a device without a GPU
 	NoRivals error        // why PyTorch cannot be timed
-	// Await shows what is being done. The functions that Await returns change the text and end its display.
+	// Await displays a text, such as the name of a step that takes long. Of the functions that Await returns, now
+	// changes the displayed text, and done removes it.
 	Await func(what string) (now func(string), done func())
 }
 

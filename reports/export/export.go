@@ -85,7 +85,7 @@ func writePTX(ctx context.Context, out io.Writer, k cudasource.Winner) ([]string
 	return writeBinary(ctx, out, k, "compute_")
 }
 
-// writeBinary writes a kernel as the binary or PTX that NVRTC compiles. The notes say how to launch the kernel.
+// writeBinary writes a kernel as the binary or PTX that NVRTC compiles, and returns notes on how to launch the kernel.
 func writeBinary(ctx context.Context, out io.Writer, k cudasource.Winner, prefix string) ([]string, error) {
 	b, target, err := compiled(ctx, k, prefix)
 	if err != nil {
@@ -102,7 +102,7 @@ func writeBinary(ctx context.Context, out io.Writer, k cudasource.Winner, prefix
 	return notes, err
 }
 
-// compiled compiles a winner's kernel with NVRTC. It returns the binary and the name of the architecture, which begins
+// compiled compiles a winner's kernel with NVRTC and returns the binary and the name of the architecture, which begins
 // with the prefix: "sm_" for a GPU, "compute_" for PTX.
 func compiled(ctx context.Context, k cudasource.Winner, prefix string) (*compile.Binary, string, error) {
 	target, err := k.Target()

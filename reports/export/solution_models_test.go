@@ -14,7 +14,7 @@ import (
 // element of a list.
 type solutionModel map[string]string
 
-// Patterns for a field's JSON: a text that must not be empty, any text, and a boolean.
+// These regular expressions match a field's JSON: a text that must not be empty, any text, and a boolean.
 const (
 	someText = `"(?s:.+)"`
 	anyText  = `"(?s:.*)"`
@@ -37,11 +37,10 @@ var solutionModels = map[string]solutionModel{
 	},
 }
 
-// others lists the fields that one of the benchmarks reads and the other one ignores.
+// others lists the fields that only one of the two benchmarks, FlashInfer-Bench and SOL-ExecBench, reads.
 var others = []string{"spec.language", "spec.languages[]", "spec.compile_options.cuda_cflags[]", "spec.compile_options.ld_flags[]"}
 
-// takes returns why a benchmark would refuse a document. Here a field that neither benchmark would read is refused,
-// too.
+// takes returns why a benchmark would refuse a document. takes also refuses a field that neither benchmark reads.
 func (m solutionModel) takes(document map[string]any) error {
 	found := map[string][]string{}
 	var walk func(at string, x any)

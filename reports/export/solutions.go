@@ -16,8 +16,9 @@ import (
 	"autotune/tuner/cudasource"
 )
 
-// solution is the document that both benchmarks read. FlashInfer-Bench reads `language`; SOL-ExecBench reads
-// `languages` and the compiler's options. Each benchmark ignores the fields of the other.
+// solution is a document that both FlashInfer-Bench and SOL-ExecBench can read. Only FlashInfer-Bench reads the field
+// `language`, and only SOL-ExecBench reads `languages` and the compiler's options; each benchmark ignores the other's
+// fields.
 type solution struct {
 	Name        string `json:"name"`
 	Definition  string `json:"definition"`
@@ -96,9 +97,9 @@ var bindingSource string
 
 var bindingPage = template.Must(template.New("binding").Parse(bindingSource))
 
-// binding returns the C++ source of the function run and its module. A tensor that the kernel both reads and writes is
-// an input and an output, and the output begins as a copy of the input. Scalars are constants with the values of this
-// problem.
+// binding returns the C++ source of the function run, and of the Python module that contains it. A tensor that the
+// kernel both reads and writes is an input and an output, and the output begins as a copy of the input. In the source,
+// scalars are constants with the values of the winner's problem.
 func binding(k cudasource.Winner) (string, error) {
 	var inputs, outputs, passed, steps []string
 	step := func(format string, arguments ...any) { steps = append(steps, fmt.Sprintf(format, arguments...)) }

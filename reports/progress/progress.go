@@ -23,7 +23,7 @@ import (
 // Every is the interval between two progress lines in a pipe.
 const Every = 2 * time.Second
 
-// barWidth is small enough that bar and text fit into 80 columns.
+// barWidth is the width of the progress bar, so small that the bar and its text fit into 80 columns.
 const barWidth = 16
 
 // Progress shows how a search proceeds: as a live line in a terminal, and as plain lines elsewhere.
@@ -166,7 +166,7 @@ type Many struct {
 	running map[string]tuner.Progress
 }
 
-// NewMany returns the progress of the given number of searches. If say is nil, nothing is printed.
+// NewMany returns the progress of the given number of searches. NewMany prints nothing if say is nil.
 func NewMany(say func(line string), total int) *Many {
 	return &Many{say: say, total: total, started: time.Now(), last: time.Now(), running: map[string]tuner.Progress{}}
 }
@@ -220,8 +220,8 @@ func (m *Many) line() string {
 	return strings.Join(parts, "  ")
 }
 
-// Wait shows in a terminal what the command is waiting for and for how long, on a line that disappears at the end. A
-// short wait is not shown.
+// Wait shows in a terminal what the command is waiting for and for how long, on a line that disappears at the end. Wait
+// shows nothing while a wait is short.
 type Wait struct {
 	out     io.Writer // nil: nothing is shown
 	columns int
@@ -233,13 +233,13 @@ type Wait struct {
 	started time.Time
 }
 
-// The shortest wait that is shown, and the interval at which the line is updated.
+// waitAfter is the length of the shortest wait that is shown, and waitEvery the interval at which the line is updated.
 const (
 	waitAfter = 500 * time.Millisecond
 	waitEvery = 250 * time.Millisecond
 )
 
-// Await begins to show what the command is waiting for. The caller must call Done when the wait is over.
+// Await begins to show what the command is waiting for. When the wait is over, the caller must call the method Done.
 func Await(out io.Writer, columns int, what string) *Wait {
 	a := &Wait{out: out, columns: columns, stop: make(chan struct{}), what: what, started: time.Now()}
 	a.ended.Go(func() {
@@ -271,7 +271,8 @@ func (a *Wait) line() string {
 	return text
 }
 
-// Now changes the text of what is awaited. The displayed time continues from the beginning of the wait.
+// Now changes the text that says what the command is waiting for, while the displayed time continues from the beginning
+// of the wait.
 func (a *Wait) Now(what string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

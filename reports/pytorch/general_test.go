@@ -39,8 +39,8 @@ func withPyTorch(t *testing.T) []*operator.Operator {
 }
 
 // The exported general kernels must compute what PyTorch computes, whatever the parameters are. One kernel must serve
-// all problems of an operator with the same math mode and type. An operator's kernels are compiled together to save
-// time.
+// all problems of an operator with the same math mode and type. To save time, the test compiles all kernels of an
+// operator as one program.
 func TestGeneralKernelsMatchPyTorch(t *testing.T) {
 	testneeds.Nothing(t)
 	d, err := emulator.Open(emulator.Options{CacheDir: testcache.Dir()})
@@ -94,8 +94,9 @@ func TestGeneralKernelsMatchPyTorch(t *testing.T) {
 
 var libraryInclude = regexp.MustCompile(`(?m)^#include <.*>`)
 
-// generalKernels puts the exported kernels for some problems of an operator behind one entry point. A tensor passes
-// the kernel's number and the sizes, which are small here, since the emulator's kernels take only tensors.
+// generalKernels puts the exported kernels for some problems of an operator behind one entry point. The entry point
+// reads the kernel's number and its sizes, which are small enough, from a tensor, since kernels on the emulator take
+// only tensors.
 func generalKernels(t *testing.T, problems []*operator.Problem) operator.Kernel {
 	t.Helper()
 	var together testtogether.Source

@@ -143,8 +143,8 @@ type element struct {
 	Parameter string // the parameter that names the type, "" if none does
 }
 
-// torchTypes maps types to PyTorch's names. A module computes in one of the first three types; single tensors may have
-// another one.
+// torchTypes maps element types to PyTorch's names. A module computes in float32, bfloat16 or float16, and some of its
+// tensors may have the type int64 or bool.
 var torchTypes = map[operator.Type]string{
 	operator.F32: "float32", operator.BF16: "bfloat16", operator.F16: "float16", operator.I64: "int64", operator.Bool: "bool",
 }
@@ -162,7 +162,7 @@ func elementOf(p *operator.Problem) (element, error) {
 	return e, nil
 }
 
-// has reports whether a tensor has the element type.
+// has reports whether a tensor has the common element type of its module's tensors.
 func (e element) has(a operator.ArgumentSpec) bool {
 	return a.TypeBy == e.Parameter && (a.TypeBy != "" || a.Type == e.Type)
 }
@@ -175,7 +175,7 @@ func (e element) of(a operator.ArgumentSpec) (torch string, ok bool) {
 	return torchTypes[a.Type], a.TypeBy == "" && (a.Type == operator.I64 || a.Type == operator.Bool)
 }
 
-// taken describes in words the tensors that a module of this type takes.
+// taken describes in words the tensors that a module with the given element type takes.
 func (e element) taken() string {
 	if e.Parameter == "" {
 		return "tensors of " + string(e.Type)

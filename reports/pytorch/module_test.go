@@ -49,13 +49,14 @@ func examples(o *operator.Operator) []operator.Request {
 	return all
 }
 
-// winners makes a winner of each template's default that serves the problem, in the requested or in all math modes.
+// winners makes a winner of each default configuration for a problem: in the math mode of the request or, if it has
+// none, in all math modes.
 func winners(t *testing.T, o *operator.Operator, r operator.Request) []cudasource.Winner {
 	t.Helper()
 	return winnersOn(t, emulator.Limits(), o, r)
 }
 
-// winnersOn is winners for a GPU with the given limits.
+// winnersOn is like winners, for a GPU with the given limits.
 func winnersOn(t *testing.T, limits operator.Limits, o *operator.Operator, r operator.Request) []cudasource.Winner {
 	t.Helper()
 	var all []cudasource.Winner
@@ -124,7 +125,7 @@ func pythonSays(t *testing.T, in io.Reader, arguments ...string) string {
 }
 
 // forbidden lists the patterns that KernelBench's checker treats as tricks, wherever they occur. Even a module's
-// comments must not contain forbidden patterns, since the checker does not recognize all comments.
+// comments must not contain forbidden patterns, since KernelBench's checker does not recognize all comments.
 var forbidden = map[string]*regexp.Regexp{
 	"a block that hides errors":       regexp.MustCompile(`\btry\s*:|\bexcept\b`),
 	"the word of an empty body":       regexp.MustCompile(`\bpass\b`),
@@ -158,7 +159,8 @@ func TestExportedFilesKeepTheRules(t *testing.T) {
 	}
 }
 
-// checkRules checks each paragraph of a module that no other module had before.
+// checkRules checks that a module contains no forbidden pattern and all necessary parts; it skips paragraphs that an
+// earlier module contained, too.
 func checkRules(t *testing.T, w cudasource.Winner, known map[string]bool) {
 	t.Helper()
 	text, half := export(t, w), w.Problem.Arguments[0].Type == operator.F16
@@ -187,8 +189,8 @@ func checkRules(t *testing.T, w cudasource.Winner, known map[string]bool) {
 	}
 }
 
-// All tensors of a module except workspaces must have its problem's type, which the module must call by PyTorch's
-// name.
+// All tensors of an exported module, except workspaces, must have the element type of its problem, and the Python code
+// must use PyTorch's name of the type.
 func TestModulesOfOneType(t *testing.T) {
 	o, err := operator.Find("matmul")
 	must.OK(t, err)
@@ -232,8 +234,9 @@ type call struct {
 	want             string // output shape, after "tuned " where the tuned kernel gives it, or a part of the complaint
 }
 
-// moduleCases reads testdata/modules.txt. Each problem in the file is a line. Indented lines below a problem give the
-// constructor, the result of get_init_inputs, and calls in the form "ARGUMENTS of SHAPE: WANT".
+// moduleCases reads testdata/modules.txt. In the test's file of problems, each line that is not indented is a problem.
+// The indented lines below a problem are the constructor, the result of get_init_inputs, and calls in the form
+// "ARGUMENTS of SHAPE: WANT".
 func moduleCases(t *testing.T) (all []moduleCase) {
 	t.Helper()
 	text, err := os.ReadFile("testdata/modules.txt")
@@ -273,7 +276,7 @@ type answer struct {
 	Made     int // number of tensors made, including views
 }
 
-// The Python code of exported files runs here without a GPU: signatures, sizes, shapes, and which kernel is launched.
+// Without a GPU, the test runs the Python code of exported files: signatures, sizes, shapes, the kernel's choice.
 func TestModules(t *testing.T) {
 	testneeds.Torch.Need(t)
 	moduleCases := moduleCases(t)
@@ -370,7 +373,7 @@ func checkModule(t *testing.T, c moduleCase, p *operator.Problem, line string) {
 
 // The kernels of exported modules and .cu files must compile for a GPU. For each template, the module is compiled in
 // one math mode and the .cu file in another; if the operator has only one mode, templates alternate between module and
-// .cu file. NVRTC generates no machine code here, since the tests of package templates do that.
+// .cu file. The test checks the code without generating machine code, since the tests of package templates do that.
 func TestExportedKernelsCompile(t *testing.T) {
 	if testing.Short() {
 		t.Skip("compiles for some seconds")
@@ -504,7 +507,7 @@ func firstArgument(change func(*operator.ArgumentSpec)) func(*operator.Operator,
 	}
 }
 
-// refuses checks that a winner is refused with the given message after a change.
+// refuses changes a winner's operator or kernel, and checks that exporting the winner fails with the given message.
 func refuses(t *testing.T, w cudasource.Winner, change func(*operator.Operator, *operator.Kernel), want string) {
 	t.Helper()
 	problem, operator := *w.Problem, *w.Problem.Operator
@@ -578,8 +581,8 @@ for call in json.loads(sys.argv[2]):
     print(json.dumps({"tuned": stand_in.launches[-1]["tuned"], "last": not y.is_contiguous()}))
 `
 
-// A module must return its output in the layout that was tuned or requested or, if the layout is auto, in the layout
-// of the input. The tuned kernel may serve only the layout that it was tuned for.
+// A module must return its output in the layout that was tuned or requested or, if the layout is auto, in the layout of
+// the input. A module may run its tuned kernel only for inputs in the layout that the kernel was tuned for.
 func TestModulesKnowLayouts(t *testing.T) {
 	testneeds.Torch.Need(t)
 	o, err := operator.Find("avg_pool2d")

@@ -46,7 +46,7 @@ func (v *view) plan(p *operator.Problem) {
 }
 
 // expressions records the parameters that are expressions, and returns lines of Python that define the names which
-// depend on them. An exported module has the expressions of its problem.
+// depend on them. An exported module always computes the expressions of the problem for which it was exported.
 func (v *view) expressions(p *operator.Problem) (lines []string) {
 	for _, spec := range p.Operator.Parameters {
 		if spec.Type != operator.ExpressionParameter {
@@ -319,12 +319,12 @@ func (v *view) launches(w cudasource.Winner) {
 	}
 }
 
-// choice matches an extent that is one of two names, depending on a parameter.
+// choice matches an extent of the form "a if p else b", which is one of two names, depending on a parameter.
 var choice = regexp.MustCompile(`^(\w+) if (\w+) else (\w+)$`)
 
-// findDimension returns the Python expression that reads a dimension from the inputs' shapes, or "" if there is none.
-// A parameter can decide which axis the dimension is, for example if a matrix may be transposed, or which tensor has
-// it, if tensors may be broadcast along it.
+// findDimension returns the Python expression that reads a dimension from the inputs' shapes, or "" if there is none. A
+// parameter can determine which axis is the dimension, for example if a matrix may be transposed, or which tensor has
+// the dimension, if tensors may be broadcast.
 func (v *view) findDimension(dim string) string {
 	var places []string // each but the last ends with a condition
 	for i, t := range v.Read {

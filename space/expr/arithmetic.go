@@ -9,7 +9,7 @@ import (
 // This file contains the arithmetic of numbers where Python differs from Go. The functions on ints return false if the
 // result does not fit 64 bits. The callers of division functions make sure that no divisor is zero.
 
-// exact is the magnitude up to which a float64 represents every int exactly.
+// exact is the limit up to which a float64 represents every integer exactly.
 const exact = 1 << 53
 
 // unordered is what compare returns for a NaN.
@@ -38,8 +38,9 @@ func compare(a, b Value) (order int, ok bool) {
 	return unordered, true
 }
 
-// compareExactly orders two numbers that are equal after conversion to floats, because an int may have more digits than
-// a float64 holds. If an operand remains a float, it is 2^63, which is greater than every int64.
+// compareExactly orders two numbers that are equal after conversion to floats; ints that differ may become equal,
+// because an int may have more digits than a float64 holds. An operand that is still a float after Canonical is 2^63,
+// which is greater than every int64.
 func compareExactly(a, b Value) int {
 	if a.kind == KindInt && b.kind == KindInt {
 		return cmp.Compare(a.int(), b.int())
@@ -66,7 +67,7 @@ func mulInts(a, b int64) (int64, bool) {
 	return c, a == 0 || c/a == b && (a != -1 || b != math.MinInt64)
 }
 
-// floorDivInts rounds the quotient down. MinInt64 // -1 is the only quotient that overflows.
+// floorDivInts rounds the quotient down. The division of MinInt64 by -1 is the only integer division that overflows.
 func floorDivInts(a, b int64) (int64, bool) {
 	q := a / b
 	if a%b != 0 && (a < 0) != (b < 0) {
@@ -172,7 +173,7 @@ func floorMod(a, b float64) float64 {
 	return m
 }
 
-// floorDiv follows Python's // on floats: the quotient matches the remainder of floorMod, unlike Floor(a/b).
+// floorDiv follows Python's // on floats: unlike Floor(a/b), the quotient agrees with the remainder of floorMod.
 func floorDiv(a, b float64) float64 {
 	m := math.Mod(a, b)
 	q := (a - m) / b

@@ -61,7 +61,7 @@ func (e *Expr) Eval(env map[string]Value) (Value, error) {
 	return Value{}, failure(n, reason)
 }
 
-// Check returns an *EvalError if e contains a name that is not in known.
+// Check returns an *EvalError if the expression e contains a name that is not in known.
 func (e *Expr) Check(known map[string]bool) error {
 	for _, n := range e.root.nameNodes() {
 		if !known[n.Name] {

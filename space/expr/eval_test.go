@@ -77,7 +77,8 @@ func TestPython(t *testing.T) {
 	}
 }
 
-// ways evaluates e in two ways: with names from a map, and with names folded as constants.
+// ways evaluates an expression in two ways: with the values of names from a map, and with the names folded as
+// constants.
 func ways(e *expr.Expr) map[string]func() (expr.Value, error) {
 	return map[string]func() (expr.Value, error){
 		"map": func() (expr.Value, error) { return e.Eval(env) },
@@ -183,7 +184,8 @@ func sameTree(a, b *expr.Node) bool {
 	return a.Op == b.Op && a.Name == b.Name && a.Value == b.Value && slices.Equal(a.Links, b.Links) && slices.EqualFunc(a.Args, b.Args, sameTree)
 }
 
-// TestGrouping checks that the first expression is grouped like the second and not like the third.
+// TestGrouping checks by parentheses which operators bind more tightly: the first expression equals the second, but not
+// the third.
 func TestGrouping(t *testing.T) {
 	for _, c := range [][3]string{
 		{"a * b * c", "(a*b)*c", "a*(b*c)"}, {"a - b - c", "(a-b)-c", "a-(b-c)"}, {"-a**b", "-(a**b)", "(-a)**b"},

@@ -4,7 +4,8 @@ import "slices"
 
 // Folder replaces names by their constants or definitions, and operations on constants by their results. Folding
 // preserves the meaning of an expression: an operation that fails is not folded, so that it fails only when it is
-// evaluated. A subtree that several trees or definitions share is folded once and stays shared.
+// evaluated. A subtree that several trees or definitions share is folded only once, and the folded trees share the
+// result.
 type Folder struct {
 	Constants   map[string]Value
 	Definitions map[string]*Expr // definitions may name each other, but not in a cycle

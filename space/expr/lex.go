@@ -46,11 +46,11 @@ type lexer struct {
 }
 
 // symbols lists the operators of expressions, and symbols of other languages that users may write by mistake. In the
-// list symbols, a longer symbol precedes its prefixes.
+// list `symbols`, the longer of two symbols with a common beginning comes first.
 var symbols = []string{"**", "//", "==", "!=", "<=", ">=", "<>", "&&", "||", "<", ">", "+", "-", "*", "/", "%", "(", ")", "[", "]", ",",
 	"!", "=", "?", "&", "|", "^", "{", "."}
 
-// mistaken tells what to write instead of symbols of other languages.
+// mistaken maps symbols of other languages to a text that says what to write instead.
 var mistaken = map[string]string{
 	"&&": "write 'and'", "||": "write 'or'", "!": "write 'not'", "=": "write '==' to compare",
 	"?": "write 'a if condition else b'", "<>": "write '!='", "&": "write 'and'", "|": "write 'or'",
@@ -64,7 +64,7 @@ func (l *lexer) fail(column int, format string, args ...any) {
 	panic(&SyntaxError{fault{l.source, column, fmt.Sprintf(format, args...)}})
 }
 
-// catch is deferred to turn a panic of fail into an error.
+// A function defers catch, which turns a panic of fail into an error.
 func catch(err *error) {
 	switch problem := recover().(type) {
 	case nil:

@@ -6,10 +6,11 @@ import (
 	"autotune/internal/lists"
 )
 
-// Op says what a Node or a Term computes. The table called operators has a row for each Op.
+// Op says what a Node or a Term computes. The table `operators` has a row for each Op.
 type Op uint8
 
-// The operations from OpConst to OpCall occur in a Node. A comparison has one more operand than it has Links.
+// An operation from OpConst to OpCall may be the Op of a Node. A comparison node has one more operand than comparison
+// operators, which its field Links holds.
 const (
 	OpConst Op = iota
 	OpName
@@ -29,7 +30,7 @@ const (
 	OpCompare // Args: operands from left to right; Links: the comparison operators between them
 	OpTuple   // only as the last operand of `in` and `not in`
 
-	// Functions that expressions can call.
+	// The operations from OpAbs on are functions that expressions can call.
 	OpAbs
 	OpBool
 	OpCeilDiv
@@ -40,11 +41,12 @@ const (
 	OpMin
 	OpRound
 
-	// OpCall calls one of the functions that ParseCalls was given, by Name. An OpCall cannot be evaluated.
+	// OpCall is a call of one of the functions that ParseCalls was given; the field Name contains the function's name.
+	// An expression that contains an OpCall cannot be evaluated.
 	OpCall
 )
 
-// Comparison operators are links of a Node and operations of a Term.
+// A comparison operator is a link of a Node, or the operation of a Term.
 const (
 	OpEq Op = OpCall + 1 + iota
 	OpNe
@@ -83,8 +85,8 @@ type Node struct {
 }
 
 // Conjuncts splits `a and b and c`, and the chained comparison `a < b < c`, into the parts that must all be true for n
-// to be true, in order of evaluation. The inner operands of a chain then occur in two parts, which does no harm because
-// expressions have no side effects.
+// to be true, in order of evaluation. An inner operand of a chained comparison occurs in two of the parts that
+// Conjuncts returns, which does no harm because expressions have no side effects.
 func (n *Node) Conjuncts() (parts []*Node) {
 	switch {
 	case n.Op == OpAnd:

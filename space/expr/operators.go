@@ -6,7 +6,7 @@ import (
 )
 
 // operator is a row of the table of operators, with everything that the package knows about an operation. A function
-// that is added to the table can be parsed, evaluated, folded and used in a space.
+// that is added to the table of operators can be parsed, evaluated, folded and used in a space.
 type operator struct {
 	name        string
 	least, most int                                 // number of arguments of a function
@@ -19,7 +19,8 @@ type operator struct {
 	bounds      func(kind Kind, a, b Range) Range   // of the result; nil if no bounds are known
 }
 
-// operators is indexed by Op. Functions of one operand receive the operand twice. A result may be failed(reason).
+// operators is indexed by Op. A function of one operand is called with the operand as both of its arguments. An
+// operation that fails returns failed(reason).
 var operators = [...]operator{
 	OpAdd: {name: "+", ints: addInts, floats: func(a, b float64) float64 { return a + b },
 		bounds: func(_ Kind, a, b Range) Range { return Range{a.Lo + b.Lo, a.Hi + b.Hi} }},
@@ -78,12 +79,12 @@ func functionsByName() map[string]Op {
 func (o Op) String() string { return operators[o].name }
 
 // failed returns the result of an operation that fails: a value without a kind, which contains the reason. The
-// evaluator adds the position.
+// evaluator adds the position in the source text to the reason.
 func failed(reason string) Value { return Value{text: reason} }
 
 const overflow = "the result does not fit an int of 64 bits"
 
-// apply computes an operation as Python does. apply returns a failed operand if the result depends on that operand.
+// If an operand has failed and the result depends on that operand, apply returns the failed operand.
 func apply(op Op, left, right, third *Value) Value {
 	row, a, b := &operators[op], *left, *right
 	switch {
@@ -117,7 +118,7 @@ func apply(op Op, left, right, third *Value) Value {
 	return Float(row.floats(x, y))
 }
 
-// takes returns the error message for operands that are not numbers, as the operation requires.
+// takes returns the error message for operands that are not numbers, which says what the operation accepts.
 func (o *operator) takes(op Op, a, b Value) string {
 	switch {
 	case op == OpNeg || op == OpPlus:
@@ -135,7 +136,7 @@ func checked(i int64, ok bool) Value {
 	return Int(i)
 }
 
-// Range bounds a number. The bounds of an int are exact below 2^53.
+// Range bounds a number. The interval arithmetic is exact for ints below 2^53.
 type Range struct{ Lo, Hi float64 }
 
 // unbounded is the range of all numbers.
@@ -146,7 +147,8 @@ func (r Range) has(x float64) bool       { return r.Lo <= x && x <= r.Hi }
 func (r Range) union(o Range) Range      { return Range{min(r.Lo, o.Lo), max(r.Hi, o.Hi)} }
 func (r Range) within(most float64) bool { return -most <= r.Lo && r.Hi <= most }
 
-// corners computes the bounds of an operation whose extremes occur at extremes of its operands.
+// corners returns a function for the bounds of an operation that reaches its least and greatest values at bounds of its
+// operands.
 func corners(f func(a, b float64) float64) func(Kind, Range, Range) Range {
 	return func(_ Kind, a, b Range) Range {
 		c := []float64{f(a.Lo, b.Lo), f(a.Lo, b.Hi), f(a.Hi, b.Lo), f(a.Hi, b.Hi)}
@@ -197,7 +199,7 @@ func whole(name string, toInt func(float64) float64) operator {
 		bounds: func(_ Kind, a, _ Range) Range { return Range{toInt(a.Lo), toInt(a.Hi)} }}
 }
 
-// extreme describes min or max, which return the first of equal arguments.
+// extreme describes the function min or max; if several arguments are equal, it returns the first of them.
 func extreme(name string, sign int, pick func(a, b float64) float64) operator {
 	values := func(a, b Value) Value {
 		switch order, ok := compare(b, a); {

@@ -30,15 +30,15 @@ func MustParse(src string) *Expr {
 	return e
 }
 
-// Arity is the allowed number of arguments of a function.
+// Arity holds the least and the largest number of arguments that a function accepts.
 type Arity struct {
 	Least int `json:"least"`
 	Most  int `json:"most"`
 }
 
 // ParseCalls reads an expression that may call the given functions instead of Parse's own. Dialects can write the
-// expressions that ParseCalls reads, but nothing can evaluate them. Names may have names in brackets, as b[m,n]. The
-// error of ParseCalls is a *SyntaxError.
+// expressions that ParseCalls reads, but nothing can evaluate them. A name may be followed by names in brackets, as in
+// b[m,n]. The error of ParseCalls is a *SyntaxError.
 func ParseCalls(src string, functions map[string]Arity) (*Node, error) {
 	return (&parser{lexer: lexer{source: src, column: 1}, calls: functions}).whole()
 }
@@ -98,7 +98,7 @@ func (p *parser) shift() token {
 
 func (p *parser) is(s string) bool { return p.tok.kind == tokSymbol && p.tok.text == s }
 
-// expect skips the symbol s, or fails if another token is there.
+// expect skips the symbol s, and fails if the next token is another one.
 func (p *parser) expect(s, why string) {
 	if !p.is(s) {
 		p.fail(p.tok.column, "expected '%s' %s, found %s", s, why, p.tok)
@@ -106,7 +106,7 @@ func (p *parser) expect(s, why string) {
 	p.shift()
 }
 
-// nested is expression with a limit on the depth of nesting.
+// nested parses an expression, and fails if expressions are nested too deeply.
 func (p *parser) nested(column, least int) *Node {
 	if p.depth++; p.depth > maxDepth {
 		p.fail(column, "nested more than %d deep", maxDepth)
@@ -116,7 +116,7 @@ func (p *parser) nested(column, least int) *Node {
 	return n
 }
 
-// expression parses an operand and the following operators that bind at least as tightly as least.
+// expression parses an operand and all following operators whose precedence is at least `least`.
 func (p *parser) expression(least int) *Node {
 	left := p.operand(least)
 	for p.tok.kind == tokSymbol {
@@ -143,7 +143,7 @@ func (p *parser) expression(least int) *Node {
 	return left
 }
 
-// comparison parses the rest of a chain of comparisons after its first operand.
+// comparison parses the remaining operators and operands of a chain of comparisons, such as a < b < c.
 func (p *parser) comparison(first *Node) *Node {
 	node := &Node{Op: OpCompare, Column: p.tok.column, Args: []*Node{first}}
 	for p.atComparison() {
@@ -216,7 +216,7 @@ func (p *parser) name() *Node {
 	return &Node{Op: OpName, Column: t.column, Name: t.text}
 }
 
-// item parses the brackets behind a name, which become part of the name: `b[m, n]` is named "b[m,n]".
+// item parses the brackets behind a name, which become part of that name: `b[m, n]` is named "b[m,n]".
 func (p *parser) item(name token) *Node {
 	var within []string
 	for p.shift(); p.tok.kind == tokName; p.shift() {
@@ -228,7 +228,8 @@ func (p *parser) item(name token) *Node {
 	return &Node{Op: OpName, Column: name.column, Name: name.text + "[" + strings.Join(within, ",") + "]"}
 }
 
-// arguments parses the content of parentheses or brackets up to end; comma says whether it contained a comma.
+// arguments parses the content of parentheses or brackets up to the symbol `end`; comma says whether the content
+// included a comma.
 func (p *parser) arguments(end string) (args []*Node, comma bool) {
 	p.shift()
 	for !p.is(end) {
@@ -274,8 +275,8 @@ func (p *parser) call(name token) *Node {
 	return made
 }
 
-// settle sets the source text of all nodes. settle refuses a tuple anywhere but as the last operand of `in`, where it
-// refuses anything else.
+// settle sets the source text of all nodes. settle accepts a tuple or list only as the last operand of `in` and `not
+// in`, and accepts nothing else in that place.
 func (p *parser) settle(n *Node, behindIn bool) {
 	switch {
 	case n.Op == OpTuple && !behindIn:

@@ -10,8 +10,8 @@ import (
 	"autotune/internal/quote"
 )
 
-// Dialect says how a language writes expressions: it is a table of operators, functions and literals. An operation that
-// the table lacks cannot be written in the language.
+// Dialect says how a language writes expressions: it is a table of operators, functions and literals. An operation
+// without an entry in this table cannot be written in the language.
 type Dialect struct {
 	Forms       map[Op]Form
 	Comparisons Op // the last comparison operator that the language has
@@ -27,8 +27,8 @@ type Form struct {
 	Operands []int  // how tightly each operand must bind to need no parentheses; nil: a function
 }
 
-// The constants bindsIf to bindsNothing say how tightly operations bind in all dialects, from `if` to operands that
-// never need parentheses.
+// The constants from bindsIf to bindsNothing are precedences, which all dialects share: `if` binds least tightly, and
+// bindsNothing is for operands that never need parentheses.
 const (
 	bindsIf = iota
 	bindsOr
@@ -53,7 +53,7 @@ func between(symbol string, binds int) Form {
 	return Form{"%s " + symbol + " %s", binds, []int{binds, binds + 1}}
 }
 
-// unwritten is the form of an operation that a language does not need to write.
+// unwritten is the form of an operation that a language expresses by its operand alone, such as a unary plus.
 var unwritten = Form{Text: "%s"}
 
 func before(symbol string, binds int) Form { return Form{symbol + "%s", binds, []int{binds}} }
@@ -79,7 +79,7 @@ func Methods(object string) Dialect {
 	return source.with(map[Op]Form{OpCall: call(object + ".")})
 }
 
-// with returns a copy of the dialect with other forms for some operations.
+// with returns a copy of the dialect in which some operations are written in other forms.
 func (d Dialect) with(forms map[Op]Form) Dialect {
 	all := map[Op]Form{}
 	for op, form := range d.Forms {
@@ -107,7 +107,7 @@ var Python = func() Dialect {
 	return d
 }()
 
-// CPP is the dialect of C++ in which all numbers are floats, for arithmetic, comparisons and calls.
+// CPP is the dialect of C++ in which all numbers are floats; it can write arithmetic, comparisons and calls.
 var CPP = Dialect{
 	Forms: map[Op]Form{
 		OpAdd: between("+", bindsSum), OpSub: between("-", bindsSum), OpMul: between("*", bindsProduct), OpDiv: between("/", bindsProduct),
@@ -144,7 +144,7 @@ type printer struct {
 	err error
 }
 
-// within writes an operand, with parentheses if its operation binds less tightly than least.
+// within writes an operand, and encloses it in parentheses if the operand's operation has a precedence below `least`.
 func (p *printer) within(n *Node, least, depth int) string {
 	text, binds := p.node(n, depth)
 	if binds < least {
@@ -153,7 +153,7 @@ func (p *printer) within(n *Node, least, depth int) string {
 	return text
 }
 
-// node returns the text of n and how tightly its outermost operation binds.
+// node returns the text of the expression n and the precedence of its outermost operation.
 func (p *printer) node(n *Node, depth int) (text string, binds int) {
 	if p.Deepest > 0 && depth >= p.Deepest {
 		p.fail(fmt.Errorf("a formula is nested or chained more than %d deep", p.Deepest))

@@ -3,12 +3,12 @@ package expr
 import "math"
 
 // Program is a sequence of instructions that computes expressions. Each instruction computes one term from terms with
-// smaller numbers, and stores it in the slot with the term's number. Instructions have no side effects, and a failure
-// is a value, so that a Program computes both sides of an `if`, and equal terms only once.
+// smaller numbers, and stores it in the slot with the term's number. Instructions have no side effects, and a failed
+// operation is a value, so a Program can compute both sides of an `if`, and computes equal terms only once.
 //
-// A term with a kind is harmless, which means that it is proved never to fail: every name in it has values of one kind,
-// and interval arithmetic shows that no combination of them divides by zero or exceeds 64 bits. A term of KindNone may
-// fail, or its kind depends on values.
+// A term that has a kind is called harmless, because its evaluation is proved never to fail: every name in the term has
+// values of one kind, and interval arithmetic rules out divisions by zero and overflows of 64 bits. The evaluation of a
+// term without a kind (KindNone) may fail, or yield values of several kinds.
 type Program struct {
 	Slots     Slots
 	code      []instruction
@@ -19,7 +19,7 @@ type Program struct {
 	lowered   map[lowered]Term
 }
 
-// Term is the number of an instruction and of its slot.
+// A Term is the number of an instruction in a Program, and of the slot in which that instruction stores its result.
 type Term uint32
 
 type instruction struct {
@@ -28,7 +28,7 @@ type instruction struct {
 	to, a, b, c Term // b equals a in an operation of one operand
 }
 
-// Harmless operations run on machine words, without checks.
+// Operations that cannot fail run on machine words, without checks.
 const (
 	onWords  Op = 1 << 7 // all operands are ints or bools
 	onFloats Op = 1 << 6 // at least one operand is a float
@@ -41,7 +41,8 @@ type fact struct {
 	table []Value // the list of values of opPick
 }
 
-// lowered is the key of a compiled node; truth says that only the truth of the node's value matters.
+// lowered identifies a compiled node, so that the same node is compiled only once; truth means that only the truth of
+// the node's value is needed.
 type lowered struct {
 	*Node
 	truth bool
@@ -64,19 +65,19 @@ func (p *Program) add(in instruction, f fact) Term {
 	return in.to
 }
 
-// Given adds a term whose slot the caller fills.
+// Given adds a term whose value the caller stores in the term's slot.
 func (p *Program) Given(kind Kind) Term { return p.add(instruction{op: OpName}, fact{kind: kind}) }
 
-// unset adds a term for a name, or a call, that has no value; evaluating it fails.
+// unset adds a term for a name or call without a value, whose evaluation fails.
 func (p *Program) unset(n *Node) Term {
 	x := p.add(instruction{op: OpName}, fact{node: n})
 	p.Slots[x].bits = uint64(x)
 	return x
 }
 
-// Variable makes name stand for one of values; the indices in allowed are the possible ones. variable is a term that
-// the caller sets to a machine word, and words contains the word for each value. The word of a value is the number
-// itself if all values are numbers of one kind, and else the value's index.
+// Variable declares a name that has one of the given values; `allowed` lists the indices of the values that are still
+// possible. The caller of Variable sets the returned term to one of the returned machine words, which stand for the
+// values. The word of a value is the number itself if all values are numbers of one kind, otherwise the value's index.
 func (p *Program) Variable(name string, values []Value, allowed []int) (variable Term, words []uint64) {
 	f := fact{kind: values[0].kind, Range: Range{math.Inf(1), math.Inf(-1)}}
 	words = make([]uint64, len(values))
@@ -217,7 +218,8 @@ func (p *Program) connect(n *Node, op Op, args []Term) Term {
 	return x
 }
 
-// conditional adds an `if`, which is harmless only if its condition and both sides are harmless: all are computed.
+// conditional adds an `if`, which cannot fail only if neither the condition nor either side can fail, since a Program
+// computes all three.
 func (p *Program) conditional(n *Node, condition, a, b Term) Term {
 	f := p.facts[a]
 	switch {
@@ -247,7 +249,8 @@ func (p *Program) chain(n *Node) Term {
 	return p.connect(n, OpAnd, links)
 }
 
-// member adds a term that tells whether a tuple contains x. Like Python, the term evaluates every item.
+// member adds a term that tells whether a tuple contains x. As in Python, the test for membership evaluates every item
+// of the tuple.
 func (p *Program) member(n *Node, x Term, tuple *Node, op Op) Term {
 	found := p.constant(Bool(false))
 	for _, item := range tuple.Args {
@@ -264,7 +267,8 @@ func (p *Program) member(n *Node, x Term, tuple *Node, op Op) Term {
 	return found
 }
 
-// compare adds one link of a comparison. A harmless comparison a > b is compiled as b < a.
+// compare adds a term for one operator of a chained comparison, with the operands a and b. A comparison a > b that
+// cannot fail is compiled as b < a.
 func (p *Program) compare(n *Node, op Op, a, b Term) Term {
 	f, g := &p.facts[a], &p.facts[b]
 	switch {
@@ -297,7 +301,8 @@ func decided(op Op, a, b Range) (value, known bool) {
 	return a.Hi <= b.Lo, a.Hi <= b.Lo || a.Lo > b.Hi
 }
 
-// compute adds an operation on numbers; b equals a if the operation has one operand.
+// compute adds a term for an operation on numbers; if the operation has only one operand, the caller passes it as both
+// a and b.
 func (p *Program) compute(n *Node, op Op, a, b Term) Term {
 	row, f, g := &operators[op], &p.facts[a], &p.facts[b]
 	harmless := f.kind != KindNone && f.kind != KindString && g.kind != KindNone && g.kind != KindString
@@ -326,12 +331,12 @@ func (p *Program) compute(n *Node, op Op, a, b Term) Term {
 	return p.make(n, op, result, a, b, 0)
 }
 
-// Condition adds a harmless comparison, `and` or `or` of a and b.
+// Condition adds a term for a comparison, an `and` or an `or` of a and b that cannot fail.
 func (p *Program) Condition(op Op, a, b Term) Term {
 	return p.make(nil, op, fact{kind: KindBool, Range: Range{0, 1}}, a, b, 0)
 }
 
-// Number adds a harmless sum, difference or product of ints.
+// Number adds a term for a sum, a difference or a product of ints that cannot overflow.
 func (p *Program) Number(op Op, a, b Term) Term {
 	neutral := p.Int(0)
 	if op == OpMul {
@@ -346,8 +351,8 @@ func (p *Program) Number(op Op, a, b Term) Term {
 	return p.make(nil, op, fact{kind: KindInt}, a, b, 0)
 }
 
-// make returns the term of an operation. Equal harmless operations share a term; an operation that may fail gets a term
-// of its own, so that the error can name its node.
+// make returns the term that computes an operation on the terms a, b and c. Two equal operations share a term if they
+// cannot fail; an operation that may fail gets a term of its own, whose error can name its node.
 func (p *Program) make(n *Node, op Op, f fact, a, b, c Term) Term {
 	in := instruction{op: op, a: a, b: b, c: c}
 	if p.Constant(a) && p.Constant(b) && (c == 0 || p.Constant(c)) {
@@ -378,21 +383,22 @@ func (p *Program) Constant(x Term) bool { return p.code[x].op == OpConst }
 func (p *Program) Kind(x Term) Kind     { return p.facts[x].kind }
 func (p *Program) Range(x Term) Range   { return p.facts[x].Range }
 
-// Operation returns the operation that computes x and its operands. A name and a constant have no operands; b equals a
-// if there is one operand.
+// Operation returns the operation that computes x and its operands. Operation returns a and b equal if the operation
+// has one operand; a name or a constant has none.
 func (p *Program) Operation(x Term) (op Op, a, b, c Term) {
 	in := &p.code[x]
 	return in.op &^ (onWords | onFloats), in.a, in.b, in.c
 }
 
-// Code is the part of a program that computes some terms from others.
+// Code is a part of a program: the instructions that compute some terms from terms that are already known.
 type Code struct {
 	program    *Program
 	once, each []instruction
 	seen       map[Term]bool
 }
 
-// Compile appends the instructions that compute x. An instruction runs in Once if early(term) is true, else in Each.
+// Compile appends the instructions that compute x. Compile puts an instruction into Once if early(term) is true,
+// otherwise into Each.
 func (c *Code) Compile(x Term, early func(Term) bool) {
 	in := c.program.code[x]
 	if c.seen[x] || in.a == 0 {
@@ -409,7 +415,8 @@ func (c *Code) Compile(x Term, early func(Term) bool) {
 	}
 }
 
-// Code starts code for which the caller sets the slots of the given terms.
+// Code returns an empty Code, into which terms can be compiled; the caller sets the slots of the given terms before it
+// runs the Code.
 func (p *Program) Code(given ...Term) *Code {
 	c := &Code{program: p, seen: map[Term]bool{}}
 	for _, x := range given {
@@ -418,7 +425,8 @@ func (p *Program) Code(given ...Term) *Code {
 	return c
 }
 
-// Require compiles x and makes the code stop if x is false. If x is true or fails, the code goes on.
+// Require compiles x and makes the code stop if x is false. The Code continues after the condition x if x is true or if
+// the evaluation of x fails.
 func (c *Code) Require(x Term, early func(Term) bool) {
 	if in := c.program.code[x]; in.op == OpAnd|onWords && !c.seen[x] {
 		c.Require(in.a, early)
@@ -437,7 +445,8 @@ func (c *Code) Require(x Term, early func(Term) bool) {
 	c.each = append(c.each, instruction{op: OpBool, must: true, a: x, b: x}) // x is one of the given terms
 }
 
-// Once computes the terms that do not change between calls of Each, and returns false if a required term is false.
+// Once computes the terms that keep their values between calls of Each, and returns false if a term that Require made a
+// condition is false.
 func (c *Code) Once() bool { return c.program.Slots.run(c.once, c.program.facts) }
 
 func (c *Code) Each() bool { return c.program.Slots.run(c.each, c.program.facts) }
@@ -499,7 +508,7 @@ func (slots Slots) run(code []instruction, facts []fact) bool {
 	return true
 }
 
-// floats computes a harmless operation on floats.
+// floats computes an operation on floats that cannot fail.
 func floats(op Op, a, b *Value, kind Kind) uint64 {
 	x, _ := a.AsFloat()
 	y, _ := b.AsFloat()
@@ -520,7 +529,7 @@ func floats(op Op, a, b *Value, kind Kind) uint64 {
 	return math.Float64bits(f)
 }
 
-// general runs an instruction on values of any kind, or returns false if a required result is false.
+// general runs an instruction on values of any kind; it returns false if the result had to be true and is not.
 func (slots Slots) general(in *instruction, facts []fact) bool {
 	v := &slots[in.to]
 	if in.op == opPick {

@@ -15,7 +15,7 @@ type Macros struct {
 	Named map[string]Macro
 }
 
-// Macro is a named value, or a function of parameters.
+// Macro is a named value, or a named function with parameters.
 type Macro struct {
 	Parameters []string // nil: the macro is a value
 	Body       *Node
@@ -36,8 +36,8 @@ func (n *Node) Open() bool {
 	return slices.ContainsFunc(n.nameNodes(), func(m *Node) bool { return strings.Contains(m.Name, "$") })
 }
 
-// ColumnOf returns the source column where n first contains name, or a name that becomes name when the axis replaces
-// `$`. ColumnOf returns 0 if n does not contain name.
+// ColumnOf returns the source column of the first use of a name in n, where a name with `$` counts as the name that
+// results when the axis replaces `$`. ColumnOf returns 0 if n does not contain name.
 func (n *Node) ColumnOf(name, axis string) int {
 	for _, m := range n.nameNodes() {
 		if strings.ReplaceAll(m.Name, "$", axis) == name {
@@ -47,7 +47,7 @@ func (n *Node) ColumnOf(name, axis string) int {
 	return 0
 }
 
-// For returns n with an axis in place of each `$`, or n itself if the axis is "".
+// For returns the expression n with every `$` replaced by the name of an axis, or n itself if axis is "".
 func (n *Node) For(axis string) *Node {
 	if axis == "" {
 		return n
@@ -57,15 +57,16 @@ func (n *Node) For(axis string) *Node {
 	return &made
 }
 
-// Expand returns n with its macros replaced, or n itself if it has none. In the result of Expand, axis replaces `$`. If
-// axis is "", Expand leaves each `$`, except in arguments of all, any, product, max and min, which are repeated for
-// each axis.
+// Expand returns n with its macros replaced, or n itself if it has none. Expand replaces every `$` in the result by the
+// axis. If axis is "", Expand keeps every `$`, except in arguments of all, any, product, max and min: an argument with
+// `$` is repeated for each axis.
 func (m *Macros) Expand(n *Node, axis string) (expanded *Node, err error) {
 	defer catch(&err)
 	return (&expansion{Macros: m, axis: axis}).node(n), nil
 }
 
-// expansion is the state of Expand at a node of the tree.
+// expansion is the state of a recursive Expand: the current axis, and the parameters of the function that is being
+// expanded.
 type expansion struct {
 	*Macros
 	axis       string
@@ -104,7 +105,7 @@ func (e *expansion) node(n *Node) *Node {
 	return e.with(n, lists.Of(n.Args, e.node))
 }
 
-// with returns n with other operands, or n itself if the operands are the same.
+// with returns n with its operands replaced, or n itself if the operands are the same.
 func (e *expansion) with(n *Node, args []*Node) *Node {
 	if slices.Equal(args, n.Args) {
 		return n
@@ -164,7 +165,7 @@ func (e *expansion) call(n *Node) *Node {
 	return joined
 }
 
-// extreme expands a max or min. An argument of max or min with a `$` is repeated for each axis.
+// extreme expands a max or min. An argument that contains `$` is repeated for each axis in a max or min.
 func (e *expansion) extreme(n *Node) *Node {
 	args := e.eachAxis(n)
 	if len(args) == 1 {

@@ -69,7 +69,7 @@ func (v Value) Canonical() Value {
 	if i, ok := v.AsInt(); ok {
 		return Int(i)
 	}
-	// Both bounds of an int are exact floats: -2^63 is the least int, and 2^63 is one more than the greatest.
+	// Both bounds of the int range are exact floats: -2^63 is the least int, and 2^63 is one more than the greatest.
 	if f, ok := v.AsFloat(); ok && f == math.Trunc(f) && f >= math.MinInt64 && f < -math.MinInt64 {
 		return Int(int64(f))
 	}
@@ -125,8 +125,8 @@ func (v Value) Source() string {
 	return v.String()
 }
 
-// parseNumber reads a number as Python or JSON writes it. The number is an int unless the text has a point or an
-// exponent. For a float that is too large, parseNumber returns infinity and an error.
+// parseNumber reads a number as Python or JSON writes it. parseNumber returns an int unless the text contains a decimal
+// point or an exponent. For a float that is too large, parseNumber returns infinity and an error.
 func parseNumber(s string) (v Value, err error) {
 	based := len(s) > 1 && strings.IndexByte("xXbBoO", s[1]) >= 0
 	switch {

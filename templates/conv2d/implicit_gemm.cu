@@ -72,7 +72,7 @@ namespace {
 constexpr int kComputeThreads = 32 * WARPS_M * WARPS_P;  // these load, convert and multiply
 constexpr int kStoreThreads = THREADS - kComputeThreads;  // these only store
 
-// The constants of a tile, and of the parts of it that a warp multiplies at a time.
+// Sizes of a tile, and of the parts of a tile that a warp multiplies at a time.
 constexpr int kChunk = 16;  // input channels
 constexpr int kTilesInImage = TILES / N;
 constexpr int kTilesM = TILES_M / GROUPS;  // in a group
@@ -83,8 +83,8 @@ constexpr int kTapRowsUnrolled = WEIGHTS_IN_REGISTERS ? KERNEL_H : TAP_UNROLL;
 static_assert(kSteps == 1 || CHUNKS == 1, "sums that wait for further channels must all be in registers");
 
 // A patch is the input of a tile: PATCH_ROWS stretches of the virtual plane, kPatchStep apart, of PATCH_COLUMNS pixels
-// each. A flat tile needs one stretch for each row of taps; where these would overlap much, one stretch serves all rows
-// (MERGED).
+// each. A flat tile needs one stretch for each row of taps; where stretches would overlap much, one of them serves all
+// rows (MERGED).
 constexpr int kPatchStep = !FLAT ? PITCH : DILATION_H * PITCH;
 constexpr int kTapRow = !FLAT ? DILATION_H * PATCH_COLUMNS : MERGED ? DILATION_H * PITCH : PATCH_COLUMNS;
 constexpr int kPatchVectors = PATCH_BYTES / 16;
@@ -190,8 +190,8 @@ __device__ __forceinline__ int run_shift(int plane) {
 
 // ---- Loading and converting the input.
 
-// patch_start returns the position in the virtual plane of the first tap of the tile's first pixel. The patch begins at
-// this position of the virtual plane, rounded down to an aligned position.
+// patch_start returns the position in the virtual plane of the first tap of the tile's first pixel. The tile's patch
+// begins at the last aligned position that is not behind patch_start.
 __device__ __forceinline__ int patch_start(const Tile& tile) {
     return (tile.y * STRIDE_H - PADDING_H) * PITCH + tile.x * STRIDE_W - PADDING_W;
 }
@@ -203,7 +203,7 @@ struct PatchBlock {
     int quarter, row, column;
     __device__ __forceinline__ explicit PatchBlock(int index)
         : quarter(index & 3), row((index >> 2) / (PATCH_COLUMNS / 4)), column((index >> 2) % (PATCH_COLUMNS / 4) * 4) {}
-    // vector returns the index of the 16-byte vector of the block's pixel i; before conversion, of its channel i.
+    // vector returns the index of the 16-byte vector that holds pixel i of the block; before conversion, channel i.
     __device__ __forceinline__ int vector(int i) const { return (row * PATCH_COLUMNS + column + i) * 4 + quarter; }
 };
 constexpr int kPatchBlocks = kPatchVectors / 4;
@@ -592,7 +592,7 @@ __device__ __forceinline__ void compute_tiles(const Shared& shared, const Block&
             multiply_taps(sums, shared.patch(stage), shared.weights(weight_buffer), resident, work.tile, first_pixel,
                           at);
 
-            // The next patch has arrived by this step, and is converted to operands.
+            // The copies of the next patch have arrived before this step, so the patch can be converted to operands.
             if (STAGES == 2 && more && step == smaller(1, kSteps - 1)) convert_patch(next_patch, block.scales.input.power);
 
             if (!work.last_chunk()) continue;

@@ -49,7 +49,7 @@ constexpr int kProducerThreads = 32 * kProducers;
 constexpr int kProducerRegisters = 40;
 constexpr int kConsumerRegisters = THREADS == 384 ? 232 : 216;
 
-// Numbers of named barriers, two of each kind; the barriers of a kernel that includes this file begin at kFreeBarrier.
+// Numbers of the first of two named barriers of each kind. Kernels' own barriers begin at kFreeBarrier.
 constexpr int kBufferFull = 1, kBufferFree = 3, kPingPong = 5, kFreeBarrier = 7;
 constexpr int kBufferThreads = 128 + 32;
 
@@ -76,10 +76,11 @@ struct Role {
 };
 
 // ---- In fp32, factors are split into two parts of fp16, and the input is first multiplied by a power of two. Each
-// block guesses this power of two from the same sample (guessed_scale.cuh). Producers find the largest magnitude of the
-// elements that they convert, and each producer warp stores it in `largest`. A second launch of the same kernel reads
-// these magnitudes as `found`, and computes everything again if the guess was wrong. (A separate kernel for the second
-// launch would double the compile time.) Weights need no guess, since a warp holds all of its weights in registers.
+// block guesses the input's power of two from the same sample (guessed_scale.cuh). Producers find the largest magnitude
+// of the elements that they convert, and each producer warp stores it in `largest`. A second launch of the same kernel
+// reads the magnitudes that the first launch found (`found`), and computes everything again if the guess was wrong. (A
+// separate kernel for the second launch would double the compile time.) Weights need no guess, since a warp holds all
+// of its weights in registers.
 constexpr bool kScaled = !MATH_TF32;
 constexpr int kWarps = THREADS / 32;
 
@@ -119,8 +120,7 @@ __device__ __forceinline__ bool input_power(PowerScale& power, const float* x, c
 
 // Eight channels of a pixel are two vectors of 16 bytes, kApart slabs from each other. Before conversion to operands,
 // each 16-byte vector holds four channels as floats. As an operand, a vector holds four channels in TF32, or the high
-// or the low parts of all eight channels in fp16. A thread can therefore convert the elements that it copied itself in
-// place.
+// or the low parts of all eight channels in fp16. A thread can therefore convert its copied elements in place.
 constexpr int kApart = kScaled ? 2 : 1;
 __device__ __forceinline__ char* vectors_at(char* patch, int pixel, int half) {
     return patch + (half * (kScaled ? 1 : 2) * PATCH + pixel) * 16;
@@ -151,7 +151,7 @@ __device__ __forceinline__ void copy_pixel(char* patch, int pixel, const float* 
 }
 
 // largest_finite returns the largest magnitude of the finite ones among eight numbers. The fast path is for the usual
-// case, that all eight are finite.
+// case, in which all eight numbers are finite.
 __device__ __forceinline__ unsigned largest_finite(const float4& a, const float4& b) {
     const float v[8] = {a.x, a.y, a.z, a.w, b.x, b.y, b.z, b.w};
     float most = 0.0f;
@@ -194,9 +194,9 @@ __device__ __forceinline__ unsigned convert_patch(char* patch, int thread, float
 }
 
 // ---- Rows of weights, sums and store buffers are output channels in a special order: of each 16 channels, the even
-// ones come first. In this order, a lane's two rows are neighbouring channels, and the rows that a warp writes at the
-// same time are all even or all odd. The runs of planes that are all even or all odd begin at the same offset in a
-// sector, so that their stores hit different banks.
+// ones come first. In this order of channels, a lane's two rows are neighbouring channels, and the rows that a warp
+// writes at the same time are all even or all odd. The runs of planes that are all even or all odd begin at the same
+// offset in a sector, so that their stores hit different banks.
 __device__ __forceinline__ int row_of(int channel) { return channel / 16 * 16 + channel % 16 / 2 + channel % 2 * 8; }
 
 // WeightFragment holds the weights of 16 rows, one tap and 16 channels as a product's operand: with TF32 the first and
@@ -338,9 +338,9 @@ __device__ __forceinline__ void write_tile(float* buffer, Sums& sums, int row, i
     if constexpr (Piece + 1 < PIECES) write_tile<Piece + 1>(buffer, sums, row, lane, finish, layout, tiles, role);
 }
 
-// finish_runs applies the epilogue to a consumer warp's 16 rows of the store buffer, if there is an epilogue. Registers
-// that held sums are free by then, so many loads can be in flight. At a run's ends, finish_runs may load elements that
-// belong to other tiles.
+// finish_runs applies the epilogue to a consumer warp's 16 rows of the store buffer, if there is an epilogue.
+// finish_runs can have many loads in flight, since the registers that held sums are free by then. At a run's ends,
+// finish_runs may load elements that belong to other tiles.
 __device__ __forceinline__ void finish_runs(float* buffer, const Run& run, int first_channel, int last_channel,
                                             const Epilogue& epilogue) {
     if constexpr (!Epilogue::kIsNone) {

@@ -39,7 +39,7 @@ namespace {
 constexpr int kTilesInImage = TILES / N;
 static_assert(RUN >= 8, "rows are too short for this tile");
 
-// The patch consists of KERNEL_H stretches of SPAN pixels. Stretches that would overlap much are merged into one.
+// The patch consists of KERNEL_H stretches of SPAN pixels. Stretches that overlap much become one stretch.
 constexpr int kTapRow = MERGED ? DILATION_H * PITCH : SPAN;
 
 // Pipeline is the ring of STAGES patches between producers and consumers.
@@ -128,8 +128,8 @@ __device__ __forceinline__ void produce(const Pipeline& pipeline, const float* i
 
 // Layout maps a tile's positions to places in the store buffer; `first` holds the places of the tile's first position
 // in the lane's two rows. At the end of an output row, positions that are no outputs are dropped and the next row moves
-// up. Inner says that no row ends in the tile, and that the tile's first position is SLACK before its unshifted run:
-// then only positions near the tile's ends need a check.
+// up. Inner says that no row ends in the tile, and that the tile's first position is SLACK before its unshifted run.
+// With Inner, only positions near the tile's ends need a check.
 template <bool Inner>
 struct Layout {
     int x, first[2];

@@ -11,7 +11,7 @@
 //   1. Positions are counted in the virtual plane (virtual_plane.cuh). The tile of row y in
 //      strip k is COLUMNS * PIECES positions from y * PITCH + k * STRIP - LEAD on,
 //      so the next row's tile is PITCH further on.
-//   2. A patch is a row of the strip: a tile's positions and the halo of its taps.
+//   2. A patch is one input row of the strip: the positions of a tile and the halo of its taps.
 //      Tap (r, c) of tile y reads patch y + r * DILATION_H, shifted by c * DILATION_W pixels.
 //   3. A tile computes a run of outputs for each channel. Runs begin and end at 32-byte
 //      sectors, since storing a sector in two parts is expensive. Row y may begin in the

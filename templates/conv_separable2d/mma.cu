@@ -13,7 +13,8 @@
 //      elements early, so that copies are aligned.
 //   2. Shared memory -> registers: the rows of a lane's windows, one vector per row. Windows of 3 columns
 //      get the elements that they need of neighbouring vectors by warp shuffles.
-//   3. Depthwise sums, then products with the weights of all of the block's channels, which stay in shared memory.
+//   3. A warp computes depthwise sums and multiplies them by the weights of all of the block's channels,
+//      which stay in shared memory.
 //   4. Registers -> device memory: lanes side by side store RUN adjacent places of a channel.
 //
 // Blocks are persistent: each takes every gridDim.x-th tile, which is ACROSS * RUN places wide; its number of rows

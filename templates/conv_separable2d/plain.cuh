@@ -10,7 +10,7 @@ struct Weights {
 };
 
 // depthwise_sum returns a channel's depthwise sum at a place of the output; `first` points to channel 0 of the image.
-// The sum is rounded to the tensors' type, as PyTorch does.
+// The depthwise sum is rounded to the tensors' type, as in PyTorch.
 template <class Sum, class Sizes>
 __device__ __forceinline__ float depthwise_sum(const Element* first, const Weights& weights, const Sizes& s, long long channel, long long row, long long column) {
     const Element* const plane = first + channel * s.h * s.w;

@@ -27,8 +27,8 @@ __device__ __forceinline__ void load_beside(float (&to)[VEC], const Element* fro
 
 constexpr int kTile = THREADS * UNROLL * VEC;  // elements of a block's tile
 
-// is_whole tells whether all of a thread's vector at `at` exists. Where tiles divide the tensor evenly, the compiler
-// knows the answer, and a load waits for no comparison.
+// is_whole tells whether all of a thread's vector at `at` exists. If the tensor consists of whole tiles, the compiler
+// knows that is_whole is true, and no load waits for a comparison.
 __device__ __forceinline__ bool is_whole(long long at, long long elements) {
     return elements % kTile == 0 || at + VEC <= elements;
 }

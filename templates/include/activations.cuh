@@ -28,8 +28,8 @@ struct Activations {
     AUTOTUNE_FUNCTION silu(float x) { return x / (1.0f + expf(-x)); }
     AUTOTUNE_FUNCTION swish(float x) { return silu(x); }
     // gelu computes x times the cumulative normal distribution. The tail of the distribution is 2 to the power of a
-    // polynomial in |x|, fitted to be as exact as PyTorch's formula with erf (absolute error 4e-7), and faster. The
-    // formula has no cancellation for negative x.
+    // polynomial in |x|, fitted to be as exact as PyTorch's formula with erf (absolute error 4e-7), and faster. For
+    // negative x, no digits cancel in this formula.
     AUTOTUNE_FUNCTION gelu(float x) {
         const float a = fabsf(x);
         float p = -1.473523e-6f;

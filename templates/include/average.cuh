@@ -12,7 +12,7 @@ __device__ __forceinline__ int counted(int first, int kernel, int size, int padd
     return to - from;
 }
 
-// every_window_counts_whole tells whether all windows along an axis have as many counted elements as the kernel's size.
+// every_window_counts_whole tells whether, along one axis, all elements of every window are counted.
 __device__ constexpr bool every_window_counts_whole(int kernel, int stride, int padding, int size, int outputs) {
     return (COUNT_INCLUDE_PAD || padding == 0) &&
            (outputs - 1) * stride - padding + kernel <= size + padding;

@@ -1,4 +1,4 @@
-// block_sum.cuh: sums one number of each thread of a block, always in the same order. All threads get the sum.
+// block_sum.cuh: sums one number of each thread of a block, always in the same order; all threads get the sum.
 #pragma once
 
 template <int Threads, class Real>

@@ -27,7 +27,8 @@ static_assert(C % VEC == 0 && (UNROLLED || SLICES * ROWS * COLUMNS == 1), "a thr
 
 __device__ __forceinline__ int first_channel() { return blockIdx.x % ChannelBlocks * BlockChannels; }
 
-// tap_at returns which tap of output o's window reads input i of the first window's inputs, or -1 if none does.
+// tap_at returns the tap with which the window of output o reads input i, counted from the start of the window of
+// output 0, or -1 if that window does not read input i.
 __host__ __device__ constexpr int tap_at(int i, int o, int stride, int dilation, int kernel) {
     const int from = i - o * stride;
     return from < 0 || from % dilation != 0 || from / dilation >= kernel ? -1 : from / dilation;
@@ -44,7 +45,7 @@ __device__ __forceinline__ bool is_tap(int i, int stride, int dilation, int kern
     return is;
 }
 
-// Group is the outputs of a thread: where they begin, and where their windows begin.
+// Group describes the outputs of a thread: where the outputs begin, and where their windows begin.
 struct Group {
     long long image; // also what take has not yet divided
     int channel, slice, row, column, front, top, left;
@@ -57,8 +58,9 @@ struct Group {
         front = slice * STRIDE_D - PADDING_D, top = row * STRIDE_H - PADDING_H, left = column * STRIDE_W - PADDING_W;
     }
 
-    // take divides the remaining index by `size` and returns the remainder. take divides in 32 bits if possible, since
-    // 64-bit division by a size known only at run time is slow.
+    // take splits the coordinate on an axis of `size` elements off the index that `image` holds: it divides `image` by
+    // `size` and returns the remainder. take divides in 32 bits if possible, since 64-bit division by a size known only
+    // at run time is slow.
     __device__ __forceinline__ int take(int size) {
         const long long place = image;
         image = PLACES < 1ll << 31 ? (unsigned)place / (unsigned)size : place / size;

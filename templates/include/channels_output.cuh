@@ -43,7 +43,7 @@ struct ChannelsOutput {
         : biases(given.bias + (BIAS ? tile.group * OutGroup : 0)), first(tile.group * OutGroup),
           biased(BIAS && tile.split == 0), epilogue(given) {}
     // load loads the epilogue's elements for eight channels of the pixel that lies `on` pixels behind a row's pixel.
-    // For rows without a pixel, it loads from the first pixel instead.
+    // For a row without a pixel, load loads the elements of the first pixel.
     __device__ __forceinline__ Loaded load(int row, int channel, long long on = 0) const {
         const long long pixel = Pixels::of(row);
         return epilogue.template load<8>(PixelPlace<OutGroup>{(pixel < 0 ? 0 : pixel) + on, first, channel});

@@ -1,7 +1,6 @@
 // channels_pool.cu: pools of channels-last images: each thread slides over the windows of a few channels.
 //
-// Each operator has its own pool.cuh, which defines the reduction and the final step from a reduced window to an
-// output.
+// Each operator's own pool.cuh defines the reduction, and the final step from a reduced window to an output.
 //
 //   global -> registers: VEC channels of a place per load; elements that several threads need come from the caches.
 //   registers:           sums or maxima across the columns, then down the rows and slices.

@@ -1,9 +1,9 @@
 // columns.cuh: blocks that reduce windows down their columns in registers, then across their rows in shared memory.
 //
 // A block of THREADS threads computes COLUMNS columns of one plane's outputs and walks down STEPS steps of ROWS rows.
-// In a step each thread first reduces VECTOR neighbouring input columns at a time, for every output row. The thread
-// stores the results in shared memory, one line per output row. After a barrier, each thread reduces KERNEL_W
-// neighbours of a line to an output. The lines are double-buffered, so that one barrier per step is enough.
+// In a step each thread first reduces VECTOR neighbouring input columns at a time, for every output row, and stores the
+// results in shared memory, one line per output row. After a barrier, each thread reduces KERNEL_W neighbours of a line
+// to an output. The lines are double-buffered, so that one barrier per step is enough.
 //
 //   extern __shared__ __align__(16) float lines[];  ROWS lines of PITCH floats; twice that for several steps
 //   pool_by_columns<Pool>(x, y, lines, epilogue);   Pool is defined in pool.cuh.
@@ -54,8 +54,7 @@ __device__ __forceinline__ void fill_margins(float* lines, int thread) {
 
 // ColumnWalk reduces Vector neighbouring columns of an input plane down the windows of one output row after another,
 // Rows output rows per step. Windows that are unfinished at the end of a step stay in registers for the next step, so
-// that every row of a strip is loaded once. With Prefetch, a step loads the next step's rows into registers before it
-// ends.
+// that every row of a strip is loaded once. With Prefetch, a step ends by loading the next step's rows into registers.
 template <class Reduction, int Rows, int Vector, bool Prefetch>
 struct ColumnWalk {
     static constexpr int Fresh = Rows * STRIDE_H; // input rows that a step adds to the halo
@@ -124,8 +123,8 @@ struct ColumnWalk {
     }
 };
 
-// pool_by_columns computes a block's outputs. All steps are in a single function, which needs fewer registers than
-// several functions.
+// pool_by_columns computes a block's outputs. pool_by_columns is one long function, since the compiler needs fewer
+// registers for it than for several functions.
 template <class Pool>
 __device__ __forceinline__ void pool_by_columns(const float* x, float* y, float* lines, const Epilogue& epilogue) {
     const Tile tile = tile_of(ROWS * STEPS, COLUMNS);

@@ -1,6 +1,6 @@
 // convolution.cuh: computes one output of a convolution of up to three axes, transposed or not, by its definition, for
 // references and general kernels. Sizes is a type with the problem's sizes as members; axes that the problem lacks have
-// size 1. The function adds up in the type Sum.
+// size 1. Products are added up in the type Sum.
 #pragma once
 #include "convolution_place.cuh"
 #include "element.cuh"
@@ -35,8 +35,8 @@ __device__ __forceinline__ Element convolution_plain(const Element* x, const Ele
     const Strides in(s.channels_last, s.c, s.d * s.h * s.w);
     const Strides of(s.channels_last, Transposed ? s.c_out_group : s.c_group, s.kernel_d * s.kernel_h * s.kernel_w);
     const Element* channel = x + o.image * in.image + group * s.c_group * in.channel;
-    // `window` points to the weights for an output channel's first input channel, and `next` is the distance to the
-    // weights for the next one.
+    // `window` points to the weights for an output channel's first input channel, and `next` is the distance from there
+    // to the weights for the next input channel.
     const Element* window = weight + (Transposed ? group * s.c_group * of.image + o.channel % s.c_out_group * of.channel : o.channel * of.image);
     const long long next = Transposed ? of.image : of.channel;
 

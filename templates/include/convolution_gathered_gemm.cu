@@ -27,7 +27,8 @@ struct Weights : MatrixLines<true, kDepth> {
 
 struct Pixels {
     static constexpr bool kContiguous = false;
-    // Line locates a pixel: its image's first channel of the group, and the input of its first tap.
+    // Line locates an output pixel: `channel` is the group's first channel in the pixel's image; d, h and w are the
+    // coordinates of the input that the pixel's first tap reads.
     struct Line {
         const float* channel;
         int d, h, w;

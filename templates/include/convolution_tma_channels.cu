@@ -15,16 +15,16 @@
 // includes their halo. The products of a tap begin some lines further on in the box (BoxProducts).
 //
 // Groups of few channels are folded: FOLD groups are multiplied together, so that their channels fill 128 bytes.
-// Weights between different groups are zeros. As zero times infinity is NaN, outputs that are not finite are computed
-// again (mended.cuh).
+// Among folded groups, the weights between different groups are zeros. As zero times infinity is NaN, outputs that are
+// not finite are computed again (mended.cuh).
 //
-// Math mode tf32 rounds ties away from zero, which the copy engine cannot do. In that mode, consumers round pixels on
-// their way through registers (ROWS_EXACT), or a first launch rounds pixels in memory (PIXELS_MADE). The first launch
-// also prepares weights: it rounds them, inserts the zeros between folded groups, or reorders the weights of a
-// transposed convolution along k. For 16-bit elements products can also read weights across k (COLUMNS_ALONG_K = 0):
-// then a line of a box is 64 output channels of one input channel. With SCALED the first launch converts both factors
-// to fp16, multiplied by powers of two that it guesses (guessed_scale.cuh): the factors keep all their bits, and
-// products are twice as fast. Another launch converts the factors again if a guess was wrong.
+// Math mode tf32 rounds ties away from zero, which the copy engine cannot do. In math mode tf32, consumers therefore
+// round pixels on their way through registers (ROWS_EXACT), or a first launch rounds pixels in memory (PIXELS_MADE).
+// The first launch also prepares weights: it rounds them, inserts the zeros between folded groups, or reorders the
+// weights of a transposed convolution along k. For 16-bit elements products can also read weights across k
+// (COLUMNS_ALONG_K = 0): then a line of a box is 64 output channels of one input channel. With SCALED the first launch
+// converts both factors to fp16, multiplied by powers of two that it guesses (guessed_scale.cuh): the factors keep all
+// their bits, and products are twice as fast. Another launch converts the factors again if a guess was wrong.
 //
 // The tunables and their trade-offs, besides those of slab_gemm.cuh:
 //   RUN, DOWN, IMAGES: large boxes need fewer copies; small ones fit better into the output.
@@ -122,8 +122,8 @@ namespace {
 
 // BoxProducts takes floats that are not rounded yet through registers. If no rounding is needed, the taps of a stage
 // share its boxes, and a tap's products begin some lines further on, at any line. Eight rows of a product are eight
-// pixels of an image row. The next eight rows are the pixels below, one row of the box further on: a product needs the
-// same distance between all groups of eight rows.
+// pixels of an image row. The next eight rows of the product are the pixels below, one row of the box further on: a
+// product needs the same distance between all groups of eight rows.
 template <bool Exact>
 struct BoxProducts : MappedProducts<true> {};
 template <>

@@ -49,7 +49,7 @@ struct BoxedAxis {
     // the kernel.
     __device__ __forceinline__ static int kernel_tap(int tap, int phase) { return Stride * (taps - 1 - tap) + phase; }
     static constexpr bool lacks = Kernel % Stride != 0;  // some phase lacks a tap
-    // output returns the coordinate of a pixel's output of a phase; it may lie outside of the output.
+    // output returns the coordinate, possibly outside of the tensor, of the output that a pixel has in a phase.
     __device__ __forceinline__ static int output(int pixel, int phase) { return pixel * Stride + phase - Padding % Stride; }
 #else
     __device__ __forceinline__ static decltype(Size::out()) rows() { return Size::out(); }
@@ -83,8 +83,8 @@ static_assert(AxisW::taps % TAPS_ACROSS == 0, "stages of a row have as many taps
 static_assert(!kPatches || kStageTaps == AxisH::taps * AxisW::taps, "a stage of a patch has all taps of a plane");
 static_assert(RUN % 16 == 0 && TILE_M % RUN == 0, "a warp's 16 rows lie in one run");
 
-// Run computes where a run of pixels begins; runs behind the last one get image N. The next run lies below this one if
-// the runs of a tile share a patch, otherwise beside it.
+// Run computes where a run of pixels begins; runs behind the last one get image N. Consecutive runs lie below each
+// other if the runs of a tile share a patch, otherwise side by side.
 struct Run {
     int n, d, h, w;
     __device__ __forceinline__ explicit Run(int index) {
@@ -95,7 +95,7 @@ struct Run {
 };
 
 // Element is one element of k: a channel of the group and a tap (of the kernel unless the convolution is transposed).
-// Elements that only fill up the last step have a channel of C_GROUP or more.
+// Elements that only pad the last step of k have a channel of C_GROUP or more.
 struct Element {
     int channel;
     Place tap;
@@ -108,8 +108,8 @@ struct Order {
     static_assert(kStageSlabs * 4 == kStageTaps * Channels, "a stage has whole steps of its taps");
     static constexpr int kTapSlabs = CHANNELS / 4;
 
-    // slab returns the index among a tile's slabs of a quad: four channels of one tap. Quads are numbered with taps
-    // varying fastest, as weights lie in memory.
+    // slab returns which of a tile's slabs contains a quad, which is four channels of one tap. Quads are numbered with
+    // taps varying fastest, as weights lie in memory.
     __device__ __forceinline__ static int slab(int quad) {
         const int tap = quad % kTaps, channel = quad / kTaps * 4;
         const int stage = channel / CHANNELS * kStagesInChunk + tap / kStageTaps;
@@ -132,14 +132,16 @@ struct Order {
 };
 
 // This specialisation of Order is for few channels, as in the first layer of a network: k runs along the rows of a box,
-// from tap to tap. A row of the box contains what one row of the kernel reads of one channel. The rows of all channels
-// follow each other, then those of the kernel's next row. In this order, k has no gaps: three channels of a 7 x 7
-// kernel are 147 elements, padded to 160, not 49 taps of 16 channels.
+// from tap to tap. A row of the box contains what one row of the kernel reads of one channel. A box holds the rows of
+// all channels for the kernel's first row, then the rows of all channels for the kernel's next row. In this order of
+// taps and channels, k has no gaps: three channels of a 7 x 7 kernel are 147 elements, padded to 160, not 49 taps of 16
+// channels.
 //
 // A lane loads every fourth element of k. Four consecutive elements of k may be neighbours in one row of the box, or
-// the last ones of one row and the first ones of the next row, which are a constant further on. A lane stores one
-// distance for each position in four at which a row of the box can end; the rest is known at compile time. The loads of
-// eight neighbouring pixels and four taps have no bank conflicts for strides up to four.
+// the last ones of one row and the first ones of the next row, a constant distance further on. A row of the box can end
+// at one of four places among four consecutive elements, so a lane stores one distance for each place; the other terms
+// of addresses are constants. The loads of eight neighbouring pixels and four taps have no bank conflicts for strides
+// up to four.
 //
 // A stage contains all channels and all rows of the kernel, whose dilation from row to row is 1: CHANNELS is C_GROUP,
 // and TAPS_ACROSS and TAPS_DOWN are the size of the kernel.
@@ -157,8 +159,8 @@ struct Order<Channels, true> {
                 Place((slab / kStageSlabs * AxisH::taps + row / CHANNELS) * kAcross + k % kAcross, AxisH::taps, kAcross)};
     }
 
-    // ahead[e] is the distance to the lane's element of four consecutive ones if a row ends before the e-th of them;
-    // ahead[0] is for rows that do not end there.
+    // ahead[e] is the distance to the lane's one of four consecutive elements of k if a row of the box ends before the
+    // e-th of the four; ahead[0] is the distance if no row ends among the four.
     const float* rows;
     int ahead[4];
     __device__ __forceinline__ explicit Order(const float* rows) : rows(rows) {
@@ -216,8 +218,8 @@ constexpr int kEighths = 2 * DEPTH;  // products in a stage, each of eight eleme
 
 // products_together returns for how many products rows are loaded at once, into at most 16 registers. Two sets of
 // registers alternate: while products read one set, the other is loaded. Therefore a stage must have an even number of
-// such groups of products; otherwise the next stage would begin with the set of registers that the last products still
-// read.
+// groups of products whose rows are loaded at once; otherwise the next stage would begin with the set of registers that
+// the last products still read.
 constexpr int products_together() {
     int products = ROW_BLOCKS < 4 ? 4 / ROW_BLOCKS : 1;
     while (kEighths % (2 * products) != 0) --products;
@@ -259,8 +261,8 @@ struct BoxedProducts {
         }
     }
 
-    // place returns the offset of a thread's rows, in one half of block r, from its first row: they may be in another
-    // run or at another pixel. A warp's rows begin at a multiple of RUN, or of the warp's number of rows.
+    // place returns the offset in the box from a thread's first row to its row in one half of block r, which may belong
+    // to another run or to another pixel. A warp's rows begin at a multiple of RUN, or of the warp's number of rows.
     __device__ __forceinline__ static constexpr int place(int r, int half) {
         return r * 16 / RUN * kRunFloats + (r * 16 % RUN + half * 8) * AxisW::stride;
     }
@@ -345,8 +347,8 @@ struct Work : ConvolutionWork {
         // channel among the group's channels from `image` on.
         template <class With>
         __device__ __forceinline__ void with_output(int row, int first_column, int c, const With& with) const {
-            // A block of columns begins with a channel's first phase, so a column's phase is known at compile time
-            // except for the lane's part.
+            // A block of 32 columns begins with a channel's first phase, so only constants and the lane decide a
+            // column's phase.
             static_assert(32 % kPhases == 0, "a channel's phases lie in 32 columns");
             const Run run(row / RUN);
             const Place phase(c % kPhases, AxisH::phases, AxisW::phases);

@@ -6,7 +6,7 @@
 //   the next kernel     does what does not depend on the first one; then every thread calls wait_for_launches(),
 //                       after which all writes of earlier launches are visible.
 //
-// If the launch is not dependent, both functions do nothing.
+// If the next launch is not dependent, begin_dependents and wait_for_launches do nothing.
 #pragma once
 
 #ifndef AUTOTUNE_EMULATOR

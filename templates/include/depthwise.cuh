@@ -66,8 +66,8 @@ struct Outputs {
     __device__ __forceinline__ RowPlace place(int row) const { return {plane, C, row, H_OUT, column, W_OUT}; }
 };
 
-// join_span adds row i of a band to VEC neighbouring outputs of each output row whose windows contain it. The first
-// output's window begins at `from`, within a span of row i. ended(r) is called for every output row r that this row
+// join_span adds row i of a band to VEC neighbouring outputs of each output row whose windows contain it. The window of
+// the first output begins at `from`, in a span of row i. join_span calls ended(r) for every output row r that row i
 // completes.
 template <int Rows, class Ended>
 __device__ __forceinline__ void join_span(float (&sums)[Rows][VEC], const float* from, int i, const Weights& weights,

@@ -4,7 +4,7 @@
 // One producer warp requests all of the strip's rows at once; each step is a pipeline stage with a barrier of its own,
 // which is used once. The strip is as wide as the output, so its outputs are one contiguous run of the tensor. A step
 // stores its outputs up to the last whole 128-byte line of the run: only lines at the run's ends are written in two
-// parts. One further barrier per step completes its outputs before they are stored.
+// parts. At another barrier per step, threads wait until all of its outputs are in shared memory to be stored.
 #pragma once
 #include "bulk_copy.cuh"
 #include "strip.cuh"
@@ -94,8 +94,8 @@ struct EngineStream : Strip {
         row += StepRows;
     }
 
-    // store stores the whole lines that the step has completed, and the incomplete lines at the run's ends. One warp
-    // must call store.
+    // store stores the whole lines that the step has completed, and the incomplete lines at the run's ends. All lanes
+    // of one warp must call store.
     __device__ __forceinline__ void store(float* y, int lane) const {
         const int skew = gather_skew(output_at(tile.row));
         const float* lines = run - skew;

@@ -5,7 +5,7 @@
 //
 // A tensor has some of the output's axes, given by the bits of EPILOGUE_0_AXES (bit 0 is the first axis). Along the
 // output's other axes the tensor is broadcast. The order of a tensor's elements in memory follows the order of its
-// axes. Tensors are the last parameters of a kernel (EPILOGUE_PARAMETERS).
+// axes. The epilogue's tensors are a kernel's last parameters (EPILOGUE_PARAMETERS).
 //
 // Without an epilogue the outputs are the sums: NoEpilogue is empty, and costs nothing.
 #pragma once
@@ -131,8 +131,8 @@ struct Broadcast {
         return upper ? Pair<T>::high(pair) : Pair<T>::low(pair);
     }
 
-    // load_by loads Width elements per access if the length of rows is a multiple of Width, so that rows begin aligned.
-    // For other lengths, load_by uses narrower loads.
+    // load_by loads Width elements per access if the length of rows is a multiple of Width, so that rows begin aligned;
+    // otherwise it uses narrower loads.
     template <int Width, int Words>
     __device__ __forceinline__ static void load_by(float (&to)[Words], const T* from, long long row, long long first) {
         if constexpr (Width > 1)

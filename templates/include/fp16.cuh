@@ -1,8 +1,9 @@
 // fp16.cuh: half precision, two numbers in a register.
 //
 // A float with a magnitude between 2^-3 and 2^15 is the sum of two fp16 numbers up to a relative error of 2^-23: `high`
-// is the float rounded, `low` is the remainder, rounded. For floats below 2^-3 the absolute error is at most 2^-25. The
-// products high*high + high*low + low*high then approximate x*y with a relative error of about 2^-23.
+// is the float rounded, `low` is the remainder, rounded. For floats below 2^-3 the absolute error is at most 2^-25. For
+// two floats x and y split in this way, high*high + high*low + low*high approximates x*y with a relative error of about
+// 2^-23.
 #pragma once
 #include "finite.cuh"
 

@@ -22,7 +22,7 @@
 #include "slab_gemm.cuh"
 #include "vector_access.cuh"
 
-// Share is a thread's part of a stage, in halves (eight elements of a line).
+// Share is the part of a stage that a thread loads and stores, in halves of steps (eight elements of a line).
 template <class Side, int Count>
 struct Share {
     static constexpr int kHalves = 2 * DEPTH, kInAll = Count * kHalves, kItems = (kInAll + PRODUCERS - 1) / PRODUCERS;
@@ -51,8 +51,8 @@ struct Share {
         for (int i = 0; i < kItems; ++i)
             if (there(i)) side.load(lines[i % kLines], k + 8 * half(i), v[i]);
     }
-    // store stores the loaded elements; slab(index, step) returns where the slabs of a line begin, and slabs are
-    // `apart` bytes apart.
+    // store stores the loaded elements; slab(index, step) returns where the first slab for a step of a line is, and the
+    // next slabs follow `apart` bytes apart.
     template <class Slab>
     __device__ __forceinline__ static void store(const float (&v)[kItems][8], int apart, const Slab& slab) {
 #pragma unroll

@@ -8,18 +8,18 @@
 //   row_blocks():    blocks of 64 rows of A in a product.
 //   kStages:         stages of a tile.
 //   outputs():       outputs of all tiles.
-//   Output           (tile) stores the sums of a tile. If kMixed > 0, which divides 16, kMixed rows
-//                    belong to one channel, and its outputs alternate between the rows: column(c, r)
+//   Output           (tile) stores the sums of a tile. If kMixed > 0 (a divisor of 16), kMixed rows
+//                    of sums belong to one channel, whose outputs alternate between these rows: column(c, r)
 //                    returns the place in the output of row r and column c, or a negative number;
 //                    store(y, channel, place, value) stores a value if the channel exists; of a tile's
-//                    splits, split 0 adds the bias. If Output has `apart`, the distance from a channel to
-//                    the next, that is added to the place for each channel: additions avoid a
+//                    splits, split 0 adds the bias. Output may have a member `apart`, the distance from
+//                    a channel to the next: adding `apart` to a place for each channel avoids a
 //                    multiplication by a size known only at run time.
 //                    If rows are contiguous in the output and columns are not, kMixed is 0, and
 //                    store(y, row, first, c, value) stores column first + c if it exists; first is a
 //                    multiple of 32. If columns are contiguous and rows are not, kMixed is kWholeRows:
 //                    line(y, row) points to a row's column 0, or is null; store(line, first, words)
-//                    stores eight columns from `first` on, given as the words that they are in memory;
+//                    stores eight columns from `first` on, which `words` holds in the stored type;
 //                    beside(column) returns what a column and the next add to all rows (biases);
 //                    value(sum, row, beside) computes the stored value from a sum.
 //   kMasked:         whether factors that do not belong together are multiplied by zeros (mended.cuh).
@@ -59,8 +59,8 @@ struct Tile {
     int group, part, m, n, split;
 };
 
-// TileStages computes the stages of a tile's split, at least one. A Work that knows that some factors are zeros
-// specialises TileStages.
+// TileStages computes which stages one split of a tile computes, at least one. A Work that knows that some factors are
+// zeros specialises TileStages.
 template <class Work>
 struct TileStages {
     __device__ __forceinline__ static Stages of(const Tile& tile) { return stages_of<Work::kStages>(tile.split); }
@@ -96,8 +96,8 @@ constexpr int kBlocks = TILE_M / kBlockRows;  // blocks of A in a tile
 struct PackedOperands {
     const char *a, *b;
 
-    // rows returns where a tile's block of 64 rows of A begins. For blocks behind the product's last block, it returns
-    // the last block.
+    // rows returns where a tile's block of 64 rows of A begins. For a block behind the product's last block, rows
+    // returns the start of the last block.
     template <class Work>
     __device__ __forceinline__ const char* rows(const Tile& tile, int block) const {
         constexpr long long steps = static_cast<long long>(Work::kStages) * DEPTH;  // along all of k
@@ -105,7 +105,7 @@ struct PackedOperands {
         return a + ((static_cast<long long>(Work::groups_a() > 1 ? tile.group : 0) * Work::kParts + tile.part) * Work::row_blocks() + first) * steps * kBlockStepBytes +
                (Work::row_blocks() % kBlocks == 0 || block < last ? block : last) * steps * kBlockStepBytes;
     }
-    // columns returns where the columns of a stage begin, in the first slab of its first plane.
+    // columns returns the address of the columns of B that a stage multiplies, in the first slab of its first plane.
     template <class Work>
     __device__ __forceinline__ const char* columns(const Tile& tile, int stage) const {
         return b + ((static_cast<long long>(Work::groups_b() > 1 ? tile.group : 0) * Work::kPlanes + Work::plane(stage)) * kSlabs * Work::columns() +
@@ -143,7 +143,7 @@ __device__ __forceinline__ void move_sums(Sums (&some)[ROW_BLOCKS], Sums (&sums)
 constexpr int kWholeRows = -1;
 constexpr int kPiece = 32, kPitch = kPiece + 8;
 
-// buffered returns the place in store_rows' buffer of a pair of a line.
+// buffered returns the place of a pair of floats of a line in the buffer of store_rows.
 __device__ __forceinline__ constexpr int buffered(int line, int pair) { return line * 32 + (pair ^ (line % 4 * 4 + line / 4)) * 2; }
 
 // kStoresTwo tells whether an Output has store_two, which stores two contiguous outputs if the index of the first is
@@ -158,18 +158,18 @@ constexpr bool kIsApart = false;
 template <class Output>
 constexpr bool kIsApart<Output, decltype(void(&Output::apart))> = true;
 
-// kLoads tells whether an Output has an epilogue. An Output with an epilogue has load<Count>(...), which loads the
-// epilogue's elements for Count contiguous outputs as a Beside<Count>, which is passed to the stores. If Output has
-// `apart`, load also gets the place of the first channel. Most of the elements that a lane needs are loaded before the
-// first is used, since few warps are there to hide latency. An Output of whole rows has load(row, column), for eight
-// columns, and apply(sums, loaded).
+// kLoads tells whether an Output has an epilogue. An Output with an epilogue has load<Count>(...): it loads the
+// epilogue's elements for Count contiguous outputs and returns a Beside<Count>, which the caller passes to the stores.
+// If an Output has a member `apart`, its load has the place of the first channel as another parameter. A lane loads
+// most of the epilogue's elements before it uses the first, since too few warps run to hide the latency of the loads.
+// An Output of whole rows has load(row, column), for eight columns, and apply(sums, loaded).
 template <class Output, class = void>
 constexpr bool kLoads = false;
 template <class Output>
 constexpr bool kLoads<Output, decltype(void(Output::kLoads))> = Output::kLoads;
 
-// loads_together returns for how many of `most` outputs elements are loaded before the first output is stored. Large
-// tiles leave few registers beside their sums, and even fewer if there are many producer threads.
+// loads_together returns for how many outputs, at most `most`, the epilogue's elements are loaded before the first
+// output is stored. Large tiles leave few registers beside their sums, and many producer threads leave even fewer.
 #ifdef PRODUCERS
 constexpr int kMostLoaded = 24;  // of four bytes
 #else
@@ -328,8 +328,8 @@ __device__ __forceinline__ void exchange_quads(unsigned (&v)[4]) {
         }
 }
 
-// store_columns stores up to eight neighbouring columns of a line, as many as exist, given as the words that they are
-// in memory.
+// store_columns stores up to eight neighbouring columns of a line, as many as exist, from words that hold them in the
+// stored type.
 template <int Width, class Stored>
 __device__ __forceinline__ void store_columns(Stored* line, int first, int columns, const float* words) {
 #pragma unroll
@@ -368,7 +368,8 @@ __device__ __forceinline__ float2 pair_at(const T* from, int index, int count) {
 }
 
 // store_lines replaces store_sums if columns are contiguous in the output. Four threads that hold pairs of the same
-// columns exchange them, so that each gets eight neighbouring columns. The last piece may have fewer columns.
+// columns exchange them, so that each gets eight neighbouring columns. The columns come in pieces of 32, of which the
+// last may have fewer columns.
 template <class Output, class Stored>
 __device__ __forceinline__ void store_lines(const Sums& sums, const Output& output, Stored* y, int row, int column) {
     const int lane = threadIdx.x % 32, own = row + lane / 4;
@@ -409,7 +410,7 @@ __device__ __forceinline__ void store_lines(const Sums& sums, const Output& outp
 // store_finished_lines is store_lines for an Output that has an epilogue. Threads exchange floats, from which each
 // computes eight neighbouring outputs, while the epilogue's elements for the next eight are loaded. If Mends is set,
 // sums that are not finite are stored without the epilogue, to be mended: an epilogue might turn infinities into
-// numbers. The function returns whether all sums were finite.
+// numbers. store_finished_lines returns whether all sums were finite.
 template <bool Mends, class Output, class Stored>
 __device__ __forceinline__ bool store_finished_lines(const Sums& sums, const Output& output, Stored* y, int row,
                                                      int column) {

@@ -44,7 +44,8 @@ __device__ __forceinline__ void load_cached(float* to, const T* from, int offset
     }
 }
 
-// load_staged loads from shared memory, `offset` floats after `from`. The load is not moved across barriers.
+// load_staged loads from shared memory, `offset` floats after `from`. The compiler does not move load_staged across
+// barriers.
 template <int Floats>
 __device__ __forceinline__ void load_staged(float* to, const float* from, int offset, bool there) {
 #ifdef AUTOTUNE_EMULATOR

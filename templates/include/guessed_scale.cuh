@@ -1,7 +1,8 @@
 // guessed_scale.cuh: computes the powers of two of tensor_scales.cuh without a launch that reads all factors first. The
-// power is guessed from a sample. While blocks convert factors with the guessed power, each finds the largest magnitude
-// of its share. If the guess would leave the range of fp16, the next launch converts the factors again. A wrong guess
-// is rare, since the guess leaves room for magnitudes at least eight times as large as the sample's.
+// power of two is guessed from a sample of the factors. While blocks convert factors with the guessed power, each finds
+// the largest magnitude of its share. If the guess would leave the range of fp16, the next launch converts the factors
+// again. A wrong guess is rare, since the guess leaves room for magnitudes at least eight times as large as the
+// sample's.
 //
 // `scales` holds MAKING_BLOCKS numbers for the input, as many for the weights, then both guesses, then the inverses of
 // the powers that were finally used. All threads of a block must call the functions of this file; blocks have 256
@@ -24,8 +25,8 @@ __device__ __forceinline__ unsigned largest_of_block(unsigned most) {
 }
 
 // sampled returns the largest magnitude of the thread's elements of a sample. The sample has 512 elements in 16 places,
-// each of them whole cache lines: single elements all over the tensor would read one sector each. Warps beyond the
-// eighth read further places.
+// each of them whole cache lines: single elements all over the tensor would read one sector each. Warps with an index
+// of eight or more read other places.
 __device__ __forceinline__ unsigned sampled(const Element* from, long long count) {
     constexpr int each = 2;
     const long long runs = count / 32;
@@ -62,7 +63,7 @@ struct GuessedScales {
         scales[of * MAKING_BLOCKS + blockIdx.x] = __uint_as_float(most);
         if (blockIdx.x == 0) guess(of) = guessed.power, inverse(of) = guessed.inverse;
     }
-    // left returns the largest of the magnitudes that the blocks have left, as far as this thread reads them.
+    // left returns the largest of the block maxima that a thread reads; `leave` has stored one maximum per block.
     __device__ __forceinline__ unsigned left(Scaled of) const {
         unsigned most = 0;
         for (int i = threadIdx.x; i < MAKING_BLOCKS; i += 256) most = max(most, __float_as_uint(scales[of * MAKING_BLOCKS + i]));

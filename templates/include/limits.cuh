@@ -1,4 +1,4 @@
-// limits.cuh: the float constants INFINITY and NAN. NVRTC comes without the standard headers that define them.
+// limits.cuh: the float constants INFINITY and NAN, whose standard headers NVRTC lacks.
 #pragma once
 
 #ifndef INFINITY

@@ -1,6 +1,6 @@
 // magnitude_row.cuh: the p-norm of a row, and elements divided by it. The norm is computed from the sum of magnitudes
-// (p = 1) or of squares (p = 2), or is the largest magnitude (p = 0). With `mean`, the sum is divided by the number of
-// elements.
+// (p = 1) or of squares (p = 2), or is the largest magnitude (p = 0). If `mean` is set, the sum of magnitudes or
+// squares is first divided by the number of elements.
 #pragma once
 #include "extremes.cuh"
 

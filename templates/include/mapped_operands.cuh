@@ -7,9 +7,10 @@
 // boxes. With 16-bit elements, lines may also lie across, with k as the slow axis; such lines come in boxes of 64 with
 // all of the stage's k.
 //
-// The copy engine rounds floats to TF32 on the way, ties to even. Rows of floats that lie across come in boxes of 32,
-// and go through the consumers' registers. Each box orders eight elements of k as 0, 4, 1, 5, 2, 6, 3, 7: then the four
-// elements that neighbouring lanes load are two rows apart, which avoids bank conflicts.
+// The copy engine rounds floats to TF32 on the way, ties to even. Rows of floats that lie across (with k as the slow
+// axis) come in boxes of 32, and go through the consumers' registers. Boxes of floats that lie across have eight
+// elements of k in the order 0, 4, 1, 5, 2, 6, 3, 7, so that the four elements that neighbouring lanes load are two
+// rows of the box apart, which avoids bank conflicts.
 //
 // Work needs these members besides those of slab_gemm.cuh:
 //
@@ -17,7 +18,7 @@
 //   rows_of(group), columns_of(group): the indices in the maps of a product's matrices.
 //   kRowsAlongK, kColumnsAlongK:       whether the lines are contiguous along k.
 //
-// STREAMING, if defined, says whether few tiles read a column, at about the same time.
+// The optional macro STREAMING says whether few tiles read each column, and read it at about the same time.
 #pragma once
 #include "slab_gemm.cuh"
 #include "tensor_map.cuh"
@@ -64,8 +65,8 @@ __device__ __forceinline__ void tensor_load_streaming(void* shared, const Tensor
 #endif
 }
 
-// Lines loads Count rows or columns of a tile by a tensor map, and locates them in a stage for a product. Share blocks
-// of a cluster load a part each.
+// Lines loads Count rows or columns of a tile by a tensor map, and locates them in a stage for a product. The Share
+// blocks of a cluster divide the lines among them, and each loads one part.
 template <bool AlongK, int Count, int Share = 1, bool Streaming = false>
 struct Lines {
     static constexpr int kBoxes = AlongK ? kAtoms : Count / 64;

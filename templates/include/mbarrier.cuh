@@ -32,8 +32,8 @@ __device__ __forceinline__ void mbarrier_expect(Mbarrier* barrier, int bytes) {
                  : "memory");
 }
 
-// mbarrier_wait waits for the end of the phase with this parity. If the current phase has the other parity,
-// mbarrier_wait returns at once, since the phase before has ended.
+// mbarrier_wait waits for the end of the phase with this parity. If the barrier is already in a phase of the other
+// parity, mbarrier_wait returns at once, since the phase to wait for has ended.
 __device__ __forceinline__ void mbarrier_wait(Mbarrier* barrier, int parity) {
     const unsigned at = static_cast<unsigned>(__cvta_generic_to_shared(barrier));
     unsigned ended;

@@ -1,10 +1,10 @@
 // mended.cuh: recomputes outputs that are infinite or NaN by their definition.
 //
 // A matrix product may multiply factors that do not belong together: channels of two groups, or an input and a tap that
-// contributes to another output. One of such a pair of factors is a zero weight, which does not change a sum of finite
-// numbers; but zero times infinity is NaN. A Work whose weights contain such zeros (kMasked) has a Plain, which
-// computes all outputs again that are not finite. The check costs one multiplication per sum. Finite outputs are always
-// right, since a sum that contains an infinity is never finite.
+// contributes to another output. A weight that does not belong to an input is zero, which does not change a sum of
+// finite numbers; but zero times infinity is NaN. If a Work has weights that are zero because they do not belong to an
+// input (kMasked), its Plain recomputes all outputs that are not finite. Checking whether sums are finite costs one
+// multiplication per sum. Finite outputs are always right, since a sum that contains an infinity is never finite.
 #pragma once
 #include "element.cuh"
 #include "finite.cuh"

@@ -16,7 +16,7 @@
 //   WARPS_M, WARPS_N: warps of a block along the rows and the columns of its tile.
 //   ROW_BLOCKS:       blocks of 16 rows per warp.
 //   COLUMNS:          columns per warp. ROW_BLOCKS * COLUMNS / 2 registers hold sums, or twice as many
-//                     (kMovesSums); larger values read less shared memory per product.
+//                     (kMovesSums); larger blocks of sums read less shared memory per product.
 //   DEPTH:            steps of k in a stage: more steps need fewer barriers, and in a convolution fewer
 //                     copies, but leave room for fewer stages.
 //   STAGES:           stages of the pipeline: STAGES - 1 are requested ahead.
@@ -46,8 +46,9 @@ constexpr int kStepBytes = kSlabs * kRowSlabBytes, kPlaneBytes = kSlabs * kSlabB
 static_assert(PLANES == 1 || (PLANES == DEPTH && SPAN == TILE_N), "steps share a plane, or have one each");
 
 // A step has several phases, each of which multiplies a pair of A's slabs by a pair of B's slabs; a pair is loaded
-// while another is multiplied. In TF32 a pair is half of the step's depth. With operands split into two parts, pair 0
-// is the high part and pair 1 the low part, and from phase to phase one of the two pairs changes.
+// while another is multiplied. In TF32 each pair of slabs contains half of the step's elements of k. With operands
+// split into two parts, pair 0 is the high part and pair 1 the low part, and from phase to phase one of the two pairs
+// changes.
 static_assert(kPartCount <= 2, "a step has two pairs at most");
 constexpr int kPhases = kOfParts == one_tf32 ? 2 : kPartCount == 2 ? 3 : 1;
 __host__ __device__ __forceinline__ constexpr int row_pair(int phase) {
@@ -57,12 +58,13 @@ __host__ __device__ __forceinline__ constexpr int column_pair(int phase) {
     return kOfParts == one_tf32 ? phase : kPartCount == 2 && phase == 2;
 }
 constexpr int kStagePhases = DEPTH * kPhases;
-// If a step has only one pair, the pairs of even and odd steps alternate between two sets of registers. After an odd
-// number of steps, the first pair of the next stage would overwrite the last pair.
+// If a step has only one pair, the pairs of even and odd steps alternate between two sets of registers. If a stage has
+// an odd number of steps, the next stage's first pair would go to the registers of the last pair, which is still in
+// use.
 constexpr bool kLoadsLast = kPhases == 1 && DEPTH % 2 == 1;
 
-// Fetch starts the copies of stages: a share in each phase of a stage, except for the last phase if there are others.
-// In a round each thread copies 16 bytes, either of a block of A, or of columns in some of B's slabs.
+// Fetch starts the copies of stages: a share in each phase of a stage, except for the last phase if the stage has
+// several phases. In a round each thread copies 16 bytes, either of a block of A, or of columns in some of B's slabs.
 template <class Work>
 struct Fetch {
     static constexpr int kInBlock = DEPTH * kBlockStepBytes, kRoundBytes = THREADS * 16, kRoundsA = STAGE_A_BYTES / kRoundBytes;

@@ -9,7 +9,7 @@
 struct Weights {
     const Element *weight, *bias;  // null if there are none
     double eps;
-    // Rows use the weights of groups of channels in turn; `plane` consecutive elements share a weight.
+    // Row r uses the weights of group r % groups of the channels, and `plane` consecutive elements share a weight.
     long long groups = 1, plane = 1;
     Element *running_mean = nullptr, *running_var = nullptr;  // running statistics of training
     double momentum = 0;
@@ -37,7 +37,7 @@ struct Norm {
         count += Count;
         if (Centered && count >= 64 && doubled(before, count)) settle();
     }
-    // doubled tells whether there is a power of two between the two numbers.
+    // doubled tells whether the number of elements has passed a power of two, from `before` to `now`.
     __device__ __forceinline__ static bool doubled(float before, float now) { return (__float_as_uint(before) ^ __float_as_uint(now)) >> 23 != 0; }
     __device__ __forceinline__ void settle() {
         if (!Centered || rest == 0) return;
@@ -100,7 +100,8 @@ struct Norm {
 #pragma unroll
         for (int e = 0; from && e < Count; ++e) to[e] = one && e > 0 ? to[0] : read_only(from + static_cast<unsigned long long>(j + e) / plane);
     }
-    // No thread writes weights, so these loads need not wait for earlier stores of answers.
+    // No thread writes weights, so load_side_by_side reads them through the read-only cache, and need not wait for
+    // earlier stores of answers.
     template <int Count>
     __device__ __forceinline__ static void load_side_by_side(float (&to)[Count], const Element* from) {
         constexpr int kWords = Count * sizeof(Element) / 4;

@@ -9,7 +9,7 @@
 //
 // The packed input has these properties:
 //   1. Channels are divided into steps of 16; a step is a plane of the positions of all images.
-//   2. A row of positions is as long as its outputs plus the reach of their taps. The padding's
+//   2. A row has positions for all of its outputs and for the reach of their taps. The padding's
 //      zeros are stored between rows, between slices and between images. The zeros at the end of a
 //      row are also those at the start of the next row, unless a stride forbids it.
 //   3. A stride splits each axis into phases, each with a plane of its own: input elements that are
@@ -20,16 +20,16 @@
 //   5. MERGE groups are merged into one with MERGE times the channels, and with zero weights between
 //      different groups: tensor cores always multiply 64 rows.
 //
-// A transposed convolution of stride S is S convolutions of stride 1 along each axis. Each of these convolutions
-// computes the outputs of one phase, with every S-th tap. As matrix products, the convolutions of all phases share the
-// packed input, but have their own weights and offset. If dilation D and stride have a common divisor G, a phase has
-// every S/G-th tap, D/G inputs apart, and only every G-th phase has taps; the weights of the other phases are zeros.
-// With INTERLEAVE = 1 the phases of an output row are rows of one product. The epilogue interleaves the phases, so that
-// it stores whole rows of outputs. The product has a tap for each position that any phase reads, which is more than
-// each phase needs if their offsets differ, or if the taps of a phase are apart. Rows that pad the stride to a divisor
-// of 16 are zeros. With INTERLEAVE = 2 each half of the phases is a product. Two products suit paddings for which the
-// first half reads from one position on, and the second half from the next: there are no superfluous taps, and outputs
-// are stored half a stride at a time.
+// A transposed convolution of stride S is S convolutions of stride 1 along each axis. Each of the S convolutions
+// computes one phase, which is every S-th output, with every S-th tap. As matrix products, the convolutions of all
+// phases share the packed input, but have their own weights and offset. If dilation D and stride have a common divisor
+// G, a phase has every S/G-th tap, D/G inputs apart, and only every G-th phase has taps; the weights of the other
+// phases are zeros. With INTERLEAVE = 1 the phases of an output row are rows of one product. The epilogue interleaves
+// the phases, so that it stores whole rows of outputs. The product has a tap for each position that any phase reads:
+// more taps than a single phase needs, if the offsets of the phases differ, or if the taps of a phase are not
+// neighbours. If the stride is no divisor of 16, rows of zeros pad it to one. With INTERLEAVE = 2 each half of the
+// phases is a product. Two products need no superfluous taps if the second half of the phases reads one position
+// further on than the first half; outputs are then stored half a stride at a time.
 //
 // Two parts of fp16 have the digits of a float but not its range. To keep parts in the range of fp16, input and weights
 // are each multiplied by a power of two. A launch before the others finds the largest magnitudes, which determine the
@@ -58,13 +58,13 @@
 #include "plain_convolution.cuh"
 
 // Axis describes a convolution along one axis. The values of Axis are static members of a type, since device code
-// cannot use those of a constexpr object.
-//   Taps:      taps of a product: those of the kernel, 1 if they are folded, or those of an output phase.
+// cannot use the members of a constexpr object.
+//   Taps:      number of taps of a product: of the kernel, or of an output phase; 1 if taps are folded.
 //   Period:    distance between taps that read the same phase of the input.
-//   Phases:    phases of the input.
+//   Phases:    number of phases into which a stride splits the input.
 //   Step:      positions from a tap to the next tap of its phase.
-//   Positions: positions in a row, a slice or an image of the packed input.
-//   Lead:      zeros before the input.
+//   Positions: number of positions in a row, a slice or an image of the packed input.
+//   Lead:      number of zeros before the input.
 template <class Sizes, int Kernel, int Stride, int Padding, int Dilation, int Taps, int Period, int Phases, int Step, int Lead>
 struct Axis : Sizes {
     static constexpr int kernel = Kernel, stride = Stride, taps = Taps, period = Period, phases = Phases, step = Step;
@@ -93,14 +93,13 @@ struct Axis : Sizes {
             if ((tap * Dilation + Stride - rest) % Stride == 0) return tap;
         return -1;
     }
-    // offset returns by how many positions (at least 0) the outputs of a phase read further on than `Lead` provides
-    // for.
+    // offset returns how many positions (at least 0) further on than `Lead` the outputs of a phase read.
     __device__ __forceinline__ static int offset(int output_phase) {
         if (!TRANSPOSED) return 0;
         const int ahead = (output_phase + Padding) / Stride - Padding / Stride, tap = apart > 1 && Step > 1 ? first_tap(output_phase) : 0;
         return ahead + (apart > 1 ? Step - 1 : 0) - (tap > 0 ? tap * Dilation / Stride : 0);
     }
-    // output returns the coordinate of a position's output of a phase.
+    // output returns the coordinate of the output that belongs to a position of the packed input in a phase.
     __device__ __forceinline__ static int output(int position, int output_phase) {
         return TRANSPOSED ? position * Stride + output_phase : position;
     }
@@ -244,8 +243,8 @@ __device__ __forceinline__ void load_weight(Packed& to, const Element* weight, c
     to.first = packed + (block * STEPS + step) * kBlockStepBytes + row % kBlockRows * 16;
 }
 
-// The blocks of the packing launch: each packs 256 positions of half a plane; all planes of the same positions come one
-// after the other, and the weights come last. The operands that are written last are multiplied first.
+// Each block of the packing launch packs 256 positions of half a plane. The blocks for all planes of the same positions
+// come one after the other, and the blocks for the weights come last. The operands packed last are multiplied first.
 constexpr int kParts = 2 * kMergedGroups * kPlanesInAll;
 __device__ __forceinline__ int input_blocks() { return (PACKED_POSITIONS + 255) / 256 * kParts; }
 constexpr long long kWeightItems = 2ll * kMergedGroups * kOutputPhases * STEPS * ROW_BLOCKS_IN_ALL * kBlockRows;

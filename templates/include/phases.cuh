@@ -130,7 +130,7 @@ struct PhasesOutput : ChannelsOutput<Pixels, kChannelsOut> {
     }
 
    private:
-    // pixels_on returns the distance from a row's pixel to the pixel of a column's phase.
+    // pixels_on returns the distance in pixels from the output pixel of phase 0 to that of a column's phase.
     __device__ __forceinline__ static long long pixels_on(int column) {
         const Place to(column / kPhaseColumns, KERNEL_H, KERNEL_W);
         return (static_cast<long long>(to.d) * H_OUT + to.h) * W_OUT + to.w;

@@ -6,8 +6,7 @@
 // first also reads the input in whole cache lines if windows do not overlap, whereas threads that read one window each
 // would be KERNEL_W floats apart.
 //
-// Each operator has its own pool.cuh, which defines the reduction and the final step from a reduced window to an
-// output.
+// Each operator's own pool.cuh defines the reduction, and the final step from a reduced window to an output.
 //
 //   global -> registers: every thread walks down VECTOR neighbouring columns
 //                        and keeps one running result for each output row.

@@ -4,9 +4,9 @@
 //                        overlap, and their elements come from L1.
 //   registers -> global: VEC outputs, as one vector where rows are aligned for it.
 //
-// Each row of a window is reduced separately, which keeps large sums accurate. Each operator has its own pool.cuh,
-// which defines the reduction and the final step from a reduced window to an output. Windows that hang over the input's
-// edge take a path with bounds checks.
+// Each row of a window is reduced separately, which keeps large sums accurate. Each operator's own pool.cuh defines the
+// reduction, and the final step from a reduced window to an output. Windows that hang over the input's edge take a path
+// with bounds checks.
 //
 // Tunables:
 //   block_x, block_y: threads per block: how much of the input a block shares in L1.

@@ -1,8 +1,7 @@
 // plane_stream.cu: pools of planes: a block walks down a strip of the plane in a pipeline. The input rows of later
 // steps are loaded while a step computes.
 //
-// Each operator has its own pool.cuh, which defines the reduction and the final step from a reduced window to an
-// output.
+// Each operator's own pool.cuh defines the reduction, and the final step from a reduced window to an output.
 //
 //   global -> shared:    whole input rows, by asynchronous copies of 16 bytes
 //                        into a ring that keeps the halo of two steps; or,

@@ -1,11 +1,10 @@
 // plane_walk.cu: pools of planes: every thread walks down its own few columns of outputs.
 //
-// A row of a window is reduced once and added to all windows of the thread that contain it. Registers therefore hold
-// only a span of one input row and the unfinished windows. The spans of neighbouring threads overlap; the shared
-// columns come from the L1.
+// A row of a window is reduced once and added to all windows of the thread that contain it. Registers hold only a span
+// of one input row and the unfinished windows. The spans of neighbouring threads overlap; the shared columns come from
+// the L1.
 //
-// Each operator has its own pool.cuh, which defines the reduction and the final step from a reduced window to an
-// output.
+// Each operator's own pool.cuh defines the reduction, and the final step from a reduced window to an output.
 //
 //   global -> registers: a span of one input row, through the L1.
 //   registers:           sums or maxima across the span, then down the rows.

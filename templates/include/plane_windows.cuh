@@ -16,7 +16,7 @@
 __device__ __forceinline__ Tile tile_of_block() { return tile_of(BLOCK_Y * ROWS, BLOCK_X * VEC); }
 
 // down_windows calls visit(k, first) for each row k of the windows that lies in the input; `first` is the index in the
-// plane of that row's first element of the first window.
+// plane of the element at which row k of the first window begins.
 template <bool Inside, class Visit>
 __device__ __forceinline__ void down_windows(long long row, long long column, Visit visit) {
     constexpr int Unroll = UNROLL; // nvcc does not expand macros in pragmas
@@ -28,8 +28,8 @@ __device__ __forceinline__ void down_windows(long long row, long long column, Vi
     }
 }
 
-// across_windows calls visit(k, v, step) for each window v and each element k of its row that lies in the input. The
-// element is `step` columns after the first window's first element.
+// across_windows calls visit(k, v, step) for each window v and each element k of its row that lies in the input. `step`
+// is the number of columns from the first window's first element to element k of window v.
 template <bool Inside, class Visit>
 __device__ __forceinline__ void across_windows(long long column, Visit visit) {
 #pragma unroll 16

@@ -56,8 +56,8 @@ __device__ __forceinline__ void join_row(float (&kept)[Rows][Count], int i, cons
 // ends_window tells whether row i of a band is the last of output row r's window.
 __device__ __forceinline__ bool ends_window(int i, int r) { return i == r * STRIDE_H + SPAN_H - 1; }
 
-// join_span adds row i of a band to Count neighbouring windows of each output row. The first output's window begins at
-// `from`, within a span of row i. ended(r) is called for every output row r whose windows this row completes.
+// join_span adds row i of a band to Count neighbouring windows of each output row. The window of the first output
+// begins at `from`, in a span of row i. join_span calls ended(r) for every output row r whose windows row i completes.
 template <class Reduction, int Rows, int Count, class Ended>
 __device__ __forceinline__ void join_span(float (&kept)[Rows][Count], const float* from, int i, Ended ended) {
     float across[Count];

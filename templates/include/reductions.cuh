@@ -56,7 +56,7 @@ struct Position {
     int unused;
     long long at;
 
-    // If all elements are minus infinity, the answer is the first of them.
+    // start chooses position 0, which is the answer if all elements are minus infinity.
     __device__ __forceinline__ void start() { most = negative_infinity(), at = 0; }
     // A thread's elements come in order, so a later element wins only if it is larger. Within a call of join, the
     // position is a small number, which takes three instructions per element; its position in the row is computed once

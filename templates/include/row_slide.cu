@@ -1,13 +1,12 @@
 // row_slide.cu: pools of rows: every thread slides over a few neighbouring outputs of the flat output tensor.
 //
-// The output is treated as one flat run, so that stores are 16 bytes wide and aligned whatever the length of rows. A
-// window may then begin anywhere between two aligned inputs. A thread loads whole aligned vectors. The code for a
-// thread exists four times, once for each distance (phase) from an aligned vector to the first window, so that every
-// input is in a register known at compile time. All threads of a row have the same phase and take the same branch.
-// Vectors that no window reads because of dilation are not loaded.
+// The output is treated as one flat run, so that stores are 16 bytes wide and aligned whatever the length of rows. As
+// outputs are not aligned by rows, a window may begin anywhere between two aligned inputs. A thread loads whole aligned
+// vectors. The code for a thread exists four times, once for each distance (phase) from an aligned vector to the first
+// window, so that every input is in a register known at compile time. All threads of a row have the same phase and take
+// the same branch. Vectors that no window reads because of dilation are not loaded.
 //
-// Each operator has its own pool.cuh, which defines the reduction and the final step from a reduced window to an
-// output.
+// Each operator's own pool.cuh defines the reduction, and the final step from a reduced window to an output.
 //
 //   global -> registers: inputs of VEC windows, 16 bytes per load; inputs that
 //                        neighbouring threads share come from the L1, or, when STAGE is
@@ -116,7 +115,7 @@ row_slide(const float* __restrict__ x, float* __restrict__ y EPILOGUE_PARAMETERS
     extern __shared__ __align__(16) float staged[];
     const Epilogue epilogue = {EPILOGUE_ARGUMENTS};
 
-    // The tile's first output, and the input at which its window begins.
+    // `first` is the tile's first output, and `begin` is the input at which the window of that output begins.
     const long long first = (long long)blockIdx.x * TILE;
     const long long row = first / W_OUT;
     const int column = (int)(first % W_OUT);

@@ -5,7 +5,7 @@
 //   kMaps:               whether each element has an answer, or the row has a single one.
 //   start()              sets the state of a row without elements.
 //   join(v, j, step, side)  adds elements of the row to the state: `side` contiguous elements from j on, as many from
-//                        j + step on, and so on. The default of `side` is 1. A thread adds its elements in order.
+//                        j + step on, and so on (`side` is 1 by default). A thread adds its elements in order.
 //   merge(row)           adds another state to this one.
 //   meet(team)           optional: merges all states of a team at once, by sums and maxima of all threads.
 //   finish(seen, weights)  prepares the answers, once all elements are added; makes `weights` refer to this row.
@@ -54,8 +54,8 @@ template <class T> __device__ __forceinline__ T to_answer(double x) { return fro
 template <class T> __device__ __forceinline__ T to_answer(float x) { return from_float<T>(x); }
 template <class T> __device__ __forceinline__ T to_answer(long long index) { return index; }
 
-// AnswerPlace locates an answer for epilogues. Answers of elements have three axes: outer index, element, inner index;
-// or image, channel, place. Answers of rows have two axes.
+// AnswerPlace locates an answer for epilogues. If each element has an answer, answers have three axes: outer index,
+// element, inner index; or image, channel, place. If each row has a single answer, answers have two axes.
 template <bool Maps>
 struct AnswerPlace {
 #ifdef HW

@@ -11,9 +11,9 @@
 //
 // The macros are TEAM, threads per row; THREADS, threads per block; SPLIT, blocks per row; VEC, elements per vector;
 // UNROLL; and KEEP, where a row stays until its state is known. With KEEP = again, a row is read a second time, from
-// its end to its beginning, since the elements that were read last are still in the L2 if the row does not fit. A row's
-// blocks take its vectors in turn, so that all of them read close to each other. With KEEP = partly, a thread keeps its
-// first HELD items in registers and the next KEPT in shared memory, and reads the rest again.
+// its end to its beginning, since the elements that were read last are still in the L2 if the L2 cannot hold the whole
+// row. A row's blocks take its vectors in turn, so that all of them read close to each other. With KEEP = partly, a
+// thread keeps its first HELD items in registers and the next KEPT in shared memory, and reads the rest again.
 #pragma once
 #include "extremes.cuh"
 #include "row_state.cuh"
@@ -97,8 +97,8 @@ constexpr bool kTogether = true;
 
 // Vectors are the vectors of a row that a thread reads: kItems of them, kApart apart.
 struct Vectors {
-    // `member` is the thread's index in the team, `from` its first vector, `lead` the elements of the row's first
-    // vector before the row.
+    // `member` is the thread's index in the team, `from` the index of its first vector; `lead` counts the elements by
+    // which the row's first aligned vector begins before the row.
     int member, from, lead;
     long long row, at;        // the row's index; where its first vector begins
     bool there;               // false: the row does not exist, row 0 is computed instead
@@ -168,8 +168,8 @@ struct Vectors {
 struct Kept {
     float own[KEEP == registers ? kItems : kHeld > 0 ? kHeld : 1][VEC];
     Element* staged;
-    // `items` counts the items in shared memory, behind those in registers: all, or with `partly` the first ones. If
-    // `items` is 0, registers hold no items either.
+    // `items` counts the items in shared memory, behind those in registers: all, or with `partly` the first ones; 0
+    // says that registers do not hold items of the row either.
     int items;
 
     __device__ __forceinline__ bool staged_to(int k) const { return k <= kHeld + items; }
@@ -179,7 +179,7 @@ struct Kept {
         for (int e = 0; KEEP == registers && e < VEC; ++e) own[k][e] = v[e];
         if (KEEP == shared || (KEEP == partly && staged_to(k + 1))) store_elements<VEC>(place(k), v);
     }
-    // get returns Count items from `first` on.
+    // get reads Count of the thread's items from `first` on: from registers, shared memory or, again, the tensor.
     template <int Count>
     __device__ __forceinline__ void get(float (&v)[Count][VEC], const Vectors& of, const Element* x, int first) const {
         const bool staged_all = KEEP == shared || (KEEP == partly && staged_to(first + Count));
@@ -253,7 +253,7 @@ __device__ __forceinline__ void give_row(const Row& state, const Vectors& of, co
     }
 }
 
-// Team combines one number of each of a team's threads, always in the same order. All threads get the result.
+// Team combines one number of each of a team's threads, always in the same order; all threads get the result.
 struct Team {
     __device__ __forceinline__ float sum(float own) const {
         return all(own, [](float a, float b) { return a + b; });
@@ -311,7 +311,7 @@ __device__ __forceinline__ auto meet_team(Row state, int) -> decltype(state.meet
     return state;
 }
 
-// merge_team merges the states of a team's threads. All threads of the team get the result.
+// merge_team merges the states of a team's threads, and returns the merged state to all threads of the team.
 template <class Row>
 __device__ __forceinline__ Row merge_team(const Row& state) {
     return meet_team(state, 0);

@@ -45,7 +45,7 @@ template <class T, class AnyEpilogue>
 __device__ __forceinline__ void answer_apart(const Element* x, const float* states, T* y, Weights weights, const AnyEpilogue& epilogue) {
     constexpr int kParts = (kVectors + TEAM - 1) / TEAM, kBand = ABREAST ? (kParts < 8 ? kParts : 8) : kParts;
     const unsigned block = gridDim.x - 1 - blockIdx.x, band = block / (kBand * OUTER), within = block % (kBand * OUTER);
-    // The last band may have fewer parts.
+    // The last band may have fewer than kBand parts.
     const unsigned wide = min(kBand, kParts - static_cast<int>(band) * kBand);
     const Vectors of(within / wide, band * kBand + within % wide);
     float v[VEC];
@@ -57,7 +57,7 @@ __device__ __forceinline__ void answer_apart(const Element* x, const float* stat
 }
 
 // give_apart computes the answers of columns, and of rows with a single answer, which the row's first block stores.
-// Other answers are computed by answer_apart.
+// answer_apart computes the answers in all other cases.
 template <class T, class AnyEpilogue = NoEpilogue>
 __device__ __forceinline__ void give_apart(const Element* x, const float* states, T* y, Weights weights, const AnyEpilogue& epilogue = {}) {
     if constexpr (Row<float>::kMaps && !kColumns) return answer_apart(x, states, y, weights, epilogue);

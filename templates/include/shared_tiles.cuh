@@ -1,17 +1,17 @@
-// shared_tiles.cuh: the sequence of tiles that a block computes, and which stages of each (gemm_tiles.cuh). Blocks take
-// whole tiles in turn. With SHARING, the last tiles, for which there would not be one for every block, are shared:
-// their stages are put into one sequence, of which every block gets an equal part, give or take one stage. With shared
-// tiles, all blocks end at the same time, whatever the number of tiles.
+// shared_tiles.cuh: computes the order of a block's tiles, and which stages of each tile the block computes
+// (gemm_tiles.cuh). Blocks take whole tiles in turn. With SHARING, blocks share the last tiles, of which there are too
+// few for all blocks: the stages of these tiles form one sequence, and every block gets an equal part of that sequence,
+// give or take one stage. With shared tiles, all blocks end at the same time, whatever the number of tiles.
 //
-// A block goes through its part of the sequence from the end to the beginning. The first stages that it computes are
-// the beginning of a tile, whose sums it stores in a workspace (LeftSums). The last stages that a block computes are
-// the rest of another tile. The block that has a tile's last stages waits for the sums of the blocks before it, and
-// adds them up, always in the same order. No block waits for a block that may start later, and the blocks that others
-// wait for store their sums before anything else.
+// A block goes through its part of the sequence from the end to the beginning. The stages that a block computes first
+// are the beginning of a tile, whose sums the block stores in a workspace (LeftSums). The last stages of a block's part
+// are the end of another tile, whose first stages other blocks compute. The block that has a tile's last stages waits
+// for the sums of the blocks before it, and adds them up, always in the same order. No block waits for a block that may
+// start later, and a block computes and stores the sums for which other blocks wait before its other sums.
 //
-//   SHARING: number of blocks in step (a multiple of CLUSTER): their tiles lie below each other, and they are at
-//            the same stages of the same columns at the same time, so that the L2 holds these columns.
-//            With 0, blocks take only whole tiles.
+//   SHARING: number of blocks (a multiple of CLUSTER) whose tiles lie below each other, so that they
+//            read the same columns at the same time, and the L2 holds the columns for all of them.
+//            If SHARING is 0, no tile is shared by blocks.
 #pragma once
 #include "gemm_tiles.cuh"
 #include "vector_access.cuh"
@@ -32,7 +32,7 @@ struct TakenTiles {
         if (SHARING == 0 || index < whole()) index += gridDim.x;
         settle();
     }
-    // for_each_before calls f for each block that has earlier stages of this tile.
+    // for_each_before calls f for each block that computes earlier stages of the current tile.
     template <class F>
     __device__ __forceinline__ void for_each_before(const F& f) const {
         const int begins = (index - whole()) / kInStep * Work::kStages;
@@ -48,7 +48,7 @@ struct TakenTiles {
         const int all = Tiles<Work>::all(), blocks = gridDim.x;
         return all < blocks ? 0 : (all / blocks - 1) * blocks;
     }
-    // border returns where a group's part of the shared sequence begins.
+    // border returns the first stage of a group's part in the sequence of all stages of shared tiles.
     __device__ __forceinline__ static int border(int group) {
         return static_cast<long long>((Tiles<Work>::all() - whole()) / kInStep * Work::kStages) * group / groups();
     }
@@ -67,7 +67,7 @@ struct TakenTiles {
 };
 
 // LeftSums stores the sums of tiles that another block will finish: the sums of one tile per block, contiguous for each
-// warp, and a flag per warp that says whether its sums are stored. An earlier launch clears the flags.
+// warp, and a flag per warp that says whether its sums are stored; an earlier launch clears these flags.
 struct LeftSums {
     float* sums;
     int* there;
@@ -95,7 +95,7 @@ struct LeftSums {
             to[0] += four.x, to[1] += four.y, to[2] += four.z, to[3] += four.w;
         }
     }
-    // clear clears the flags; one block of an earlier launch calls it.
+    // clear clears the flags of all warps; one block of an earlier launch calls it.
     __device__ __forceinline__ static void clear(int* there, int blocks) {
         for (int i = threadIdx.x; i < blocks * kWarps; i += blockDim.x) there[i] = 0;
     }

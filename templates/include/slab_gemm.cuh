@@ -1,13 +1,13 @@
 // slab_gemm.cuh: the tensor-core mainloop for Hopper (sm_90a): D = A * B.
 //
 // Warps are specialised as producers and consumers. Producers fill the stages of a pipeline with operands in the layout
-// that products need. One producer warp is enough if the copy engine does the copying: of operands packed in this
-// layout (slab_operands.cuh, packed_operands.cuh), or by tensor maps (mapped_operands.cuh, convolution_tma_conv.cu).
-// Without the copy engine, many threads load operands in their original layout and round them (gathered_operands.cuh).
-// One or two consumer warpgroups multiply a stage as soon as it has arrived, directly from shared memory, and keep the
-// sums in registers. The epilogue moves the sums through shared memory, a few columns at a time, so that a warp stores
-// runs of 128 bytes. Blocks are persistent and compute tile after tile; the producer runs stages ahead, and is already
-// in the next tile while the last one is in its epilogue.
+// that products need. One producer warp is enough if the copy engine does the copying: of operands that are packed in
+// the layout of products (slab_operands.cuh, packed_operands.cuh), or by tensor maps (mapped_operands.cuh,
+// convolution_tma_conv.cu). Without the copy engine, many threads load operands in their original layout and round them
+// (gathered_operands.cuh). One or two consumer warpgroups multiply a stage as soon as it has arrived, directly from
+// shared memory, and keep the sums in registers. The epilogue moves the sums through shared memory, a few columns at a
+// time, so that a warp stores runs of 128 bytes. Blocks are persistent and compute tile after tile; the producer runs
+// stages ahead, and is already in the next tile while the last one is in its epilogue.
 //
 // The tunables of a kernel that includes this file, as macros:
 //
@@ -173,9 +173,9 @@ struct SlabProducts {
     }
 };
 
-// warp_row returns where in a tile the 16 rows begin that a warp holds of the r-th block of 64 rows. Products with rows
-// from shared memory assign 16 neighbouring rows of 64 to each warp. If rows come from registers, the assignment is
-// free: a warp's rows are adjacent, so that more of them are stored together.
+// Of the r-th block of 64 rows of a tile, a warp holds 16 rows; warp_row returns the first of them. Products with rows
+// from shared memory assign 16 neighbouring rows of 64 to each warp. If rows come from registers, any assignment is
+// possible, and each warp gets adjacent rows of the tile, so that it stores more rows together.
 template <class Products>
 __device__ __forceinline__ int warp_row(int block, int r) {
     const int warp = threadIdx.x / 32 % 4;
@@ -187,7 +187,7 @@ __device__ __forceinline__ void multiply_stages(Sums (&sums)[ROW_BLOCKS], const 
                                                 int block, int column) {
     int last = 0;
     // ptxas moves the zeros of sums between the products of a short, unrolled loop, which serialises these products,
-    // unless an instruction names the sums before.
+    // unless an instruction before the products has the sums as operands.
     if constexpr (Work::kStages < 8) {
 #pragma unroll
         for (int r = 0; r < ROW_BLOCKS; ++r) wgmma_wait(sums[r]);

@@ -4,7 +4,7 @@
 //
 // A block's rows of a slice are one contiguous run of the tensor. In shared memory a block's rows have the same layout
 // as in the tensor, and the same offset from 16-byte alignment. The slots form a ring buffer: while a block reduces one
-// slice, the AHEAD next slices are in flight. One barrier per slice tells that the slot before is free.
+// slice, the AHEAD next slices are in flight. A barrier after each slice frees the slot of the slice before.
 //
 // Macros used besides those of volume_pool.cuh are the tunables AHEAD and COPY_ENGINE, and from op.yaml SLOTS, the
 // number of slots; SLOT, the floats of a slot; BAND_ROWS, the rows of a slice that a block reads; BARRIERS, the floats
@@ -14,7 +14,8 @@
 #include "bulk_copy.cuh"
 #include "volume_pool.cuh"
 
-// StagedSlices is the base class for both ways of copying: it manages the ring, and locates a block's rows.
+// StagedSlices is the base class for copies by threads and by the copy engine: it manages the ring buffer of slots, and
+// locates a block's rows.
 struct StagedSlices {
     static constexpr bool Cached = false; // slices are in shared memory
     static constexpr long long Total = (long long)N * C * D * H * W;

@@ -5,9 +5,9 @@
 // of BLOCK_Y * ROWS rows. A step adds fresh input rows to the halo, which it shares with the step before.
 //
 // Macros used besides those of window.cuh are the tunables BLOCK_X, BLOCK_Y, ROWS, VEC, STEPS, AHEAD, STREAMING, and
-// values that op.yaml derives from them. LOAD is the floats per load that a thread's span is aligned to, LEAD the
-// columns of a span before the thread's first window, SPAN the columns of a span. BAND is the number of input rows for
-// ROWS output rows. STAGE_LOAD and STAGE_LEAD are LOAD and LEAD for the strip's rows in shared memory. PITCH is the
+// values that op.yaml derives from them. A span has SPAN columns, LEAD of which lie before the thread's first window; a
+// thread loads LOAD floats of a span at a time, and spans begin at multiples of LOAD. BAND is the number of input rows
+// for ROWS output rows. STAGE_LOAD and STAGE_LEAD are LOAD and LEAD for the strip's rows in shared memory. PITCH is the
 // number of columns staged per row, STAGED_ROWS the number of rows staged, STAGED their floats. FRESH_ROWS is the
 // number of input rows that a step adds, BARRIERS the floats that barriers take.
 #pragma once

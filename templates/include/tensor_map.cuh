@@ -10,9 +10,10 @@
 //             piece p ^ (r % 8), which avoids bank conflicts within a column of pieces. In rows of 64
 //             bytes, piece p is stored at the place of piece p ^ (r / 2 % 4).
 //
-// A row is the box's first axis: 32 floats, 64 elements of 16 bits, or half of them. Rows follow each other in the
-// order of the other axes. A box begins at a multiple of eight rows in shared memory, and in the tensor at a multiple
-// of 16 bytes of a row: otherwise the engine faults with an illegal instruction.
+// A row is the box's first axis: 32 floats, 64 elements of 16 bits, or half of them. A box is stored row after row, and
+// from row to row the index along the box's second axis varies fastest. A box begins at a multiple of eight rows in
+// shared memory, and in the tensor at a multiple of 16 bytes of a row: otherwise the engine faults with an illegal
+// instruction.
 //
 // Without swizzle a box begins at a multiple of 128 bytes, and its rows may be any multiple of 16 bytes up to 256
 // elements.

@@ -1,6 +1,6 @@
 // tf32.cuh: TF32, a float with 10 bits of mantissa, which is what tensor cores multiply instead of floats. Values are
 // rounded to nearest. Of two values that are equally near, some cuDNN kernels take the one away from zero, and others
-// the one whose last bit is 0 (ties to even). The math mode says which of the two values is taken.
+// the one whose last bit is 0 (ties to even). The math mode selects how ties are rounded.
 #pragma once
 
 enum class Ties { away, even };
@@ -27,8 +27,9 @@ __device__ __forceinline__ unsigned round_to_tf32(float x) {
             asm("cvt.rn.tf32.f32 %0, %1;" : "=r"(rounded) : "f"(x));
         return rounded;
     } else {
-        // Half a unit is added to the magnitude. For ties to even, just under half a unit is added, plus the rest if
-        // the last remaining bit is 1. The carry may reach the exponent, and even yield infinity, as it should.
+        // To round to nearest, half a unit of the last remaining digit is added to the magnitude. For ties to even,
+        // just under half a unit is added, plus the rest of the half unit if the last remaining bit is 1. The carry of
+        // the addition may reach the exponent, and even yield infinity, as it should.
         const unsigned bits = __float_as_uint(x);
         if ((bits & 0x7fffffffu) > 0x7f800000u) return 0x7fffffffu;  // NaN
         if ((bits & 0x7f800000u) == 0x7f800000u) return bits;        // infinity

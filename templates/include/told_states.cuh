@@ -46,8 +46,8 @@ __device__ __forceinline__ Row<float> heard(const Told* from) {
     return of.row;
 }
 
-// all_told waits for the states of all parts of a row and merges them, always in the same order. All threads get the
-// result.
+// all_told waits for the states of all parts of a row and merges them, in a fixed order; all threads get the merged
+// state.
 template <int Parts>
 __device__ __forceinline__ Row<float> all_told(const Told* parts) {
     Row<float> state;

@@ -12,11 +12,11 @@
 // HaloSlices counts the slices that the windows of two neighbouring output slices share.
 constexpr int HaloSlices = SPAN_D > STRIDE_D ? SPAN_D - STRIDE_D : 0;
 
-// Unfinished counts the output slices whose windows have begun when one ends.
+// Unfinished counts the further output slices whose windows have begun when the windows of an output slice end.
 constexpr int Unfinished = (HaloSlices + STRIDE_D - 1) / STRIDE_D;
 
-// tap_slice returns which slice of the windows of output slice s + r is the fresh slice i of output slice s, or -1 if
-// these windows do not contain it.
+// tap_slice returns the slice of the kernel (0 to KERNEL_D - 1) with which the windows of output slice s + r read the
+// fresh slice i of output slice s, or -1 if these windows do not read it.
 __host__ __device__ constexpr int tap_slice(int i, int r) {
     return HaloSlices + i < r * STRIDE_D || (HaloSlices + i - r * STRIDE_D) % DILATION_D != 0 ||
                    (HaloSlices + i - r * STRIDE_D) / DILATION_D >= KERNEL_D

@@ -5,8 +5,8 @@
 //   registers -> global: VEC outputs, as one vector where rows are aligned for it.
 //
 // Each window is read as a whole, so this kernel is for windows that do not overlap. A pool of one axis treats its row
-// as a volume of one slice and one row. Each operator has its own pool.cuh, which defines the reduction and the final
-// step from a reduced window to an output.
+// as a volume of one slice and one row. Each operator's own pool.cuh defines the reduction, and the final step from a
+// reduced window to an output.
 //
 // Tunables:
 //   threads: threads per block.

@@ -15,10 +15,10 @@
 // Element (row, column) of a slice is slice[row * W + column].
 //
 // Macros used besides those of volume.cuh are the tunables BLOCK_X, BLOCK_Y, ROWS, VEC, SLICES, GATHER, STREAMING, and
-// values that op.yaml derives from them. LOAD is the floats per load that a thread's span is aligned to, LEAD the
-// columns of a span before the thread's first window, SPAN the columns of a span. BAND is the number of input rows for
-// ROWS output rows. GATHERED is the floats of a buffer that collects a block's outputs of a slice, at any offset from
-// alignment.
+// values that op.yaml derives from them. A span has SPAN columns, LEAD of which lie before the thread's first window; a
+// thread loads LOAD floats of a span at a time, and spans begin at multiples of LOAD. BAND is the number of input rows
+// for ROWS output rows. GATHERED is the number of floats of a buffer that collects a block's outputs of a slice, at any
+// offset from 16-byte alignment.
 #pragma once
 #include "element_rows.cuh"
 #include "guarded_span.cuh"
@@ -29,8 +29,9 @@ constexpr int Threads = BLOCK_X * BLOCK_Y, BlockRows = BLOCK_Y * ROWS, BlockColu
 
 __device__ __forceinline__ int thread_of_block() { return threadIdx.y * BLOCK_X + threadIdx.x; }
 
-// FreshSlices are the input slices that a block goes through: STRIDE_D for each of its output slices, and STRIDE_D for
-// each of the Unfinished output slices before the first, whose windows are not stored.
+// FreshSlices are the input slices that a block goes through: STRIDE_D slices for each of its output slices. The block
+// begins with STRIDE_D slices for each of the Unfinished output slices before its first one, whose windows it does not
+// store.
 struct FreshSlices {
     int first, needed, end; // needed: the first that the block's windows contain
 
@@ -57,8 +58,8 @@ struct CachedSlices {
 
 typedef float Windows[ROWS][VEC];
 
-// join_slice adds the fresh slice i to all of a thread's windows that contain it. The first window begins at row `top`,
-// and LEAD columns after `left`.
+// join_slice adds the fresh slice i to all of a thread's windows that contain it. The thread's first window begins in
+// row `top`, and LEAD columns to the right of column `left`.
 template <class Reduction, bool Cached, class T>
 __device__ __forceinline__ void join_slice(Windows (&kept)[Unfinished + 1], const T* slice, int top, int left,
                                            int i) {

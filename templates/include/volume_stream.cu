@@ -1,8 +1,7 @@
 // volume_stream.cu: pools of volumes as in volume_walk.cu, in a pipeline: a block's rows of the next slices are copied
 // to shared memory while it reduces the current slice.
 //
-// Each operator has its own pool.cuh, which defines the reduction and the final step from a reduced window to an
-// output.
+// Each operator's own pool.cuh defines the reduction, and the final step from a reduced window to an output.
 //
 //   global -> shared:    whole rows of a slice, which are one run of the tensor: by asynchronous
 //                        copies of 16 bytes or, when COPY_ENGINE is set, one bulk load.

@@ -4,8 +4,7 @@
 // is reduced once and added to all windows that contain it. Unfinished windows stay in registers, so that no slice is
 // read twice; elements that neighbouring threads share come from the L1.
 //
-// Each operator has its own pool.cuh, which defines the reduction and the final step from a reduced window to an
-// output.
+// Each operator's own pool.cuh defines the reduction, and the final step from a reduced window to an output.
 //
 //   global -> registers: spans of a slice's rows, through the L1.
 //   registers:           sums or maxima across the span, down the rows, then along the depth.

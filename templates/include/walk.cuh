@@ -1,9 +1,8 @@
 // walk.cuh: threads that walk down their own columns of outputs.
 //
 // A block of BLOCK_X x BLOCK_Y threads computes a tile of one plane's outputs, BLOCK_X * VEC columns wide. The block
-// walks down STEPS steps of BLOCK_Y * ROWS rows; a thread computes ROWS x VEC outputs per step. The threads share only
-// the L1. When GATHER is set they also share a buffer that collects the outputs of a step, so that these can be stored
-// as one run.
+// walks down STEPS steps of BLOCK_Y * ROWS rows; a thread computes ROWS x VEC outputs per step. The threads of a block
+// share only the L1 and, when GATHER is set, a buffer that collects the outputs of a step, to store them as one run.
 //
 // With several steps, windows that a step leaves unfinished stay in registers for the next. The next step's rows are
 // loaded before this step's outputs are stored: no row is loaded twice, and loads are always in flight.
@@ -16,10 +15,10 @@
 //   });
 //
 // Macros used besides those of window.cuh are the tunables BLOCK_X, BLOCK_Y, ROWS, VEC, STEPS (1 unless BLOCK_Y is 1),
-// GATHER, STREAMING, and values that op.yaml derives from them. LOAD is the floats per load that a thread's span is
-// aligned to, LEAD the columns of a span before the thread's first window, SPAN the columns of a span. BAND is the
-// number of input rows for ROWS output rows. GATHERED is the floats of the buffer, a multiple of four, which holds a
-// step's outputs at any offset from alignment.
+// GATHER, STREAMING, and values that op.yaml derives from them. A span has SPAN columns, LEAD of which lie before the
+// thread's first window; a thread loads LOAD floats of a span at a time, and spans begin at multiples of LOAD. BAND is
+// the number of input rows for ROWS output rows. GATHERED is the number of floats, a multiple of four, of a buffer that
+// holds a step's outputs at any offset from 16-byte alignment.
 #pragma once
 #include "element_rows.cuh"
 #include "guarded_span.cuh"

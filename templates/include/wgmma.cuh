@@ -1,5 +1,5 @@
-// wgmma.cuh: D = A * B + D by the four warps of a warpgroup together, asynchronously (Hopper; compiled for sm_90a). A
-// is in registers or in shared memory, B in shared memory.
+// wgmma.cuh: D = A * B + D by the four warps of a warpgroup together, asynchronously (Hopper; compiled for sm_90a). The
+// operand A is in registers or in shared memory, the operand B in shared memory.
 //
 // D has 64 rows, 16 per warp, and Columns columns. With g = lane / 4, t = lane % 4 and counting in the warp's own rows:
 //
@@ -34,12 +34,12 @@ struct Slabs {
 };
 
 // SwizzledLines locates lines in the layout in which the copy engine stores them by a tensor map (tensor_map.cuh); Line
-// is the number of bytes per line. Lines lie
+// is the number of bytes per line. Lines lie either along k or across:
 //
-//   along k:  if 128 (or 64) bytes are elements along k of one line. Eight lines are consecutive; the next eight
-//             may be anywhere behind them.
-//   across:   if 128 bytes are the elements of 64 lines at one k, of 16 bits each. Elements along k are consecutive;
-//             the next 64 lines may be anywhere behind them.
+//   along k:  128 (or 64) bytes hold elements along k of one line. Eight lines are consecutive in memory, and
+//             each group of eight lines may be anywhere behind the group before.
+//   across:   128 bytes hold the 16-bit elements of 64 lines for one k, followed by those for the next k.
+//             Each group of 64 lines may be anywhere behind the group before.
 template <bool AlongK, int Line = 128>
 struct SwizzledLines {
     const char* first;  // start of the first line, for product 0; across, a multiple of eight lines
@@ -67,8 +67,8 @@ __device__ __forceinline__ void wgmma_wait_groups() {
     asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(Groups) : "memory");
 }
 
-// more_registers and fewer_registers move registers between warpgroups. Every warp of a warpgroup must call them, and
-// the block's registers must suffice for all warpgroups.
+// more_registers and fewer_registers move registers between warpgroups. Every warp of a warpgroup must call
+// more_registers or fewer_registers, and the block's registers must suffice for all warpgroups.
 template <int Registers>
 __device__ __forceinline__ void more_registers() {
     asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(Registers));
@@ -78,8 +78,8 @@ __device__ __forceinline__ void fewer_registers() {
     asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(Registers));
 }
 
-// wgmma_descriptor encodes the location of an operand as a matrix descriptor. Slabs have no swizzle, and 128 bytes from
-// 8 columns to the next 8.
+// wgmma_descriptor encodes the location of an operand as a matrix descriptor. In slabs there is no swizzle, and groups
+// of 8 columns begin 128 bytes apart.
 __device__ __forceinline__ unsigned long long wgmma_descriptor(const Slabs& of) {
     const unsigned start = static_cast<unsigned>(__cvta_generic_to_shared(of.first));
     return static_cast<unsigned long long>((start & 0x3ffff) >> 4) |
@@ -87,9 +87,9 @@ __device__ __forceinline__ unsigned long long wgmma_descriptor(const Slabs& of) 
            static_cast<unsigned long long>(128 >> 4) << 32;
 }
 
-// swizzled_descriptor encodes the location of lines that begin `behind` bytes after `first`. Eight lines are
-// consecutive, and the next eight begin `eights` bytes further on. If lines lie across, `apart` is the distance in
-// bytes between two groups of lines; along k it is ignored.
+// swizzled_descriptor encodes the location of lines that begin `behind` bytes after `first`. Groups of eight
+// consecutive lines begin `eights` bytes apart. If lines lie across, `apart` is the distance in bytes between two
+// groups of 64 lines; if lines lie along k, `apart` is ignored.
 //
 // A product swizzles 16-byte pieces by their addresses, as the copy engine does. A product may therefore begin at any
 // line of a box, and the descriptor's base offset, which is for patterns that begin elsewhere, stays zero.

@@ -63,12 +63,12 @@ __device__ __forceinline__ void put(float* to, const float* outputs) {
         store_vector<Vector>(to, outputs);
 }
 
-// gather_skew returns the index of a run's first output in the gathering buffer: its offset from the start of a
-// 128-byte line is the same as in the tensor.
+// gather_skew returns the index of a run's first output in the shared buffer, such that the output has the same offset
+// from the start of a 128-byte line as in the tensor.
 __device__ __forceinline__ int gather_skew(long long first_output) { return (int)(first_output & 31); }
 
-// gather copies Count neighbouring outputs of a row, from output column `column` on, into the buffer; `row` points to
-// the start of the row in the buffer.
+// gather copies Count neighbouring outputs of a row, from output column `column` on, into the shared buffer; `row`
+// points to the start of the row in the buffer.
 template <int Count>
 __device__ __forceinline__ void gather(float* row, int column, const float* outputs) {
     constexpr int Pair = Count % 2 == 0 ? 2 : 1;
@@ -84,9 +84,9 @@ __device__ __forceinline__ void gather(float* row, int column, const float* outp
         }
 }
 
-// store_gathered stores `count` outputs that are contiguous in the tensor from `first_output` on. In the buffer these
-// outputs begin at the index that gather_skew returns, so that warps store whole 128-byte lines, whatever the width of
-// the rows.
+// store_gathered stores `count` outputs that are contiguous in the tensor from `first_output` on. The shared buffer
+// holds the gathered outputs from the index on that gather_skew returns, so that warps store whole 128-byte lines,
+// whatever the width of the rows.
 template <int Threads, bool Streaming>
 __device__ __forceinline__ void store_gathered(float* y, long long first_output, const float* buffer, int count,
                                                int thread) {

@@ -17,7 +17,7 @@ __device__ __forceinline__ void multiply_step(float (&sums)[4], const unsigned (
 }
 
 // store_wide_lines adds up the Parts partial sums that warps have stored for `lines` wide lines from `first` on, and
-// stores the outputs in the order of y. A part consists of kSums rows of Pitch floats.
+// stores the outputs in the order of y. Each partial sum is a matrix of kSums rows of Pitch floats.
 template <int Parts, int Pitch, class T, class Finish>
 __device__ __forceinline__ void store_wide_lines(const float* parts, long long first, int lines, int few_lines, long long batch, const Element* bias, T* y,
                                                  const Finish& epilogue, int thread, int threads) {

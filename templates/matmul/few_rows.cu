@@ -5,9 +5,9 @@
 // add up the elements of k in any order that is the same for both factors. Each lane therefore copies to shared memory
 // exactly the elements that it will multiply itself, 16 bytes at a time. As no other thread reads a lane's copies,
 // copies of STAGES - 1 stages are in flight, and no thread waits for another before the end. At the end the sums of the
-// block's warps, which share k, are added up in a fixed order, and then those of SPLITS blocks. In fp32, where tensor
-// cores have no suitable product, a lane multiplies its part of k of its wide lines by the same part of all few lines,
-// which other lanes have copied. After the last stage, the four lanes of a line add up their sums.
+// block's warps, which share k, are added up in a fixed order, and then the sums of SPLITS blocks. In fp32, where
+// tensor cores have no suitable product, a lane multiplies its part of k of its wide lines by the same part of all few
+// lines, which other lanes have copied. After the last stage, the four lanes of a line add up their sums.
 //
 // A step is 4 lanes by 16 bytes of k, which is two tensor-core products. With g = lane / 4 and t = lane % 4, a lane
 // holds of each of its lines the elements [t * kOfLane, (t + 1) * kOfLane) of the step. If lines are contiguous along k
@@ -111,8 +111,8 @@ __device__ __forceinline__ void fetch_stage(const Wide& wide, const Few& few, ch
     }
 }
 
-// Sums are the sums of a lane: in the layout of mma.cuh on tensor cores, otherwise of its two lines of a block by eight
-// few lines.
+// Sums are the sums of a lane: on tensor cores in the layout of mma.cuh, otherwise for two wide lines by eight few
+// lines.
 typedef float Sums[kOnTensorCores ? 4 : 16];
 
 template <class T>

@@ -2,16 +2,18 @@
 // of b), and the lines of both factors are contiguous along k. Nearly all of the time goes into reading the other
 // factor, the wide one, once: typically the weights of a layer.
 //
-// Every block gets the same number of wide lines, give or take one per pass. All multiprocessors therefore end at the
-// same time, whatever the number of lines. A block reads its lines in passes of at most LINES, and k in chunks. The
-// lines that all blocks read in one pass are contiguous, which makes memory 5 % faster. One warp requests from the copy
-// engine a chunk of each line of a pass, and of each of the few lines, stage after stage and pass after pass, so that
-// no pass begins with an empty pipeline. The kernel needs no split sums, no tensor maps and only one launch.
+// Every block gets the same number of wide lines, give or take one per pass. As blocks get equal shares, all
+// multiprocessors end at the same time, whatever the number of lines. A block reads its lines in passes of at most
+// LINES, and k in chunks. The lines that all blocks read in one pass are contiguous, which makes memory 5 % faster. One
+// warp requests from the copy engine a chunk of each line of a pass, and of each of the few lines, stage after stage
+// and pass after pass, so that no pass begins with an empty pipeline. The kernel needs no split sums, no tensor maps
+// and only one launch.
 //
-// All warps but the loading one multiply on tensor cores. BESIDE of these warps have different lines, and ALONG of them
-// share the same lines and take turns at steps of 64 bytes of k. A product may add up the elements of k in any order
-// that is the same for both factors. This freedom lets a lane read 16 bytes of a line at a time. Lines are 64 bytes
-// further apart than a chunk is long, which avoids bank conflicts.
+// All warps but the loading one multiply on tensor cores. The multiplying warps form BESIDE groups of ALONG warps:
+// groups have different lines; the warps of a group share their lines and take turns at steps of 64 bytes of k. A
+// product may add up the elements of k in any order that is the same for both factors. Since the order of k is free, a
+// lane can read 16 bytes of a line at a time. Lines are 64 bytes further apart than a chunk is long, which avoids bank
+// conflicts.
 //
 // Tunables and their trade-offs:
 //   LINE_BLOCKS: blocks of 16 lines per warp: more blocks read the few lines from shared memory less often.
@@ -85,7 +87,7 @@ struct Pass {
 
 typedef float Sums[LINE_BLOCKS][FEW_BLOCKS][4];
 
-// take returns a lane's 16 bytes of a step.
+// take reads the 16 bytes of a line that a lane multiplies in a step.
 __device__ __forceinline__ void take(unsigned (&to)[4], const char* from) {
     const uint4 words = *reinterpret_cast<const uint4*>(from);
     to[0] = words.x, to[1] = words.y, to[2] = words.z, to[3] = words.w;
@@ -93,8 +95,8 @@ __device__ __forceinline__ void take(unsigned (&to)[4], const char* from) {
     for (int q = 0; q < 4 && !kOf16Bits; ++q) to[q] = __float_as_uint(factor(__uint_as_float(to[q])));
 }
 
-// Places are the offsets at which a lane finds its parts of a stage's first step. For a line that the pass does not
-// have, a lane reads the last line again.
+// Places are the offsets at which a lane finds its parts of a stage's first step. Lanes for which a pass has no line of
+// their own read the pass's last line again.
 struct Places {
     int wide[LINE_BLOCKS][2], few[FEW_BLOCKS];
     __device__ __forceinline__ Places(const Pass& pass, int beside) {

@@ -67,7 +67,7 @@ struct MatrixOutput {
 
    private:
     // finish applies the epilogue to sums. A sum that mended.cuh must find is left as it is, since an epilogue might
-    // turn an infinity into a number. The overload without loaded elements is for products without an epilogue, and for
+    // turn an infinity into a number. Without loaded elements, finish is for products without an epilogue, and for
     // mended outputs.
     template <int Count>
     __device__ __forceinline__ void finish(float (&)[Count], const bool (&)[Count]) const {}

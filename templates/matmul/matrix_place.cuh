@@ -6,7 +6,7 @@ __device__ __forceinline__ Coordinates<3> matrix_place(long long batch, long lon
     return {{batch, row, column}, {1, M, N}};
 }
 
-// MatrixSums applies the epilogue for sum_splits (split_k.cuh).
+// MatrixSums applies the epilogue to the sums that sum_splits computes from partial sums (split_k.cuh).
 struct MatrixSums {
     Epilogue epilogue;
     static constexpr bool kIsNone = Epilogue::kIsNone;

@@ -10,7 +10,7 @@
 
 namespace {
 
-// Batches of the product's rows and columns.
+// row_batches and column_batches return in how many batches the product's rows and columns come.
 __device__ __forceinline__ int row_batches() { return SWAPPED ? BATCHES_B : BATCHES_A; }
 __device__ __forceinline__ int column_batches() { return SWAPPED ? BATCHES_A : BATCHES_B; }
 

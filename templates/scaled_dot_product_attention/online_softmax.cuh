@@ -11,7 +11,7 @@
 
 // Rows are the queries of a block: some queries from `first` on, of one head. With causal, the queries that attend to
 // most keys come first, for as many heads at a time as have their keys and values in the L2 together (kTogether bytes).
-// With this order of rows, blocks finish at about the same time.
+// As the queries with most keys come first, blocks finish at about the same time.
 struct Rows {
     static constexpr long long kTogether = 24 << 20;
     int first, head, batch;
@@ -45,11 +45,13 @@ __device__ __forceinline__ void pack_weights(unsigned (&a)[4], const float* left
     a[2] = Pair<Element>::pack(right[0], right[1]), a[3] = Pair<Element>::pack(right[2], right[3]);
 }
 
-// Exponents are distances to the row's largest product so far. The exponential of that product is 1, which is exact in
-// 16 bits. If no row of a warp gets a larger product, the warp does not rescale its averages.
+// Exponents are distances to the row's largest product so far. The exponential for the largest product so far is
+// therefore 1, which is exact in 16 bits. If no row of a warp gets a larger product, the warp does not rescale its
+// averages.
 
 struct OnlineSoftmax {
-    // `largest` is for the lane's two rows; `weights` sums only the lane's own columns.
+    // `largest` holds the largest products of the lane's two rows so far, `weights` the sums of the rows' weights over
+    // the lane's own columns.
     float largest[2] = {negative_infinity(), negative_infinity()}, weights[2] = {};
 
     // weigh turns the products of 16 rows, from `row` on, with keys from `key` on into weights. `less` is the factor by
@@ -112,8 +114,8 @@ struct OnlineSoftmax {
     }
 
     // store stores the averages of 16 rows, a pair of elements per lane. With kWhole, neighbouring lanes exchange
-    // halves of two blocks of columns, so that each lane has four elements and four lanes store a sector. For short
-    // rows, or with causal, the exchange does not pay.
+    // halves of two blocks of columns, so that each lane has four elements and four lanes store a sector. For rows of
+    // fewer than 128 elements, or with causal, exchanging elements takes longer than it saves.
     static constexpr bool kWhole = !CAUSAL && WIDTH_V >= 128;
     template <int Blocks>
     __device__ __forceinline__ void store(const float (&sums)[Blocks][4], const Rows& rows, int row, const AttentionPlain& plain, Element* y) const {

@@ -3,11 +3,12 @@
 // workspace in between, since the averages of a wide head need more registers than there are.
 //
 // The launches for weights and for averages use the mainloop of split_gemm.cuh. The launch for weights stores
-// exponentials of the distance of products to the largest product in the row of the tile. These weights are already
-// split into parts, which the launch for averages multiplies directly. The launch for weights also stores that largest
-// product and the row's sum, by which the launch for averages rescales the averages from tile to tile. A launch before
-// both finds powers of two that bring the queries, keys and values of a head into the range of fp16. A power is
-// computed from a sample of the elements, with room for larger ones. If a power of two was too large, averages are not
+// exponentials of the distance of products to the largest product in the row of the tile. The launch for weights
+// already splits these weights into parts, which the launch for averages multiplies directly. For each row of a tile,
+// the launch for weights also stores the largest product and the sum of exponentials, by which the launch for averages
+// rescales the averages from tile to tile. Before the launches for weights and averages, another launch finds powers of
+// two that bring the queries, keys and values of a head into the range of fp16. Each power of two is computed from a
+// sample of the elements, and leaves room for larger elements. If a power of two was too large, averages are not
 // finite, and are computed again by their definition.
 //
 // Tunables:
@@ -26,7 +27,8 @@ namespace {
 
 constexpr float kWeightPower = 4096.0f;  // exponentials are at most 1
 
-// sampled_power returns the power of two for a head, from a sample of its elements.
+// sampled_power returns the power of two that brings the elements of a head into the range of fp16, computed from a
+// sample of 128 elements.
 __device__ __forceinline__ float sampled_power(const float* matrix, long long elements) {
     unsigned most = 0;
 #pragma unroll
@@ -44,7 +46,7 @@ __device__ __forceinline__ float sampled_power(const float* matrix, long long el
 }
 __device__ __forceinline__ float inverse_of(float power) { return __uint_as_float((254u << 23) - __float_as_uint(power)); }
 
-// The powers are stored in this order: those of the heads of queries, of keys, of values.
+// The powers of two of the heads of queries are stored first, then those of keys, then those of values.
 __device__ __forceinline__ int head_kv(int group) { return group / HEADS * HEADS_KV + group % HEADS / (HEADS / HEADS_KV); }
 __device__ __forceinline__ int power_of_keys(int group) { return BATCH * HEADS + head_kv(group); }
 __device__ __forceinline__ int power_of_values(int group) { return BATCH * (HEADS + HEADS_KV) + head_kv(group); }
@@ -161,7 +163,8 @@ struct AveragesWork : AttentionWork {
     __device__ __forceinline__ static float power_a(const Operands&, int) { return 1.0f; }  // rows are already parts
     __device__ __forceinline__ static float power(const Operands& of, int group) { return __ldg(of.powers + power_of_values(group)); }
 
-    // Rows are a row's largest product and sum over the tiles so far, and the same for the current tile of keys.
+    // Rows holds, for each of a lane's two rows, the largest product and the sum of exponentials: over the tiles of
+    // keys so far, and in the current tile.
     struct Rows {
         const TileRow* all;
         int first[2];  // where a row's TileRows begin
@@ -194,7 +197,7 @@ struct AveragesWork : AttentionWork {
         __device__ __forceinline__ float over(int half) const { return so_far[half].total == 0.0f ? 0.0f : 1.0f / (so_far[half].total * kWeightPower); }
     };
 
-    // Output is what mends averages that are not finite (gemm_tiles.cuh).
+    // Output locates averages that are not finite, so that they are computed again (gemm_tiles.cuh).
     struct Output {
         static constexpr int kMixed = 1;
         long long first;

@@ -16,11 +16,11 @@
 // would reuse these registers before. If products are in flight from one iteration of a loop to the next, compilers
 // serialise all products.
 //
-// A place in shared memory is released only after the data that was read from it has been used, since an arrival at a
-// barrier does not wait for loads: products have then used rows, and converters have stored columns in parts.
+// An arrival at a barrier does not wait for loads. Therefore a place in shared memory is released only after the data
+// from it has been used: after products have used rows, and converters have stored columns in parts.
 //
 // A lane reads four contiguous elements of k, while products expect two elements and two more that are eight further
-// on. The elements of a step are therefore multiplied in another order (place_of), which is the same for rows and
+// on. Products therefore multiply the elements of a step in another order (place_of), which is the same for rows and
 // columns. The rows of a warp are reordered, too (row_of), so that lanes that read together have no bank conflicts.
 //
 // If A's rows are already split into parts, the fragment of four neighbouring lanes for a step is 64 contiguous bytes.
@@ -80,7 +80,7 @@ __device__ __forceinline__ void split(float a, float b, unsigned& high, unsigned
 // ---- Shared memory contains three rings of stages, for rows, for columns, and for columns in parts. op.yaml derives
 // the bytes of their stages: ROW_BYTES, COLUMN_BYTES and STAGE_BYTES.
 
-// Stage is a position in a ring with Places places.
+// Stage is a position in a ring buffer with Places places, and the parity of the place's barriers.
 template <int Places>
 struct Stage {
     int place = 0, parity = 0;
@@ -89,7 +89,7 @@ struct Stage {
     }
 };
 
-// Ring is a ring buffer with two barriers per place: one for full and one for empty.
+// Ring is a ring buffer with two barriers per place: one says that the place is full, one that it is empty.
 template <int Places>
 struct Ring {
     char* memory;
@@ -221,7 +221,8 @@ __device__ __forceinline__ void convert(const Shared& shared, const typename Wor
                     store_parts<Work>(parts.stage(to), step, column, v, power);
                 }
             }
-            // Warps without a piece arrive, too: a barrier distinguishes only two phases, so no warp may fall behind.
+            // Warps without a piece arrive at the barrier, too: a barrier distinguishes only two phases, so no warp may
+            // fall behind.
             columns.release_everywhere(from);
             parts.give(to);
         }
@@ -230,7 +231,7 @@ __device__ __forceinline__ void convert(const Shared& shared, const typename Wor
 
 // ---- The consumers multiply the stages.
 
-// Fragment is a stage of a warp's rows, split into parts.
+// Fragment holds a lane's elements of a warp's rows for one stage, split into two parts of fp16.
 struct Fragment {
     unsigned high[DEPTH][4], low[DEPTH][4];
 };
@@ -251,7 +252,7 @@ struct Lines {
         stage = 0, end = Work::stages(tile);
         if (!Work::kInParts) power = Work::power_a(of, tile.group);
     }
-    // bring reads the next stage into registers, if there is one.
+    // bring reads the rows of the next stage into registers, if there is a next stage.
     __device__ __forceinline__ void bring() {
         if (index >= Tiles<Work>::all()) return;
         ring.wait_full(at);

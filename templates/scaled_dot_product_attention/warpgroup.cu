@@ -34,7 +34,8 @@ constexpr WgmmaType kFactors = kOfBf16 ? wgmma_of_bf16 : wgmma_of_fp16;
 constexpr int kTurns = 1;  // two named barriers, one for each consumer's turn
 constexpr bool kLate = PADDED_V > 128;  // scale many averages while the next products run, few averages before
 
-// Ring is a ring buffer of STAGES tiles of keys or of values. Tiles are numbered through all tiles of a block.
+// Ring is a ring buffer of STAGES tiles of keys or of values. A block numbers the tiles of a ring consecutively, from
+// its first tile to its last.
 struct Ring {
     char* memory;
     Mbarrier* barriers;  // all full barriers, then all empty ones
@@ -100,8 +101,8 @@ __device__ __forceinline__ void pack(Weights& weights, const Products& products)
     for (int i = 0; i < TILE_KEYS / 16; ++i) pack_weights(weights[i], products + 8 * i, products + 8 * i + 4);
 }
 
-// Decrease scales down the averages so far before more are added, or sets them to zero for fresh queries. A second loop
-// for fresh queries would make the compiler serialise all products.
+// Decrease scales down the averages so far before more are added, or sets them to zero for fresh queries. With a second
+// loop for fresh queries, the compiler would serialise all products.
 struct Decrease {
     float less[2];
     bool raised, fresh;
@@ -130,7 +131,7 @@ struct Turns {
     }
 };
 
-// Work is the number of tiles of keys to which the index-th tile of queries attends.
+// Work describes the index-th tile of queries: its rows, and the number of tiles of keys to which they attend.
 struct Work {
     Rows rows;
     int tiles;
@@ -138,8 +139,8 @@ struct Work {
     __device__ __forceinline__ static int all() { return (QUERIES + ROWS - 1) / ROWS * HEADS * BATCH; }
 };
 
-// Queries are a consumer's queries in shared memory, and the index of their tile. Behind the last tile, the index is
-// that of no tile.
+// Queries are a consumer's queries in shared memory, and the index of their tile. When no tile is left, the index is
+// Work::all().
 struct Queries {
     char* memory;
     Mbarrier *full, *empty;
@@ -152,7 +153,7 @@ struct Queries {
             tensor_load(memory + i * kQueryBoxBytes, map, at, full);
         }
     }
-    // release must be called by all lanes of a warp whose last products with these queries have ended.
+    // All lanes of a warp must call release once the warp's last products with the queries have ended.
     __device__ __forceinline__ void release() const {
         if (threadIdx.x % 32 == 0) mbarrier_arrive(empty);
     }

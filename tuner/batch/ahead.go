@@ -20,8 +20,8 @@ type ahead struct {
 	working sync.WaitGroup
 }
 
-// begin starts compiling for the next problem, once the device that compiles is open. The search of the next problem
-// waits for compilations under way, and compiles the rest of its kernels itself.
+// begin starts to compile the first kernels of the next problem, as soon as the current problem's device is open. The
+// search of the next problem waits for compilations under way, and compiles the rest of its kernels itself.
 func (a *ahead) begin(ctx context.Context, on *devices.Opened) {
 	if a == nil || a.next == nil {
 		return
@@ -37,7 +37,7 @@ func (a *ahead) begin(ctx context.Context, on *devices.Opened) {
 	})
 }
 
-// compile uses half of the compilers, and leaves the other half to the search that runs.
+// compile uses half of the compilers, and leaves the other half to the search of the current problem.
 func (a *ahead) compile(ctx context.Context, on *devices.Opened, only operator.Restriction) {
 	part, err := on.Problem.Part(only)
 	if err != nil {

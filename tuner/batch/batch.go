@@ -35,23 +35,23 @@ type Request struct {
 	limit  time.Duration // the budget's time limit for this search; 0: no limit
 }
 
-// String returns the operator's name and the shape that the user asked for.
+// String returns the name of the request's operator and the shape that the user asked for.
 func (r Request) String() string {
 	return strings.TrimSpace(r.Operator.Name + " " + operator.FormatShape(r.Shape))
 }
 
-// Options configure all searches of a batch. All functions may be nil. Calls of Found never overlap.
+// Options configure all searches of a batch. All functions in the Options may be nil. Calls of Found never overlap.
 type Options struct {
 	Search tuner.Options // options of every search; its Baselines come from the Requests
-	// AnyTarget lets Search.Target end also searches whose times were not measured on a GPU. Without AnyTarget,
-	// Target ends no search on a CPU, and a recording is replayed to its end.
+	// AnyTarget lets Search.Target end also searches whose times were not measured on a GPU. Without AnyTarget, Target
+	// is ignored on a CPU, and a recording is replayed to its end.
 	AnyTarget bool
 	// Budget is the time limit for all searches together, or 0 for none; each search also obeys Search.Time.
 	Budget time.Duration
 	Store  func() (*store.Store, error) // opens the cache when it is first needed; nil: nothing is kept
 	Tool   string                       // name and version of the program that searches, for the documents
-	// With searches one problem; nil stands for tuner.Search. The argument `beside` says that other problems are
-	// searched at the same time.
+	// With, which stands for tuner.Search if it is nil, searches one problem. The argument `beside` says that other
+	// problems are searched at the same time.
 	With   func(ctx context.Context, r Request, on *devices.Opened, o tuner.Options, beside bool) (*tuner.Result, error)
 	Found  func(r Request, t *tuner.Result, b bestconfig.Document) error // called when a search ends
 	Failed func(Request, error)                                          // called if one of several problems fails
@@ -82,7 +82,7 @@ func (e *KeepError) Error() string { return e.err.Error() }
 
 func (e *KeepError) Unwrap() error { return e.err }
 
-// Keeping wraps an error of the code that stores results in a KeepError.
+// Keeping wraps an error in a KeepError, which says that a result could not be stored.
 func Keeping(err error) error {
 	var marked *KeepError
 	if err == nil || errors.As(err, &marked) {
@@ -101,8 +101,8 @@ func Ends(ctx context.Context, err error) bool {
 // problem of its own: all workers are busy, none holds the tensors of two problems, and all times of a problem are of
 // one device. With fewer problems than workers, the problems are searched one after another, each on all workers.
 //
-// A search of a single problem returns that search's error. With several problems, each error goes to Failed, and
-// Search returns a *NotAllError. The caller closes the opener.
+// If there is only one problem, Search returns the error of that problem's search. With several problems, each error
+// goes to Failed, and Search returns a *NotAllError. The caller of Search must close the opener.
 func Search(ctx context.Context, opener *devices.Opener, problems []Request, o Options) error {
 	b := &batch{Options: o, opener: opener}
 	if b.With == nil {
@@ -138,7 +138,8 @@ func (b *batch) oneByOne(ctx context.Context, problems []Request) error {
 	return b.notAll()
 }
 
-// divide starts the budget's clock and gives each problem its weight. `beside` problems are searched at a time.
+// divide starts the budget's clock and gives each problem its weight. The argument `beside` is the number of problems
+// that are searched at the same time.
 func (b *batch) divide(problems []Request, beside int) []Request {
 	weights := Weights(lists.Of(problems, func(r Request) float64 { return r.Share }))
 	b.budget = NewBudget(b.Budget, beside, weights)
@@ -149,7 +150,7 @@ func (b *batch) divide(problems []Request, beside int) []Request {
 	return weighed
 }
 
-// within searches a problem within the time that the budget gives it.
+// within searches a problem, and limits the search to the part of the budget that the problem gets.
 func (b *batch) within(r Request, search func(Request) error) error {
 	part, ok := b.budget.Next(r.weight)
 	if !ok {
@@ -174,7 +175,7 @@ func (b *batch) tally(r Request, err error) {
 	}
 }
 
-// notAll returns a *NotAllError if a problem has no winner.
+// notAll returns a *NotAllError if at least one problem has no winner, otherwise nil.
 func (b *batch) notAll() error {
 	if b.last == nil {
 		return nil
@@ -251,21 +252,21 @@ func (b *batch) search(ctx context.Context, r Request, worker device.Device, nex
 	return &InterruptedError{fmt.Sprintf("interrupted after %s; %s", done, kept)}
 }
 
-// options returns the options for one problem's search.
+// options returns the options for the search of one problem.
 func (b *batch) options(r Request) tuner.Options {
 	o := b.Options.Search
 	o.Baselines, o.Only = r.Baselines, r.Only
 	return o
 }
 
-// open opens a problem by the given method of the opener, one problem at a time.
+// open calls a method of the opener that opens a problem; one problem is opened at a time.
 func (b *batch) open(ctx context.Context, r Request, by func(context.Context, *operator.Operator, operator.Request) (*devices.Opened, error)) (*devices.Opened, error) {
 	b.opening.Lock()
 	defer b.opening.Unlock()
 	return by(ctx, r.Operator, r.Request)
 }
 
-// deliver hands a search's result to Found.
+// deliver passes the result of a search to the function Found.
 func (b *batch) deliver(r Request, result *tuner.Result) error {
 	b.telling.Lock()
 	defer b.telling.Unlock()

@@ -31,7 +31,7 @@ func (b *batch) pool(ctx context.Context, problems []Request) device.Pool {
 // idle is how often a batch looks for new workers while no search ends.
 const idle = 20 * time.Second
 
-// ended is the end of a search on a worker.
+// ended reports that a problem's search on a worker has ended, and with what error.
 type ended struct {
 	worker  string
 	request Request

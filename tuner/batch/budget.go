@@ -9,9 +9,9 @@ import (
 // leastSearch is the shortest search that a budget allows: less time is too short to compile and run the finals.
 const leastSearch = 500 * time.Millisecond
 
-// Budget divides a time limit among tasks by their weights; tasks may run one after another or at the same time. Time
-// that a task leaves over goes to later tasks, and time that it takes beyond its part comes off theirs. A nil Budget
-// has no limit.
+// Budget divides a time limit among tasks by their weights; tasks may run one after another or at the same time. A task
+// that ends early leaves its remaining time to later tasks, and a task that takes longer than its part reduces theirs.
+// A nil Budget has no limit.
 type Budget struct {
 	lock   sync.Mutex
 	ends   time.Time
@@ -22,7 +22,7 @@ type Budget struct {
 	done   int
 }
 
-// Part is the time that a budget grants to one task.
+// Part is the time that a Budget grants to one task.
 type Part struct {
 	Limit  time.Duration // 0: no limit
 	weight float64
@@ -41,8 +41,8 @@ func NewBudget(limit time.Duration, beside int, weights []float64) *Budget {
 	return b
 }
 
-// Next begins a task of this weight and returns its part of the budget, or ok=false if the budget is spent. The first
-// task always gets a part.
+// Next begins a task of the given weight and returns the task's part of the budget, or ok=false if the budget is spent.
+// A budget always grants time to its first task.
 func (b *Budget) Next(weight float64) (p Part, ok bool) {
 	if b == nil {
 		return p, true
@@ -65,7 +65,7 @@ func (b *Budget) Next(weight float64) (p Part, ok bool) {
 	return p, true
 }
 
-// Done tells the budget that the task with this part has ended.
+// Done tells the budget that the task which Next gave the part p has ended.
 func (b *Budget) Done(p Part) {
 	if b == nil {
 		return
@@ -76,8 +76,8 @@ func (b *Budget) Done(p Part) {
 	b.over += max(0, time.Since(p.began)-p.Limit)
 }
 
-// Weights returns the weight of each task in a budget, which is its share of a program's time. A task without a share
-// gets the smallest weight of the others.
+// Weights returns the weight of each task in a budget, which is the task's share of a program's running time. A task
+// whose share of the time is unknown gets the smallest weight among the other tasks.
 func Weights(shares []float64) []float64 {
 	least := 0.0
 	for _, s := range shares {

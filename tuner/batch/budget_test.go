@@ -18,7 +18,8 @@ import (
 	"autotune/tuner/store"
 )
 
-// A run ends near its budget, even if searches take more than their parts; larger shares get longer searches.
+// A run of several searches ends near its budget, even if some searches exceed their parts; problems with larger shares
+// get longer searches.
 func TestBudget(t *testing.T) {
 	for _, over := range []time.Duration{0, 300 * time.Millisecond, 2 * time.Second} {
 		synctest.Test(t, func(t *testing.T) {
@@ -53,7 +54,7 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-// Time that one search leaves over goes to the next ones, and searches that run at the same time each get their part.
+// Time that one search does not use goes to later searches, and each of several simultaneous searches gets its part.
 func TestBudgetIsPassedOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := NewBudget(10*time.Second, 1, []float64{1, 1})
@@ -71,7 +72,7 @@ func TestBudgetIsPassedOn(t *testing.T) {
 	})
 }
 
-// lengths returns avg_pool1d problems of these lengths; only length 65536 has a recording.
+// lengths returns avg_pool1d problems with the given input lengths; only the problem of length 65536 has a recording.
 func lengths(t *testing.T, of ...int64) (list []Request) {
 	t.Helper()
 	op, err := operator.Find("avg_pool1d")
@@ -81,7 +82,8 @@ func lengths(t *testing.T, of ...int64) (list []Request) {
 	})
 }
 
-// A problem whose turn comes after the budget is spent is reported with ErrNoTime, and does not count as a failure.
+// A problem whose turn comes after the budget is spent is reported with ErrNoTime, which does not count as a failed
+// search.
 func TestBudgetEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		opener := devices.NewOpener(devices.Spec{Kind: device.Replay}, devices.Options{})
@@ -103,8 +105,8 @@ func TestBudgetEnds(t *testing.T) {
 	})
 }
 
-// The failure of one problem does not end a batch, but a result that cannot be stored does: because the cache cannot
-// be opened or written, or because Found returns an error.
+// A batch continues after the failure of one problem, but ends if a result cannot be stored, because the cache cannot
+// be opened or written or because Found returns an error.
 func TestWhatEndsAll(t *testing.T) {
 	full := errors.New("no space left on device")
 	var failing *tuner.Result

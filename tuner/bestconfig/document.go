@@ -1,8 +1,8 @@
 // Package bestconfig reads and writes best-config documents, which hold the winner of a search and the evidence for it.
 //
-// A Document is plain data. FromRecord makes a Document from a search's record, and FromRecording from a recording;
-// WriteJSON and Read store it as JSON, and package reports presents it. A search that found no valid variant has a
-// Document without a template: WriteJSON refuses it, but reports can show it.
+// A Document is plain data. FromRecord makes a Document from the record of a search, and FromRecording makes one from a
+// recording; WriteJSON and Read store documents as JSON, and package reports presents them. A search that found no
+// valid variant has a Document without a template: WriteJSON refuses it, but reports can show it.
 package bestconfig
 
 import (
@@ -25,8 +25,8 @@ import (
 // meaning, but not when a field is added.
 const Schema = "autotune/best-config/1"
 
-// Document is a winner and its evidence. docs/best-config.md describes every field. The method `complete` clears the
-// fields of shared types that do not belong to the document.
+// Document is a winner and its evidence. docs/best-config.md describes every field. Some fields of shared types do not
+// belong to the document, and the method `complete` clears them.
 type Document struct {
 	Schema   string                 `json:"schema"`
 	Tool     string                 `json:"tool,omitempty"` // "autotune 0.1.0"
@@ -37,8 +37,8 @@ type Document struct {
 	Macros   map[string]string `json:"macros"`
 	Launches operator.Launches `json:"launch"`
 	Target   string            `json:"target,omitempty"` // what the kernel was compiled for: "sm_90a"
-	// KernelDigest covers the winner's kernel and its launches, ReferenceDigest what it was verified against. Both
-	// digests have at least 16 digits.
+	// KernelDigest is the digest of the winner's kernel and its launches, and ReferenceDigest that of the kernel which
+	// defines the correct result. Both digests have at least 16 hexadecimal digits.
 	KernelDigest       string                    `json:"kernel_digest,omitempty"`
 	ReferenceDigest    string                    `json:"reference_digest,omitempty"`
 	Time               trial.Timing              `json:"time_ms"`
@@ -58,14 +58,14 @@ type Document struct {
 }
 
 // Roofline holds the least time in which the device could compute the problem, and how near the winner comes to it. A
-// quantity that is not known is zero; on the emulator, all quantities are.
+// quantity is zero if it is not known, as all of these quantities are on the emulator.
 type Roofline struct {
 	Bytes         int64   `json:"bytes"`                    // bytes that a kernel must move
 	Flops         int64   `json:"flops"`                    // operations that a kernel must do
 	CopyBandwidth float64 `json:"copy_bandwidth,omitempty"` // measured, bytes a second, read plus write
 	FloorMS       float64 `json:"floor_ms,omitempty"`       // Bytes divided by CopyBandwidth
 	Share         float64 `json:"share,omitempty"`          // FloorMS divided by the winner's median
-	// Peaks are the device's measured rates at other kinds of work, in bytes or operations a second.
+	// Peaks are the device's measured rates at work other than copying, in bytes or operations a second.
 	Peaks map[string]float64 `json:"peaks,omitempty"`
 }
 
@@ -101,8 +101,8 @@ func (d *Document) Compare(name string, timeMS float64) {
 	d.Baselines[name] = tuner.Baseline{TimeMS: timeMS, Speedup: timeMS / d.Time.Median}
 }
 
-// SetRoofline fills in Roofline and CopyBandwidthShare. A bandwidth of zero counts as unknown. The winner's time must
-// be set before SetRoofline is called.
+// SetRoofline fills in Roofline and CopyBandwidthShare. A copy bandwidth of zero counts as unknown. The winner's time
+// must be set before SetRoofline is called.
 func (d *Document) SetRoofline(bytes, flops int64, copyBytesPerMS float64) {
 	d.Roofline = Roofline{Bytes: bytes, Flops: flops}
 	if copyBytesPerMS > 0 {
@@ -146,7 +146,7 @@ func (d Document) Peak() (rate float64, of string) {
 	return d.Roofline.Peaks[kind], of
 }
 
-// WinningTrial returns the winner in the form of a trial.
+// WinningTrial returns the winner as a trial.
 func (d Document) WinningTrial() trial.Trial {
 	return trial.Trial{
 		Configuration: d.Configuration, Launches: d.Launches, KernelDigest: d.KernelDigest, At: d.RecordedAt,
@@ -154,14 +154,14 @@ func (d Document) WinningTrial() trial.Trial {
 	}
 }
 
-// Default and Reference are names of baselines; package torchtimes has others, and a recording may add some in lower
-// case.
+// Default and Reference are names of baselines; package torchtimes defines the names for PyTorch, and a recording may
+// contain baselines with other names in lower case.
 const (
 	Default   = "default"   // the untuned default configuration
 	Reference = "reference" // the operator's plain reference kernel
 )
 
-// usual are the well-known baselines, in the order in which reports show them.
+// usual lists the well-known baselines, in the order in which reports show them.
 var usual = []struct{ name, title, short string }{
 	{Default, "untuned default", "default"},
 	{Reference, "reference kernel", "reference"},
@@ -170,7 +170,7 @@ var usual = []struct{ name, title, short string }{
 	{torchtimes.EagerFP32, "PyTorch eager, fp32", "fp32"},
 }
 
-// place returns the position of a baseline's name in usual, or len(usual) if it is not there.
+// place returns the index of a baseline's name in the list `usual`, or the list's length if the name is not in it.
 func place(name string) int {
 	for i, u := range usual {
 		if u.name == name {
@@ -180,10 +180,10 @@ func place(name string) int {
 	return len(usual)
 }
 
-// Usual reports whether the name is one of the well-known baselines.
+// Usual reports whether a baseline's name is one of the well-known names.
 func Usual(name string) bool { return place(name) < len(usual) }
 
-// Titles returns a baseline's name for people, and a shorter form for the head of a narrow column.
+// Titles returns a baseline's name as reports show it, and a shorter form for the head of a narrow column.
 func Titles(name string) (title, short string) {
 	if Usual(name) {
 		return usual[place(name)].title, usual[place(name)].short
@@ -209,7 +209,8 @@ func Names(list ...Document) []string {
 // InTurns reports whether the baseline was timed in turns with the winner.
 func InTurns(b tuner.Baseline) bool { return b.CI95[1] > 0 }
 
-// PyTorch returns the fastest of the wanted ways to call PyTorch; the name is empty if the document has none of them.
+// PyTorch returns the fastest of those ways to call PyTorch that `wanted` accepts; the name is empty if the document
+// contains no such way.
 func (d Document) PyTorch(wanted func(tuner.Baseline) bool) (name string, fastest tuner.Baseline) {
 	for _, way := range torchtimes.Ways() {
 		if b, known := d.Baselines[way]; known && wanted(b) && (name == "" || b.Speedup < fastest.Speedup) {
@@ -219,8 +220,9 @@ func (d Document) PyTorch(wanted func(tuner.Baseline) bool) (name string, fastes
 	return name, fastest
 }
 
-// FasterPyTorch names the fastest way to call PyTorch that beats the winner, and by how much. FasterPyTorch considers
-// only ways that were timed in turns with the winner and whose confidence interval shows that they are faster.
+// FasterPyTorch names the fastest way to call PyTorch that is faster than the winner, and says by how much.
+// FasterPyTorch considers only ways that were timed in turns with the winner and whose confidence interval shows that
+// they are faster.
 func (d Document) FasterPyTorch() (text string, ok bool) {
 	name, b := d.PyTorch(func(b tuner.Baseline) bool { return InTurns(b) && b.CI95[1] < 1 })
 	if name == "" {

@@ -39,7 +39,8 @@ func WriteJSONList(w io.Writer, list []Document) (err error) {
 	return writeIndented(w, documents, err)
 }
 
-// writeIndented writes the document as indented JSON, or nothing if fault is not nil or if encoding fails.
+// writeIndented writes v as indented JSON; it writes nothing and returns an error if `fault` is not nil or if encoding
+// fails.
 func writeIndented(w io.Writer, document any, fault error) error {
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)
@@ -52,8 +53,8 @@ func writeIndented(w io.Writer, document any, fault error) error {
 	return err
 }
 
-// complete fills in the schema and makes missing maps and lists empty, so that the JSON has no null. The method also
-// clears those fields of shared types that a document states elsewhere or does not have.
+// complete fills in the schema and makes missing maps and lists empty, so that the JSON has no null. The method
+// complete also clears fields of shared types that a document stores elsewhere or not at all.
 func (d Document) complete() Document {
 	d.Schema = Schema
 	d.RecordedAt = d.RecordedAt.UTC()
@@ -84,7 +85,8 @@ func (d Document) complete() Document {
 	return d
 }
 
-// essential returns the parts of a time that a document contains.
+// essential returns a time with only those fields that a document stores: the median, its confidence interval and the
+// number of samples.
 func essential(t trial.Timing) trial.Timing {
 	return trial.Timing{Median: t.Median, CI95: t.CI95, Samples: t.Samples}
 }
@@ -150,8 +152,8 @@ func parse(data []byte) (d Document, err error) {
 	return d, nil
 }
 
-// checkSchema checks the schema before all other fields, since a document of another version would otherwise be
-// refused for one of its fields.
+// checkSchema checks the schema before any other field, so that a document of another version is refused for its
+// version.
 func checkSchema(data []byte) error {
 	var head struct {
 		Schema *string `json:"schema"`
@@ -175,7 +177,7 @@ var (
 	targetPattern   = regexp.MustCompile(`^[a-z0-9_]*$`)
 )
 
-// check checks the contents; the errors begin with the field's name.
+// check checks the document's contents, and begins each error with the name of the field.
 func (d Document) check() error {
 	can := d.Device.Kind.Properties()
 	switch {

@@ -45,8 +45,8 @@ func FromRecord(r tuner.Record) Document {
 	return d
 }
 
-// compareAll fills in the baselines. If the winner was timed on the emulator, compareAll leaves out times measured on a
-// GPU.
+// compareAll fills in the baselines. compareAll fills in the document's baselines, and leaves out times measured on a
+// GPU if the winner was timed on the emulator.
 func (d *Document) compareAll(list []tuner.Baseline) {
 	var elsewhere []string
 	for _, b := range list {
@@ -65,8 +65,9 @@ func (d *Document) compareAll(list []tuner.Baseline) {
 	}
 }
 
-// FromRecording returns a recording's trials and the document of the fastest one. Macros and launches stay empty,
-// since a recording lacks them. The problem must be the recorded one, bound with the limits of the recorded device.
+// FromRecording returns a recording's trials and the document of the fastest one. The document contains no macros and
+// launches, since recordings do not store them. The problem must be the recorded problem, and must be bound with the
+// limits of the recorded device.
 func FromRecording(r *recording.Recording, p *operator.Problem) (Document, []trial.Trial, error) {
 	trials := slices.Clone(r.Trials)
 	counts := tuner.Counts{Total: len(trials), ByStatus: map[trial.Status]int{}}

@@ -24,7 +24,8 @@ func TestFromRecordingIsAReplay(t *testing.T) {
 			must.OK(t, err)
 			op, err := operator.Find(r.Metadata.Problem.Operator)
 			must.OK(t, err)
-			// Templates that were added after the recording cannot win, since they are not in it.
+			// Templates that were added to the operator after the recording was made cannot win, since the recording
+			// has no trials of them.
 			request := r.Metadata.Problem.Request()
 			var only operator.Restriction
 			for _, trial := range r.Trials {
@@ -47,7 +48,8 @@ func TestFromRecordingIsAReplay(t *testing.T) {
 			}
 			got.Configuration, got.Macros, got.Launches, got.KernelDigest = want.Configuration, want.Macros, want.Launches, want.KernelDigest
 			got.Search = want.Search
-			// Warnings about templates that did not win appear in a replay only.
+			// A replay warns about templates that were left out or have changed, but the document of the recording does
+			// not.
 			want.Warnings = slices.DeleteFunc(want.Warnings, func(w string) bool {
 				return strings.Contains(w, "edited since") || strings.Contains(w, "only part of the space")
 			})

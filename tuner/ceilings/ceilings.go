@@ -1,5 +1,6 @@
 // Package ceilings measures a device's peak rates: of reads from the L2 cache, of fp32 and of the tensor cores. The
-// kernels belong to an ordinary operator in the folder peak, and are verified and timed like all others.
+// kernels that measure peaks belong to an ordinary operator in the folder peak, and are verified and timed like all
+// others.
 package ceilings
 
 import (
@@ -19,8 +20,8 @@ import (
 //go:embed peak
 var files embed.FS
 
-// kinds lists the kinds of work by the operator's names, with the number of blocks for each multiprocessor and the
-// steps of each block, which take about half a millisecond on a large GPU.
+// kinds lists the kinds of work, named as in the operator peak, with the number of blocks for each multiprocessor and
+// the number of steps of each block. With these numbers, a kernel runs for about half a millisecond on a large GPU.
 var kinds = []struct {
 	of            string
 	blocks, steps int64

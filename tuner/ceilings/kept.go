@@ -12,7 +12,7 @@ import (
 	"autotune/internal/output"
 )
 
-// key names a device and its driver, on which peaks depend.
+// key returns the key under which a device's peaks are stored; it contains the driver, on which peaks depend.
 func key(d device.Info) string { return d.Name + ", driver " + d.Driver }
 
 // Known returns a device's peaks from a file, or nil if the file does not exist or cannot be read.

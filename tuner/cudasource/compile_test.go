@@ -49,7 +49,7 @@ func written(t *testing.T, w Winner) string {
 	return out.String()
 }
 
-// host declares the parts of the CUDA runtime's headers that the host function uses.
+// host declares what the host function uses of the CUDA runtime's headers.
 const host = `
 enum cudaError_t { cudaSuccess };
 enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize };
@@ -65,7 +65,7 @@ template <class T> cudaError_t cudaMemcpyToSymbolAsync(const T&, const void*, un
 template <class T> cudaError_t cudaFuncSetAttribute(T*, cudaFuncAttribute, int) { return cudaSuccess; }
 `
 
-// nothing is an empty kernel, compiled as the entry after the text under test.
+// nothing is the source of an empty kernel, which is appended to a text under test so that the compiler finds an entry.
 const nothing = `
 extern "C" __global__ void nothing(const float*) {}
 `
@@ -76,8 +76,8 @@ var (
 	emulatedHeader = regexp.MustCompile(`#include <emulated/(\w+\.cuh)>`) // uses names that the file declares
 )
 
-// leaks returns preprocessor text that fails to compile if a macro of the text is still defined at its end. Macros
-// that the text defines only if they are missing may stay.
+// leaks returns preprocessor text that fails to compile if a macro of the text is still defined at its end. A macro may
+// remain defined at the end of the text if the text defines it only where it is missing (#ifndef).
 func leaks(text string) string {
 	var b strings.Builder
 	for _, match := range definitionForm.FindAllStringSubmatch(text, -1) {
@@ -89,7 +89,7 @@ func leaks(text string) string {
 }
 
 // emulatedHeaders returns the headers that a kernel includes on the emulator only, without their includes of
-// elements.cuh. The emulator's headers use names that the kernel declares.
+// elements.cuh. The kernel in this test declares names that the emulator's headers also use.
 func emulatedHeaders(t *testing.T) map[string]string {
 	t.Helper()
 	const shim = "../../device/emulator/shim/emulated"
@@ -104,8 +104,8 @@ func emulatedHeaders(t *testing.T) map[string]string {
 	return texts
 }
 
-// All written files compile together with their host functions, and leave no macro defined. No machine code is
-// generated from the files.
+// All written files compile together with their host functions, and leave no macro defined. The compilers check the
+// files without generating machine code.
 func TestWrittenFilesCompile(t *testing.T) {
 	if testing.Short() {
 		t.Skip("compiles for some seconds")
@@ -180,7 +180,8 @@ func TestWrittenLaunches(t *testing.T) {
 	}
 }
 
-// mixed returns an operator with arguments of every role and of several types, one of which is the type small.
+// mixed returns an operator with arguments of every role and of several types, including the type that the argument
+// `small` names.
 func mixed(t *testing.T, small operator.Type) *operator.Operator {
 	t.Helper()
 	kernel := func(entry string) *fstest.MapFile {
@@ -221,7 +222,7 @@ templates:
 	return o
 }
 
-// A written file shows the arguments' types, the scalars and which tensors are only read.
+// A written file shows the types of the arguments, the values of scalars, and which tensors are only read.
 func TestWrittenArguments(t *testing.T) {
 	o := mixed(t, operator.F16)
 	p, err := o.Bind(operator.Request{Shape: o.Example}, emulator.Limits())
@@ -241,7 +242,7 @@ func TestWrittenArguments(t *testing.T) {
 	}
 }
 
-// A written file names the search's own architecture, or a higher one if the kernel needs it.
+// A written .cu file names the architecture of the search's GPU, or a higher one if the kernel needs it.
 func TestArchitecture(t *testing.T) {
 	for _, test := range []struct {
 		operator, template, target string

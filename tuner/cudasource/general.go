@@ -20,8 +20,8 @@ func Determining(o *operator.Operator) []string {
 	return names
 }
 
-// Sizes returns the names of the integer and boolean values that a general kernel gets: first those that determine
-// the problem, then the derived ones.
+// Sizes returns the names of the integer and boolean values that a general kernel gets: first the values that determine
+// the problem, then values that are derived from them.
 func Sizes(p *operator.Problem) []string {
 	names := Determining(p.Operator)
 	names = append(names, lists.Of(p.Operator.Derived, func(d operator.Definition) string { return d.Name })...)
@@ -42,7 +42,8 @@ func Reals(o *operator.Operator) (names []string) {
 	return names
 }
 
-// Elements returns a general kernel's names for the type of the elements that it reads, and of those that it writes.
+// Elements returns the names that a general kernel uses for the type of the elements that it reads and the type of
+// those that it writes.
 func Elements(p *operator.Problem) (read, written string) {
 	read = "float"
 	if p.Operator.TypeParameter() != "" {
@@ -54,8 +55,8 @@ func Elements(p *operator.Problem) (read, written string) {
 	return read, read
 }
 
-// Taken returns the types, as a general kernel declares them, of all tensors that it takes except the first output,
-// which its function returns.
+// Taken returns the C++ types of the tensors that a general kernel takes as arguments: all tensors of the problem
+// except the first output, which the kernel's function returns.
 func Taken(p *operator.Problem) (taken []string) {
 	element, _ := Elements(p)
 	first := slices.IndexFunc(p.Arguments, func(a operator.Argument) bool { return a.Role == operator.Output })
@@ -95,8 +96,8 @@ func GeneralMacros(p *operator.Problem) []operator.Macro {
 	return macros
 }
 
-// EveryElement returns a kernel that calls the problem's general function for every element of the output. The
-// kernel's input tensors are called t0, t1 and so on. Linkage is `extern "C" ` or empty.
+// EveryElement returns a kernel that calls the problem's general function for every element of the output. The kernel's
+// input tensors are called t0, t1 and so on. Linkage is the text `extern "C" `, or empty for a kernel with C++ linkage.
 func EveryElement(p *operator.Problem, linkage, entry string) string {
 	_, written := Elements(p)
 	var declared string

@@ -18,7 +18,7 @@ var (
 )
 
 // Inline replaces the first #include of each file by the file's text, between blank lines, and drops later ones. Inline
-// leaves out code under conditions that the macros make false.
+// leaves out code whose preprocessor conditions are false with the given macros.
 func Inline(file, source string, includes map[string]string, macros []operator.Macro) (string, error) {
 	in := inliner{includes: includes, macros: map[string]bool{}, done: map[string]bool{}}
 	for _, m := range macros {
@@ -63,8 +63,8 @@ func (in *inliner) add(file, source string) error {
 	return nil
 }
 
-// leftOut reports for each line whether preprocessor conditions exclude it. The argument `others` is the value of
-// conditions that the macros do not decide.
+// leftOut reports for each line of a file whether preprocessor conditions exclude it. The argument `others` is the
+// value of preprocessor conditions that the known macros do not decide.
 func (in *inliner) leftOut(source string, others bool) (all []bool) {
 	for _, out := range cudafile.Branches(cudafile.BlankComments(source), func(word, condition string) (yes, known bool) {
 		if yes, known = in.macros[condition]; known && word == "if" {
@@ -77,8 +77,8 @@ func (in *inliner) leftOut(source string, others bool) (all []bool) {
 	return all
 }
 
-// write adds a line, with one blank line before it if it begins or ends a file. Of several blank lines in a row,
-// write keeps the first.
+// write adds a line to the text, and adds a blank line before the first and after the last line of an included file. If
+// several blank lines follow each other, write keeps only the first.
 func (in *inliner) write(line string) {
 	text := in.text.String()
 	parted := text == "" || strings.HasSuffix(text, "\n\n")
@@ -92,7 +92,7 @@ func (in *inliner) write(line string) {
 	in.text.WriteString(line)
 }
 
-// Defines returns #define lines for the macros, to put at the head of a kernel's file.
+// Defines returns #define lines for macros, which belong at the head of a kernel's file.
 func Defines(macros []operator.Macro) string {
 	var b strings.Builder
 	for _, m := range macros {
@@ -101,12 +101,12 @@ func Defines(macros []operator.Macro) string {
 	return b.String()
 }
 
-// ofLibrary are macros of math.h that kernels define for a compiler that lacks them.
+// ofLibrary lists macros of math.h that kernels define themselves for a compiler that lacks math.h.
 var ofLibrary = []string{"INFINITY", "NAN"}
 
-// Undefines returns #undef lines for the macros and for all others that the text defines, so that they do not affect
-// later code in the same file. INFINITY and NAN stay if the text defines them under #ifndef only, since other files
-// may use them.
+// Undefines returns #undef lines for the given macros and for all macros that the text defines, so that they do not
+// affect later code in the same file. INFINITY and NAN stay defined if the text defines them under #ifndef only, since
+// other files may use them.
 func Undefines(macros []operator.Macro, text string) string {
 	names := lists.Of(macros, func(m operator.Macro) string { return m.Name })
 	guarded := ""

@@ -3,7 +3,7 @@
 //
 // Of finds the winner's kernel among the operator's templates and checks that it has not changed since the search.
 // Inline and Defines make one text of the kernel's files, and WriteCUDA writes it as a .cu file. Package pytorch uses
-// Inline and Defines, too.
+// Inline and Defines for its own export.
 package cudasource
 
 import (
@@ -33,8 +33,8 @@ type Winner struct {
 }
 
 // Of finds the winner's kernel in the operator's folder, and returns an error if the kernel has changed since the
-// search. Since the winner gets the measured macros and launches, limits may be those of any GPU, unless the document
-// has no macros.
+// search. The limits may be those of any GPU if the document contains macros, since the winner then gets the measured
+// macros and launches.
 func Of(best bestconfig.Document, op *operator.Operator, limits operator.Limits, tool string) (Winner, error) {
 	w := Winner{Best: best, Tool: tool}
 	if best.Operator != op.Name {
@@ -60,7 +60,7 @@ func Of(best bestconfig.Document, op *operator.Operator, limits operator.Limits,
 	return w, nil
 }
 
-// complete fills in the kernel's macros and launches if the document has none.
+// complete fills in the kernel's macros and launches if the winner's document has none.
 func (w *Winner) complete() {
 	if len(w.Best.Macros) > 0 {
 		return
@@ -71,8 +71,8 @@ func (w *Winner) complete() {
 	}
 }
 
-// unchanged compares the kernel and the reference with the digests of the search. A digest that the document of a
-// recording may lack is not compared.
+// unchanged compares the kernel and the reference with the digests of the search. A digest that is missing from the
+// document, as in documents of recordings, is not compared.
 func unchanged(best bestconfig.Document, p *operator.Problem, k operator.Kernel) error {
 	if !strings.HasPrefix(k.Digest(), best.KernelDigest) {
 		return fmt.Errorf("template %s has changed since the search: %s; %w", k.Template, withIncludes(k), ErrSearchAgain)
@@ -91,7 +91,7 @@ func unchanged(best bestconfig.Document, p *operator.Problem, k operator.Kernel)
 	return nil
 }
 
-// referenceFiles names the files of the reference that kernels are compared with.
+// referenceFiles returns the names of the files that define the reference, with which outputs of kernels are compared.
 func referenceFiles(p *operator.Problem) string {
 	if reference, err := p.Reference(); err == nil {
 		return withIncludes(reference)
@@ -99,7 +99,8 @@ func referenceFiles(p *operator.Problem) string {
 	return p.Operator.Answers.String()
 }
 
-// withIncludes names a kernel's source file, and says if it includes others.
+// withIncludes returns the name of a kernel's source file, for an error message; if the file includes others, the text
+// mentions them.
 func withIncludes(k operator.Kernel) string {
 	if len(k.Includes) == 0 {
 		return k.File
@@ -128,9 +129,9 @@ func configuration(best bestconfig.Document, op *operator.Operator) (space.Confi
 	return c, nil
 }
 
-// measured sets a kernel's macros and launches to the measured ones. Measured values may differ from the computed ones
-// if they depend on the GPU, but must have the same names. On the GPU model of the search, measured and computed values
-// must be equal, too.
+// measured sets the macros and launches of a kernel to those with which the search measured the winner. Measured values
+// of macros may differ from computed values if they depend on the GPU, but both must have the same names. If the GPU
+// has the same limits as the GPU of the search, the measured and computed values must be equal.
 func measured(best bestconfig.Document, k *operator.Kernel, limits operator.Limits) error {
 	if len(best.Macros) == 0 {
 		return nil // the document of a recording has no macros
@@ -174,16 +175,17 @@ func measured(best bestconfig.Document, k *operator.Kernel, limits operator.Limi
 	return nil
 }
 
-// without returns the words that are not in others.
+// without returns the elements of words that do not occur in others.
 func without(words, others []string) []string {
 	return slices.DeleteFunc(slices.Clone(words), func(word string) bool { return slices.Contains(others, word) })
 }
 
-// macroForm matches the values that templates compute for macros. A document could contain any other text.
+// macroForm matches the values that templates compute for macros. A document could contain arbitrary text as the value
+// of a macro, which macroForm refuses.
 var macroForm = regexp.MustCompile(`^[-+\w.]+$`)
 
-// Story describes in a few lines of plain text what the kernel was tuned for and how fast it is. The lines of a story
-// may contain arbitrary text from the document, so callers must quote them.
+// Story returns a few lines of plain text that say what the kernel was tuned for and how fast it is. The lines of a
+// story may contain arbitrary text from the document, so callers must quote them.
 func (w Winner) Story() []string {
 	b := w.Best
 	story := []string{
@@ -203,7 +205,7 @@ func (w Winner) Story() []string {
 	return append(story, "Written by "+w.Tool+".")
 }
 
-// conditions names the conditions of the winner's times, if they were not the usual ones.
+// conditions names the timing conditions of the winner, if they were not the usual ones.
 func (w Winner) conditions() string {
 	if unusual := w.Best.Conditions.Unusual(); unusual != "" {
 		return " (" + unusual + ")"

@@ -81,7 +81,7 @@ func TestWriteCUDA(t *testing.T) {
 	}
 }
 
-// setValue changes one of the winner's values.
+// setValue changes the value of one of the winner's tunables.
 func setValue(b *bestconfig.Document, name string, v expr.Value) {
 	for i := range b.Values {
 		if b.Values[i].Name == name {
@@ -163,7 +163,7 @@ func TestUndefines(t *testing.T) {
 	}
 }
 
-// A configuration that went through JSON, whose numbers have no types, gets its types from the template.
+// Numbers in JSON have no types, so a configuration that was read from JSON gets its types from the template.
 func TestConfigurationKeepsTypes(t *testing.T) {
 	b, o := best(t)
 	text, err := json.Marshal(b.Configuration)

@@ -37,7 +37,7 @@ func (w Winner) WriteCUDA(out io.Writer) error {
 	return err
 }
 
-// building returns the comment that says how to compile the file.
+// building returns the comment in the written .cu file that tells how to compile the file.
 func (w Winner) building() ([]string, error) {
 	target, why, err := w.architecture()
 	flags := strings.Join(append([]string{"-O3", "-std=c++17"}, w.Kernel.Flags...), " ")
@@ -53,8 +53,8 @@ func targetFlag(target string) string {
 	return "-arch=" + target
 }
 
-// architecture returns nvcc's target for the device of the search, and the reason. An architecture with its own
-// features, such as sm_90a, is named only for a kernel that needs it.
+// architecture returns nvcc's target for the device of the search, and the reason. architecture returns an architecture
+// with its own features, such as sm_90a, only for a kernel that needs these features.
 func (w Winner) architecture() (target, why string, err error) {
 	target = w.Best.Target
 	tuned := target != "" && w.Best.Device.Kind.Properties().Caveat == ""
@@ -108,7 +108,7 @@ func (w Winner) ServedBy(target string) (bool, error) {
 }
 
 // headers returns #include lines for CUDA's headers of the arguments' types, and for CUB. The #include lines come first
-// in the file, so that a kernel's macros do not affect the headers.
+// in a written file, so that a kernel's macros do not affect the headers.
 func (w Winner) headers() string {
 	var names []string
 	for _, a := range w.Arguments() {
@@ -205,7 +205,8 @@ func filled(page string, with any) string {
 // map, which the host function puts into its array `maps`.
 type Given struct{ Addresses, Maps []string }
 
-// Given returns a launch's arguments. The function `name` returns the host function's name for an argument.
+// Given returns the arguments of a launch as C expressions. The function `name` returns the name of an argument in the
+// host function.
 func (w Winner) Given(l operator.Launch, name func(operator.Argument) string) (g Given) {
 	for i, a := range w.Passed(l) {
 		m := l.MapAt(i)
@@ -222,7 +223,8 @@ func (w Winner) Given(l operator.Launch, name func(operator.Argument) string) (g
 	return g
 }
 
-// Arguments are the problem's arguments, without a template's own workspaces that no launch of the kernel takes.
+// Arguments returns the arguments of the problem, except for workspaces that belong to a template and that no launch of
+// the kernel takes.
 func (w Winner) Arguments() []operator.Argument {
 	return slices.DeleteFunc(slices.Clone(w.Problem.Arguments), func(a operator.Argument) bool {
 		return a.Owner != "" && !w.Kernel.Launches.Name(a.Name)
@@ -277,10 +279,10 @@ func Identifier(name string) string {
 
 func identifierOf(a operator.Argument) string { return Identifier(a.Name) }
 
-// own are the names that the host function itself declares.
+// own lists the names that the host function itself declares.
 var own = []string{"stream", "status", "arguments", "attributes", "config", "maps"}
 
-// reserved are the keywords of C and C++ that could also be a tensor's name.
+// reserved lists the keywords of C and C++ that op.yaml would allow as the name of a tensor.
 var reserved = strings.Fields(`alignas alignof and and_eq asm auto bitand bitor bool break case catch char class compl
 	concept const const_cast consteval constexpr constinit continue decltype default delete do double dynamic_cast else
 	enum explicit export extern false float for friend goto if inline int long mutable namespace new noexcept not not_eq
@@ -299,7 +301,7 @@ func double(v float64) string {
 	return text
 }
 
-// Literal returns a scalar argument's value for this problem as a CUDA C++ literal.
+// Literal returns the value of a scalar argument as a CUDA C++ literal.
 func Literal(a operator.Argument) string {
 	text := a.Value.Source()
 	switch n, whole := a.Value.AsInt(); {

@@ -82,7 +82,8 @@ func TestEveryKindHasARow(t *testing.T) {
 	}
 }
 
-// Every line of the list of devices says what the device is or what is missing, and its name is valid for --device.
+// Every line in the list of devices says what the device is or what is missing, and the name in that line is valid for
+// --device.
 func TestList(t *testing.T) {
 	for _, l := range List(t.Context()) {
 		if (l.About == "") == (l.Err == nil) {
@@ -154,7 +155,7 @@ func TestTooLargeForTheDevice(t *testing.T) {
 	}
 }
 
-// described is a test device that can only describe itself.
+// described is a test device that can describe itself, but not run kernels.
 type described struct {
 	device.Device
 	about device.Info
@@ -162,7 +163,8 @@ type described struct {
 
 func (d described) Info() device.Info { return d.about }
 
-// On a GPU, PyTorch decides what `--math auto` means. The PyTorch of this test is a fake that logs every question.
+// On a GPU, PyTorch decides what `--math auto` means. PyTorch is replaced in this test by a fake that logs every
+// question.
 func TestAutoMath(t *testing.T) {
 	testneeds.NumPy.Need(t)
 	fake, err := filepath.Abs("../torchmath/testdata/fake")
@@ -259,7 +261,7 @@ func TestSeveral(t *testing.T) {
 	}
 }
 
-// A device name that stands for a single device opens that device without workers or a server.
+// A --device name that stands for a single device opens that device directly, without workers or a server.
 func TestOneIsNotSeveral(t *testing.T) {
 	op, err := operator.Find("max_pool2d")
 	must.OK(t, err)

@@ -18,19 +18,20 @@ import (
 	"autotune/operator"
 )
 
-// kind holds functions that find and open devices of one kind. The argument of a kind is the text after the kind and a
-// colon in --device, or "" if there is none.
+// kind holds functions that find and open devices of one kind. The argument of a device's kind is the text after the
+// colon in --device, such as 1 in cuda:1, or "" if there is none.
 type kind struct {
 	check func(argument string) error // checks the argument, if any; nil: all are valid
-	// open opens a device. The result `notice` tells the user which device it is, unless it is a GPU.
+	// open opens a device. The result `notice` is a text for the user that says which device was opened, or "" for a
+	// GPU.
 	open func(ctx context.Context, argument string, a asked, o Options) (d device.Device, notice string, err error)
-	// limits returns the limits of the device that open would open; from names the device.
+	// limits returns the limits of the device that the function `open` would open, and the device's name in `from`.
 	limits func(ctx context.Context, argument string, a asked) (l operator.Limits, from string, err error)
-	// list describes the devices of this kind on this machine.
+	// list describes those devices of a kind that this machine has.
 	list func(ctx context.Context) []Listing
 }
 
-// kindsByName has a row for each of device.Kinds.
+// kindsByName has a row for each kind of device in device.Kinds.
 var kindsByName = map[device.Kind]kind{
 	device.CUDA:     {check: checkGPUs, open: openGPU, limits: limitsOfGPU, list: listGPUs},
 	device.Emulator: {open: openEmulator, limits: limitsOfEmulator, list: listEmulator},
@@ -42,7 +43,7 @@ type Listing struct {
 	Device string // as --device takes it; "" goes on about the device before
 	About  string
 	Err    error // what is missing, or nil
-	// Problems are the recorded problems, if the device is a replay.
+	// Problems lists the problems that a recording contains, if the device is a replay.
 	Problems []string
 }
 
@@ -96,7 +97,8 @@ func limitsOfRecording(ctx context.Context, file string, a asked) (operator.Limi
 	return found.Metadata.Device.Limits, "the recorded " + found.Metadata.Device.Name, nil
 }
 
-// findRecording reads the file, or finds a shipped recording of exactly this problem if no file is named.
+// findRecording reads the named file, or finds a shipped recording of exactly the requested problem if no file is
+// named.
 func findRecording(ctx context.Context, file string, a asked) (*recording.Recording, error) {
 	if file != "" {
 		return recording.Load(ctx, file)
@@ -138,7 +140,8 @@ func listRecordings(context.Context) []Listing {
 }
 
 // Dispatch must be the first call in main of a program that searches. Compilers and GPUs run in child processes of the
-// same executable. In a child process, Dispatch does the child's work and does not return.
+// same executable. In a child process that compiles or runs kernels, Dispatch does the child's work and does not
+// return.
 func Dispatch() {
 	worker.Dispatch(map[string]worker.Func{"compile": compile.Worker, "cuda": cuda.Worker})
 }
@@ -166,7 +169,7 @@ func checkGPUs(argument string) error {
 	return nil
 }
 
-// ordinal returns the first GPU number of a checked argument, or 0 if the argument is empty.
+// ordinal returns the first GPU number in an argument that checkGPUs has accepted, or 0 if the argument is empty.
 func ordinal(argument string) int {
 	first, _, _ := strings.Cut(argument, ",")
 	n, _ := strconv.Atoi(first)
@@ -224,8 +227,8 @@ func listGPUs(ctx context.Context) []Listing {
 	return append(all, Listing{About: fmt.Sprintf("compiler: %s, %d at once", c.Version(), c.Workers())})
 }
 
-// Sanitizing is the kind of device on which memory accesses are checked if --device names none: a GPU if the machine
-// has one and compute-sanitizer, otherwise the emulator.
+// Sanitizing returns the kind of device on which memory accesses are checked if --device names none: a GPU if the
+// machine has a GPU and the tool compute-sanitizer, otherwise the emulator.
 func Sanitizing(ctx context.Context) device.Kind {
 	_, err := cuda.FindSanitizer()
 	if err == nil {

@@ -19,12 +19,13 @@ import (
 type Options struct {
 	CacheDir string // folder for compiled binaries
 	Runs     bool   // auto does not choose recordings, which run nothing
-	// If Server has a URL, workers at that NATS server are used instead of a local device. GPU is a part of the name of
-	// the workers' devices; if GPU is empty, all workers must have the model of the first one.
+	// If Server has a URL, workers at that NATS server are used instead of a local device. GPU must occur in the device
+	// names of all workers that are used; if GPU is empty, all workers must have the GPU model of the first worker.
 	Server fleet.Login
 	GPU    string
 	Say    func(text string) // reports news about workers to the user; may be nil
-	// Await, if not nil, is called before a long wait with the thing that is awaited, and done when the wait ends.
+	// Await, if not nil, is called before a long wait with a description of the awaited thing; the function that it
+	// returns is called when the wait ends.
 	Await    func(what string) (done func())
 	Sanitize bool // check memory accesses, with the emulator's sanitizers or compute-sanitizer
 }
@@ -35,8 +36,9 @@ type Opened struct {
 	Problem *operator.Problem
 	// Notice tells the user which device was opened, unless it is a GPU.
 	Notice string
-	// Mode delivers PyTorch's choice of the math mode, if the operator's rule chose the mode for the time being. If
-	// PyTorch's mode differs, the choice's error is an *OtherMode.
+	// Mode, if not nil, delivers PyTorch's choice of the math mode; until then the problem has the mode that the
+	// operator's rule chose. The error in ModeChoice is an *OtherMode if PyTorch uses another math mode than the
+	// problem.
 	Mode <-chan device.ModeChoice
 }
 
@@ -54,8 +56,8 @@ type asked struct {
 	emulated *operator.Problem // the problem, bound to the emulator
 }
 
-// ask binds the request with the emulator's limits, so that a request that is wrong on every device is refused before
-// any device is opened.
+// ask binds the request with the emulator's limits, so that a request that is wrong on every device causes an error
+// before any device is opened.
 func ask(op *operator.Operator, r operator.Request) (asked, error) {
 	p, err := op.Bind(r, operator.TypicalLimits())
 	return asked{op, r, p}, err
@@ -65,8 +67,8 @@ func (a asked) bind(l operator.Limits) (*operator.Problem, error) {
 	return a.operator.Bind(a.request, l)
 }
 
-// Bind binds a problem with the limits of the device that --device names, without opening the device: the limits
-// suffice to know the problem's space. The result `from` names the device that the limits are of.
+// Bind binds a problem with the limits of the device that --device names. Bind does not open the device, since its
+// limits suffice to know the problem's space. The result `from` is the name of the device whose limits Bind used.
 func Bind(ctx context.Context, spec Spec, op *operator.Operator, r operator.Request) (p *operator.Problem, from string, err error) {
 	a, err := ask(op, r)
 	if err != nil {
@@ -79,8 +81,8 @@ func Bind(ctx context.Context, spec Spec, op *operator.Operator, r operator.Requ
 	return p, from, err
 }
 
-// limitsFor returns the limits of the device that spec names. For `--device auto`, limitsFor returns the limits of a
-// GPU in this machine, else of a recorded GPU, else of the emulator.
+// limitsFor returns the limits of the device that a Spec names. For `--device auto`, limitsFor returns the limits of a
+// GPU in this machine, otherwise those of a recorded GPU, otherwise those of the emulator.
 func limitsFor(ctx context.Context, spec Spec, a asked) (operator.Limits, string, error) {
 	if spec.Kind != "" {
 		return kindsByName[spec.Kind].limits(ctx, spec.Argument, a)
@@ -94,7 +96,7 @@ func limitsFor(ctx context.Context, spec Spec, a asked) (operator.Limits, string
 	return operator.TypicalLimits(), "an sm_90 GPU, as there is none here", nil
 }
 
-// Opener opens devices for one problem after another; problems share a GPU, its compilers and the emulator.
+// Opener opens devices for one problem after another; all problems use the same GPU, compilers and emulator.
 type Opener struct {
 	spec    Spec
 	options Options
@@ -110,7 +112,8 @@ func (o *Opener) Several() bool {
 	return o.options.Server.URL != "" || several && o.spec.Kind.Properties().Compiles
 }
 
-// Open opens the device, unless it is open, and binds the problem to it. The Opener closes the device.
+// Open opens the device, unless it is open already, and binds the problem to it. The caller must not close the device,
+// since the Opener closes it.
 func (o *Opener) Open(ctx context.Context, op *operator.Operator, r operator.Request) (*Opened, error) {
 	return o.open(ctx, op, r, false)
 }
@@ -154,8 +157,8 @@ func (o *Opener) open(ctx context.Context, op *operator.Operator, r operator.Req
 	return opened, nil
 }
 
-// bind binds the problem to an open device. If the device is a GPU and the operator can ask PyTorch, PyTorch decides
-// which math mode `auto` means.
+// bind binds the problem to a device that is already open. If the device is a GPU and the operator can ask PyTorch,
+// PyTorch decides which math mode `auto` means.
 func (o *Opener) bind(ctx context.Context, a asked, d device.Device, unsettled bool) (*Opened, error) {
 	info := d.Info()
 	p, err := a.bind(info.Limits)
@@ -179,7 +182,7 @@ func (o *Opener) bind(ctx context.Context, a asked, d device.Device, unsettled b
 	return a.settled(ctx, d, <-modes)
 }
 
-// besidePyTorch is how many times a problem's memory a GPU needs so that PyTorch can run during a search.
+// besidePyTorch is the multiple of a problem's memory that a GPU must have so that PyTorch can run during a search.
 const besidePyTorch = 3
 
 func (a asked) settled(ctx context.Context, d device.Device, c device.ModeChoice) (*Opened, error) {
@@ -194,7 +197,8 @@ func (a asked) settled(ctx context.Context, d device.Device, c device.ModeChoice
 	return &Opened{Device: d, Problem: p}, err
 }
 
-// choiceOf turns PyTorch's answer into a choice, for a problem that has the mode of the operator's rule.
+// choiceOf turns PyTorch's answer about the math mode into a choice; `rule` is the mode that the operator's rule has
+// given the problem.
 func choiceOf(said torchmath.Mode, err error, rule string) device.ModeChoice {
 	switch {
 	case err != nil:
@@ -205,7 +209,7 @@ func choiceOf(said torchmath.Mode, err error, rule string) device.ModeChoice {
 	return device.ModeChoice{By: said.By}
 }
 
-// OtherMode is the error of a search that began in another math mode than PyTorch uses for the problem.
+// OtherMode is the error of a search whose math mode turned out not to be the one that PyTorch uses for the problem.
 type OtherMode struct{ torchmath.Mode }
 
 func (e *OtherMode) Error() string { return "the math mode is " + e.Name + ", " + e.By }
@@ -238,7 +242,8 @@ func (o *Opener) device(ctx context.Context, a asked) (d device.Device, notice s
 	return d, severalNotice(o.spec, len(arguments)), err
 }
 
-// auto opens a GPU, else a shipped recording of exactly this problem, else the emulator if its runs would be short.
+// auto opens a GPU if there is one, otherwise a shipped recording of exactly this problem, otherwise the emulator if
+// kernels would run quickly enough on it.
 func (o *Opener) auto(ctx context.Context, a asked) (device.Device, string, error) {
 	if o.noGPU == nil {
 		d, notice, err := openGPU(ctx, "", a, o.options)
@@ -268,8 +273,8 @@ func (o *Opener) auto(ctx context.Context, a asked) (device.Device, string, erro
 	return d, "no GPU: " + notice, nil
 }
 
-// emulatedOperationsPerSecond is the emulator's rate, and longestEmulation the longest evaluation for which `--device
-// auto` chooses it: with its compilations, the emulator then tries a few dozen variants in a minute.
+// longestEmulation is the longest evaluation for which `--device auto` chooses the emulator, which runs about
+// emulatedOperationsPerSecond. At that limit the emulator compiles and tries a few dozen variants in a minute.
 const (
 	emulatedOperationsPerSecond = 1e8
 	longestEmulation            = 200 * time.Millisecond

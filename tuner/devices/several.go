@@ -15,7 +15,7 @@ import (
 	"autotune/device/remote/fleet"
 )
 
-// everyGPU is the argument of --device for all GPUs, and times begins an argument that repeats a device, such as *4.
+// everyGPU is the argument of --device for all GPUs; `times` is the character before a number of repetitions, as in *4.
 const (
 	everyGPU = "all"
 	times    = "*"
@@ -24,7 +24,7 @@ const (
 // connectionLimit is how long a search tries to restore a lost connection.
 const connectionLimit = 30 * time.Second
 
-// mostTimes is the largest number of workers in one process.
+// mostTimes is the largest number of workers in one process, as requested by *N.
 const mostTimes = 64
 
 // readTimes parses KIND*N, which stands for N workers of one device, for machines and tests without many devices.
@@ -41,7 +41,7 @@ func readTimes(s string) (spec Spec, ok bool, err error) {
 	return Spec{}, false, nil
 }
 
-// Arguments returns the argument of each device that the spec names.
+// Arguments returns the --device argument of each single device that the Spec names.
 func (s Spec) Arguments(ctx context.Context) ([]string, error) {
 	if n, ok := strings.CutPrefix(s.Argument, times); ok {
 		many, err := strconv.Atoi(n)
@@ -53,7 +53,7 @@ func (s Spec) Arguments(ctx context.Context) ([]string, error) {
 	return []string{s.Argument}, nil
 }
 
-// CheckRuns returns an error if the device cannot run kernels.
+// CheckRuns returns an error if the device cannot run kernels, as a recording cannot.
 func (s Spec) CheckRuns() error {
 	if p := s.Kind.Properties(); s.Kind != "" && !p.Compiles {
 		return fmt.Errorf("--device %s: %s runs nothing for others; name a GPU, or the emulator", s.Kind, p.Label)
@@ -61,8 +61,8 @@ func (s Spec) CheckRuns() error {
 	return nil
 }
 
-// OpenAll opens the devices that a spec names, without binding a problem. Workers get names such as cuda-0, and auto
-// stands for the first GPU.
+// OpenAll opens the devices that a spec names, without binding a problem. Workers get names such as cuda-0; the name
+// auto stands for the first GPU.
 func OpenAll(ctx context.Context, s Spec, o Options) ([]remote.Member, error) {
 	s.Kind = cmp.Or(s.Kind, device.CUDA)
 	if err := s.CheckRuns(); err != nil {
@@ -131,7 +131,8 @@ func openWorkers(ctx context.Context, o Options) (device.Device, string, error) 
 	return p, notice, nil
 }
 
-// severalNotice returns the notice for several devices whose times say nothing about a GPU, or "" for GPUs.
+// severalNotice returns a notice for the user that several emulated devices' times say nothing about a GPU, or "" for
+// GPUs.
 func severalNotice(s Spec, n int) string {
 	if s.Kind.Properties().Caveat == "" {
 		return ""

@@ -20,7 +20,7 @@ type Spec struct {
 	Argument string      // the text after the kind and a colon: a GPU's number, a recording's file
 }
 
-// Forms returns the possible values of --device, with capitals for the parts that the user fills in.
+// Forms returns the possible forms of --device, with capitals for the parts that the user fills in.
 func Forms() []string {
 	forms := []string{"auto"}
 	for _, p := range device.Kinds() {
@@ -32,7 +32,7 @@ func Forms() []string {
 	return forms
 }
 
-// FormsText joins the Forms for a sentence, with commas and "or".
+// FormsText returns the Forms as a list for a sentence, with commas and "or".
 func FormsText() string {
 	forms := Forms()
 	last := len(forms) - 1
@@ -64,7 +64,7 @@ func Parse(s string) (Spec, error) {
 	return Spec{p.Kind, argument}, nil
 }
 
-// OneGPU returns the GPU's number if the spec names a single GPU of this host, otherwise ok=false.
+// OneGPU returns the number of the GPU if the Spec names a single GPU of this host, otherwise ok=false.
 func (s Spec) OneGPU() (ordinal int, ok bool) {
 	n, err := strconv.Atoi(cmp.Or(s.Argument, "0"))
 	return n, err == nil && (s.Kind == "" || s.Kind == device.CUDA)

@@ -32,7 +32,7 @@ var (
 	qualifierForm = regexp.MustCompile(`\b(\w+)\s*::`)
 )
 
-// providedHeaders are the CUDA headers that kernels may include.
+// providedHeaders lists the CUDA headers that kernels may include.
 var providedHeaders = []string{"<cuda_fp16.h>", "<cuda_bf16.h>", "<cuda_fp8.h>", "<cooperative_groups.h>", "<cooperative_groups/reduce.h>", "<mma.h>"}
 
 func provided(included string) bool {
@@ -43,7 +43,7 @@ func inner(included string) string { return strings.Trim(included, `<>"`) }
 
 // Cut reduces a file to the code that its kernel needs. Cut returns the names of the removed parts: headers that
 // kernels cannot include, host code, other kernels, and code that only they use. The function `has` reports whether a
-// file exists beside the kernel's file. If nothing needs to be removed, Cut returns the text unchanged.
+// file with a given name lies beside the kernel's file. If nothing needs to be removed, Cut returns the text unchanged.
 func Cut(text, kernel string, has func(name string) bool) (kept string, left []string, err error) {
 	chunks := chunksOf(text)
 	words := map[string]bool{kernel: true}

@@ -13,8 +13,8 @@ import (
 	"autotune/space/expr"
 )
 
-// Operator holds the fields of a drafted op.yaml for an operator with one kernel. Unless its comment says otherwise, a
-// text of Operator is an expression of op.yaml.
+// Operator holds the fields of a drafted op.yaml for an operator with one kernel. A field of type string holds an
+// expression of op.yaml unless its comment says otherwise.
 type Operator struct {
 	Name, Kernel string
 	Source       string // name of the kernel's file
@@ -55,7 +55,7 @@ func (o Operator) YAML() string {
 	return b.String()
 }
 
-// value returns a tunable's value in a form that YAML and Python read alike.
+// value returns the text of a tunable's value in a form that both YAML and Python read.
 func value(v expr.Value) string {
 	if v.Kind() == expr.KindString {
 		return scalar(v.String())
@@ -66,7 +66,7 @@ func value(v expr.Value) string {
 // plainForm matches text that YAML reads unchanged without quotes, also in a list.
 var plainForm = regexp.MustCompile(`^[A-Za-z0-9_(][A-Za-z0-9_ .+*/()<=>-]*$`)
 
-// taken are words that YAML does not read as strings unless they are quoted.
+// taken lists words that YAML does not read as strings unless they are quoted.
 var taken = []string{"true", "false", "yes", "no", "on", "off", "y", "n", "null", "nan", "inf"}
 
 // scalar writes a text as a YAML string, with quotes if it needs them.

@@ -17,8 +17,8 @@ import (
 	"autotune/templates"
 )
 
-// Folder creates an operator's folder with the kernel's file and a draft of op.yaml. The notes say what the user must
-// still check or add.
+// Folder creates an operator's folder with the kernel's file and a draft of op.yaml. The notes that Folder returns tell
+// the user what to check or to add.
 func Folder(ctx context.Context, folder, name, path string) (example []int64, notes []string, err error) {
 	files, err := kernelFiles(ctx, path)
 	if err != nil {
@@ -42,8 +42,8 @@ func Folder(ctx context.Context, folder, name, path string) (example []int64, no
 	return example, notes, nil
 }
 
-// fromFiles drafts an operator from a kernel's files, and may cut the kernel's source. The result `left` lists the
-// parts that fromFiles cut.
+// fromFiles drafts an operator from the files of a kernel, and may cut parts of the kernel's source. The result `left`
+// lists the parts of the source that fromFiles cut.
 func fromFiles(name, path string, files map[string]string) (o Operator, left []string, err error) {
 	source := filepath.Base(path)
 	k, err := Choose(files[source], name)
@@ -73,8 +73,8 @@ func fromFiles(name, path string, files map[string]string) (o Operator, left []s
 	return o, left, err
 }
 
-// kernelFiles reads the kernel's file and the files that it includes from its own folder. The map's keys are the files'
-// names in the #include lines.
+// kernelFiles reads the kernel's file and the files that it includes from its own folder. The keys of the map `files`
+// are the names that #include lines use.
 func kernelFiles(ctx context.Context, kernel string) (map[string]string, error) {
 	folder, err := operator.OpenFolder(filepath.Dir(kernel))
 	if err != nil {

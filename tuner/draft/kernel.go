@@ -15,7 +15,7 @@ import (
 	"autotune/space/expr"
 )
 
-// Choose returns the file's only kernel, or among several the one with the operator's name.
+// Choose returns the only kernel of a file; if there are several, Choose returns the one with the operator's name.
 func Choose(text, name string) (cudafile.Kernel, error) {
 	kernels := cudafile.Kernels(text)
 	var names []string
@@ -32,8 +32,8 @@ func Choose(text, name string) (cudafile.Kernel, error) {
 		"as in: autotune init %s --from FILE", strings.Join(names, ", "), names[0])
 }
 
-// FromKernel drafts an operator from the kernel's own file: its arguments, macros, template parameters and the
-// threads of its blocks. Values that the file does not contain are guesses, marked with a comment.
+// FromKernel drafts an operator from the kernel's own file: its arguments, macros, template parameters and the threads
+// of its blocks. FromKernel guesses values that the file does not contain, and marks each guess with a comment.
 func FromKernel(name, text string, k cudafile.Kernel) (Operator, error) {
 	f := fromKernel{text: text, kernel: k, words: cudafile.Words(text), source: SourceOf(text), body: k.Body}
 	if !strings.Contains(k.Body, "blockIdx") {
@@ -64,8 +64,8 @@ type fromKernel struct {
 	size   string            // number of elements of the problem, an expression
 	sizeOf map[string]string // the dimension for each integer parameter
 	types  map[string]string // types for the template's type parameters
-	// renamed has the tunables' names for the template parameters that are not types. A tunable becomes a macro, which
-	// must not have the parameter's own name, or it would replace the parameter in the kernel.
+	// renamed maps each template parameter that is not a type to the name of its tunable. A tunable becomes a macro,
+	// which must not have the parameter's own name, or it would replace the parameter in the kernel.
 	renamed map[string]string
 }
 
@@ -104,8 +104,8 @@ func (f *fromKernel) tunable(name string, values ...expr.Value) {
 	f.o.Tunables = append(f.o.Tunables, space.Tunable{Name: name, Values: values})
 }
 
-// macros makes a tunable of each macro with a literal value, and of each name that the file leaves to a tuner to
-// define.
+// macros makes a tunable of each macro with a literal value, and of each name that the file expects to be defined by a
+// tuner.
 func (f *fromKernel) macros() {
 	for _, m := range cudafile.Macros(f.text) {
 		n, err := strconv.ParseInt(m.Value, 0, 64)
@@ -126,10 +126,11 @@ func (f *fromKernel) macros() {
 	}
 }
 
-// plain returns a name in lower case without underscores, to compare names that people spell differently.
+// plain returns a name in lower case and without underscores, so that names such as BLOCK_SIZE and blockSize compare
+// equal.
 func plain(name string) string { return strings.ToLower(strings.ReplaceAll(name, "_", "")) }
 
-// blockNames are usual names for the number of threads of a block.
+// blockNames lists usual names for the number of threads of a block.
 var blockNames = []string{"blocksize", "blockdim", "threads", "numthreads", "threadsperblock"}
 
 // usualValue guesses a value for a macro from its name alone. `plane` says that the blocks are two-dimensional.
@@ -143,7 +144,7 @@ func usualValue(name string, plane bool) int64 {
 	return 1
 }
 
-// like returns the name of a tunable whose plain name is one of these, or "" if there is none.
+// like returns the name of a tunable whose plain name is one of the given names, or "" if there is no such tunable.
 func (f *fromKernel) like(names ...string) string {
 	for _, t := range f.o.Tunables {
 		if slices.Contains(names, plain(t.Name)) {
@@ -157,7 +158,7 @@ func (f *fromKernel) has(name string) bool {
 	return slices.ContainsFunc(f.o.Tunables, func(t space.Tunable) bool { return t.Name == name })
 }
 
-// sizes makes a dimension of the problem of each integer that the kernel takes by value.
+// sizes makes each integer that the kernel takes by value a dimension of the problem.
 func (f *fromKernel) sizes() {
 	f.sizeOf = map[string]string{}
 	for _, p := range f.kernel.Parameters {
@@ -179,7 +180,8 @@ func (f *fromKernel) sizes() {
 
 func isInteger(t operator.Type) bool { return t.Kind() != operator.Floating && t != operator.Bool }
 
-// unused returns the name, with underscores added if the kernel's file uses it, because the name becomes a macro.
+// unused returns the given name, with underscores added if the kernel's file uses it already, because the name becomes
+// a macro.
 func (f *fromKernel) unused(name string) string {
 	for f.words[name] {
 		name += "_"
@@ -255,8 +257,9 @@ func (f *fromKernel) tensor(a *Argument, p cudafile.Parameter, kind operator.Typ
 	}
 }
 
-// extent returns an array's number of elements if the kernel indexes it by numbers only, else 0. The result `more` is
-// how many elements the array needs beyond the problem's size, since the kernel adds numbers to indices.
+// extent returns the number of elements of an array if all its indices in the kernel are constants, otherwise 0. The
+// result `more` is how many elements the array needs beyond the problem's size, because the kernel adds constants to
+// the indices.
 func extent(indices []string) (elements, more int64) {
 	numbers := true
 	for _, index := range indices {
@@ -273,7 +276,7 @@ func extent(indices []string) (elements, more int64) {
 	return elements, more
 }
 
-// blocks returns an expression for the number of blocks with the tunables' default values.
+// blocks returns an expression for the number of blocks, computed with the default values of the tunables.
 func (f *fromKernel) blocks() string {
 	return wordForm.ReplaceAllStringFunc(f.o.Grid[0], func(word string) string {
 		if i := slices.IndexFunc(f.o.Tunables, func(t space.Tunable) bool { return t.Name == word }); i >= 0 {

@@ -75,11 +75,12 @@ var (
 	comparedForm = regexp.MustCompile(`([^;<>=&|(),?{}]*)(?:<|>=)\s*(\w+)`)
 )
 
-// mostSteps is how many assignments are followed from blockIdx to an index that is compared with a size.
+// mostSteps limits how many assignments a draft follows from blockIdx to an index that is compared with a size.
 const mostSteps = 3
 
-// along follows the values that the kernel computes from blockIdx along an axis. along returns the size that one of
-// these values is compared with, which is a dimension or a number, and the tunables that occur in the computation.
+// along follows the values that the kernel computes from blockIdx along an axis (x, y or z). The result `extent` is the
+// size (a dimension or a number) that such a value is compared with, and `perThread` lists the tunables that occur in
+// the computation.
 func (f *fromKernel) along(axis string) (extent string, perThread []string) {
 	index := regexp.MustCompile(`\bblockIdx\s*\.\s*` + axis + `\b`)
 	statements, follows := statementForm.FindAllString(f.body, -1), map[string]bool{}

@@ -11,7 +11,7 @@ import (
 
 var tokenForm = regexp.MustCompile(`[A-Za-z_]\w*|\.?\d[\w.]*|::|->|[-+*/%&|^<>=!]=|&&|\|\||\S`)
 
-// keywords are words that cannot name a macro or tensor; control are the keywords that can precede an expression.
+// keywords lists words that cannot name a macro or tensor; control lists the keywords that can precede an expression.
 var keywords, control = wordSet(`alignas alignof asm auto bool break case catch char class const const_cast constexpr
 	continue decltype default delete do double dynamic_cast else enum explicit extern false float for friend goto if
 	inline int long mutable namespace new noexcept nullptr operator private protected public register reinterpret_cast
@@ -43,8 +43,8 @@ var (
 	assigning  = []string{"=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^="}
 )
 
-// declared returns the variables and the types that code declares. A name counts as a variable if it follows a type,
-// or if it is assigned to or has its address passed, which only variables can.
+// declared returns the variables and the types that code declares. A name counts as a variable if it follows a type, if
+// it is assigned to, or if its address is passed, since only variables allow that.
 func declared(code string) (names, types map[string]bool) {
 	names, types = map[string]bool{}, map[string]bool{}
 	for _, m := range enumForm.FindAllStringSubmatch(code, -1) {
@@ -105,7 +105,7 @@ func declared(code string) (names, types map[string]bool) {
 
 type tokens []string
 
-// at returns the token at an index, or a semicolon if the index is out of range.
+// at returns the token with a given index, or a semicolon if the index is out of range.
 func (t tokens) at(i int) string {
 	if i < 0 || i >= len(t) {
 		return ";"
@@ -160,7 +160,7 @@ func (s Source) Undefined(text string) []string {
 	})
 }
 
-// number reports whether the token at an index is in a place where the code expects a number.
+// number reports whether the token at index i stands where C++ code needs a number.
 func (t tokens) number(i int) bool {
 	before, after, back := t.at(i-1), t.at(i+1), t.at(i-2)
 	switch {

@@ -10,8 +10,8 @@ import (
 	"autotune/space/expr"
 )
 
-// Source is a CUDA file as its preprocessor conditions leave it, as far as they can be decided without a compiler.
-// Macros are not expanded.
+// Source is a CUDA file after its preprocessor conditions have been applied, as far as they can be decided without a
+// compiler. Macros are not expanded.
 type Source struct {
 	Macros map[string]string // macros without arguments, with their values
 	active string            // the code that the conditions leave
@@ -44,8 +44,8 @@ func SourceOf(text string) Source {
 	return s
 }
 
-// holds reports whether a preprocessor condition is true. As in the preprocessor, an unknown name is 0; a condition
-// that cannot be parsed counts as false.
+// holds reports whether a preprocessor condition is true with the macros of the file. As in the preprocessor, an
+// unknown name in a condition is 0; a condition that cannot be parsed counts as false.
 func (s Source) holds(word, condition string) (yes, known bool) {
 	if word == "ifdef" || word == "ifndef" {
 		_, has := s.Macros[condition]
@@ -70,7 +70,7 @@ func (s Source) holds(word, condition string) (yes, known bool) {
 	return err == nil && v.Truth(), true
 }
 
-// Number returns the integer that a macro stands for, or 0 if its value is not an integer.
+// Number returns the integer value of a macro, or 0 if the value is not an integer.
 func (s Source) Number(name string) int64 {
 	for range mostAliases {
 		if n, err := strconv.ParseInt(name, 0, 64); err == nil {
@@ -81,14 +81,14 @@ func (s Source) Number(name string) int64 {
 	return 0
 }
 
-// mostAliases bounds the chain of names that stand for one another, from a type or macro to its definition.
+// mostAliases limits how many aliases are followed from a type or macro to its definition.
 const mostAliases = 8
 
 // aliasForm matches typedef TYPE NAME; and using NAME = TYPE;.
 var aliasForm = regexp.MustCompile(
 	`\b(?:typedef\s+(?:const\s+)?([\w ]+?)\s+(\w+)|using\s+(\w+)\s*=\s*([\w: ]+?))\s*;`)
 
-// Type returns the element type of a type's name in the file and its number of elements: a float4 has four floats.
+// Type returns the element type and the number of elements of a type that the file uses: a float4 has four floats.
 func (s Source) Type(name string) (t operator.Type, lanes int64, ok bool) {
 	for range mostAliases {
 		element, lanes := cudafile.Element(name)
@@ -104,7 +104,7 @@ func (s Source) Type(name string) (t operator.Type, lanes int64, ok bool) {
 	return "", 0, false
 }
 
-// alias returns the text that a type's name is defined as, or "".
+// alias returns the text that a typedef, using or macro defines for a type's name, or "".
 func (s Source) alias(name string) string {
 	if text, ok := s.Macros[name]; ok {
 		return strings.TrimSpace(text)

@@ -16,12 +16,13 @@ import (
 type Subject struct {
 	Winner trial.Trial
 	Trials []trial.Trial // may include the winner's own trial
-	// Measured are trials that were just timed in turns with the winner. Measured trials replace those in Trials that
-	// have the same configurations.
+	// Measured contains trials that were just timed in turns with the winner. A trial in Measured replaces the trial in
+	// Trials that has the same configuration.
 	Measured []trial.Turned
 	Problem  *operator.Problem // needed for the default; nil if unknown
 	Limits   operator.Limits   // limits of the device; zero if unknown
-	// Bytes and Flops are the work of the problem, and CopyBytesPerMS is the measured rate of a copy; 0: unknown.
+	// Bytes and Flops count the bytes that the problem moves and its operations, and CopyBytesPerMS is the measured
+	// rate of a copy; 0 means unknown.
 	Bytes, Flops   int64
 	CopyBytesPerMS float64
 	// Peak is the device's highest rate of arithmetic of the kind PeakOf, in operations a millisecond.
@@ -43,7 +44,7 @@ type Explanation struct {
 	Sentences []string        `json:"sentences"`
 }
 
-// Tunable is a tunable of the winner with the times of its other values.
+// Tunable is one of the winner's tunables, with the times that other values of it gave.
 type Tunable struct {
 	Name       string      `json:"name"`
 	Value      string      `json:"value"`
@@ -57,7 +58,7 @@ type Neighbour struct {
 	Cost
 }
 
-// Cost compares the winner with a configuration that differs from it.
+// Cost compares the winner's time with the time of a configuration that differs from it.
 type Cost struct {
 	Status   trial.Status `json:"status"`
 	TimeMS   float64      `json:"time_ms,omitempty"`
@@ -67,12 +68,13 @@ type Cost struct {
 	Reason   string       `json:"reason,omitempty"`
 }
 
-// Tied reports whether the confidence interval cannot tell the changed configuration from the winner.
+// Tied reports whether the confidence interval allows both that the changed configuration is faster and that it is
+// slower than the winner.
 func (c Cost) Tied() bool {
 	return c.Status == trial.OK && c.CI95[0] <= 1+trial.Resolution && c.CI95[1] >= 1-trial.Resolution
 }
 
-// Of explains the winner of s.
+// Of explains why the winner in the Subject s is the fastest.
 func Of(ctx context.Context, s Subject) Explanation {
 	w := s.Winner
 	if len(w.Launches) == 0 && s.Problem != nil { // a recording lacks launches
@@ -99,7 +101,7 @@ func Of(ctx context.Context, s Subject) Explanation {
 	return e
 }
 
-// tunables returns the winner's tunables, each with its neighbours in the order of the tunable's values.
+// tunables returns the winner's tunables, each with the trials of its other values in the order of the values.
 func (s Subject) tunables(ctx context.Context) []Tunable {
 	w := s.Winner
 	list := []Tunable{}
@@ -161,12 +163,13 @@ func (s Subject) template(ctx context.Context) (values map[string][]space.Value,
 	return values, defaults
 }
 
-// place returns the index of a value in the declared values, or -1.
+// place returns the index of a value in a tunable's list of declared values, or -1 if the list does not contain it.
 func place(declared []space.Value, value string) int {
 	return slices.IndexFunc(declared, func(v space.Value) bool { return v.Value.String() == value })
 }
 
-// alone returns the index of the tunable in which two configurations of a template differ, or ok=false if several do.
+// alone returns the index of the only tunable in which two configurations of a template differ, or ok=false if they
+// differ in several.
 func alone(a, b space.Configuration) (at int, ok bool) {
 	if a.Template != b.Template || len(a.Values) != len(b.Values) {
 		return 0, false
@@ -204,8 +207,8 @@ func cost(w, t trial.Trial) Cost {
 // mostChanges is the largest number of changes that --measure times.
 const mostChanges = 48
 
-// Changes returns configurations to time beside the winner. Each change sets one tunable to its default or to a
-// neighbouring value.
+// Changes returns configurations that are worth timing in turns with the winner. Each change sets one tunable to its
+// default or to a neighbouring value.
 func (s Subject) Changes(ctx context.Context) (list []space.Configuration) {
 	if s.Problem == nil {
 		return nil

@@ -24,7 +24,7 @@ func tried(template string, ms float64, values ...int64) trial.Trial {
 	return t
 }
 
-// alone finds the same tunable as a comparison of all values does.
+// The function alone finds the same tunable as a comparison of all values does.
 func TestAlone(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	draw := func() space.Configuration {
@@ -125,7 +125,7 @@ func TestChanges(t *testing.T) {
 	}
 }
 
-// Trials timed in turns with the winner replace the same configurations among the search's trials.
+// Trials that were timed in turns with the winner replace the search's trials of the same configurations.
 func TestMeasured(t *testing.T) {
 	winner := tried("k", 1, 2, 1, 0)
 	turn := func(ratio float64, values ...int64) trial.Turned {

@@ -8,8 +8,9 @@ import (
 	"autotune/operator"
 )
 
-// memoryBound and memoryNear are shares of the measured copy bandwidth. A winner from memoryBound on is limited by
-// memory, and one from memoryNear on partly so.
+// memoryBound and memoryNear are fractions of the measured copy bandwidth, with which a winner's own bandwidth is
+// compared. A winner that reaches the fraction memoryBound is limited by memory, and a winner that reaches memoryNear
+// is partly limited by memory.
 const (
 	memoryBound = 0.9
 	memoryNear  = 0.5
@@ -36,7 +37,7 @@ func (e Explanation) limit() string {
 	return text
 }
 
-// These constants describe how the hardware allocates registers and shared memory since Volta.
+// registersStep and reservedShared describe how GPUs since Volta allocate registers and shared memory.
 const (
 	registersStep  = 8    // a thread's registers are allocated in multiples of this number
 	reservedShared = 1024 // bytes of each block that the driver uses, since Ampere
@@ -77,7 +78,8 @@ func (e Explanation) spills() string {
 		output.Count(e.Resources.LocalBytes, "byte"), e.Resources.Registers)
 }
 
-// String describes a change's time against the winner's: "as fast", "+2.6 %", "3.1x", or its failed status.
+// String returns the time of a change relative to the winner's time: "as fast", "+2.6 %", "3.1x", or the status of a
+// change that failed.
 func (c Cost) String() string {
 	switch {
 	case c.Status != trial.OK:

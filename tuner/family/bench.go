@@ -20,11 +20,12 @@ import (
 
 func (t *tuning) all() []int { return lists.Places(len(t.candidates)) }
 
-// timed is a shape with the outcomes of its variants over all rounds.
+// timed holds a shape and the outcomes of its variants over all rounds of timing.
 type timed struct {
 	Shape []int64
 	made  space.Configuration // the winner of the search for this shape alone
-	// outcomes lists the candidates, made and the operator's plain kernel; an outcome without a status was not timed.
+	// outcomes contains an outcome for each candidate, for the kernel made for the shape, and for the operator's plain
+	// kernel; an outcome without a status means that the kernel was not timed.
 	outcomes []trial.Outcome
 	runners  []final.Runner  // variants, in the order of outcomes
 	subjects []final.Subject // the problem with dynamic dimensions, then with fixed ones
@@ -44,16 +45,16 @@ func (s *timed) own() *trial.Outcome        { return &s.outcomes[len(s.outcomes)
 func (s *timed) general() *trial.Outcome    { return &s.outcomes[len(s.outcomes)-1] }
 func (s *timed) ownBest() float64           { return slices.Min(lists.Of(s.outcomes, ms)) }
 
-// slowdownsOf returns, for each sample, the slowdowns of the outcomes with these indices.
+// slowdownsOf returns, for each sample, the slowdowns of the kernels whose outcomes have the given indices.
 func (t *tuning) slowdownsOf(places []int) slowdowns {
 	return lists.Of(t.samples, func(s *timed) []float64 {
 		return lists.Of(places, func(i int) float64 { return ms(s.outcomes[i]) / s.ownBest() })
 	})
 }
 
-// timeAll times candidates at shapes, and compiles for the next shapes meanwhile. timeAll leaves out a shape without a
-// correct kernel, and one whose tensors do not fit the device twice, with dynamic and with fixed dimensions. A shape
-// that was left out earlier is timed only if it has a winner of its own.
+// timeAll times the candidates at each shape, and meanwhile compiles for the next shapes. timeAll leaves out a shape if
+// no kernel is correct, or if the GPU's memory cannot hold the shape's tensors twice: for kernels with dynamic
+// dimensions and for kernels with fixed ones. A shape whose search failed is timed only if it has a winner of its own.
 func (t *tuning) timeAll(ctx context.Context, shapes [][]int64, candidates []int) (list []*timed, err error) {
 	shapes = lists.Where(shapes, func(shape []int64) bool {
 		return t.own[operator.FormatShape(shape)].Template != "" || !t.lacks(shape)
@@ -134,9 +135,9 @@ func (t *tuning) compile(ctx context.Context, shape []int64, candidates []int) *
 	return s
 }
 
-// time times a shape's variants in two rounds; the second round leaves out slow variants. The device timed the plain
-// kernel when it was opened, once with dynamic and once with fixed dimensions. A pack's general kernel has the same
-// code, but takes its sizes at run time.
+// time measures all variants for one shape in two rounds; the second round leaves out slow variants. The plain kernel
+// gets the time that the device measured when it opened the problem, once with dynamic and once with fixed dimensions.
+// The general kernel in a pack has the code of the plain kernel, but takes its sizes at run time.
 func (s *timed) time(ctx context.Context, seed uint64) (err error) {
 	match, err := final.Meet(ctx, seed, s.subjects...)
 	if err != nil {
@@ -145,7 +146,7 @@ func (s *timed) time(ctx context.Context, seed uint64) (err error) {
 	defer func() { err = errors.Join(err, match.Close()) }()
 	general, op := s.general(), s.problem().Operator
 	for side := range s.subjects {
-		// There is no plain kernel if another template or a file defines the correct answers.
+		// The operator has no plain kernel to time if another template or a file defines the correct answers.
 		if reference := match.Ceilings(side).ReferenceMS; reference > 0 && op.Answers == nil && op.ReferenceTemplate == "" {
 			general.Status = trial.OK
 			general.SetSamples(append(general.SamplesMS, reference), 1)
@@ -181,7 +182,7 @@ func (t *tuning) choose() []int {
 	return lists.Of(t.slowdownsOf(usable).entries(t.MaxSlowdown), func(at int) int { return usable[at] })
 }
 
-// dismiss excludes all candidates that failed at one of the shapes, and reports whether there were any.
+// dismiss excludes all candidates that failed at one of the given shapes, and reports whether it excluded any.
 func (t *tuning) dismiss(list []*timed) (failed bool) {
 	for _, s := range list {
 		for i := range t.candidates {
@@ -199,7 +200,8 @@ func (t *tuning) dismissOne(i int, why string) {
 	t.Notice(fmt.Sprintf("%s is left out: %s", t.candidates[i].Configuration, why))
 }
 
-// gate runs the gates, which searches skip, for the chosen candidates at the shapes that they were compiled for.
+// gate puts the chosen candidates through the gates, at the shapes for which the candidates were compiled; searches for
+// a family skip the gates.
 func (t *tuning) gate(ctx context.Context, chosen []int) (failed bool, err error) {
 	left := lists.Where(chosen, func(i int) bool { return t.candidates[i].Gates == nil })
 	subjects := make([]final.Subject, len(left))

@@ -21,14 +21,14 @@ type candidate struct {
 	out      bool              // it failed at a shape or a gate
 }
 
-// serves reports whether the candidate, which was compiled for the shape in its Entry, is correct for a problem.
+// serves reports whether the candidate computes the problem p correctly, although it was compiled for another shape.
 func (c *candidate) serves(p *operator.Problem) bool {
 	_, ok := c.formulas.At(p.Values)
 	return ok && p.Admits(c.Configuration)
 }
 
-// gather returns the candidates: kernels that won the search of a sample or came near. A configuration has several
-// kernels if no single kernel serves all samples.
+// gather returns the candidates of a family: kernels that won the search of a sample, or were nearly as fast as its
+// winner. A configuration has several kernels if no single kernel serves all samples.
 func (t *tuning) gather(ctx context.Context) (all []candidate, err error) {
 	var problems []*operator.Problem
 	for _, shape := range t.Samples {
@@ -68,8 +68,8 @@ func (t *tuning) gather(ctx context.Context) (all []candidate, err error) {
 	return all, nil
 }
 
-// shortlist returns configurations that can take the dynamic dimensions: first the winners of all samples' searches,
-// then those that were close to the winner at the most samples.
+// shortlist returns configurations that can take the dynamic dimensions: first the winners of all searches of samples,
+// then the configurations that were nearly as fast as the winner at the most samples.
 func (t *tuning) shortlist(samples []*operator.Problem, most int) (all []space.Configuration) {
 	var winners, others []space.Configuration
 	worth := map[string]float64{}
@@ -102,12 +102,14 @@ func containsAll(list, names []string) bool {
 	return !slices.ContainsFunc(names, func(name string) bool { return !slices.Contains(list, name) })
 }
 
-// near returns the configurations that are almost as fast as the fastest: each may be the fastest at another shape.
+// near returns the configurations that are nearly as fast as the fastest one of a search, since each of them may be the
+// fastest at another shape.
 func near(all []tried) []tried {
 	return lists.Where(all[:min(len(all), policy.mostNear)], func(t tried) bool { return t.Ratio <= policy.nearBest })
 }
 
-// kernelsOf returns the kernels of a configuration that together serve all these problems.
+// kernelsOf compiles one configuration for as few of the problems as possible, so that together the resulting kernels
+// serve all problems.
 func kernelsOf(problems []*operator.Problem, c space.Configuration) (all []candidate, err error) {
 	for _, p := range problems {
 		if !p.Admits(c) || slices.ContainsFunc(all, func(one candidate) bool { return one.serves(p) }) {

@@ -21,8 +21,8 @@ type Checked struct {
 	Message string       // at which shape it failed, and why
 }
 
-// Check times a family's entries at its samples again, compiled for this device, together with each sample's own best
-// kernel and the general kernel. Check uses only Search and Progress of the options.
+// Check compiles a family's entries for this device and times them again at the samples, together with each sample's
+// own best kernel and the general kernel. Check uses only the fields Search and Progress of the options.
 func (f *Family) Check(ctx context.Context, opener *devices.Opener, op *operator.Operator,
 	o Options) (*Checked, error) {
 	kernels, err := f.Kernels(op)

@@ -1,10 +1,11 @@
 // Package family finds a few kernels for many shapes of an operator, and a decision tree that chooses among them.
 //
 // A Plan says which dimensions are free, which shapes are samples and which are held out. Tune searches each sample
-// twice, for kernels that take the free dimensions at run time and for kernels made for the shape. Kernels that won a
-// search or came near are candidates, which are timed at every sample. Tune keeps the smallest set of candidates that
-// is nowhere slower than allowed, and grows a decision tree that chooses among them. Held-out shapes measure how much
-// slower the chosen kernels are than each shape's own best. The result is a document, the Family.
+// twice: for kernels that take the free dimensions at run time, and for kernels made for this shape alone. Candidates
+// are kernels that won a search or were nearly as fast as the winner; all candidates are timed at every sample. Tune
+// keeps the smallest set of candidates that is nowhere slower than allowed, and grows a decision tree that chooses
+// among them. Held-out shapes show how much slower the chosen kernels are than the best kernel that a search finds for
+// such a shape alone. Tune returns a Family, a document that holds the kernels and the decision tree.
 package family
 
 import (
@@ -28,7 +29,7 @@ import (
 	"autotune/tuner/final"
 )
 
-// Schema names the document and its version. A new field does not change the version.
+// Schema names the document and its version. The version in Schema stays the same if a field is added.
 const Schema = "autotune/family/1"
 
 // Family holds kernels for many shapes, and the tree that chooses among them. docs/families.md describes the fields.
@@ -63,15 +64,17 @@ type Entry struct {
 	Shape  []int64  `json:"shape"`           // the shape that it is compiled for
 	Where  []string `json:"where,omitempty"` // conditions on other shapes that it serves; none: it serves all
 	Digest string   `json:"kernel_digest"`
-	// MaxAbsError is the entry's largest difference from the reference over all shapes that it was timed at.
+	// MaxAbsError is the largest difference between the entry's output and the reference's, over all shapes at which
+	// the entry was timed.
 	MaxAbsError float64      `json:"max_abs_error"`
 	Gates       *final.Gates `json:"gates,omitempty"`
 }
 
-// Sample is a shape with its kernels' times in milliseconds, all measured in turns.
+// Sample holds a shape and the times of kernels at that shape in milliseconds, all measured in turns.
 type Sample struct {
 	Shape []int64 `json:"shape"`
-	// OwnBest is the time of the fastest kernel at this shape, including kernels made for this shape alone.
+	// OwnBest is the time of the fastest kernel that was found for the shape, including kernels made for the shape
+	// alone.
 	OwnBest       trial.Timing        `json:"own_best_ms"`
 	Configuration space.Configuration `json:"own_best"`
 	General       *trial.Timing       `json:"general_ms,omitempty"` // the operator's plain kernel

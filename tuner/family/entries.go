@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// slowdowns has a row for each sample with the slowdown of each kernel: its time over that of the shape's own best,
-// or infinity if the kernel does not serve the shape.
+// slowdowns has a row for each sample, which contains the slowdown of each kernel: the kernel's time divided by the
+// time of the best kernel for that shape, or infinity if the kernel does not serve the shape.
 type slowdowns [][]float64
 
 func (s slowdowns) best(sample int, kernels []int) float64 {
@@ -17,9 +17,9 @@ func (s slowdowns) best(sample int, kernels []int) float64 {
 	return least
 }
 
-// cost rates a set of kernels of which each sample uses the best: by the sum of the slowdowns' logarithms, plus a large
-// penalty for each sample beyond its limit. A limit is `most`, or slightly above the best candidate's slowdown if that
-// exceeds `most`.
+// cost rates a set of kernels, assuming that each sample uses the fastest kernel of the set: cost adds the logarithms
+// of the samples' slowdowns, and a large penalty for each sample whose slowdown exceeds the limit. The limit of a
+// sample is `most`, or slightly more than the slowdown of the sample's best candidate if `most` cannot be reached.
 func (s slowdowns) cost(kernels []int, most float64) (sum float64) {
 	for i, row := range s {
 		x := min(s.best(i, kernels), policy.unserved)
@@ -30,8 +30,9 @@ func (s slowdowns) cost(kernels []int, most float64) (sum float64) {
 	return sum
 }
 
-// entries returns a small set of kernels that keeps slowdowns within their limits. Each member lowers the mean by its
-// price. The kernel that helps most is added repeatedly, then kernels that the others make unnecessary are dropped.
+// entries returns a small set of kernels that keeps slowdowns within their limits. A kernel becomes a member of the set
+// only if it lowers the mean logarithm of the slowdowns by at least policy.entryPrice. entries repeatedly adds the
+// kernel that lowers the cost most, and finally drops kernels that the other members make unnecessary.
 func (s slowdowns) entries(most float64) (chosen []int) {
 	if len(s) == 0 || len(s[0]) == 0 {
 		return nil

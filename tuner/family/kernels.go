@@ -18,8 +18,8 @@ type Kernel struct {
 	Formulas operator.Formulas
 }
 
-// Kernels returns the entries' kernels from the operator. The error wraps cudasource.ErrSearchAgain if a kernel or
-// the reference has changed since the family was tuned.
+// Kernels returns the kernels of a family's entries, which it takes from the operator. The error wraps
+// cudasource.ErrSearchAgain if a kernel or the reference has changed since the family was tuned.
 func (f *Family) Kernels(op *operator.Operator) (all []Kernel, err error) {
 	if !slices.Equal(f.Dimensions, op.Shape) {
 		return nil, fmt.Errorf("the family %s has the dimensions %v, and the operator %v; %w",

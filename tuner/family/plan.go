@@ -11,8 +11,8 @@ import (
 	"autotune/tuner/batch"
 )
 
-// Plan describes a family to tune: the request, whose Free names the dimensions that kernels take at run time, and
-// the shapes to search and time.
+// Plan describes a family to tune: the request, whose field Free names the dimensions that kernels take at run time,
+// and the shapes to search and to time.
 type Plan struct {
 	batch.Request
 	Shapes           Shapes
@@ -35,8 +35,8 @@ func NewPlan(r batch.Request, shapes Shapes, samples, heldOut int) (Plan, error)
 	return p, nil
 }
 
-// check returns an error for a plan that makes no family, and sets Free to all dimensions that vary. At least one
-// template must take all dimensions that vary at run time.
+// check returns an error for a plan from which no family can be tuned, and sets Free to all dimensions that vary. At
+// least one template must take all dimensions that vary at run time.
 func (p *Plan) check(samples, heldOut int) error {
 	dims := p.Operator.Shape
 	switch {
@@ -72,7 +72,7 @@ func (p *Plan) check(samples, heldOut int) error {
 	return nil
 }
 
-// kinds returns names for the kinds of kernels that serve the shape; no kernel serves shapes of different kinds.
+// kinds returns names for the kinds of kernels that may serve a shape; a kernel serves only shapes that share its kind.
 func (p *Plan) kinds(shape []int64) []string {
 	bound, err := p.Operator.Bind(p.at(shape, true), operator.TypicalLimits())
 	if err != nil {
@@ -85,7 +85,8 @@ func (p *Plan) kinds(shape []int64) []string {
 	return append(part.Kinds(), "")
 }
 
-// at returns the request for a shape, with dynamic dimensions or for kernels made for this shape alone.
+// at returns the request for one shape of the plan, either with dynamic dimensions or for kernels made for this shape
+// alone.
 func (p *Plan) at(shape []int64, dynamic bool) operator.Request {
 	r := p.Request.Request
 	if r.Shape = shape; !dynamic {

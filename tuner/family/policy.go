@@ -3,25 +3,25 @@ package family
 import "time"
 
 // policy holds the constants of tuning a family. docs/families.md has the slowdowns of families that were measured with
-// the policy. A constant without an experiment in its comment is a bound that those families did not reach.
+// the policy. A constant without an experiment in its comment is a limit that tuning those families never reached.
 var policy = struct {
 	leastSamples, mostSamples, mostHeldOut int
 
-	// The fields up to heldOutFrom are for the choice of samples.
+	// The fields from drawn to heldOutFrom control the choice of samples.
 	drawn       int // shapes drawn for each sample, to find the kinds of shapes
 	leastOfKind int // samples of each kind of shapes; without it, products had none of 41 to 48 rows (2026-11-25)
 	tries       int // elements of Halton's sequence that are tried for each shape
 	heldOutFrom int // first element of Halton's sequence for the held-out shapes
 
-	// The fields up to aheadOf divide the time.
+	// The fields from forTimings to aheadOf divide the time budget of a family.
 	forTimings float64       // share of the budget for timings: 0.2 left no time to four families (2026-11-26)
 	lastShare  float64       // weight of searches for samples' own best, which get only time that others leave
 	gateTime   time.Duration // longest time for the gates of one entry
 	aheadOf    int           // shapes that are compiled ahead of being timed
 
-	// nearBest is the largest ratio of a candidate's time to the fastest time of its search. If only the fastest
-	// kernels were candidates, families of pools would take 1.056 instead of 1.011 times the held-out shapes' own best
-	// (2026-11-26).
+	// nearBest is the largest ratio of a candidate's time to the fastest time in the same search. If only the fastest
+	// kernel of each search were a candidate, families of pools would take 1.056 instead of 1.011 times the best time
+	// at held-out shapes (2026-11-26).
 	nearBest            float64
 	mostNear            int // most candidates from one search
 	mostConfigurations  int // 72 gave no better choice for two families of products (2026-11-26)
@@ -29,22 +29,23 @@ var policy = struct {
 	mostCandidates      int           // kernels: a configuration may be compiled for several alignments
 	leastTiming         time.Duration // estimated time of timing one kernel at a sample
 
-	// The first round stops timing kernels clearly beyond farBehind times the fastest. With a stricter race, kernels
-	// had fewer samples, and the tree chose kernels of 1.050 instead of 1.047 times the own best at held-out shapes
-	// (2026-11-26). The second round repeats kernels within nearFastest times the usual limit of a race.
+	// The first round stops timing a kernel when it is clearly slower than farBehind times the fastest kernel. With a
+	// smaller farBehind, kernels had fewer samples, and the tree chose kernels of 1.050 instead of 1.047 times the best
+	// time at held-out shapes (2026-11-26). The second round times again the kernels that are within nearFastest times
+	// the usual limit of a race, which stops slow kernels early.
 	farBehind, nearFastest float64
 
-	// The fields up to mostEntries are for the choice of entries.
+	// The fields from beyondBest to mostEntries control the choice of entries.
 	beyondBest  float64 // a sample's limit over its best candidate, if even that is slower than allowed
 	overLimit   float64 // penalty for a sample beyond its limit, in logarithms: more than any speedup gains
 	entryPrice  float64 // logarithm by which an entry must lower the geometric mean
 	mostEntries int
 
-	// The last fields limit the decision tree.
+	// The fields from mostDepth to unserved limit the decision tree.
 	mostDepth int
-	// leafPrice is how much an additional leaf must lower the mean loss of a sample. In simulations of kernels with
-	// noisy times, trees of 20 and 40 samples were better with 0.005 than with 0.001, and hardly better with 0.01
-	// (2026-11-29).
+	// leafPrice is how much an additional leaf must lower the mean loss of a sample. With a leafPrice of 0.005,
+	// decision trees of 20 and 40 samples were better than with 0.001 in simulations of noisy times, and hardly worse
+	// than with 0.01 (2026-11-29).
 	leafPrice float64
 	unserved  float64 // slowdown that counts for a shape that no kernel serves
 }{

@@ -7,7 +7,8 @@ import (
 )
 
 // bases are the bases of Halton's sequence for the dimensions that vary. The sequence spreads points evenly and needs
-// no seed, so every run draws the same shapes. The base 2 is not used, since every second element is rounded.
+// no seed, so every run draws the same shapes. The bases do not contain 2, because every second shape is rounded: in
+// the sequence of base 2, all of these shapes would lie in the same half of a dimension.
 var bases = []int{3, 5, 7, 11, 13, 17, 19, 23}
 
 func halton(index, base int) (u float64) {
@@ -17,9 +18,10 @@ func halton(index, base int) (u float64) {
 	return u
 }
 
-// Samples returns n shapes, or all if there are fewer. Corners come first, then shapes spread evenly on a logarithmic
-// scale, of which every second has round dimensions, as real shapes often have. The function kindsOf names a shape's
-// kinds; a shape without kinds is not taken. Each kind of shapes gets policy.leastOfKind samples if n allows.
+// Samples returns n shapes, or all if there are fewer. The corners of the extents come first, followed by shapes that
+// are spread evenly on a logarithmic scale; every second one has round dimensions, as real shapes often have. The
+// function kindsOf returns the names of a shape's kinds; a shape for which kindsOf returns nothing is not taken. Each
+// kind of shapes gets policy.leastOfKind samples if n is large enough.
 func (s Shapes) Samples(n int, kindsOf func(shape []int64) []string) [][]int64 {
 	var kinds [][]string // kinds of the drawn shapes
 	var drawn [][]int64
@@ -37,7 +39,8 @@ func (s Shapes) Samples(n int, kindsOf func(shape []int64) []string) [][]int64 {
 	return lists.Of(balanced(kinds, n, corners), func(at int) []int64 { return drawn[at] })
 }
 
-// balanced chooses n of the drawn shapes: first the corners, then shapes of kinds with too few samples, then the rest.
+// balanced chooses n of the drawn shapes: first the corners, then shapes of kinds that have too few samples, then
+// others.
 func balanced(kinds [][]string, n, corners int) (taken []int) {
 	counts := map[string]int{}
 	for _, kind := range slices.Concat(kinds...) {
@@ -74,8 +77,9 @@ func has(shapes [][]int64, one []int64) bool {
 	return slices.ContainsFunc(shapes, func(s []int64) bool { return slices.Equal(s, one) })
 }
 
-// draw passes shapes to the function `take` until it returns true. If there are few shapes, draw passes all, distant
-// ones first; otherwise it passes elements of Halton's sequence, beginning at index `from`.
+// draw calls the function `take` with one shape after another until `take` returns true. If there are few shapes, draw
+// passes all of them in an order in which neighbours are far apart; otherwise it passes elements of Halton's sequence,
+// beginning at index `from`.
 func (s Shapes) draw(n, from int, take func(shape []int64) (full bool)) {
 	few := max(64, 2*n)
 	if list := s.all(few + 1); len(list) <= few {
@@ -104,7 +108,8 @@ func (s Shapes) draw(n, from int, take func(shape []int64) (full bool)) {
 	}
 }
 
-// corners returns shapes at the bounds of their extents, in pairs of opposites, the smallest and the largest first.
+// corners returns the shapes whose dimensions are all at bounds of their extents, in pairs of opposite corners,
+// beginning with the smallest and the largest shape.
 func (s Shapes) corners(most int) (all [][]int64) {
 	varying := len(lists.Where(s, Extent.Varies))
 	for i := range min(most, 1<<min(varying, 16)) {

@@ -131,7 +131,7 @@ func TestSamples(t *testing.T) {
 	}
 }
 
-// If kernels are compiled separately for a few shapes, there are samples of these shapes, and corners remain samples.
+// If a few shapes need kernels of their own kind, Samples includes such shapes as well as the corners.
 func TestSamplesOfKinds(t *testing.T) {
 	s, _ := ParseShapes("{1..4096}x{256..16384}")
 	kinds := func(shape []int64) []string {

@@ -18,7 +18,8 @@ import (
 	"autotune/tuner/final"
 )
 
-// tried is a correct configuration of a search. Ratio is the configuration's time over the search's fastest time.
+// tried is a correct configuration that a search has evaluated. Ratio is the configuration's time divided by the
+// fastest time of its search.
 type tried struct {
 	space.Configuration
 	Ratio float64
@@ -32,8 +33,8 @@ func triedIn(r *tuner.Result) (all []tried) {
 	return lists.Of(ok, func(t trial.Trial) tried { return tried{t.Configuration, t.Time.Median / ok[0].Time.Median} })
 }
 
-// requests returns the plan's searches: samples with dynamic dimensions and held-out shapes with fixed ones in turns,
-// then samples with fixed dimensions, which are skipped if the budget is short.
+// requests returns the searches that the plan needs, in this order: alternately samples with dynamic dimensions and
+// held-out shapes with fixed dimensions, then samples with fixed dimensions, which are skipped if the budget is short.
 func (p *Plan) requests() (all []batch.Request) {
 	add := func(shapes [][]int64, at int, dynamic bool, share float64) {
 		if at < len(shapes) {

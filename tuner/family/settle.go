@@ -52,8 +52,8 @@ func (t *tuning) tree(chosen []int) *Node {
 	return newGrower(t.Free, shapes, t.slowdownsOf(append(slices.Clip(chosen), general)), groups).tree(policy.leafPrice)
 }
 
-// taken returns the entry that a tree chooses for a shape: the first of the leaf's entries that serves it. The result
-// -1 stands for the general kernel, also if a formula of the tree has no value.
+// taken returns the entry that a tree chooses for a shape: the first of the leaf's entries that serves it. taken
+// returns -1 for the general kernel, also if a formula in the tree cannot be evaluated.
 func (t *tuning) taken(tree *Node, s *timed, chosen []int) int {
 	serves := func(e int) bool { return t.candidates[chosen[e]].serves(s.problem()) }
 	if leaf, err := tree.Leaf(s.problem().Values); err == nil {

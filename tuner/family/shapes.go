@@ -26,8 +26,8 @@ func (e Extent) Has(v int64) bool {
 	return slices.ContainsFunc(e, func(s Span) bool { return s.Low <= v && v <= s.High })
 }
 
-// At maps a number from 0 to 1 to a value of the extent. Every span of the extent covers an equal part of the numbers,
-// and its values are spread evenly on a logarithmic scale.
+// At maps a number from 0 to 1 to a value of the extent. The interval from 0 to 1 is divided equally among the extent's
+// spans, and within a span At distributes the values evenly on a logarithmic scale.
 func (e Extent) At(u float64) int64 {
 	i := min(int(u*float64(len(e))), len(e)-1)
 	s, within := e[i], u*float64(len(e))-float64(i)
@@ -35,8 +35,8 @@ func (e Extent) At(u float64) int64 {
 	return min(max(int64(math.Round(math.Exp(low+within*(high-low)))), s.Low), s.High)
 }
 
-// Round returns a value of the extent near v that suits kernels better: a multiple of a power of two that is at most
-// a quarter of v.
+// Round returns a value of the extent near v that suits kernels better, since it is a multiple of a power of two; that
+// power is at most a quarter of v.
 func (e Extent) Round(v int64) int64 {
 	for step := int64(1) << min(max(bits.Len64(uint64(v/4))-1, 0), 6); step > 1; step /= 2 {
 		for _, near := range []int64{(v + step/2) / step * step, v / step * step} {

@@ -18,7 +18,7 @@ type Node struct {
 	If   string `json:"if,omitempty"` // over the free dimensions, as "n*h*w <= 4096"; "": this is a leaf
 	Then *Node  `json:"then,omitempty"`
 	Else *Node  `json:"else,omitempty"`
-	// Entries are a leaf's kernels: the first that serves a shape is used, or the general kernel if there are none.
+	// A program uses the first kernel in Entries that serves the shape, or the general kernel if no kernel does.
 	Entries []int `json:"entries,omitzero"`
 }
 
@@ -39,8 +39,9 @@ func (n *Node) Leaf(values map[string]expr.Value) (*Node, error) {
 	return n.Else.Leaf(values)
 }
 
-// grower grows a decision tree for the samples. A group is the entries of one configuration, of which one serves each
-// shape. The columns of a grower's tables are the groups, then the general kernel.
+// grower grows a decision tree for the samples. A group contains the entries that were compiled from one configuration;
+// at most one entry of a group serves a given shape. Each row of a grower's tables has a column for each group, and a
+// last column for the general kernel.
 type grower struct {
 	groups   [][]int
 	slow     slowdowns   // slowdowns of the groups and then of the general kernel, for each sample
@@ -49,20 +50,21 @@ type grower struct {
 	features []feature
 }
 
-// feature is a dimension or a product of dimensions, with its value for each sample.
+// feature is a dimension or a product of dimensions, with its value at each sample.
 type feature struct {
 	text   string
 	values []int64
 }
 
-// loss rates a slowdown. Large slowdowns count more than their logarithm, because users notice the worst slowdown most.
+// loss rates a slowdown. A large slowdown has a greater loss than its logarithm, because users notice the worst
+// slowdown most.
 func loss(slowdown float64) float64 {
 	x := math.Log(min(slowdown, policy.unserved))
 	return x + 3*x*x
 }
 
 // newGrower returns a grower for the samples. The arguments of newGrower are the names of the dynamic dimensions, the
-// samples, the slowdowns of the entries and then of the general kernel, and the entries of each group.
+// samples, the slowdowns of all entries and last of the general kernel, and the groups of entries.
 func newGrower(names []string, shapes [][]int64, slow slowdowns, groups [][]int) *grower {
 	g, general := &grower{groups: groups, features: featuresOf(names, shapes)}, len(groups)
 	for i, row := range slow {
@@ -97,7 +99,8 @@ func newGrower(names []string, shapes [][]int64, slow slowdowns, groups [][]int)
 	return g
 }
 
-// featuresOf returns all single dimensions, all products of two and three of them, and the product of all.
+// featuresOf returns the quantities that the tree's conditions may compare: each dimension, each product of two or
+// three dimensions, and the product of all dimensions.
 func featuresOf(names []string, shapes [][]int64) (all []feature) {
 	for subset := 1; subset < 1<<len(names); subset++ {
 		var of []string
@@ -123,8 +126,9 @@ func featuresOf(names []string, shapes [][]int64) (all []feature) {
 	return all
 }
 
-// between returns a limit from low to below high: a multiple of the largest possible power of two, because kernels'
-// tiles end at such multiples, and of several multiples the one nearest to the geometric mean.
+// between returns a limit that is at least low and less than high: the multiple of the largest possible power of two,
+// because tiles of kernels end at such multiples. If several multiples of that power lie there, between returns the one
+// nearest to the geometric mean of low and high.
 func between(low, high int64) int64 {
 	for step := int64(1) << 62; ; step /= 2 {
 		first := (low + step - 1) / step * step
@@ -141,8 +145,8 @@ func (g *grower) tree(price float64) *Node {
 	return node
 }
 
-// grow returns a tree for the shapes and its loss. Shapes are divided recursively by the condition with the least loss,
-// if that saves more than the price of the leaves.
+// grow returns a tree for the shapes and its loss. grow divides the shapes recursively by the condition that leaves the
+// least loss, as long as the division saves more than the price of a leaf.
 func (g *grower) grow(shapes []int, depth int, price float64) (node *Node, sum float64) {
 	leaf, alone := g.leaf(shapes)
 	alone += price
@@ -159,8 +163,8 @@ func (g *grower) grow(shapes []int, depth int, price float64) (node *Node, sum f
 	return leaf, alone
 }
 
-// divide returns the condition with the least loss if the shapes on each side use one group. Of several conditions with
-// equal loss, divide returns the one with the fewest dimensions.
+// divide returns the condition that splits the shapes with the least loss, assuming that one group serves all shapes on
+// each side. Of several conditions with equal loss, divide returns the one with the fewest dimensions.
 func (g *grower) divide(shapes []int) (text string, low, high []int) {
 	least, limit, by := math.Inf(1), int64(0), -1
 	for f, feature := range g.features {
@@ -184,8 +188,8 @@ func (g *grower) divide(shapes []int) (text string, low, high []int) {
 	return fmt.Sprintf("%s <= %d", g.features[by].text, limit), low, high
 }
 
-// leaf returns a leaf for the samples: the entries of their best group, then those of other groups, ordered by the
-// samples that the first group does not serve. A leaf without entries means the general kernel.
+// leaf returns a leaf for the samples: first the entries of the samples' best group, then the entries of other groups
+// for samples that the best group does not serve. A leaf without entries stands for the general kernel.
 func (g *grower) leaf(samples []int) (leaf *Node, sum float64) {
 	sums, general := g.sums(samples), len(g.groups)
 	leaf, sum = &Node{Entries: []int{}}, slices.Min(sums)

@@ -44,7 +44,7 @@ func (f field) grower() *grower {
 	return newGrower([]string{"n", "h"}, f.shapes, slow, groups)
 }
 
-// taken returns, for each shape, the slowdown of the kernel that the tree chooses.
+// taken returns the slowdown at each shape of the kernel that the tree chooses.
 func (f field) taken(t *testing.T, n *Node) (all []float64) {
 	t.Helper()
 	for i, shape := range f.shapes {
@@ -69,7 +69,7 @@ func sumOf(slowdowns []float64) (sum float64) {
 	return sum
 }
 
-// A tree is at least as good as any single condition with the best entry on either side, and as any single leaf. No
+// A tree is at least as good as every single leaf, and as every single condition with the best entry on either side. No
 // leaf is slower on average than the general kernel.
 func TestTreeIsGood(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
@@ -115,7 +115,7 @@ func TestTreeIsGood(t *testing.T) {
 	}
 }
 
-// A leaf lists further entries for the shapes that its first entry does not serve.
+// A leaf lists further entries for shapes that its first entry does not serve.
 func TestLeafServesOthers(t *testing.T) {
 	inf := math.Inf(1)
 	f := field{
@@ -133,7 +133,7 @@ func TestLeafServesOthers(t *testing.T) {
 	}
 }
 
-// The limit between two values is the roundest number that separates them.
+// A condition's limit between two values is the roundest number that separates the values.
 func TestBetween(t *testing.T) {
 	for _, c := range []struct{ low, high, want int64 }{
 		{1, 2, 1}, {250, 262, 256}, {300, 330, 320}, {100, 5000, 4096}, {33, 34, 33}, {7, 9, 8}, {math.MaxInt64 - 1, math.MaxInt64, math.MaxInt64 - 1},
@@ -163,8 +163,8 @@ func TestTreeAsJSON(t *testing.T) {
 	}
 }
 
-// The chosen set keeps the slowdowns within the limits if that is possible. Every member is worth its price, and no
-// other kernel would be worth adding.
+// The chosen set keeps the slowdowns within the limits if that is possible. Every chosen entry is worth its price, and
+// no other kernel would be worth adding.
 func TestEntries(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	const most = 1.1
@@ -186,7 +186,7 @@ func TestEntries(t *testing.T) {
 			}
 		}
 	}
-	// A single kernel that serves all samples suffices if no other kernel is faster.
+	// A set with a single kernel suffices if that kernel serves all samples and no other kernel is faster.
 	if got := (slowdowns{{1, 1, math.Inf(1)}, {math.Inf(1), 1, 1}}).entries(most); !slices.Equal(got, []int{1}) {
 		t.Error(got)
 	}

@@ -18,7 +18,7 @@ import (
 	"autotune/tuner/store"
 )
 
-// Options configure the tuning of a family. Store and Progress may be nil.
+// Options configure the tuning of a family. The fields Store and Progress may be nil.
 type Options struct {
 	Search      tuner.Options // options of every search; Time limits each one
 	MaxSlowdown float64       // largest slowdown allowed at a sample against its own best
@@ -52,19 +52,21 @@ func newTuning(open opening, p Plan, o Options) *tuning {
 	return &tuning{Options: o, Plan: p, open: open, started: time.Now(), own: own, tried: all}
 }
 
-// step counts a step and reports it to Progress. A sample takes three steps, and a held-out shape takes two.
+// step counts a finished step of the tuning, and calls Progress with its description. Progress counts three steps for a
+// sample, and two for a held-out shape.
 func (t *tuning) step(what string) {
 	if t.done++; t.Progress != nil {
 		t.Progress(what, t.done, max(t.done, 3*len(t.Samples)+2*len(t.HeldOut)))
 	}
 }
 
-// remaining returns the time left in the budget without this part of the whole budget.
+// remaining returns how much time is left if the given part of the whole budget is reserved.
 func (t *tuning) remaining(part float64) time.Duration {
 	return max(1, t.Budget-time.Since(t.started)-time.Duration(part*float64(t.Budget)))
 }
 
-// Tune finds the kernels of a family and the tree that chooses among them. Errors come from batch.Search or a device.
+// Tune finds the kernels of a family and the tree that chooses among them. Tune returns the errors of batch.Search and
+// of devices.
 func Tune(ctx context.Context, opener *devices.Opener, p Plan, o Options) (*Family, error) {
 	t := newTuning(opener.Open, p, o)
 	if err := t.begin(ctx); err != nil {
@@ -76,8 +78,8 @@ func Tune(ctx context.Context, opener *devices.Opener, p Plan, o Options) (*Fami
 	return t.settle(ctx)
 }
 
-// settle makes the family from the results of the searches: it gathers and times candidates, chooses entries and
-// grows the tree. If an entry fails at a gate or at a held-out shape, settle excludes it and chooses entries again.
+// settle makes the family from the results of its searches: it times the candidates, chooses entries and grows the
+// tree. If an entry fails at a gate or at a held-out shape, settle excludes that entry and chooses entries again.
 func (t *tuning) settle(ctx context.Context) (_ *Family, err error) {
 	if t.candidates, err = t.gather(ctx); err != nil {
 		return nil, err
@@ -110,7 +112,7 @@ func (t *tuning) settle(ctx context.Context) (_ *Family, err error) {
 }
 
 // begin opens the device and fixes the family's math mode, which is that of the first sample that fits the device.
-// PyTorch is not asked about other samples, since it takes seconds to answer.
+// begin asks PyTorch about the math mode for this sample only, since PyTorch takes seconds to answer.
 func (t *tuning) begin(ctx context.Context) error {
 	for _, shape := range t.Samples {
 		s, err := t.subject(ctx, shape)
@@ -148,7 +150,8 @@ func ofShape(err error) bool {
 	return errors.Is(err, device.ErrMemory) || errors.As(err, &refused)
 }
 
-// leaveOut records a failed shape; the first error that is not about a shape or its kernels becomes t.fault.
+// leaveOut records that a shape failed. The first error that concerns the device or the operator, rather than a single
+// shape, is stored in t.fault.
 func (t *tuning) leaveOut(shape []int64, err error) {
 	if !t.lacks(shape) {
 		t.leftOut = append(t.leftOut, LeftOut{shape, err.Error()})

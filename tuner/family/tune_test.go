@@ -23,7 +23,7 @@ import (
 )
 
 // tilesOperator has a kernel whose blocks compute one tile each, in waves of as many blocks as fit the GPU. Each size n
-// has its own fastest tile size, as the number of waves is rounded up.
+// has a fastest tile size of its own, since the number of waves is rounded up.
 var tilesOperator = toy.OpYAML("tiles", "free: [n]", `tunables:
       tile: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 18, 20, 22, 24, 26, 28, 30, 32]
       unroll: [1, 2, 4]`, "default: {tile: 1, unroll: 1}")
@@ -36,7 +36,8 @@ func (o opened) Open(_ context.Context, op *operator.Operator, r operator.Reques
 	return &devices.Opened{Device: o.Device, Problem: p}, err
 }
 
-// slab returns a device that runs tilesOperator. Configurations whose keys are in `wrong` give wrong results.
+// slab returns a device that runs tilesOperator. A configuration whose key is in `wrong` computes wrong results on this
+// device.
 func slab(wrong map[string]bool) opened {
 	return opened{&toy.Device{Of: func(p *operator.Problem, c space.Configuration) (trial.Outcome, error) {
 		if wrong[c.Key()] {
@@ -60,8 +61,8 @@ func took(p *operator.Problem, c space.Configuration) float64 {
 	return 0.01 * noise * math.Ceil(n/(132*tiles)) * (tiles + 4 + unrolled/8)
 }
 
-// tiles tunes a family of tilesOperator. The simulated search of each sample tried the 12 configurations that are
-// fastest there.
+// tiles tunes a family of tilesOperator. The search of each sample is simulated: it has tried the 12 configurations
+// that are fastest for the sample.
 func tiles(t *testing.T, wrong map[string]bool) (*tuning, *Family) {
 	t.Helper()
 	op := toy.Operator(t, tilesOperator)
@@ -93,8 +94,8 @@ func tiles(t *testing.T, wrong map[string]bool) (*tuning, *Family) {
 	return f, family
 }
 
-// A tree of few kernels comes near each shape's own best, also at held-out shapes. Every entry has passed the gates,
-// and no kernel with wrong results is an entry.
+// A decision tree with few kernels comes near the best time of each shape, also of held-out shapes. Every entry has
+// passed the gates, and no kernel with wrong results is an entry.
 func TestTune(t *testing.T) {
 	_, f := tiles(t, nil)
 	if f.Regret.Samples.Worst > 1.1 || f.Regret.Samples.Of != 16 || f.Regret.Of != 20 || f.Regret.Mean > 1.15 {
@@ -114,7 +115,8 @@ func TestTune(t *testing.T) {
 	}
 }
 
-// limited is a device that refuses shapes above a size, for lack of memory or with the error in its field gone.
+// limited is a device that refuses shapes above a size, with an error about memory or with the error in its field
+// `gone`.
 type limited struct {
 	open opening
 	most int64
@@ -158,7 +160,8 @@ func TestLeftOut(t *testing.T) {
 	}
 }
 
-// In the first round, candidates race against farBehind times the fastest time; in the second round they do not race.
+// Candidates that are slower than farBehind times the fastest get few samples in the first round, while all kernels get
+// enough samples in the second round.
 func TestRounds(t *testing.T) {
 	f, _ := tiles(t, nil)
 	device := slab(nil)

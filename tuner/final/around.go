@@ -16,16 +16,18 @@ import (
 	"autotune/space"
 )
 
-// Surroundings are the trial of a configuration and of others that were timed in turns with it.
+// Surroundings holds the trial of one configuration, the centre, and the trials of other configurations that were timed
+// in turns with it.
 type Surroundings struct {
 	Centre   trial.Trial
 	Others   []trial.Turned
 	Ceilings device.Ceilings // measured on the device during these timings
 }
 
-// Around times configurations of the subject's problem in turns with one of them, the centre. Around ends after enough
-// turns or after the time limit. A configuration that fails is not timed again. Around reports its progress to the
-// function `said`, with the number of timings so far and their final number.
+// Around measures one configuration, the centre, in turns with other configurations of the subject's problem. Around
+// measures until each configuration has had enough turns or until the time limit. A configuration that fails in a turn
+// is not timed again. Around reports its progress to the function `said`, with the number of timings so far and their
+// final number.
 func Around(ctx context.Context, s Subject, centre space.Configuration, others []space.Configuration,
 	limit time.Duration, said func(done, of int)) (found Surroundings, err error) {
 	a := around{said: said}
@@ -61,7 +63,7 @@ func Around(ctx context.Context, s Subject, centre space.Configuration, others [
 	return found, nil
 }
 
-// around holds the trials of a centre, which has index 0, and of others that are timed in turns with it.
+// around holds the trials of the centre, which has index 0, and of the configurations that are timed in turns with it.
 type around struct {
 	match    *Match
 	trials   []trial.Trial
@@ -70,7 +72,8 @@ type around struct {
 	said     func(done, of int)
 }
 
-// compile compiles configurations in parallel. A configuration that the compiler refuses counts as failed.
+// compile compiles the centre and the other configurations in parallel. A configuration that the compiler refuses
+// counts as failed.
 func (a *around) compile(ctx context.Context, s Subject, all []space.Configuration) error {
 	a.trials, a.variants = make([]trial.Trial, len(all)), make([]device.Variant, len(all))
 	a.logs = make([][]float64, len(all))

@@ -19,11 +19,12 @@ import (
 
 // Rivals is another program that solves the same problems on the same GPU, such as PyTorch.
 type Rivals interface {
-	// Prepare may start slow preparations as soon as the problem is known. Prepare is called before Start.
+	// Prepare may start slow preparations of the rival program as soon as the problem is known. A search calls Prepare
+	// before Start.
 	Prepare(ctx context.Context, p *operator.Problem, protocol device.Protocol)
-	// Start prepares the program for timing a problem. The function `leave` writes the winner's inputs and outputs into
-	// a folder and returns its path, or "" if there are none; package answers defines the files' names. Start should
-	// call `leave` only if it needs the files, since they may be large.
+	// Start prepares the rival program for timing a problem. The function `leave` writes the winner's inputs and
+	// outputs into a folder and returns the folder's path, or "" if it cannot write them. Package answers defines the
+	// names of the files. Start should call the function `leave` only if it needs the files, since they may be large.
 	Start(ctx context.Context, p *operator.Problem, protocol device.Protocol, leave func() string) (Rival, error)
 }
 
@@ -34,8 +35,8 @@ func (e *AbsentError) Error() string { return e.Err.Error() }
 
 func (e *AbsentError) Unwrap() error { return e.Err }
 
-// Rival is a program that is ready to solve a problem. Names lists the ways in which the program can be timed, and Left
-// says why other ways are not possible.
+// Rival is a program that is ready to solve a problem. Names lists the ways in which a rival program can be timed, and
+// Left says why other ways are not possible.
 type Rival interface {
 	Names() []string
 	Left() []string
@@ -53,7 +54,7 @@ type Outputs struct {
 	Elements    int64   `json:"elements"`
 }
 
-// Agree reports whether all elements are within the tolerance.
+// Agree reports whether all elements of both outputs are equal within the tolerance.
 func (o Outputs) Agree() bool { return o.Differing == 0 }
 
 // Tolerance describes the operator's tolerance in words.
@@ -74,7 +75,7 @@ type Compared struct {
 var errNoTimes = errors.New("this device takes no times of a GPU")
 
 // Beside times a configuration in turns with rivals, which also compare its outputs with theirs. The notes tell the
-// user which comparisons were not possible and where outputs differ.
+// user which rivals could not be timed and where their outputs differ from the winner's.
 func Beside(ctx context.Context, s Subject, c space.Configuration, rivals Rivals) (all []Compared, notes []string, err error) {
 	if !s.Device.Info().Kind.Properties().Measures {
 		return nil, nil, errNoTimes
@@ -104,7 +105,7 @@ func Beside(ctx context.Context, s Subject, c space.Configuration, rivals Rivals
 	return all, slices.Concat(notes, r.Left(), differing(all)), err
 }
 
-// leave writes a variant's inputs and outputs into a folder, or returns the reason why that is not possible.
+// leave writes the inputs and outputs of a variant into a folder, and returns a reason if that is not possible.
 func (m *Match) leave(ctx context.Context, v device.Variant, folder *scratch.Folder) (why string) {
 	s := m.sides[0]
 	var bytes int64
@@ -139,7 +140,8 @@ func differing(all []Compared) (lines []string) {
 	return lines
 }
 
-// beside times a variant in turns with a rival. The ratio of two consecutive turns does not depend on a drifting clock.
+// beside times a variant in turns with a rival. The ratio of the times in two consecutive turns does not depend on a
+// drifting clock of the GPU.
 func (m *Match) beside(ctx context.Context, v device.Variant, r Rival) (all []Compared, err error) {
 	names := r.Names()
 	times, ratios := make([][]float64, len(names)), make([][]float64, len(names))
@@ -168,7 +170,7 @@ func (m *Match) beside(ctx context.Context, v device.Variant, r Rival) (all []Co
 	return all, nil
 }
 
-// ratio returns the geometric mean of ratios from their logarithms, and its confidence interval by Student's t.
+// ratio returns the geometric mean of ratios whose logarithms are given, and a confidence interval by Student's t.
 func ratio(logs []float64) (mean float64, ci95 [2]float64) {
 	m, deviation := stat.MeanStdDev(logs, nil)
 	n := float64(len(logs))

@@ -8,7 +8,8 @@ import (
 	"autotune/space"
 )
 
-// Field holds the trials among which a winner is chosen, and knows which one leads. A single goroutine uses a Field.
+// Field holds the trials among which a winner is chosen, and keeps track of the fastest one, the leader. A single
+// goroutine uses a Field.
 type Field struct {
 	Trials   []trial.Trial
 	ByStatus map[trial.Status]int
@@ -21,15 +22,17 @@ type Field struct {
 	best     int           // index of the leading trial; -1: none
 }
 
-// NewField returns a field without trials. The argument `baseline` is the configuration of the untuned default, or -1.
+// NewField returns a field without trials. The argument `baseline` is the number of the configuration that is the
+// untuned default, or -1 if there is none.
 func NewField(baseline int64, defaults []space.Configuration) *Field {
 	return &Field{ByStatus: map[trial.Status]int{}, Defaults: defaults, at: map[int64]int{}, baseline: baseline, best: -1}
 }
 
-// standing returns the time by which a trial is ranked, and whether the trial can win. A smaller median is better.
+// standing returns the time by which a trial is ranked, and whether the trial may become the winner. Trials with a
+// smaller median time rank higher.
 func standing(t trial.Trial) (trial.Timing, bool) { return t.Time, t.Status == trial.OK }
 
-// Enter adds the trial of a configuration and returns its standing.
+// Enter adds the trial of a configuration, and returns the time by which it is ranked and whether it may win.
 func (f *Field) Enter(id int64, t trial.Trial) (stands trial.Timing, ok bool) {
 	f.at[id] = len(f.Trials)
 	f.Trials, f.ids = append(f.Trials, t), append(f.ids, id)
@@ -53,7 +56,7 @@ func (f *Field) amend(id int64, change func(*trial.Trial)) trial.Trial {
 	return *t
 }
 
-// contend makes a trial the leader if it is faster than the present leader.
+// contend makes a trial the leader if it is faster than the leader so far.
 func (f *Field) contend(at int) {
 	stands, ok := standing(f.Trials[at])
 	if ok && (f.best < 0 || stands.Median < f.lead().Median) {
@@ -103,8 +106,8 @@ func (f *Field) Untuned() *trial.Trial {
 	return nil
 }
 
-// Behind reports whether the finals can skip a configuration: it is not the baseline, and its interval does not overlap
-// the leader's.
+// Behind reports whether the finals can skip a configuration, since its interval does not overlap the leader's and it
+// is not the baseline.
 func (f *Field) Behind(id int64) bool {
 	stands, ok := standing(f.Trials[f.at[id]])
 	return id != f.baseline && !(ok && f.best >= 0 && stands.Reaches(f.lead()))
@@ -132,10 +135,11 @@ type Contender struct {
 // Decide returns the winner and the tie set: the trials that the measurements cannot tell from the winner, with the
 // winner first. If no trial is correct, Decide returns nil.
 //
-// The trial with the smallest median leads. If the leader was in the finals, all finalists tie with it whose interval
-// overlaps the leader's and whose median is within widestTie. Which of the ties wins does not depend on noise: it has
-// the fewest resources, or else is nearest to its template's default, or else comes first in the space. Equal intervals
-// therefore give equal winners.
+// The trial with the smallest median is the leader. If the leader was in the finals, another finalist ties with it if
+// its confidence interval overlaps the leader's and its median is within the factor widestTie. The choice among ties
+// does not depend on noise: Decide prefers the kernel with the fewest resources, then the one nearest to its template's
+// default, then the first one in the space. Two searches therefore have the same winner if the confidence intervals of
+// their trials are equal.
 func (f *Field) Decide() (winner *trial.Trial, ties []Contender) {
 	for _, i := range f.decide() {
 		t := &f.Trials[i]
@@ -168,7 +172,8 @@ func (f *Field) decide() (ties []int) {
 	return ties
 }
 
-// lean compares resources: first spilled memory, then shared memory, then registers; fewer resources come first.
+// lean compares the resources of two kernels: first spilled memory, then shared memory, then registers; the kernel with
+// fewer resources comes first.
 func lean(a, b trial.Resources) int {
 	return cmp.Or(
 		cmp.Compare(a.LocalBytes, b.LocalBytes),
@@ -177,8 +182,8 @@ func lean(a, b trial.Resources) int {
 	)
 }
 
-// fromDefault counts the tunables in which a configuration differs from its template's default. If the default is not
-// valid for the problem, all tunables count.
+// fromDefault counts the tunables in which a configuration differs from its template's default. fromDefault counts all
+// tunables if the template's default is not valid for the problem.
 func (f *Field) fromDefault(c space.Configuration) int {
 	for _, d := range f.Defaults {
 		if d.Template == c.Template {

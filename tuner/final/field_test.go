@@ -9,7 +9,7 @@ import (
 	"autotune/space/expr"
 )
 
-// tried returns the trial of the configuration a=n, timed in this many rounds of finals.
+// tried returns the trial of the configuration a=n, which was timed in the given number of rounds of finals.
 func tried(n int64, rounds int, samples ...float64) trial.Trial {
 	t := trial.Trial{Configuration: space.Configuration{Template: "plain", Values: space.Values{{Name: "a", Value: expr.Int(n)}}}}
 	t.Status, t.FinalRounds = trial.OK, rounds

@@ -11,8 +11,8 @@ import (
 	"autotune/device/trial"
 )
 
-// play times the finalists in rounds of random order until none needs another round. After its time limit, play goes on
-// only until the leader has been timed. If there is time, the untuned default takes part in at least one round, so that
+// play times the finalists in rounds of random order until none needs another round. play goes on after its time limit
+// only until it has timed the leader. If there is time, the untuned default takes part in at least one round, so that
 // it is timed in the same way as the winner.
 func (j *judge) play(ctx context.Context) error {
 	for Timed(j.Protocol) {
@@ -60,8 +60,8 @@ func (j *judge) roundOf(t trial.Trial) time.Duration {
 	return samples + trial.DurationOf(t.Phases.VerifyMS)
 }
 
-// finalists returns the configurations whose interval overlaps the leader's, the fastest first, and only as many as
-// the time limit allows to time.
+// finalists returns the configurations whose confidence interval overlaps the leader's, the fastest first, but only as
+// many as can be timed within the time limit.
 func (j *judge) finalists() []int64 {
 	var ids []int64
 	left := j.limit
@@ -76,8 +76,8 @@ func (j *judge) finalists() []int64 {
 	return ids
 }
 
-// compileAll compiles configurations that have no variant yet, in parallel. If one does not compile now, its trial
-// fails.
+// compileAll compiles configurations that have no variant yet, in parallel. A configuration that no longer compiles
+// gets a trial with that failure.
 func (j *judge) compileAll(ctx context.Context, ids []int64) error {
 	missing := slices.DeleteFunc(slices.Clone(ids), func(id int64) bool { _, has := j.Variants[id]; return has })
 	variants, outcomes := make([]device.Variant, len(missing)), make([]trial.Outcome, len(missing))
@@ -108,8 +108,8 @@ func (j *judge) variant(ctx context.Context, id int64) (v device.Variant, ok boo
 	return v, v.Binary != nil, err
 }
 
-// time verifies and times a configuration once more. In a configuration's first round, time drops the samples from the
-// search. If the configuration fails, its trial becomes a failure.
+// time verifies and times a configuration once more. In the first round of a configuration, time discards the samples
+// that the search measured. If a configuration fails in the finals, its trial becomes a failure.
 func (j *judge) time(ctx context.Context, id int64) error {
 	v, ok, err := j.variant(ctx, id)
 	if err != nil || !ok {

@@ -13,10 +13,10 @@ import (
 	"autotune/internal/output"
 )
 
-// Launches is the usual number of launches that the first gate repeats.
+// Launches is the usual number of launches in the first gate, which compares the outputs of repeated launches.
 const Launches = 100
 
-// Gates lists the checks beyond the search that a winner passed, and those that were left out.
+// Gates lists the checks that a winner passed after the search, and the checks that were left out.
 type Gates struct {
 	Launches   int      `json:"launches"`             // launches compared with the reference, each into other outputs
 	Exact      bool     `json:"exact"`                // launches were equal bit for bit, too
@@ -50,7 +50,7 @@ func (g *Gates) String() string {
 	return text
 }
 
-// Warning says why the winner was tried on no neighbouring shape, or "" if it was tried on some.
+// Warning says why the winner was tried on no neighbouring shape, or is "" if it was tried on some.
 func (g *Gates) Warning() string {
 	const alone = "the winner was tried on this shape alone: "
 	switch {
@@ -67,7 +67,7 @@ type refusal struct{ trial.Outcome }
 
 func (r *refusal) Error() string { return r.Message }
 
-// refused returns the outcome of a refusal; it returns any other error unchanged.
+// refused returns the outcome in an error of type *refusal, and passes any other error on.
 func refused(err error) (o trial.Outcome, _ error) {
 	if r := (*refusal)(nil); errors.As(err, &r) {
 		return r.Outcome, nil
@@ -75,7 +75,7 @@ func refused(err error) (o trial.Outcome, _ error) {
 	return trial.Outcome{Status: trial.OK}, err
 }
 
-// refuse returns a refusal that names the gate, or nil if the outcome is correct.
+// refuse returns a *refusal that names the gate if a variant's outcome there is not correct, otherwise nil.
 func refuse(gate string, o trial.Outcome) error {
 	if o.Status == trial.OK {
 		return nil
@@ -95,8 +95,8 @@ type gatekeeper struct {
 	cost    time.Duration // time of the last refill and check of other inputs
 }
 
-// gates returns the gates that a variant passed within the time limit. If the variant failed at a gate, the outcome
-// names that gate.
+// gates runs the gates on a variant, and returns those that it passed within the time limit. If the variant failed at a
+// gate, the outcome's message names that gate.
 func (g *gatekeeper) gates(ctx context.Context, only Gating) (*Gates, trial.Outcome, error) {
 	work := g.pass
 	if g.began = time.Now(); only == GateRaces {
@@ -109,7 +109,7 @@ func (g *gatekeeper) gates(ctx context.Context, only Gating) (*Gates, trial.Outc
 	return &g.tried, o, nil
 }
 
-// pass puts the variant through all gates in order, and restores the session's inputs.
+// pass puts the variant through all gates in order, and afterwards restores the inputs of the session.
 func (g *gatekeeper) pass(ctx context.Context) error {
 	defer func() { g.tried.Seconds = time.Since(g.began).Seconds() }()
 	if err := g.launches(ctx); err != nil {
@@ -167,11 +167,12 @@ func (g *gatekeeper) launches(ctx context.Context) (err error) {
 	return err
 }
 
-// changedInputs is the name of the gate that the method changed runs.
+// changedInputs is the name of the gate that launches a kernel again after its inputs have changed.
 const changedInputs = "changed inputs"
 
-// changed launches a loaded kernel on the inputs of the search, and again after some inputs changed. The kernel must
-// not reuse values that it computed from the first inputs.
+// changed is the gate that launches a loaded kernel on the search's inputs, changes some of the inputs, and launches
+// the kernel again. The kernel must compute its output anew, and not reuse values that it computed from the first
+// inputs.
 func (g *gatekeeper) changed(ctx context.Context) error {
 	if 2*trial.DurationOf(g.Ceilings.ReferenceMS) > g.left()-g.limit/policy.forNeighbours { // the answers for both inputs take that long
 		g.leaveOut("%s", changedInputs)
@@ -182,7 +183,8 @@ func (g *gatekeeper) changed(ctx context.Context) error {
 	return err
 }
 
-// races looks for data races on the search's inputs. The time limit of the gates does not include the time for races.
+// races checks the kernel for data races on the inputs of the search. The time limit of the gates does not include the
+// time that races takes.
 func (g *gatekeeper) races(ctx context.Context) error {
 	finder, can := g.place.session.(device.RaceFinder)
 	if !can {
@@ -197,8 +199,8 @@ func (g *gatekeeper) races(ctx context.Context) error {
 	return refuse("races", o)
 }
 
-// inputs tries every distribution with several seeds, and the extreme distributions with one seed. The inputs of the
-// search are skipped, since the gate of launches used them.
+// inputs tries every distribution with several seeds, and the extreme distributions with one seed. inputs does not try
+// the inputs of the search, since an earlier gate has used them already.
 func (g *gatekeeper) inputs(ctx context.Context) error {
 	var all []device.Inputs
 	for seed := range uint32(policy.seeds) {

@@ -1,4 +1,4 @@
-// Package final makes sure of a search's winner.
+// Package final chooses a search's winner: it times the fastest variants again and checks the winner.
 //
 // The fastest of hundreds of noisy medians is partly a matter of luck, and a variant that is correct for the inputs of
 // the search may be wrong for others. Settle takes a Field of trials and a Case: the problem, the device and a function
@@ -10,7 +10,7 @@
 //     that fails at a gate counts as failed, and the next variant is the winner.
 //   - If there are several devices, a second one verifies and times the winner (place.go).
 //
-// The package sees variants and times, but no strategy and no store.
+// Package final works with variants and times, and knows neither strategies nor stores.
 package final
 
 import (
@@ -33,7 +33,7 @@ func Reserve(limit time.Duration) time.Duration {
 // Gating says which variants go through the gates.
 type Gating string
 
-// A Gating has one of these values.
+// The following values of Gating choose which variants go through the gates.
 const (
 	GateWinner Gating = ""      // only the winner; if it fails, the next winner
 	GateAll    Gating = "all"   // every variant that is correct for the search's inputs
@@ -50,10 +50,10 @@ type Subject struct {
 	Launches int // number of launches that the first gate repeats
 }
 
-// Timed reports whether times under the protocol have several samples, so that they can be compared.
+// Timed reports whether the protocol takes several samples of each time, so that times can be compared.
 func Timed(p device.Protocol) bool { return p.Samples > 1 }
 
-// Case holds everything that the judge needs beside the field of trials.
+// Case holds everything that Settle needs besides the trials.
 type Case struct {
 	Subject
 	Gating  Gating
@@ -63,16 +63,16 @@ type Case struct {
 
 	Session  device.Session           // session of the search, open on the problem
 	Variants map[int64]device.Variant // variants that are compiled already, by configuration
-	// Compilers is how many calls of Compile may run in parallel. Compile makes the variant of a configuration. A
+	// Compilers is how many calls of Compile may run in parallel. Compile compiles the variant of a configuration. A
 	// variant that the compiler refuses has no binary, and its outcome says why.
 	Compilers int
 	Compile   func(ctx context.Context, id int64) (device.Variant, trial.Outcome, error)
 
-	// Nearby holds the neighbours that Ahead has begun to compile, by configuration.
+	// Nearby maps configurations to their neighbouring problems, for which Ahead has begun to compile.
 	Nearby map[int64]*Nearby
-	// Amended is called with each trial that changed.
+	// Amended is called with each trial that Settle changes.
 	Amended func(trial.Trial)
-	// Gate is called before a variant goes through the gates.
+	// The function Gate is called each time before the gates check a variant.
 	Gate func()
 }
 
@@ -97,7 +97,8 @@ type judge struct {
 	verdict   Verdict
 }
 
-// Settle runs the finals and the gates. After Settle has amended the field's trials, Field.Decide returns the winner.
+// Settle times the best variants again (the finals), and checks the winner with more launches, inputs and shapes (the
+// gates). After Settle has amended the field's trials, Field.Decide returns the winner.
 func Settle(ctx context.Context, f *Field, c Case) (Verdict, error) {
 	j := &judge{
 		Case: c, field: f, passed: map[int64]*Gates{}, confirmed: map[int64]bool{},
@@ -119,7 +120,8 @@ func Settle(ctx context.Context, f *Field, c Case) (Verdict, error) {
 	}
 	for {
 		err := j.settle(ctx)
-		// Times of a worker that has gone away cannot be compared with another worker's, so all rounds are repeated.
+		// The times of a worker that has gone away cannot be compared with times of another worker, so all rounds of
+		// the finals are repeated.
 		if _, several := c.Device.(device.Pool); !several || !errors.Is(err, device.ErrGone) || errors.Is(err, errNobody) {
 			return j.verdict, err
 		}
@@ -175,8 +177,8 @@ func (j *judge) change(id int64, change func(*trial.Trial)) {
 	j.Amended(j.field.amend(id, change))
 }
 
-// gate puts a configuration through the gates. If the configuration fails, its trial gets the status of the failure
-// and a message that names the gate.
+// gate puts a configuration through the gates, unless it has passed them already. If the configuration fails, its trial
+// gets the status of the failure and a message that names the gate.
 func (j *judge) gate(ctx context.Context, id int64) error {
 	v, ok, err := j.variant(ctx, id)
 	if err != nil || !ok {

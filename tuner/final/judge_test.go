@@ -24,7 +24,7 @@ var copying = strings.NewReplacer("inputs: [uniform01]", "inputs: [uniform01, no
 
 func problem(t *testing.T) *operator.Problem { return toy.Problem(t, copying, 64) }
 
-// bench is a test device whose variants take the times of a table.
+// bench is a test device whose variants take the times in a table.
 type bench struct {
 	toy.Device
 	takes  map[int64]float64                                         // times by the value of a
@@ -73,7 +73,8 @@ func (b *bench) Refill(_ context.Context, in device.Inputs) error {
 	return b.did("refill")
 }
 
-// racing is a bench that looks for data races and finds one in the variants with this a.
+// racing is a test device that can look for data races, and finds one in each variant whose tunable `a` has a certain
+// value.
 type racing struct {
 	*bench
 	a int64
@@ -239,7 +240,7 @@ func TestRaggedShapes(t *testing.T) {
 	}
 }
 
-// aligned returns a problem whose template has this constraint on its shape, and a configuration of it with a=4.
+// aligned returns a problem whose template has the given constraint, and a configuration of that template with a=4.
 func aligned(t *testing.T, shape string, constraint string, sizes ...int64) (*operator.Problem, space.Configuration) {
 	t.Helper()
 	text := strings.NewReplacer("shape: [n]\ntensors", "shape: ["+shape+"]\ntensors", "shape: [n]}", "shape: ["+shape+"]}", "n, 32", "32, 32",
@@ -248,7 +249,8 @@ func aligned(t *testing.T, shape string, constraint string, sizes ...int64) (*op
 	return p, space.Configuration{Template: "plain", Values: space.Values{{Name: "a", Value: expr.Int(4)}}}
 }
 
-// Neighbours are as near to the problem as the template's constraints allow; some constraints allow no neighbour.
+// Neighbouring problems are as near to the searched problem as the template's constraints allow; some constraints allow
+// none.
 func TestNeighbours(t *testing.T) {
 	for _, c := range []struct {
 		shape, constraint string
@@ -275,7 +277,8 @@ func TestNeighbours(t *testing.T) {
 	}
 }
 
-// For every built-in operator's example, the default and random configurations of each template have a neighbour.
+// For the example of every built-in operator, there is a neighbouring problem for the default and for random
+// configurations of each template.
 func TestBuiltinNeighbours(t *testing.T) {
 	operators, err := operator.Operators()
 	must.OK(t, err)
@@ -299,7 +302,7 @@ func TestBuiltinNeighbours(t *testing.T) {
 	}
 }
 
-// If a winner was tried on no neighbour, the result says so and gives the reason.
+// If a winner was tried on no neighbouring problem, the result says so and gives the reason.
 func TestAlone(t *testing.T) {
 	alone, tried := &Gates{Launches: 100, Changed: true, Inputs: 6, Alone: true}, &Gates{Launches: 100, Changed: true, Inputs: 6, Neighbours: []string{"k 63"}}
 	if text := alone.String(); !strings.Contains(text, "no neighbour, since the configuration serves none") || !strings.Contains(alone.Warning(), "this shape alone") {

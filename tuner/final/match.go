@@ -11,8 +11,9 @@ import (
 	"autotune/space"
 )
 
-// Match times variants for one shape in turns. Unlike Settle, a Match times all variants and names no winner. A Match
-// has several problems if kernels for the shape are made in different ways: with free dimensions, and with fixed ones.
+// Match times several variants for one shape in turns. Unlike Settle, a Match times all variants and names no winner. A
+// Match has several problems if kernels for one shape are made in different ways: with free dimensions and with fixed
+// dimensions.
 type Match struct {
 	sides  []side
 	random *rand.Rand
@@ -56,8 +57,8 @@ func (m *Match) Close() (err error) {
 }
 
 // Round verifies and times each variant once, in random order, and returns outcomes in the order of the runners. A
-// variant that takes clearly more than far times the fastest so far gets few samples; if far is 0, all variants get
-// enough samples.
+// variant that is clearly slower than `far` times the fastest variant so far gets few samples; if `far` is 0, all
+// variants get enough samples.
 func (m *Match) Round(ctx context.Context, runners []Runner, far float64) ([]trial.Outcome, error) {
 	outcomes := make([]trial.Outcome, len(runners))
 	best := 0.0
@@ -74,8 +75,8 @@ func (m *Match) Round(ctx context.Context, runners []Runner, far float64) ([]tri
 	return outcomes, nil
 }
 
-// Gate puts a variant of the first problem through the gates within a time limit, and returns the gates that it
-// passed. If the variant fails at a gate, the outcome says how.
+// Gate puts a variant of the first problem through the gates within a time limit, and returns the gates that it passed.
+// If the variant fails at a gate, the outcome of Gate says how.
 func (m *Match) Gate(ctx context.Context, v device.Variant, limit time.Duration) (*Gates, trial.Outcome, error) {
 	s := m.sides[0]
 	g := &gatekeeper{
@@ -84,8 +85,8 @@ func (m *Match) Gate(ctx context.Context, v device.Variant, limit time.Duration)
 	return g.gates(ctx, GateWinner)
 }
 
-// Gates puts a configuration of the subject's problem through the gates within a time limit. If the configuration
-// fails at a gate or does not compile, the outcome says how.
+// The method Gates compiles a configuration of the subject's problem and puts it through all gates within a time limit.
+// If the configuration fails at a gate or does not compile, the outcome of Gates says how.
 func (s Subject) Gates(ctx context.Context, c space.Configuration, limit time.Duration) (g *Gates, o trial.Outcome, err error) {
 	v, m, err := s.begin(ctx, c)
 	if o, err = refused(err); err != nil || o.Status != trial.OK {
@@ -96,7 +97,7 @@ func (s Subject) Gates(ctx context.Context, c space.Configuration, limit time.Du
 }
 
 // begin compiles a configuration and opens a match for it, which the caller must close. If the compiler refuses the
-// configuration, the error is a *refusal.
+// configuration, begin returns an error of type *refusal.
 func (s Subject) begin(ctx context.Context, c space.Configuration) (device.Variant, *Match, error) {
 	v, o, err := s.Compile(ctx, c)
 	if o.Status != "" {

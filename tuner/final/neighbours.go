@@ -15,8 +15,8 @@ import (
 	"autotune/space"
 )
 
-// neighbour is a ragged problem near the searched one, with the kernels for it. A kernel may be right only for the
-// alignment of the searched shape.
+// neighbour is a ragged problem near the searched one, with the configuration's kernel compiled for it. Neighbouring
+// problems are tried because a kernel may be right only for shapes with the alignment of the searched shape.
 type neighbour struct {
 	Subject   // holds the neighbouring problem
 	reference *compile.Binary
@@ -53,8 +53,8 @@ func Ahead(ctx context.Context, s Subject, c space.Configuration) *Nearby {
 }
 
 // neighbours returns ragged problems near p for which the configuration is valid, too: first shapes without any
-// alignment, then the nearest shapes that the template's constraints allow. If the configuration is valid for p alone,
-// the result is nil.
+// alignment, then the nearest shapes that the template's constraints allow. neighbours returns nil if the configuration
+// is valid for no other problem near p.
 func neighbours(ctx context.Context, p *operator.Problem, c space.Configuration) []*operator.Problem {
 	request := p.Record().Request()
 	shape := request.Shape
@@ -92,8 +92,8 @@ func neighbours(ctx context.Context, p *operator.Problem, c space.Configuration)
 	return found
 }
 
-// steps yields differences of sizes, some of which keep an alignment: small numbers, powers of two, and 1.5 times
-// these.
+// steps returns differences of sizes to try, some of which keep an alignment: small numbers, powers of two, and 1.5
+// times these.
 func steps(yield func(int64) bool) {
 	const small = 32
 	for step := int64(1); step < small; step++ {
@@ -117,7 +117,7 @@ func (n *neighbour) compile(ctx context.Context, c space.Configuration) (err err
 }
 
 // Compile compiles a configuration for the subject's device. If the compiler refuses the configuration, the outcome
-// says why; otherwise it is empty.
+// that Compile returns says why; otherwise it is empty.
 func (s Subject) Compile(ctx context.Context, c space.Configuration) (v device.Variant, o trial.Outcome, err error) {
 	v.Configuration = c
 	if v.Kernel, err = s.Problem.Kernel(c); err != nil {
@@ -135,8 +135,8 @@ func (s Subject) Compile(ctx context.Context, c space.Configuration) (v device.V
 	return v, o, err
 }
 
-// neighbours tries the variant on the neighbours for which there is time and memory. If the time limit passes before
-// all kernels are compiled, all neighbours are left out.
+// The gate neighbours tries the variant on as many neighbouring problems as time and memory allow. If the time limit
+// passes before the kernels for all neighbouring problems are compiled, all of these problems are left out.
 func (g *gatekeeper) neighbours(ctx context.Context) error {
 	<-g.nearby.known
 	all := g.nearby.found
@@ -186,20 +186,21 @@ func (g *gatekeeper) neighbour(ctx context.Context, n neighbour) error {
 	return refuse(n.gate(), o)
 }
 
-// raggedShapes returns shapes near the given shape that lack its alignment.
+// raggedShapes returns shapes near the given shape whose dimensions are less divisible by powers of two.
 func raggedShapes(shape []int64) [][]int64 {
 	last := len(shape) - 1
 	var all [][]int64
 	for _, change := range []func(i int, d int64) int64{
-		// Every dimension becomes one less.
+		// This change makes every dimension smaller by one.
 		func(_ int, d int64) int64 { return d - 1 },
-		// The first dimension becomes one, the others become odd.
+		// This change sets the first dimension to 1 and makes the other dimensions odd.
 		func(i int, d int64) int64 { return choose(i == 0, 1, odd(d)) },
-		// The first dimension becomes one, unless it is the only one; the last two become one less.
+		// This change sets the first dimension to 1, unless it is the only one, and makes the last two dimensions
+		// smaller by one.
 		func(i int, d int64) int64 { return choose(i == 0 && last > 0, 1, choose(i >= last-1, d-1, d)) },
-		// The last dimension becomes one less.
+		// This change makes the last dimension smaller by one.
 		func(i int, d int64) int64 { return choose(i == last, d-1, d) },
-		// The last dimension becomes one, the others become odd.
+		// This change sets the last dimension to 1 and makes the other dimensions odd.
 		func(i int, d int64) int64 { return choose(i == last, 1, odd(d)) },
 	} {
 		other := make([]int64, len(shape))

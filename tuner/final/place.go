@@ -11,7 +11,8 @@ import (
 	"autotune/device/trial"
 )
 
-// place is the device of the finals and the gates. Of a pool it is one worker, since times of two cannot be compared.
+// place is the device on which the finals and the gates run. In a pool of workers, the place is one worker, since times
+// of two workers cannot be compared.
 type place struct {
 	worker  string // "": the device is one
 	device  device.Device
@@ -20,11 +21,11 @@ type place struct {
 	inputs  device.Inputs // the inputs in the session's tensors
 }
 
-// errNobody means that a pool has no worker left for the finals.
+// errNobody is the error of finals whose pool of workers has no worker left.
 var errNobody = fmt.Errorf("the finals: no worker is there: %w", device.ErrGone)
 
-// takePlace opens the problem on one of a pool's workers, if possible not on one to avoid. On a single device,
-// takePlace uses the search's session if there is one.
+// takePlace opens the problem on one of a pool's workers, and prefers workers whose names are not in `avoid`. On a
+// single device, takePlace uses the search's session if there is one.
 func (c *Case) takePlace(ctx context.Context, avoid ...string) (*place, error) {
 	p := &place{device: c.Device, session: c.Session, inputs: c.Protocol.Inputs()}
 	if pool, several := c.Device.(device.Pool); several {
@@ -49,7 +50,7 @@ func (c *Case) takePlace(ctx context.Context, avoid ...string) (*place, error) {
 	return p, err
 }
 
-// patience returns the time until which the finals wait for a worker.
+// patience returns the time until which the finals wait for a worker of the pool.
 func (c *Case) patience() time.Time {
 	left := policy.workerPatience
 	if c.Limit > 0 {
@@ -65,8 +66,8 @@ func (p *place) close() error {
 	return p.session.Close()
 }
 
-// evaluate verifies and times a variant. A variant that is much slower than best, in milliseconds, gets few samples;
-// if best is 0, every variant gets enough.
+// evaluate verifies and times a variant. A variant that is much slower than `best`, a time in milliseconds, gets few
+// samples; if `best` is 0, every variant gets enough samples.
 func (p *place) evaluate(ctx context.Context, v device.Variant, best float64) (o trial.Outcome, err error) {
 	if err = ctx.Err(); err == nil {
 		o, err = p.session.Evaluate(ctx, v, best)
@@ -74,7 +75,7 @@ func (p *place) evaluate(ctx context.Context, v device.Variant, best float64) (o
 	return o, evaluating(v, err)
 }
 
-// evaluating adds the name of the variant that was evaluated to an error.
+// evaluating adds to an error the name of the variant that was being evaluated.
 func evaluating(v device.Variant, err error) error {
 	if err != nil {
 		err = fmt.Errorf("evaluate %s: %w", v.Configuration, err)
@@ -82,14 +83,14 @@ func evaluating(v device.Variant, err error) error {
 	return err
 }
 
-// Confirmation is the time of the winner on a second worker, which also verified it.
+// Confirmation holds the time of the winner on a second worker, which also verified the winner.
 type Confirmation struct {
 	Worker string       `json:"worker"`
 	Time   trial.Timing `json:"time_ms"`
 }
 
-// confirm verifies and times a configuration on another worker than that of the finals. A failure on the other worker
-// becomes the status of its trial.
+// confirm verifies and times a configuration on another worker than that of the finals. If the configuration fails on
+// the other worker, its trial gets that status.
 func (j *judge) confirm(ctx context.Context, id int64) error {
 	j.confirmed[id] = true
 	if pool, several := j.Device.(device.Pool); !several || len(pool.Workers()) < 2 {

@@ -4,8 +4,8 @@ import "time"
 
 // policy holds the constants of the finals, the gates and later comparisons: see docs/gates.md and docs/measuring.md.
 var policy = struct {
-	// The first fields limit times. The finals get 1/finalsShare of the search's time and the gates 1/gatesShare, but
-	// at least leastFinals and leastGates.
+	// The fields from finalsShare to workerPatience limit times. The finals may take 1/finalsShare of the search's
+	// time, but at least leastFinals, and the gates may take 1/gatesShare, but at least leastGates.
 	finalsShare, gatesShare time.Duration
 	leastFinals, leastGates time.Duration
 	patientGates            time.Duration // time for the gates of each variant if the user asked for all variants
@@ -13,21 +13,21 @@ var policy = struct {
 	workerPatience          time.Duration // how long the finals wait for a pool without workers
 	lookEvery               time.Duration // how often they look for a worker
 
-	// The fields up to `ahead` are for the rounds of the finals. With the rounds' constants, 10 equally fast kernels have
-	// one tie set with one winner in 19 of 20 seeds (TestTies).
+	// The fields from rounds to ahead control the rounds of the finals. In a simulation of 10 equally fast kernels
+	// (TestTies), 19 of 20 seeds give one tie set with the same winner.
 	rounds, tiedRounds int     // rounds if no interval overlaps the leader's, and if one does
 	finalists          int     // most finalists in a round
 	launches           int     // least launches of a slow variant in a round
 	widestTie          float64 // largest median of a tie over the leader's: throttled GPUs have wide intervals
 	ahead              int     // finalists whose neighbours are compiled before the winner is known
 
-	// The fields up to `neighbours` are for the gates.
+	// The fields from seeds to neighbours control the gates.
 	seeds         int
 	seedStep      uint32        // difference of seeds; tensors of one problem have consecutive seeds
 	forNeighbours time.Duration // 1/forNeighbours of the time is kept for neighbours
 	neighbours    int           // most ragged problems that a winner is tried on
 
-	// The last fields are for comparisons.
+	// The fields from turns to mostLeft control comparisons of a variant with others.
 	turns       int   // turns of a variant with itself, or of a configuration with its neighbours
 	turnsBeside int   // turns of the winner with its rivals
 	apart       int   // most configurations between two turns of the centre

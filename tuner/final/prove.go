@@ -36,7 +36,8 @@ func Prove(ctx context.Context, s Subject, c space.Configuration, recorded int) 
 	return p, err
 }
 
-// time times a variant in turns with itself. If the variant fails in a turn, the proof's outcome is that failure.
+// time measures a variant in turns with itself, i.e. as if it were two variants. If the variant fails in one of the
+// turns, the proof gets the outcome of that failure.
 func (p *Proof) time(ctx context.Context, m *Match, v device.Variant, recorded int) error {
 	both := []Runner{{Variant: v}, {Variant: v}}
 	var medians [2][]float64

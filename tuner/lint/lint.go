@@ -26,7 +26,8 @@ type Report struct {
 	Skipped  []string  `json:"skipped,omitempty"` // checks that were skipped, and why
 }
 
-// Finding is one fault or doubt. A fault keeps the operator from being searched somewhere; a doubt does not.
+// Finding is one fault or doubt. A fault in an operator prevents searches of the operator on some device; a doubt
+// prevents nothing.
 type Finding struct {
 	Template string `json:"template"`
 	Text     string `json:"text"`
@@ -46,7 +47,7 @@ func (r *Report) Faults() int {
 	return len(lists.Where(r.Findings, func(f Finding) bool { return f.Fault }))
 }
 
-// Text lists the findings, one on each line.
+// Text returns the findings as text, one on each line.
 func (r *Report) Text() string {
 	text := ""
 	for _, f := range r.Findings {
@@ -104,7 +105,8 @@ func advised(err error) error {
 	return err
 }
 
-// An output with these tolerances accepts wrong results; a relative tolerance of 1 accepts zeros.
+// An output whose tolerances reach these limits accepts wrong results; with a relative tolerance of 1, even zeros are
+// accepted.
 const (
 	looseAbsolute = 1e3
 	looseRelative = 1
@@ -194,8 +196,8 @@ func (r *Report) Compile(ctx context.Context, p *operator.Problem, c compile.Com
 // with which the operator has a valid problem.
 var tinySides = []int64{7, 13, 24, 48}
 
-// largestTried is the largest size in bytes of a problem that runs uncut. Problems whose tensors are filled from files
-// are not cut, since a file fits one shape only.
+// largestTried is the size in bytes up to which a problem runs on the emulator without having its dimensions cut.
+// Problems whose tensors are filled from files are not cut, since a file fits one shape only.
 const largestTried = 4 << 20
 
 // runTiny runs every template's default on a tiny problem.

@@ -12,8 +12,8 @@ import (
 	"autotune/tuner/strategy"
 )
 
-// sample is a moment of a repeat: the time on the simulated clock in milliseconds, and the rank of the best
-// configuration found by then. Rank 0 is the best.
+// sample is a point of a simulated run: the time on the simulated clock in milliseconds, and the rank of the best
+// configuration found by then. The best configuration of the recording has rank 0.
 type sample struct {
 	ms           float64
 	rank, repeat int
@@ -30,8 +30,9 @@ type game struct {
 	untilMS  float64
 }
 
-// Curves are compared at `points` moments of the window. The window lasts while random search is expected to come from
-// windowFrom to windowTo of the way from the median to the optimum. Runs continue until overrun times the window's end.
+// The constant points is the number of moments, spread over the window, at which strategies are compared. The window
+// begins when random search is expected to have come windowFrom of the way from the median time to the optimum, and
+// ends when it has come windowTo of the way. A simulated run continues until `overrun` times the end of the window.
 const (
 	points     = 1000
 	windowFrom = 0.01
@@ -54,8 +55,8 @@ func newGame(r *Recording) *game {
 	return g
 }
 
-// play runs a strategy on the recording until the time is spent, the strategy ends or ctx is cancelled. The result has
-// a sample for each evaluation from the first success on.
+// play runs a strategy on the recording until the time is spent, the strategy ends or ctx is cancelled. play returns a
+// sample of each evaluation, beginning with the first success.
 func (g *game) play(ctx context.Context, s strategy.Strategy) (samples []sample) {
 	clock, best := 0.0, -1
 	for ctx.Err() == nil && clock <= g.untilMS {
@@ -76,8 +77,8 @@ func (g *game) play(ctx context.Context, s strategy.Strategy) (samples []sample)
 	return samples
 }
 
-// curve returns the performance of a strategy at the game's times: 0 is random search, and 1 the optimum. The samples
-// must be in order of time; `weights` has the weight of each repeat.
+// curve returns the performance of a strategy at each of the times in g.times, where 0 is as good as random search and
+// 1 is the optimum. The samples must be in order of time; weights[i] is the weight of repeat i.
 func (g *game) curve(samples []sample, weights []float64) []float64 {
 	var steps []step
 	for _, s := range samples {
@@ -96,7 +97,7 @@ func (g *game) curve(samples []sample, weights []float64) []float64 {
 	return performance
 }
 
-// relative maps a value to a scale on which base is 0 and best is 1.
+// relative maps a value to a linear scale on which `base`, the value of random search, is 0, and `best` is 1.
 func relative(value, base, best float64) float64 {
 	switch {
 	case base > best:
@@ -128,7 +129,8 @@ func newBaseline(rows []Row, valid []float64, toMS float64) func(ms float64) flo
 		return 1
 	}
 	last := max(2, int(math.Ceil(evaluations(toMS)))+1)
-	// The curve has a knot at each evaluation that changes the value, and at the last evaluation.
+	// The interpolated curve has a knot at each number of evaluations at which its value changes, and at the last
+	// number.
 	var at, value []float64
 	for m := 1; m <= last; m++ {
 		if v := afterDraws(valid, m); len(value) == 0 || v != value[len(value)-1] || m == last {
@@ -156,15 +158,15 @@ func meanCost(rows []Row) float64 {
 	return okMS/ok + failedMS/float64(len(rows))
 }
 
-// afterDraws returns the best value that m random draws are expected to find: it takes the expected rank, counted
-// from the worst, of the best draw.
+// afterDraws returns the best value that is expected after m random draws from the valid times: the value at the
+// expected rank of the best draw.
 func afterDraws(valid []float64, m int) float64 {
 	n := len(valid)
 	rank := int(math.Round(float64(m) * float64(n+1) / float64(m+1)))
 	return valid[n-1-min(n-1, rank)]
 }
 
-// fitted returns a curve through the points, or a constant if they are too few.
+// fitted returns a curve through the points, or a constant if there are too few points.
 func fitted(curve interp.FittablePredictor, x, y []float64) interp.Predictor {
 	if len(x) < 2 || curve.Fit(x, y) != nil {
 		return interp.Constant(y[0])
@@ -172,8 +174,8 @@ func fitted(curve interp.FittablePredictor, x, y []float64) interp.Predictor {
 	return curve
 }
 
-// Window is the time of a search in which strategies are compared. Before the window all strategies are about equal,
-// and after it even random search is near the optimum.
+// Window is the time of a search in which strategies are compared. Before the window of a recording all strategies
+// perform about equally, and after it even random search is near the optimum.
 type Window struct {
 	FromMS float64 `json:"from_ms"`
 	ToMS   float64 `json:"to_ms"`
@@ -181,7 +183,7 @@ type Window struct {
 	Evaluations int `json:"evaluations"`
 }
 
-// windowOf returns the window of a recording with these valid values, the best first.
+// windowOf returns the window of a recording whose valid times, the best first, are given.
 func windowOf(rows []Row, valid []float64) Window {
 	cost := trial.Median(lists.Of(rows, func(row Row) float64 { return row.CostMS }))
 	from, to := evaluationsTo(valid, windowFrom), evaluationsTo(valid, windowTo)
@@ -192,24 +194,25 @@ func windowOf(rows []Row, valid []float64) Window {
 	return w
 }
 
-// evaluationsTo returns how many evaluations random search is expected to need until it has come this share of the
-// way from the median to the optimum.
+// evaluationsTo returns after how many evaluations random search is expected to have come the fraction `share` of the
+// way from the median time to the optimum.
 func evaluationsTo(valid []float64, share float64) int {
 	best, n := valid[0], len(valid)
 	worse := n - sorted(valid, best+(trial.Median(valid)-best)*(1-share))
 	return int(math.Ceil(float64(worse) / float64(n+1-worse)))
 }
 
-// sorted returns how many of the values, in ascending order, are at most x.
+// sorted returns how many of the values, which are in ascending order, are at most x.
 func sorted(values []float64, x float64) int {
 	return sort.Search(len(values), func(i int) bool { return values[i] > x })
 }
 
-// step is a weighted point of a regression.
+// step is a weighted point that the isotonic regression fits.
 type step struct{ x, y, weight float64 }
 
-// nonDecreasing returns the isotonic regression of points in order of x, computed by pooling adjacent violators: the
-// non-decreasing function closest to them. The function is linear between the points and constant outside them.
+// nonDecreasing returns the isotonic regression of the points: the non-decreasing function of x that is closest to
+// them, computed by pooling adjacent violators. The regression is linear between the points, and constant before the
+// first and after the last point.
 func nonDecreasing(points []step) interp.Predictor {
 	type block struct { // adjacent points with a common mean
 		y, weight   float64

@@ -21,9 +21,9 @@ func at(curve interp.Predictor, places []float64) []float64 {
 
 func near(a, b float64) bool { return math.Abs(a-b) <= 1e-9*max(1, math.Abs(a), math.Abs(b)) }
 
-// The values 1 to 9 have the optimum 1 and the median 5. Half of the way from the median to the optimum is the value 3,
-// which 6 values exceed, so it takes 6/(10-6) = 1.5 draws. 95 % of the way is the value 1.2, which 8 values exceed, so
-// it takes 8/(10-8) = 4 draws.
+// The values from 1 to 9 have the optimum 1 and the median 5. The value 3 lies halfway from the median to the optimum,
+// and 6 values exceed it, so random search needs 6/(10-6) = 1.5 draws. The value 1.2 lies 95 % of the way to the
+// optimum, and 8 values exceed it, so random search needs 8/(10-8) = 4 draws.
 func TestWindow(t *testing.T) {
 	valid := []float64{1, 2, 3, 4, 5, 6, 7, 8, 9}
 	for share, want := range map[float64]int{0: 1, 0.5: 2, 0.95: 4, 1: 4} {
@@ -35,11 +35,12 @@ func TestWindow(t *testing.T) {
 	for _, v := range valid {
 		rows = append(rows, Row{true, v, 10 * v})
 	}
-	// 1 % of the way is the value 4.96, for 5/(10-5) = 1 evaluation; the median evaluation takes 50 ms.
+	// The value 4.96 lies 1 % of the way from the median to the optimum, which takes 5/(10-5) = 1 evaluation; the
+	// median evaluation takes 50 ms.
 	if got := windowOf(rows, valid); got != (Window{50, 200, 4}) {
 		t.Errorf("window %+v", got)
 	}
-	// If all values are equal, the window still has a length.
+	// If all values of a recording are equal, the window still has a positive length.
 	if got := windowOf(rows[:2], []float64{4, 4}); !(got.ToMS > got.FromMS) {
 		t.Errorf("window %+v", got)
 	}
@@ -47,8 +48,8 @@ func TestWindow(t *testing.T) {
 
 func TestAfterDraws(t *testing.T) {
 	valid := []float64{1, 2, 3, 4, 5, 6, 7, 8, 9}
-	// The expected rank from the worst of the best of m draws is m*10/(m+1): 5 for m=1, 6.7 for 2, 8 for 4 and 9.9
-	// for 100.
+	// If m of 9 ranks are drawn, the expected rank of the best draw, counted from the worst, is m*10/(m+1): 5 for m=1,
+	// 6.7 for 2, 8 for 4 and 9.9 for 100.
 	for m, want := range map[int]float64{1: 4, 2: 2, 4: 1, 100: 1} {
 		if got := afterDraws(valid, m); got != want {
 			t.Errorf("after %d draws %v, want %v", m, got, want)
@@ -56,7 +57,7 @@ func TestAfterDraws(t *testing.T) {
 	}
 }
 
-// The cost of failures is shared among the successes: (10+20)/2 + 1/3 * 6.
+// A successful evaluation also bears its share of the cost of failures: (10+20)/2 + 1/3 * 6.
 func TestMeanCost(t *testing.T) {
 	if got := meanCost([]Row{{true, 1, 10}, {true, 2, 20}, {false, 0, 6}}); !near(got, 17) {
 		t.Errorf("mean cost %v, want 17", got)
@@ -132,11 +133,13 @@ func TestRelative(t *testing.T) {
 	}
 }
 
-// The two repeats have the ranks 4 and 2 at 10 ms, and the ranks 2 and 0 at 20 ms.
+// In the two simulated repeats, the best configurations at 10 ms have the ranks 4 and 2, and those at 20 ms the ranks 2
+// and 0.
 func TestCurve(t *testing.T) {
 	g := &game{valid: []float64{1, 2, 3, 4, 5}, times: []float64{5, 10, 15, 20, 30}, baseline: []float64{5, 5, 5, 5, 5}}
 	p := []sample{{10, 4, 0}, {10, 2, 1}, {20, 2, 0}, {20, 0, 1}}
-	// The mean ranks are 3 and 1, which have the values 4 and 2 on the way from 5 to 1.
+	// The mean ranks of the two repeats are 3 at 10 ms and 1 at 20 ms; these ranks have the values 4 and 2, on a scale
+	// whose worst value is 5 and whose best is 1.
 	if got, want := g.curve(p, []float64{1, 1}), []float64{0.25, 0.25, 0.5, 0.75, 0.75}; !slices.EqualFunc(got, want, near) {
 		t.Errorf("curve %v, want %v", got, want)
 	}

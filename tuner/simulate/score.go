@@ -16,7 +16,8 @@ import (
 	"autotune/tuner/strategy"
 )
 
-// Options say which strategies to evaluate, and how often. The zero value is useful.
+// Options say which strategies to evaluate, and how often. With the zero value of Options, Evaluate runs the default
+// strategy 50 times.
 type Options struct {
 	Strategies []string // names; none: strategy.Default
 	Repeats    int      // runs with different seeds; 0: 50
@@ -145,10 +146,11 @@ func (g *game) score(ctx context.Context, name string, o Options) (Score, error)
 	return score, nil
 }
 
-// resamples is how often repeats are resampled to estimate the uncertainty of a score.
+// resamples is the number of random resamples of the repeats, which estimate the uncertainty of a score.
 const resamples = 200
 
-// standing averages the scores of one strategy, and also averages their resamples one by one.
+// standing averages the scores of one strategy over all recordings, and averages the resampled scores to estimate the
+// uncertainty of the mean.
 func standing(name string, scores []Score) Standing {
 	s := Standing{Strategy: name, Scores: scores}
 	resampled := make([]float64, resamples)

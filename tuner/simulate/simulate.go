@@ -23,7 +23,7 @@ import (
 	"autotune/space/expr"
 )
 
-// Recording is a recorded search of a whole space on which strategies can run.
+// Recording is a recorded search of a whole space, on which strategies can be simulated.
 type Recording struct {
 	*recording.Recording
 	Name  string // file's name, without suffixes
@@ -50,7 +50,7 @@ func (r *Recording) Valid() []float64 {
 	return values
 }
 
-// Load reads a recording, compressed or not: a Kernel Tuner cache or T4 results.
+// Load reads a recording, compressed or not, in the cache format of Kernel Tuner or in the T4 results format.
 func Load(ctx context.Context, path string) (*Recording, error) {
 	recorded, err := recording.LoadAny(ctx, path)
 	if err != nil {
@@ -87,7 +87,7 @@ func newRecording(recorded *recording.Recording) (*Recording, error) {
 		return nil, err
 	}
 	r := &Recording{Recording: recorded, Space: s, Rows: make([]Row, s.Len())}
-	// The loop runs backwards, so that the first of several trials of a configuration counts.
+	// The loop runs backwards, so that the first trial of a configuration counts if the recording has several.
 	for _, t := range slices.Backward(recorded.Trials) {
 		id, _ := s.Index(t.Configuration) // the space was made from these configurations
 		r.Rows[id] = rowOf(t)
@@ -131,7 +131,7 @@ func list(recorded *recording.Recording, template string, indexes []int) (space.
 	return l, nil
 }
 
-// rowOf returns what a strategy learns from a trial, and the trial's cost.
+// rowOf returns the recorded result of a trial: what a strategy learns from it, and how long it took.
 func rowOf(t trial.Trial) Row {
 	row := Row{CostMS: t.Phases.CompileMS + t.Phases.VerifyMS + t.Phases.MeasureMS}
 	if row.OK = t.Status == trial.OK && t.Time.Median > 0 && !math.IsInf(t.Time.Median, 1); row.OK {

@@ -23,10 +23,11 @@ func (i Issue) String() string {
 	return fmt.Sprintf("%s: %s", i.Where, i.Message)
 }
 
-// maxIssues is the largest number of issues that a check reports.
+// maxIssues is the largest number of issues that one check reports.
 const maxIssues = 1000
 
-// CheckFile opens a file for reading and checks it. A file too damaged to be opened is an issue, not an error.
+// CheckFile opens a file for reading and checks it. Check reports a file that is too damaged to be opened as an issue,
+// not as an error.
 func CheckFile(ctx context.Context, path string) (issues []Issue, err error) {
 	s, err := Open(ctx, path, Options{ReadOnly: true})
 	if err == nil {
@@ -50,7 +51,8 @@ func (s *Store) Check(ctx context.Context) (issues []Issue, err error) {
 	return issues, err
 }
 
-// look passes the intact values of the wanted problems to found, decoded, and returns an issue for each damaged value.
+// look decodes the intact values of the wanted problems and passes them to `found`; it returns an issue for each
+// damaged value.
 func (s *Store) look(ctx context.Context, wanted func(ProblemID) bool, found func(ProblemID, any)) (issues []Issue, err error) {
 	err = s.transact(ctx, true, func(o opened) error {
 		return o.db.View(func(tx *bbolt.Tx) error {
@@ -64,7 +66,7 @@ func (s *Store) look(ctx context.Context, wanted func(ProblemID) bool, found fun
 }
 
 // check walks through a database, then lets bbolt check its pages. bbolt's check runs on a goroutine of its own, in
-// which a memory fault would end the program. Therefore bbolt's check runs only if the guarded walk found no issue, and
+// which a memory fault would end the program. bbolt's own check runs only if the guarded walk found no issue, and
 // prints no keys, since a damaged key may claim any length.
 func check(ctx context.Context, o opened, values bool) ([]Issue, error) {
 	w := &walker{ctx: ctx, values: values}
@@ -76,7 +78,7 @@ func check(ctx context.Context, o opened, values bool) ([]Issue, error) {
 		if w.file(tx); len(w.issues) > 0 || ctx.Err() != nil {
 			return ctx.Err()
 		}
-		// The channel must be drained, or bbolt's goroutine would never end.
+		// The loop must not end early, or the goroutine that runs bbolt's check would wait for ever.
 		for err := range tx.Check(bbolt.WithKVStringer(unprinted{})) {
 			w.report("file", "", "%v", err)
 		}
@@ -90,7 +92,7 @@ type unprinted struct{}
 func (unprinted) KeyToString([]byte) string   { return "a key" }
 func (unprinted) ValueToString([]byte) string { return "a value" }
 
-// walker visits all values of a database that can be read.
+// walker visits all values of a database, as far as they can be read.
 type walker struct {
 	ctx    context.Context
 	wanted func(ProblemID) bool // selects the problems to read; nil: all
@@ -125,8 +127,8 @@ func (w *walker) pages(tx *bbolt.Tx) error {
 	return nil
 }
 
-// each calls f for every key of a bucket. A page that cannot be read becomes an issue, and the rest of the bucket is
-// skipped. To read the keys of the pages above, each also seeks every key.
+// each calls the function f for every key of a bucket. A page that cannot be read becomes an issue, and the rest of the
+// bucket is skipped. each also seeks every key, because only a seek reads the keys on the branch pages above.
 func (w *walker) each(where string, open func() *bbolt.Bucket, f func(b *bbolt.Bucket, key, raw []byte)) {
 	fault, err := caught(func() error {
 		b := open()

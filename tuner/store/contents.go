@@ -23,7 +23,7 @@ var (
 	schemaKey      = []byte("schema")
 )
 
-// A problem's bucket has these keys.
+// The bucket of a problem contains values under these three keys.
 var (
 	trialsBucket = []byte("trials")  // maps Provenance.Key() to Entry
 	winnerKey    = []byte("winner")  // holds a Winner
@@ -44,7 +44,8 @@ type Winner struct {
 	Result     json.RawMessage `json:"result"`  // the whole result, in its writer's format
 }
 
-// at returns when the search ended that chose the winner, or zero if its result does not say so.
+// at returns the time at which the search that chose the winner ended, or the zero time if the winner's result does not
+// contain it.
 func (w Winner) at() time.Time {
 	var result struct {
 		At time.Time `json:"at"`
@@ -119,7 +120,7 @@ type problem struct {
 	path string // path of the file
 }
 
-// lookup decodes the value of a key in the problem's bucket.
+// lookup decodes the value under a key in the bucket of a problem.
 func lookup[T any](p problem, key []byte) (v T, found bool, err error) {
 	raw := p.Get(key)
 	if raw == nil {
@@ -155,7 +156,8 @@ func (s *Store) summaries(tx *bbolt.Tx) (all []Summary, err error) {
 	return all, err
 }
 
-// each calls f for every problem, ordered by device and problem. A file that is empty and read-only has no problems.
+// each calls the function f for every problem, ordered by device and problem. If the file is empty and read-only, the
+// store has no problems.
 func (s *Store) each(tx *bbolt.Tx, f func(problem) error) error {
 	problems := tx.Bucket(problemsBucket)
 	if problems == nil {
@@ -200,7 +202,7 @@ func (s *Store) Entries(id ProblemID) (all []Entry, err error) {
 			return nil
 		})
 	})
-	// Stable sorting keeps trials with equal times in the order of their keys.
+	// A stable sort keeps trials with equal times in the order of their keys.
 	slices.SortStableFunc(all, func(a, b Entry) int { return a.Trial.At.Compare(b.Trial.At) })
 	return all, err
 }
@@ -243,9 +245,9 @@ func (s *Store) Problems() (all []Summary, err error) {
 // Remove deletes the chosen problems and returns their number. Remove chooses and deletes in one transaction, so that
 // no trial of another search is added in between.
 //
-// The file keeps its size, and bbolt reuses the free pages. Replacing the file by a smaller copy would not be safe: a
-// process that has opened the old file and waits for its lock would write its trials to a deleted file. Merging into a
-// new cache makes a small file.
+// Remove does not make the file smaller; bbolt reuses the pages that become free. Replacing the file by a smaller copy
+// would not be safe: a process that has opened the old file and waits for its lock would write its trials to a deleted
+// file. To get a smaller file, merge the cache into a new one.
 func (s *Store) Remove(choose func(Summary) bool) (gone int, err error) {
 	err = s.update(func(tx *bbolt.Tx) error {
 		all, err := s.summaries(tx)
@@ -265,7 +267,7 @@ func (s *Store) Remove(choose func(Summary) bool) (gone int, err error) {
 	return gone, err
 }
 
-// contents holds the stored values of a problem, or some of them.
+// contents holds all or some of the values that are stored for a problem.
 type contents struct {
 	id      ProblemID
 	entries []Entry
@@ -273,8 +275,8 @@ type contents struct {
 	updated time.Time
 }
 
-// PutTrials stores trials of a problem in one transaction: when it returns nil, all of them are on the disk. A trial
-// replaces an earlier one with the same provenance.
+// PutTrials stores trials of a problem in one transaction: when it returns nil, all of them are on the disk. PutTrials
+// replaces stored trials that have the same provenance.
 func (s *Store) PutTrials(id ProblemID, entries []Entry) error {
 	if len(entries) == 0 {
 		return nil
@@ -282,16 +284,17 @@ func (s *Store) PutTrials(id ProblemID, entries []Entry) error {
 	return s.put(contents{id: id, entries: entries, updated: time.Now().UTC()}, true, new(Tally))
 }
 
-// PutWinner stores a problem's winner and replaces the one before.
+// PutWinner stores the winner of a problem, and replaces an earlier winner of the problem.
 func (s *Store) PutWinner(id ProblemID, w Winner) error {
 	w.Problem = id
 	return s.put(contents{id: id, winner: &w, updated: time.Now().UTC()}, true, new(Tally))
 }
 
-// Tally counts what a merge or a write added to a cache.
+// Tally counts the trials and winners that a merge or a write added to a cache.
 type Tally struct{ Problems, Trials, Winners int }
 
-// mergeBatch is how many trials one transaction adds: so few that other processes get the file in between.
+// mergeBatch is how many trials a merge adds in one transaction; the number is small, so that other processes can use
+// the file between transactions.
 const mergeBatch = 256
 
 func (s *Store) add(ctx context.Context, c contents, tally *Tally) error {
@@ -314,10 +317,10 @@ func (s *Store) add(ctx context.Context, c contents, tally *Tally) error {
 	return nil
 }
 
-// Merge copies what this cache lacks from another cache. If both caches have a winner of a problem, the newer winner
-// stays. Damaged values of the other cache are left out and reported as the error at the end. Other processes may use
-// both files during a merge, since each is locked for one problem or batch at a time. A merge that was killed can be
-// repeated.
+// Merge copies those trials and winners from another cache that this cache lacks. If both caches have a winner of a
+// problem, the newer winner stays. Damaged values of the other cache are not copied, and the error that Merge returns
+// at the end reports them. Other processes may use both files during a merge, since a merge locks a file only for one
+// problem or one batch of trials at a time. A merge that was killed can be repeated without harm.
 func (s *Store) Merge(ctx context.Context, from *Store) (Tally, error) {
 	var tally Tally
 	if here, err := os.Stat(s.path); err != nil {
@@ -359,7 +362,8 @@ func (c *contents) take(_ ProblemID, value any) {
 	}
 }
 
-// put stores contents in one transaction and counts what is new. Stored values are replaced only if anew is set.
+// put stores contents in one transaction and counts what is new. put replaces values that the cache already stores only
+// if `anew` is set.
 func (s *Store) put(c contents, anew bool, tally *Tally) error {
 	key, err := c.id.key()
 	if err != nil {

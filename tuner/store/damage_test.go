@@ -36,8 +36,8 @@ func bytesOf(t *testing.T, write func(s *Store)) []byte {
 	return raw
 }
 
-// use does everything with a file that searches and commands do, and returns the first error. No contents of the file
-// may keep use from returning.
+// use checks, reads and writes a file as searches and commands do, and returns the first error. A damaged file must not
+// make `use` hang, whatever the file contains.
 func use(t *testing.T, path string) error {
 	t.Helper()
 	if _, err := CheckFile(t.Context(), path); err != nil {
@@ -92,8 +92,8 @@ func saved(t *testing.T, path string) (keys map[string]bool, lost error) {
 	return keys, lost
 }
 
-// A file that was cut or has changed bytes either works or is reported as damaged, without a panic or a hang. A merge
-// copies the intact trials unchanged, and reports if others are lost.
+// A file that was cut or in which bytes were changed either works or is reported as damaged, and never causes a panic
+// or a hang. A merge copies the intact trials of a damaged file unchanged, and reports that it has lost others.
 func TestDamagedFiles(t *testing.T) {
 	raw := filled(t)
 	page := os.Getpagesize()
@@ -201,8 +201,8 @@ func TestAFlippedBitIsNeverAnotherTime(t *testing.T) {
 	}
 }
 
-// A value where autotune never stores one is an issue. A misplaced bucket is not read, since it may be a value with a
-// flipped bit.
+// The check reports an issue if it finds a value in a place where autotune never stores one. A bucket in the wrong
+// place is not read, since a flipped bit may have turned a value into a bucket.
 func TestCheckFindsMisplacedValues(t *testing.T) {
 	other := pool
 	other.Device = "NVIDIA A100"

@@ -13,8 +13,8 @@ import (
 	"autotune/internal/test/must"
 )
 
-// mergeAndRemove does what a process repeats until it is killed. The file `from` is a cache with more than one batch of
-// trials.
+// mergeAndRemove runs the operations that the child process of this test repeats until it is killed. The file `from` is
+// a cache with more than one batch of trials.
 func mergeAndRemove(s *Store, from string) error {
 	_, err := s.Remove(func(p Summary) bool { return p.Device != pool.Device })
 	return errors.Join(merged(s, from), err)
@@ -29,8 +29,8 @@ func merged(s *Store, from string) error {
 	return errors.Join(err, f.Close())
 }
 
-// A command that is killed at any moment loses no trial that it was not asked to remove, and does not change a cache
-// that it only reads.
+// A command that is killed at any moment loses no trial except those that it was asked to remove, and does not change a
+// cache that it only reads.
 func TestKilledCommands(t *testing.T) {
 	path, from := newPath(t), newPath(t)
 	old := pool

@@ -13,7 +13,7 @@ import (
 	"autotune/internal/test/must"
 )
 
-// The constants are offsets and sizes in bbolt's pages, where the tests damage them.
+// The constants are offsets and sizes in the pages of a bbolt file, where the tests damage it.
 const (
 	pageHeader        = 16 // size of a page's header
 	pageFlagsAt       = 8
@@ -36,8 +36,8 @@ func grown(t *testing.T) []byte {
 	})
 }
 
-// damage returns a damaged copy of a file, and a description of the damage. Every fourth copy is cut; the others have a
-// changed byte anywhere, in a page's header or in the list of free pages.
+// damage returns a damaged copy of a file, and a description of the damage. Every fourth copy is truncated; in the
+// other copies one byte is changed: anywhere in the file, in the header of a page, or in the list of free pages.
 func damage(raw []byte, rng *rand.Rand, n int) (bad []byte, what string) {
 	at := rng.IntN(len(raw))
 	switch n % 8 {
@@ -53,7 +53,7 @@ func damage(raw []byte, rng *rand.Rand, n int) (bad []byte, what string) {
 	return bad, fmt.Sprintf("byte %d is %#x instead of %#x", at, bad[at], raw[at])
 }
 
-// freePages returns the number of the page that holds the list of free pages.
+// freePages returns the number of the page in which bbolt stores the list of free pages.
 func freePages(raw []byte) uint64 {
 	newest := func(page int) []byte { return raw[page*os.Getpagesize()+metaStart:] }
 	m := newest(0)
@@ -63,8 +63,8 @@ func freePages(raw []byte) uint64 {
 	return binary.LittleEndian.Uint64(m[metaFreeAt:])
 }
 
-// An entry's offset may point outside its page, also on branch pages, where no cursor reads the key. Reading an address
-// outside the file would crash the program.
+// The offset of an entry in a page may point outside the page; this holds also for branch pages, where no cursor reads
+// the key. Reading beyond the end of the memory-mapped file would crash the program.
 func TestEntriesOutsideOfTheirPage(t *testing.T) {
 	raw, found := grown(t), 0
 	for at := 2 * os.Getpagesize(); at < len(raw); at += os.Getpagesize() {
@@ -88,8 +88,8 @@ func TestEntriesOutsideOfTheirPage(t *testing.T) {
 	}
 }
 
-// Writing to a damaged file loses no intact trial, wherever the damage is. A file that was cut or has flipped bytes
-// works or gives an error.
+// Writing to a damaged file loses no intact trial, wherever the damage is. A file that was truncated or has flipped
+// bits either works or causes an error.
 func TestWritingIntoADamagedFile(t *testing.T) {
 	raw := grown(t)
 	rng := rand.New(rand.NewPCG(11, 12))

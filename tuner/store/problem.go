@@ -12,7 +12,8 @@ import (
 	"autotune/device"
 )
 
-// ProblemID names a problem on a device, timed under some conditions; other conditions have a winner of their own.
+// ProblemID names a problem on a device together with the conditions of timing, since each set of conditions has its
+// own winner.
 type ProblemID struct {
 	Problem    string            `json:"problem"` // as operator.Problem prints it, with the operator first
 	Device     string            `json:"device"`  // "NVIDIA H100 80GB HBM3"
@@ -20,7 +21,7 @@ type ProblemID struct {
 	Conditions device.Conditions `json:"conditions,omitzero"`
 }
 
-// Operator returns the operator's name, the first word of the problem.
+// Operator returns the first word of the problem, which is the operator's name.
 func (id ProblemID) Operator() string {
 	operator, _, _ := strings.Cut(id.Problem, " ")
 	return operator
@@ -36,7 +37,7 @@ func (id ProblemID) String() string {
 
 const keySeparator = "\x00"
 
-// key returns the name of the problem's bucket. A key without usual conditions has three parts.
+// key returns the name of the problem's bucket. The key has three parts if the timing conditions are the usual ones.
 func (id ProblemID) key() ([]byte, error) {
 	parts := []string{string(id.Kind), id.Device, id.Problem, string(id.Conditions.L2), string(id.Conditions.Launch)}
 	for _, part := range parts {
@@ -76,7 +77,7 @@ type Provenance struct {
 	Protocol        device.Protocol `json:"protocol"`
 }
 
-// Key returns the digest under which a trial of that provenance is stored.
+// Key returns the digest under which the store keeps a trial with the provenance p.
 func (p Provenance) Key() string {
 	raw, err := json.Marshal(p)
 	if err != nil {

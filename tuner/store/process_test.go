@@ -15,8 +15,8 @@ import (
 	"autotune/internal/test/must"
 )
 
-// roleVariable is an environment variable that makes the test executable a second process of a store. The variable's
-// value is "hold PATH", "write PATH FIRST" or "merge-and-rm PATH FROM".
+// roleVariable is an environment variable that makes the test executable a second process of a store. The environment
+// variable's value is "hold PATH", "write PATH FIRST" or "merge-and-rm PATH FROM".
 const roleVariable = "STORE_TEST_ROLE"
 
 func TestMain(m *testing.M) {
@@ -30,7 +30,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// play opens the store and either holds it, or writes trials and prints the number of each after it is stored.
+// play is the child process: it opens the store and either holds it locked, or writes trials and prints the number of
+// each stored trial.
 func play(role []string) error {
 	s, err := Open(context.Background(), role[1], Options{})
 	if err != nil {
@@ -61,7 +62,8 @@ func play(role []string) error {
 	}
 }
 
-// second starts the other process and returns the lines that it prints.
+// second starts a second process of the test with the given role, and returns a scanner of the lines that the process
+// prints.
 func second(t *testing.T, role ...string) (*exec.Cmd, *bufio.Scanner) {
 	t.Helper()
 	executable, err := os.Executable()

@@ -10,7 +10,7 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// The pages of a removed problem are reused for later trials.
+// The pages of a problem that was removed are used again for later trials.
 func TestRemoveMakesRoom(t *testing.T) {
 	s := open(t, newPath(t))
 	old := pool

@@ -2,9 +2,9 @@
 //
 // A problem on a device (ProblemID) has a bucket of its own. A trial's key in the problem's bucket is the digest of all
 // that its outcome depends on (Provenance): the kernel's source, includes and macros, the versions of compiler and
-// driver, the GPU, the measuring protocol. A search with an edited kernel therefore looks up other keys and never gets
-// old times. A search with the same kernels finds the earlier trials, so an interrupted search continues where it
-// stopped.
+// driver, the GPU, the measuring protocol. A search with an edited kernel therefore looks up other keys, and never gets
+// times of the kernel before the edit. A search with the same kernels finds the earlier trials, so an interrupted
+// search continues where it stopped.
 //
 // Many processes share a file: each transaction opens, uses and closes it within milliseconds. A process that cannot
 // open the file waits, and at the end of its time limit reports which process holds it. Trials and winners are on the
@@ -34,7 +34,8 @@ import (
 	"autotune/internal/input"
 )
 
-// schemaVersion is raised when the meaning of the file's contents changes. Files with another version are refused.
+// schemaVersion is raised when the meaning of the file's contents changes. Open refuses files with another schema
+// version.
 const schemaVersion = 2
 
 // defaultWait is how long a transaction waits for other processes, which usually hold the file for milliseconds.
@@ -43,7 +44,7 @@ const defaultWait = 10 * time.Second
 // lockPoll is how often a waiting transaction tries to open the file.
 const lockPoll = 5 * time.Millisecond
 
-// Options adjust Open; the zero value is right for a search.
+// Options configure Open; the zero value waits ten seconds for other processes and creates a missing file.
 type Options struct {
 	Wait     time.Duration // how long to wait for other processes; 0: ten seconds, negative: not at all
 	ReadOnly bool          // the file must exist
@@ -60,8 +61,8 @@ type Store struct {
 	checked bool // whether its pages were checked, before the first write
 }
 
-// Open checks that the file is a cache, or creates it and its folder if it does not exist. Errors of Open are
-// *AbsentError, *LockedError, *DamagedError, *ForeignError and *SchemaError, or wrap an error of the operating system.
+// Open checks that the file is a cache, or creates it and its folder if it does not exist. Open returns errors of the
+// types *AbsentError, *LockedError, *DamagedError, *ForeignError and *SchemaError, or an error of the operating system.
 func Open(ctx context.Context, path string, opt Options) (*Store, error) {
 	if err := prepare(path, opt); err != nil {
 		return nil, err
@@ -74,7 +75,7 @@ func Open(ctx context.Context, path string, opt Options) (*Store, error) {
 	return s, nil
 }
 
-// prepare creates a new file, or examines an existing one before bbolt does.
+// prepare creates a missing file; if the file exists, prepare checks it before bbolt reads it.
 func prepare(path string, opt Options) error {
 	info, err := os.Stat(path)
 	switch absent := errors.Is(err, fs.ErrNotExist); {
@@ -104,7 +105,8 @@ func unusable(path string, err error) error {
 	return fmt.Errorf("cannot use the cache %s: %w; use --cache to name another", path, input.Reason(err))
 }
 
-// create makes an empty store. If another process creates the file first, its file stays.
+// create makes a cache file without trials. If another process creates the file at the same time, the file of the first
+// process stays.
 func create(path string) error {
 	err := assemble(path, func(part string) error {
 		db, err := bbolt.Open(part, 0o644, nil)
@@ -120,9 +122,9 @@ func create(path string) error {
 	return err
 }
 
-// assemble lets fill create a file in a temporary folder, and links the complete file to path. A process that is killed
-// therefore never leaves an incomplete file at path. If path exists already, that file stays, and the error is an
-// *os.LinkError.
+// assemble calls `fill` to create a file in a temporary folder, and then links the complete file to `path`. Because the
+// file is complete when it appears, a killed process never leaves an incomplete file at `path`. If a file exists at
+// `path` already, that file stays, and the error is an *os.LinkError.
 func assemble(path string, fill func(part string) error) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
@@ -144,7 +146,8 @@ type opened struct {
 	db   *bbolt.DB
 }
 
-// transact opens the file, runs f on it and closes it. Once the file was found damaged, it is not opened again.
+// transact opens the file, runs f on it and closes it. Once a Store has found its file damaged, it does not open the
+// file again.
 func (s *Store) transact(ctx context.Context, readOnly bool, f func(opened) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -165,7 +168,8 @@ func (s *Store) transact(ctx context.Context, readOnly bool, f func(opened) erro
 		return f(o)
 	})
 	if s.damaged != nil {
-		// bbolt may have panicked with its locks held, and its Close would wait for them for ever.
+		// bbolt's Close is not called after a panic, since the panic may have left bbolt's locks held and Close would
+		// wait for them for ever.
 		return errors.Join(err, o.letGo())
 	}
 	return errors.Join(err, o.db.Close())
@@ -208,7 +212,7 @@ func (s *Store) open(readOnly bool) (o opened, err error) {
 	case err == nil || errors.Is(err, bolterrors.ErrTimeout):
 		return o, err
 	case s.damaged != nil:
-		// bbolt failed while opening, so its Close cannot be called.
+		// After bbolt has failed to open the file, its method Close cannot be called.
 		return o, errors.Join(err, o.letGo())
 	case errors.Is(err, bolterrors.ErrInvalid):
 		return o, &ForeignError{s.path, "it is no database"}
@@ -220,7 +224,8 @@ func (s *Store) open(readOnly bool) (o opened, err error) {
 	return o, &DamagedError{Path: s.path, Detail: err.Error()}
 }
 
-// letGo unlocks and closes the file without bbolt. Closing a file alone does not unlock it while it stays mapped.
+// letGo unlocks and closes the file without calling bbolt. A file that is mapped into memory stays locked after it is
+// closed, so it must be unlocked first.
 func (o opened) letGo() error {
 	return errors.Join(syscall.Flock(int(o.file.Fd()), syscall.LOCK_UN), o.file.Close())
 }
@@ -239,7 +244,7 @@ func (s *Store) view(f func(tx *bbolt.Tx) error) error {
 func (s *Store) update(f func(tx *bbolt.Tx) error) error {
 	return s.transact(context.Background(), false, func(o opened) error {
 		if !s.checked {
-			// With a damaged list of free pages, bbolt would overwrite intact trials.
+			// bbolt would overwrite intact trials if the file's list of free pages were damaged.
 			issues, err := check(context.Background(), o, false)
 			if err == nil && len(issues) > 0 {
 				err = &DamagedError{s.path, issues[0].String()}
@@ -260,7 +265,8 @@ func (s *Store) update(f func(tx *bbolt.Tx) error) error {
 	})
 }
 
-// guard runs f. If a damaged file causes a fault in f, guard returns it as a *DamagedError and remembers that.
+// guard runs f. If f fails because the file is damaged, guard returns a *DamagedError and stores it, so that the file
+// is not opened again.
 func (s *Store) guard(f func() error) error {
 	fault, err := caught(f)
 	if fault != "" {

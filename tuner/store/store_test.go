@@ -383,7 +383,7 @@ func TestNothingElseIsLeftBesideTheFile(t *testing.T) {
 	}
 }
 
-// All methods that read a trial or winner refuse one with an impossible time.
+// All methods that read a trial or winner return an error if its time is impossible, such as a negative one.
 func TestTimesThatCannotBe(t *testing.T) {
 	s := open(t, newPath(t))
 	bad := sample(2)
@@ -414,7 +414,7 @@ func TestTimesThatCannotBe(t *testing.T) {
 	}
 }
 
-// Each set of conditions has its own trials and winner.
+// Each set of timing conditions has its own trials and its own winner.
 func TestConditionsAreApart(t *testing.T) {
 	path := newPath(t)
 	s := open(t, path)

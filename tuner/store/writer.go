@@ -14,7 +14,8 @@ const (
 )
 
 // Writer stores a problem's trials as they arrive, many in each transaction, so that measuring does not wait for the
-// disk. A process that is killed loses at most the trials of the last batchTime. A Writer must be closed.
+// disk. A process that is killed loses at most the trials of the last interval batchTime. The caller must close a
+// Writer.
 type Writer struct {
 	store   *Store
 	problem ProblemID
@@ -28,8 +29,8 @@ type Writer struct {
 
 func (s *Store) Writer(id ProblemID) *Writer { return &Writer{store: s, problem: id} }
 
-// Put queues a trial, which is written when a batch is full or after batchTime. Put and Close return the first error
-// of writing so far.
+// Put queues a trial, which is written to the file when a batch is full or after batchTime. Put and Close return the
+// first error of writing so far.
 func (w *Writer) Put(e Entry) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

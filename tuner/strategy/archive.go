@@ -13,8 +13,8 @@ import (
 	"autotune/space/expr"
 )
 
-// archive holds the state of a search: the configurations with known outcomes and those under way. The archive's rng is
-// the only source of randomness of a strategy.
+// archive holds the state of a search: the configurations with known outcomes and those under way. The field rng of the
+// archive is the only source of randomness of a strategy.
 type archive struct {
 	space    *space.Space
 	rng      *rand.Rand
@@ -42,7 +42,7 @@ func (a *archive) unseen(id int64) bool {
 	return !known && !a.underWay[id]
 }
 
-// tell records an outcome; it returns false if the configuration was known already.
+// tell records the outcome of a configuration; it returns false if the outcome was known already.
 func (a *archive) tell(id int64, o Outcome) bool {
 	if _, known := a.known[id]; known {
 		return false
@@ -63,7 +63,8 @@ func (a *archive) tell(id int64, o Outcome) bool {
 	return true
 }
 
-// bestOf returns the n best configurations, or all if fewer work. The caller must not modify the result.
+// bestOf returns the n best configurations, or all if fewer work. The caller must not modify the list that bestOf
+// returns.
 func (a *archive) bestOf(n int) []int64 { return a.working[:min(n, len(a.working))] }
 
 // anyUnseen draws a configuration that may be proposed, with equal probabilities; it returns false if none is left.
@@ -76,8 +77,8 @@ func (a *archive) anyUnseen() (int64, bool) {
 	return 0, false
 }
 
-// loss returns the logarithm of a score, so that a factor in time is the same difference everywhere; a failure has
-// +Inf.
+// loss returns the logarithm of a score, so that an equal factor in time is an equal difference in loss; the loss of a
+// failure is +Inf.
 func loss(o Outcome) float64 {
 	if !o.OK {
 		return math.Inf(1)
@@ -85,7 +86,8 @@ func loss(o Outcome) float64 {
 	return math.Log(o.Score)
 }
 
-// doubleOf returns the index of the value twice as large as a tunable's given value, or -1 if there is none.
+// doubleOf returns the index of the value that is twice a tunable's given value, or -1 if the tunable has no such
+// value.
 func doubleOf(t space.Tunable, value int) int {
 	if n, ok := t.Values[value].AsInt(); ok && n > 0 {
 		return slices.IndexFunc(t.Values, expr.Int(2*n).Equal)
@@ -93,8 +95,9 @@ func doubleOf(t space.Tunable, value int) int {
 	return -1
 }
 
-// exchanges returns the configurations with one tunable doubled and another halved. Many limits and costs depend on a
-// product, such as the threads of a block. Another good configuration with an equal product differs in two tunables.
+// exchanges returns the configurations that result if one tunable of a configuration is doubled and another halved.
+// Many limits and costs depend on a product of tunables, such as the number of threads of a block; two configurations
+// with an equal product differ in at least two tunables.
 func (a *archive) exchanges(id int64) (found []int64) {
 	part, choice := a.space.PartOf(id), a.space.Choice(id)
 	tunables := a.space.Parts()[part].Tunables
@@ -119,13 +122,14 @@ func (a *archive) exchanges(id int64) (found []int64) {
 	return found
 }
 
-// vicinity returns all configurations close to one: with one tunable changed by any amount, or with two exchanged.
+// vicinity returns all configurations close to a given one: with one tunable changed by any amount, or with one tunable
+// doubled and another halved.
 func (a *archive) vicinity(id int64) []int64 {
 	return append(a.space.Neighbours(id), a.exchanges(id)...)
 }
 
-// maximin draws n configurations that are far from each other: each is the one of a few random candidates that is
-// farthest from its nearest predecessor.
+// maximin draws n configurations that are far from each other: of a few random candidates, it takes the one whose
+// distance to the nearest earlier configuration is largest.
 func maximin(a *archive, n int) []int64 {
 	var ids []int64
 	var rows [][]float64
@@ -148,8 +152,8 @@ func maximin(a *archive, n int) []int64 {
 	return ids
 }
 
-// shuffle draws numbers uniformly without replacement. This Fisher-Yates shuffle stores only the numbers that it has
-// moved, so that memory grows with the draws and not with the range.
+// shuffle draws numbers at random, each number only once. This Fisher-Yates shuffle stores only the numbers that it has
+// moved, so that its memory is proportional to the number of draws rather than to the size of the range.
 type shuffle struct {
 	rng   *rand.Rand
 	left  int64
@@ -163,7 +167,7 @@ func (s *shuffle) at(i int64) int64 {
 	return i
 }
 
-// next returns a number that was not drawn before; at least one must be left.
+// next draws one of the remaining numbers at random; at least one number must remain.
 func (s *shuffle) next() int64 {
 	pick := s.rng.Int64N(s.left)
 	s.left--

@@ -6,8 +6,9 @@ import (
 )
 
 // bayesian is Bayesian optimisation: it fits a Gaussian process to the outcomes and proposes the candidate with the
-// greatest expected improvement. Candidates are random configurations and neighbours of the best ones. A configuration
-// under way counts as observed with its expected loss, so that several proposals at once differ.
+// greatest expected improvement. The candidates for a proposal are random configurations and neighbours of the best
+// ones. A configuration that is still being evaluated counts as observed with its expected loss, so that several
+// proposals at once differ.
 type bayesian struct {
 	*featureCache
 	seeds  []int64 // the first proposals
@@ -89,7 +90,7 @@ func (b *bayesian) candidate(id int64) {
 	}
 }
 
-// mostPromising takes the best candidate from the pool; it returns nil if there is none.
+// mostPromising removes the best candidate from the pool and returns it, or nil if there is none.
 func (b *bayesian) mostPromising() *probe {
 	b.pool.list = slices.DeleteFunc(b.pool.list, func(at *probe) bool { return !b.unseen(at.id) })
 	if b.pool.sweeping() {
@@ -100,15 +101,15 @@ func (b *bayesian) mostPromising() *probe {
 	})
 }
 
-// pool holds candidates and their worth at the last rating. A candidate's worth changes little from one outcome to the
-// next, so most calls rate only the best few again. Every policy.sweep calls, all candidates are rated and the worst
-// are dropped.
+// pool holds candidates for a proposal, and for each its worth when it was last rated. A candidate's worth changes
+// little from one outcome to the next, so most calls rate only the best few again. Once in policy.sweep calls, take
+// rates all candidates and drops the worst ones.
 type pool struct {
 	list []*probe
 	turn int
 }
 
-// sweeping reports whether the next call of take rates all candidates.
+// sweeping reports whether the next call of take rates all candidates again, rather than only the best ones.
 func (p *pool) sweeping() bool { return p.turn%policy.sweep == 0 }
 
 func (p *pool) find(id int64) *probe {

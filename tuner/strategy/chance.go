@@ -27,18 +27,19 @@ type Prospect struct {
 	Beside []int64 // unseen neighbours of the best that may well be faster
 }
 
-// Look estimates what a search may still gain from the outcomes in their order. Look assumes that a good strategy with
-// the same expectations chose the configurations.
+// Look estimates what a search may still gain, from its outcomes in the order in which they came. Look assumes that the
+// configurations were chosen by a good strategy with the same expected scores.
 //
-// Look combines two sources. A Gaussian process that is fitted to the scores gives the odds of a gain in the space, but
-// judges extremes badly: too low early and too high late. The history of the search gives odds that fall as one over
-// the number of outcomes since the last gain. Look multiplies the odds of the history by a root of the odds of the
-// model. The constants for both odds are chosen such that a gain of more than the factor is left in at most 5 % of the
-// searches that end at a chance of 5 %; `simulate --ending` checks that limit on recordings. If there are expectations,
-// the model errs less and has more weight.
+// Look combines two sources. A Gaussian process that is fitted to the scores gives the odds that a better configuration
+// exists; these odds are too low early in a search and too high late. The history of the search gives odds of 1 to the
+// number of outcomes since the last gain. Look multiplies the odds from the search's history by a root of the odds from
+// the Gaussian process. The constants are chosen such that, of the searches that end at a chance of 5 %, at most 5 %
+// have missed a gain of more than the factor; `simulate --ending` checks that limit on recordings. If there are
+// expectations, the Gaussian process has smaller errors and its odds count more.
 //
-// With fewer than 20 outcomes that work, or if the model is certain of a gain, the chance is 1. Look takes about a
-// tenth of a second, and a few more outcomes change its result little, so Look need not be called after each outcome.
+// The chance is 1 if fewer than 20 outcomes are successes, or if the Gaussian process is certain of a gain. Look takes
+// about a tenth of a second, and a few more outcomes change its result little, so Look need not be called after each
+// outcome.
 func Look(s *space.Space, seen []Seen, expected *Expected, factor float64, seed uint64) Prospect {
 	a := newArchive(s, rand.New(rand.NewPCG(seed, 0xc4a)), expected)
 	for _, e := range seen {
@@ -68,7 +69,7 @@ func Look(s *space.Space, seen []Seen, expected *Expected, factor float64, seed 
 	return p
 }
 
-// beside returns the unseen neighbours of the best configuration that may well be faster.
+// beside returns those neighbours of the best configuration that have no outcome yet and may well be faster.
 func (m *lossModel) beside() (ids []int64) {
 	for _, id := range m.space.Neighbours(m.best) {
 		if at := (&probe{id: id, point: m.features(id)}); m.unseen(id) && m.beats(at, 1) >= policy.beside {
@@ -78,7 +79,7 @@ func (m *lossModel) beside() (ids []int64) {
 	return ids
 }
 
-// since returns how many working outcomes came after the first one within the factor of the best.
+// since returns how many outcomes were successes after the first one that is within the factor of the best.
 func (a *archive) since(factor float64) int {
 	n := 0
 	for _, id := range a.order {
@@ -94,8 +95,9 @@ func (a *archive) since(factor float64) int {
 	return n - 1
 }
 
-// hopeful returns the unseen configurations most likely to beat the best by the factor. In spaces with more than a few
-// thousand configurations, hopeful considers a sample and all neighbours of the best ones.
+// hopeful returns the unseen configurations that are most likely to be faster than the best one by the given factor. In
+// a space with more than a few thousand configurations, hopeful considers only a random sample and all neighbours of
+// the best configurations.
 func (m *lossModel) hopeful(factor float64) []*probe {
 	ids := m.expected.candidates(m.archive, policy.sample)
 	for _, id := range m.bestOf(policy.nearest) {
@@ -114,15 +116,15 @@ func (m *lossModel) hopeful(factor float64) []*probe {
 	return list[:min(len(list), policy.joint)]
 }
 
-// beats returns the probability that a configuration beats the best by the factor.
+// beats returns the probability that a configuration is faster than the best one by the given factor.
 func (m *lossModel) beats(at *probe, factor float64) float64 {
 	b := m.expect(at)
 	return b.works * distuv.UnitNormal.CDF((m.threshold(at.id, m.score/factor)-b.mean)/b.deviation)
 }
 
-// chanceBelow returns the model's probability of a gain. chanceBelow repeatedly draws losses of all listed
-// configurations from their joint distribution, and whether each works, and counts how often a working one beats the
-// best by the factor.
+// chanceBelow returns the model's probability that one of the listed configurations is faster than the best one by the
+// factor. chanceBelow repeatedly draws the losses of all listed configurations from their joint distribution, and draws
+// whether each of them works. The result is the fraction of draws in which a working configuration is fast enough.
 func (m *lossModel) chanceBelow(list []*probe, factor float64) float64 {
 	if len(list) == 0 {
 		return 0
@@ -149,8 +151,8 @@ func (m *lossModel) chanceBelow(list []*probe, factor float64) float64 {
 	return float64(below) / float64(policy.drawn)
 }
 
-// posterior returns the joint distribution of the losses at the probes with these means; it returns false if their
-// covariance matrix has no Cholesky factor.
+// posterior returns the joint distribution of the losses at the listed probes, with the given means; it returns false
+// if the covariance matrix has no Cholesky factor.
 func (p *gaussianProcess) posterior(list []*probe, means []float64, rng *rand.Rand) (*distmv.Normal, bool) {
 	n := len(list)
 	open := mat.NewSymDense(n, nil)
@@ -185,13 +187,14 @@ type Outlook struct {
 	Seconds float64 `json:"seconds,omitempty"`     // duration of the search until then; 0: its clock means nothing
 }
 
-// Over reports whether a search may end, because nothing worth it is left to gain.
+// Over reports whether a search may end, because a gain that would be worth more time is unlikely.
 func (o Outlook) Over() bool { return o.Sure() || o.AtFloor && o.Chance < policy.atFloor }
 
-// Sure reports whether a search may end for its low chance alone, without the roofline.
+// Sure reports whether the chance of a gain is so low that a search may end even if its best time is far from the
+// roofline.
 func (o Outlook) Sure() bool { return o.Chance < o.limit() }
 
-// Near reports whether the search will end soon, so that the gates should be prepared.
+// Near reports whether the search will probably end soon, so that it should begin to prepare the gates.
 func (o Outlook) Near() bool { return o.Chance < policy.nearlyOver*o.limit() }
 
 func (o Outlook) limit() float64 {

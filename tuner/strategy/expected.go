@@ -15,7 +15,8 @@ import (
 )
 
 // Expected holds scores that configurations are expected to have before any is evaluated. Only ratios of expected
-// scores count: the unit does not matter. A nil Expected expects nothing. Several goroutines may use an Expected.
+// scores matter, so the scores may have any unit. A nil Expected has no expected score for any configuration. Several
+// goroutines may use an Expected.
 type Expected struct {
 	of     func(id int64) (score float64, ok bool, err error)
 	usual  float64 // loss of configurations without an expectation
@@ -24,8 +25,9 @@ type Expected struct {
 	sorted []int64           // configurations that were looked at, the lowest first
 }
 
-// Expect computes the expected scores of many configurations, or of all if they are few. A configuration whose score
-// is not ok has no expectation; if none has one, Expect returns nil.
+// Expect computes the expected scores of many configurations, or of all configurations in a small space. If the
+// function `of` returns ok=false, a configuration has no expected score; if no configuration has one, Expect returns
+// nil.
 func Expect(s *space.Space, seed uint64, of func(id int64) (score float64, ok bool, err error)) (*Expected, error) {
 	rng := rand.New(rand.NewPCG(seed, 0x11fe))
 	var ids []int64
@@ -122,8 +124,9 @@ func (e *Expected) PromiseMore(some, others []int64) bool {
 }
 
 // Likely returns the n configurations with the lowest expected scores, the lowest first. One part of the space
-// contributes at most five eighths of the result if others can contribute, since expectations compare different parts
-// less well. Two chosen configurations of a part differ in at least two tunables, since neighbours are much alike.
+// contributes at most five eighths of the list if others can contribute, since expected scores of different parts are
+// less comparable. Two chosen configurations of a part differ in at least two tunables, since configurations that
+// differ in one tunable are similarly fast.
 func (e *Expected) Likely(s *space.Space, n int) []int64 {
 	if e == nil {
 		return nil
@@ -151,7 +154,7 @@ func alike(a, b space.Configuration) bool {
 	return a.Template == b.Template && a.Values.Differences(b.Values) < 2
 }
 
-// candidates returns n configurations to consider: random ones if there are no expectations, otherwise mostly those
+// candidates returns n configurations to consider: random ones if there are no expected scores, otherwise mostly those
 // with the lowest expected scores.
 func (e *Expected) candidates(a *archive, n int) []int64 {
 	if e == nil {

@@ -11,9 +11,9 @@ import (
 	"autotune/tuner/strategy"
 )
 
-// A search with rough expectations finds the best configuration in a tenth of the space, and sooner knows that
-// nothing is left to gain. The expectations are off by a constant factor and, from one configuration to the next, by
-// 10 %.
+// A search with rough expected scores finds the best configuration after trying a tenth of the space, and sooner knows
+// that no gain is left. The expected scores in this test are wrong by a constant factor, and by a further 10 % that
+// vary from one configuration to the next.
 func TestExpected(t *testing.T) {
 	s := gridSpace(t, 20, 20)
 	score := func(id int64) float64 { return 1 + math.Abs(float64(id%20)-13)/5 + math.Abs(float64(id/20)-4)/5 }
@@ -44,8 +44,9 @@ func TestExpected(t *testing.T) {
 	}
 }
 
-// The best configuration has a value of a tunable that turns out better than expected. Although two hundred other
-// configurations were expected to be better, the search tries it soon.
+// In this space, the best configuration has a value of one tunable with which all configurations turn out better than
+// expected. The search soon tries the best configuration, although two hundred other configurations were expected to be
+// better.
 func TestExpectedBehindHundreds(t *testing.T) {
 	s := gridSpace(t, 4, 4, 4, 4, 4, 4, 2)
 	score := func(id int64, factor float64) float64 { // factor applies to value 1 of the last tunable
@@ -81,8 +82,9 @@ func TestExpectedBehindHundreds(t *testing.T) {
 	}
 }
 
-// Likely returns the configurations with the lowest expectations first, no two of them alike. Expect distinguishes an
-// error from a configuration without an expectation.
+// Likely returns the configurations with the lowest expected scores first, and leaves out configurations that are
+// similar to one before. Expect returns an error if the function for the scores fails, but accepts configurations that
+// have no expected score.
 func TestExpect(t *testing.T) {
 	s := gridSpace(t, 9, 9)
 	away := func(id int64) (float64, bool, error) { return math.Abs(float64(id - 40)), true, nil }
@@ -106,7 +108,8 @@ func TestExpect(t *testing.T) {
 	}
 }
 
-// PromiseMore requires a clearly lower expectation. A configuration without an expectation promises nothing.
+// PromiseMore returns true only if an expected score is clearly lower, not just slightly. PromiseMore never prefers a
+// configuration that has no expected score.
 func TestPromiseMore(t *testing.T) {
 	e, err := strategy.Expect(gridSpace(t, 9, 9), 1, func(id int64) (float64, bool, error) { return float64(id), id < 81, nil })
 	must.OK(t, err)

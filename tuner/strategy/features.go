@@ -9,8 +9,8 @@ import (
 	"autotune/space/expr"
 )
 
-// featureCache keeps configurations' features, since they are needed often: those of the space, and the exponents of
-// two.
+// featureCache stores the features of configurations, which are needed often: those that the space defines, and the
+// exponents of two.
 type featureCache struct {
 	*archive
 	categorical []bool
@@ -47,10 +47,10 @@ func (c *featureCache) examples(ids []int64) []example {
 	return examples
 }
 
-// powersOfTwo are additional features of the models: the exponent of two in a tunable's value. Hardware works in powers
-// of two: 64 and 128 threads may be fast where 80 and 112 are slow. A model that knows only the order of values takes
-// differences between powers of two and other values for noise. A tunable gets a column for its exponents unless its
-// exponents ascend with its values, as in 1, 2, 4, 8.
+// powersOfTwo holds additional features for the models: the exponent of two in the value of a tunable. Hardware works
+// in powers of two: 64 and 128 threads may be fast where 80 and 112 are slow. A model that knows only the order of a
+// tunable's values would take the difference between powers of two and other values for noise. A tunable gets a column
+// for the exponents of two in its values unless the exponents ascend with the values, as for 1, 2, 4, 8.
 type powersOfTwo struct {
 	column  map[string]int // column of each tunable
 	largest []float64      // largest exponent of each column
@@ -96,7 +96,7 @@ func (p *powersOfTwo) append(row []float64, tunables []space.Tunable, choice []i
 	return row
 }
 
-// positives returns the values as numbers, or nil if one of them is not a positive integer.
+// positives returns a tunable's values as numbers, or nil if one of the values is not a positive integer.
 func positives(values []expr.Value) []int64 {
 	var numbers []int64
 	for _, v := range values {

@@ -11,9 +11,9 @@ import (
 	"gonum.org/v1/gonum/lapack/lapack64"
 )
 
-// gaussianProcess is a Gaussian process over configurations. Each added point extends the Cholesky factor by a row.
-// The factor does not depend on the observed values, so a point can be added with its expected value while its
-// evaluation is under way, and get the observed value later.
+// gaussianProcess is a Gaussian process over configurations. Each point that is added to the process extends the
+// Cholesky factor by a row. The Cholesky factor does not depend on the observed values, so a point can be added with
+// its expected value, which the observed value replaces when the evaluation ends.
 type gaussianProcess struct {
 	covariance
 	noise    float64 // noise over the variance of the observations, which is 1
@@ -25,7 +25,7 @@ type gaussianProcess struct {
 	solved []float64   // beginning of the solution of lower factor * solved = observed
 }
 
-// set replaces all points; it returns false if their covariance matrix has no Cholesky factor.
+// set replaces all points of the process; it returns false if their covariance matrix has no Cholesky factor.
 func (p *gaussianProcess) set(points [][]float64, observed []float64) bool {
 	p.points = append(p.points[:0], points...)
 	p.observed = append(p.observed[:0], observed...)
@@ -66,8 +66,8 @@ func lowerHalf(n int) blas64.Symmetric {
 	return blas64.Symmetric{Uplo: blas.Lower, N: n, Stride: max(1, n), Data: make([]float64, n*n)}
 }
 
-// add appends a probe's point; it returns false if the earlier points determine its value. The new row of the factor
-// is the probe's solution.
+// add appends the point of a probe to the process; it returns false if the value at that point already follows from
+// earlier points. The new row of the Cholesky factor is the probe's forward solution.
 func (p *gaussianProcess) add(at *probe, observed float64) bool {
 	p.catchUp(at)
 	rest := 1 + p.noise - floats.Dot(at.solution, at.solution)
@@ -82,7 +82,7 @@ func (p *gaussianProcess) add(at *probe, observed float64) bool {
 	return true
 }
 
-// observe changes the value of a point; the part of the solution for earlier points stays valid.
+// observe replaces the observed value of point i, and keeps the part of the solution that belongs to earlier points.
 func (p *gaussianProcess) observe(i int, value float64) {
 	p.observed[i] = value
 	p.solved = p.solved[:min(i, len(p.solved))]
@@ -93,7 +93,7 @@ func (p *gaussianProcess) solve() []float64 {
 	return p.solved
 }
 
-// forward extends a solution of lower factor * solution = x to all rows.
+// forward extends the solution of the triangular system factor * solution = x to all rows of the factor.
 func (p *gaussianProcess) forward(solution, x []float64) []float64 {
 	for i := len(solution); i < len(p.rows); i++ {
 		row := p.rows[i]
@@ -102,8 +102,9 @@ func (p *gaussianProcess) forward(solution, x []float64) []float64 {
 	return solution
 }
 
-// probe is a point whose expected loss is needed again and again. A probe caches its covariances with the model's
-// points and the forward solution, to which each new point of the model adds one number.
+// probe is a configuration for which the Gaussian process computes the expected loss many times. A probe caches its
+// covariances with the process's points and the forward solution of these; each point that the process gains adds one
+// number to both.
 type probe struct {
 	id          int64
 	worth       float64 // when it was last rated
@@ -115,7 +116,7 @@ type probe struct {
 	solution    []float64
 }
 
-// probeRoom is the spare capacity of a new probe for further points of the model.
+// probeRoom is the spare capacity that a new probe gets for points that are added to the process later.
 const probeRoom = 32
 
 func (p *gaussianProcess) predict(at *probe) (mean, deviation float64) {
@@ -124,7 +125,8 @@ func (p *gaussianProcess) predict(at *probe) (mean, deviation float64) {
 	return mean, math.Sqrt(max(1e-10, 1-floats.Dot(at.solution, at.solution)))
 }
 
-// catchUp extends a probe's covariances and solution by the points that were added since its last use.
+// catchUp extends the cached covariances and solution of a probe by the points that were added since the probe was last
+// used.
 func (p *gaussianProcess) catchUp(at *probe) {
 	if at.covariances == nil {
 		both := make([]float64, 0, 2*(len(p.points)+probeRoom))
@@ -143,8 +145,9 @@ func (p *gaussianProcess) likelihood() float64 {
 }
 
 // covariance is the Gaussian process's covariance function: how similar the losses of two configurations are expected
-// to be, from 0 to 1. The function is a Matérn 5/2 of a weighted distance. An ordered tunable contributes the distance
-// of its values, a categorical one only whether they differ.
+// to be, from 0 to 1. The covariance is a Matérn 5/2 function of the weighted distance between two configurations. An
+// ordered tunable contributes the difference of its values to the distance of two configurations, a categorical one
+// only whether the values differ.
 type covariance struct {
 	categorical []bool
 	weights     []float64 // weight of each dimension's squared difference; 0 ignores the dimension
@@ -185,8 +188,8 @@ func matern(squared float64) float64 {
 	return (1 + r + r*r/3) * math.Exp(-r)
 }
 
-// The hyperparameters of a Gaussian process are the weights of the dimensions and the noise. Each hyperparameter starts
-// at a usual value, and its logarithm has a normal prior around that value.
+// The hyperparameters of a Gaussian process are the weights of the dimensions and the noise. Each hyperparameter has a
+// log-normal prior around its usual value, from which the search for it starts.
 
 // logPrior returns the logarithm of a hyperparameter's prior density, up to a constant.
 func logPrior(x, usual, width float64) float64 {
@@ -194,8 +197,8 @@ func logPrior(x, usual, width float64) float64 {
 	return -z * z / 2
 }
 
-// fit chooses likely hyperparameters by a random local search from the present ones. The prior keeps hyperparameters
-// near their usual values, which matters while there are few observations.
+// fit improves the hyperparameters by a random local search that begins at the present values. The prior keeps
+// hyperparameters near their usual values, which matters while there are few observations.
 func (p *gaussianProcess) fit(rng *rand.Rand, points [][]float64, observed []float64) {
 	if n := len(points); n > policy.fitPoints {
 		some, values := make([][]float64, policy.fitPoints), make([]float64, policy.fitPoints)
@@ -234,8 +237,9 @@ func (p *gaussianProcess) copyOfHyperparameters() *gaussianProcess {
 	return &gaussianProcess{covariance: covariance{p.categorical, slices.Clone(p.weights)}, noise: p.noise}
 }
 
-// fitting holds data that do not change while hyperparameters are chosen: the squared difference of each pair of
-// points in each dimension. A new weight changes all distances by a multiple of one dimension's differences.
+// fitting holds data that do not change while hyperparameters are chosen: the squared difference of each pair of points
+// in each dimension. A change of one weight changes all squared distances by a multiple of the squared differences in
+// that dimension.
 type fitting struct {
 	pairs       int
 	differences [][]float64
@@ -260,7 +264,7 @@ func newFitting(categorical []bool, points [][]float64, observed []float64) *fit
 }
 
 // posterior returns the logarithm of the posterior density of the hyperparameters, up to a constant. The argument
-// `distances` has the squared distance of each pair of points.
+// `distances` contains the squared distance of each pair of points.
 func (f *fitting) posterior(p *gaussianProcess, distances []float64) float64 {
 	pair := -1
 	p.fill(f.matrix, func(int, int) float64 {

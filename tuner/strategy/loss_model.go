@@ -8,10 +8,11 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// lossModel is a Gaussian process of the difference between the losses of an archive and their expectations. With good
-// expectations, the model learns much from few outcomes. Trees predict how likely a configuration is to work, since
-// regions of failures have little to do with regions of slow configurations. The model is updated with each outcome,
-// and rebuilt when there are many more outcomes than at its last fit, or when it has too many points.
+// lossModel is a Gaussian process that predicts by how much the losses of configurations differ from their expected
+// losses. If expected scores are accurate, the differences are small and a few outcomes suffice to learn them. Trees
+// predict how likely a configuration is to work, since regions of failures have little to do with regions of slow
+// configurations. The model is updated with each outcome. The model is rebuilt when it has too many points, or many
+// more outcomes than when its hyperparameters were last fitted.
 type lossModel struct {
 	*featureCache
 	gp      gaussianProcess
@@ -30,8 +31,8 @@ func newLossModel(c *featureCache) *lossModel {
 
 func (m *lossModel) old() bool { return len(m.order) >= m.renewAt || len(m.entry) >= policy.points }
 
-// renew rebuilds the model from configurations that work. In a second step, renew adds failures and configurations
-// under way with the values that the process expects of them.
+// renew rebuilds the model from configurations that work. After that, renew adds configurations that failed or are
+// under way, with the losses that the process predicts for them.
 func (m *lossModel) renew() {
 	ids := m.selection()
 	m.standardise(ids)
@@ -79,8 +80,8 @@ func (m *lossModel) selection() []int64 {
 	return ids
 }
 
-// standardise sets center and scale to the mean and deviation of the losses. Losses far above the median are limited,
-// since it does not matter how slow a slow configuration is.
+// standardise sets the fields center and scale to the mean and deviation of the losses. Losses far above the median are
+// reduced to a limit, since the exact time of a slow configuration does not matter.
 func (m *lossModel) standardise(ids []int64) {
 	var losses []float64
 	for _, id := range ids {
@@ -98,12 +99,12 @@ func (m *lossModel) standardise(ids []int64) {
 	m.scale = max(m.scale, 1e-6)
 }
 
-// standard returns the standardised loss of an outcome that works.
+// standard returns the standardised loss of an outcome that is a success.
 func (m *lossModel) standard(id int64, o Outcome) float64 {
 	return min(policy.worst, m.threshold(id, o.Score))
 }
 
-// threshold returns the standardised loss with which a configuration would reach a score.
+// threshold returns the standardised loss that a configuration needs to reach a given score.
 func (m *lossModel) threshold(id int64, score float64) float64 {
 	return (math.Log(score) - m.expected.loss(id) - m.center) / m.scale
 }
@@ -118,9 +119,9 @@ func (m *lossModel) enter(at *probe) {
 	}
 }
 
-// see replaces the expected value of a configuration by its outcome. A failure has no score, so it counts as worse
-// than expected, the more so the more configurations around it fail. The model then avoids regions of failures, but
-// not the surroundings of a single failure.
+// see replaces the predicted loss of a configuration by the loss of its outcome. A failure has no score, so it gets a
+// loss that is worse than expected; the loss is larger the more configurations around it fail. Because failures count
+// in this way, the model avoids regions in which most configurations fail, but not the neighbours of a single failure.
 func (m *lossModel) see(at *probe, o Outcome) {
 	i, in := m.entry[at.id]
 	if !in {

@@ -1,9 +1,9 @@
 package strategy
 
-// policy holds the constants of the strategies and the outlook. Unless a comment says otherwise, these constants were
-// chosen on the eight recordings of docs/strategies.md (21 to 24 November 2026).
+// policy holds the constants of the strategies and the outlook. Unless a field's comment says otherwise, the constants
+// were chosen on the eight recordings of docs/strategies.md (21 to 24 November 2026).
 var policy = struct {
-	// The first fields are for the first proposals.
+	// The fields from seeds to clearly control the first proposals of a strategy.
 	seeds       int // without expectations: configurations far from each other
 	seedChoices int // candidates for each of the seeds
 	likelySeeds int // most proposals with expectations, until likelyUntil outcomes work
@@ -11,7 +11,7 @@ var policy = struct {
 	among       int64   // configurations of a part with computed expectations; they miss the best of a million by 0.1 %
 	clearly     float64 // factor by which an expectation must be lower to count as clearly lower
 
-	// The fields up to `size` are for the pool of candidates.
+	// The fields from mostKnown to size control the pool of candidates from which a strategy proposes.
 	mostKnown   int // known proposals in a row before a random one
 	draws       int // random configurations at first
 	likelyDraws int // the same with expectations: the best is often hundreds behind the lowest (26 November)
@@ -21,7 +21,7 @@ var policy = struct {
 	hot         int // candidates that are rated for each proposal
 	size        int // candidates that stay after a sweep
 
-	// The fields up to cliffLeaf are for the Gaussian process and its trees.
+	// The fields from points to cliffLeaf control the Gaussian process and the trees that predict failures.
 	points, keeps          int // most points, and those that stay when the model is rebuilt
 	fitPoints, fitRounds   int // numbers of points and rounds for the choice of hyperparameters
 	weight, noise          float64
@@ -32,8 +32,9 @@ var policy = struct {
 	cliffPrior             float64 // weight of the share of all configurations that work
 	cliffLeaf              int     // least examples of a node that is split
 
-	// The fields up to `beside` are for the outlook. With the outlook's constants, at most 5 % of the searches of
-	// docs/strategies.md end with more than the target left to gain.
+	// The fields from leastOutcomes to beside control the outlook, i.e. the estimate of what a search may still gain.
+	// With these constants, at most 5 % of the searches in docs/strategies.md end although a gain of more than the
+	// target is left.
 	leastOutcomes int // working outcomes that an estimate needs
 	sample        int // configurations that are considered
 	joint, drawn  int // configurations in the joint distribution, and number of draws
@@ -41,13 +42,14 @@ var policy = struct {
 	recordLeast   int
 	recordOdds    float64 // odds of a gain after one outcome without a gain, if the model's belief is one half
 	modelTrust    float64 // exponent of the model's odds
-	// expectedOdds and expectedTrust replace recordOdds and modelTrust if there are expectations (24 November).
+	// If there are expected scores, expectedOdds and expectedTrust replace recordOdds and modelTrust (24 November).
 	expectedOdds, expectedTrust float64
 	beside                      float64 // least chance with which a neighbour of the best is tried before the end
 
-	// A search may end at a chance below over. After longSeconds the limit grows with the search's time, up to
-	// mostOver, since the next gain takes about as long as the search did (26 November). A search whose best is at the
-	// roofline ends below atFloor: the best may still be beaten by a few percent if more data are read than written.
+	// A search may end when the chance of a gain is below the limit `over`. After a search has run for longSeconds, the
+	// limit grows with the search's time up to mostOver, since the next gain takes about as long as the whole search
+	// before it (26 November). A search whose best time is at the roofline ends when the chance is below atFloor,
+	// because the roofline itself may be beaten by a few percent if the kernel reads more data than it writes.
 	over, longSeconds, mostOver, atFloor float64
 	nearlyOver                           float64 // multiple of the limit from which the end is near
 }{

@@ -1,9 +1,9 @@
-// Package strategy holds the search strategies. A strategy chooses which configurations to evaluate next from the
-// scores of the earlier ones.
+// Package strategy holds the search strategies. A strategy chooses the configurations that a search evaluates next,
+// based on the scores of earlier ones.
 //
 // A Strategy proposes configurations by their index in the space. A Strategy is told the scores of configurations in
-// any order, and many evaluations may be under way at once. A Strategy knows only the space and scores: no device, no
-// source, no clock. The same seed and the same calls give the same proposals.
+// any order, and many evaluations may be under way at once. A Strategy knows only the space and the scores; it knows no
+// device, no source and no clock. With the same seed and the same calls, a Strategy makes the same proposals.
 package strategy
 
 import (
@@ -22,20 +22,22 @@ type Outcome struct {
 
 // Strategy proposes configurations. Only one goroutine at a time may use a Strategy.
 type Strategy interface {
-	// Ask proposes a configuration that was neither proposed nor told before. ok=false means that the strategy waits
-	// for outcomes of configurations under way; if none is under way, it means that the strategy has ended.
+	// Ask proposes a configuration that Ask has not proposed before and whose outcome is unknown. The result ok=false
+	// means that the strategy waits for outcomes of earlier proposals or, if all of these are known, that the strategy
+	// has ended.
 	Ask() (i int64, ok bool)
-	// Tell reports an outcome, also of configurations that Ask did not propose (defaults, earlier searches).
+	// Tell informs the strategy of an outcome, also of configurations that Ask did not propose, such as defaults.
 	Tell(i int64, o Outcome)
 }
 
 type Options struct {
 	Seed uint64
-	// Expected holds expected scores from before any evaluation; nil: none.
+	// Expected holds the scores that an operator's estimates predict before any evaluation, or is nil.
 	Expected *Expected
 }
 
-// methods lists the strategies in the order in which help shows them. Each strategy starts with an empty archive.
+// methods lists the strategies in the order in which help shows them. Each strategy in this table starts with an
+// archive that contains no outcomes.
 var methods = []struct {
 	name string
 	on   func(a *archive) method
@@ -67,19 +69,19 @@ func New(name string, s *space.Space, o Options) (Strategy, error) {
 	return g, nil
 }
 
-// method is a search algorithm without the bookkeeping: it proposes configurations and learns their outcomes. A method
-// may be asked for several proposals before it learns, and it also learns outcomes of configurations that it did not
-// propose.
+// method is a search algorithm that only proposes configurations and learns their outcomes; guided does the
+// bookkeeping. A method may be asked for several proposals before it learns, and it also learns outcomes of
+// configurations that it did not propose.
 type method interface {
-	// propose returns a configuration, which may be known already, or false if it has no proposal.
+	// propose returns a configuration, whose outcome may be known already, or false if the method has no proposal.
 	propose() (int64, bool)
-	// learn passes an outcome to the method, of a proposal or of another configuration.
+	// learn informs the method of the outcome of a configuration, which the method may have proposed or not.
 	learn(id int64, o Outcome)
 }
 
-// guided makes a Strategy from a method. If the method proposes a known configuration, guided tells it the outcome at
-// once. If the method proposes nothing new, guided draws one of the remaining configurations, so every search ends
-// with the whole space known.
+// guided makes a Strategy from a method. If the method proposes a configuration whose outcome is known, guided tells
+// the method that outcome at once. If the method proposes nothing new, guided draws one of the remaining configurations
+// at random, so that a search without a limit tries the whole space.
 type guided struct {
 	*archive
 	method method // nil in an empty space

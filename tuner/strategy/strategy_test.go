@@ -24,7 +24,7 @@ func ints(n int) []expr.Value {
 	return values
 }
 
-// gridSpace returns a space with a tunable of each of these numbers of values.
+// gridSpace returns a space with one tunable for each size, which has that many values.
 func gridSpace(t testing.TB, sizes ...int) *space.Space {
 	t.Helper()
 	p := space.Part{Template: "grid"}
@@ -53,7 +53,7 @@ func built(t testing.TB, parts ...space.Part) *space.Space {
 	return s
 }
 
-// bowl scores configurations by their distance from a point, and lets some fail.
+// bowl scores configurations by their distance from a point, and lets some configurations fail.
 func bowl(s *space.Space) func(id int64) strategy.Outcome {
 	return func(id int64) strategy.Outcome {
 		sum := 1.0
@@ -77,8 +77,8 @@ func started(t testing.TB, name string, s *space.Space, o strategy.Options) stra
 	return strat
 }
 
-// search runs a strategy until it has proposed `most` configurations, and returns them. Up to `ahead` evaluations are
-// under way at once, and their outcomes come in random order.
+// search runs a strategy until it has proposed `most` configurations, and returns them. Up to `ahead` proposed
+// configurations await their outcomes at the same time, and the outcomes come in random order.
 func search(t interface{ Fatalf(string, ...any) }, strat strategy.Strategy, score func(int64) strategy.Outcome, most, ahead int, rng *rand.Rand) []int64 {
 	var proposed, underWay []int64
 	seen := map[int64]bool{}
@@ -106,8 +106,8 @@ func search(t interface{ Fatalf(string, ...any) }, strat strategy.Strategy, scor
 
 func seeded(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 1)) }
 
-// Whatever the outcomes and however many evaluations are under way, a strategy finally proposes the whole space, and
-// no configuration twice.
+// For any outcomes and any number of evaluations under way, a strategy finally proposes the whole space, and no
+// configuration twice.
 func TestStrategiesExhaust(t *testing.T) {
 	if testing.Short() {
 		t.Skip("asks strategies for long, in one goroutine")
@@ -151,7 +151,7 @@ func TestStrategiesAreDeterministic(t *testing.T) {
 	}
 }
 
-// A strategy does not propose configurations that it was told before, but learns from them.
+// A strategy does not propose configurations whose outcomes it was told before, but learns from these outcomes.
 func TestToldConfigurationsAreNotProposed(t *testing.T) {
 	if testing.Short() {
 		t.Skip("asks strategies for long, in one goroutine")
@@ -219,7 +219,7 @@ func TestModelsAvoidFailures(t *testing.T) {
 	s := gridSpace(t, 10, 10, 10)
 	score := func(id int64) strategy.Outcome {
 		x := s.Features(id, nil)
-		// Scores get better towards a cliff, beyond which all configurations fail.
+		// In this space, scores improve towards a cliff, beyond which all configurations fail.
 		return strategy.Outcome{OK: x[0] < 0.6, Score: 2 - x[0] + 0.1*x[1]}
 	}
 	const repeats = 12 // a single search has 15 to 41 failures

@@ -9,9 +9,9 @@ import (
 )
 
 // trees is an ensemble of extremely randomised trees: each split is the best of a few random splits, so that trees
-// differ and are quick to build. The trees learn which configurations fail.
+// differ and are quick to build. The trees predict which configurations fail.
 //
-// P. Geurts, D. Ernst, L. Wehenkel, "Extremely randomized trees", Machine Learning 63 (2006).
+// The method is described in "Extremely randomized trees" by Geurts, Ernst and Wehenkel, Machine Learning 63 (2006).
 type trees []*node
 
 type node struct {
@@ -77,7 +77,7 @@ func leaf(rows []example) *node {
 	return &node{failing: float64(failed) / float64(max(len(rows), 1))}
 }
 
-// randomSplit splits a feature at a random point between its smallest and its largest value.
+// randomSplit returns a split of a feature at a random point between its smallest and its largest value.
 func (g *grower) randomSplit(f int, rows []example) (split, bool) {
 	low, high := math.Inf(1), math.Inf(-1)
 	for _, e := range rows {
@@ -119,7 +119,7 @@ func (s split) gain(rows []example) float64 {
 	return apart * apart * n[0] * n[1] / (n[0] + n[1])
 }
 
-// partition moves the examples that go left to the front, and returns their number.
+// partition moves the examples that belong to the left side of a split to the front of rows, and returns their number.
 func (s split) partition(rows []example) int {
 	middle := 0
 	for i, e := range rows {
@@ -151,8 +151,8 @@ func (t trees) works(features []float64) float64 {
 	return 1 - failing/float64(len(t))
 }
 
-// expectedImprovement returns how much lower than the best loss a configuration's loss is expected to be, times the
-// probability that it works.
+// expectedImprovement returns by how much the loss of a configuration is expected to be lower than the best loss, times
+// the probability that the configuration works.
 func expectedImprovement(b belief, best float64) float64 {
 	if b.deviation < 1e-12 {
 		return b.works * max(0, best-b.mean)

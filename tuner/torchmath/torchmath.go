@@ -1,7 +1,7 @@
-// Package torchmath asks PyTorch on this machine which math mode it computes a problem in. The way in which cuDNN
-// rounds the factors of a convolution depends on the kernel that it chooses for the problem. PyTorch therefore computes
-// the problem itself, with factors halfway between two rounded values. A part of PyTorch's result is compared with the
-// result of each rounding.
+// Package torchmath finds out in which math mode PyTorch computes a problem on this machine. The way in which cuDNN
+// rounds the factors of a convolution depends on the kernel that it chooses for the problem. Package torchmath
+// therefore has PyTorch compute the problem, with factors that lie halfway between two values of a reduced precision.
+// The package compares a part of PyTorch's result with the results of each way to round.
 package torchmath
 
 import (
@@ -30,13 +30,14 @@ import (
 //go:embed ask.py
 var driver string
 
-// PyTorch may take installedLimit to say what is installed, and askLimit to import, to load cuDNN and to answer.
+// installedLimit is how long PyTorch may take to report its version and GPU, and askLimit how long it may take to
+// import, to load cuDNN and to compute the answer.
 const (
 	installedLimit = 10 * time.Second
 	askLimit       = time.Minute
 )
 
-// GPU is the device on which PyTorch computes the problem.
+// GPU is the device on which PyTorch computes a problem.
 type GPU struct {
 	Ordinal int
 	Name    string
@@ -64,7 +65,8 @@ type job struct {
 	Parameters map[string][]expr.Value `json:"parameters"`       // a list of components for each parameter
 }
 
-// answer is the Python program's answer: installed versions, and the error of PyTorch's result against each rounding.
+// answer is what the Python program returns: the installed versions, and the error of PyTorch's result against each way
+// to round.
 type answer struct {
 	Fault    string             `json:"fault,omitempty"`
 	Torch    string             `json:"torch,omitempty"`
@@ -73,15 +75,15 @@ type answer struct {
 	Errors   map[string]float64 `json:"errors,omitempty"`
 }
 
-// Asks reports whether PyTorch is asked for a problem's mode: op.yaml must have `ask`, and the factors must be fp32,
-// since others are not rounded.
+// Asks reports whether PyTorch is asked for a problem's math mode. The operator's op.yaml must contain `ask`, and the
+// factors must be fp32, since PyTorch does not round other factors.
 func Asks(p *operator.Problem) bool {
 	exact := func(a operator.Argument) bool { return a.Role.Filled() && a.Type != operator.F32 }
 	return p.Operator.MathAsk != nil && !slices.ContainsFunc(p.Arguments, exact)
 }
 
-// Ask returns the mode in which PyTorch computes a problem. Ask keeps the answer for each problem, version and GPU. The
-// error says why the mode is not known.
+// Ask returns the mode in which PyTorch computes a problem. Ask stores the answer for each problem, version of PyTorch
+// and GPU, and returns the stored answer the next time. If the mode cannot be found out, the error of Ask says why.
 func (a Asker) Ask(ctx context.Context, p *operator.Problem, on GPU) (Mode, error) {
 	j := jobOf(p, on)
 	installed, err := j.run(ctx, installedLimit)
@@ -113,10 +115,11 @@ func (a Asker) Ask(ctx context.Context, p *operator.Problem, on GPU) (Mode, erro
 	return modeOf(said, p.Operator.MathModes)
 }
 
-// keptVersion is raised when the meaning of kept answers changes.
+// keptVersion is raised when the meaning of stored answers changes.
 const keptVersion = 1
 
-// Question returns the question for PyTorch about a problem, for scripts that ask PyTorch, or nil if there is none.
+// Question returns the question that asks PyTorch about a problem, for use in scripts, or nil if PyTorch cannot be
+// asked about the problem.
 func Question(p *operator.Problem) any {
 	if !Asks(p) {
 		return nil
@@ -163,11 +166,11 @@ func (j job) run(ctx context.Context, limit time.Duration) (said answer, err err
 	return said, err
 }
 
-// clear is how many times smaller than every other error the smallest must be. Errors of fp32 sums are less than a
-// hundredth of the errors of a wrong rounding.
+// clear is the least ratio of the second smallest error to the smallest error with which the smallest one decides the
+// mode. The errors of fp32 sums are less than a hundredth of the errors that a wrongly assumed rounding causes.
 const clear = 4
 
-// modeOf returns the mode whose rounding comes nearest to PyTorch's result.
+// modeOf returns the math mode whose rounding comes nearest to PyTorch's result.
 func modeOf(said answer, modes []string) (Mode, error) {
 	nearest, least, second := "", math.Inf(1), math.Inf(1)
 	for rule, e := range said.Errors {

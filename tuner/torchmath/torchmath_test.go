@@ -18,8 +18,8 @@ import (
 	"autotune/operator"
 )
 
-// fake makes Python import a fake PyTorch, written with NumPy, that rounds in the given way. fake returns the path of a
-// file to which each import adds a line.
+// fake makes Python import a fake PyTorch, written with NumPy, that rounds factors as `rounds` names. Each import of
+// the fake adds a line to the file whose path fake returns.
 func fake(t *testing.T, rounds string) (log string) {
 	t.Helper()
 	testneeds.NumPy.Need(t)
@@ -49,13 +49,14 @@ func bindTo(t *testing.T, o *operator.Operator, shape string, set map[string]str
 	return p
 }
 
-// problem returns a convolution that sets all parameters.
+// problem returns a convolution with values other than the default for all parameters.
 func problem(t *testing.T) *operator.Problem {
 	return bind(t, "conv2d", "2x6x9x8", map[string]string{
 		"c_out": "24", "kernel": "3x2", "stride": "2x1", "padding": "1x0", "dilation": "1x2", "groups": "2", "bias": "true"})
 }
 
-// PyTorch is not asked about 16-bit factors, nor about an operator without `ask`.
+// PyTorch is not asked for the math mode of a problem with 16-bit factors, nor of an operator without `ask` in its
+// op.yaml.
 func TestAsks(t *testing.T) {
 	for _, test := range []struct {
 		operator, shape, element string
@@ -70,8 +71,8 @@ func TestAsks(t *testing.T) {
 	}
 }
 
-// All modes are distinguished, for convolutions of one to three dimensions and transposed ones, whose tensors have
-// the problem's layout.
+// The Python program distinguishes all math modes for convolutions of one to three dimensions and for transposed
+// convolutions, with tensors in the layout of the problem.
 func TestModes(t *testing.T) {
 	for _, test := range []struct{ rounds, operator, shape, layout string }{
 		{"fp32", "conv1d", "2x4x9", "nchw"}, {"tf32", "conv2d", "1x4x6x5", "nchw"}, {"tf32_even", "conv2d", "1x4x6x5", "nhwc"},
@@ -106,7 +107,8 @@ func TestModes(t *testing.T) {
 	}
 }
 
-// PyTorch is asked for the mode once for each problem, GPU and version. After an error, PyTorch is asked again.
+// PyTorch is asked for the math mode only once for each problem, GPU and version. If asking PyTorch failed, the next
+// call asks again.
 func TestAnswersAreKept(t *testing.T) {
 	log := fake(t, "tf32_even")
 	a := Asker{CacheDir: t.TempDir()}
@@ -169,7 +171,8 @@ func TestHang(t *testing.T) {
 	}
 }
 
-// For most of the convolutions that were drawn, the operators' rules give the mode that PyTorch used on an H200.
+// For most of the convolutions, which were drawn at random, the rules of the operators give the math mode that PyTorch
+// used on an H200.
 func TestRulesAreNearPyTorch(t *testing.T) {
 	text, err := os.ReadFile("../../docs/results/h200/roundings.txt")
 	must.OK(t, err)
@@ -199,7 +202,7 @@ func TestRulesAreNearPyTorch(t *testing.T) {
 	}
 }
 
-// measuring returns the text of docs/measuring.md in one line.
+// measuring returns the text of docs/measuring.md as a single line.
 func measuring(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile("../../docs/measuring.md")

@@ -1,5 +1,5 @@
-// Package torchtimes times PyTorch on a problem, on the GPU that a search runs on, and compares its outputs with the
-// winner's. PyTorch runs in the user's python3, in turns with the winner.
+// Package torchtimes measures how long PyTorch takes for a problem on the GPU of a search, and compares PyTorch's
+// outputs with the winner's. PyTorch runs in the user's python3, and is timed in turns with the winner.
 package torchtimes
 
 import (
@@ -29,7 +29,7 @@ import (
 //go:embed times.py
 var driver string
 
-// program is the Python program that times PyTorch.
+// program returns the Python program that times PyTorch.
 var program = sync.OnceValue(func() python.Program {
 	calls := string(loaders.File("python/torch_calls.py"))
 	return python.Program{Code: driver, Modules: map[string]string{"torch_calls": calls}}
@@ -45,22 +45,23 @@ const (
 // Ways returns all ways to call PyTorch.
 func Ways() []string { return []string{Eager, EagerFP32, Compile} }
 
-// beginLimit is how long PyTorch may take to start, which imports it and compiles, and turnLimit how long for a turn.
+// beginLimit is how long PyTorch may take to import and to compile before the first turn, and turnLimit how long one
+// turn may take.
 const (
 	beginLimit = 5 * time.Minute
 	turnLimit  = time.Minute
 )
 
-// CompileWait is how long a search waits for torch.compile at its end if the user did not ask for its time. Beside a
-// search whose compilers need all cores, torch.compile takes 9 to 12 s beyond the search for one function that it has
-// not compiled before (H200, 16 cores, 2026-11-28).
+// CompileWait is how long a search waits at its end for torch.compile if the user did not ask for the time of
+// torch.compile. If the search's compilers need all cores, torch.compile ends 9 to 12 s after the search, for one
+// function that it has not compiled before (H200, 16 cores, 2026-11-28).
 const CompileWait = 12 * time.Second
 
 // turnSamples is the number of timed calls in a turn.
 const turnSamples = 12
 
-// Torch is PyTorch on a GPU, called in some of the ways. A single process serves one problem after another, until
-// Close or the end of this program.
+// Torch times PyTorch on a GPU, in those ways to call it that the user wants. One Python process serves one problem
+// after another, until Close is called or this program ends.
 type Torch struct {
 	ordinal int
 	names   []string
@@ -71,7 +72,7 @@ type Torch struct {
 	prepared *preparation         // nil: no problem is prepared
 }
 
-// preparation is a problem that PyTorch prepares or has prepared.
+// preparation is a problem for which PyTorch is being prepared, or is ready.
 type preparation struct {
 	job   job
 	ended atomic.Bool // given up before it was ready
@@ -81,7 +82,7 @@ type preparation struct {
 }
 
 // New returns a Torch, which imports PyTorch when the first problem is prepared. The argument `wait` is how long
-// torch.compile may take after the winner is known; 0 means no limit.
+// torch.compile may take after the search has found its winner; 0 means no limit.
 func New(ordinal int, wait time.Duration, names ...string) *Torch {
 	return &Torch{ordinal: ordinal, names: names, wait: wait}
 }
@@ -94,7 +95,7 @@ func (t *Torch) Close() error {
 	return t.kill()
 }
 
-// prepares replaces the prepared problem and returns the one before.
+// prepares makes `now` the current preparation, and returns the previous one.
 func (t *Torch) prepares(now *preparation) (before *preparation) {
 	t.lock.Lock()
 	defer t.lock.Unlock()
@@ -111,7 +112,8 @@ type job struct {
 	TF32    bool     `json:"tf32"`  // TF32 for matrix products, which PyTorch computes in fp32 by default
 }
 
-// comparison tells the Python program which files hold the winner's inputs and output for the prepared problem.
+// comparison tells the Python program which files hold the winner's inputs and output, so that it can compare PyTorch's
+// outputs with the winner's.
 type comparison struct {
 	Names  []string `json:"names"` // ways whose outputs are compared
 	Fill   []Call   `json:"fill"`
@@ -127,7 +129,8 @@ type Call struct {
 	Values   map[string]any    `json:"values"` // a value, or a list of a parameter's components
 }
 
-// Tensor is read from a file; without a file, it holds uniform random numbers.
+// Tensor describes a tensor of PyTorch, which is read from a file or, without a file, filled with uniform random
+// numbers.
 type Tensor struct {
 	Is    string        `json:"is"` // the operator's name for it
 	Shape []int64       `json:"shape"`
@@ -138,34 +141,37 @@ type Tensor struct {
 	High  float64       `json:"high"`
 }
 
-// turn asks the Python program for the samples of one turn.
+// turn is the request to the Python program for the samples of one turn.
 type turn struct {
 	Name    string `json:"name"`
 	Samples int    `json:"samples"`
 }
 
-// answer is an answer of the Python program.
+// answer is what the Python program returns to a request.
 type answer struct {
 	Fault  string            `json:"fault"`
 	Absent string            `json:"absent"` // why PyTorch or its GPU is missing
 	Names  []string          `json:"names"`  // ways that can be timed
 	Left   map[string]string `json:"left"`   // why the other ways cannot be timed
 	MS     float64           `json:"ms"`
-	// Outputs compares the output of each way with the winner's; Unlike says why one was not compared.
+	// Outputs compares the output of each way to call PyTorch with the winner's output; Unlike says for each other way
+	// why its output was not compared.
 	Outputs map[string]*final.Outputs `json:"outputs"`
 	Unlike  map[string]string         `json:"unlike"`
 }
 
-// Prepare starts preparing a problem in the background: PyTorch is imported, makes tensors, and calls the function
-// once in each way, which compiles it. Preparing takes seconds, but uses the GPU for moments only.
+// Prepare starts preparing a problem in the background: the Python program imports PyTorch, makes tensors and calls
+// PyTorch's function once in each way, such as with torch.compile, so that all code is compiled. The preparation of a
+// problem takes seconds, but uses the GPU only briefly.
 func (t *Torch) Prepare(ctx context.Context, p *operator.Problem, protocol device.Protocol) {
 	if len(p.Torch()) > 0 {
 		t.prepare(ctx, t.jobOf(p, protocol))
 	}
 }
 
-// prepare starts preparing a problem. If another problem is still being prepared, prepare kills the process, since
-// torch.compile cannot be interrupted. A process that is ready serves the new problem.
+// prepare begins to prepare PyTorch for a problem. If PyTorch is still being prepared for another problem, prepare
+// kills the process, since torch.compile cannot be interrupted. If the preparation of the previous problem has
+// succeeded, the same Python process serves the new problem.
 func (t *Torch) prepare(ctx context.Context, j job) *preparation {
 	now := &preparation{job: j, done: make(chan struct{})}
 	before := t.prepares(now)
@@ -183,7 +189,7 @@ func (t *Torch) prepare(ctx context.Context, j job) *preparation {
 	return now
 }
 
-// end ends a preparation, and reports whether it was ready.
+// end waits no longer for a preparation; it reports whether the preparation had already succeeded.
 func (t *Torch) end(p *preparation) (ready bool) {
 	select {
 	case <-p.done:
@@ -196,7 +202,7 @@ func (t *Torch) end(p *preparation) (ready bool) {
 	return false
 }
 
-// begin starts PyTorch, unless it runs, and sends it the problem.
+// begin starts the Python process, unless it runs already, and sends it the problem.
 func (t *Torch) begin(ctx context.Context, p *preparation) (said answer, err error) {
 	t.lock.Lock()
 	if p.ended.Load() {
@@ -217,7 +223,8 @@ func (t *Torch) begin(ctx context.Context, p *preparation) (said answer, err err
 	return said, err
 }
 
-// ready waits until a problem is prepared. If torch.compile takes too long, the problem is prepared again without it.
+// ready prepares a problem, and waits until PyTorch is ready to compute it. If torch.compile takes too long, ready
+// prepares the problem again without it.
 func (t *Torch) ready(ctx context.Context, j job) (said answer, err error) {
 	var late <-chan time.Time
 	if t.wait > 0 && slices.Contains(j.Names, Compile) {
@@ -238,7 +245,7 @@ func (t *Torch) ready(ctx context.Context, j job) (said answer, err error) {
 	return said, err
 }
 
-// Start prepares the problem, unless that is done already, and compares outputs.
+// Start prepares the problem, unless Prepare has done so already, and has PyTorch's outputs compared with the winner's.
 func (t *Torch) Start(ctx context.Context, p *operator.Problem, protocol device.Protocol,
 	leave func() string) (_ final.Rival, err error) {
 	if len(p.Torch()) == 0 {
@@ -280,7 +287,8 @@ func (s *session) compare(p *operator.Problem, left string) error {
 
 var errEnded = errors.New("PyTorch has ended")
 
-// ask sends a job to the process and returns its answer. After an error, the process has ended.
+// ask sends a request to the Python process and returns its answer. If ask returns an error, it has ended the Python
+// process.
 func (t *Torch) ask(job any, limit time.Duration) (said answer, err error) {
 	t.lock.Lock()
 	talk := t.talk
@@ -323,7 +331,7 @@ func (t *Torch) jobOf(p *operator.Problem, protocol device.Protocol) job {
 	return j
 }
 
-// CallsOf returns the PyTorch calls that compute a problem, with uniform random numbers as inputs.
+// CallsOf returns the PyTorch calls that compute a problem, whose inputs are uniform random numbers.
 func CallsOf(p *operator.Problem) (calls []Call) {
 	for _, known := range p.Torch() {
 		calls = append(calls, callOf(known, ""))
@@ -331,7 +339,7 @@ func CallsOf(p *operator.Problem) (calls []Call) {
 	return calls
 }
 
-// Parameters returns the values of a problem's parameters, each a value or a list of components.
+// Parameters returns the values of a problem's parameters, where each value is a number or a list of components.
 func Parameters(p *operator.Problem) map[string]any {
 	all := map[string]any{}
 	for _, s := range p.Operator.Parameters {
@@ -372,16 +380,16 @@ func plain(values []expr.Value) any {
 	return values
 }
 
-// session is a problem that PyTorch has prepared.
+// session is a problem for which PyTorch is ready.
 type session struct {
 	torch *Torch
 	said  answer
 }
 
-// Names returns the ways that can be timed.
+// Names returns the names of those ways to call PyTorch that can be timed.
 func (s *session) Names() []string { return s.said.Names }
 
-// Left says why each of the other ways was not timed, and which outputs were not compared.
+// Left says which ways to call PyTorch were not timed and which outputs were not compared, each with the reason.
 func (s *session) Left() (all []string) {
 	for _, name := range slices.Sorted(maps.Keys(s.said.Left)) {
 		all = append(all, output.Line(fmt.Sprintf("%s is left out: %s", name, s.said.Left[name])))
@@ -392,10 +400,11 @@ func (s *session) Left() (all []string) {
 	return all
 }
 
-// Outputs returns the comparison of a way's output with the winner's.
+// Outputs returns the comparison of PyTorch's output, when called in the given way, with the winner's output.
 func (s *session) Outputs(name string) *final.Outputs { return s.said.Outputs[name] }
 
-// Time returns the median time of the calls of one turn, in milliseconds.
+// Time has PyTorch's function called several times in the way called `name`, and returns the median time of these calls
+// in milliseconds.
 func (s *session) Time(_ context.Context, name string) (float64, error) {
 	said, err := s.torch.ask(turn{name, turnSamples}, turnLimit)
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 	"autotune/tuner/final"
 )
 
-// fake makes Python use a made-up GPU on which PyTorch's calls take known times.
+// fake makes Python use a fake GPU, on which PyTorch's calls take known times.
 func fake(t *testing.T) {
 	t.Helper()
 	testneeds.Torch.Need(t)
@@ -43,10 +43,11 @@ func convolution(t *testing.T) *operator.Problem {
 	return bind(t, "conv2d", []int64{2, 6, 9, 8}, map[string]string{"c_out": "4", "kernel": "3", "stride": "2x1", "groups": "2"})
 }
 
-// leaving returns a function that returns the folder with the winner's inputs and outputs.
+// leaving returns a function that pretends to write the winner's inputs and outputs, and returns the folder dir.
 func leaving(dir string) func() string { return func() string { return dir } }
 
-// Each way to call PyTorch calls it as its name says. A way that fails is left out, with the first line of its error.
+// Each way to call PyTorch, such as torch_eager, calls PyTorch as its name says. If a way to call PyTorch fails, it is
+// left out with the first line of its error.
 func TestTimes(t *testing.T) {
 	fake(t)
 	torch := New(0, 0, Ways()...) // one process for all problems
@@ -182,7 +183,7 @@ func TestDies(t *testing.T) {
 	}
 }
 
-// If torch.compile is too slow, it is left out, and the other ways are timed all the same.
+// If torch.compile is too slow, it is left out, and the other ways to call PyTorch are timed all the same.
 func TestCompilesTooLong(t *testing.T) {
 	fake(t)
 	t.Setenv("FAKE_COMPILER", "slow")
@@ -203,7 +204,8 @@ func TestCompilesTooLong(t *testing.T) {
 	}
 }
 
-// A problem that is still being prepared gives way to the next one. A problem that is requested twice is prepared once.
+// A preparation under way ends when another problem is to be prepared. If preparing the same problem is requested
+// twice, it is prepared only once.
 func TestPreparesAnother(t *testing.T) {
 	fake(t)
 	t.Setenv("FAKE_COMPILER", "slow")
@@ -226,7 +228,7 @@ func TestPreparesAnother(t *testing.T) {
 	}
 }
 
-// For a channels-last problem, PyTorch gets tensors in that layout.
+// For a problem in channels-last layout, PyTorch gets tensors in that layout.
 func TestOwnLayout(t *testing.T) {
 	p := bind(t, "conv2d", []int64{2, 6, 9, 8}, map[string]string{"c_out": "4", "layout": "nhwc"})
 	for name, given := range callOf(p.Torch()[0], "").Tensors {

@@ -12,7 +12,7 @@ import (
 	"autotune/tuner"
 )
 
-// kept returns a winner of a convolution on a device, found some hours ago.
+// kept returns a winner of a convolution that was found on a device some hours ago.
 func kept(t *testing.T, name string, kind device.Kind, arch int, math string, hours int) Kept {
 	t.Helper()
 	op, err := operator.Find("conv2d")
@@ -27,7 +27,7 @@ func kept(t *testing.T, name string, kind device.Kind, arch int, math string, ho
 	}}
 }
 
-// The request chooses among the cache's winners, which are listed from the newest to the oldest.
+// A request chooses among the winners in the cache, which are listed from the newest to the oldest.
 func TestCandidates(t *testing.T) {
 	op, err := operator.Find("conv2d")
 	must.OK(t, err)

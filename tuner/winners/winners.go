@@ -1,8 +1,8 @@
 // Package winners finds the winner that a user asks for in a cache or recording, and its kernel in the current
 // operator.
 //
-// A Request describes the winner. InCache, Shipped and Recorded return the winner as a Chosen. If a cache has only
-// other winners, the error is a *NoneError.
+// A Request describes the winner to find. InCache, Shipped and Recorded each return the matching winner as a Chosen. If
+// a cache contains winners, but none that matches the request, the error is a *NoneError.
 package winners
 
 import (
@@ -26,14 +26,15 @@ import (
 	"autotune/tuner/store"
 )
 
-// Request describes the winner of a problem that a user asks for.
+// Request describes the winner that a user asks for: the operator, the shape and the device.
 type Request struct {
 	Operator *operator.Operator
 	operator.Request
 	Conditions device.Conditions // conditions of its time, in a cache
 	Device     string            // its kind or part of its name; "" and "auto": any, a GPU's first
 	Trials     bool              // also return all trials of the problem
-	// AsRecorded accepts the winner of a recording, without its kernel, even if the kernel was edited since.
+	// AsRecorded accepts a recording's winner without its kernel, even if the kernel was edited after the recording was
+	// made.
 	AsRecorded bool
 	Tool       string // name and version of the program, for the files it writes
 }
@@ -65,8 +66,8 @@ func (r Request) String() string {
 	return p.String()
 }
 
-// names reports whether a stored problem is the requested one. A request for the math mode auto accepts the mode that
-// the problem's device or PyTorch chose.
+// names reports whether a stored problem is the problem that the request describes. A request for the math mode auto
+// accepts the mode that the problem's device or PyTorch chose.
 func (r Request) names(p operator.ProblemRecord, d device.Info) bool {
 	if operator.AutoMath(r.Math) && p.MathBy != "" {
 		r.Math = p.Math
@@ -75,8 +76,8 @@ func (r Request) names(p operator.ProblemRecord, d device.Info) bool {
 	return err == nil && bound.String() == p.Text
 }
 
-// Means reports whether the request accepts winners of a device. A GPU's number after the kind is ignored, since the
-// cache does not store it.
+// Means reports whether the request accepts winners that were found on the device d. The number in a device name such
+// as cuda:1 is ignored, since the cache does not store numbers of devices.
 func (r Request) Means(d device.Info) bool {
 	kind, _, _ := strings.Cut(r.Device, ":")
 	return cmp.Or(r.Device, "auto") == "auto" || kind == string(d.Kind) ||
@@ -91,8 +92,8 @@ func LimitsOf(d device.Info) operator.Limits {
 	return d.Limits
 }
 
-// Shipped returns the fastest variant of the shipped recording of exactly this problem. If there is no such recording,
-// the error is recording.ErrNotFound.
+// Shipped returns the fastest variant of the shipped recording of exactly this problem. If no recording of the problem
+// is shipped, the error is recording.ErrNotFound.
 func (r Request) Shipped(ctx context.Context) (Chosen, error) {
 	entry, p, err := recording.FindRequest(recording.Shipped(), r.Operator, r.Request, r.Means)
 	if err != nil {
@@ -137,7 +138,7 @@ func (r Request) fastest(ctx context.Context, recorded *recording.Recording, p *
 	return w, w.take(ctx, r, p, trials)
 }
 
-// take adds the trials whose kernels have not changed, if the request asks for trials.
+// take stores those trials in the Chosen whose kernels have not changed since, if the request asks for trials.
 func (w *Chosen) take(ctx context.Context, r Request, p *operator.Problem, trials []trial.Trial) (err error) {
 	if !r.Trials {
 		return nil
@@ -156,7 +157,8 @@ func (w *Chosen) take(ctx context.Context, r Request, p *operator.Problem, trial
 	return nil
 }
 
-// InCache returns the newest winner whose operator has not changed since, and prefers a GPU's to the emulator's.
+// InCache returns the newest winner in the cache whose operator has not changed since. A winner on a GPU takes
+// precedence over one on the emulator.
 func (r Request) InCache(ctx context.Context, s *store.Store) (w Chosen, err error) {
 	kept, err := List(s, r.Operator.Name)
 	if err == nil {
@@ -175,7 +177,8 @@ func (r Request) InCache(ctx context.Context, s *store.Store) (w Chosen, err err
 	return w, w.take(ctx, r, w.Problem, trials)
 }
 
-// among returns the winners that match the request, a GPU's before the emulator's, and otherwise the newest first.
+// among returns the stored winners that match the request: first those on a GPU, then those on the emulator, each from
+// the newest to the oldest.
 func (r Request) among(kept []Kept) ([]Kept, error) {
 	var wanted []Kept
 	var elsewhere, modes, timed []string
@@ -225,7 +228,8 @@ func distinct(words []string) string {
 	return strings.Join(slices.Compact(slices.Sorted(slices.Values(words))), ", ")
 }
 
-// newest takes the first of the winners whose operator has not changed since, and notes what may surprise the user.
+// newest chooses the first winner in the list whose operator has not changed since, and notes what may surprise the
+// user.
 func (w *Chosen) newest(r Request, kept []Kept) (err error) {
 	var first error
 	for i, k := range kept {
@@ -248,13 +252,13 @@ func (w *Chosen) newest(r Request, kept []Kept) (err error) {
 	return fmt.Errorf("the winner of %s in the cache is not of this operator as it is today: %w", r, first)
 }
 
-// Kept is a winner from the cache.
+// Kept is a winner that was read from the cache.
 type Kept struct {
 	tuner.Record
 	kept store.Winner
 }
 
-// OfDocument returns the winner of a best-config document in the form of a cache's winner.
+// OfDocument returns the winner in a best-config document in the form of a stored winner.
 func OfDocument(w cudasource.Winner) Kept {
 	b := w.Best
 	protocol := device.ProtocolFor(w.Problem.Operator)
@@ -266,8 +270,8 @@ func OfDocument(w cudasource.Winner) Kept {
 	}}
 }
 
-// List returns the stored winners of an operator on all devices, the newest first. Some winners may be of an earlier
-// version of the operator, or of another folder with its name.
+// List returns the stored winners of an operator on all devices, the newest first. Some of the winners may belong to an
+// earlier version of the operator, or to another operator of the same name.
 func List(s *store.Store, operator string) ([]Kept, error) {
 	kept, err := s.Winners(operator, "")
 	if err != nil {
@@ -288,7 +292,7 @@ func List(s *store.Store, operator string) ([]Kept, error) {
 	return winners, nil
 }
 
-// trials returns the stored trials with the winner's problem, device, compiler, reference and protocol.
+// trials returns the stored trials whose problem, device, compiler, reference and protocol are those of the winner.
 func (w Kept) trials(s *store.Store) (trials []trial.Trial, err error) {
 	entries, err := s.Entries(w.kept.Problem)
 	own := w.kept.Provenance
@@ -300,8 +304,8 @@ func (w Kept) trials(s *store.Store) (trials []trial.Trial, err error) {
 	return trials, err
 }
 
-// current returns the trials whose kernels and launches have not changed; the problem must be bound with the limits of
-// their device. Trials of other tools have no digests, so all of their trials count.
+// current returns the trials whose kernels and launches have not changed since; the problem must be bound with the
+// limits of the trials' device. Trials that other tools recorded have no digests, so all of these trials are returned.
 func current(ctx context.Context, p *operator.Problem, trials []trial.Trial) (current []trial.Trial, err error) {
 	sp, err := p.Space(ctx)
 	if err != nil {
@@ -321,5 +325,5 @@ func current(ctx context.Context, p *operator.Problem, trials []trial.Trial) (cu
 	return current, nil
 }
 
-// Arch returns the architecture that the winner and its trials were compiled for.
+// Arch returns the GPU architecture for which the winner and its trials were compiled.
 func (w Kept) Arch() string { return w.kept.Provenance.Arch }

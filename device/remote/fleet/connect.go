@@ -1,10 +1,10 @@
 // Package fleet connects a search with workers on other machines through a NATS server that stores nothing.
 //
 // A worker serves its device with the same messages as a child process serves its GPU, and it makes and compiles the
-// kernels itself. The search uses a worker as any other device, as a member of a remote.Pool. The search repeats a
-// request until the answer arrives, so that a lost message costs only a moment. The worker carries each request out
-// once and keeps the answer for a while. A worker that has not answered for too long leaves the pool, and another
-// worker gets its job.
+// kernels itself. A search uses each worker as an ordinary device, which is a member of a remote.Pool. The search
+// repeats a request until the answer arrives, so that a lost message costs only a moment. The worker carries each
+// request out once and keeps the answer for a while. A worker that has not answered for too long leaves the pool, and
+// another worker gets its job.
 package fleet
 
 import (
@@ -26,7 +26,7 @@ import (
 	"autotune/internal/lists"
 )
 
-// ErrServer means that the NATS server cannot be used. The message wrapped around ErrServer says why.
+// ErrServer means that the NATS server cannot be used. Errors that wrap ErrServer say why the server cannot be used.
 var ErrServer = errors.New("no NATS server")
 
 // Login holds a server's address and the credentials for it; empty fields are not used.
@@ -46,15 +46,16 @@ const (
 	pingInterval = 900 * time.Millisecond // after two unanswered pings the connection is made anew
 )
 
-// ConnectOptions adjust a Broker. The zero value is right outside of tests.
+// ConnectOptions adjust a Broker. The zero value of ConnectOptions is right except in tests.
 type ConnectOptions struct {
 	// Beat is the interval at which a search asks which workers are there; 0 means 2 s.
 	Beat time.Duration
-	// Gone is the time after which a silent worker counts as gone; 0 means the length of four beats.
+	// Gone is the time after which a silent worker counts as gone; 0 means four times Beat.
 	Gone time.Duration
 	// Limit is how long the broker tries to restore a lost connection; 0 means for ever.
 	Limit time.Duration
-	// Say is called with news about the connection for the user. If Say is nil, the news is dropped.
+	// Say is called with news about the connection for the user. If Say is nil, messages about the connection are
+	// dropped.
 	Say func(text string)
 }
 
@@ -64,7 +65,7 @@ type Broker struct {
 	Conn   *nats.Conn
 	server string // its address, for messages
 	// since is the time at which the connection was lost, or 0 while it is up, and back is the time at which it was
-	// last restored. The unit of both times is nanoseconds.
+	// last restored. since and back are in nanoseconds.
 	since, back atomic.Int64
 }
 
@@ -108,7 +109,7 @@ func (b *Broker) reconnected(*nats.Conn) {
 	b.Say(fmt.Sprintf("the connection to %s is there again after %s", b.server, away.Round(100*time.Millisecond)))
 }
 
-// connection reports whether the connection is up. lost is set once the broker has given it up for good.
+// connection reports whether the connection is up. lost is set once the broker has given up restoring the connection.
 func (b *Broker) connection() (up bool, lost error) {
 	since := b.since.Load()
 	if since > 0 && b.Limit > 0 && time.Since(time.Unix(0, since)) > b.Limit {
@@ -150,7 +151,8 @@ func (b *Broker) Look(ctx context.Context) (all []remote.Worker, err error) {
 	return all, ctx.Err()
 }
 
-// These constants say how long Look waits for the first answer and for each further one, and how many workers it lists.
+// These constants limit how long Look waits for the first answer and for each further answer, and how many workers it
+// lists.
 const (
 	firstAnswer = time.Second
 	nextAnswer  = 200 * time.Millisecond
@@ -164,7 +166,7 @@ func WorkerSubject(worker string) string { return "autotune.worker." + worker }
 
 func (b *Broker) Close() { b.Conn.Close() }
 
-// options returns the options of the connection, or an error if a secret is not kept safe.
+// options returns the options of the connection, or an error if other users can read a file with a secret.
 func (l Login) options() ([]nats.Option, error) {
 	var options []nats.Option
 	if l.Credentials != "" {
@@ -225,7 +227,6 @@ func private(path string) error {
 	return nil
 }
 
-// shown returns a server's address without its password.
 func shown(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {

@@ -43,7 +43,7 @@ func newQuickPlace(t *testing.T) (p *place, stop func()) {
 	return &place{options: quick, t: t, url: url, said: make(chan string, 1000)}, stop
 }
 
-// searchUntil searches the toy problem at random and calls happens after the given number of trials.
+// searchUntil searches the toy problem at random, and calls the function happens after the given number of trials.
 func searchUntil(t *testing.T, d device.Device, trials int, happens func()) {
 	t.Helper()
 	evaluated := 0
@@ -54,7 +54,8 @@ func searchUntil(t *testing.T, d device.Device, trials int, happens func()) {
 	}}))
 }
 
-// Workers are lost at random and others join. No trial is lost or doubled, and one device proves the winner.
+// Workers are lost at random and others join. Every configuration still has exactly one trial, and all evidence for the
+// winner comes from one device.
 func TestLostWorkers(t *testing.T) {
 	unlucky := 0
 	for round := range endurance.Times(1, 20) {
@@ -87,7 +88,7 @@ func TestLostWorkers(t *testing.T) {
 		r := search(t, d, tuner.Options{Strategy: "random", Seed: uint64(round + 1)})
 		close(ended)
 		loser.Wait()
-		// A job that two workers had when they were lost is not handed out a third time.
+		// A job is not given to a third worker if two workers were lost while they had the job.
 		if slices.ContainsFunc(r.Trials, func(one trial.Trial) bool { return strings.Contains(one.Message, "handed out 2 times") }) {
 			if unlucky++; unlucky > 1 {
 				t.Error("a job was with two lost workers, again")
@@ -174,7 +175,6 @@ func (g *gate) pass(from, to net.Conn) {
 	}
 }
 
-// closeFor closes the gate for a few seconds.
 func (g *gate) closeFor() {
 	g.closed.Store(true)
 	time.AfterFunc(time.Duration(endurance.Times(2, 20))*time.Second, func() { g.closed.Store(false) })
@@ -201,8 +201,8 @@ func TestPartition(t *testing.T) {
 	}
 }
 
-// The loss of a server for good, announced or not, is reported within 3 s. The search ends with the trials that it has,
-// once it has tried to connect for long enough or its own time is up.
+// The loss of a server for good, announced or not, is reported within 3 s. The search ends with the trials made so far,
+// once the time limit of reconnecting or of the search is over.
 func TestServerGoneForGood(t *testing.T) {
 	for name, test := range map[string]struct {
 		limit, time, most time.Duration

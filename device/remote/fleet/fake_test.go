@@ -27,7 +27,8 @@ func toyProblem(t testing.TB) *operator.Problem { return toy.Problem(t, toyText,
 // fakeGPU is a device that evaluates configurations with a Go function.
 type fakeGPU struct {
 	name, driver string
-	// evaluate returns the outcome of a configuration of the toy, or an error of the device; nil means bowl.
+	// evaluate returns the outcome of a configuration of the toy, or an error of the device; if evaluate is nil, the
+	// function bowl is used.
 	evaluate func(ctx context.Context, c space.Configuration) (trial.Outcome, error)
 	refuse   func(k operator.Kernel) error // returns the compiler's error
 	open     func(p *operator.Problem) error
@@ -155,13 +156,12 @@ func took(ms float64) trial.Outcome {
 	return o
 }
 
-// quick makes lost workers and connections noticed sooner than usual.
+// quick shortens the times after which lost workers and connections are noticed.
 var quick = fleet.ConnectOptions{Beat: 50 * time.Millisecond, Gone: time.Second}
 
 // calm allows long silence, so that a busy machine does not make a worker count as gone.
 var calm = fleet.ConnectOptions{Beat: 50 * time.Millisecond, Gone: 10 * time.Second}
 
-// place is a NATS server with workers.
 type place struct {
 	options fleet.ConnectOptions
 	t       testing.TB
@@ -222,7 +222,6 @@ func (p *place) pool(workers int, change ...func(*fleet.Options)) *fleet.Pool {
 	return d
 }
 
-// await waits until a condition holds, and fails the test after 15 s.
 func await(t testing.TB, what string, so func() bool) {
 	t.Helper()
 	for end := time.Now().Add(15 * time.Second); !so(); time.Sleep(5 * time.Millisecond) {

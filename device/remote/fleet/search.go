@@ -21,7 +21,7 @@ import (
 	"autotune/operator"
 )
 
-// Options adjust a pool. The zero value uses the workers that are there.
+// Options adjust a pool. The zero value of Options uses all workers whose device matches the first worker's.
 type Options struct {
 	remote.PoolOptions
 	GPU  string        // part of the name of the workers' devices; "" means the first worker's model
@@ -41,7 +41,8 @@ type Pool struct {
 	met      map[string]*far // by name; used by Open, then by watch
 }
 
-// Open finds the workers and waits a short time for the first. The returned pool owns the broker and closes it.
+// Open finds the workers, after a short wait for the first worker if none is there yet. The returned pool owns the
+// broker and closes it.
 func Open(ctx context.Context, b *Broker, o Options) (*Pool, error) {
 	o.Connection, o.Compile = b.connection, true
 	p := &Pool{broker: b, search: rand.Text(), met: map[string]*far{}}
@@ -59,7 +60,8 @@ func Open(ctx context.Context, b *Broker, o Options) (*Pool, error) {
 	return p, nil
 }
 
-// first waits for workers, and returns them all and, as the model, the first by name whose device matches o.GPU.
+// first waits until a worker's device matches o.GPU, and returns all workers and, as the model, the first matching
+// worker by name.
 func (p *Pool) first(ctx context.Context, o Options) (all []remote.Worker, model remote.Worker, err error) {
 	for begin := time.Now(); ; remote.Pause(ctx, lookEvery) {
 		if all, err = p.broker.Look(ctx); err != nil {
@@ -86,7 +88,6 @@ func noneOf(all []remote.Worker, gpu string) error {
 	return fmt.Errorf("no worker with %q can be used: %s: %w", gpu, few(others), device.ErrNone)
 }
 
-// mostNamed is the largest number of workers that a message names.
 const mostNamed = 8
 
 func few(names []string) string {
@@ -99,7 +100,7 @@ func few(names []string) string {
 // Summary names the model of the devices and the workers that have it.
 func (p *Pool) Summary() string { return "workers with " + p.Info().Name + ": " + few(p.Workers()) }
 
-// watch asks at every beat which workers are there, until ctx ends.
+// watch asks which workers are there, at intervals of Beat, until ctx ends.
 func (p *Pool) watch(ctx context.Context) {
 	for remote.Pause(ctx, p.broker.Beat) {
 		if up, _ := p.broker.connection(); up {
@@ -122,7 +123,7 @@ func (p *Pool) meet(one remote.Worker) {
 	f.seen.Store(time.Now().UnixNano())
 }
 
-// Close ends the pool. The workers go on and serve other searches.
+// Close ends the pool. The workers themselves go on and serve other searches.
 func (p *Pool) Close() error {
 	p.stop()
 	p.watching.Wait()
@@ -133,7 +134,6 @@ func (p *Pool) Close() error {
 	return nil
 }
 
-// key returns a new key for a problem or a request of this search.
 func (p *Pool) key() string { return fmt.Sprintf("%s.%d", p.search, p.count.Add(1)) }
 
 // far is the search's view of a worker: a device that has its own compiler.
@@ -191,7 +191,8 @@ func (f *far) session(p *operator.Problem, proto device.Protocol) (*remote.Sessi
 	return remote.NewSession(f, f.pool.key(), p, nil, proto)
 }
 
-// Compile makes the worker generate and compile the kernel. The returned binary has no code, which stays at the worker.
+// Compile makes the worker generate and compile the kernel. The returned binary contains no code, because the code
+// stays at the worker.
 func (f *far) Compile(ctx context.Context, r compile.Request) (*compile.Binary, error) {
 	if r.Problem == nil {
 		return nil, errors.New("workers compile kernels of problems only")

@@ -23,7 +23,7 @@ import (
 	"autotune/tuner"
 )
 
-// These keys are used only in this test.
+// The keys in this file are used only in tests.
 const (
 	workerSeed = "SUAI3VIJMOP6EZAN4LFIYJZGYAGGK3CW4F34YRR6KRLF36LABASTBXEDFE"
 	workerUser = "UB3QXZTIJBTCZGL37OGHXRZJKNQZZ2BK5ZE4RG4C7ZSMLJRH6R5E3T3T"
@@ -90,7 +90,6 @@ func selfSigned(t *testing.T) (tls.Certificate, string) {
 	return tls.Certificate{Certificate: [][]byte{raw}, PrivateKey: key}, secret(t, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: raw})))
 }
 
-// secret writes a file that only its owner can read.
 func secret(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "secret")

@@ -25,7 +25,8 @@ type WorkerOptions struct {
 	Memory int64
 	// Python allows the worker to run Python files of operators, which compute the right answers.
 	Python bool
-	// Say is called with news for the user, from any goroutine. If Say is nil, the news is dropped.
+	// Say is called with news for the user, from any goroutine. If Say is nil, the worker's messages to the user are
+	// dropped.
 	Say func(text string)
 }
 
@@ -106,7 +107,8 @@ func (w *worker) enter(ctx context.Context) error {
 	return nil
 }
 
-// introduce sends a search the description of this worker. If the message is lost, the search asks again.
+// introduce sends a search the description of this worker. If the description is lost on its way, the search asks for
+// it again.
 func (w *worker) introduce(reply string) {
 	d, o := w.server.Device, w.options
 	w.mu.Lock()
@@ -185,14 +187,15 @@ func (w *worker) tell(j *job, r remote.Response) {
 	w.send(j)
 }
 
-// send publishes a job's answer if it is finished. The caller holds the lock.
+// send publishes a job's answer if it is finished. The caller must hold the worker's lock.
 func (w *worker) send(j *job) {
 	if j.answer != nil && j.reply != "" {
 		_ = w.Conn.Publish(j.reply, j.answer) // if it is lost, the search asks again
 	}
 }
 
-// do carries out a job. If this program panics over it, the job fails and the worker goes on.
+// do carries out the request q and returns the response. If the code of the worker panics during a job, only that job
+// fails, and the worker goes on.
 func (w *worker) do(ctx context.Context, q remote.Request) (r remote.Response) {
 	defer func() {
 		if p := recover(); p != nil {

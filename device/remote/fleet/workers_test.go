@@ -209,7 +209,7 @@ func TestTwoSearchesOnOnePool(t *testing.T) {
 }
 
 // A worker refuses a problem that does not fit into its memory. If two problems fit only one at a time, the worker
-// closes the problem that was not used for longer.
+// closes the problem that has been unused for longer.
 func TestWorkersMemory(t *testing.T) {
 	p := newPlace(t)
 	gpu := &fakeGPU{}
@@ -313,7 +313,7 @@ func TestSenselessAnswers(t *testing.T) {
 }
 
 // A worker drops a job that lacks a part that its kind needs, or whose kind no worker accepts, and goes on with other
-// jobs. Earlier, a changed job of kind Open could end the worker.
+// jobs. The test includes a changed job of kind Open, which once ended the worker.
 func TestChangedJobs(t *testing.T) {
 	p := newPlace(t)
 	gpu := &fakeGPU{}

@@ -1,11 +1,11 @@
 // Package endurance says how many cases and repetitions the tests try. `make test` runs some rows of long tables and
-// kills few processes. AUTOTUNE_TEST_FULL=1 (`make test-full` and CI) runs whole tables. AUTOTUNE_ENDURE=1 (`make
-// endure`) also kills processes as often as docs/reliability.md says.
+// kills few processes. AUTOTUNE_TEST_FULL=1 (`make test-full` and CI) runs all rows of the tests' tables.
+// AUTOTUNE_ENDURE=1 (`make endure`) also kills processes as often as docs/reliability.md says.
 package endurance
 
 import "os"
 
-// Variable is the environment variable for the largest numbers of repetitions.
+// Variable names the environment variable that makes tests repeat their cases most often.
 const Variable = "AUTOTUNE_ENDURE"
 
 func Times(few, whole int) int {

@@ -8,7 +8,7 @@ import (
 )
 
 // cases are the problems that each operator is tested on, as rows of the form "SHAPE NAME=VALUE ...". The last row of
-// each operator is the problem for which the operator is tuned.
+// each operator is the problem on which the operator's kernels were developed and tuned.
 var cases = map[string][]string{
 	"avg_pool1d": {
 		"1x1x1 kernel=1",

@@ -10,7 +10,8 @@
 //
 // The variable AUTOTUNE_TEST_VARIANTS sets how many configurations are drawn for each template and row.
 //
-// Six kernels from the examples of Kernel Tuner, stored in testdata, are tested in the same way.
+// The folder testdata contains six kernels from the examples of Kernel Tuner, which the tests run, too.
 //
-// Without these build tags, a few small rows run on the emulator, so that the test code itself is tested without a GPU.
+// Without the build tags cuda and gpu, a few small rows of the table run on the emulator, so that the test code itself
+// is tested without a GPU.
 package gputest

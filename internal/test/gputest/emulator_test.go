@@ -41,8 +41,8 @@ func TestCasesBind(t *testing.T) {
 	}
 }
 
-// The emulator runs the defaults on one row of each operator, so that the tests also work without a GPU. Operators of
-// freeCases and row operators are left out, because other tests run them on the emulator.
+// The emulator runs the defaults on one row of each operator, so that the tests also work without a GPU. The test omits
+// operators in freeCases and operators that reduce or scan rows, since other tests emulate those.
 func TestEmulator(t *testing.T) {
 	testneeds.Nothing(t)
 	d := openEmulator(t, emulator.Options{})

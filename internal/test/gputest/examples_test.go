@@ -94,7 +94,7 @@ func openEmulator(t *testing.T, o emulator.Options) device.Device {
 	return d
 }
 
-// The default configurations of every example, and a drawn one on its last problem, stay correct in several launches.
+// Each example's defaults, and a random configuration for its last problem, must be correct in several launches.
 func TestExamplesOnTheEmulator(t *testing.T) {
 	d := openEmulator(t, emulator.Options{})
 	v := &prover{device: d, launches: 3}
@@ -111,7 +111,8 @@ func TestExamplesOnTheEmulator(t *testing.T) {
 	t.Log("\n" + v.tally.String())
 }
 
-// examplesToProve returns all examples or, when tests run again with more tools, those whose reference needs a tool.
+// examplesToProve returns all example operators or, when the tests run again because tools were installed, the examples
+// whose reference needs a tool.
 func examplesToProve(t *testing.T) []*operator.Operator {
 	t.Helper()
 	return slices.DeleteFunc(loadExamples(t), func(o *operator.Operator) bool { return testneeds.Again() && o.Answers == nil })

@@ -15,8 +15,8 @@ import (
 	"autotune/operator"
 )
 
-// proveExtremes tests the defaults of operators on extreme inputs, which a search tries only at its final gates. Each
-// operator is tested on one row of the table.
+// proveExtremes tests the defaults of operators on extreme inputs, which a search tries only at its final gates.
+// proveExtremes tests each operator on one row of the operator's table of problems.
 func proveExtremes(t *testing.T, v *prover, row int, of func(name string) bool) {
 	v.inputs = (*operator.Operator).Extremes
 	for _, o := range operators(t) {
@@ -70,8 +70,8 @@ reference: reference.cu
 templates:
 `
 
-// faultyKernel returns a kernel of faultyRows: epsilon is added to the mean square, zero is the sign of 0, and larger
-// compares two elements.
+// faultyKernel returns a kernel of faultyRows, in which epsilon is added to the mean square, zero is the sign of 0, and
+// larger is the comparison of two elements.
 func faultyKernel(name, epsilon, zero, larger string) string {
 	return strings.NewReplacer("NAME", name, "EPSILON", epsilon, "ZERO", zero, "LARGER", larger).Replace(`#ifndef ROWS
 #define ROWS 64

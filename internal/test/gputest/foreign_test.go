@@ -14,8 +14,8 @@ import (
 	"autotune/operator"
 )
 
-// These kernels are examples of Kernel Tuner, as its users might bring them: each file contains a kernel and the
-// description that makes it an operator.
+// The folder testdata/foreign contains kernels from the examples of the autotuner Kernel Tuner. Each file in
+// testdata/foreign contains a kernel and the description that makes the kernel an operator.
 //
 //go:embed testdata/foreign/*.cu
 var foreign embed.FS

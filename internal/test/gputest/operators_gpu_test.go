@@ -77,7 +77,7 @@ func TestGPUOperators(t *testing.T) {
 	t.Logf("%v, %d drawn for each template and row\n%s", time.Since(begin).Round(time.Second), s.drawn, &s.tally)
 }
 
-// The GPU tests the examples on small problems and on the problems that measure their speed.
+// On a GPU, the examples are tested on small problems and on the large problems with which their speed is measured.
 func TestGPUExamples(t *testing.T) {
 	s := openSuite(t)
 	s.launches = 3

@@ -98,8 +98,8 @@ func plantedProblem(t *testing.T, limits operator.Limits) *operator.Problem {
 	return p
 }
 
-// plantedFaults searches an operator that has kernels with planted faults. Each faulty kernel must fail at the gate
-// that is meant to find its fault, so that only the correct kernel is left.
+// plantedFaults searches an operator that has kernels with planted faults. Each kernel with a planted fault must fail
+// at the correctness gate that is meant to find this fault, so that only the correct kernel is left.
 func plantedFaults(t *testing.T, d device.Device, hidden bool) {
 	begin := time.Now()
 	r, err := tuner.Search(t.Context(), plantedProblem(t, d.Info().Limits), d, tuner.Options{Gating: final.GateAll})

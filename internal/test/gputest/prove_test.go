@@ -29,7 +29,8 @@ type prover struct {
 	launches int
 	winners  map[string][]space.Configuration
 	few      bool // distributions: other tests have all of them
-	// inputs returns the distributions to test an operator on; nil: the distributions that its op.yaml lists.
+	// inputs returns the distributions to test an operator on. If inputs is nil, the tests use the distributions that
+	// the operator's op.yaml lists.
 	inputs func(*operator.Operator) []string
 	tally  tally
 }
@@ -111,7 +112,7 @@ func (v *prover) proveOne(ctx context.Context, t *testing.T, p *operator.Problem
 	}
 	variant := device.Variant{Configuration: c, Kernel: k, Binary: b}
 	for _, distribution := range slices.Sorted(maps.Keys(sessions)) {
-		// No kernel is as fast as this best time, so the device stops timing each kernel after its first samples.
+		// No kernel is as fast as the time best, so the device stops timing each kernel after its first samples.
 		const best = 1e-6
 		e, err := sessions[distribution].Evaluate(ctx, variant, best)
 		if err != nil {
@@ -139,7 +140,7 @@ func protocol(distribution string) device.Protocol {
 	return p
 }
 
-// choose lists the configurations to test: defaults, recorded winners, and drawn ones, the same in every run.
+// choose lists the configurations to test: defaults, recorded winners, and (in every run the same) random ones.
 func (v *prover) choose(ctx context.Context, part *operator.Part) ([]space.Configuration, error) {
 	p := part.Problem
 	s, err := part.Space(ctx)

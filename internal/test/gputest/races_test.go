@@ -16,8 +16,8 @@ import (
 )
 
 // The default kernels of the built-in operators have no data race, and the emulator reports no false race for barriers
-// of all kinds, asynchronous copies, tensor core products and flags between blocks. Each kernel file is checked once,
-// unless AUTOTUNE_TEST_FULL is set. The examples are checked by TestExamplesSanitized.
+// of all kinds, asynchronous copies, tensor core products and flags between blocks. Unless AUTOTUNE_TEST_FULL is set,
+// the test checks only one kernel of each file. TestExamplesSanitized checks the examples for data races.
 func TestNoDataRaces(t *testing.T) {
 	d := openEmulator(t, emulator.Options{})
 	files := map[string]bool{} // of the kernels that were looked at

@@ -6,7 +6,7 @@ import (
 	"autotune/operator"
 )
 
-// rowCases are the rows of every operator that reduces or scans along one dimension.
+// rowCases lists the problems on which the tests run every operator that reduces or scans along one dimension.
 var rowCases = []string{
 	"1x1x1",
 	"1x2x1",

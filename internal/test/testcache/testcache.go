@@ -12,12 +12,12 @@ import (
 	"sync"
 )
 
-// makers are the packages that compile kernels. Cache keys do not cover the code of makers, so a change to it starts an
-// empty cache folder.
+// makers are the packages that compile kernels. The keys in the cache do not cover the code of these packages, so each
+// version of the packages' code gets a cache folder of its own.
 var makers = []string{"internal/cudafile", "device/compile", "device/emulator"}
 
-// Dir is the cache folder, which lies in the user's cache folder. If the cache folder were within the module, `go test`
-// would count its files as inputs of the tests and run them again after each compilation.
+// Dir returns the tests' cache folder, within the user's cache folder. If the former were within the module, `go test`
+// would count its files as inputs of the tests and run all tests again after each compilation.
 var Dir = sync.OnceValue(func() string {
 	caches, err := os.UserCacheDir()
 	if err != nil {

@@ -63,7 +63,7 @@ func (tool *Tool) Need(t testing.TB) {
 	}
 }
 
-// Here tells whether the tool is installed, for a test that can go on without the tool.
+// Here tells whether the tool is installed; tests that can go on without the tool call Here in place of Need.
 func (tool *Tool) Here(t testing.TB) bool {
 	t.Helper()
 	tool.asked()
@@ -74,8 +74,8 @@ func (tool *Tool) Here(t testing.TB) bool {
 	return here
 }
 
-// Opened is like Need, for a tool that the code under test looks for itself: Opened skips the test if err is the error
-// for a missing tool. Any other error fails the test.
+// Opened takes an error of code that looks for the tool itself: Opened skips the test if err is missing, the code's
+// error for a missing tool, and fails the test for any other error.
 func (tool *Tool) Opened(t testing.TB, err, missing error) {
 	t.Helper()
 	if !tool.Found(t, err, missing) {
@@ -83,8 +83,8 @@ func (tool *Tool) Opened(t testing.TB, err, missing error) {
 	}
 }
 
-// Found is like Here, for a tool that the code under test looks for: if there is no such tool, err is the error
-// missing.
+// Found takes an error of code that looks for the tool itself: Found returns true if err is nil, returns false if err
+// is missing, the code's error for a missing tool, and fails the test for any other error.
 func (tool *Tool) Found(t testing.TB, err, missing error) bool {
 	t.Helper()
 	tool.asked()
@@ -101,15 +101,14 @@ const leftOut = "left out without "
 
 func (tool *Tool) leftOut() string { return leftOut + tool.Name }
 
-// asked reads the environment variable that says whether the tool is installed. `go test` records which variables a
-// test reads: `go test` then runs the test again if the tool was installed or removed, and keeps the cached results of
-// other tests.
+// asked reads the environment variable that says whether the tool is installed. `go test` records the variables that a
+// test reads, so it runs the test again, despite a cached result, after the tool was installed or removed.
 func (tool *Tool) asked() { _ = os.Getenv(tool.variable()) }
 
 // Again tells whether all tests have passed with fewer tools and now run again, for which `.ci/run` sets the variable.
 func Again() bool { return os.Getenv("AUTOTUNE_TEST_AGAIN") != "" }
 
-// Nothing marks a long test that needs no tool, or none that may be installed later: a second run skips the test.
+// A long test that needs no tool calls Nothing, which skips the test when all tests are run again with more tools.
 func Nothing(t testing.TB) {
 	t.Helper()
 	if Again() {
@@ -126,8 +125,8 @@ var notInVariable = regexp.MustCompile(`[^A-Z0-9]+`)
 
 var conditions = map[string]*Tool{"cxx": CXX, "python": Python, "numpy": NumPy, "torch": Torch, "nvrtc": NVRTC}
 
-// look returns the tool of a script's condition and the function that finds it. The caller provides the functions that
-// find tools which the code under test looks for itself.
+// look returns the tool that a test script's condition names, and the function that finds the tool. For tools that the
+// code under test looks for itself, the caller provides the functions that find them.
 func look(name string, found map[string]func() bool) (tool *Tool, here func() bool) {
 	tool = conditions[name]
 	if here = found[name]; here == nil && tool != nil {

@@ -130,7 +130,7 @@ func TestSummary(t *testing.T) {
 	}
 }
 
-// When tests run again, tests that ask for no tool are skipped, and tests that ask for a tool are not.
+// When all tests run again because tools were installed, only tests that ask for a tool run.
 func TestAgain(t *testing.T) {
 	for _, again := range []string{"", "1"} {
 		t.Setenv("AUTOTUNE_TEST_AGAIN", again)

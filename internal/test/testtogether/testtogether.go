@@ -28,7 +28,7 @@ func Hidden(text string, number int) string {
 	return "namespace {\n" + globalName.ReplaceAllString(text, "${1}"+Namespace(number)+"::${2}") + "\n}\n"
 }
 
-// Source is one source made of several kernels. The zero value has no kernels.
+// Source is one source made of several kernels. The zero value of Source has no kernels.
 type Source struct {
 	Includes map[string]string // the kernels' files and what they include
 	lines    strings.Builder
@@ -36,7 +36,8 @@ type Source struct {
 	sets     []set
 }
 
-// set holds the files of some kernels. The files of a set lie in a folder whose name is the set's number.
+// set holds the source files from which several kernels of a Source are made. The files of a set lie in a folder whose
+// name is the set's number.
 type set struct {
 	texts   map[string]string // as they were given, by name
 	defines []string          // the macros that they define

@@ -1,5 +1,5 @@
 // Package torchvectors reads PyTorch's results for small problems, with which tests compare kernels.
-// scripts/torch_vectors.py writes the files. Only tests import this package.
+// scripts/torch_vectors.py writes the files. Only tests import package torchvectors.
 package torchvectors
 
 import (

@@ -25,8 +25,8 @@ var Limits = operator.Limits{
 	WarpSize: 32, MemoryBytes: 1 << 30,
 }
 
-// OpYAML returns the op.yaml of an operator that copies n elements. The operator's only template is called plain; lines
-// are added to the description of the template.
+// OpYAML returns the op.yaml of an operator that copies n elements. The operator's only template is called plain, and
+// OpYAML adds the given lines to the template's description.
 func OpYAML(name string, lines ...string) string {
 	return `
 operator: ` + name + `
@@ -100,8 +100,8 @@ func Numbers(n int) string {
 	return "[" + strings.Join(all, ", ") + "]"
 }
 
-// Device is a fake device that evaluates configurations by a Go function. One of the fields Evaluate and Of must be
-// set; the others may be nil.
+// Device is a fake device that evaluates configurations by a Go function. Either the field Evaluate or the field Of
+// must be set; all other fields may be nil.
 type Device struct {
 	Evaluate  func(c space.Configuration) (trial.Outcome, error)
 	Of        func(p *operator.Problem, c space.Configuration) (trial.Outcome, error) // a compiler's error
@@ -111,7 +111,8 @@ type Device struct {
 	Driver    string
 	OpenHangs bool // Open waits until the search gives up
 	Opening   time.Duration
-	// Check returns the outcome of the launches after the verified launch; nil: all launches are correct.
+	// Check returns the outcome of comparing the launches that follow a variant's first, verified launch. If Check is
+	// nil, the toy device reports that all launches are correct.
 	Check func(c space.Configuration, p *operator.Problem, in device.Inputs, launches int) trial.Outcome
 
 	mu        sync.Mutex

@@ -76,7 +76,8 @@ func (c *context) Write(to gpu.Address, from []byte) error {
 	if err := cu.MemcpyHtoD(cu.DevicePtr(to), unsafe.Pointer(unsafe.SliceData(from)), int64(len(from))); err != nil {
 		return failure(err)
 	}
-	// The asynchronous copy may still be running, and the stream does not wait for it.
+	// An asynchronous copy may still be running when MemcpyHtoD returns, and later work on the stream would not wait
+	// for the copy.
 	return c.Synchronize()
 }
 
@@ -256,7 +257,6 @@ func boundsOf(d cu.Device, l operator.Limits) (gpu.Bounds, error) {
 	return b, read.err
 }
 
-// reader reads a device's attributes and keeps the first error.
 type reader struct {
 	device cu.Device
 	err    error

@@ -15,8 +15,8 @@ import (
 	"autotune/internal/libcuda"
 )
 
-// failure converts an error of gorgonia.org/cu to a Failure with the driver's description. The error's own type is not
-// exported and has only a short name.
+// failure converts an error of gorgonia.org/cu to a Failure with the driver's description. The error type of
+// gorgonia.org/cu is not exported, and its message is only a short name.
 func failure(err error) error {
 	if err == nil {
 		return nil

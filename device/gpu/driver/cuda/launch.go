@@ -90,8 +90,8 @@ func (c *context) Launch(f gpu.Function, l operator.Launch, p gpu.Parameters, co
 
 func (c *context) queue() C.CUstream { return C.CUstream(unsafe.Pointer(c.stream.C())) }
 
-// ResetCache turns the persisting lines of the L2 cache into normal lines. The error of drivers and GPUs that have no
-// persisting lines is ignored.
+// ResetCache turns the persisting lines of the L2 cache into normal lines. ResetCache ignores the error of drivers and
+// GPUs that have no persisting lines.
 func (c *context) ResetCache() {
 	if result := C.cuCtxResetPersistingL2Cache(); result != C.CUDA_ERROR_NOT_SUPPORTED {
 		c.keep(resultError(result))
@@ -99,7 +99,7 @@ func (c *context) ResetCache() {
 }
 
 // Exit ends the process as a C program ends, with its exit handlers, which Go's os.Exit does not run. A profiler may
-// write its report in such a handler.
+// write its report in an exit handler.
 func Exit() { C.exit(0) }
 
 // Capture makes a graph of the work that queue queues on the stream. Errors of freeing the graph are ignored, because a

@@ -64,8 +64,8 @@ func (m *monitor) start(pci string) {
 	}
 }
 
-// Look reads the clock of a GPU that will be busy for the given time. Look returns the last reading if that is recent
-// and the time is too short for a new one.
+// Look reads the clock of a GPU that will be busy for the given time. Look returns the last reading of the clock if the
+// reading is recent, and if the GPU will not be busy long enough for a new reading.
 func (m *monitor) Look(busy time.Duration) gpu.Reading {
 	device := m.handle.Load()
 	begin := time.Now()
@@ -86,7 +86,7 @@ func (m *monitor) Look(busy time.Duration) gpu.Reading {
 }
 
 // throttleReasons lists the bits with which NVML reports why a GPU runs below its possible clock. Reasons of throttling
-// that do not affect a measurement are left out.
+// that do not affect a measurement are not in the list.
 var throttleReasons = []struct {
 	bit  uint64
 	text string
