@@ -6,6 +6,9 @@
 // problem's sizes with them. The class ModelNew is copied from the operator's own module.py. The exported file has two
 // kernels: the winner, for the problem that it was tuned for, and the operator's general kernel, for every other
 // problem. docs/pytorch-export.md explains how to use exported files.
+//
+// WriteProgram writes a planned program in the same way: its ModelNew is the user's module with another forward, which
+// calls the winner of each region. docs/optimize.md explains the file.
 package pytorch
 
 import (
