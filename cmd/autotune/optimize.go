@@ -4,13 +4,16 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
 	"autotune/internal/output"
 	"autotune/operator"
+	"autotune/pack/capture"
 	"autotune/program/optimize"
 	"autotune/tuner"
 	"autotune/tuner/batch"
@@ -75,6 +78,10 @@ func (f *optimizeFlags) optimize(ctx context.Context, l line) (err error) {
 	}
 	if errors.Is(err, optimize.ErrNothing) {
 		return withCode(exitNoVariant, err)
+	}
+	var fault *capture.ExportError
+	if errors.As(err, &fault) && strings.Contains(fault.Said, "Traceback") { // of the user's own code
+		_, _ = io.WriteString(output.Plain(os.Stderr), fault.Said)
 	}
 	return err
 }

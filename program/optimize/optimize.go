@@ -25,8 +25,8 @@ import (
 	"autotune/tuner/devices"
 )
 
-// ErrNothing: no kernel makes the program faster.
-var ErrNothing = errors.New("nothing pays")
+// ErrNothing means that no kernel makes the program faster.
+var ErrNothing = errors.New("no kernel makes the program faster, so there is nothing to write")
 
 // Options are what Run needs to know beyond the program.
 type Options struct {
