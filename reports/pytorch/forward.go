@@ -101,7 +101,7 @@ type body struct {
 
 // forward writes the lines of forward: each operation, and the outputs.
 func (v *programView) forward() error {
-	b := body{map[string]string{}, reserved("self inputs named given super torch float getattr len any Recomputed tuned_for " +
+	b := body{map[string]string{}, reserved("self inputs named given super torch float getattr len any Recomputed tuned_for tuned_forward " +
 		"constants device"), map[string]int{}, map[string]bool{}}
 	for _, r := range v.Regions {
 		b.used[r.Region.Name] = true

@@ -61,8 +61,8 @@ type programView struct {
 	Kernels   []view   // those of the regions, without repetition
 	Given     []string // rows of TUNED_FOR: the inputs, then what the program reads of the model
 	Collected []string // lines of forward that put these tensors together, and
-	Assigned  []string // lines that name them
-	Lines     []string // the other lines of forward
+	Assigned  []string // lines of tuned_forward that name these tensors
+	Lines     []string // the lines of tuned_forward
 	Constants []string // tensors that forward makes of numbers, in Python
 	Mutated   []string // parts of the model that the program writes
 	Training  string   // "True" or "False", where the program depends on the model's mode

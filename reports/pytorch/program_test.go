@@ -323,7 +323,7 @@ func TestWrittenForward(t *testing.T) {
 			"# region_1 computes conv2d, relu, add:\n#     conv2d 2x8x9x9 ",
 			"#     A thread keeps a few output channels",
 			"given = (*inputs, self.conv.weight, self.conv.bias, self.bias)\n",
-			"        (x, conv_weight, conv_bias, bias) = given\n        y = region_1(x, conv_weight, conv_bias, bias)\n        return y\n",
+			"    (x, conv_weight, conv_bias, bias) = given\n    y = region_1(x, conv_weight, conv_bias, bias)\n    return y\n",
 			"read = [dense_of_autotune(x), dense_of_autotune(weight), dense_of_autotune(bias), dense_of_autotune(t0, (16,))]\n",
 			"y = torch.empty((2, 16, 7, 7), dtype=torch.float32, device=read[0].device)\n",
 			"    # A convolution.\n", "        # Forward pass.\n",
@@ -331,7 +331,7 @@ func TestWrittenForward(t *testing.T) {
 		{layers(t), []string{
 			`self.layers, "0").weight`,
 			"(lifted,) = constants(device)\n",
-			"y = region_1(x, layers_0_weight, layers_0_bias)\n        z = torch.ops.aten.gelu.default(y)\n        z = region_2(z, ",
+			"y = region_1(x, layers_0_weight, layers_0_bias)\n    z = torch.ops.aten.gelu.default(y)\n    z = region_2(z, ",
 		}},
 	} {
 		text := test.program.text(t)
