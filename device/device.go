@@ -172,7 +172,7 @@ type Check struct {
 	Changes bool `json:",omitempty"`
 	// Leave is the path of an empty folder on this machine for the tensors of the last launch, or "" if they are not
 	// wanted. If all launches were right, the device writes the tensors that the last launch read and wrote into the
-	// folder Leave, in files that package answers names. Only GPUs of this machine support Leave.
+	// folder Leave, in files that package answers names. Only GPUs of this machine support the field Leave.
 	Leave string `json:",omitempty"`
 }
 
@@ -200,7 +200,7 @@ type ModeChoice struct {
 // operations per millisecond.
 type Peaks map[string]float64
 
-// These are the kinds of work whose peak is measured. PeakFP16 stands for bf16 and fp16 alike.
+// The following constants name the kinds of work whose peak rate is measured. PeakFP16 stands for bf16 and fp16 alike.
 const (
 	PeakL2   = "l2"
 	PeakFP32 = "fp32"

@@ -25,8 +25,8 @@
 // values of subexpressions with the program that also evaluates single expressions. Every node stores how many
 // configurations it leads to, so counting needs no search, and the conversion between numbers and configurations takes
 // one step per tunable. The diagrams of tunables that share no constraint are joined at a single node, which makes the
-// space the product of independent parts. Therefore 10^8 valid configurations among 10^11 combinations are as easy to
-// use as a thousand.
+// space the product of independent parts. With decision diagrams, 10^8 valid configurations among 10^11 combinations
+// are as easy to use as a thousand.
 //
 // # When a constraint cannot be evaluated
 //

@@ -86,10 +86,10 @@ func (c *course) resume() error {
 	return err
 }
 
-// polish makes the search try, before it ends, configurations that differ from the best one in a single tunable and are
-// likely to be faster. A search that stops at its target has often missed gains of a few percent, and most of these
-// gains are neighbours of the best configuration. `polish` reports whether it found such a neighbour without a trial.
-// If all trials come from the cache, `polish` does nothing.
+// polish makes the search try, before it ends, configurations that differ from the best one in a single tunable and
+// are likely to be faster. A search that stops at its target has often missed configurations that are a few percent
+// faster, and most of them are neighbours of the best configuration. `polish` reports whether it found such a
+// neighbour without a trial. If all trials of the search come from the cache, `polish` does nothing.
 func (c *course) polish(p strategy.Prospect) bool {
 	if len(c.field.Trials) == c.resumed {
 		return false

@@ -20,8 +20,7 @@ func made(kernel string, second int64) trial.Trial {
 	return t
 }
 
-// books returns a function that opens ledgers, all with the same store, of searches with the driver that is its
-// argument.
+// books returns a function that opens the ledger of a search with the given driver; all these ledgers share one store.
 func books(t *testing.T) func(driver string, fresh bool) *ledger {
 	path := filepath.Join(t.TempDir(), "cache.db")
 	return func(driver string, fresh bool) *ledger {

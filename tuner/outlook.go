@@ -52,9 +52,9 @@ func (l *looking) answered(chance, bestMS float64, atFloor bool) *strategy.Outlo
 	return o
 }
 
-// considerKnown estimates the remaining gain before anything is evaluated, if an earlier search with the same strategy
-// ended because little was left to gain. The trials of a search with another strategy may not have been chosen well
-// enough for such an estimate.
+// considerKnown estimates the remaining gain before anything is evaluated, if an earlier search with the same
+// strategy ended because little was left to gain. The trials of a search with another strategy may not have been
+// chosen well enough to estimate the remaining gain.
 func (s *search) considerKnown() {
 	untried := slices.ContainsFunc(s.course.first, func(id int64) bool { return s.course.begun[id] == 0 })
 	if s.Target == 0 || s.course.resumed == 0 || untried {

@@ -298,7 +298,7 @@ func (s *search) record(j job) {
 	s.course.watch(j.id, j.trial)
 	s.lose(s.course.ledger.keep(j.trial))
 	s.cutShort()
-	// A replay estimates the outlook after fixed numbers of trials, so that replays are repeatable.
+	// A replay estimates the remaining gain after fixed numbers of trials, so that replays are repeatable.
 	if s.Target > 0 && !s.can.Compiles && s.looking.due(len(s.course.outcomes), policy.replayedNews) {
 		s.consider(s.looking.ask(s.course.outcomes, s.field.BestMS())())
 	}

@@ -181,7 +181,7 @@ func (st *stages) dropAll() {
 	}
 }
 
-// close ends the stages. A job that the device has finished remains in the channel `evaluated`.
+// close ends the stages. After close, jobs that the device has finished can still be read from the channel `evaluated`.
 func (st *stages) close() {
 	st.cancel()
 	close(st.toCompile)

@@ -154,10 +154,10 @@ func indices(sp *space.Space, all []space.Configuration) (ids []int64) {
 }
 
 // afterLikely returns the order in which a search tries its first configurations, before those that the strategy
-// proposes. The order begins with the configuration with the lowest estimate, because slow variants are given up early
-// once a fast one is known. The untuned default, which is the baseline of speedups, and the winners of similar problems
-// have the second place in the order. The order ends with defaults of templates without estimates, which may be fast,
-// then the other configurations with low estimates, then the other defaults.
+// proposes. A search first tries the configuration with the lowest estimate, because slow variants are given up early
+// once a fast one is known. As its second group, a search tries the untuned default, which is the baseline of speedups,
+// and the winners of similar problems. Before the strategy's proposals begin, a search tries defaults of templates
+// without estimates, which may be fast, then the other configurations with low estimates, then the other defaults.
 func afterLikely(likely, untuned, won []int64, expects func(id int64) bool) []int64 {
 	one := func(ids []int64) int { return min(len(ids), 1) }
 	others := untuned[one(untuned):]

@@ -92,8 +92,8 @@ func SystemHeaders(k operator.Kernel) (all []string) {
 func GPUHeaders(k operator.Kernel) []string { return lists.Where(SystemHeaders(k), IsGPUHeader) }
 
 // ahead returns the text that is put in front of a kernel's source: the headers that only a GPU's compiler reads, and
-// then the kernel's macros. A kernel's macros are not passed as compiler options, because options apply to these
-// headers and to the compiler's own header too, whose parameters have names such as size and N.
+// then the kernel's macros. A kernel's macros are not passed as compiler options, because options would also replace
+// names in the included headers and in the compiler's own header, whose parameters have names such as size and N.
 func ahead(k operator.Kernel) string {
 	var b strings.Builder
 	for _, name := range GPUHeaders(k) {

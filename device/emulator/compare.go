@@ -240,10 +240,11 @@ func (s *session) changedFault(ctx context.Context, dir string, made func(operat
 	return fault, errors.Join(err, rename(".unchanged", ""))
 }
 
-// Each variant's program draws its inputs itself, except the inputs from a file or a kernel of the operator, which are
-// in files of the session's folder.
+// Each variant's program generates its random inputs itself; inputs from a file or a kernel of the operator are in
+// files of the session's folder.
 
-// inputFile returns the name of the file with an argument's contents, or "" if the program draws them.
+// inputFile returns the name of the file with an argument's contents, or "" if a variant's program generates the
+// contents at random.
 func inputFile(a operator.Argument) string {
 	if a.Fill.Drawn() || a.Elements == 0 {
 		return ""
@@ -289,8 +290,8 @@ func (s *session) filled(f operator.Filling) []jobArgument {
 	return append(all, jobArgument{Argument: operator.Argument{Name: "seed", Role: operator.Scalar, Type: operator.U32, Value: seed}})
 }
 
-// writeInputs writes the tensors that a kernel reads into files and returns the files' names. To draw the tensors that
-// are not in files yet, writeInputs runs a program that has no launches.
+// writeInputs writes the tensors that a kernel reads into files and returns the files' names. To generate the
+// random tensors that are not in files yet, writeInputs runs a program that has no launches.
 func (s *session) writeInputs(ctx context.Context, dir string) ([]string, error) {
 	j, err := s.job(nil)
 	if err != nil {

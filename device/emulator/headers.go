@@ -26,8 +26,8 @@ var cudaHeaders = []string{
 }
 
 // Before a kernel's first line the compiler includes the three files standardHeaders, words and moreWords, in this
-// order. The header that defines CUDA's keywords and functions, a file of the shim, is precompiled (program.go). The
-// compiler can use the precompiled form only if no other header comes first.
+// order. The header that defines CUDA's keywords and functions, a file of the shim, is precompiled (program.go).
+// The compiler can use a precompiled header only if no other header comes before it.
 const (
 	standardHeaders = "standard.h"      // headers of the C++ library that the kernel includes
 	words           = "cuda_emulator.h" // CUDA's keywords and functions

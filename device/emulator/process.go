@@ -53,8 +53,8 @@ const (
 )
 
 // A program itself ends a launch that takes too long, and reports when a launch begins and ends. launchGrace and
-// restLimit limit the wait for a program that cannot do this, because the kernel stopped the program or overwrote its
-// memory.
+// restLimit limit the wait for a program that cannot end or report a launch, because the kernel stopped the program
+// or overwrote its memory.
 const (
 	launchGrace = time.Second     // beyond a launch's time
 	restLimit   = 2 * time.Minute // between launches: tensors are filled and compared

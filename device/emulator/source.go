@@ -42,7 +42,8 @@ func prepare(k operator.Kernel, sanitize bool) string {
 	return b.String()
 }
 
-// rewriting must be raised when the rewriting of sources changes, so that kernels are compiled anew.
+// rewriting is a version number that must be raised when the rewriting of sources changes, so that kernels are
+// compiled anew.
 const rewriting = 2
 
 // dynamicShared matches a declaration of dynamic shared memory: type with qualifiers, name, and further dimensions.

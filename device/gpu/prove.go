@@ -46,8 +46,8 @@ func (s *session) prove(m measuring, v variant, t trial.Timing) (skips string, f
 }
 
 // proveOnce times two launches: one that repeats earlier launches, whose number no kernel can predict, and one that
-// repeats none. The launch that repeats others and the launch that does not are each timed alone, with a cold cache
-// that has no persisting lines.
+// repeats none. The launch that repeats earlier launches and the launch that repeats none are each timed alone,
+// with a cold cache that has no persisting lines.
 func (s *session) proveOnce(m measuring, v variant, t trial.Timing) (repeated, anew float64, err error) {
 	fills, err := elements.FillsOf(s.problem.Arguments, s.inputs.Distribution, s.proveSeed())
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 // alignment is the alignment of tensors in bytes, the same as that of the driver's own allocations.
 const alignment = 256
 
-// guardBytes is the size of the guard zone on each side of a tensor. A stray write is usually near its tensor: an index
-// that is one row or one tile too far. A megabyte holds several rows or tiles.
+// guardBytes is the size of the guard zone on each side of a tensor. A stray write is usually near its tensor: an
+// index that is one row or one tile too far. A guard zone of a megabyte holds several rows or tiles of a tensor.
 const guardBytes = 1 << 20
 
 // zoneWords is the size of struct Zone in kernels.cu, in words of 64 bits.

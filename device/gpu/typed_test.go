@@ -14,8 +14,8 @@ import (
 	"autotune/operator"
 )
 
-// typedEntry wraps the kernels of typed.cu, and the functions that they use, in one entry whose parameters are pointers
-// to f32, as the emulator requires. The entry first zeroes the words that a kernel adds to.
+// typedEntry wraps the kernels of typed.cu, and the functions that they use, in one entry whose parameters are
+// pointers to f32, as the emulator requires. typedEntry first zeroes the words that the called kernel adds to.
 const typedEntry = `
 struct Task {
     u64 what, words, count, type, seed, distribution;
@@ -40,7 +40,7 @@ extern "C" __global__ void helpers_typed(const float* task, const float* x, cons
 }
 `
 
-// These numbers select the function that the test's entry calls.
+// The following numbers select the function that the kernel entry of this test calls.
 const (
 	doFill = iota
 	doChecksum

@@ -123,7 +123,8 @@ func (s *Session) Refill(ctx context.Context, in device.Inputs) error {
 	return err
 }
 
-// about makes a Query of a request about a variant, with the variant's configuration, digest, launches and binary.
+// about adds the variant's configuration, digest, launches and binary to a request about the variant, and returns
+// the Query to send.
 func (s *Session) about(v device.Variant, r Request) Query {
 	r.Configuration, r.Digest = v.Configuration, v.Kernel.Digest()
 	e := Extra{Launches: v.Kernel.Launches, Binaries: map[string]built{r.Digest: {Binary: v.Binary}}}

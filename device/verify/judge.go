@@ -28,8 +28,8 @@ type Layout struct {
 	Words     int
 }
 
-// OutcomeWords is the number of words of a comparison with the reference. For an inout tensor, the words of the
-// comparison are followed by a checksum of the tensor's copy.
+// OutcomeWords is the number of words in which a comparison with the reference returns its result. For an inout
+// tensor, the words of the comparison are followed by a checksum of the tensor's copy.
 const OutcomeWords = 7
 
 // LayoutOf returns the layout of the checks' results for the given arguments and number of guard zones.
@@ -131,7 +131,7 @@ func (j *Judge) Largest(words []uint64) []float64 {
 	return largest
 }
 
-// These phrases begin messages about faults, and say after which launch a fault was found.
+// The following phrases begin messages about faults, and say after which launch a fault was found.
 const (
 	Timed   = "after the timed launches "
 	Changed = "after a few of the inputs changed: "

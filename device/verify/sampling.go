@@ -33,8 +33,8 @@ const (
 // After MostOverTime times the protocol's MeasureTime, sampling ends even if a variant has too few samples.
 const MostOverTime = 4
 
-// GreatestSpell is the largest number of samples in one spell, that is in one uninterrupted series of samples. A device
-// allocates a pair of events for each sample of a spell.
+// GreatestSpell is the largest number of samples in one spell, that is in one uninterrupted series of samples. A
+// device allocates a pair of events for each sample of a spell (an uninterrupted series of samples).
 const GreatestSpell = 64
 
 // Sampling decides how many samples a variant gets. After every spell (an uninterrupted series) of samples, the device
@@ -147,10 +147,11 @@ const (
 )
 
 // surelyAbove reports whether at least two samples prove, with high probability, that a variant's time is above a
-// bound. The test, which may be repeated after every sample, is a confidence sequence for the mean of the samples'
-// logarithms, with the upper confidence bound of their standard deviation. The confidence sequence used is the mixture
-// boundary of Robbins (Statistical methods related to the law of the iterated logarithm, 1970). Howard and others state
-// the mixture boundary as equation 14 of Time-uniform, nonparametric, nonasymptotic confidence sequences, 2021.
+// bound. The test of whether the time is above the bound may be repeated after every sample: it is a confidence
+// sequence for the mean of the samples' logarithms, with the upper confidence bound of their standard deviation.
+// The confidence sequence used is the mixture boundary of Robbins (Statistical methods related to the law of the
+// iterated logarithm, 1970). Howard and others state the mixture boundary as equation 14 of Time-uniform,
+// nonparametric, nonasymptotic confidence sequences, 2021.
 func surelyAbove(samples []float64, bound float64) bool {
 	logs := lists.Of(samples, func(ms float64) float64 { return math.Log(ms / bound) })
 	mean, deviation := stat.MeanStdDev(logs, nil)

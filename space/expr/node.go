@@ -46,7 +46,7 @@ const (
 	OpCall
 )
 
-// A comparison operator is a link of a Node, or the operation of a Term.
+// A comparison operator is either a link in a Node's chain of comparisons or the operation of a Term.
 const (
 	OpEq Op = OpCall + 1 + iota
 	OpNe

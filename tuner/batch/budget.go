@@ -29,7 +29,7 @@ type Part struct {
 	began  time.Time
 }
 
-// NewBudget starts a budget for tasks with these weights; it returns nil if limit is not positive.
+// NewBudget starts a budget for tasks with the given weights; it returns nil if limit is not positive.
 func NewBudget(limit time.Duration, beside int, weights []float64) *Budget {
 	if limit <= 0 {
 		return nil

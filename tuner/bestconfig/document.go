@@ -221,8 +221,8 @@ func (d Document) PyTorch(wanted func(tuner.Baseline) bool) (name string, fastes
 }
 
 // FasterPyTorch names the fastest way to call PyTorch that is faster than the winner, and says by how much.
-// FasterPyTorch considers only ways that were timed in turns with the winner and whose confidence interval shows that
-// they are faster.
+// FasterPyTorch considers only ways to call PyTorch that were timed in turns with the winner and whose confidence
+// interval shows that they are faster.
 func (d Document) FasterPyTorch() (text string, ok bool) {
 	name, b := d.PyTorch(func(b tuner.Baseline) bool { return InTurns(b) && b.CI95[1] < 1 })
 	if name == "" {

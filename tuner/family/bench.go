@@ -136,8 +136,8 @@ func (t *tuning) compile(ctx context.Context, shape []int64, candidates []int) *
 }
 
 // time measures all variants for one shape in two rounds; the second round leaves out slow variants. The plain kernel
-// gets the time that the device measured when it opened the problem, once with dynamic and once with fixed dimensions.
-// The general kernel in a pack has the code of the plain kernel, but takes its sizes at run time.
+// is not timed again: its times are those that the device measured when it opened the problem with dynamic and with
+// fixed dimensions. The general kernel in a pack has the code of the plain kernel, but takes its sizes at run time.
 func (s *timed) time(ctx context.Context, seed uint64) (err error) {
 	match, err := final.Meet(ctx, seed, s.subjects...)
 	if err != nil {

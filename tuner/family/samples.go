@@ -6,9 +6,9 @@ import (
 	"autotune/internal/lists"
 )
 
-// bases are the bases of Halton's sequence for the dimensions that vary. The sequence spreads points evenly and needs
-// no seed, so every run draws the same shapes. The bases do not contain 2, because every second shape is rounded: in
-// the sequence of base 2, all of these shapes would lie in the same half of a dimension.
+// bases are the bases of Halton's sequence for the dimensions that vary. The sequence spreads points evenly and
+// needs no seed, so every run draws the same shapes. The list of bases leaves out 2, because every second shape is
+// rounded, and in Halton's sequence of base 2 every second point lies in the same half of a dimension.
 var bases = []int{3, 5, 7, 11, 13, 17, 19, 23}
 
 func halton(index, base int) (u float64) {

@@ -163,8 +163,8 @@ func TestTreeAsJSON(t *testing.T) {
 	}
 }
 
-// The chosen set keeps the slowdowns within the limits if that is possible. Every chosen entry is worth its price, and
-// no other kernel would be worth adding.
+// The chosen set of kernels keeps the slowdowns within the limits if that is possible. Every chosen kernel lowers
+// the cost by at least its price, and adding any other kernel would not.
 func TestEntries(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	const most = 1.1

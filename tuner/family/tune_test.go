@@ -22,8 +22,8 @@ import (
 	"autotune/tuner/devices"
 )
 
-// tilesOperator has a kernel whose blocks compute one tile each, in waves of as many blocks as fit the GPU. Each size n
-// has a fastest tile size of its own, since the number of waves is rounded up.
+// tilesOperator has a kernel whose blocks compute one tile each, in waves of as many blocks as fit the GPU. Each
+// size n has a fastest tile size of its own, since the number of waves of blocks is rounded up.
 var tilesOperator = toy.OpYAML("tiles", "free: [n]", `tunables:
       tile: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 18, 20, 22, 24, 26, 28, 30, 32]
       unroll: [1, 2, 4]`, "default: {tile: 1, unroll: 1}")

@@ -11,9 +11,9 @@ import (
 	"autotune/device/trial"
 )
 
-// play times the finalists in rounds of random order until none needs another round. play goes on after its time limit
-// only until it has timed the leader. If there is time, the untuned default takes part in at least one round, so that
-// it is timed in the same way as the winner.
+// play times the finalists in rounds of random order until none needs another round. play goes on after its time
+// limit only until it has timed the leader. If the time limit allows, the untuned default takes part in at least
+// one round of the finals, so that it is timed in the same way as the winner.
 func (j *judge) play(ctx context.Context) error {
 	for Timed(j.Protocol) {
 		leader, ok := j.field.Leader()

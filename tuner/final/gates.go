@@ -75,7 +75,7 @@ func refused(err error) (o trial.Outcome, _ error) {
 	return trial.Outcome{Status: trial.OK}, err
 }
 
-// refuse returns a *refusal that names the gate if a variant's outcome there is not correct, otherwise nil.
+// refuse returns a *refusal that names the gate if the variant's outcome at that gate is not correct, otherwise nil.
 func refuse(gate string, o trial.Outcome) error {
 	if o.Status == trial.OK {
 		return nil

@@ -11,8 +11,8 @@ import (
 	"autotune/device/trial"
 )
 
-// place is the device on which the finals and the gates run. In a pool of workers, the place is one worker, since times
-// of two workers cannot be compared.
+// place is the device on which the finals and the gates run. In a pool of workers, the finals and the gates run on
+// one worker, since times of two workers cannot be compared.
 type place struct {
 	worker  string // "": the device is one
 	device  device.Device

@@ -23,7 +23,7 @@ var (
 	schemaKey      = []byte("schema")
 )
 
-// The bucket of a problem contains values under these three keys.
+// The bucket of a problem contains values under the keys "trials", "winner" and "updated".
 var (
 	trialsBucket = []byte("trials")  // maps Provenance.Key() to Entry
 	winnerKey    = []byte("winner")  // holds a Winner

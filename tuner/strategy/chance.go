@@ -27,19 +27,19 @@ type Prospect struct {
 	Beside []int64 // unseen neighbours of the best that may well be faster
 }
 
-// Look estimates what a search may still gain, from its outcomes in the order in which they came. Look assumes that the
-// configurations were chosen by a good strategy with the same expected scores.
+// Look estimates what a search may still gain, from its outcomes in the order in which they came. Look assumes that
+// the search's configurations were chosen by a good strategy that knew the given expected scores.
 //
 // Look combines two sources. A Gaussian process that is fitted to the scores gives the odds that a better configuration
 // exists; these odds are too low early in a search and too high late. The history of the search gives odds of 1 to the
 // number of outcomes since the last gain. Look multiplies the odds from the search's history by a root of the odds from
-// the Gaussian process. The constants are chosen such that, of the searches that end at a chance of 5 %, at most 5 %
-// have missed a gain of more than the factor; `simulate --ending` checks that limit on recordings. If there are
-// expectations, the Gaussian process has smaller errors and its odds count more.
+// the Gaussian process. The constants in Look are chosen such that, of the searches that end at a 5 % chance of a gain,
+// at most 5 % have missed a gain of more than the factor; `simulate --ending` checks that limit on recordings. If
+// configurations have expected scores, the Gaussian process has smaller errors, and its odds get more weight.
 //
-// The chance is 1 if fewer than 20 outcomes are successes, or if the Gaussian process is certain of a gain. Look takes
-// about a tenth of a second, and a few more outcomes change its result little, so Look need not be called after each
-// outcome.
+// Look returns a chance of 1 if fewer than 20 outcomes are successes, or if the Gaussian process is certain of a
+// gain. Look takes about a tenth of a second, and a few more outcomes change its result little, so Look need not be
+// called after each outcome.
 func Look(s *space.Space, seen []Seen, expected *Expected, factor float64, seed uint64) Prospect {
 	a := newArchive(s, rand.New(rand.NewPCG(seed, 0xc4a)), expected)
 	for _, e := range seen {

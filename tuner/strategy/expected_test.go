@@ -83,8 +83,8 @@ func TestExpectedBehindHundreds(t *testing.T) {
 }
 
 // Likely returns the configurations with the lowest expected scores first, and leaves out configurations that are
-// similar to one before. Expect returns an error if the function for the scores fails, but accepts configurations that
-// have no expected score.
+// similar to an earlier one in the list. Expect returns an error if the function for the scores fails, but accepts
+// configurations that have no expected score.
 func TestExpect(t *testing.T) {
 	s := gridSpace(t, 9, 9)
 	away := func(id int64) (float64, bool, error) { return math.Abs(float64(id - 40)), true, nil }

@@ -82,7 +82,8 @@ func (p *gaussianProcess) add(at *probe, observed float64) bool {
 	return true
 }
 
-// observe replaces the observed value of point i, and keeps the part of the solution that belongs to earlier points.
+// observe replaces the observed value of point i, and keeps the part of the triangular system's solution that
+// belongs to earlier points.
 func (p *gaussianProcess) observe(i int, value float64) {
 	p.observed[i] = value
 	p.solved = p.solved[:min(i, len(p.solved))]
@@ -103,8 +104,8 @@ func (p *gaussianProcess) forward(solution, x []float64) []float64 {
 }
 
 // probe is a configuration for which the Gaussian process computes the expected loss many times. A probe caches its
-// covariances with the process's points and the forward solution of these; each point that the process gains adds one
-// number to both.
+// covariances with the process's points and the solution of the triangular system for these covariances; each point
+// that the process gains adds one number to both.
 type probe struct {
 	id          int64
 	worth       float64 // when it was last rated

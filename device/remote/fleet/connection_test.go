@@ -34,7 +34,7 @@ func slowBowl(ctx context.Context, c space.Configuration) (trial.Outcome, error)
 	}
 }
 
-// newQuickPlace makes a place with short timeouts, whose server can be stopped, and started again at the same address.
+// newQuickPlace starts a test's server, which can be stopped and started again at the same address, with short timeouts.
 func newQuickPlace(t *testing.T) (p *place, stop func()) {
 	if testing.Short() {
 		t.Skip("waits for what does not come")
@@ -126,7 +126,8 @@ func TestLostServer(t *testing.T) {
 	}
 }
 
-// gate is a proxy in front of a server. A closed gate silently holds back all bytes.
+// gate is a proxy in front of a server, which a test can close to hold back all bytes. While a gate is closed, the
+// proxy silently holds back all bytes.
 type gate struct {
 	url    string
 	closed atomic.Bool
@@ -156,7 +157,7 @@ func newGate(t *testing.T, to string) *gate {
 	return g
 }
 
-// pass copies bytes between two connections; while the gate is closed the bytes wait.
+// pass copies bytes between two connections; while the gate (a proxy) is closed, the bytes wait.
 func (g *gate) pass(from, to net.Conn) {
 	defer from.Close()
 	defer to.Close()
