@@ -189,8 +189,8 @@ var ErrMemory = errors.New("not enough device memory")
 // GiB formats an amount of memory for messages, as in "1.5 GiB".
 func GiB(bytes int64) string { return fmt.Sprintf("%.1f GiB", float64(bytes)/(1<<30)) }
 
-// ModeChoice says who chose a problem's math mode. If Err is not nil, it ends the search, because PyTorch would compute
-// the problem in another math mode.
+// ModeChoice says who chose a problem's math mode. An error in Err ends the search, because PyTorch would compute the
+// problem in another math mode.
 type ModeChoice struct {
 	By  string
 	Err error
@@ -226,7 +226,7 @@ type Pool interface {
 	// Workers returns the names of the workers that can be used now, in order. Workers may join and leave at any time.
 	Workers() []string
 	// Worker returns one worker as a Device of its own, for work that has to stay on one GPU. The sessions of the
-	// returned Device end with ErrGone once the worker has gone.
+	// Device that Worker returns end with ErrGone once the worker has gone.
 	Worker(name string) Device
 }
 

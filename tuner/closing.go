@@ -13,8 +13,8 @@ import (
 	"autotune/tuner/final"
 )
 
-// This file holds the steps after a search's loop that make sure of its winner: the math mode, the finals and gates,
-// the rivals that the winner is compared with, and the winner in the cache.
+// This file holds the steps after a search's loop, which confirm its winner: the math mode, the finals and gates, the
+// rivals that the winner is compared with, and the winner in the cache.
 
 // closing holds the state of the steps after a search's loop.
 type closing struct {

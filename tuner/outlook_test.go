@@ -78,8 +78,8 @@ func TestSearchEndsWhenNothingIsLeft(t *testing.T) {
 	}
 }
 
-// In this search, the best variant takes 1 ms. The problem moves a billion elements, or 8 GB, which takes a copy 8 ms,
-// so the best variant is at the roofline.
+// In this search, the best variant takes 1 ms. The problem moves a billion elements, or 8 GB, and a copy of 8 GB takes
+// 8 ms, so the best variant is at the roofline.
 func TestSearchKnowsTheRoofline(t *testing.T) {
 	d := &fakeDevice{Evaluate: slowly(bowl)}
 	r := search(t, hilly(t, 1e9), d, tuner.Options{Target: strategy.Target})

@@ -45,7 +45,7 @@ type search struct {
 // no variant is correct, the error is ErrNoVariant, and the trials in the Result say what went wrong. If trials or the
 // winner cannot be stored, the search ends at once and returns its Result with the error. If all workers of a pool went
 // away, the error wraps device.ErrGone; the Result then says Interrupted and holds the earlier trials, if there are
-// any. With any other error, which means that the device or the compiler failed, Search returns no Result.
+// any. If the device or the compiler failed, Search returns that error and no Result.
 func Search(ctx context.Context, p *operator.Problem, d device.Device, o Options) (*Result, error) {
 	s, err := newSearch(ctx, p, d, o.withDefaults(p, d))
 	if err != nil {
@@ -216,7 +216,7 @@ func (s *search) end(why Stop) {
 }
 
 // cutShort drops the work under way when a search with a winner ends early. After the time limit, the search still
-// waits for variants with estimates clearly below those of all correct ones.
+// waits for variants with estimates clearly below those of all correct variants.
 func (s *search) cutShort() {
 	hasty := slices.Contains([]Stop{TimeSpent, Satisfied, AtRoofline, CacheFailed}, s.out.Stop)
 	hopes := s.out.Stop == TimeSpent && s.looking.promises(s.stages.begun, s.course.worked)
@@ -262,7 +262,7 @@ func (s *search) open(o opening) {
 }
 
 // take receives a job from a compiler, with either a variant or the failure of the compilation. A configuration that
-// does not compile gets a trial with that status.
+// does not compile gets a trial whose status says so.
 func (s *search) take(j job) {
 	s.stages.compiling--
 	switch {

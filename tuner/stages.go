@@ -153,8 +153,8 @@ func (st *stages) leaveOut(unwanted func(id int64) bool) {
 }
 
 // next returns the next job for the device and the channel to send it to. A job is chosen if it need not wait for other
-// configurations, and the earliest such job comes first. The returned channel is nil if every job must wait, if the
-// device is not open, or if the device already has as many jobs as it may have at once.
+// configurations, and the earliest such job comes first. The channel that next returns is nil if every job must wait,
+// if the device is not open, or if the device already has as many jobs as it may have at once.
 func (st *stages) next(waits func(id int64) bool) (chan<- job, job) {
 	if !st.open || st.onDevice >= st.share() {
 		return nil, job{}

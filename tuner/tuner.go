@@ -69,7 +69,7 @@ type Options struct {
 	// Observe is called after every trial, and once a second during a longer evaluation. The search waits until Observe
 	// returns, so Observe must be quick.
 	Observe func(Progress)
-	// Evaluated, if not nil, is called with every evaluated trial; the search waits until it returns.
+	// Evaluated, if not nil, is called with every evaluated trial; the search waits until Evaluated returns.
 	Evaluated func(trial.Trial)
 }
 

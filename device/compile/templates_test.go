@@ -94,14 +94,14 @@ type variant struct {
 	operator.Kernel
 }
 
-// variants returns the kernels to compile for an operator on one GPU; turn is the GPU's index. On the newest GPU
-// every template is compiled at its default and, if tests run in full, at a random configuration too. Every source
-// file is compiled at a template's default configuration for every math mode and every choice of a word parameter
-// (a parameter whose values are words). The reference kernel is compiled only for the operator's first and last
-// problem. On older GPUs each template is compiled once, at its default, for one of the problems that it serves,
-// and the reference for the first problem. A kernel made for another operator's axes is compiled only in full runs,
-// on the newest GPU. A template that was compiled for an older GPU is compiled again only for the newest GPU, which
-// also covers the code for the GPUs between; variants records such templates in the map older.
+// variants returns the kernels to compile for an operator on one GPU; turn is the GPU's index. On the newest GPU every
+// template is compiled at its default and, if tests run in full, at a random configuration too. Every source file is
+// compiled at a template's default configuration for every math mode and every choice of a word parameter (a parameter
+// whose values are words). The reference kernel is compiled only for the operator's first and last problem. On older
+// GPUs each template is compiled once, at its default, for one of the problems that it serves, and the reference for
+// the first problem. A kernel made for another operator's axes is compiled only in full test runs, for the newest GPU.
+// A template that was compiled for an older GPU is compiled again only for the newest GPU, which also covers the code
+// for the GPUs between; variants records such templates in the map older.
 func variants(t *testing.T, o *operator.Operator, gpu operator.Limits, turn int, older map[string]bool) []variant {
 	t.Helper()
 	var all []variant

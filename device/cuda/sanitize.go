@@ -161,8 +161,8 @@ type sanitizerTool struct {
 // invalid barriers count as crashes. Races and reads of uninitialized memory count as wrong results, because a kernel
 // with such a fault is right only by chance.
 var sanitizerTools = []sanitizerTool{
-	// Small tensors lie next to each other in memory. Without padding, an access past the end of one tensor would fall
-	// into the next one unnoticed.
+	// Small tensors lie next to each other in GPU memory. Without padding between tensors, an access past the end of
+	// one tensor would fall into the next one unnoticed.
 	{"memcheck", trial.Crashed, []string{"--padding", "1048576"}},
 	{"racecheck", trial.WrongResult, nil},
 	{"initcheck", trial.WrongResult, nil},

@@ -17,7 +17,7 @@ import (
 )
 
 // diagnostic matches an error in the compiler's log: file, line, message. An error in a macro of the command line has
-// no line, and an error of the compiler itself has no file.
+// no line number, and an error of the compiler itself has no file name.
 var diagnostic = regexp.MustCompile(`(?m)^(?:In file included from )?([^\s:][^:\n]*):(?:(\d+):(?:\d+:)?)? (?:fatal |internal compiler )?error: (.*)$`)
 
 var linkTrouble = regexp.MustCompile(`(?m)(?:undefined reference to|Error:) .*$`)

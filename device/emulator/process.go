@@ -46,7 +46,7 @@ type gaps struct {
 	NaN       int64  `json:"nan"`   // number of NaNs, unwritten elements included
 }
 
-// These statuses occur only in the response of a variant's program.
+// The following statuses occur only in the response of a variant's program.
 const (
 	deadlock trial.Status = "deadlock" // no thread of a block can go on
 	unable   trial.Status = "unable"   // the program cannot do its job
@@ -63,7 +63,7 @@ const (
 const maxAnswer = 64 << 10
 
 // runProgram writes a variant's program into the folder, gives it a job and returns its response. No process that the
-// program started outlives it. names are the kernel's source files, in which a sanitizer's report is located.
+// program started outlives the program. names are the kernel's source files, in which a sanitizer's report is located.
 func runProgram(ctx context.Context, dir string, code []byte, j job, names []string) (response, error) {
 	program := filepath.Join(dir, "program")
 	if err := writeProgram(program, code); err != nil {

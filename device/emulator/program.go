@@ -104,7 +104,8 @@ func (r *runtimeObject) unpack() error {
 
 // makeOnce takes the compiled form of a part of the support code from the cache, or compiles it.
 func (c *hostCompiler) makeOnce(ctx context.Context, dir, part, path string, arguments []string) error {
-	// An error of storing a part in the cache is ignored, because the part can be compiled again.
+	// An error of storing a compiled part of the support code in the cache is ignored, because the part can be compiled
+	// again.
 	kept := compile.Kept(c.options.CacheDir)
 	key := cache.ActionID(sha256.Sum256([]byte("emulator's " + part + " " + hostArch() + " " + c.fingerprint)))
 	if kept != nil {

@@ -236,8 +236,8 @@ func TestShortLaunches(t *testing.T) {
 		if o, err := b.session.Evaluate(t.Context(), b.variant(0), 0); err != nil || o.Status != trial.OK {
 			t.Errorf("%+v, %v", o, err)
 		}
-		// Besides the launches that estimate the time, others verify, warm up and time the variant, and prove that it
-		// skips no work.
+		// Besides the launches that estimate the time, other launches verify, warm up and time the variant, and prove
+		// that it skips no work.
 		others := 9
 		if lone >= longMS {
 			others = 5

@@ -105,7 +105,7 @@ func TestCompareHelper(t *testing.T) {
 	}
 }
 
-// guard_check counts every word of a zone that differs from the guard word.
+// guard_check counts every word of a guard zone that differs from the guard word.
 func TestGuardHelper(t *testing.T) {
 	zone := slices.Repeat([]float32{math.Float32frombits(0x7149f2ca)}, 500)
 	check := helper(t, "helpers_guards", 2, len(zone), 0)
@@ -118,7 +118,7 @@ func TestGuardHelper(t *testing.T) {
 	}
 }
 
-// A zone that begins within a word is filled and checked from exactly its first byte on.
+// A guard zone that begins within a word is filled and checked from exactly its first byte on.
 func TestGuardHelperIsPreciseToAByte(t *testing.T) {
 	const guard, spared = 0x7149f2ca, 3
 	zone := slices.Repeat([]float32{math.Float32frombits(guard)}, 64)

@@ -339,7 +339,7 @@ func typedCompare(t *testing.T, run typedRunner) {
 		if right[0] != 0 || right[5] == 0 || right[5] != right[6] {
 			t.Errorf("%s: a tensor compared with itself gives %v", at, right)
 		}
-		// The element that the test changes has a value of about 27, or true.
+		// The element that the test changes holds a number of about 27, or true in a bool tensor.
 		if wrong := compare(stored(at, 0), 0, 0); wrong[0] != 1 || ^wrong[1] != at777 || wrong[2] != 0 || wrong[3] != 0 || wrong[6] == right[6] {
 			t.Errorf("%s: a zero gives %v", at, wrong)
 		}

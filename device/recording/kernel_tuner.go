@@ -135,8 +135,8 @@ func (c *cache) shape() []int64 {
 	return sizes
 }
 
-// outcome returns how the row's evaluation ended. A failed row of a Kernel Tuner cache contains an error, or a
-// string in place of the time, or a time that no launch takes (1e20 in old files). A failed row of the cache also
+// outcome returns how the row's evaluation ended. A failed row of a Kernel Tuner cache contains an error, or a string
+// in place of the time, or a time that no launch takes (1e20 in old files). A failed row of a Kernel Tuner cache also
 // contains the time that was spent before the failure.
 func (r cacheRow) outcome() trial.Outcome {
 	o := trial.Outcome{Phases: trial.Phases{CompileMS: spent(r.Compile), VerifyMS: spent(r.Verify), MeasureMS: spent(r.Benchmark)}}

@@ -16,8 +16,8 @@ import (
 	"autotune/space"
 )
 
-// result is one trial in the T4 format; Extra holds the data that T4 has no place for. Fields into which other tools
-// write other types have the type any.
+// result is one trial in the T4 file format; Extra holds the data that the format has no place for. Fields into which
+// other tools write other types have the type any.
 type result struct {
 	Timestamp     json.RawMessage `json:"timestamp"`
 	Configuration json.RawMessage `json:"configuration"` // tunables, and the template under "template"
@@ -68,8 +68,8 @@ const objective = "time"
 // digits for the kernel's code and as many digits for its launch, which are enough to notice an edit.
 const digestLength = 2 * operator.CodeDigits
 
-// newResult converts a trial to the form of the T4 file format. Samples and other measured numbers are rounded to
-// six significant digits: a nanosecond of a millisecond, which is finer than the GPU's event timer.
+// newResult converts a trial to the form of the T4 file format. Samples and other measured numbers are rounded to six
+// significant digits, i.e. a time of a millisecond to a nanosecond, which is finer than the GPU's event timer.
 func newResult(t trial.Trial) (result, error) {
 	configuration, err := json.Marshal(t.Flat())
 	if err != nil {

@@ -226,8 +226,8 @@ func (p *Pool) lastWords() string {
 	return ""
 }
 
-// deliveries limits how many members may begin one job. A job is assumed to be the cause if every member of the
-// pool that began the job ended.
+// deliveries limits how many members may begin one job. If every member of the pool that began a job ended, the job is
+// assumed to be the cause.
 const deliveries = 2
 
 // errDeadly is the error of a job that ended every member that began it.

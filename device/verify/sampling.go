@@ -76,9 +76,9 @@ func (s *Sampling) Lost(launchMS float64) bool {
 	return s.racing() && launchMS > firstLaunch*s.Best && launchMS > firstLaunchMS
 }
 
-// known reports whether the time is known well enough: medians that differ by less than the resolution count as equal,
-// and the finals take new samples anyway. For long launches, a wider confidence interval is enough, so that more of the
-// search's time goes to other variants.
+// known reports whether the samples give the time precisely enough: medians that differ by less than the resolution
+// count as equal, and the finals take new samples anyway. For long launches, a wider confidence interval is enough, so
+// that more of the search's time goes to other variants.
 func (s *Sampling) known(taken int) bool {
 	if taken < fewestToKnow {
 		return false
@@ -137,7 +137,8 @@ func AtLeastOne(x float64) int {
 }
 
 const (
-	// racingError is the probability that racing drops a variant that it should keep, if the samples' spread is known.
+	// racingError is the probability that racing (stopping the samples of slow variants early) drops a variant that it
+	// should keep, if the samples' spread is known.
 	racingError = 0.001
 	// spreadDoubt is the probability that the true spread exceeds the assumed bound.
 	spreadDoubt = 0.05

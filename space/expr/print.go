@@ -11,7 +11,7 @@ import (
 )
 
 // Dialect says how a language writes expressions: it is a table of operators, functions and literals. An operation
-// without an entry in this table cannot be written in the language.
+// without an entry in a Dialect cannot be written in the dialect's language.
 type Dialect struct {
 	Forms       map[Op]Form
 	Comparisons Op // the last comparison operator that the language has

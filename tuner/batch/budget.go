@@ -65,7 +65,7 @@ func (b *Budget) Next(weight float64) (p Part, ok bool) {
 	return p, true
 }
 
-// Done tells the budget that the task which Next gave the part p has ended.
+// Done tells the budget that a task has ended; p is the part of the budget that Next granted to the task.
 func (b *Budget) Done(p Part) {
 	if b == nil {
 		return

@@ -1,8 +1,8 @@
 // Package bestconfig reads and writes best-config documents, which hold the winner of a search and the evidence for it.
 //
-// A Document is plain data. FromRecord makes a Document from the record of a search, and FromRecording makes one from a
-// recording; WriteJSON and Read store documents as JSON, and package reports presents them. A search that found no
-// valid variant has a Document without a template: WriteJSON refuses it, but reports can show it.
+// FromRecord makes a Document from the record of a search, and FromRecording makes one from a recording; WriteJSON and
+// Read store documents as JSON, and package reports presents them. A search that found no valid variant has a Document
+// without a template: WriteJSON refuses it, but reports can show it.
 package bestconfig
 
 import (
@@ -38,7 +38,7 @@ type Document struct {
 	Launches operator.Launches `json:"launch"`
 	Target   string            `json:"target,omitempty"` // what the kernel was compiled for: "sm_90a"
 	// KernelDigest is the digest of the winner's kernel and its launches, and ReferenceDigest that of the kernel which
-	// defines the correct result. Both digests have at least 16 hexadecimal digits.
+	// defines the correct result. KernelDigest and ReferenceDigest have at least 16 hexadecimal digits.
 	KernelDigest       string                    `json:"kernel_digest,omitempty"`
 	ReferenceDigest    string                    `json:"reference_digest,omitempty"`
 	Time               trial.Timing              `json:"time_ms"`

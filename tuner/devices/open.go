@@ -24,7 +24,7 @@ type Options struct {
 	Server fleet.Login
 	GPU    string
 	Say    func(text string) // reports news about workers to the user; may be nil
-	// Await, if not nil, is called before a long wait with a description of the awaited thing; the function that it
+	// Await, if not nil, is called before a long wait with a description of the awaited thing; the function that Await
 	// returns is called when the wait ends.
 	Await    func(what string) (done func())
 	Sanitize bool // check memory accesses, with the emulator's sanitizers or compute-sanitizer

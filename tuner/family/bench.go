@@ -54,7 +54,8 @@ func (t *tuning) slowdownsOf(places []int) slowdowns {
 
 // timeAll times the candidates at each shape, and meanwhile compiles for the next shapes. timeAll leaves out a shape if
 // no kernel is correct, or if the GPU's memory cannot hold the shape's tensors twice: for kernels with dynamic
-// dimensions and for kernels with fixed ones. A shape whose search failed is timed only if it has a winner of its own.
+// dimensions and for kernels with fixed ones. If the searches for a shape failed, the shape is timed only if a kernel
+// made for the shape alone won a search.
 func (t *tuning) timeAll(ctx context.Context, shapes [][]int64, candidates []int) (list []*timed, err error) {
 	shapes = lists.Where(shapes, func(shape []int64) bool {
 		return t.own[operator.FormatShape(shape)].Template != "" || !t.lacks(shape)

@@ -36,8 +36,8 @@ func (o opened) Open(_ context.Context, op *operator.Operator, r operator.Reques
 	return &devices.Opened{Device: o.Device, Problem: p}, err
 }
 
-// slab returns a device that runs tilesOperator. A configuration whose key is in `wrong` computes wrong results on this
-// device.
+// slab returns a device that runs tilesOperator. A configuration whose key is in `wrong` computes wrong results on the
+// test device.
 func slab(wrong map[string]bool) opened {
 	return opened{&toy.Device{Of: func(p *operator.Problem, c space.Configuration) (trial.Outcome, error) {
 		if wrong[c.Key()] {

@@ -108,8 +108,8 @@ func (j *judge) variant(ctx context.Context, id int64) (v device.Variant, ok boo
 	return v, v.Binary != nil, err
 }
 
-// time verifies and times a configuration once more. In the first round of a configuration, time discards the samples
-// that the search measured. If a configuration fails in the finals, its trial becomes a failure.
+// time verifies and times a configuration once more. In a configuration's first round of the finals, time discards the
+// samples that the search measured. If a configuration fails in the finals, its trial becomes a failure.
 func (j *judge) time(ctx context.Context, id int64) error {
 	v, ok, err := j.variant(ctx, id)
 	if err != nil || !ok {

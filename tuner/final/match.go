@@ -76,7 +76,7 @@ func (m *Match) Round(ctx context.Context, runners []Runner, far float64) ([]tri
 }
 
 // Gate puts a variant of the first problem through the gates within a time limit, and returns the gates that it passed.
-// If the variant fails at a gate, the outcome of Gate says how.
+// If the variant fails at a gate, the outcome that Gate returns says how.
 func (m *Match) Gate(ctx context.Context, v device.Variant, limit time.Duration) (*Gates, trial.Outcome, error) {
 	s := m.sides[0]
 	g := &gatekeeper{

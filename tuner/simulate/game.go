@@ -30,7 +30,7 @@ type game struct {
 	untilMS  float64
 }
 
-// The constant points is the number of moments, spread over the window, at which strategies are compared. The window
+// The constant `points` is the number of moments, spread over the window, at which strategies are compared. The window
 // begins when random search is expected to have come windowFrom of the way from the median time to the optimum, and
 // ends when it has come windowTo of the way. A simulated run continues until `overrun` times the end of the window.
 const (
@@ -212,8 +212,8 @@ func sorted(values []float64, x float64) int {
 type step struct{ x, y, weight float64 }
 
 // nonDecreasing returns the isotonic regression of the points: the non-decreasing function of x that is closest to
-// them, computed by pooling adjacent violators. The regression is linear between the points, and constant before the
-// first and after the last point.
+// them, computed by pooling adjacent violators. The returned regression is linear between the points, and constant
+// before the first and after the last point.
 func nonDecreasing(points []step) interp.Predictor {
 	type block struct { // adjacent points with a common mean
 		y, weight   float64

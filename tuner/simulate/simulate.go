@@ -87,7 +87,8 @@ func newRecording(recorded *recording.Recording) (*Recording, error) {
 		return nil, err
 	}
 	r := &Recording{Recording: recorded, Space: s, Rows: make([]Row, s.Len())}
-	// The loop runs backwards, so that the first trial of a configuration counts if the recording has several.
+	// The loop over the trials runs backwards, so that the first trial of a configuration counts if the recording has
+	// several.
 	for _, t := range slices.Backward(recorded.Trials) {
 		id, _ := s.Index(t.Configuration) // the space was made from these configurations
 		r.Rows[id] = rowOf(t)

@@ -79,7 +79,7 @@ func (m *lossModel) beside() (ids []int64) {
 	return ids
 }
 
-// since returns how many outcomes were successes after the first one that is within the factor of the best.
+// since returns how many outcomes succeeded after the first outcome whose score is within the factor of the best score.
 func (a *archive) since(factor float64) int {
 	n := 0
 	for _, id := range a.order {
@@ -124,7 +124,8 @@ func (m *lossModel) beats(at *probe, factor float64) float64 {
 
 // chanceBelow returns the model's probability that one of the listed configurations is faster than the best one by the
 // factor. chanceBelow repeatedly draws the losses of all listed configurations from their joint distribution, and draws
-// whether each of them works. The result is the fraction of draws in which a working configuration is fast enough.
+// whether each of them works. The probability is the fraction of draws in which a working configuration is faster by
+// that factor.
 func (m *lossModel) chanceBelow(list []*probe, factor float64) float64 {
 	if len(list) == 0 {
 		return 0

@@ -67,7 +67,7 @@ func lowerHalf(n int) blas64.Symmetric {
 }
 
 // add appends the point of a probe to the process; it returns false if the value at that point already follows from
-// earlier points. The new row of the Cholesky factor is the probe's forward solution.
+// earlier points. The new row of the Cholesky factor is the probe's solution of the triangular system.
 func (p *gaussianProcess) add(at *probe, observed float64) bool {
 	p.catchUp(at)
 	rest := 1 + p.noise - floats.Dot(at.solution, at.solution)
@@ -147,8 +147,8 @@ func (p *gaussianProcess) likelihood() float64 {
 
 // covariance is the Gaussian process's covariance function: how similar the losses of two configurations are expected
 // to be, from 0 to 1. The covariance is a Matérn 5/2 function of the weighted distance between two configurations. An
-// ordered tunable contributes the difference of its values to the distance of two configurations, a categorical one
-// only whether the values differ.
+// ordered tunable contributes the difference of its values to the distance of two configurations, a categorical tunable
+// only whether its values differ.
 type covariance struct {
 	categorical []bool
 	weights     []float64 // weight of each dimension's squared difference; 0 ignores the dimension

@@ -33,8 +33,8 @@ var policy = struct {
 	cliffLeaf              int     // least examples of a node that is split
 
 	// The fields from leastOutcomes to beside control the outlook, i.e. the estimate of what a search may still gain.
-	// With these constants, at most 5 % of the searches in docs/strategies.md end although a gain of more than the
-	// target is left.
+	// With the constants of the outlook, at most 5 % of the searches in docs/strategies.md end although a gain of more
+	// than the target is left.
 	leastOutcomes int // working outcomes that an estimate needs
 	sample        int // configurations that are considered
 	joint, drawn  int // configurations in the joint distribution, and number of draws

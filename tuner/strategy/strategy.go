@@ -36,8 +36,8 @@ type Options struct {
 	Expected *Expected
 }
 
-// methods lists the strategies in the order in which help shows them. Each strategy in this table starts with an
-// archive that contains no outcomes.
+// methods lists the strategies in the order in which help shows them. Each strategy in the table `methods` starts with
+// an archive that contains no outcomes.
 var methods = []struct {
 	name string
 	on   func(a *archive) method

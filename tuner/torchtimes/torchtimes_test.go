@@ -205,8 +205,8 @@ func TestCompilesTooLong(t *testing.T) {
 	}
 }
 
-// A preparation under way ends when another problem is to be prepared. If preparing the same problem is requested
-// twice, it is prepared only once.
+// A preparation of PyTorch that is under way ends when another problem is to be prepared. If preparing the same problem
+// is requested twice, it is prepared only once.
 func TestPreparesAnother(t *testing.T) {
 	fake(t)
 	t.Setenv("FAKE_COMPILER", "slow")

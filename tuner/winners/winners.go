@@ -138,7 +138,8 @@ func (r Request) fastest(ctx context.Context, recorded *recording.Recording, p *
 	return w, w.take(ctx, r, p, trials)
 }
 
-// take stores those trials in the Chosen whose kernels have not changed since, if the request asks for trials.
+// take stores those trials in the Chosen whose kernels have not changed since the trial, if the request asks for
+// trials.
 func (w *Chosen) take(ctx context.Context, r Request, p *operator.Problem, trials []trial.Trial) (err error) {
 	if !r.Trials {
 		return nil
@@ -157,8 +158,8 @@ func (w *Chosen) take(ctx context.Context, r Request, p *operator.Problem, trial
 	return nil
 }
 
-// InCache returns the newest winner in the cache whose operator has not changed since. A winner on a GPU takes
-// precedence over one on the emulator.
+// InCache returns the newest winner in the cache whose operator has not changed since the winner's search. A winner on
+// a GPU takes precedence over one on the emulator.
 func (r Request) InCache(ctx context.Context, s *store.Store) (w Chosen, err error) {
 	kept, err := List(s, r.Operator.Name)
 	if err == nil {
@@ -270,8 +271,8 @@ func OfDocument(w cudasource.Winner) Kept {
 	}}
 }
 
-// List returns the stored winners of an operator on all devices, the newest first. Some of the winners may belong to an
-// earlier version of the operator, or to another operator of the same name.
+// List returns the stored winners of an operator on all devices, the newest first. Some of the winners that List
+// returns may belong to an earlier version of the operator, or to another operator of the same name.
 func List(s *store.Store, operator string) ([]Kept, error) {
 	kept, err := s.Winners(operator, "")
 	if err != nil {

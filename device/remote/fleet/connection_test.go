@@ -54,8 +54,8 @@ func searchUntil(t *testing.T, d device.Device, trials int, happens func()) {
 	}}))
 }
 
-// Workers are lost at random and others join. Every configuration still has exactly one trial, and all evidence for the
-// winner comes from one device.
+// During the search of this test, workers are lost at random and others join. Although workers are lost, every
+// configuration has exactly one trial, and all evidence for the winner comes from one device.
 func TestLostWorkers(t *testing.T) {
 	unlucky := 0
 	for round := range endurance.Times(1, 20) {
@@ -181,8 +181,8 @@ func (g *gate) closeFor() {
 	time.AfterFunc(time.Duration(endurance.Times(2, 20))*time.Second, func() { g.closed.Store(false) })
 }
 
-// A worker that is not heard of for a while loses its jobs to another worker, and its late answers are dropped. A
-// search whose own connection is lost for a while goes on.
+// A worker that sends nothing for a while loses its jobs to another worker, and its late answers are dropped. A search
+// whose own connection is lost for a while goes on.
 func TestPartition(t *testing.T) {
 	for _, cut := range []string{"worker", "search"} {
 		t.Run(cut, func(t *testing.T) {

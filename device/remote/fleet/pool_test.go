@@ -17,8 +17,8 @@ import (
 	"autotune/tuner"
 )
 
-// mustBeWhole checks that every configuration of the toy has exactly one trial, and that the winner is the bowl's
-// minimum, with all of its evidence.
+// mustBeWhole checks that every configuration of the toy has exactly one trial, and that the winner is the fastest
+// configuration, with all of its evidence.
 func mustBeWhole(t *testing.T, r *tuner.Result) {
 	t.Helper()
 	seen := map[string]bool{}
