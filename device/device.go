@@ -114,7 +114,7 @@ type Session interface {
 	// Check launches a variant several times without timing it, and returns how many launches it made. Check returns an
 	// error on devices that do not compile kernels.
 	Check(ctx context.Context, v Variant, c Check) (o trial.Outcome, launches int, err error)
-	// Refill draws the inputs anew and computes the reference's output for them.
+	// Refill generates new inputs and computes the reference's output for them.
 	Refill(ctx context.Context, in Inputs) error
 	Close() error
 }
@@ -167,7 +167,7 @@ type Check struct {
 	Launches int           // 0 counts as 1
 	Exact    bool          // every launch must produce the same bits as the first
 	Limit    time.Duration // no launch begins after this time; 0 means no limit
-	// Changes asks for one more launch of the same loaded kernel, after a few elements of the drawn inputs were
+	// Changes asks for one more launch of the same loaded kernel, after a few elements of the random inputs were
 	// changed. The device picks the changed elements at random each time, and restores the inputs afterwards.
 	Changes bool `json:",omitempty"`
 	// Leave is the path of an empty folder on this machine for the tensors of the last launch, or "" if they are not

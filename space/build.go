@@ -100,8 +100,8 @@ func (b *builder) itemsAfter(l int) (items []expr.Term) {
 	return items
 }
 
-// step returns the code that layer l runs for each value at each node, and those checks of the layer whose evaluation
-// may fail.
+// step returns the code that layer l runs for each value at each node, and the checks of the layer whose evaluation may
+// fail.
 func (b *builder) step(l int, next []expr.Term) (code *expr.Code, risky []*check) {
 	code = b.program.Code(append(b.items, b.variables[b.order[l]])...)
 	early := func(x expr.Term) bool { return b.lastOf(x) < l }

@@ -35,8 +35,7 @@ func (c *closing) hold(f *final.Field, j job) {
 	}
 }
 
-// settleMode records who chose the problem's math mode. If PyTorch uses another math mode than the search, the search
-// ends.
+// settleMode records who chose the problem's math mode. A search in another math mode than PyTorch's ends.
 func (s *search) settleMode(c device.ModeChoice) {
 	s.Mode = nil
 	s.out.Problem.MathBy = c.By

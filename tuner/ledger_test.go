@@ -40,7 +40,7 @@ func keptTrials(t *testing.T, l *ledger, trials ...trial.Trial) {
 	must.OK(t, l.close())
 }
 
-// A search takes over the trials of earlier searches in the order of their evaluation, except those with another
+// A search takes over the trials of earlier searches in the order of their evaluation, but no trials with another
 // provenance. With the option Fresh, a search takes over no trials of earlier searches.
 func TestTrialsThatCount(t *testing.T) {
 	book := books(t)

@@ -11,7 +11,7 @@ import (
 	"autotune/tuner/strategy"
 )
 
-// looking holds the state of a search's estimates of how much a longer search could still gain.
+// looking holds the state of a search's estimates of what a longer search could still gain.
 type looking struct {
 	space    *space.Space
 	expected *strategy.Expected
@@ -39,7 +39,8 @@ func (l *looking) ask(seen []strategy.Seen, bestMS float64) (work func() strateg
 	return func() strategy.Prospect { return strategy.Look(l.space, seen, l.expected, l.target, l.seed) }
 }
 
-// answered returns the outlook from an estimate, or nil if a much faster trial has refuted the estimate meanwhile.
+// answered returns the outlook (what the search may still gain) from an estimate, or nil if a much faster trial has
+// refuted the estimate meanwhile.
 func (l *looking) answered(chance, bestMS float64, atFloor bool) *strategy.Outlook {
 	l.asking = false
 	if bestMS*l.target < l.askedMS {

@@ -56,8 +56,9 @@ func TestSearchEndsWhenNothingIsLeft(t *testing.T) {
 			t.Errorf("%s, next to the winner, was not tried", c)
 		}
 	}
-	// When the same search is repeated, it needs no device, and its outlook includes the time of the first search.
-	// A search without a target does not end because of its outlook, i.e. the estimate of what it may still gain.
+	// When the same search is repeated, it needs no device, and its estimate of what it may still gain includes the
+	// time of the first search. A search without a target does not end because of its outlook, i.e. the estimate of
+	// what it may still gain.
 	opened, trials, seconds := d.Opened, len(r.Trials), r.Outlook.Seconds
 	r, err = tuner.Search(t.Context(), hilly(t, 64), d, o)
 	if err != nil || r.Stop != tuner.Satisfied || len(r.Trials) != trials || d.Opened != opened {

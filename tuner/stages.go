@@ -119,7 +119,7 @@ func (st *stages) room(spent Spent) bool {
 	return st.compiling < st.workers() && st.underWay() < st.lookahead(spent)
 }
 
-// underWay returns how many configurations are being compiled or evaluated, without those that were dropped.
+// underWay returns how many configurations are being compiled or evaluated, not counting dropped configurations.
 func (st *stages) underWay() int {
 	if st.dropped && st.pool != nil && len(st.pool.Workers()) == 0 {
 		return 0 // no worker is left to finish them
@@ -211,8 +211,7 @@ func (st *stages) staff() {
 	}
 }
 
-// prepare compiles a job's configuration to a variant. If the compiler refuses the kernel, the status of the trial says
-// so.
+// prepare compiles a job's configuration to a variant, or sets the trial's status if the compiler refuses the kernel.
 func (st *stages) prepare(ctx context.Context, j job) job {
 	p, c := st.subject.Problem, st.space.At(j.id)
 	k, err := p.Kernel(c)

@@ -143,7 +143,7 @@ func FirstCompilations(ctx context.Context, part *operator.Part, d device.Device
 	return all
 }
 
-// indices returns the indices of those of the given configurations that are in the space.
+// indices returns the space's indices of the given configurations, without configurations that the space lacks.
 func indices(sp *space.Space, all []space.Configuration) (ids []int64) {
 	for _, c := range all {
 		if id, ok := sp.Index(c); ok {

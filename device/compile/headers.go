@@ -119,7 +119,7 @@ var (
 	wordHeadForm = regexp.MustCompile(`[A-Z][a-z0-9]*`)
 )
 
-// cubInstead returns the text that replaces the header of all of CUB: includes of the headers of those block, warp and
+// cubInstead returns the text that replaces the header of all of CUB: includes of the headers of the block, warp and
 // thread functions that the kernel names. cubInstead returns nil if the kernel does not include all of CUB.
 func cubInstead(k operator.Kernel) map[string]string {
 	texts := textsOf(k)

@@ -145,7 +145,7 @@ type library struct {
 	loweredName   func(program uintptr, expression string, name **byte) int32
 }
 
-// These are the result codes of NVRTC that this package distinguishes.
+// This package distinguishes only the following result codes of NVRTC.
 const (
 	resultSuccess       = 0
 	resultInvalidOption = 5

@@ -1,5 +1,5 @@
 // Package elements holds what all devices need to know about single elements of tensors: the C++ source elements.h,
-// which draws and compares elements, and the numbers that stand for types and distributions in it.
+// which generates random elements and compares elements, and the numbers that stand for types and distributions in it.
 package elements
 
 import (

@@ -1,7 +1,7 @@
 // Package emulator is a device that runs kernels on the CPU, for machines without a GPU.
 //
-// Each variant becomes a program. The host's C++ compiler compiles the kernel's own .cu file against a small shim
-// (folder shim), which provides CUDA's keywords and functions, and a runtime (folder runtime) is linked to it. The
+// Each variant becomes a program of its own. The host's C++ compiler compiles the kernel's own .cu file against a small
+// shim (folder shim), which provides CUDA's keywords and functions, and a runtime (folder runtime) is linked to it. The
 // variant's program reads a job and distributes the grid's blocks over the machine's cores. Within a block the program
 // runs the threads by switching between their stacks. Finally, a variant's program checks and times the result, and
 // answers with a line of JSON. Because each variant has a program of its own, no fault of a kernel reaches the search:

@@ -129,8 +129,8 @@ func (o *object) refusedRelocation() string {
 	return ""
 }
 
-// These constants describe 64-bit ELF files: the sizes of symbols and section headers, and offsets in the file's
-// header.
+// The following constants describe 64-bit ELF files: the sizes of symbols and section headers, and offsets in the
+// file's header.
 const (
 	symbolBytes    = 24
 	headersAt      = 0x28

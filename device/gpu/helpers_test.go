@@ -15,8 +15,8 @@ import (
 	"autotune/operator"
 )
 
-// wrapped adds entries to the device's own kernels whose parameters are all pointers, as the emulator requires.
-// Each entry first zeroes the words to which its kernel adds results.
+// wrapped adds entries to the device's own kernels whose parameters are all pointers, as the emulator requires. Each
+// added entry first zeroes the words to which its kernel adds results.
 const wrapped = `
 __device__ void zero(float* words) {
     for (int i = threadIdx.x; i < WORDS; i += blockDim.x) words[i] = 0.0f;

@@ -207,7 +207,7 @@ func (p *prepared) hasIntegers() bool {
 }
 
 // referencePoison returns the bits that an output's elements hold before the reference runs. For integers,
-// referencePoison returns other bits than those that a variant's outputs hold before a launch.
+// referencePoison returns bits that differ from those that a variant's outputs hold before a launch.
 func referencePoison(t operator.Type) uint64 {
 	if t.Kind() == operator.Floating {
 		return elements.Poison(t)

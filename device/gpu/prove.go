@@ -96,7 +96,7 @@ func (m measuring) lone(v variant) (float64, error) {
 // odd otherwise, because this parity decides how many special values the inputs contain.
 func (s *session) proveSeed() uint32 { return rand.Uint32()&^1 | s.inputs.Seed&1 }
 
-// renew draws the inputs of a loaded variant anew, except those from files and from kernels of the operator.
+// renew generates new random inputs for a loaded variant, but keeps inputs from files and from kernels of the operator.
 func (s *session) renew(v variant, fills []elements.Fill) error {
 	s.drawInputs(fills)
 	if err := s.tensors.copySymbols(v.module); err != nil {

@@ -113,7 +113,7 @@ func (s *session) refresh(ctx context.Context, v variant) error {
 	return err
 }
 
-// leave writes the tensors that a launch read, and those that it wrote, into files of a folder.
+// leave writes the tensors that a launch read or wrote into files of a folder.
 func (s *session) leave(dir string) (err error) {
 	t := &s.tensors
 	for i, a := range s.problem.Arguments {

@@ -301,7 +301,7 @@ func typedPermutation(t *testing.T, run typedRunner) {
 	}
 }
 
-// Changing any byte changes the checksum, also in the last, incomplete step of 16 bytes.
+// Changing any byte changes the checksum, even in the last, incomplete step of 16 bytes.
 func typedChecksum(t *testing.T, run typedRunner) {
 	sum := func(data []byte, count int) uint64 {
 		return element(run(t, task{What: doChecksum, Words: 1, Count: uint64(count)}, data, nil), operator.U64, 0)

@@ -30,8 +30,8 @@ type cache struct {
 
 type cacheRows []cacheRow
 
-// cacheRow is one configuration in a Kernel Tuner cache. The other fields of a row are read for values of tunables only
-// if the row's key does not contain the values.
+// cacheRow is one configuration in a Kernel Tuner cache. The remaining fields of a row in a Kernel Tuner cache are read
+// for values of tunables only if the row's key does not contain the values.
 type cacheRow struct {
 	key    string
 	fields json.RawMessage
@@ -244,7 +244,8 @@ func TemplateOf(op *operator.Operator, name string) (*operator.Template, error) 
 	return nil, fmt.Errorf("unknown template %q; there are %s", name, strings.Join(names, ", "))
 }
 
-// Untold returns the tunables of a trial that a template has neither under their names nor under those of their macros.
+// Untold returns the tunables of a trial that a template lacks, both under their own names and under the names of their
+// macros.
 func Untold(op *operator.Operator, t *operator.Template, x trial.Trial) (more []string) {
 	for _, v := range x.Values {
 		known := func(tunable space.Tunable) bool {

@@ -127,7 +127,7 @@ func (r result) trial() (trial.Trial, error) {
 		if i := slices.IndexFunc(trial.Statuses, func(s trial.Status) bool { return invalidities[s] == r.Invalidity }); i >= 0 {
 			t.Status = trial.Statuses[i]
 		}
-		// Other tools do not record how long measuring took.
+		// Tools other than autotune do not record how long measuring took.
 		t.Phases.MeasureMS = max(t.Phases.MeasureMS, spent(r.Times.Runtimes...))
 	}
 	minimised := objective

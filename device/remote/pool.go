@@ -70,7 +70,7 @@ func NewPool(model device.Device, o PoolOptions) *Pool {
 	}
 }
 
-// Join adds a device to the pool unless it differs from the pool's model. The caller must close the device.
+// Join adds a device to the pool unless it differs from the pool's model. The caller of Join must close the device.
 func (p *Pool) Join(one Member) {
 	if why := unlike(one.Device, p.model); why != "" {
 		p.options.Say(fmt.Sprintf("worker %s is left out: %s", one.Name, why))

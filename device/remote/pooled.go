@@ -146,8 +146,8 @@ func outcome(o trial.Outcome, err error) (trial.Outcome, error) {
 	return o, err
 }
 
-// Refill changes the inputs of later jobs. One member draws the new inputs now, and every other member draws them
-// before its next job.
+// Refill changes the inputs of later jobs. One member generates the new inputs now, and every other member generates
+// them before its next job.
 func (s *pooled) Refill(ctx context.Context, in device.Inputs) error {
 	s.mu.Lock()
 	s.inputs = in

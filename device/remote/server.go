@@ -244,5 +244,5 @@ func (s *Server) Sweep(idle time.Duration) error {
 	return errors.Join(all...)
 }
 
-// Close closes all problems. The caller must close the device.
+// Close closes all problems. The caller must close the Server's device.
 func (s *Server) Close() error { return s.Sweep(0) }

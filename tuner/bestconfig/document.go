@@ -209,7 +209,7 @@ func Names(list ...Document) []string {
 // InTurns reports whether the baseline was timed in turns with the winner.
 func InTurns(b tuner.Baseline) bool { return b.CI95[1] > 0 }
 
-// PyTorch returns the fastest of those ways to call PyTorch that `wanted` accepts; the name is empty if the document
+// PyTorch returns the fastest of the ways to call PyTorch that `wanted` accepts; the name is empty if the document
 // contains no such way.
 func (d Document) PyTorch(wanted func(tuner.Baseline) bool) (name string, fastest tuner.Baseline) {
 	for _, way := range torchtimes.Ways() {

@@ -39,8 +39,8 @@ func (s Shapes) Samples(n int, kindsOf func(shape []int64) []string) [][]int64 {
 	return lists.Of(balanced(kinds, n, corners), func(at int) []int64 { return drawn[at] })
 }
 
-// balanced chooses n of the drawn shapes: first the corners, then shapes of kinds that have too few samples, then
-// others.
+// balanced chooses n of the drawn shapes: first the corners, then shapes of kinds of kernels that have too few samples,
+// then others.
 func balanced(kinds [][]string, n, corners int) (taken []int) {
 	counts := map[string]int{}
 	for _, kind := range slices.Concat(kinds...) {

@@ -94,7 +94,7 @@ func tiles(t *testing.T, wrong map[string]bool) (*tuning, *Family) {
 	return f, family
 }
 
-// A decision tree with few kernels comes near the best time of each shape, also of held-out shapes. Every entry has
+// A decision tree with few kernels comes near the best time of each shape, including held-out shapes. Every entry has
 // passed the gates, and no kernel with wrong results is an entry.
 func TestTune(t *testing.T) {
 	_, f := tiles(t, nil)

@@ -86,7 +86,7 @@ func (m *Match) Gate(ctx context.Context, v device.Variant, limit time.Duration)
 }
 
 // The method Gates compiles a configuration of the subject's problem and puts it through all gates within a time limit.
-// If the configuration fails at a gate or does not compile, the outcome of Gates says how.
+// If the configuration fails at a gate or does not compile, the outcome that Gates returns says how.
 func (s Subject) Gates(ctx context.Context, c space.Configuration, limit time.Duration) (g *Gates, o trial.Outcome, err error) {
 	v, m, err := s.begin(ctx, c)
 	if o, err = refused(err); err != nil || o.Status != trial.OK {

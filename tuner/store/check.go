@@ -93,7 +93,7 @@ type unprinted struct{}
 func (unprinted) KeyToString([]byte) string   { return "a key" }
 func (unprinted) ValueToString([]byte) string { return "a value" }
 
-// walker visits all values of a database, as far as they can be read.
+// walker visits all values of a database that can be read.
 type walker struct {
 	ctx    context.Context
 	wanted func(ProblemID) bool // selects the problems to read; nil: all

@@ -69,7 +69,7 @@ func Look(s *space.Space, seen []Seen, expected *Expected, factor float64, seed 
 	return p
 }
 
-// beside returns those neighbours of the best configuration that have no outcome yet and may well be faster.
+// beside returns the neighbours of the best configuration that have no outcome yet and may well be faster.
 func (m *lossModel) beside() (ids []int64) {
 	for _, id := range m.space.Neighbours(m.best) {
 		if at := (&probe{id: id, point: m.features(id)}); m.unseen(id) && m.beats(at, 1) >= policy.beside {
@@ -125,7 +125,7 @@ func (m *lossModel) beats(at *probe, factor float64) float64 {
 // chanceBelow returns the model's probability that one of the listed configurations is faster than the best one by the
 // factor. chanceBelow repeatedly draws the losses of all listed configurations from their joint distribution, and draws
 // whether each of them works. The probability is the fraction of draws in which a working configuration is faster by
-// that factor.
+// the factor.
 func (m *lossModel) chanceBelow(list []*probe, factor float64) float64 {
 	if len(list) == 0 {
 		return 0

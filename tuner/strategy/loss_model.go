@@ -11,8 +11,9 @@ import (
 // lossModel is a Gaussian process that predicts by how much the losses of configurations differ from their expected
 // losses. If the expected scores are accurate, actual losses differ little from expected losses, and a few outcomes
 // suffice to learn the differences. Trees predict how likely a configuration is to work, since regions of failures have
-// little to do with regions of slow configurations. The model gets a new point with each outcome. The model is rebuilt
-// when the Gaussian process has too many points, or many more outcomes than when its hyperparameters were last fitted.
+// little to do with regions of slow configurations. The Gaussian process is updated with each outcome. The model is
+// rebuilt when the Gaussian process has too many points, or many more outcomes than when its hyperparameters were last
+// fitted.
 type lossModel struct {
 	*featureCache
 	gp      gaussianProcess

@@ -386,7 +386,7 @@ type session struct {
 	said  answer
 }
 
-// Names returns the names of those ways to call PyTorch that can be timed.
+// Names returns the names of the ways to call PyTorch that can be timed.
 func (s *session) Names() []string { return s.said.Names }
 
 // Left says which ways to call PyTorch were not timed and which outputs were not compared, each with the reason.

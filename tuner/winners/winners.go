@@ -138,8 +138,7 @@ func (r Request) fastest(ctx context.Context, recorded *recording.Recording, p *
 	return w, w.take(ctx, r, p, trials)
 }
 
-// take stores those trials in the Chosen whose kernels have not changed since the trial, if the request asks for
-// trials.
+// If the request asks for trials, take stores in the Chosen the trials whose kernels have not changed since.
 func (w *Chosen) take(ctx context.Context, r Request, p *operator.Problem, trials []trial.Trial) (err error) {
 	if !r.Trials {
 		return nil

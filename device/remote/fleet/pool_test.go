@@ -145,7 +145,7 @@ func TestPoolDeliveries(t *testing.T) {
 	}
 }
 
-// After Refill one device draws the new inputs at once, and each other device draws them before its next job.
+// After Refill one device generates the new inputs at once, and each other device generates them before its next job.
 func TestPoolInputs(t *testing.T) {
 	gpus := map[string]*fakeGPU{"a": {}, "b": {}}
 	d := join(t, gpus)
