@@ -14,7 +14,8 @@ import (
 	"autotune/operator"
 )
 
-// toolkitInclude matches an include in angle brackets, as <cuda_fp16.h>, of a header that is not the operator's.
+// toolkitInclude matches an include in angle brackets, such as <cuda_fp16.h>, of a header that does not belong to the
+// operator.
 var toolkitInclude = regexp.MustCompile(`(?m)^[ \t]*#[ \t]*include[ \t]*<([^>\n]+)>`)
 
 func textsOf(k operator.Kernel) []string {

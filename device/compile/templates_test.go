@@ -149,8 +149,8 @@ func variants(t *testing.T, o *operator.Operator, gpu operator.Limits, turn int,
 	return all
 }
 
-// homes maps a header to the operators that its kernels were made for. Templates of other operators may include the
-// header too, but only the operators in homes compile its kernels for every problem.
+// homes maps a header to the operators that its kernels were made for. Templates of other operators may include a
+// header in homes too, but only the operators that homes lists for the header compile its kernels for every problem.
 var homes = map[string][]string{
 	"packed_conv.cuh": {"conv2d", "conv_transpose2d"},
 	"phases.cuh":      {"conv2d", "conv_transpose2d"},

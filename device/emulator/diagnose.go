@@ -115,7 +115,7 @@ func blame(k operator.Kernel, diagnosis []string, log string) (file string, line
 	return k.File, 0
 }
 
-// mentioned matches any place that a log names at the beginning of a line, with the rest of the line.
+// mentioned matches a source position that a log names at the beginning of a line, and the rest of the line.
 var mentioned = regexp.MustCompile(`(?m)^\s*(?:In file included from |from )?([^\s:][^:\n]*):(\d+)[:,](?:\d+[:,])? ?(.*)$`)
 
 func sourceNames(k operator.Kernel) []string {

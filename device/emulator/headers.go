@@ -9,8 +9,8 @@ import (
 	"autotune/operator"
 )
 
-// libraryHeaders are the headers of the C++17 library. A header that is not in this list is left to the kernel's own
-// #include, which may be in code that only GPUs compile.
+// libraryHeaders are the headers of the C++17 library. A header that is not in libraryHeaders is left to the kernel's
+// own #include, which may be in code that only GPUs compile.
 var libraryHeaders = strings.Fields(`
 	algorithm any array atomic bitset cassert ccomplex cctype cerrno cfenv cfloat charconv chrono cinttypes ciso646 climits clocale cmath
 	codecvt complex condition_variable csetjmp csignal cstdalign cstdarg cstdbool cstddef cstdint cstdio cstdlib cstring ctgmath ctime

@@ -218,8 +218,8 @@ type job struct {
 }
 
 // jobArgument is a scalar or a tensor. A tensor's contents are generated at random according to its fill, or are read
-// from the file input in the program's folder. The variant's program writes a tensor's final contents to the file that
-// output names, unless output is "".
+// from the file that `input` names in the program's folder. The variant's program writes a tensor's final contents to
+// the file that output names, unless output is "".
 type jobArgument struct {
 	operator.Argument
 	symbol        uint64 // address of the variable that the tensor is copied to; 0 if there is none

@@ -3,7 +3,8 @@
 // A session keeps a problem's tensors on the GPU and evaluates one variant after another. For each variant, the session
 // checks that the GPU has the resources that the variant needs, launches it once onto outputs that are filled with
 // values that no kernel writes, compares the outputs with the reference's, and checks the guard zones and the inputs.
-// If all checks pass, the session times the variant and then repeats the checks, because the outputs of timed launches must be right, too.
+// If all checks pass, the session times the variant and then repeats the checks, because the outputs of timed launches
+// must be right, too.
 //
 // Large data never crosses between GPU and host: the kernels of kernels.cu fill inputs and compare results on the GPU,
 // and those of typed.cu do the same for tensors that are not f32. The device's own compiler compiles kernels.cu and

@@ -144,8 +144,8 @@ func TestLost(t *testing.T) {
 	}
 }
 
-// A check makes the requested number of launches, on outputs that hold something else each time, and stops at the first
-// wrong launch. After Refill the inputs are different, and so are the right answers.
+// A check makes the requested number of launches, on outputs that hold other values before each launch, and stops at
+// the first wrong launch. After Refill the inputs are different, and so are the right answers.
 func TestCheckAndRefill(t *testing.T) {
 	b := openAffine(t, fakeProtocol())
 	if o, launches, err := b.session.Check(t.Context(), b.variant(0), device.Check{Launches: 7, Exact: true}); err != nil || o.Status != trial.OK || launches != 7 {

@@ -80,7 +80,7 @@ func TestClocks(t *testing.T) {
 	}
 }
 
-// Each filled argument has a seed of its own, whatever other arguments lie between them.
+// Each filled argument has a seed of its own, even if other arguments lie between the filled arguments.
 func TestFills(t *testing.T) {
 	p := testoperators.Problem(t, "mixed", 1000, operator.Limits{})
 	filled, err := elements.FillsOf(p.Arguments, "normal", 10)

@@ -152,7 +152,7 @@ func (t *tensors) restore(buffers []Address) {
 
 func (t *tensors) restoreAll() { t.restore(t.data) }
 
-// overwrite fills the tensors with the given role, in the given buffers; the function with returns the bits of an
+// overwrite fills the tensors with the given role, in the given buffers; the function `with` returns the bits of an
 // element for the tensor's type.
 func (t *tensors) overwrite(role operator.Role, buffers []Address, with func(operator.Type) uint64) {
 	for i, a := range t.arguments {

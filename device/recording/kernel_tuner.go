@@ -92,8 +92,8 @@ func (c *cache) recording() (*Recording, error) {
 	return r, nil
 }
 
-// values returns the row's values of the tunables. A row's key holds the values, joined by commas; if a value itself
-// contains a comma, the row's fields are read instead.
+// values returns the row's values of the tunables. The key of a row in a Kernel Tuner cache holds the values of the
+// tunables, joined by commas; if a value itself contains a comma, the row's fields are read instead.
 func (r cacheRow) values(tunables []space.Tunable, texts []map[string]expr.Value) (space.Values, error) {
 	values := make(space.Values, len(tunables))
 	words := strings.Split(r.key, ",")

@@ -16,8 +16,8 @@ import (
 	"autotune/space"
 )
 
-// result is one trial in the T4 file format; Extra holds the data that the format has no place for. Fields into which
-// other tools write other types have the type any.
+// result is one trial in the T4 file format; Extra holds the data that the format has no place for. Fields in which
+// other tools store values of other types have the type any.
 type result struct {
 	Timestamp     json.RawMessage `json:"timestamp"`
 	Configuration json.RawMessage `json:"configuration"` // tunables, and the template under "template"

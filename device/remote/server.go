@@ -13,7 +13,7 @@ import (
 	"autotune/operator"
 )
 
-// Server answers requests about problems with a device. Kernels are compiled in parallel, and work on the device is
+// Server uses a device to answer requests about problems. Kernels are compiled in parallel, and work on the device is
 // done one request after another.
 type Server struct {
 	Device device.Device

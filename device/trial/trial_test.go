@@ -110,7 +110,8 @@ func TestMedianRanks(t *testing.T) {
 	}
 }
 
-// turnsOf simulates a variant that is timed in turns, and returns its medians, around ms, on both sides of each turn.
+// turnsOf simulates a variant that takes about ms milliseconds and is timed in turns, and returns its medians on both
+// sides of each turn.
 func turnsOf(r *rand.Rand, n int, ms, drift, noise float64) (first, second []float64) {
 	for range n {
 		level := ms * math.Exp(drift*r.NormFloat64())

@@ -77,7 +77,8 @@ func (p *Program) unset(n *Node) Term {
 
 // Variable declares a name that has one of the given values; `allowed` lists the indices of the values that are still
 // possible. The caller of Variable sets the returned term to one of the returned machine words, which stand for the
-// values. The word of a value is the number itself if all values are numbers of one kind, otherwise the value's index.
+// values. The machine word for a value is the number itself if all values are numbers of one kind, otherwise the
+// value's index.
 func (p *Program) Variable(name string, values []Value, allowed []int) (variable Term, words []uint64) {
 	f := fact{kind: values[0].kind, Range: Range{math.Inf(1), math.Inf(-1)}}
 	words = make([]uint64, len(values))

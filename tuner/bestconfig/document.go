@@ -21,8 +21,8 @@ import (
 	"autotune/tuner/torchtimes"
 )
 
-// Schema names the best-config document and its version. The version changes when a field is removed or changes its
-// meaning, but not when a field is added.
+// Schema names the best-config document and its version. The version in Schema changes when a field is removed or
+// changes its meaning, but not when a field is added.
 const Schema = "autotune/best-config/1"
 
 // Document is a winner and its evidence. docs/best-config.md describes every field. Some fields of shared types do not

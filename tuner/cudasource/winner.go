@@ -99,8 +99,8 @@ func referenceFiles(p *operator.Problem) string {
 	return p.Operator.Answers.String()
 }
 
-// withIncludes returns the name of a kernel's source file, for an error message; if the file includes others, the text
-// mentions them.
+// withIncludes returns the name of a kernel's source file, for an error message; if the file includes others, the
+// returned text mentions them.
 func withIncludes(k operator.Kernel) string {
 	if len(k.Includes) == 0 {
 		return k.File

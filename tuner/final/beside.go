@@ -76,8 +76,8 @@ type Compared struct {
 
 var errNoTimes = errors.New("this device takes no times of a GPU")
 
-// Beside times a configuration in turns with rivals, which also compare its outputs with theirs. The notes tell the
-// user which rivals could not be timed and where their outputs differ from the winner's.
+// Beside times a configuration in turns with rival programs, which also compare their outputs with the configuration's.
+// The notes tell the user which rivals could not be timed and where their outputs differ from the winner's.
 func Beside(ctx context.Context, s Subject, c space.Configuration, rivals Rivals) (all []Compared, notes []string, err error) {
 	if !s.Device.Info().Kind.Properties().Measures {
 		return nil, nil, errNoTimes

@@ -8,8 +8,8 @@ import (
 	"autotune/space"
 )
 
-// Field holds the trials among which a winner is chosen, and keeps track of the fastest one, the leader. A single
-// goroutine uses a Field.
+// Field holds the trials among which a winner is chosen, and keeps track of the fastest one, the leader. Only one
+// goroutine at a time may use a Field.
 type Field struct {
 	Trials   []trial.Trial
 	ByStatus map[trial.Status]int

@@ -1,7 +1,7 @@
 // Package torchmath finds out in which math mode PyTorch computes a problem on this machine. The way in which cuDNN
 // rounds the factors of a convolution depends on the kernel that it chooses for the problem. To find out the mode,
 // package torchmath has PyTorch compute the problem with factors that lie halfway between two values of a reduced
-// precision. The package compares a part of PyTorch's result with the results of each way to round.
+// precision. Package torchmath compares a part of PyTorch's result with the results of each way to round.
 package torchmath
 
 import (

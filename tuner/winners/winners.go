@@ -305,7 +305,8 @@ func (w Kept) trials(s *store.Store) (trials []trial.Trial, err error) {
 }
 
 // current returns the trials whose kernels and launches have not changed since; the problem must be bound with the
-// limits of the trials' device. Trials that other tools recorded have no digests, so all of these trials are returned.
+// limits of the trials' device. All trials that other tools recorded are returned, because these trials have no
+// digests.
 func current(ctx context.Context, p *operator.Problem, trials []trial.Trial) (current []trial.Trial, err error) {
 	sp, err := p.Space(ctx)
 	if err != nil {

@@ -34,7 +34,7 @@ func slowBowl(ctx context.Context, c space.Configuration) (trial.Outcome, error)
 	}
 }
 
-// newQuickPlace starts a test's server, which can be stopped and started again at the same address, with short timeouts.
+// newQuickPlace starts a server with short timeouts, which can be stopped and started again at the same address.
 func newQuickPlace(t *testing.T) (p *place, stop func()) {
 	if testing.Short() {
 		t.Skip("waits for what does not come")
