@@ -114,7 +114,7 @@ func whileThere(
 	return ctx, cancel
 }
 
-// recall reads gates and ceilings from the winner's record in the cache. After recall has succeeded, a search with
+// recall reads gates and ceilings from the winner's record in the cache. If recall has read the ceilings, a search with
 // nothing left to evaluate needs no device.
 func (s *search) recall() bool {
 	record, err := s.course.ledger.winner()

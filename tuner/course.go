@@ -124,7 +124,8 @@ func (c *course) watch(id int64, t trial.Trial) {
 	}
 }
 
-// setAside reports whether a configuration's template is given up, and if so tells the strategy about a failure.
+// setAside reports whether a configuration's template is given up, and if so tells the strategy that the configuration
+// failed.
 func (c *course) setAside(id int64) bool {
 	of := c.conducts[c.space.PartOf(id)]
 	if of == nil || of.ended || of.harm < policy.asideAfter || c.field.Best() == nil {

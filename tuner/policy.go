@@ -9,7 +9,7 @@ import (
 // policy holds the constants of the main loop of a search. docs/strategies.md lists how searches end with these
 // constants.
 var policy = struct {
-	// The fields likely and warm concern trials before the strategy's proposals.
+	// The fields likely and warm limit the trials that a search makes before its strategy's proposals.
 	likely int // configurations tried for their low estimates (2026-11-22; docs/writing-an-operator.md)
 	warm   int // nearby problems whose winners are tried
 

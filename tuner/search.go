@@ -227,8 +227,7 @@ func (s *search) cutShort() {
 
 // waits reports whether a compiled configuration should wait for configurations under way whose estimates are clearly
 // lower. If a fast variant is evaluated first, slow variants are soon found to be slower and get few samples. Among all
-// variants, the untuned default may be especially slow: one launch of it can take as long as the trials of many other
-// variants.
+// variants, the untuned default may be especially slow: one launch of it can take as long as many other trials.
 func (s *search) waits(id int64) bool {
 	worked := s.course.worked
 	early := len(worked) == 0 || s.field.IsUntuned(id) && len(worked) < policy.likely

@@ -233,8 +233,8 @@ func (l *library) build(o workerRequest) (made workerResponse, err error) {
 	result = l.compile(program, int32(len(o.Options)), first(cOptions))
 	made.Log = l.programLog(program)
 	if err := l.check("nvrtcCompileProgram", result); err != nil {
-		// If the result is neither of these codes, NVRTC ran out of memory or failed internally because of this kernel,
-		// since it could compile an empty kernel.
+		// If the result is neither resultCompilation nor resultInvalidOption, NVRTC ran out of memory or failed
+		// internally because of this kernel, since it could compile an empty kernel.
 		if result != resultCompilation && result != resultInvalidOption {
 			made.Log = fmt.Sprintf("error: %v\n%s", err, made.Log)
 		}

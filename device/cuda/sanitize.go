@@ -21,8 +21,8 @@ import (
 	"autotune/operator"
 )
 
-// A launch takes many times as long under compute-sanitizer. A variant that timed out without the tool gets a smaller
-// extension of its time limit than a variant that ended.
+// A launch takes many times as long under compute-sanitizer. A variant that timed out without compute-sanitizer gets a
+// smaller extension of its time limit than a variant that ended.
 const (
 	watchedFactor = 30
 	endlessFactor = 3
@@ -116,7 +116,7 @@ func (s *sanitizedSession) watch(ctx context.Context, tool sanitizerTool, v devi
 	return watched{status: trial.OK}, nil
 }
 
-// said returns, as an error, the first line in an incomplete report of a sanitizer that is not a part of a finding.
+// said returns an error with the first line of a sanitizer's incomplete report that does not belong to a finding.
 func said(r sanitizerReport) error {
 	if r.complete || r.trouble == "" {
 		return nil
@@ -169,8 +169,8 @@ var sanitizerTools = []sanitizerTool{
 	{"synccheck", trial.Crashed, nil},
 }
 
-// command returns the command line that runs a worker under the tool. Reports of API errors are turned off, because the
-// worker handles errors of the driver's calls itself.
+// command returns the command line that runs a worker under the tool of compute-sanitizer. Reports of API errors are
+// turned off, because the worker handles errors of the driver's calls itself.
 func (t sanitizerTool) command(program, log string) []string {
 	return slices.Concat([]string{program, "--tool", t.name, "--report-api-errors", "no", "--log-file", log}, t.options)
 }

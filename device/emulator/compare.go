@@ -81,8 +81,8 @@ func (s *session) compareOwn(ctx context.Context, dir, up string, made func(oper
 
 // compared runs a variant's program until it has verified the number of launches that the job wants, compares the
 // outputs, and returns the number of launches. The program ends at a launch whose outputs differ from those of its
-// first launch. The outputs of the first launch and of the launch that differs are then compared with the reference,
-// and the program is started again for the remaining launches.
+// first launch. If a launch differs, its outputs and those of the first launch are compared with the reference, and the
+// program is started again for the remaining launches.
 func (s *session) compared(ctx context.Context, dir string, v device.Variant, j job) (o trial.Outcome, launches int, err error) {
 	wanted, worst, begin := max(j.check.Launches, 1), 0.0, time.Now()
 	for {
@@ -104,7 +104,7 @@ func (s *session) compared(ctx context.Context, dir string, v device.Variant, j 
 	}
 }
 
-// judge returns the number of valid launches, which is 1 if the first launch is wrong.
+// judge returns the number of launches that count, which is 1 if the first launch is wrong.
 func (s *session) judge(ctx context.Context, dir string, j job, a response, o trial.Outcome) (trial.Outcome, int, error) {
 	made, err := splitMade(dir, j, a.Saves)
 	if err != nil {

@@ -177,8 +177,8 @@ func TestRestores(t *testing.T) {
 	}
 }
 
-// An integer output may contain the poison value as a right result. A reference that leaves integers unwritten is
-// detected.
+// An integer output may contain the poison value, which outputs hold before a launch, as a right result. A reference
+// that leaves integers unwritten is detected.
 func TestReferenceLeavesIntegers(t *testing.T) {
 	needCompiler(t)
 	d, err := Open(Options{CacheDir: testCache})

@@ -99,7 +99,7 @@ func TestFills(t *testing.T) {
 	}
 }
 
-// lazy returns a variant that skips work in repeated launches, in the way that mode names.
+// lazy returns a variant that skips work in repeated launches, in the way that `mode` names.
 func (b *bench) lazy(mode string) device.Variant {
 	v := b.variant(0)
 	v.Binary = &compile.Binary{Code: []byte(mode)}

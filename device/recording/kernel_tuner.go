@@ -39,7 +39,7 @@ type cacheRow struct {
 	Error  json.RawMessage `json:"__error__"`
 	Times  json.RawMessage `json:"times"` // of each launch
 	At     string          `json:"timestamp"`
-	// The times of a row are in milliseconds, and null for a step that did not happen.
+	// The times of a row in a Kernel Tuner cache are in milliseconds, and null for a step that did not happen.
 	Compile   float64 `json:"compile_time"`
 	Verify    float64 `json:"verification_time"`
 	Benchmark float64 `json:"benchmark_time"`

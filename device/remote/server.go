@@ -102,7 +102,8 @@ func (s *Server) problem(r Request) (*bound, error) {
 	return p, nil
 }
 
-// variant makes and compiles the kernel of a request. The binary may be in the cache from an earlier request.
+// variant makes and compiles the kernel of a request. The binary of the requested kernel may be in the cache from an
+// earlier request.
 func (s *Server) variant(
 	ctx context.Context, r Request, p *bound, launches operator.Launches,
 ) (v device.Variant, err error) {

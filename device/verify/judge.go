@@ -104,8 +104,8 @@ func (j *Judge) Learn(words []uint64) error {
 const leastSquared = 0x1p-63
 
 // ToleranceOf returns the absolute tolerance of an output; largest is the largest absolute value in the output. An
-// operator states its tolerance for inputs of magnitude 1. The tolerance grows with large outputs of large inputs,
-// because a small sum of large numbers, and a mean of many, is as inexact as its terms.
+// operator states its tolerance for inputs of magnitude 1. The tolerance grows with the outputs if the inputs are
+// large, because a small sum or mean of large numbers is as inexact as its terms.
 func ToleranceOf(a operator.Argument, distribution string, largest float64) float64 {
 	switch {
 	case a.Type.Kind() != operator.Floating:

@@ -62,7 +62,7 @@ const (
 	opPick   // the value at an index of a list
 )
 
-// comparison returns the comparison operator that is written as text.
+// comparison returns the comparison operator that is written as `text`.
 func comparison(text string) (Op, bool) {
 	for op := OpEq; op <= opNotIn; op++ {
 		if operators[op].name == text {

@@ -133,7 +133,8 @@ func (l limited) Open(ctx context.Context, op *operator.Operator, r operator.Req
 	return nil, fmt.Errorf("%w: the tensors take more", device.ErrMemory)
 }
 
-// A family leaves out exactly the shapes that the device refuses. If too few shapes remain, the error says why.
+// A family leaves out exactly the shapes that the device refuses. If too few shapes of a family remain, the error says
+// why.
 func TestLeftOut(t *testing.T) {
 	f, _ := tiles(t, nil)
 	const most = 2000
