@@ -48,9 +48,9 @@ func openEmulator(t *testing.T) device.Device {
 	return d
 }
 
-// helper compiles one of the device's own kernels for inputs with count elements, and guard zones without their first
-// `spared` bytes. The function that helper returns runs the kernel on one block and returns the words that the kernel
-// added to.
+// helper compiles one of the device's own kernels for inputs with count elements, and for guard zones whose first
+// `spared` bytes are left out. The function that helper returns runs the kernel on one block and returns the words that
+// the kernel added to.
 func helper(t *testing.T, entry string, words, count, spared int) func(inputs ...[]float32) []uint64 {
 	t.Helper()
 	d := openEmulator(t)

@@ -317,7 +317,7 @@ func (s *Store) add(ctx context.Context, c contents, tally *Tally) error {
 	return nil
 }
 
-// Merge copies the trials and winners that this cache lacks from another cache. If both caches have a winner for a
+// Merge copies trials and winners from another cache if this cache lacks them. If both caches have a winner for a
 // problem, Merge keeps the newer winner. Damaged values of the other cache are not copied, and the error that Merge
 // returns at the end reports them. Other processes may use both files during a merge, since a merge locks a file only
 // for one problem or one batch of trials at a time. A merge that was killed can be repeated without harm.
