@@ -1,4 +1,4 @@
-// row.cuh: the Row of cross_entropy: the loss of a row for its label.
+// row.cuh: the class Row (row_state.cuh) for cross_entropy: the loss of a row for its label.
 #include "limits.cuh"
 #include "element.cuh"
 

@@ -1,5 +1,6 @@
-// The reference of convolutions of up to three axes, transposed or not, with sums in double. A thread computes up to
-// eight output channels of one place, which read the same input; neighbouring threads compute neighbouring places.
+// The reference kernel of convolutions of up to three axes, transposed or not, with sums in double. A thread computes
+// up to eight output channels of one place, which read the same input; neighbouring threads compute neighbouring
+// places.
 //
 // In math mode tf32 both factors are rounded to TF32 first. The product of two TF32 factors has 22 significant bits, so
 // sums in double are practically exact.

@@ -1,5 +1,5 @@
-// depthwise.cuh: the small kernel of one channel, which a block's threads share. The tunable VEC is the number of
-// neighbouring outputs that a thread computes.
+// depthwise.cuh: depthwise convolutions in which a block's threads share the weights of one channel. The tunable VEC is
+// the number of neighbouring outputs that a thread computes.
 #pragma once
 #include "convolution_place.cuh"
 #include "window.cuh"

@@ -37,8 +37,8 @@ constexpr int kStageProducts = kStageDepth / kProductDepth;
 static_assert(kPartCount == 1 && PLANES % DEPTH == 0 && kStageDepth % kAtomDepth == 0, "whole lines of k");
 static_assert(STAGE_BYTES % 1024 == 0 && STAGE_A_BYTES % 1024 == 0, "boxes begin at multiples of 1024 bytes");
 
-// tensor_load_streaming is tensor_load for data that is read within a short time and never again, by all of the Share
-// blocks. The L2 evicts streamed data first, and keeps other data, including dirty lines that it would have to write
+// tensor_load_streaming is tensor_load for data that all Share blocks of a cluster read within a short time and never
+// again. The L2 evicts streamed data first, and keeps other data, including dirty lines that it would have to write
 // back.
 template <int Share>
 __device__ __forceinline__ void tensor_load_streaming(void* shared, const TensorMap* map, const int (&at)[3],

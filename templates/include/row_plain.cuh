@@ -82,8 +82,8 @@ __device__ __forceinline__ Row<double> plain_all(long long i) {
     return plain_merged(one.row);
 }
 
-// plain_rows_apart lets a block draw a part of a row, and further parts of the same row while there are any, so that a
-// block only waits for blocks that are already running.
+// plain_rows_apart lets a block take a part of a row from a counter, and further parts of the same row while there are
+// any, so that a block only waits for blocks that are already running.
 template <class Put>
 __device__ __forceinline__ void plain_rows_apart(const Element* x, const Weights& weights, Put put) {
     __shared__ int next, mine[kParts];
@@ -108,7 +108,7 @@ __device__ __forceinline__ void plain_rows_apart(const Element* x, const Weights
         const Row<double> row = plain_all(i);
         while (count-- > 0) plain_put(row, x, i, mine[count], weights, put);
     }
-    // The last block sets the counters back to zero.
+    // The block that finishes last sets the counters back to zero.
     if (threadIdx.x == 0 && atomicAdd(&plain_done, 1) == min(static_cast<int>(gridDim.x), kAll) - 1) {
         for (int i = 0; i < kRowsInAll; ++i) plain_read[i] = 0;
         plain_drawn = plain_done = 0;

@@ -168,7 +168,7 @@ struct Vectors {
 struct Kept {
     float own[KEEP == registers ? kItems : kHeld > 0 ? kHeld : 1][VEC];
     Element* staged;
-    // `items` counts the items in shared memory, behind those in registers: all, or with `partly` the first ones; 0
+    // `items` counts the items in shared memory, after those in registers: all, or with `partly` the first ones; 0
     // says that registers do not hold items of the row either.
     int items;
 

@@ -7,10 +7,10 @@
 //   states -> Row:         when the states of all parts of the row have arrived, always in one order.
 //   shared, L2 -> global:  the answers, first for the elements that were read last.
 //
-// The blocks of a group are not guaranteed to run at the same time. Blocks therefore draw parts of rows from a counter:
-// a block only waits for parts that were drawn before, by blocks that are running and that wait only for earlier rows.
-// If all blocks run, each draws one part of each row. A block draws its next part before it announces that it has read
-// the current one, so that no block draws two parts of a row while another gets none.
+// The blocks of a group are not guaranteed to run at the same time. Blocks therefore take parts of rows in the order of
+// a counter: a block only waits for parts that were taken before, by blocks that are running and that wait only for
+// earlier rows. If all blocks run, each takes one part of each row. A block takes its next part before it announces
+// that it has read the current one, so that no block takes two parts of a row while another gets none.
 #pragma once
 #define KEEP partly
 #include "dependent_launch.cuh"
@@ -18,7 +18,7 @@
 static_assert(TEAM == THREADS, "a block has one row at a time");
 
 // clear_turns clears, in an earlier launch, the memory through which blocks exchange states, and the number of parts
-// that each group has drawn, which is also stored in a workspace of floats.
+// that each group of blocks has taken, which is also stored in a workspace of floats.
 __device__ __forceinline__ void clear_turns(float* states, float* drawn) {
     clear_told(states, static_cast<long long>(OUTER) * SPLIT);
     const int i = blockIdx.x * THREADS + threadIdx.x;

@@ -48,11 +48,13 @@ struct TakenTiles {
         const int all = Tiles<Work>::all(), blocks = gridDim.x;
         return all < blocks ? 0 : (all / blocks - 1) * blocks;
     }
-    // border returns the first stage of a group's part in the sequence of all stages of shared tiles.
+    // border returns the first stage of the part that a group of blocks has in the sequence of all stages of shared
+    // tiles.
     __device__ __forceinline__ static int border(int group) {
         return static_cast<long long>((Tiles<Work>::all() - whole()) / kInStep * Work::kStages) * group / groups();
     }
-    // settle computes the stages of the current tile and, if the tile is shared, which tile it is.
+    // settle computes which stages of the current tile the block computes and, if blocks share the tile, the tile's
+    // index.
     __device__ __forceinline__ void settle() {
         if (SHARING == 0) {
             if (more()) stages = Tiles<Work>::stages(index);

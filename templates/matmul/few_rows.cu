@@ -22,7 +22,7 @@
 //   SPLITS:      blocks that share a tile's k (split_k.cuh), if there are few tiles.
 //
 // op.yaml derives STAGE_K, the elements of k in a stage, and sizes in bytes of shared memory. STAGE_BYTES, for each
-// warp, is DEPTH times STEP_BYTES, of which the wide lines have the first WIDE_BYTES. The sums of two lines are PITCH
+// warp, is DEPTH times STEP_BYTES, of which the wide lines take the first WIDE_BYTES. The sums of two lines are PITCH
 // floats apart.
 #include "async_copy.cuh"
 #include "few_lines.cuh"
@@ -39,8 +39,8 @@ constexpr int kStages = (K + STAGE_K - 1) / STAGE_K;
 // halves combines the lower halves, or the upper halves, of two registers.
 __device__ __forceinline__ unsigned halves(unsigned first, unsigned second, bool upper) { return __byte_perm(first, second, upper ? 0x7632 : 0x5410); }
 
-// Lines are the lines of a factor that a lane copies and multiplies: Blocks blocks with OfBlock lines each, of a matrix
-// with `count` lines.
+// Lines are the lines (rows of a or columns of b) that a lane copies and multiplies: Blocks blocks with OfBlock lines
+// each, of a matrix with `count` lines.
 template <bool AlongK, int Blocks, int OfBlock>
 struct Lines {
     static constexpr int kLoadsAlong = 16 / kBytesAlong;

@@ -69,7 +69,7 @@ __device__ __forceinline__ void bulk_load_wide(void* shared, const void* global,
     bulk_load(shared, global, bytes, barrier);
 }
 
-// Pass is a part of a block's wide lines, and all few lines.
+// Pass describes one pass of a block, which multiplies some of its wide lines by all few lines.
 struct Pass {
     const char *wide, *few;
     int lines, few_lines;
@@ -95,8 +95,8 @@ __device__ __forceinline__ void take(unsigned (&to)[4], const char* from) {
     for (int q = 0; q < 4 && !kOf16Bits; ++q) to[q] = __float_as_uint(factor(__uint_as_float(to[q])));
 }
 
-// Places are the offsets at which a lane finds its parts of a stage's first step. Lanes for which a pass has no line of
-// their own read the pass's last line again.
+// Places holds the offsets in a stage at which a lane finds its operands of the stage's first step. If a pass has too
+// few lines for all lanes, the surplus lanes read its last line again.
 struct Places {
     int wide[LINE_BLOCKS][2], few[FEW_BLOCKS];
     __device__ __forceinline__ Places(const Pass& pass, int beside) {

@@ -46,7 +46,7 @@ __device__ __forceinline__ void pack_weights(unsigned (&a)[4], const float* left
 }
 
 // Exponents are distances to the row's largest product so far. The exponential for the largest product so far is
-// therefore 1, which is exact in 16 bits. If no row of a warp gets a larger product, the warp does not rescale its
+// therefore 1, which is exact in 16 bits. If no row of a warp gets a new largest product, the warp does not rescale its
 // averages.
 
 struct OnlineSoftmax {

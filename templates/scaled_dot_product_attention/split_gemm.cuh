@@ -61,7 +61,7 @@ constexpr int kPieces = COLUMNS / 32;  // pieces of a stage, which warps split
 constexpr int kColumnsOfBlock = COLUMNS / CLUSTER, kLinesOfBlock = kStageDepth / CLUSTER;     // that it loads for the cluster
 static_assert(DEPTH == 2 && COLUMNS % 32 == 0 && kColumnsOfBlock % 8 == 0, "a line is 128 bytes, and eight of them are swizzled");
 
-// place_of returns which element of k is in the i-th place of a step.
+// place_of returns which of a step's 16 elements of k products expect at place i.
 template <class Work>
 __device__ __forceinline__ constexpr int place_of(int i) {
     return Work::kInParts ? i : i % 8 / 2 * 4 + i / 8 * 2 + i % 2;
