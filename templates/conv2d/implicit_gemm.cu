@@ -461,8 +461,8 @@ __device__ __forceinline__ void write_sums(float* store_buffer, Sums& sums, cons
 
 // ---- Epilogue: from store buffers to device memory.
 
-// Run is what a tile stores in one piece: one row of the tile in the plane of one output channel. Only a run's floats
-// from `begin` to `end` exist in the output.
+// Run describes outputs that a tile stores in one piece: one row of the tile in the plane of one output channel. Only a
+// run's floats from `begin` to `end` exist in the output.
 struct Run {
     float* to;
     const float* from;

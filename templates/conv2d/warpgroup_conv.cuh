@@ -239,8 +239,8 @@ __device__ __forceinline__ PowerScale load_weights(WeightFragment (&made)[kTaps]
 }
 
 // ---- Mainloop: multiply starts all products of a tile, piece by piece. `rows` holds, for each row of taps, the
-// operands of the tile's first position; the taps of a row are a constant distance apart. Slabs 0 and 1 hold TF32's
-// first 8 channels, or fp16's high parts.
+// operands of the tile's first position; the taps of a row are a constant distance apart. With TF32, slabs 0 and 1 hold
+// the first 8 channels; with fp16, the high parts.
 typedef float Sums[PIECES][COLUMNS / 2];
 __device__ __forceinline__ void multiply(Sums& sums, const WeightFragment (&weights)[kTaps],
                                          const char* const (&rows)[KERNEL_H]) {
@@ -378,7 +378,7 @@ __device__ __forceinline__ void finish_runs(float* buffer, const Run& run, int f
 
 // store_runs makes the copy engine store Rows rows of the store buffer, run by run, for up to `planes` planes from
 // `plane` on, and commits the lane's group of stores. The lanes share the runs, so that they compute addresses in
-// parallel: a single lane would take longer than a tile's products.
+// parallel: a single lane would take longer than the products of a tile take.
 template <int Rows>
 __device__ __forceinline__ void store_runs(float* y, const float* buffer, const Run& run, int plane, int planes) {
     const int lane = threadIdx.x % 32;

@@ -231,8 +231,8 @@ __device__ __forceinline__ void begin(Sums& sums, const Element* bias, int first
         }
 }
 
-// store writes a lane's places of its output channels. Streaming stores suit outputs that are not read soon, and the
-// compiler does not split streaming stores into narrower ones.
+// store stores a lane's outputs: its places in each of its output channels. Streaming stores suit outputs that are not
+// read soon, and the compiler does not split streaming stores into narrower ones.
 __device__ __forceinline__ void store(Element* y, const Sums& sums, const Tile& tile, int first, const Lane& lane,
                                       const Epilogue& epilogue) {
     constexpr int most = PLACES < kMostVector ? PLACES : kMostVector;

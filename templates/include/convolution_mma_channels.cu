@@ -90,8 +90,8 @@ struct Pixel {
     Offset offset;
 };
 
-// ChannelFetch starts a thread's copies. A thread always copies the same piece of k, for every kLines-th line of both
-// operands.
+// ChannelFetch starts a thread's copies of input and weights. A thread always copies the same piece of k, for every
+// kLines-th line of both operands.
 struct ChannelFetch {
     static constexpr int kLines = THREADS / PIECES;  // lines that the block copies at a time
     static constexpr int kRoundsA = TILE_M / kLines, kRounds = kRoundsA + TILE_N / kLines, kShares = kStagePhases > 1 ? kStagePhases - 1 : 1;

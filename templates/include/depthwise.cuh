@@ -43,8 +43,8 @@ __device__ __forceinline__ void add_row(float (&outputs)[VEC], const float* span
         for (int v = 0; v < VEC; ++v) outputs[v] += weights[tap * KERNEL_W + k] * span[v * STRIDE_W + k * DILATION_W];
 }
 
-// Outputs turns a thread's sums into outputs, row by row of ROWS at a time. Outputs loads the epilogue's elements in
-// advance if they take few registers, so that a thread waits for memory once and not once per row.
+// Outputs turns a thread's sums into outputs, one of its ROWS output rows at a time. Outputs loads the epilogue's
+// elements in advance if they take few registers, so that a thread waits for memory once and not once per row.
 struct Outputs {
     static constexpr bool kAhead = !Epilogue::kIsNone && ROWS * VEC <= 32;
     Epilogue epilogue;

@@ -60,8 +60,8 @@ struct Tile {
     int group, part, m, n, split;
 };
 
-// TileStages computes which stages one split of a tile computes, at least one. A Work that knows that some factors are
-// zeros specialises TileStages.
+// TileStages computes which stages one split of a tile computes, at least one. A Work that knows where operands are
+// always zeros specialises TileStages, to skip stages of zeros.
 template <class Work>
 struct TileStages {
     __device__ __forceinline__ static Stages of(const Tile& tile) { return stages_of<Work::kStages>(tile.split); }

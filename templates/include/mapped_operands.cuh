@@ -8,7 +8,7 @@
 // all of the stage's k.
 //
 // The copy engine rounds floats to TF32 on the way, ties to even. Rows of floats that lie across (with k as the slow
-// axis) come in boxes of 32, and go through the consumers' registers. Boxes of floats that lie across have eight
+// axis) come in boxes of 32, and go through the consumers' registers. Boxes of floats that lie across k have eight
 // elements of k in the order 0, 4, 1, 5, 2, 6, 3, 7, so that the four elements that neighbouring lanes load are two
 // rows of the box apart, which avoids bank conflicts.
 //
@@ -99,7 +99,7 @@ struct Lines {
 };
 
 // MappedProducts takes both operands from shared memory. With FromRegisters, MappedProducts takes rows from registers
-// instead, for floats that lie across or that are not rounded yet.
+// instead, for floats that lie across (with k as the slow axis) or that are not rounded yet.
 template <bool FromRegisters>
 struct MappedProducts {
     static constexpr bool kFromRegisters = false;

@@ -33,8 +33,8 @@
 //
 // Two parts of fp16 have the digits of a float but not its range. To keep parts in the range of fp16, input and weights
 // are each multiplied by a power of two. A launch before the others finds the largest magnitudes, which determine the
-// powers of two (tensor_scales.cuh). With SCALED = 1, TF32 factors are stored as one fp16 part, which has as many
-// digits, and halves the time of products.
+// powers of two (tensor_scales.cuh). With SCALED = 1, operands in TF32 are stored as one part of fp16, which has as
+// many digits, and halves the time of products.
 //
 // A stage of the pipeline contains DEPTH taps that share one range of a plane: some taps of a row of the kernel, or
 // whole rows. For a kernel of one tap, a stage is DEPTH steps of channels.
@@ -93,7 +93,8 @@ struct Axis : Sizes {
             if ((tap * Dilation + Stride - rest) % Stride == 0) return tap;
         return -1;
     }
-    // offset returns by how many positions (at least 0), besides `Lead`, the outputs of a phase read further on.
+    // offset returns the distance in positions (at least 0) from an output's position in the packed input to the first
+    // position that the taps of its phase read.
     __device__ __forceinline__ static int offset(int output_phase) {
         if (!TRANSPOSED) return 0;
         const int ahead = (output_phase + Padding) / Stride - Padding / Stride, tap = apart > 1 && Step > 1 ? first_tap(output_phase) : 0;
@@ -177,8 +178,8 @@ struct Packed {
     int half;
 };
 
-// store stores a Packed, multiplied by the power of two if factors are scaled. One of the threads that pack the input,
-// and one of those that pack weights, stores the inverse of the tensor's power of two.
+// store stores a Packed, multiplied by the power of two if input and weights are scaled. One of the threads that pack
+// the input, and one of those that pack weights, stores the inverse of the tensor's power of two.
 __device__ __forceinline__ void store(Packed& packed, float* scales, Scaled of, bool keeps) {
     if (kScaled) {
         wait_for_launches();

@@ -1,5 +1,5 @@
-// reductions.cuh: Rows (row_state.cuh) that reduce a row's elements to a sum, a product or an extreme. If an element is
-// NaN, the result is NaN, as in PyTorch.
+// reductions.cuh: Row classes (row_state.cuh) that reduce a row's elements to a sum, a product or an extreme. If an
+// element is NaN, the result is NaN, as in PyTorch.
 #pragma once
 #include "extremes.cuh"
 #include "limits.cuh"

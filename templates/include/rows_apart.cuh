@@ -22,7 +22,7 @@ __device__ __forceinline__ void take_apart(const Element* x, float* states) {
     begin_dependents();
 }
 
-// merged_parts returns the merged state of a row.
+// merged_parts merges the states of a row's parts, and returns the merged state.
 __device__ __forceinline__ Row<float> merged_parts(const float* states, long long row, int member) {
     Row<float> state;
     state.start();

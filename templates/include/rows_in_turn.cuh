@@ -26,7 +26,7 @@ __device__ __forceinline__ void clear_turns(float* states, float* drawn) {
     begin_dependents();
 }
 
-// fetch prefetches the first items of a part into the L2 while the block waits.
+// fetch prefetches the first items of a part of a row into the L2 while the block waits.
 __device__ __forceinline__ void fetch(const Vectors& of, const Element* x) {
 #if !defined AUTOTUNE_EMULATOR
 #pragma unroll

@@ -5,9 +5,10 @@
 //
 // A block goes through its part of the sequence from the end to the beginning. The stages that a block computes first
 // are the beginning of a tile, whose sums the block stores in a workspace (LeftSums). The last stages of a block's part
-// are the end of another tile, whose first stages other blocks compute. The block that has a tile's last stages waits
-// for the sums of the blocks before it, and adds them up, always in the same order. No block waits for a block that may
-// start later, and a block computes and stores the sums for which other blocks wait before its other sums.
+// are the end of another tile, whose first stages other blocks compute. The block that computes a tile's last stages
+// waits for the sums of the blocks that compute its earlier stages, and adds them up, always in the same order. No
+// block waits for a block that may start later, and a block computes and stores the sums for which other blocks wait
+// before its other sums.
 //
 //   SHARING: number of blocks (a multiple of CLUSTER) whose tiles lie below each other, so that they
 //            read the same columns at the same time, and the L2 holds the columns for all of them.

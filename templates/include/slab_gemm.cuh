@@ -227,7 +227,8 @@ __device__ __forceinline__ void consume(const Pipeline& pipeline, typename Work:
         if (ARRANGEMENT == pingpong && count > 0) named_barrier_wait(kPingPong + consumer, 256);
         Sums sums[ROW_BLOCKS] = {};
         if (kMovesSums<Work::kStages>) {
-            // Two consumers of a tile move their sums at different times, so that one of them multiplies meanwhile.
+            // Two consumers of a tile add their sums to their other sums at different times, so that one of them
+            // multiplies meanwhile.
             int chunk = ARRANGEMENT != pingpong && consumer > 0 ? (kChunk + 1) / 2 : kChunk;
             Sums some[ROW_BLOCKS] = {};
             for (int first = stages.first; first < stages.end; first += chunk, chunk = kChunk) {

@@ -20,8 +20,9 @@
 //                   one_tf32 or three_bf16, unless a kernel defines FLOAT_PARTS before it includes this file.
 //
 // A's rows come in blocks of 64; a step of such a block is contiguous. B's columns come in planes; a slab of a plane
-// holds all of its columns. Two columns that are a constant number of columns apart are therefore a constant number
-// of bytes apart in memory. SLAB_BYTES, which op.yaml derives, is the size of a step of one row or column.
+// holds all columns of the plane. Two columns that are a constant number of columns apart are therefore a constant
+// number of bytes apart in memory. SLAB_BYTES, which op.yaml derives, is the size in bytes of a step of one row or
+// column.
 #pragma once
 #include "element.cuh"
 #include "tf32.cuh"

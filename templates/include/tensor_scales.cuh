@@ -41,7 +41,7 @@ __device__ __forceinline__ unsigned largest_of_warp(unsigned most) {
     return most;
 }
 
-// find_largest is the launch that finds the largest magnitudes.
+// find_largest is the body of the kernel that finds the largest magnitudes of the input and of the weights.
 __device__ __forceinline__ void find_largest(const Element* x, long long inputs, const Element* weight, long long weights, float* scales) {
     begin_dependents();
     __shared__ unsigned most[2];

@@ -88,8 +88,8 @@ __device__ __forceinline__ unsigned long long wgmma_descriptor(const Slabs& of) 
 }
 
 // swizzled_descriptor encodes the location of lines that begin `behind` bytes after `first`. Groups of eight
-// consecutive lines begin `eights` bytes apart. If lines lie across, `apart` is the distance in bytes between two
-// groups of 64 lines; if lines lie along k, `apart` is ignored.
+// consecutive lines begin `eights` bytes apart. If lines lie across, with k as the slow axis, `apart` is the distance
+// in bytes between two groups of 64 lines; if lines lie along k, `apart` is ignored.
 //
 // A product swizzles 16-byte pieces by their addresses, as the copy engine does. A product may therefore begin at any
 // line of a box, and the descriptor's base offset, which is for patterns that begin elsewhere, stays zero.

@@ -4,11 +4,11 @@
 //
 // The launches for weights and for averages use the mainloop of split_gemm.cuh. The launch for weights stores
 // exponentials of the distance of products to the largest product in the row of the tile. The launch for weights
-// already splits these weights into parts, which the launch for averages multiplies directly. For each row of a tile,
-// the launch for weights also stores the largest product and the sum of exponentials, by which the launch for averages
-// rescales the averages from tile to tile. Before the launches for weights and averages, another launch finds powers of
-// two that bring the queries, keys and values of a head into the range of fp16. Each power of two is computed from a
-// sample of the elements, and leaves room for larger elements. If a power of two was too large, averages are not
+// already splits the weights into parts of fp16, which the launch for averages multiplies directly. For each row of a
+// tile, the launch for weights also stores the largest product and the sum of exponentials, by which the launch for
+// averages rescales the averages from tile to tile. Before the launches for weights and averages, another launch finds
+// powers of two that bring the queries, keys and values of a head into the range of fp16. Each power of two is computed
+// from a sample of the elements, and leaves room for larger elements. If a power of two was too large, averages are not
 // finite, and are computed again by their definition.
 //
 // Tunables:

@@ -61,5 +61,5 @@ struct Row {
     __device__ __forceinline__ Real give(float, long long, const Weights&) const { return loss; }
 };
 
-// counted returns a row's weight in the mean.
+// counted returns the weight of a row's loss in the mean of all losses.
 __device__ __forceinline__ float counted(const Weights&, long long) { return 1.0f; }
