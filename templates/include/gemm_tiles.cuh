@@ -43,7 +43,8 @@
 
 // ---- The tile scheduler. Blocks take tiles in turn, the last tiles first, since the operands that were packed last
 // are in the L2. Tiles that run at the same time are close to each other: parts of the same columns, and bands of a few
-// columns. Each split of a tile counts as a tile; splits with the same stages are consecutive.
+// columns. If tiles are split along k, each split counts as a tile; the splits of all tiles with the same stages are
+// consecutive.
 
 // The tiles of the blocks of a cluster lie below each other (multicast.cuh), and so do the tiles of blocks that share
 // tiles (shared_tiles.cuh).

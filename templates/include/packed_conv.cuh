@@ -179,7 +179,8 @@ struct Packed {
 };
 
 // store stores a Packed, multiplied by the power of two if input and weights are scaled. One of the threads that pack
-// the input, and one of those that pack weights, stores the inverse of the tensor's power of two.
+// the input stores the inverse of the input's power of two, and one of the threads that pack weights stores that of the
+// weights.
 __device__ __forceinline__ void store(Packed& packed, float* scales, Scaled of, bool keeps) {
     if (kScaled) {
         wait_for_launches();

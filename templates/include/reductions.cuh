@@ -58,9 +58,9 @@ struct Position {
 
     // start chooses position 0, which is the answer if all elements are minus infinity.
     __device__ __forceinline__ void start() { most = negative_infinity(), at = 0; }
-    // A thread's elements come in order, so a later element wins only if it is larger. Within a call of join, `which`
-    // counts positions from 0, which takes three instructions per element; the position in the row is computed once per
-    // call.
+    // A thread's elements come in order, so a later element wins only if it is larger. Within a call of join, the
+    // position is an index into v, so that an element takes three instructions; the position in the row is computed
+    // once per call.
     template <int N>
     __device__ __forceinline__ void join(const float (&v)[N], long long j, int step, int side = 1) {
         float here = directed(v[0]);

@@ -1,6 +1,6 @@
-// row_plain.cuh: operators of rows with states in double, for the reference and the general kernel. In the reference, a
-// block takes one row after the other, or many blocks take parts of a long row. The general kernel reads a row's
-// elements in order.
+// row_plain.cuh: computes operators on rows with states in double, for the reference and the general kernel. In the
+// reference, a block takes one row after the other, or many blocks take parts of a long row. The general kernel reads a
+// row's elements in order.
 #pragma once
 #include "row_state.cuh"
 

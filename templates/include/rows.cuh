@@ -7,8 +7,7 @@
 //
 //   global -> registers:  UNROLL vectors per thread at once; all of them if registers keep the row.
 //   registers -> Row:     one state per thread, merged into one per team.
-//   Row -> global:        the answers of elements, if elements have answers, are computed from the kept
-//   row.
+//   Row -> global:        the answers of elements, if elements have answers, computed from the kept row.
 //
 // The macros are TEAM, threads per row; THREADS, threads per block; SPLIT, blocks per row; VEC, elements per vector;
 // UNROLL; and KEEP, where a row stays until its state is known. With KEEP = again, a row is read a second time, from
@@ -96,7 +95,7 @@ constexpr bool kTogether = HW % VEC == 0;  // the answers of a vector belong to 
 constexpr bool kTogether = true;
 #endif
 
-// Vectors are the vectors of a row that a thread reads: kItems of them, kApart apart.
+// Vectors locates the kItems vectors of a row that a thread reads, which are kApart vectors apart.
 struct Vectors {
     // `member` is the thread's index in the team, `from` the index of its first vector; `lead` counts the elements by
     // which the row's first aligned vector begins before the row.
@@ -372,7 +371,7 @@ __device__ __forceinline__ auto ask(Weights& weights, long long row, int steps, 
 template <class Weights>
 __device__ __forceinline__ void ask(Weights&, long long, int, long) {}
 
-// answer_rows computes an operator of rows in one launch.
+// answer_rows computes an operator on rows in one launch.
 template <class T, class AnyEpilogue = NoEpilogue>
 __device__ __forceinline__ void answer_rows(const Element* x, T* y, Weights weights, const AnyEpilogue& epilogue = {}) {
     extern __shared__ __align__(16) unsigned char staged[];

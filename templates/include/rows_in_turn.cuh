@@ -1,4 +1,4 @@
-// rows_in_turn.cuh: kernels for operators of long rows (rows.cuh), which compute a few rows at a time and read each
+// rows_in_turn.cuh: kernels for operators on long rows (rows.cuh), which compute a few rows at a time and read each
 // from memory only once. The blocks that fit on the GPU at once form AT_ONCE groups, and each group of SPLIT blocks
 // computes one row after the other. Each thread keeps the first HELD items of its part of the row in registers, and the
 // next KEPT in shared memory. The number of rows in flight is so small that the L2 holds the rest of these rows.

@@ -3,7 +3,7 @@
 // A block of BLOCK_X x BLOCK_Y threads computes BLOCK_Y * ROWS rows and BLOCK_X * VEC columns of SLICES output slices
 // of one volume; a thread reduces ROWS x VEC windows of each. A thread goes through the input slices one by one: it
 // reduces a slice's rows across, then down the rows, and adds the result to all windows that contain the slice. Windows
-// that an output slice leaves unfinished stay in registers for the next, so that no slice is read twice.
+// that an output slice leaves unfinished stay in registers for the next output slice, so that no slice is read twice.
 //
 //   pool_volume<Slices, Pool>(x, y, shared, epilogue)    Pool is defined in pool.cuh.
 //

@@ -1,6 +1,6 @@
 // few_lines.cuh: the common parts of few_rows.cu and few_stream.cu: the steps of k, the products of a step, and how
-// sums are stored. A line is a row of a or a column of b. The lines of the wide factor are the rows of a tensor-core
-// product, the few lines of the other factor are its columns.
+// sums are stored. A line is a row of matrix a or a column of matrix b. The lines of the wide factor are the rows of a
+// tensor-core product, the few lines of the other factor are its columns.
 #pragma once
 #include "element_mma.cuh"
 #include "factor.cuh"

@@ -1,5 +1,6 @@
-// matmul, few rows: for products in which one factor has up to 64 lines, which are rows of a or columns of b. Nearly
-// all of the time goes into reading the other factor, the wide one, once: typically the weights of a layer.
+// matmul, few rows: for products in which one factor has up to 64 lines, which are rows of matrix a or columns of
+// matrix b. Nearly all of the time goes into reading the other factor, the wide one, once: typically the weights of a
+// layer.
 //
 // A warp takes LINE_BLOCKS blocks of 16 lines of the wide factor and a part of k, stage after stage. A tensor core may
 // add up the elements of k in any order that is the same for both factors. Each lane therefore copies to shared memory
@@ -41,8 +42,8 @@ constexpr int kStages = (K + STAGE_K - 1) / STAGE_K;
 // halves combines the lower halves, or the upper halves, of two registers.
 __device__ __forceinline__ unsigned halves(unsigned first, unsigned second, bool upper) { return __byte_perm(first, second, upper ? 0x7632 : 0x5410); }
 
-// Lines are the lines (rows of a or columns of b) that a lane copies and multiplies: Blocks blocks with OfBlock lines
-// each, of a matrix with `count` lines.
+// Lines are the lines (rows of matrix a or columns of matrix b) that a lane copies and multiplies: Blocks blocks with
+// OfBlock lines each, of a matrix with `count` lines.
 template <bool AlongK, int Blocks, int OfBlock>
 struct Lines {
     static constexpr int kLoadsAlong = 16 / kBytesAlong;

@@ -1,6 +1,6 @@
-// matmul, few rows, as a stream (sm_90 on): for products in which one factor has up to 32 lines (rows of a or columns
-// of b), and the lines of both factors are contiguous along k. Nearly all of the time goes into reading the other
-// factor, the wide one, once: typically the weights of a layer.
+// matmul, few rows, as a stream (sm_90 on): for products in which one factor has up to 32 lines (rows of matrix a or
+// columns of matrix b), and the lines of both factors are contiguous along k. Nearly all of the time goes into reading
+// the other factor, the wide one, once: typically the weights of a layer.
 //
 // Every block gets the same number of lines of the wide factor, give or take one per pass. As blocks get equal shares,
 // all multiprocessors end at the same time, whatever the number of lines. A block reads its lines in passes of at most

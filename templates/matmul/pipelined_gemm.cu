@@ -5,8 +5,8 @@
 // elements unchanged. Only the packing launch handles transposed factors, and it pads all sizes with zeros. The second
 // launch is a pipeline between the copy engine and the tensor cores (slab_gemm.cuh).
 //
-// Two parts of fp16 have a float's accuracy but not its range. In fp32, rows of a and columns of b are multiplied by
-// powers of two that bring the largest element of each near 2^15, and outputs are divided by these powers
+// Two parts of fp16 have a float's accuracy but not its range. In fp32, rows of matrix a and columns of matrix b are
+// multiplied by powers of two that bring the largest element of each near 2^15, and outputs are divided by these powers
 // (power_scale.cuh). With SCALED = 1, factors in TF32 are stored as one part of fp16, which has as many digits.
 //
 // The price is writing and reading the packed factors: 16 bytes per element of f32, and 8 bytes per 16-bit element. For

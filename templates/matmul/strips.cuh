@@ -1,5 +1,5 @@
-// strips.cuh: how the factors of a matrix product are packed (slab_operands.cuh), line by line. A line is a row of a or
-// a column of b.
+// strips.cuh: how the factors of a matrix product are packed (slab_operands.cuh), line by line. A line is a row of
+// matrix a or a column of matrix b.
 #pragma once
 #include "element.cuh"
 #include "factor.cuh"

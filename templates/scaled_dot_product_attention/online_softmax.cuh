@@ -11,7 +11,7 @@
 
 // Rows are the queries of a block: some queries from `first` on, of one head. With causal, the queries that attend to
 // most keys come first, for as many heads at a time as have their keys and values in the L2 together (kTogether bytes).
-// As the queries with most keys come first, blocks finish at about the same time.
+// As the queries that attend to most keys come first, blocks finish at about the same time.
 struct Rows {
     static constexpr long long kTogether = 24 << 20;
     int first, head, batch;
