@@ -159,8 +159,8 @@ struct Order<Channels, true> {
                 Place((slab / kStageSlabs * AxisH::taps + row / CHANNELS) * kAcross + k % kAcross, AxisH::taps, kAcross)};
     }
 
-    // ahead[e] is the distance to the lane's one of four consecutive elements of k if a row of the box ends before the
-    // e-th of the four; ahead[0] is the distance if no row ends among the four.
+    // ahead[e] is the distance in the box from the first of four consecutive elements of k to the lane's element if a
+    // row of the box ends before the e-th of the four; ahead[0] is the distance if no row ends among the four.
     const float* rows;
     int ahead[4];
     __device__ __forceinline__ explicit Order(const float* rows) : rows(rows) {
