@@ -60,8 +60,8 @@ struct BoxedAxis {
 #endif
     __device__ __forceinline__ static bool has(int output) { return (!TRANSPOSED || output >= 0) && output < Size::out(); }
     __device__ __forceinline__ static int input(int pixel, int tap) { return pixel * stride + tap * step - lead; }
-    // early returns how many inputs before its first pixel's input a box begins, so that it begins at a multiple of 16
-    // bytes.
+    // early returns by how many inputs a box begins before the input of its first pixel, so that the box begins at a
+    // multiple of 16 bytes.
     __device__ __forceinline__ static int early(int tap) { return input(0, tap) & 3; }
 };
 

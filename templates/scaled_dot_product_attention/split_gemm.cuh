@@ -17,7 +17,8 @@
 // serialise all products.
 //
 // An arrival at a barrier does not wait for loads. Therefore a place in shared memory is released only after the data
-// from it has been used: after products have used rows, and converters have stored columns in parts.
+// from it has been used: after products have used the rows, and after converters have split the columns and stored
+// their parts.
 //
 // A lane reads four contiguous elements of k, while products expect two elements and two more that are eight further
 // on. Products therefore multiply the elements of a step in another order (place_of), which is the same for rows and
