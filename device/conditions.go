@@ -31,7 +31,8 @@ const (
 	Graph  LaunchForm = "graph" // captured into a CUDA graph, of which a sample times one launch
 )
 
-// These lists contain the words by which users name timing conditions; the first word of each list is the default.
+// L2Words and LaunchWords contain the words by which users name timing conditions; the first word of each list is
+// the default.
 var (
 	L2Words     = []string{"cold", string(Warm)}
 	LaunchWords = []string{"direct", string(Graph)}

@@ -114,7 +114,7 @@ type Session interface {
 	// Check launches a variant several times without timing it, and returns how many launches it made. Check returns an
 	// error on devices that do not compile kernels.
 	Check(ctx context.Context, v Variant, c Check) (o trial.Outcome, launches int, err error)
-	// Refill draws the inputs anew and computes the reference's output for them.
+	// Refill generates new inputs and computes the reference's output for them.
 	Refill(ctx context.Context, in Inputs) error
 	Close() error
 }
@@ -167,12 +167,12 @@ type Check struct {
 	Launches int           // 0 counts as 1
 	Exact    bool          // every launch must produce the same bits as the first
 	Limit    time.Duration // no launch begins after this time; 0 means no limit
-	// Changes asks for one more launch of the same loaded kernel, after a few elements of the drawn inputs were
+	// Changes asks for one more launch of the same loaded kernel, after a few elements of the random inputs were
 	// changed. The device picks the changed elements at random each time, and restores the inputs afterwards.
 	Changes bool `json:",omitempty"`
 	// Leave is the path of an empty folder on this machine for the tensors of the last launch, or "" if they are not
 	// wanted. If all launches were right, the device writes the tensors that the last launch read and wrote into the
-	// folder Leave, in files that package answers names. Only GPUs of this machine support Leave.
+	// folder Leave, in files that package answers names. Only GPUs of this machine support the field Leave.
 	Leave string `json:",omitempty"`
 }
 
@@ -189,8 +189,8 @@ var ErrMemory = errors.New("not enough device memory")
 // GiB formats an amount of memory for messages, as in "1.5 GiB".
 func GiB(bytes int64) string { return fmt.Sprintf("%.1f GiB", float64(bytes)/(1<<30)) }
 
-// ModeChoice says who chose a problem's math mode. If Err is not nil, it ends the search, because PyTorch would compute
-// the problem in another math mode.
+// ModeChoice says who chose a problem's math mode. An error in Err ends the search, because PyTorch would compute the
+// problem in another math mode.
 type ModeChoice struct {
 	By  string
 	Err error
@@ -200,7 +200,7 @@ type ModeChoice struct {
 // operations per millisecond.
 type Peaks map[string]float64
 
-// These are the kinds of work whose peak is measured. PeakFP16 stands for bf16 and fp16 alike.
+// The following constants name the kinds of work whose peak rate is measured. PeakFP16 stands for bf16 and fp16 alike.
 const (
 	PeakL2   = "l2"
 	PeakFP32 = "fp32"
@@ -226,7 +226,7 @@ type Pool interface {
 	// Workers returns the names of the workers that can be used now, in order. Workers may join and leave at any time.
 	Workers() []string
 	// Worker returns one worker as a Device of its own, for work that has to stay on one GPU. The sessions of the
-	// returned Device end with ErrGone once the worker has gone.
+	// Device that Worker returns end with ErrGone once the worker has gone.
 	Worker(name string) Device
 }
 

@@ -25,7 +25,7 @@ type Properties struct {
 	// Compiles says that kernels are compiled for the device and run on it. A device that does not compile answers from
 	// a recording of an earlier search, and its Compiler is nil.
 	Compiles bool
-	// Measures says that the times are measured on a GPU during this search.
+	// Measures says that a device of this kind measures times on a GPU during the search.
 	Measures bool
 	// Persists says that the store keeps trials from devices of this kind.
 	Persists bool

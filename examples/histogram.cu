@@ -37,13 +37,14 @@ templates:
       grid: ["ceil_div(n, 256)"]
 */
 
-// The right answer, written as a first draft would be: all threads add to the same few words.
+// The reference kernel is written as a first draft would be: all threads add to the same few words.
 extern "C" __global__ void histogram_plain(const int* __restrict__ x, long long n, unsigned* __restrict__ counts) {
     const long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) atomicAdd(counts + x[i], 1u);
 }
 
-// shared: blocks stride over the integers, four per access, and add to the counts in global memory once per bin.
+// In the kernel `shared`, blocks stride over the integers, four per access, and add to the counts in global memory once
+// per bin.
 //   threads:       threads per block.
 //   copies:        copies of the counts in a block: lanes add to different copies, and so to different
 //                  banks; with 32 copies no two lanes ever wait for each other.

@@ -52,7 +52,7 @@ extern "C" __global__ void layer_norm_reference(const __half* __restrict__ x, co
     scale[row] = (float)by;
 }
 
-// row: each element is read once and written once; gain and bias stay in the caches. A second walk through the
+// The kernel `row` reads and writes each element once; gain and bias stay in the caches. A second walk through the
 // registers sums the squared deviations from the mean, which costs nothing but arithmetic.
 //   threads:      threads per row: more threads keep fewer elements each in registers.
 //   rows_a_block: rows per block: short rows need several to fill a block.

@@ -58,7 +58,7 @@ __device__ double2 of_block(double2 v) {
     return v;
 }
 
-// add_up computes the right answer together with `scale`, the next kernel.
+// add_up and `scale`, the next kernel, are the reference: together they compute the right results.
 extern "C" __global__ void add_up(const float* __restrict__ x, long long n, double* __restrict__ partial) {
     double2 sum = make_double2(0, 0);
     for (long long i = threadIdx.x; i < n; i += 1024) sum.x += x[i], sum.y += (double)x[i] * x[i];
@@ -73,7 +73,7 @@ extern "C" __global__ void scale(const float* __restrict__ x, long long n, const
     y[i] = squared > 0 ? (float)((x[i] - mean) / sqrt(squared)) : 0.0f;
 }
 
-// one_launch: the second walk over the tensor finds in the L2 cache what the first walk read last.
+// one_launch walks over the tensor twice, and the second walk finds in the L2 cache what the first walk read last.
 //   threads, blocks_per_sm: threads per block, and blocks that run on a multiprocessor at once.
 //   vec:                    elements per access: 4 elements are 16 bytes.
 //   unroll:                 accesses in flight at once.

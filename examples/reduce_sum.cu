@@ -60,8 +60,7 @@ extern "C" __global__ void reduce_sum_one_block(const float* __restrict__ x, lon
     if (threadIdx.x == 0) y[0] = (float)sum;
 }
 
-// two_launches: all that matters is that enough loads are in flight at once; the second launch costs little more than
-// its start.
+// two_launches is fast if enough loads are in flight at once; its second launch costs little more than its start.
 //   threads:       threads per block.
 //   vec:           elements per access: 4 elements are 16 bytes.
 //   unroll:        accesses that a thread has in flight at once.

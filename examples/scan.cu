@@ -41,7 +41,7 @@ templates:
 
 typedef unsigned long long State;  // of a tile or a chunk
 
-// The right answer is computed in three loops.
+// The reference computes the running sums in three loops.
 extern "C" __global__ void chunk_sums(const int* __restrict__ x, long long n, State* __restrict__ states) {
     const long long chunk = (long long)blockIdx.x * blockDim.x + threadIdx.x;
     if (chunk >= CHUNKS) return;
@@ -66,11 +66,11 @@ extern "C" __global__ void chunk_scans(const int* __restrict__ x, long long n, c
     for (long long i = chunk * 4 * LEAST_TILE; i < min(n, (chunk + 1) * 4 * LEAST_TILE); ++i) y[i] = (int)(sum += x[i]);
 }
 
-// look_back: the first of the states counts the tiles that blocks have begun. Each of the other states belongs to a
-// tile: the state is empty, or holds the tile's own sum, or the sum of all elements up to the tile's end. A state is a
-// single word that contains the sum and says which of the two sums it is, so that a reader never sees one without the
-// other. Tiles are numbered in the order in which blocks begin them: the tiles before a given one have begun and do not
-// wait for it.
+// In the kernel `look_back`, the first word of `states` counts the tiles that blocks have begun. Each of the other
+// words is the state of a tile: it is empty, or holds the tile's own sum, or the sum of all elements up to the tile's
+// end. A state is a single word that contains the sum and says which of the two sums it is, so that a reader never sees
+// one without the other. Tiles are numbered in the order in which blocks begin them: the tiles before a given one have
+// begun and do not wait for it.
 //   threads: threads per block.
 //   items    16-byte accesses per thread: larger tiles look back less often.
 //   pause:   nanoseconds between two looks at a tile whose state is empty.
@@ -103,7 +103,7 @@ __device__ __forceinline__ unsigned before(long long tile, const volatile State*
             if (other >= 0) state = states[other];
         } while (__any_sync(0xffffffffu, state == 0));
         const unsigned whole = __ballot_sync(0xffffffffu, state >= Whole);
-        // Of the 32 states, those beyond the nearest tile that has a whole sum are ignored.
+        // Of the 32 states, those before the nearest tile whose state holds the sum up to its end are ignored.
         const unsigned counted = lane < __ffs(whole) || whole == 0 ? (unsigned)state : 0;
         sum += __shfl_sync(0xffffffffu, sum_up_to(counted), 31);
         if (whole != 0) return sum;

@@ -49,8 +49,8 @@ extern "C" __global__ void softmax_reference(const __nv_bfloat16* __restrict__ x
     }
 }
 
-// row: each element is read once and written once. All loads of a thread are in flight before it uses the first; other
-// blocks run while the threads of a row wait for each other.
+// The kernel `row` reads and writes each element once. All loads of a thread are in flight before it uses the first;
+// other blocks run while the threads of a row wait for each other.
 //   threads:      threads per row: more threads keep fewer elements each in registers.
 //   rows_a_block: rows per block: short rows need several to fill a block.
 //   vec:          elements per access: 8 elements are 16 bytes.

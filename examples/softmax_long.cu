@@ -49,9 +49,10 @@ extern "C" __global__ void softmax_long_reference(const __nv_bfloat16* __restric
     for (int c = 0; c < COLS; ++c) y[c] = __double2bfloat16(exp(__bfloat162float(x[c]) - greatest) / sum);
 }
 
-// clustered: each element is read once and written once, as in softmax.cu. Registers hold a row's elements as bfloat16,
-// which takes half the registers of floats. With fewer registers per block, more blocks fit on a multiprocessor, and
-// some block always reads while others wait. The blocks of a row exchange only their largest elements and their sums.
+// The kernel `clustered` reads and writes each element once, as in softmax.cu. Registers hold a row's elements as
+// bfloat16, which takes half the registers of floats. With fewer registers per block, more blocks fit on a
+// multiprocessor, and some block always reads while others wait. The blocks of a row exchange only their largest
+// elements and their sums.
 //   cluster:       blocks per row.
 //   threads:       threads per block.
 //   vec:           elements per access: 8 elements are 16 bytes.

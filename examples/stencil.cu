@@ -48,9 +48,9 @@ extern "C" __global__ void stencil_reference(const float* __restrict__ x, float*
     y[i] = (float)sum;
 }
 
-// columns: each row of the input that a thread reads contributes to all of its outputs above and below. Input points to
-// the left and right of a thread's own come from the L1 cache, where neighbouring threads have brought them. The
-// weights are operands in constant memory, the same for all threads.
+// In the kernel `columns`, each row of the input that a thread reads contributes to all of the thread's outputs above
+// and below. Input points to the left and right of a thread's own come from the L1 cache, where neighbouring threads
+// have brought them. The weights are operands in constant memory, the same for all threads.
 //   threads_x, threads_y: threads per block in x and y.
 //   vec:                  columns per thread: more columns make wider accesses.
 //   height:               rows per thread: more rows save loads, but take more registers.

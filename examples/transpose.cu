@@ -47,7 +47,7 @@ extern "C" __global__ void transpose_reference(const __half* __restrict__ x, __h
     if (i < (long long)ROWS * COLS) y[i] = x[i % ROWS * COLS + i / ROWS];
 }
 
-// tiled: a block reads a tile by rows and writes it by columns, both along whole rows of the matrices.
+// In the kernel `tiled`, a block reads a tile by rows and writes it by columns, both along the rows of the matrices.
 //   tile:   rows and columns of the tile, and threads in a block's x dimension.
 //   height: rows of threads: with more threads, each moves fewer elements.
 //   pad:    padding between the tile's rows in elements, so that the elements of a column lie in different banks.
@@ -62,8 +62,9 @@ transpose_tiled(const __half* __restrict__ x, __half* __restrict__ y) {
         if (column + c < COLS && row + threadIdx.x < ROWS) y[(column + c) * ROWS + row + threadIdx.x] = tile[threadIdx.x][c];
 }
 
-// turned: needs no shared memory. A warp has `across` lanes side by side and 32 / across rows of lanes. The reads and
-// the writes of a warp are both runs of about 64 bytes: whole sectors, which is all that the memory needs.
+// The kernel `turned` transposes in registers, without shared memory. A warp has `across` lanes side by side and 32 /
+// across rows of lanes. The reads and the writes of a warp are both runs of about 64 bytes: whole sectors, which is all
+// that the memory needs.
 //   vec:              rows and columns of a lane's square: 8 halves are one access of 16 bytes.
 //   across:           lanes side by side: more lanes read longer runs, but write shorter ones.
 //   warps_x, warps_y: warps of a block side by side and below each other.

@@ -10,9 +10,9 @@ import (
 	"autotune/space/expr"
 )
 
-// builder builds the layers of a diagram from the root downwards. A node is identified by its items, one machine word
-// each: the values of the bound terms that later checks still need. Two partial configurations lead to the same node of
-// a layer if their items are equal.
+// builder builds the layers of a diagram from the root downwards. A node is identified by its items, one machine
+// word each: the values of the bound terms that later checks still need. Two partial configurations lead to the
+// same node of a layer if their items (the values that later checks need) are equal.
 type builder struct {
 	*model
 	order  []int
@@ -70,8 +70,8 @@ func (b *builder) lastOf(x expr.Term) int {
 	return b.last[x]
 }
 
-// itemsAfter lists the terms that must be remembered after layer l is bound: the largest terms that the remaining
-// checks need, that depend on bound tunables only, and that fit a machine word.
+// itemsAfter lists the terms whose values a build must remember after it has bound layer l: the largest terms of
+// the remaining checks that depend on bound tunables only and fit a machine word.
 func (b *builder) itemsAfter(l int) (items []expr.Term) {
 	seen := map[expr.Term]bool{0: true}
 	var collect func(x expr.Term)
@@ -100,8 +100,8 @@ func (b *builder) itemsAfter(l int) (items []expr.Term) {
 	return items
 }
 
-// step returns the code that layer l runs for each value at each node, and those checks of the layer whose evaluation
-// may fail.
+// step returns the code that layer l runs for each value at each node, and the checks of the layer whose evaluation may
+// fail.
 func (b *builder) step(l int, next []expr.Term) (code *expr.Code, risky []*check) {
 	code = b.program.Code(append(b.items, b.variables[b.order[l]])...)
 	early := func(x expr.Term) bool { return b.lastOf(x) < l }
@@ -218,10 +218,10 @@ func (b *builder) pathTo(node uint32) []int {
 	return choice
 }
 
-// relax returns a condition that depends only on variables bound up to layer l and that must hold if x holds, or 0 if
-// it finds no such condition. A build uses the condition to drop partial configurations that cannot be completed: relax
-// replaces each unbound term of x by the bound with which x holds most easily. For example, x * y <= 100 fails for
-// every y if it fails for the least y, so a large x is dropped before y is bound.
+// relax returns a condition that depends only on variables bound up to layer l and that must hold if x holds, or 0
+// if it finds no such condition. A build drops partial configurations for which the returned condition fails, since
+// they cannot be completed: relax replaces each unbound term of x by the bound with which x holds most easily. For
+// example, x * y <= 100 fails for every y if it fails for the least y, so a large x is dropped before y is bound.
 func (b *builder) relax(x expr.Term, l int) expr.Term {
 	if b.lastOf(x) <= l {
 		return x

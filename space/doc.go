@@ -20,13 +20,13 @@
 //
 // A space stores no list of configurations. Each part becomes a decision diagram: a layered graph with one layer per
 // tunable, in which a path from the root to the end is a valid configuration. The paths of two partial configurations
-// end at the same node if the constraints leave both the same choices. That is the case if the subexpressions of bound
-// tunables, such as block_x*rows for a constraint block_x*rows <= 256, have equal values. Package expr computes the
-// values of subexpressions with the program that also evaluates single expressions. Every node stores how many
-// configurations it leads to, so counting needs no search, and the conversion between numbers and configurations takes
-// one step per tunable. The diagrams of tunables that share no constraint are joined at a single node, which makes the
-// space the product of independent parts. Therefore 10^8 valid configurations among 10^11 combinations are as easy to
-// use as a thousand.
+// end at the same node if the constraints leave both the same choices. The choices are the same if the subexpressions
+// of bound tunables, such as block_x*rows for a constraint block_x*rows <= 256, have equal values in both
+// configurations. Package expr computes the values of subexpressions with the program that also evaluates single
+// expressions. Every node stores how many configurations it leads to, so counting needs no search, and the conversion
+// between numbers and configurations takes one step per tunable. The diagrams of tunables that share no constraint are
+// joined at a single node, which makes the space the product of independent parts. With decision diagrams, 10^8 valid
+// configurations among 10^11 combinations are as easy to use as a thousand.
 //
 // # When a constraint cannot be evaluated
 //

@@ -51,7 +51,7 @@ func ParsePublished(data []byte) ([]Published, error) {
 	}
 	all := make([]Published, len(list))
 	for i, item := range list {
-		// The line breaks that precede each item make errors report line numbers of the whole document.
+		// Line breaks in front of the item make errors report line numbers of the whole document, not of the item.
 		before := bytes.Count(data[:max(0, bytes.Index(data, item))], []byte("\n"))
 		var err error
 		if all[i], err = parsePublished(append(bytes.Repeat([]byte("\n"), before), item...)); err != nil {

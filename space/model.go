@@ -24,7 +24,7 @@ type model struct {
 	empty     bool          // some constraint is always false
 }
 
-// check is a condition that all configurations must satisfy: a constraint, or an operand of its `and`.
+// check is a condition that all configurations must satisfy: a constraint, or an operand of a constraint's `and`.
 type check struct {
 	constraint int        // index of the constraint
 	node       *expr.Node // as written

@@ -86,7 +86,7 @@ func newPart(ctx context.Context, p Part, maxNodes int) (*part, error) {
 	})
 }
 
-// ready checks a part's tunables and builds its diagram. An error of ready names the template.
+// ready checks a part's tunables and builds its diagram. An error that ready returns names the template.
 func (p Part) ready(build func(*part) (*diagram, error)) (*part, error) {
 	p.Tunables = slices.Clone(p.Tunables)
 	built := &part{Part: p}

@@ -36,8 +36,8 @@ func along(place, n int) float64 { return float64(place) / float64(max(n-1, 1)) 
 // given need not belong to a valid configuration, or lie within [0, 1]. Nearest returns false only for a part without
 // valid configurations.
 //
-// Nearest searches diagrams with at most a few thousand nodes per layer completely, which are nearly all diagrams. In
-// larger diagrams Nearest follows only the most promising nodes.
+// Nearest searches a diagram completely if it has at most a few thousand nodes per layer, as nearly all diagrams have.
+// In larger diagrams Nearest follows only the most promising nodes.
 func (s *Space) Nearest(part int, positions []float64) (int64, bool) {
 	p := s.parts[part]
 	if p.diagram.total == 0 || len(positions) != len(p.Tunables) {

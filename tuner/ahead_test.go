@@ -2,8 +2,8 @@ package tuner
 
 import "testing"
 
-// There are enough configurations being compiled that one is ready whenever a device becomes free, plus a margin;
-// before the first compilation has been timed, policy.aheadAtFirst configurations are compiled at a time.
+// Enough configurations are compiled at a time that one is ready whenever a device becomes free, plus a margin; before
+// the first compilation has been timed, policy.aheadAtFirst configurations are compiled at a time.
 func TestCompilationsAnEvaluation(t *testing.T) {
 	for want, b := range map[int]Spent{
 		policy.aheadAtFirst: {},

@@ -13,8 +13,8 @@ import (
 	"autotune/tuner/final"
 )
 
-// This file holds the steps after a search's loop that make sure of its winner: the math mode, the finals and gates,
-// the rivals that the winner is compared with, and the winner in the cache.
+// This file holds the steps after a search's loop, which confirm its winner: the math mode, the finals and gates, the
+// rivals that the winner is compared with, and the winner in the cache.
 
 // closing holds the state of the steps after a search's loop.
 type closing struct {
@@ -35,8 +35,7 @@ func (c *closing) hold(f *final.Field, j job) {
 	}
 }
 
-// settleMode records who chose the problem's math mode. If PyTorch uses another math mode than the search, the search
-// ends.
+// settleMode records who chose the problem's math mode. A search in another math mode than PyTorch's ends.
 func (s *search) settleMode(c device.ModeChoice) {
 	s.Mode = nil
 	s.out.Problem.MathBy = c.By
@@ -115,7 +114,7 @@ func whileThere(
 	return ctx, cancel
 }
 
-// recall reads gates and ceilings from the winner's record in the cache. After recall has succeeded, a search with
+// recall reads gates and ceilings from the winner's record in the cache. If recall has read the ceilings, a search with
 // nothing left to evaluate needs no device.
 func (s *search) recall() bool {
 	record, err := s.course.ledger.winner()

@@ -86,10 +86,10 @@ func (c *course) resume() error {
 	return err
 }
 
-// polish makes the search try, before it ends, configurations that differ from the best one in a single tunable and are
-// likely to be faster. A search that stops at its target has often missed gains of a few percent, and most of these
-// gains are neighbours of the best configuration. `polish` reports whether it found such a neighbour without a trial.
-// If all trials come from the cache, `polish` does nothing.
+// polish makes the search try, before it ends, configurations that differ from the best one in a single tunable and
+// are likely to be faster. A search that stops at its target has often missed configurations that are a few percent
+// faster, and most of them are neighbours of the best configuration. `polish` reports whether it found such a
+// neighbour without a trial. If all trials of the search come from the cache, `polish` does nothing.
 func (c *course) polish(p strategy.Prospect) bool {
 	if len(c.field.Trials) == c.resumed {
 		return false
@@ -124,7 +124,8 @@ func (c *course) watch(id int64, t trial.Trial) {
 	}
 }
 
-// setAside reports whether a configuration's template is given up, and if so tells the strategy about a failure.
+// setAside reports whether a configuration's template is given up, and if so tells the strategy that the configuration
+// failed.
 func (c *course) setAside(id int64) bool {
 	of := c.conducts[c.space.PartOf(id)]
 	if of == nil || of.ended || of.harm < policy.asideAfter || c.field.Best() == nil {

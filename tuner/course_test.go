@@ -71,8 +71,8 @@ func walk(t *testing.T, c *course) (ids []int64) {
 	}
 }
 
-// A course tries the configurations in `first` before those of the strategy, and none of them twice; in a recheck it
-// tries no others.
+// A course tries the configurations in `first` before those of the strategy, and none of them twice; in a recheck
+// it tries only the configurations in `first`.
 func TestCourse(t *testing.T) {
 	c, _ := courseOf(t, &wishes{ids: []int64{1, 0, 2, 0}}, &ledger{}, 2, 2)
 	if got := walk(t, c); !slices.Equal(got, []int64{2, 1, 0}) {

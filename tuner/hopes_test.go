@@ -36,8 +36,8 @@ func TestRacesAgainstTheOneAhead(t *testing.T) {
 
 const expected = "    estimate: 1 + abs(a - 2) + abs(b - 4)\n    launch:"
 
-// hopeful returns the toy operator with a second template; only the second template has estimates of its times. In this
-// operator, the untuned default belongs to the first template.
+// hopeful returns the toy operator with a second template; only the second template has estimates of its times. In the
+// operator that hopeful returns, the untuned default belongs to the first template.
 func hopeful() string {
 	both := strings.ReplaceAll(twoTemplates(toyOperator), "    launch:", expected)
 	at := strings.Index(both, "    estimate:")

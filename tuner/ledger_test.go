@@ -20,8 +20,7 @@ func made(kernel string, second int64) trial.Trial {
 	return t
 }
 
-// books returns a function that opens ledgers, all with the same store, of searches with the driver that is its
-// argument.
+// books returns a function that opens the ledger of a search with the given driver; all these ledgers share one store.
 func books(t *testing.T) func(driver string, fresh bool) *ledger {
 	path := filepath.Join(t.TempDir(), "cache.db")
 	return func(driver string, fresh bool) *ledger {
@@ -41,7 +40,7 @@ func keptTrials(t *testing.T, l *ledger, trials ...trial.Trial) {
 	must.OK(t, l.close())
 }
 
-// A search takes over the trials of earlier searches in the order of their evaluation, except those with another
+// A search takes over the trials of earlier searches in the order of their evaluation, but no trials with another
 // provenance. With the option Fresh, a search takes over no trials of earlier searches.
 func TestTrialsThatCount(t *testing.T) {
 	book := books(t)

@@ -56,7 +56,8 @@ func TestLikelyFirst(t *testing.T) {
 	}
 }
 
-// If one template has all the lowest estimates, the first configurations still include some of other templates.
+// If one template has all the lowest estimates, the first configurations still include some configurations of other
+// templates.
 func TestLikelyOfTemplates(t *testing.T) {
 	text := strings.Replace(wideToy(100), "    launch:", "    estimate: abs(a - 80) + abs(b - 90)\n    launch:", 1)
 	text = twoTemplates(text)

@@ -11,7 +11,7 @@ import (
 	"autotune/tuner/strategy"
 )
 
-// looking holds the state of a search's estimates of how much a longer search could still gain.
+// looking holds the state of a search's estimates of what a longer search could still gain.
 type looking struct {
 	space    *space.Space
 	expected *strategy.Expected
@@ -39,7 +39,8 @@ func (l *looking) ask(seen []strategy.Seen, bestMS float64) (work func() strateg
 	return func() strategy.Prospect { return strategy.Look(l.space, seen, l.expected, l.target, l.seed) }
 }
 
-// answered returns the outlook from an estimate, or nil if a much faster trial has refuted the estimate meanwhile.
+// answered returns the outlook (what the search may still gain) from an estimate, or nil if a much faster trial has
+// refuted the estimate meanwhile.
 func (l *looking) answered(chance, bestMS float64, atFloor bool) *strategy.Outlook {
 	l.asking = false
 	if bestMS*l.target < l.askedMS {
@@ -52,9 +53,9 @@ func (l *looking) answered(chance, bestMS float64, atFloor bool) *strategy.Outlo
 	return o
 }
 
-// considerKnown estimates the remaining gain before anything is evaluated, if an earlier search with the same strategy
-// ended because little was left to gain. The trials of a search with another strategy may not have been chosen well
-// enough for such an estimate.
+// considerKnown estimates the remaining gain before anything is evaluated, if an earlier search with the same
+// strategy ended because little was left to gain. The trials of a search with another strategy may not have been
+// chosen well enough to estimate the remaining gain.
 func (s *search) considerKnown() {
 	untried := slices.ContainsFunc(s.course.first, func(id int64) bool { return s.course.begun[id] == 0 })
 	if s.Target == 0 || s.course.resumed == 0 || untried {

@@ -56,8 +56,9 @@ func TestSearchEndsWhenNothingIsLeft(t *testing.T) {
 			t.Errorf("%s, next to the winner, was not tried", c)
 		}
 	}
-	// When the same search is repeated, it needs no device, and its outlook includes the time of the first search. A
-	// search without a target does not end for its outlook.
+	// When the same search is repeated, it needs no device, and its estimate of what it may still gain includes the
+	// time of the first search. A search without a target does not end because of its outlook, i.e. the estimate of
+	// what it may still gain.
 	opened, trials, seconds := d.Opened, len(r.Trials), r.Outlook.Seconds
 	r, err = tuner.Search(t.Context(), hilly(t, 64), d, o)
 	if err != nil || r.Stop != tuner.Satisfied || len(r.Trials) != trials || d.Opened != opened {
@@ -78,8 +79,8 @@ func TestSearchEndsWhenNothingIsLeft(t *testing.T) {
 	}
 }
 
-// In this search, the best variant takes 1 ms. The problem moves a billion elements, or 8 GB, which takes a copy 8 ms,
-// so the best variant is at the roofline.
+// In this search, the best variant takes 1 ms. The problem moves a billion elements, or 8 GB, and a copy of 8 GB takes
+// 8 ms, so the best variant is at the roofline.
 func TestSearchKnowsTheRoofline(t *testing.T) {
 	d := &fakeDevice{Evaluate: slowly(bowl)}
 	r := search(t, hilly(t, 1e9), d, tuner.Options{Target: strategy.Target})

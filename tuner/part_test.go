@@ -13,7 +13,7 @@ import (
 	"autotune/tuner/winners"
 )
 
-// The search of a part of the space knows the size of the whole, reports every trial that it evaluates, and says
+// The search of a part of the space knows the size of the whole space, reports every trial that it evaluates, and says
 // which part it searched. The cache keeps the fastest known winner.
 func TestSearchOfAPart(t *testing.T) {
 	store := openStore(t, filepath.Join(t.TempDir(), "cache.db"))

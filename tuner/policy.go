@@ -9,11 +9,12 @@ import (
 // policy holds the constants of the main loop of a search. docs/strategies.md lists how searches end with these
 // constants.
 var policy = struct {
-	// The fields likely and warm concern trials before the strategy's proposals.
+	// The fields likely and warm limit the trials that a search makes before its strategy's proposals.
 	likely int // configurations tried for their low estimates (2026-11-22; docs/writing-an-operator.md)
 	warm   int // nearby problems whose winners are tried
 
-	// The fields from leastGrace to replayedNews are times and numbers of outcomes.
+	// The fields from leastGrace to replayedNews say how long a search's loop waits, and after how many outcomes
+	// the search estimates again what is left to gain.
 	leastGrace       time.Duration // least time that a search without a winner continues after its limit
 	progressInterval time.Duration // time between calls of Observe while no trial ends
 	outlookInterval  time.Duration // time between estimates of what is left to gain
@@ -30,9 +31,10 @@ var policy = struct {
 	aheadMargin  float64 // margin, since compilations differ in length
 	besideRivals int64   // a rival may prepare during the search if the GPU has this many times the memory
 
-	// A search gives a template up when the harms of its trials, which the fields crash and hang weigh, add up to
-	// asideAfter, provided that no variant of the template ended well and variants of other templates did. Three
-	// crashes cost as much time as a hundred other variants, and two variants that hang cost seconds (2026-11-23).
+	// Each crash and each hang of a template's variants counts with the weight in the field crash or hang; a search
+	// gives the template up when the sum reaches asideAfter, provided that no variant of the template ended well
+	// and variants of other templates did. Three crashes cost as much time as a hundred other variants, and two
+	// variants that hang cost seconds (2026-11-23).
 	asideAfter, crash, hang int
 }{
 	likely: 8, warm: 3,

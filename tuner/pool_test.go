@@ -47,7 +47,7 @@ func (p *fakePool) Workers() []string {
 	return slices.Clone(p.names)
 }
 
-// The methods come and leave add and remove a worker.
+// The method come adds a worker to the fake pool, and the method leave removes one.
 func (p *fakePool) come(name string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -29,7 +29,7 @@ func TestWinnerOfAnotherDriverIsTriedFirst(t *testing.T) {
 	}
 }
 
-// A recheck tries only the given configurations and the default.
+// A search with the option Recheck tries only the configurations in First and the untuned default.
 func TestRecheckOfAWinnerFromElsewhere(t *testing.T) {
 	p, d := toyProblem(t), &fakeDevice{Evaluate: bowl}
 	c := p.Defaults(t.Context())[0]

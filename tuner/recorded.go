@@ -14,8 +14,7 @@ const recordedOrder = "as recorded"
 
 type recorded struct{ left []int64 }
 
-// foreign warns about recorded configurations that are not in the problem's whole space and therefore cannot be
-// replayed.
+// foreign warns about recorded configurations that cannot be replayed, since the problem's whole space lacks them.
 func foreign(d device.Device, whole *space.Space) []string {
 	r, ok := d.(device.Recorded)
 	if !ok {

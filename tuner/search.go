@@ -45,7 +45,7 @@ type search struct {
 // no variant is correct, the error is ErrNoVariant, and the trials in the Result say what went wrong. If trials or the
 // winner cannot be stored, the search ends at once and returns its Result with the error. If all workers of a pool went
 // away, the error wraps device.ErrGone; the Result then says Interrupted and holds the earlier trials, if there are
-// any. With any other error, which means that the device or the compiler failed, Search returns no Result.
+// any. If the device or the compiler failed, Search returns that error and no Result.
 func Search(ctx context.Context, p *operator.Problem, d device.Device, o Options) (*Result, error) {
 	s, err := newSearch(ctx, p, d, o.withDefaults(p, d))
 	if err != nil {
@@ -216,7 +216,7 @@ func (s *search) end(why Stop) {
 }
 
 // cutShort drops the work under way when a search with a winner ends early. After the time limit, the search still
-// waits for variants with estimates clearly below those of all correct ones.
+// waits for variants with estimates clearly below those of all correct variants.
 func (s *search) cutShort() {
 	hasty := slices.Contains([]Stop{TimeSpent, Satisfied, AtRoofline, CacheFailed}, s.out.Stop)
 	hopes := s.out.Stop == TimeSpent && s.looking.promises(s.stages.begun, s.course.worked)
@@ -227,8 +227,7 @@ func (s *search) cutShort() {
 
 // waits reports whether a compiled configuration should wait for configurations under way whose estimates are clearly
 // lower. If a fast variant is evaluated first, slow variants are soon found to be slower and get few samples. Among all
-// variants, the untuned default may be especially slow: one launch of it can take as long as the trials of many other
-// variants.
+// variants, the untuned default may be especially slow: one launch of it can take as long as many other trials.
 func (s *search) waits(id int64) bool {
 	worked := s.course.worked
 	early := len(worked) == 0 || s.field.IsUntuned(id) && len(worked) < policy.likely
@@ -262,7 +261,7 @@ func (s *search) open(o opening) {
 }
 
 // take receives a job from a compiler, with either a variant or the failure of the compilation. A configuration that
-// does not compile gets a trial with that status.
+// does not compile gets a trial whose status says so.
 func (s *search) take(j job) {
 	s.stages.compiling--
 	switch {
@@ -298,7 +297,7 @@ func (s *search) record(j job) {
 	s.course.watch(j.id, j.trial)
 	s.lose(s.course.ledger.keep(j.trial))
 	s.cutShort()
-	// A replay estimates the outlook after fixed numbers of trials, so that replays are repeatable.
+	// A replay estimates the remaining gain after fixed numbers of trials, so that replays are repeatable.
 	if s.Target > 0 && !s.can.Compiles && s.looking.due(len(s.course.outcomes), policy.replayedNews) {
 		s.consider(s.looking.ask(s.course.outcomes, s.field.BestMS())())
 	}

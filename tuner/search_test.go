@@ -178,7 +178,7 @@ func TestOtherProvenanceIsNotReused(t *testing.T) {
 	}
 }
 
-// A search starts from the winners of the nearest problems, or from valid configurations next to them.
+// A search starts from the winners of the most similar problems, or from valid configurations next to them.
 func TestStartsFromTheNearestProblem(t *testing.T) {
 	s := openStore(t, filepath.Join(t.TempDir(), "cache.db"))
 	if _, err := tuner.Search(t.Context(), toyProblem(t), &fakeDevice{Evaluate: bowl}, tuner.Options{Store: s}); err != nil {

@@ -123,8 +123,8 @@ func (s *search) chart(defaults []space.Configuration, book *ledger) error {
 	return nil
 }
 
-// chooseStrategy makes the strategy that the options name. A replay tries the recorded configurations in their order
-// by default, since the recorded search found its best that way.
+// chooseStrategy makes the strategy that the options name. A replay tries the recorded configurations in their order by
+// default, since the recorded search found its best configuration in that order.
 func (s *search) chooseStrategy() (strategy.Strategy, error) {
 	s.out.Strategy = s.Strategy
 	if r, ok := s.subject.Device.(device.Recorded); ok && s.Strategy == strategy.Default {

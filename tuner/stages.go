@@ -119,7 +119,7 @@ func (st *stages) room(spent Spent) bool {
 	return st.compiling < st.workers() && st.underWay() < st.lookahead(spent)
 }
 
-// underWay returns how many configurations are being compiled or evaluated, without those that were dropped.
+// underWay returns how many configurations are being compiled or evaluated, not counting dropped configurations.
 func (st *stages) underWay() int {
 	if st.dropped && st.pool != nil && len(st.pool.Workers()) == 0 {
 		return 0 // no worker is left to finish them
@@ -153,8 +153,8 @@ func (st *stages) leaveOut(unwanted func(id int64) bool) {
 }
 
 // next returns the next job for the device and the channel to send it to. A job is chosen if it need not wait for other
-// configurations, and the earliest such job comes first. The returned channel is nil if every job must wait, if the
-// device is not open, or if the device already has as many jobs as it may have at once.
+// configurations, and the earliest such job comes first. The channel that next returns is nil if every job must wait,
+// if the device is not open, or if the device already has as many jobs as it may have at once.
 func (st *stages) next(waits func(id int64) bool) (chan<- job, job) {
 	if !st.open || st.onDevice >= st.share() {
 		return nil, job{}
@@ -181,7 +181,7 @@ func (st *stages) dropAll() {
 	}
 }
 
-// close ends the stages. A job that the device has finished remains in the channel `evaluated`.
+// close ends the stages. After close, jobs that the device has finished can still be read from the channel `evaluated`.
 func (st *stages) close() {
 	st.cancel()
 	close(st.toCompile)
@@ -211,8 +211,7 @@ func (st *stages) staff() {
 	}
 }
 
-// prepare compiles a job's configuration to a variant. If the compiler refuses the kernel, the status of the trial says
-// so.
+// prepare compiles a job's configuration to a variant, or sets the trial's status if the compiler refuses the kernel.
 func (st *stages) prepare(ctx context.Context, j job) job {
 	p, c := st.subject.Problem, st.space.At(j.id)
 	k, err := p.Kernel(c)

@@ -59,9 +59,9 @@ type Options struct {
 	Baselines map[string]float64
 	// Rivals, if not nil, is a program such as PyTorch that is timed in turns with the winner at the end of the search.
 	Rivals final.Rivals
-	// Unasked says that the search times the rivals although the user did not ask for their times. If Unasked is set,
-	// absent rivals cause no warning, and a search whose winner an earlier search has found reuses the rivals' times
-	// from that search.
+	// Unasked says that the search times the rivals although the user did not ask for their times. If Unasked is
+	// set, the search does not warn about rival programs that this machine lacks, and reuses the rivals' times from
+	// an earlier search that found the same winner.
 	Unasked bool
 	// Mode, if not nil, is a channel that delivers the choice of the problem's math mode; the finals wait for that
 	// choice.
@@ -69,7 +69,7 @@ type Options struct {
 	// Observe is called after every trial, and once a second during a longer evaluation. The search waits until Observe
 	// returns, so Observe must be quick.
 	Observe func(Progress)
-	// Evaluated, if not nil, is called with every evaluated trial; the search waits until it returns.
+	// Evaluated, if not nil, is called with every evaluated trial; the search waits until Evaluated returns.
 	Evaluated func(trial.Trial)
 }
 

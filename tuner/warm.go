@@ -38,8 +38,8 @@ func similar(book *ledger) (records []Record, warnings []string, err error) {
 	return records, warnings, nil
 }
 
-// nearestWinners returns the winners of the problems that are most similar to this one, as configurations of the
-// search's space, and the names of these problems.
+// nearestWinners returns the winners of the problems that are most similar to the searched one, as configurations of
+// the search's space, and the names of these problems.
 func nearestWinners(records []Record, here Record, sp *space.Space) (ids []int64, from []string) {
 	slices.SortStableFunc(records, func(a, b Record) int { return cmp.Compare(distance(here, a), distance(here, b)) })
 	for _, r := range records {
@@ -143,7 +143,7 @@ func FirstCompilations(ctx context.Context, part *operator.Part, d device.Device
 	return all
 }
 
-// indices returns the indices of those of the given configurations that are in the space.
+// indices returns the space's indices of the given configurations, without configurations that the space lacks.
 func indices(sp *space.Space, all []space.Configuration) (ids []int64) {
 	for _, c := range all {
 		if id, ok := sp.Index(c); ok {
@@ -154,10 +154,11 @@ func indices(sp *space.Space, all []space.Configuration) (ids []int64) {
 }
 
 // afterLikely returns the order in which a search tries its first configurations, before those that the strategy
-// proposes. The order begins with the configuration with the lowest estimate, because slow variants are given up early
-// once a fast one is known. The untuned default, which is the baseline of speedups, and the winners of similar problems
-// have the second place in the order. The order ends with defaults of templates without estimates, which may be fast,
-// then the other configurations with low estimates, then the other defaults.
+// proposes. A search first tries the configuration with the lowest estimate, because slow variants are given up early
+// once a fast one is known. After the configuration with the lowest estimate, a search tries the untuned default, which
+// is the baseline of speedups, and the winners of similar problems. Before the strategy's proposals begin, a search
+// tries defaults of templates without estimates, which may be fast, then the other configurations with low estimates,
+// then the other defaults.
 func afterLikely(likely, untuned, won []int64, expects func(id int64) bool) []int64 {
 	one := func(ids []int64) int { return min(len(ids), 1) }
 	others := untuned[one(untuned):]

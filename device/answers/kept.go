@@ -26,7 +26,7 @@ const keptVersion = 2
 const mostKept = 16 << 20
 
 // id hashes everything that an answer depends on: the operator's files, the problem, how each tensor is filled, and the
-// source code that draws elements.
+// source code that generates random elements.
 func (q Question) id() (id cache.ActionID, err error) {
 	digest, err := q.Problem.ReferenceDigest()
 	if err != nil {

@@ -161,8 +161,8 @@ func (k *cached) write(key cache.ActionID, e entry) {
 	}
 }
 
-// A kernel that reads its sizes at run time has the same code for all sizes. The cache compiles such a kernel once,
-// with any sizes, and writes the requested sizes into copies of the kernel's binary.
+// A kernel that reads its sizes at run time has the same code for all sizes. The cache compiles a kernel that reads
+// its sizes at run time once, with any sizes, and writes the requested sizes into copies of the kernel's binary.
 
 // withSizes returns a copy of a binary with the given sizes written into it. ok is false if the binary has no variable
 // for sizes.

@@ -92,8 +92,8 @@ func FindTool(name string) string {
 	return ""
 }
 
-// pythonDirs lists the folders with the given name in Python installations, and in the CUDA packages that pip installed
-// there: in packages of the whole toolkit and of the part.
+// pythonDirs lists the folders with the given name in Python installations and in the CUDA packages of pip, both
+// those of the whole toolkit and those of the given part of the toolkit.
 func pythonDirs(part, name string) (dirs []string) {
 	const packages = "lib/python3*/*-packages/nvidia"
 	for _, prefix := range pythonPrefixes() {
@@ -112,8 +112,9 @@ func newestFirst(pattern string) []string {
 	return found
 }
 
-// pythonPrefixes lists the roots of Python installations: the active environment, the python3 on the PATH, the user's
-// own packages and the system's. An element of the list may be "", which stands for a missing Python installation.
+// pythonPrefixes lists the roots of Python installations: the active environment, the python3 on the PATH, the
+// user's own packages and the system's. An element of the returned list may be "", which stands for a missing
+// Python installation.
 func pythonPrefixes() []string {
 	prefixes := []string{os.Getenv("VIRTUAL_ENV"), os.Getenv("CONDA_PREFIX")}
 	if python, err := exec.LookPath("python3"); err == nil {

@@ -14,7 +14,8 @@ import (
 	"autotune/operator"
 )
 
-// toolkitInclude matches an include in angle brackets, as <cuda_fp16.h>, of a header that is not the operator's.
+// toolkitInclude matches an include in angle brackets, such as <cuda_fp16.h>, of a header that does not belong to the
+// operator.
 var toolkitInclude = regexp.MustCompile(`(?m)^[ \t]*#[ \t]*include[ \t]*<([^>\n]+)>`)
 
 func textsOf(k operator.Kernel) []string {
@@ -92,8 +93,8 @@ func SystemHeaders(k operator.Kernel) (all []string) {
 func GPUHeaders(k operator.Kernel) []string { return lists.Where(SystemHeaders(k), IsGPUHeader) }
 
 // ahead returns the text that is put in front of a kernel's source: the headers that only a GPU's compiler reads, and
-// then the kernel's macros. A kernel's macros are not passed as compiler options, because options apply to these
-// headers and to the compiler's own header too, whose parameters have names such as size and N.
+// then the kernel's macros. A kernel's macros are not passed as compiler options, because options would also replace
+// names in the included headers and in the compiler's own header, whose parameters have names such as size and N.
 func ahead(k operator.Kernel) string {
 	var b strings.Builder
 	for _, name := range GPUHeaders(k) {
@@ -119,7 +120,7 @@ var (
 	wordHeadForm = regexp.MustCompile(`[A-Z][a-z0-9]*`)
 )
 
-// cubInstead returns the text that replaces the header of all of CUB: includes of the headers of those block, warp and
+// cubInstead returns the text that replaces the header of all of CUB: includes of the headers of the block, warp and
 // thread functions that the kernel names. cubInstead returns nil if the kernel does not include all of CUB.
 func cubInstead(k operator.Kernel) map[string]string {
 	texts := textsOf(k)

@@ -17,7 +17,7 @@ import (
 func TestToolkitHeaders(t *testing.T) {
 	dir := t.TempDir()
 	must.OK(t, os.MkdirAll(filepath.Join(dir, "include"), 0o755))
-	// This fake cuda_fp16.h shows that the compiler reads headers from the toolkit's folder.
+	// The fake cuda_fp16.h in this test shows that the compiler reads headers from the toolkit's folder.
 	must.OK(t, os.WriteFile(filepath.Join(dir, "include", "cuda_fp16.h"), []byte("#define HALF 0.5f\n"), 0o644))
 	t.Setenv("CUDA_HOME", dir)
 	include := filepath.Join(dir, "include")
@@ -52,7 +52,7 @@ func TestCUB(t *testing.T) {
 			dir := t.TempDir()
 			for name, text := range map[string]string{
 				"include/cuda_fp16.h": "", "include/cuda_runtime_api.h": "#define CUDART_VERSION  13000\n", at + "/cub/version.cuh": "#define CUB_VERSION 200800\n",
-				// This fake block_reduce.cuh shows that the compiler includes it in place of cub.cuh.
+				// The fake block_reduce.cuh in this test shows that the compiler includes it in place of cub.cuh.
 				at + "/cub/block/block_reduce.cuh": "#pragma once\nnamespace cub { template <typename T, int N> struct BlockReduce { static const int least = N; }; }\n",
 				at + "/cub/cub.cuh":                "#error all of CUB\n",
 			} {

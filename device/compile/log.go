@@ -9,7 +9,8 @@ import (
 )
 
 // located matches an error line of a compiler's front end that names its place, such as "direct.cu(12): error:
-// identifier "x" is undefined". The pattern skips the number that newer compilers put before the text of an error.
+// identifier "x" is undefined". The pattern `located` skips the number that newer compilers put before the text of an
+// error.
 var located = regexp.MustCompile(`(?m)^(.+?)\((\d+)\): (?:catastrophic )?error:?\s*(?:#\d+(?:-D)?: )?(.*)$`)
 
 // unlocated matches an error line that names no place, such as the assembler's "ptxas error : Entry function 'x' uses

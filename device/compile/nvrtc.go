@@ -50,8 +50,8 @@ type nvrtc struct {
 }
 
 // spare is the number of compilations that may run in addition to those that Workers counts. A search keeps as many
-// compilations running as Workers counts; the spare one lets the reference and the device's own kernels start without
-// waiting.
+// compilations running as Workers counts, so a spare compilation lets the reference and the device's own kernels
+// start without waiting.
 const spare = 1
 
 // NVRTC returns the compiler that makes cubins for NVIDIA GPUs. The error wraps ErrMissing if NVRTC is not installed.

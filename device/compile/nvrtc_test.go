@@ -168,7 +168,7 @@ func TestArchitectures(t *testing.T) {
 }
 
 // endless is a kernel that takes any compiler far longer than a test may take: a tree of 2^60 different template
-// instantiations. The template arguments do not overflow, since an overflow would end the compilation early.
+// instantiations. The template arguments in endless fit 64 bits, since an overflow would end the compilation early.
 const endless = `template <long long I, int DEPTH> struct Tree {
     static constexpr long long value = Tree<2 * I, DEPTH - 1>::value ^ Tree<2 * I + 1, DEPTH - 1>::value;
 };

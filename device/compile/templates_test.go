@@ -40,10 +40,10 @@ var largeShapes = map[string][]int64{
 	"matmul":           {1, 16, 4096, 11008},
 }
 
-// requestsOf returns the problems that an operator's templates are compiled for. One problem has a small ragged shape
-// and one a large shape; further problems cover every other math mode and every other value of a word parameter (a
-// parameter whose values are words). Short test runs, and operators that use kernels made for other operators, compile
-// only one choice of each word parameter.
+// requestsOf returns the problems that an operator's templates are compiled for. One problem has a small ragged
+// shape and one a large shape; further problems cover every other math mode and every other value of a word
+// parameter (a parameter whose values are words). Short test runs, and operators that use kernels made for other
+// operators, compile only one choice of each word parameter (a parameter whose values are words).
 func requestsOf(o *operator.Operator) []operator.Request {
 	small := []int64{2, 4, 37, 29}
 	if len(o.Shape) == 3 {
@@ -96,12 +96,12 @@ type variant struct {
 
 // variants returns the kernels to compile for an operator on one GPU; turn is the GPU's index. On the newest GPU every
 // template is compiled at its default and, if tests run in full, at a random configuration too. Every source file is
-// compiled at a template's default configuration for every math mode and every choice of a word parameter. The
-// reference is compiled for the first and the last problem. On older GPUs each template is compiled once, at its
-// default, for one of the problems that it serves, and the reference for the first problem. A kernel made for another
-// operator's axes is compiled only in full runs, on the newest GPU. A template that was compiled for an older GPU is
-// compiled again only for the newest GPU, which also covers the code for the GPUs between; variants records such
-// templates in the map older.
+// compiled at a template's default configuration for every math mode and every choice of a word parameter (a parameter
+// whose values are words). The reference kernel is compiled only for the operator's first and last problem. On older
+// GPUs each template is compiled once, at its default, for one of the problems that it serves, and the reference for
+// the first problem. A kernel made for another operator's axes is compiled only in full test runs, for the newest GPU.
+// A template that was compiled for an older GPU is compiled again only for the newest GPU, which also covers the code
+// for the GPUs between; variants records such templates in the map older.
 func variants(t *testing.T, o *operator.Operator, gpu operator.Limits, turn int, older map[string]bool) []variant {
 	t.Helper()
 	var all []variant
@@ -149,8 +149,8 @@ func variants(t *testing.T, o *operator.Operator, gpu operator.Limits, turn int,
 	return all
 }
 
-// homes maps a header to the operators that its kernels were made for. Templates of other operators may include the
-// header too, but only the operators in homes compile its kernels for every problem.
+// homes maps a header to the operators that its kernels were made for. Templates of other operators may include a
+// header in homes too, but only the operators that homes lists for the header compile its kernels for every problem.
 var homes = map[string][]string{
 	"packed_conv.cuh": {"conv2d", "conv_transpose2d"},
 	"phases.cuh":      {"conv2d", "conv_transpose2d"},

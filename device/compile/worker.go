@@ -145,7 +145,7 @@ type library struct {
 	loweredName   func(program uintptr, expression string, name **byte) int32
 }
 
-// These are the result codes of NVRTC that this package distinguishes.
+// This package distinguishes only the following result codes of NVRTC.
 const (
 	resultSuccess       = 0
 	resultInvalidOption = 5
@@ -233,8 +233,8 @@ func (l *library) build(o workerRequest) (made workerResponse, err error) {
 	result = l.compile(program, int32(len(o.Options)), first(cOptions))
 	made.Log = l.programLog(program)
 	if err := l.check("nvrtcCompileProgram", result); err != nil {
-		// NVRTC ran out of memory or failed internally. Since NVRTC could compile an empty kernel, the cause is the
-		// kernel that failed.
+		// If the result is neither resultCompilation nor resultInvalidOption, NVRTC ran out of memory or failed
+		// internally because of this kernel, since it could compile an empty kernel.
 		if result != resultCompilation && result != resultInvalidOption {
 			made.Log = fmt.Sprintf("error: %v\n%s", err, made.Log)
 		}

@@ -21,8 +21,8 @@ import (
 	"autotune/operator"
 )
 
-// A launch takes many times as long under compute-sanitizer. A variant that timed out without the tool gets a smaller
-// extension of its time limit than a variant that ended.
+// A launch takes many times as long under compute-sanitizer. A variant that timed out without compute-sanitizer gets a
+// smaller extension of its time limit than a variant that ended.
 const (
 	watchedFactor = 30
 	endlessFactor = 3
@@ -116,7 +116,7 @@ func (s *sanitizedSession) watch(ctx context.Context, tool sanitizerTool, v devi
 	return watched{status: trial.OK}, nil
 }
 
-// said returns, as an error, the first line in an incomplete report of a sanitizer that is not a part of a finding.
+// said returns an error with the first line of a sanitizer's incomplete report that does not belong to a finding.
 func said(r sanitizerReport) error {
 	if r.complete || r.trouble == "" {
 		return nil
@@ -161,16 +161,16 @@ type sanitizerTool struct {
 // invalid barriers count as crashes. Races and reads of uninitialized memory count as wrong results, because a kernel
 // with such a fault is right only by chance.
 var sanitizerTools = []sanitizerTool{
-	// Small tensors lie next to each other in memory. Without padding, an access past the end of one tensor would fall
-	// into the next one unnoticed.
+	// Small tensors lie next to each other in GPU memory. Without padding between tensors, an access past the end of
+	// one tensor would fall into the next one unnoticed.
 	{"memcheck", trial.Crashed, []string{"--padding", "1048576"}},
 	{"racecheck", trial.WrongResult, nil},
 	{"initcheck", trial.WrongResult, nil},
 	{"synccheck", trial.Crashed, nil},
 }
 
-// command returns the command line that runs a worker under the tool. Reports of API errors are turned off, because the
-// worker handles errors of the driver's calls itself.
+// command returns the command line that runs a worker under the tool of compute-sanitizer. Reports of API errors are
+// turned off, because the worker handles errors of the driver's calls itself.
 func (t sanitizerTool) command(program, log string) []string {
 	return slices.Concat([]string{program, "--tool", t.name, "--report-api-errors", "no", "--log-file", log}, t.options)
 }

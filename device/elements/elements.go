@@ -1,5 +1,5 @@
 // Package elements holds what all devices need to know about single elements of tensors: the C++ source elements.h,
-// which draws and compares elements, and the numbers that stand for types and distributions in it.
+// which generates random elements and compares elements, and the numbers that stand for types and distributions in it.
 package elements
 
 import (
@@ -183,7 +183,7 @@ func (f Fill) Independent(a operator.Argument) bool {
 	return a.Role.Filled() && a.Fill.Drawn()
 }
 
-// Typed reports whether an argument is more than an f32 tensor that is filled from a search's distribution.
+// Typed reports whether an argument is anything but the usual f32 tensor that is filled from a search's distribution.
 func Typed(a operator.Argument) bool {
 	return a.Role != operator.Scalar && (a.Type != operator.F32 || a.Fill != nil && a.Fill.Drawn())
 }

@@ -81,8 +81,8 @@ func (s *session) compareOwn(ctx context.Context, dir, up string, made func(oper
 
 // compared runs a variant's program until it has verified the number of launches that the job wants, compares the
 // outputs, and returns the number of launches. The program ends at a launch whose outputs differ from those of its
-// first launch. The outputs of the first launch and of the launch that differs are then compared with the reference,
-// and the program is started again for the remaining launches.
+// first launch. If a launch differs, its outputs and those of the first launch are compared with the reference, and the
+// program is started again for the remaining launches.
 func (s *session) compared(ctx context.Context, dir string, v device.Variant, j job) (o trial.Outcome, launches int, err error) {
 	wanted, worst, begin := max(j.check.Launches, 1), 0.0, time.Now()
 	for {
@@ -104,7 +104,7 @@ func (s *session) compared(ctx context.Context, dir string, v device.Variant, j 
 	}
 }
 
-// judge returns the number of valid launches, which is 1 if the first launch is wrong.
+// judge returns the number of launches that count, which is 1 if the first launch is wrong.
 func (s *session) judge(ctx context.Context, dir string, j job, a response, o trial.Outcome) (trial.Outcome, int, error) {
 	made, err := splitMade(dir, j, a.Saves)
 	if err != nil {
@@ -240,10 +240,11 @@ func (s *session) changedFault(ctx context.Context, dir string, made func(operat
 	return fault, errors.Join(err, rename(".unchanged", ""))
 }
 
-// Each variant's program draws its inputs itself, except the inputs from a file or a kernel of the operator, which are
-// in files of the session's folder.
+// Each variant's program generates its random inputs itself; inputs from a file or a kernel of the operator are in
+// files of the session's folder.
 
-// inputFile returns the name of the file with an argument's contents, or "" if the program draws them.
+// inputFile returns the name of the file with an argument's contents, or "" if a variant's program generates the
+// contents at random.
 func inputFile(a operator.Argument) string {
 	if a.Fill.Drawn() || a.Elements == 0 {
 		return ""
@@ -289,8 +290,8 @@ func (s *session) filled(f operator.Filling) []jobArgument {
 	return append(all, jobArgument{Argument: operator.Argument{Name: "seed", Role: operator.Scalar, Type: operator.U32, Value: seed}})
 }
 
-// writeInputs writes the tensors that a kernel reads into files and returns the files' names. To draw the tensors that
-// are not in files yet, writeInputs runs a program that has no launches.
+// writeInputs writes the tensors that a kernel reads into files and returns the files' names. To generate the
+// random tensors that are not in files yet, writeInputs runs a program that has no launches.
 func (s *session) writeInputs(ctx context.Context, dir string) ([]string, error) {
 	j, err := s.job(nil)
 	if err != nil {

@@ -297,8 +297,8 @@ func (c *hostCompiler) identify() error {
 	return nil
 }
 
-// These constants limit a compiler process: bytes of memory, bytes of a file, and seconds of processor time. The limit
-// of processor time ends a compiler that outlives this process.
+// The following constants limit a compiler process: bytes of memory, bytes of a file, and seconds of processor time.
+// The limit of processor time ends a compiler that outlives this process.
 const (
 	compilerMemory = 2 << 30
 	compilerFile   = 64 << 20

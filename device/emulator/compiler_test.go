@@ -18,7 +18,7 @@ import (
 	"autotune/operator"
 )
 
-// launchesOf returns launches of the given kernels, or of k if none is given.
+// launchesOf returns launches of the given kernels, or of the kernel k if no kernel is given.
 func launchesOf(entries ...string) operator.Launches {
 	if entries == nil {
 		entries = []string{"k"}

@@ -17,7 +17,7 @@ import (
 )
 
 // diagnostic matches an error in the compiler's log: file, line, message. An error in a macro of the command line has
-// no line, and an error of the compiler itself has no file.
+// no line number, and an error of the compiler itself has no file name.
 var diagnostic = regexp.MustCompile(`(?m)^(?:In file included from )?([^\s:][^:\n]*):(?:(\d+):(?:\d+:)?)? (?:fatal |internal compiler )?error: (.*)$`)
 
 var linkTrouble = regexp.MustCompile(`(?m)(?:undefined reference to|Error:) .*$`)
@@ -115,7 +115,7 @@ func blame(k operator.Kernel, diagnosis []string, log string) (file string, line
 	return k.File, 0
 }
 
-// mentioned matches any place that a log names at the beginning of a line, with the rest of the line.
+// mentioned matches a source position that a log names at the beginning of a line, and the rest of the line.
 var mentioned = regexp.MustCompile(`(?m)^\s*(?:In file included from |from )?([^\s:][^:\n]*):(\d+)[:,](?:\d+[:,])? ?(.*)$`)
 
 func sourceNames(k operator.Kernel) []string {

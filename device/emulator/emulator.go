@@ -1,11 +1,11 @@
 // Package emulator is a device that runs kernels on the CPU, for machines without a GPU.
 //
-// Each variant becomes a program. The host's C++ compiler compiles the kernel's own .cu file against a small shim
-// (folder shim), which provides CUDA's keywords and functions, and a runtime (folder runtime) is linked to it. The
+// Each variant becomes a program of its own. The host's C++ compiler compiles the kernel's own .cu file against a small
+// shim (folder shim), which provides CUDA's keywords and functions, and a runtime (folder runtime) is linked to it. The
 // variant's program reads a job and distributes the grid's blocks over the machine's cores. Within a block the program
-// runs the threads by switching between their stacks. Finally the program checks and times the result, and answers with
-// a line of JSON. Because each variant has a program of its own, no fault of a kernel reaches the search: a kernel may
-// crash, hang or overwrite its memory.
+// runs the threads by switching between their stacks. Finally, a variant's program checks and times the result, and
+// answers with a line of JSON. Because each variant has a program of its own, no fault of a kernel reaches the search:
+// a kernel may crash, hang or overwrite its memory.
 //
 // The emulator is stricter than a GPU in order to reveal mistakes. Shared memory is initialised to NaN. Data that an
 // asynchronous copy has not delivered yet reads as NaN. Guard zones surround the tensors. If threads wait for ever, the
@@ -74,7 +74,8 @@ func (e *emulated) Arch() string               { return hostArch() }
 // Open prepares a problem: it runs the reference once and keeps the reference's outputs for all later comparisons.
 func (e *emulated) Open(ctx context.Context, p *operator.Problem, reference *compile.Binary, proto device.Protocol) (device.Session, error) {
 	if limits := Limits(); p.MemoryBytes() > limits.MemoryBytes/2 {
-		// A problem may use half of the memory; the reference's outputs, kept beside its tensors, need the rest.
+		// A problem may use half of the machine's memory; the reference's outputs, kept beside the problem's tensors,
+		// need the rest.
 		return nil, fmt.Errorf("%w: the tensors of %s take %s, this machine has %s for the emulator", device.ErrMemory, p, device.GiB(p.MemoryBytes()), device.GiB(limits.MemoryBytes/2))
 	}
 	return openSession(ctx, e, p, reference, proto)
@@ -225,8 +226,8 @@ func (s *session) referenceFault(a response) string {
 		if g.Unwritten > 0 {
 			return "leaves " + verify.Unwritten(out, g.Unwritten, g.First)
 		}
-		// If the output is a single number computed from many inputs, it may be NaN, for example if one input has no
-		// logarithm. The inputs that a search uses must not lead to NaN in the reference's outputs.
+		// If a reference's output is a single number computed from many inputs, it may be NaN, for example if one input
+		// has no logarithm. The inputs that a search uses must not lead to NaN in the reference's outputs.
 		alone := out.Elements == 1 && s.proto.Distribution != s.problem.Operator.Inputs[0]
 		extreme := slices.Contains(operator.Extremes(), s.proto.Distribution) // as 0/0 is, of zeros
 		if g.NaN < out.Elements || s.proto.Distribution == "special" || alone || extreme {

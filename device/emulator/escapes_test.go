@@ -87,7 +87,8 @@ func TestRuntimeKeepsItsNames(t *testing.T) {
 }
 
 // outlaw is a program that attempts everything that is forbidden to kernels, and prints which attempts succeeded. The
-// sandbox must stop all forbidden actions although outlaw sets no system-call filter of its own.
+// sandbox must stop all forbidden actions of the test program outlaw, although outlaw sets no system-call filter of its
+// own.
 const outlaw = `#include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>

@@ -119,7 +119,7 @@ func bounds[T int8 | uint8 | int16 | uint16 | int32 | uint64 | float32 | float64
 	}
 }
 
-// ownYAML describes an operator whose own kernels fill the tensors k and total and compare outputs.
+// ownYAML describes an operator whose own kernels fill the tensors `k` and `total`, and compare outputs.
 const ownYAML = `operator: own
 summary: For tests.
 shape: [n]

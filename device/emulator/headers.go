@@ -9,8 +9,8 @@ import (
 	"autotune/operator"
 )
 
-// libraryHeaders are the headers of the C++17 library. A header that is not in this list is left to the kernel's own
-// #include, which may be in code that only GPUs compile.
+// libraryHeaders are the headers of the C++17 library. A header that is not in libraryHeaders is left to the kernel's
+// own #include, which may be in code that only GPUs compile.
 var libraryHeaders = strings.Fields(`
 	algorithm any array atomic bitset cassert ccomplex cctype cerrno cfenv cfloat charconv chrono cinttypes ciso646 climits clocale cmath
 	codecvt complex condition_variable csetjmp csignal cstdalign cstdarg cstdbool cstddef cstdint cstdio cstdlib cstring ctgmath ctime
@@ -26,8 +26,8 @@ var cudaHeaders = []string{
 }
 
 // Before a kernel's first line the compiler includes the three files standardHeaders, words and moreWords, in this
-// order. The header that defines CUDA's keywords and functions, a file of the shim, is precompiled (program.go). The
-// compiler can use the precompiled form only if no other header comes first.
+// order. The header that defines CUDA's keywords and functions, a file of the shim, is precompiled (program.go).
+// The compiler can use a precompiled header only if no other header comes before it.
 const (
 	standardHeaders = "standard.h"      // headers of the C++ library that the kernel includes
 	words           = "cuda_emulator.h" // CUDA's keywords and functions

@@ -217,7 +217,7 @@ func (b *bench) noEscape(t *testing.T) {
 	}
 }
 
-// result returns why a template's default configuration does not compile, or the message of its evaluation.
+// result evaluates a template's default configuration and returns the compiler's error or the message of the outcome.
 func (b *bench) result(t *testing.T, template string) string {
 	t.Helper()
 	all := b.problem.Defaults(t.Context())

@@ -153,7 +153,7 @@ __global__ void __cluster_dims__(4, 1, 1) clustered(const int* x, int* sums, int
 }
 `
 
-// These are launches of the operator totals, as written in op.yaml.
+// The following constants are launches of the test operator totals, as written in op.yaml.
 const (
 	clearing  = `{entry: clear, block: [64, 1, 1], grid: [1, 1, 1], arguments: [sums]}`
 	adding    = `{entry: "parts::add<int, 64>", block: [64, 1, 1], grid: ["ceil_div(n, 64)", 1, 1], arguments: [x, sums, count]}`

@@ -76,7 +76,7 @@ func refused(all operator.Launches, lim operator.Limits) string {
 	return ""
 }
 
-// These constants are the resources of a multiprocessor of compute capability 9.0.
+// The following constants are the resources of a multiprocessor of compute capability 9.0.
 const (
 	threadsPerSM   = 2048
 	blocksPerSM    = 32

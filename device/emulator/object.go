@@ -25,8 +25,8 @@ const ownName = "kernel."
 // tables are the symbols of a kernel's file that the runtime reads; see shim/entry.h.
 var tables = []string{"autotune_entries", "autotune_entry_count"}
 
-// plainSections matches the sections with functions, variables, and data for debuggers and linkers. Sections with other
-// names may make the linker or the system run or load something.
+// plainSections matches the sections with functions, variables, and data for debuggers and linkers. Sections with names
+// that plainSections does not match may make the linker or the system run or load something.
 var plainSections = regexp.MustCompile(`^(?:\.(?:text|data|rodata|bss|tdata|tbss|ldata|lbss|lrodata|eh_frame|gcc_except_table|debug)(?:[._].*)?|autotune_shared|` +
 	`\.(?:comment|group|symtab|strtab|shstrtab|symtab_shndx|note\.GNU-stack|note\.gnu\.property)|)$`)
 
@@ -129,8 +129,8 @@ func (o *object) refusedRelocation() string {
 	return ""
 }
 
-// These constants describe 64-bit ELF files: the sizes of symbols and section headers, and offsets in the file's
-// header.
+// The following constants describe 64-bit ELF files: the sizes of symbols and section headers, and offsets in the
+// file's header.
 const (
 	symbolBytes    = 24
 	headersAt      = 0x28

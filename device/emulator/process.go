@@ -46,15 +46,15 @@ type gaps struct {
 	NaN       int64  `json:"nan"`   // number of NaNs, unwritten elements included
 }
 
-// These statuses occur only in the response of a variant's program.
+// The following statuses occur only in the response of a variant's program.
 const (
 	deadlock trial.Status = "deadlock" // no thread of a block can go on
 	unable   trial.Status = "unable"   // the program cannot do its job
 )
 
 // A program itself ends a launch that takes too long, and reports when a launch begins and ends. launchGrace and
-// restLimit limit the wait for a program that cannot do this, because the kernel stopped the program or overwrote its
-// memory.
+// restLimit limit the wait for a program that cannot end or report a launch, because the kernel stopped the program
+// or overwrote its memory.
 const (
 	launchGrace = time.Second     // beyond a launch's time
 	restLimit   = 2 * time.Minute // between launches: tensors are filled and compared
@@ -63,7 +63,7 @@ const (
 const maxAnswer = 64 << 10
 
 // runProgram writes a variant's program into the folder, gives it a job and returns its response. No process that the
-// program started outlives it. names are the kernel's source files, in which a sanitizer's report is located.
+// program started outlives the program. names are the kernel's source files, in which a sanitizer's report is located.
 func runProgram(ctx context.Context, dir string, code []byte, j job, names []string) (response, error) {
 	program := filepath.Join(dir, "program")
 	if err := writeProgram(program, code); err != nil {
@@ -217,9 +217,9 @@ type job struct {
 	arguments   []jobArgument
 }
 
-// jobArgument is a scalar or a tensor. A tensor's contents are drawn according to its fill, or are read from the file
-// input in the program's folder. The variant's program writes a tensor's final contents to the file that output names,
-// unless output is "".
+// jobArgument is a scalar or a tensor. A tensor's contents are generated at random according to its fill, or are read
+// from the file that `input` names in the program's folder. The variant's program writes a tensor's final contents to
+// the file that output names, unless output is "".
 type jobArgument struct {
 	operator.Argument
 	symbol        uint64 // address of the variable that the tensor is copied to; 0 if there is none

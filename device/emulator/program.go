@@ -68,8 +68,9 @@ func (r *runtimeObject) get(ctx context.Context, c *hostCompiler) (shim, object 
 	if err := c.makeOnce(ctx, dir, "runtime", object, arguments); err != nil {
 		return "", "", err
 	}
-	// GCC uses a precompiled header only if all flags are the same, as they are for most variants. If flags differ, or
-	// if the header cannot be precompiled, GCC reads the header itself.
+	// GCC uses a precompiled header only if all flags are the same, as they are for most variants. If a variant's
+	// flags differ from those of the precompiled header, or if the header cannot be precompiled, GCC reads the
+	// header's source.
 	header := filepath.Join(shim, words)
 	arguments = slices.Concat(c.baseFlags(), c.variantFlags(hostArch()), []string{"-x", "c++-header", header})
 	_ = c.makeOnce(ctx, dir, "words", header+".gch", arguments)
@@ -84,8 +85,8 @@ func (r *runtimeObject) folder(c *hostCompiler) (dir string, err error) {
 	return r.dir, err
 }
 
-// unpack writes the sources into the folder. The sources of the runtime and the shim are written only when they are
-// needed, because a search whose kernels are all cached never compiles them.
+// unpack writes the sources of the runtime and the shim into the folder r.dir. The sources are written only when
+// the runtime or the shim must be compiled, because a search whose kernels are all cached compiles neither.
 func (r *runtimeObject) unpack() error {
 	if r.whole {
 		return nil
@@ -103,7 +104,8 @@ func (r *runtimeObject) unpack() error {
 
 // makeOnce takes the compiled form of a part of the support code from the cache, or compiles it.
 func (c *hostCompiler) makeOnce(ctx context.Context, dir, part, path string, arguments []string) error {
-	// An error of storing a part in the cache is ignored, because the part can be compiled again.
+	// An error of storing a compiled part of the support code in the cache is ignored, because the part can be compiled
+	// again.
 	kept := compile.Kept(c.options.CacheDir)
 	key := cache.ActionID(sha256.Sum256([]byte("emulator's " + part + " " + hostArch() + " " + c.fingerprint)))
 	if kept != nil {

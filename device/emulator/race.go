@@ -43,7 +43,7 @@ func (c *hostCompiler) initialisers() uint64 {
 	return 0
 }
 
-// watching is the compiler of programs that look for races, opened when the first one is needed.
+// watching is the compiler of programs that look for races, opened when the first such program is needed.
 type watching struct {
 	mu       sync.Mutex
 	compiler compile.Compiler // nil until it is needed

@@ -20,9 +20,9 @@ import (
 	"autotune/space/expr"
 )
 
-// HostTensor is one of a kernel's arguments. Raw contains a tensor's bytes; for a tensor that the kernel writes, it
-// gives the size before the run and contains the result afterwards. A tensor without elements is passed as a null
-// pointer. Value is set for a scalar argument only.
+// HostTensor is a tensor or a scalar that Run passes to a kernel as an argument. Raw contains a tensor's bytes; for a
+// tensor that the kernel writes, it gives the size before the run and contains the result afterwards. A tensor without
+// elements is passed as a null pointer. Value is set for a scalar argument only.
 type HostTensor struct {
 	Role  operator.Role
 	Type  operator.Type

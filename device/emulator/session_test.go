@@ -31,7 +31,7 @@ reference: reference.cu
 templates:
 `
 
-// doublingBodies maps templates to the bodies of their kernels, which run for each index i < N.
+// doublingBodies maps templates to the bodies of their kernels, which are executed for each index i < N.
 var doublingBodies = map[string]string{
 	"right":    `y[i] = 2.0f * x[i];`,
 	"branchy":  `__shared__ float s[64]; s[threadIdx.x] = x[i]; __syncthreads(); y[i] = 2.0f * s[threadIdx.x];`,

@@ -24,8 +24,8 @@ func prepare(k operator.Kernel, sanitize bool) string {
 		fmt.Fprintf(&b, "#define %s %s\n", m.Name, m.Value)
 	}
 	// A section of an object file must not contain variables of templates together with other variables. Under a
-	// sanitizer, an unnamed namespace prevents sections with both kinds of variables, because it makes all names local
-	// to the file.
+	// sanitizer, an unnamed namespace prevents sections that mix variables of templates with others, because it makes
+	// all names local to the file.
 	if sanitize {
 		b.WriteString("namespace {\n")
 	}
@@ -42,7 +42,8 @@ func prepare(k operator.Kernel, sanitize bool) string {
 	return b.String()
 }
 
-// rewriting must be raised when the rewriting of sources changes, so that kernels are compiled anew.
+// rewriting is a version number that must be raised when the rewriting of sources changes, so that kernels are
+// compiled anew.
 const rewriting = 2
 
 // dynamicShared matches a declaration of dynamic shared memory: type with qualifiers, name, and further dimensions.
@@ -51,8 +52,8 @@ var dynamicShared = regexp.MustCompile(
 		`([A-Za-z_](?:[\w:<>,\s]*?[\w>])?)\s+(\w+)\s*\[\s*\]((?:\s*\[[^\[\];]*\])*)\s*;`)
 
 // rewriteDynamicShared turns each `extern __shared__ T name[];` into a reference to the block's dynamic shared memory.
-// At file scope the array's name becomes a macro instead, because a global reference could not change with the block
-// that runs.
+// If a dynamic shared array is declared at file scope, its name becomes a macro instead, because a global reference
+// could not change with the block that runs.
 func rewriteDynamicShared(source, file string) string {
 	if !strings.Contains(source, "extern") || !strings.Contains(source, "__shared__") {
 		return source // most headers return here
@@ -174,9 +175,9 @@ func mayWait(text string) bool {
 }
 
 // spinningFlags returns flags that let a spinning thread be interrupted, because the threads that it waits for may run
-// on the same CPU thread. The compiler inserts a call into each basic block, and after some thousand calls the runtime
-// switches to other threads. Kernels that wait only at barriers, which are most kernels, are compiled without the flags
-// for spinning threads and stay fast.
+// on the same CPU thread. With the flags for spinning threads, the compiler inserts a call into each basic block, and
+// after some thousand calls the runtime switches to other threads. Kernels that wait only at barriers, which are most
+// kernels, are compiled without the flags for spinning threads and stay fast.
 func spinningFlags(k operator.Kernel) []string {
 	for _, text := range append(textsOf(k.Includes), k.Source) {
 		if mayWait(text) {

@@ -42,7 +42,7 @@ const mixedParameters = "const __half* a, const int* k, const bool* flags, const
 	"unsigned* total, unsigned char* spare, __nv_bfloat16* y, unsigned char* code, double* exact, long long* far"
 
 // mixedRight is the body of a right kernel for the operator named mixed, executed for each index i < count. The kernel
-// uses the workspace only after writing to it.
+// mixedRight uses its workspace only after writing to it.
 const mixedRight = `spare[i] = flags[i] ? 7 : 9;
 	total[i] += spare[i] + small;
 	y[i] = __float2bfloat16(__half2float(a[i]) * gain);
@@ -177,8 +177,8 @@ func TestRestores(t *testing.T) {
 	}
 }
 
-// An integer output may contain the poison value as a right result. A reference that leaves integers unwritten is
-// detected.
+// An integer output may contain the poison value, which outputs hold before a launch, as a right result. A reference
+// that leaves integers unwritten is detected.
 func TestReferenceLeavesIntegers(t *testing.T) {
 	needCompiler(t)
 	d, err := Open(Options{CacheDir: testCache})

@@ -71,7 +71,7 @@ func loaderOf(code []byte) string {
 }
 
 // libraryFolders lists the folders in which the dynamic loader finds libraries, and the files that the loader and
-// libraries read when they start. The loader's cache contains paths that end in a zero byte.
+// libraries read when they start. The dynamic loader's cache contains paths that end in a zero byte.
 var libraryFolders = sync.OnceValue(func() []string {
 	all := []string{"/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib", "/nix/store", "/gnu/store",
 		"/etc/ld.so.cache", "/etc/ld.so.preload", "/proc/self", "/proc/sys/vm", "/sys/devices/system/cpu"}

@@ -12,7 +12,7 @@ import (
 type preparation int
 
 // preparation says what written tensors hold before a launch; a check uses the preparations in turn, in the order of
-// these constants.
+// the constants below.
 const (
 	poisoned  preparation = iota // a NaN, or an integer, that no kernel writes
 	untouched                    // the results of the previous launch, as in timed launches
@@ -139,7 +139,7 @@ func (c *checks) elements(argument int, element int64) (got, want string, err er
 	return elements.Text(a.Type, bits[0]), elements.Text(a.Type, bits[1]), nil
 }
 
-// learn stores the checksums of the inputs and of the reference's outputs, which lie in the given buffers.
+// learn stores the checksums of the inputs and of the reference's outputs; the outputs lie in the given buffers.
 func (c *checks) learn(outputs []Address) error {
 	c.queueChecks(outputs)
 	words, err := c.results()

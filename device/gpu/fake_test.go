@@ -407,8 +407,8 @@ func init() {
 	}
 }
 
-// guards checks or fills the guard zones that a table in the simulated memory lists. The table of zones extends to the
-// end of the block of memory that contains it.
+// guards checks or fills the guard zones that a table in the simulated memory lists. The table of guard zones extends
+// to the end of the block of memory that contains it.
 func (g *fakeGPU) guards(table uint64, guard uint32, hits uint64) float64 {
 	for zone, at := uint64(0), table; g.blocks[Address(table)] != nil && at < table+uint64(len(g.blocks[Address(table)])); zone, at = zone+1, at+24 {
 		first, count, spared := g.word(at), g.word(at+8), g.word(at+16)

@@ -1,9 +1,10 @@
 // Package gpu is the device that measures on a real GPU, in this process and through a Driver.
 //
 // A session keeps a problem's tensors on the GPU and evaluates one variant after another. For each variant, the session
-// checks that the GPU has the resources that the variant needs, launches it once onto poisoned outputs, compares the
-// outputs with the reference's, and checks the guard zones and the inputs. Then the session times the variant and
-// repeats all checks, because the timed launches must be as right as the first one.
+// checks that the GPU has the resources that the variant needs, launches it once onto outputs that are filled with
+// values that no kernel writes, compares the outputs with the reference's, and checks the guard zones and the inputs.
+// If all checks pass, the session times the variant and then repeats the checks, because the outputs of timed launches
+// must be right, too.
 //
 // Large data never crosses between GPU and host: the kernels of kernels.cu fill inputs and compare results on the GPU,
 // and those of typed.cu do the same for tensors that are not f32. The device's own compiler compiles kernels.cu and
@@ -135,8 +136,8 @@ func (p *processor) Launch(ctx context.Context, problem *operator.Problem, proto
 	return o, err
 }
 
-// launchWatched launches a variant. The variant's module stays loaded until the process ends, because the watching
-// program looks up places of its findings in the module.
+// launchWatched launches a variant. The variant's module stays loaded until the process ends, because a program
+// such as compute-sanitizer looks up the source places of its findings in the loaded module.
 func (s *session) launchWatched(v device.Variant, limit time.Duration) (o trial.Outcome, err error) {
 	loaded, err := s.tensors.loadVariant(v.Binary, v.Kernel)
 	if err != nil {

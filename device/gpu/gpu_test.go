@@ -144,8 +144,8 @@ func TestLost(t *testing.T) {
 	}
 }
 
-// A check makes the requested number of launches, on outputs that hold something else each time, and stops at the first
-// wrong launch. After Refill the inputs are different, and so are the right answers.
+// A check makes the requested number of launches, on outputs that hold other values before each launch, and stops at
+// the first wrong launch. After Refill the inputs are different, and so are the right answers.
 func TestCheckAndRefill(t *testing.T) {
 	b := openAffine(t, fakeProtocol())
 	if o, launches, err := b.session.Check(t.Context(), b.variant(0), device.Check{Launches: 7, Exact: true}); err != nil || o.Status != trial.OK || launches != 7 {
@@ -236,8 +236,8 @@ func TestShortLaunches(t *testing.T) {
 		if o, err := b.session.Evaluate(t.Context(), b.variant(0), 0); err != nil || o.Status != trial.OK {
 			t.Errorf("%+v, %v", o, err)
 		}
-		// Besides the launches that estimate the time, others verify, warm up and time the variant, and prove that it
-		// skips no work.
+		// Besides the launches that estimate the time, other launches verify, warm up and time the variant, and prove
+		// that it skips no work.
 		others := 9
 		if lone >= longMS {
 			others = 5

@@ -132,7 +132,7 @@ func (h *helpers) soilShared() {
 	}, []uint64{uint64(bytes / 4)})
 }
 
-// These files contain the device's own kernels. typed.cu is compiled when a problem first needs it.
+// The embedded files contain the device's own kernels. typed.cu is compiled when a problem first needs it.
 var (
 	//go:embed kernels.cu
 	kernels string

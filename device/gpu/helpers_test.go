@@ -15,8 +15,8 @@ import (
 	"autotune/operator"
 )
 
-// wrapped adds entries to the device's own kernels whose parameters are all pointers, as the emulator requires. The
-// entries first zero the words that a kernel adds to.
+// wrapped adds entries to the device's own kernels whose parameters are all pointers, as the emulator requires. Each
+// added entry first zeroes the words to which its kernel adds results.
 const wrapped = `
 __device__ void zero(float* words) {
     for (int i = threadIdx.x; i < WORDS; i += blockDim.x) words[i] = 0.0f;
@@ -48,9 +48,9 @@ func openEmulator(t *testing.T) device.Device {
 	return d
 }
 
-// helper compiles one of the device's own kernels for inputs with count elements, and guard zones without their first
-// `spared` bytes. The function that helper returns runs the kernel on one block and returns the words that the kernel
-// added to.
+// helper compiles one of the device's own kernels for inputs with count elements, and for guard zones whose first
+// `spared` bytes are left out. The function that helper returns runs the kernel on one block and returns the words that
+// the kernel added to.
 func helper(t *testing.T, entry string, words, count, spared int) func(inputs ...[]float32) []uint64 {
 	t.Helper()
 	d := openEmulator(t)
@@ -105,7 +105,7 @@ func TestCompareHelper(t *testing.T) {
 	}
 }
 
-// guard_check counts every word of a zone that differs from the guard word.
+// guard_check counts every word of a guard zone that differs from the guard word.
 func TestGuardHelper(t *testing.T) {
 	zone := slices.Repeat([]float32{math.Float32frombits(0x7149f2ca)}, 500)
 	check := helper(t, "helpers_guards", 2, len(zone), 0)
@@ -118,7 +118,7 @@ func TestGuardHelper(t *testing.T) {
 	}
 }
 
-// A zone that begins within a word is filled and checked from exactly its first byte on.
+// A guard zone that begins within a word is filled and checked from exactly its first byte on.
 func TestGuardHelperIsPreciseToAByte(t *testing.T) {
 	const guard, spared = 0x7149f2ca, 3
 	zone := slices.Repeat([]float32{math.Float32frombits(guard)}, 64)

@@ -39,7 +39,7 @@ extern "C" __global__ void checksum(const u32* words, u64 count, u64* sum) {
 
 // ---- Comparing with the reference ----
 
-// FloatFinds takes a branch for each mismatch, since mismatches are rare.
+// FloatFinds compares floats, and branches for each mismatch, since mismatches are rare.
 struct FloatFinds : Finds {
     float largest;
 
@@ -86,7 +86,7 @@ extern "C" __global__ void compare(const float* out, const float* ref, u64 count
 
 // Zone is a guard zone: memory before or after a tensor, which one row of the grid checks. A guard zone is filled with
 // a NaN, which a sum passes on, or with a large number, which a maximum passes on. A tensor may end within the first
-// word of the guard zone behind it.
+// word of the guard zone after it.
 struct Zone {
     u32* words;
     u64 count;
@@ -104,7 +104,7 @@ extern "C" __global__ void guard_fill(const Zone* zones, u32 guard) {
     }
 }
 
-// guard_check counts in hits[0] the words that changed, and in hits[1 + zone] those of one zone.
+// guard_check counts in hits[0] the changed words of all guard zones, and in hits[1 + zone] those of one zone.
 extern "C" __global__ void guard_check(const Zone* zones, u32 guard, u64* hits) {
     Zone zone = zones[blockIdx.y];
     u64 mine = 0;

@@ -13,9 +13,9 @@ import (
 
 const (
 	shortLaunches = 10 // number of launches that measure how short a short launch is
-	// If the time of a launch is below loneFactor times the limit for batches, the launch is timed again, more
-	// precisely, as one of shortLaunches in a row. The time of a single launch on an idle GPU includes host time for
-	// each of the launch's kernels.
+	// A launch whose time is below loneFactor times the limit for batches is timed again, more precisely, as one of
+	// shortLaunches launches in a row. The time of a single launch on an idle GPU includes host time for each of
+	// the launch's kernels.
 	loneFactor = 4
 	longMS     = 50 // a launch this long needs no warm-up
 )

@@ -109,7 +109,7 @@ func (p *prepared) fillInputs() error {
 	return p.tensors.gpu.Err()
 }
 
-// drawInputs fills the inputs that are drawn at random, that is those that no kernel of the operator and no file fills.
+// drawInputs fills the random inputs, i.e. the inputs that neither a kernel of the operator nor a file fills.
 func (p *prepared) drawInputs(fills []elements.Fill) {
 	for i, a := range p.tensors.arguments {
 		if !a.Role.Filled() || a.Elements == 0 || !a.Fill.Drawn() {

@@ -80,7 +80,7 @@ func TestClocks(t *testing.T) {
 	}
 }
 
-// Each filled argument has a seed of its own, whatever other arguments lie between them.
+// Each filled argument has a seed of its own, even if other arguments lie between the filled arguments.
 func TestFills(t *testing.T) {
 	p := testoperators.Problem(t, "mixed", 1000, operator.Limits{})
 	filled, err := elements.FillsOf(p.Arguments, "normal", 10)
@@ -99,7 +99,7 @@ func TestFills(t *testing.T) {
 	}
 }
 
-// lazy returns a variant that skips work in repeated launches, in the way that mode names.
+// lazy returns a variant that skips work in repeated launches, in the way that `mode` names.
 func (b *bench) lazy(mode string) device.Variant {
 	v := b.variant(0)
 	v.Binary = &compile.Binary{Code: []byte(mode)}

@@ -99,9 +99,9 @@ const (
 	referenceSamples = 5
 )
 
-// measureCopy measures the bandwidth of copies on this GPU, which is the ceiling for kernels that only move data. The
-// copied buffers are far larger than the cache. The bandwidth of copies is measured only once per device, because
-// measuring it takes as long as ten short variants.
+// measureCopy measures the bandwidth of copies on this GPU, which is the ceiling for kernels that only move data.
+// The buffers that measureCopy copies are far larger than the L2 cache. The bandwidth of copies is measured only
+// once per device, because measuring it takes as long as ten short variants.
 func (p *prepared) measureCopy() error {
 	if p.ceilings.CopyBytesPerMS = p.device.copies; p.device.copies > 0 {
 		return nil
@@ -155,8 +155,8 @@ func (p *prepared) runReference() error {
 	if !v.fit(&able) {
 		return blame(p.problem.Operator.Name, "", "cannot run on this GPU", errors.New(able.Message))
 	}
-	// The reference runs twice, and its integer outputs hold different values before the two runs. An integer that
-	// differs between the two runs was never written, which one run alone cannot show.
+	// The reference runs twice, and its integer outputs hold different values before the two runs. An integer output
+	// that differs between the two runs of the reference was never written; a single run could not show this.
 	if p.hasIntegers() {
 		if _, err := p.launchReference(v, p.tensors.data, elements.Poison, 1); err != nil {
 			return err
@@ -207,7 +207,7 @@ func (p *prepared) hasIntegers() bool {
 }
 
 // referencePoison returns the bits that an output's elements hold before the reference runs. For integers,
-// referencePoison returns other bits than those that a variant's outputs hold before a launch.
+// referencePoison returns bits that differ from those that a variant's outputs hold before a launch.
 func referencePoison(t operator.Type) uint64 {
 	if t.Kind() == operator.Floating {
 		return elements.Poison(t)

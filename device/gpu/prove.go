@@ -46,8 +46,8 @@ func (s *session) prove(m measuring, v variant, t trial.Timing) (skips string, f
 }
 
 // proveOnce times two launches: one that repeats earlier launches, whose number no kernel can predict, and one that
-// repeats none. The launch that repeats others and the launch that does not are each timed alone, with a cold cache
-// that has no persisting lines.
+// repeats none. The launch that repeats earlier launches and the launch that repeats none are each timed alone,
+// with a cold cache that has no persisting lines.
 func (s *session) proveOnce(m measuring, v variant, t trial.Timing) (repeated, anew float64, err error) {
 	fills, err := elements.FillsOf(s.problem.Arguments, s.inputs.Distribution, s.proveSeed())
 	if err != nil {
@@ -96,7 +96,7 @@ func (m measuring) lone(v variant) (float64, error) {
 // odd otherwise, because this parity decides how many special values the inputs contain.
 func (s *session) proveSeed() uint32 { return rand.Uint32()&^1 | s.inputs.Seed&1 }
 
-// renew draws the inputs of a loaded variant anew, except those from files and from kernels of the operator.
+// renew generates new random inputs for a loaded variant, but keeps inputs from files and from kernels of the operator.
 func (s *session) renew(v variant, fills []elements.Fill) error {
 	s.drawInputs(fills)
 	if err := s.tensors.copySymbols(v.module); err != nil {

@@ -113,7 +113,7 @@ func (s *session) refresh(ctx context.Context, v variant) error {
 	return err
 }
 
-// leave writes the tensors that a launch read, and those that it wrote, into files of a folder.
+// leave writes the tensors that a launch read or wrote into files of a folder.
 func (s *session) leave(dir string) (err error) {
 	t := &s.tensors
 	for i, a := range s.problem.Arguments {
@@ -194,7 +194,7 @@ func (s *session) checkOnce(v variant, before preparation, o trial.Outcome) (tri
 }
 
 // verify launches the variant once, on outputs that the given preparation has filled, and checks everything that the
-// launch wrote. The returned time includes the extra cost of a first launch.
+// launch wrote. The time that verify returns includes the extra cost of a first launch.
 func (s *session) verify(v variant, before preparation) (launchMS float64, f verify.Findings, err error) {
 	s.checks.prepare(before)
 	s.checks.queue(0, func() { v.launch(1) })

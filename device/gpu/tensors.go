@@ -16,8 +16,8 @@ import (
 // alignment is the alignment of tensors in bytes, the same as that of the driver's own allocations.
 const alignment = 256
 
-// guardBytes is the size of the guard zone on each side of a tensor. A stray write is usually near its tensor: an index
-// that is one row or one tile too far. A megabyte holds several rows or tiles.
+// guardBytes is the size of the guard zone on each side of a tensor. A stray write is usually near its tensor: an
+// index that is one row or one tile too far. A guard zone of a megabyte holds several rows or tiles of a tensor.
 const guardBytes = 1 << 20
 
 // zoneWords is the size of struct Zone in kernels.cu, in words of 64 bits.
@@ -152,7 +152,7 @@ func (t *tensors) restore(buffers []Address) {
 
 func (t *tensors) restoreAll() { t.restore(t.data) }
 
-// overwrite fills the tensors with the given role, in the given buffers; the function with returns the bits of an
+// overwrite fills the tensors with the given role, in the given buffers; the function `with` returns the bits of an
 // element for the tensor's type.
 func (t *tensors) overwrite(role operator.Role, buffers []Address, with func(operator.Type) uint64) {
 	for i, a := range t.arguments {

@@ -14,8 +14,8 @@ import (
 	"autotune/operator"
 )
 
-// typedEntry wraps the kernels of typed.cu, and the functions that they use, in one entry whose parameters are pointers
-// to f32, as the emulator requires. The entry first zeroes the words that a kernel adds to.
+// typedEntry wraps the kernels of typed.cu, and the functions that they use, in one entry whose parameters are
+// pointers to f32, as the emulator requires. typedEntry first zeroes the words that the called kernel adds to.
 const typedEntry = `
 struct Task {
     u64 what, words, count, type, seed, distribution;
@@ -40,7 +40,7 @@ extern "C" __global__ void helpers_typed(const float* task, const float* x, cons
 }
 `
 
-// These numbers select the function that the test's entry calls.
+// The following numbers select the function that the kernel entry of this test calls.
 const (
 	doFill = iota
 	doChecksum
@@ -301,7 +301,7 @@ func typedPermutation(t *testing.T, run typedRunner) {
 	}
 }
 
-// Changing any byte changes the checksum, also in the last, incomplete step of 16 bytes.
+// Changing any byte changes the checksum, even in the last, incomplete step of 16 bytes.
 func typedChecksum(t *testing.T, run typedRunner) {
 	sum := func(data []byte, count int) uint64 {
 		return element(run(t, task{What: doChecksum, Words: 1, Count: uint64(count)}, data, nil), operator.U64, 0)
@@ -339,7 +339,7 @@ func typedCompare(t *testing.T, run typedRunner) {
 		if right[0] != 0 || right[5] == 0 || right[5] != right[6] {
 			t.Errorf("%s: a tensor compared with itself gives %v", at, right)
 		}
-		// The element that the test changes has a value of about 27, or true.
+		// The element that the test changes holds a number of about 27, or true in a bool tensor.
 		if wrong := compare(stored(at, 0), 0, 0); wrong[0] != 1 || ^wrong[1] != at777 || wrong[2] != 0 || wrong[3] != 0 || wrong[6] == right[6] {
 			t.Errorf("%s: a zero gives %v", at, wrong)
 		}

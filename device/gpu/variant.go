@@ -202,8 +202,8 @@ func mismatch(d Driver, b *compile.Binary, k operator.Kernel, arguments []operat
 
 func launchMismatch(d Driver, b *compile.Binary, l operator.Launch, arguments []operator.Argument) string {
 	size, known := d.ParameterBytes(b.Code, b.Symbol(l.Entry))
-	// A GPU aligns the first parameter to 16 bytes. Tensor maps need a larger alignment, so the size depends on the
-	// first parameter's address, and every possible address is tried.
+	// A GPU aligns the first parameter to 16 bytes. Tensor maps need a larger alignment than the first parameter, so
+	// the total size of the parameters depends on the first parameter's address, and every possible address is tried.
 	for first := 0; known && first < operator.TensorMapAlign; first += 16 {
 		known = size != argumentBytes(l, arguments, first)
 	}

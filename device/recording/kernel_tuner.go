@@ -30,8 +30,8 @@ type cache struct {
 
 type cacheRows []cacheRow
 
-// cacheRow is one configuration in a Kernel Tuner cache. The other fields of a row are read for values of tunables only
-// if the row's key does not contain the values.
+// cacheRow is one configuration in a Kernel Tuner cache. The remaining fields of a row in a Kernel Tuner cache are read
+// for values of tunables only if the row's key does not contain the values.
 type cacheRow struct {
 	key    string
 	fields json.RawMessage
@@ -39,7 +39,7 @@ type cacheRow struct {
 	Error  json.RawMessage `json:"__error__"`
 	Times  json.RawMessage `json:"times"` // of each launch
 	At     string          `json:"timestamp"`
-	// The times of a row are in milliseconds, and null for a step that did not happen.
+	// The times of a row in a Kernel Tuner cache are in milliseconds, and null for a step that did not happen.
 	Compile   float64 `json:"compile_time"`
 	Verify    float64 `json:"verification_time"`
 	Benchmark float64 `json:"benchmark_time"`
@@ -92,8 +92,8 @@ func (c *cache) recording() (*Recording, error) {
 	return r, nil
 }
 
-// values returns the row's values of the tunables. A row's key holds the values, joined by commas; if a value itself
-// contains a comma, the row's fields are read instead.
+// values returns the row's values of the tunables. The key of a row in a Kernel Tuner cache holds the values of the
+// tunables, joined by commas; if a value itself contains a comma, the row's fields are read instead.
 func (r cacheRow) values(tunables []space.Tunable, texts []map[string]expr.Value) (space.Values, error) {
 	values := make(space.Values, len(tunables))
 	words := strings.Split(r.key, ",")
@@ -135,8 +135,9 @@ func (c *cache) shape() []int64 {
 	return sizes
 }
 
-// outcome returns how the row's evaluation ended. A failed row has an error, or a string in place of the time, or a
-// time that no launch takes (1e20 in old files). The time that was spent before the failure is recorded too.
+// outcome returns how the row's evaluation ended. A failed row of a Kernel Tuner cache contains an error, or a string
+// in place of the time, or a time that no launch takes (1e20 in old files). A failed row of a Kernel Tuner cache also
+// contains the time that was spent before the failure.
 func (r cacheRow) outcome() trial.Outcome {
 	o := trial.Outcome{Phases: trial.Phases{CompileMS: spent(r.Compile), VerifyMS: spent(r.Verify), MeasureMS: spent(r.Benchmark)}}
 	ms, err := strconv.ParseFloat(string(r.Time), 64)
@@ -243,7 +244,8 @@ func TemplateOf(op *operator.Operator, name string) (*operator.Template, error) 
 	return nil, fmt.Errorf("unknown template %q; there are %s", name, strings.Join(names, ", "))
 }
 
-// Untold returns the tunables of a trial that a template has neither under their names nor under those of their macros.
+// Untold returns the tunables of a trial that a template lacks, both under their own names and under the names of their
+// macros.
 func Untold(op *operator.Operator, t *operator.Template, x trial.Trial) (more []string) {
 	for _, v := range x.Values {
 		known := func(tunable space.Tunable) bool {

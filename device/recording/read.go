@@ -82,7 +82,7 @@ func decode(r io.Reader) (*Recording, error) {
 	return recording, recording.check(d.Results)
 }
 
-// ReadAny reads a recording in our own format, T4 results of another tool, or a cache of Kernel Tuner, compressed or
+// ReadAny reads a recording in our own format, a T4 file of another tool, or a cache of Kernel Tuner, compressed or
 // not.
 func ReadAny(r io.Reader) (*Recording, error) {
 	data, err := unpack(r)
@@ -161,7 +161,8 @@ func readMetadata(r io.Reader) (Metadata, error) {
 // recordings and of the exhaustive recordings that other tools publish.
 var recordingBound = input.Bound{Kind: "a recording", Bytes: 32 << 20, Values: 3_000_000, Depth: 32, Items: 100_000}
 
-// unpack reads a file to its end. If the file ends early, unpack returns the data up to there together with the error.
+// unpack reads a file to its end. If the file ends early, unpack returns the data before that point together with
+// the error.
 func unpack(r io.Reader) ([]byte, error) {
 	data, err := recordingBound.Unpack(r)
 	if err == nil {

@@ -2,10 +2,10 @@
 // ended, and every sample that was taken.
 //
 // Our own files are JSON in the T4 results format, which other autotuning tools can read, with additional keys for data
-// that T4 has no place for. Our files are usually compressed; docs/recordings.md describes them. Write stores a
-// search's trials as a recording. Load accepts only our own format, because a replay needs all the data of that format.
-// ReadAny also reads recordings of interrupted searches and of other tools, as T4 results or Kernel Tuner caches, which
-// contain enough data to score search strategies on.
+// that T4 has no place for. Recordings in our own format are usually compressed; docs/recordings.md describes the
+// format. Write stores a search's trials as a recording. Load accepts only our own format, because a replay needs all
+// the data of that format. ReadAny also reads recordings of interrupted searches and of other tools, in the T4 file
+// format or as Kernel Tuner caches, which contain enough data to score search strategies on.
 //
 // List and FindRequest choose among the recordings that are shipped in the binary.
 package recording

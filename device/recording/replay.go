@@ -23,10 +23,10 @@ var ErrProblem = errors.New("the recording is of another problem")
 const NotRecorded = "not in the recording"
 
 // Replay makes a device that answers from a recording instead of running kernels. The Info of the replaying device
-// names the recorded GPU and the day of the recording. A configuration that was not recorded is pruned, not estimated.
-// If a kernel's source has changed since the recording, its recorded times come with a notice. Callers should bind
-// problems with the limits in the Info of the replaying device, so that the operator's automatic choices are those of
-// the recorded search.
+// names the recorded GPU and the day of the recording. A configuration that was not recorded gets the status pruned
+// instead of an estimated time. If a kernel's source has changed since the recording, its recorded times come with a
+// notice. Callers should bind problems with the limits in the Info of the replaying device, so that the operator's
+// automatic choices are those of the recorded search.
 func Replay(r *Recording) device.Device {
 	trials := make(map[string]trial.Trial, len(r.Trials))
 	for _, t := range r.Trials {

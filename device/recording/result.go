@@ -16,8 +16,8 @@ import (
 	"autotune/space"
 )
 
-// result is one trial in the T4 format; Extra holds the data that T4 has no place for. Fields into which other tools
-// write other types have the type any.
+// result is one trial in the T4 file format; Extra holds the data that the format has no place for. Fields in which
+// other tools store values of other types have the type any.
 type result struct {
 	Timestamp     json.RawMessage `json:"timestamp"`
 	Configuration json.RawMessage `json:"configuration"` // tunables, and the template under "template"
@@ -39,7 +39,7 @@ type times struct {
 	Runtimes        []float64 `json:"runtimes"` // one per launch, in the order taken
 }
 
-// extra holds the data that a replay needs and that T4 does not have.
+// extra holds the data that a replay needs and that the T4 file format does not have.
 type extra struct {
 	Status    trial.Status    `json:"status"`
 	Message   string          `json:"message,omitempty"`
@@ -50,7 +50,7 @@ type extra struct {
 	Warnings  []trial.Warning `json:"warnings,omitempty"`
 }
 
-// invalidities maps the status of a trial to the invalidity by which T4 names such a failure.
+// invalidities maps the status of a trial to the invalidity by which the T4 file format names such a failure.
 var invalidities = map[trial.Status]string{
 	trial.OK:           "correct",
 	trial.CompileError: "compile",
@@ -68,8 +68,8 @@ const objective = "time"
 // digits for the kernel's code and as many digits for its launch, which are enough to notice an edit.
 const digestLength = 2 * operator.CodeDigits
 
-// newResult converts a trial to T4 form. Samples and other measured numbers are rounded to six significant digits: a
-// nanosecond of a millisecond, which is finer than the GPU's event timer.
+// newResult converts a trial to the form of the T4 file format. Samples and other measured numbers are rounded to six
+// significant digits, i.e. a time of a millisecond to a nanosecond, which is finer than the GPU's event timer.
 func newResult(t trial.Trial) (result, error) {
 	configuration, err := json.Marshal(t.Flat())
 	if err != nil {
@@ -123,11 +123,11 @@ func (r result) trial() (trial.Trial, error) {
 		t.SetSamples(r.Times.Runtimes, r.Extra.Batch)
 	}
 	if r.Extra.Status == "" {
-		// If the file contains no status, the first status that has this invalidity in T4 is used.
+		// A T4 file of another tool has no status, so the first status with the file's invalidity is used.
 		if i := slices.IndexFunc(trial.Statuses, func(s trial.Status) bool { return invalidities[s] == r.Invalidity }); i >= 0 {
 			t.Status = trial.Statuses[i]
 		}
-		// Other tools do not record how long measuring took.
+		// Tools other than autotune do not record how long measuring took.
 		t.Phases.MeasureMS = max(t.Phases.MeasureMS, spent(r.Times.Runtimes...))
 	}
 	minimised := objective

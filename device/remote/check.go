@@ -14,7 +14,7 @@ import (
 	"autotune/operator"
 )
 
-// These constants limit the values that a message may contain.
+// The following constants limit the values that a message may contain.
 const (
 	mostLaunches  = 1 << 20
 	mostSamples   = 1 << 14

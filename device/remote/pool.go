@@ -70,7 +70,7 @@ func NewPool(model device.Device, o PoolOptions) *Pool {
 	}
 }
 
-// Join adds a device to the pool unless it differs from the pool's model. The caller must close the device.
+// Join adds a device to the pool unless it differs from the pool's model. The caller of Join must close the device.
 func (p *Pool) Join(one Member) {
 	if why := unlike(one.Device, p.model); why != "" {
 		p.options.Say(fmt.Sprintf("worker %s is left out: %s", one.Name, why))
@@ -226,8 +226,8 @@ func (p *Pool) lastWords() string {
 	return ""
 }
 
-// deliveries limits how many members may begin one job. If a job ended every member that began it, the job is assumed
-// to be the cause.
+// deliveries limits how many members may begin one job. If every member of the pool that began a job ended, the job is
+// assumed to be the cause.
 const deliveries = 2
 
 // errDeadly is the error of a job that ended every member that began it.

@@ -12,8 +12,8 @@ import (
 	"autotune/operator"
 )
 
-// pooled is a problem on one member of a pool or on all. A member of a pool opens a problem when it gets its first job
-// for the problem.
+// pooled is a problem that is open on one member of a pool or on all members. A member of a pool opens a problem
+// when it gets its first job for the problem.
 type pooled struct {
 	pool      *Pool
 	only      string // the only member to use; "" for any member
@@ -146,8 +146,8 @@ func outcome(o trial.Outcome, err error) (trial.Outcome, error) {
 	return o, err
 }
 
-// Refill changes the inputs of later jobs. One member draws the new inputs now, and every other member draws them
-// before its next job.
+// Refill changes the inputs of later jobs. One member generates the new inputs now, and every other member generates
+// them before its next job.
 func (s *pooled) Refill(ctx context.Context, in device.Inputs) error {
 	s.mu.Lock()
 	s.inputs = in
@@ -198,7 +198,8 @@ func (o one) Open(
 	return o.pool.open(ctx, o.name, p, reference, proto)
 }
 
-// part is one member's share of a compiler that several members use; closing a part leaves the compiler open.
+// part gives one member of a pool its share of a compiler that several members use; closing a part leaves the
+// compiler open.
 type part struct {
 	compile.Compiler
 	workers int

@@ -13,7 +13,7 @@ import (
 	"autotune/operator"
 )
 
-// Server answers requests about problems with a device. Kernels are compiled in parallel, and work on the device is
+// Server uses a device to answer requests about problems. Kernels are compiled in parallel, and work on the device is
 // done one request after another.
 type Server struct {
 	Device device.Device
@@ -102,7 +102,8 @@ func (s *Server) problem(r Request) (*bound, error) {
 	return p, nil
 }
 
-// variant makes and compiles the kernel of a request. The binary may be in the cache from an earlier request.
+// variant makes and compiles the kernel of a request. The binary of the requested kernel may be in the cache from an
+// earlier request.
 func (s *Server) variant(
 	ctx context.Context, r Request, p *bound, launches operator.Launches,
 ) (v device.Variant, err error) {
@@ -244,5 +245,5 @@ func (s *Server) Sweep(idle time.Duration) error {
 	return errors.Join(all...)
 }
 
-// Close closes all problems. The caller must close the device.
+// Close closes all problems. The caller must close the Server's device.
 func (s *Server) Close() error { return s.Sweep(0) }

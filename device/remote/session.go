@@ -34,8 +34,8 @@ type Extra struct {
 	Binaries map[string]built  // compiled kernels by their digests
 }
 
-// These limits say how long a search's process waits for a child process that is stuck in the driver. A child that is
-// not stuck ends a launch by itself if the launch takes too long.
+// The following limits say how long a search's process waits for a child process that is stuck in the driver. A child
+// that is not stuck ends a launch by itself if the launch takes too long.
 const (
 	openLimit   = 10 * time.Minute // a reference may be slow
 	closeLimit  = 30 * time.Second
@@ -114,7 +114,7 @@ func (s *Session) Compile(ctx context.Context, r compile.Request) (*compile.Bina
 	return a.Compiled, err
 }
 
-// Refill changes the inputs, which are drawn at once if the problem is open, and otherwise when it is opened.
+// Refill changes the inputs, which are generated at once if the problem is open, and otherwise when it is opened.
 func (s *Session) Refill(ctx context.Context, in device.Inputs) error {
 	s.mu.Lock()
 	s.proto.Distribution, s.proto.Seed = in.Distribution, in.Seed
@@ -123,7 +123,8 @@ func (s *Session) Refill(ctx context.Context, in device.Inputs) error {
 	return err
 }
 
-// about makes a Query of a request about a variant, with the variant's configuration, digest, launches and binary.
+// about adds the variant's configuration, digest, launches and binary to a request about the variant, and returns
+// the Query to send.
 func (s *Session) about(v device.Variant, r Request) Query {
 	r.Configuration, r.Digest = v.Configuration, v.Kernel.Digest()
 	e := Extra{Launches: v.Kernel.Launches, Binaries: map[string]built{r.Digest: {Binary: v.Binary}}}

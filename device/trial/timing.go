@@ -36,7 +36,8 @@ func Summarise(samples []float64, batch int) Timing {
 func medianRanks(n int) (low, high int) {
 	b := distuv.Binomial{N: float64(n), P: 0.5}
 	for k := n/2 - 1; k >= 0; k-- {
-		// If B is the number of samples below the median, P(rank k < median position <= rank n-1-k) = 1 - 2 P(B <= k).
+		// If B is the number of samples below the median, the samples of ranks k and n-1-k enclose the median with
+		// the probability 1 - 2 P(B <= k).
 		if 1-2*b.CDF(float64(k)) >= 0.95 {
 			return k, n - 1 - k
 		}
@@ -106,10 +107,10 @@ const falseAlarms = 1.0 / 1000
 // occur although the variant has not changed (noise). In each turn the variant is timed twice, and the two timings are
 // called sides; first and second are the medians of the two sides, in milliseconds, one per turn.
 //
-// The variance of one side's medians includes every change of this machine from one turn (a pair of timings) to the
-// next, drifts included. Both sides of a turn share the turn's drift, so the degrees of freedom are those of one side.
-// noise is Student's bound for the difference of two means. The returned noise is never below the Resolution, nor below
-// the measured difference between the two sides.
+// The variance of the medians of one side (one of the two timings in each turn) includes every change of this
+// machine from one turn to the next, drifts included. Both sides of a turn (its two timings) share the turn's
+// drift, so the degrees of freedom are those of one side. noise is Student's bound for the difference of two means.
+// The returned noise is never below the Resolution, nor below the measured difference between the two sides.
 func Noise(first, second []float64, recorded int) (now, noise float64) {
 	a, b := lists.Of(first, math.Log), lists.Of(second, math.Log)
 	turns := float64(len(a))

@@ -39,8 +39,8 @@ type Trial struct {
 	Outcome
 	At  time.Time `json:"at"` // when the evaluation ended
 	Log string    `json:"-"`  // the compiler's log, known only while the search runs
-	// FinalRounds is the number of final rounds that timed the variant, and 0 if it was in no finals. The samples of a
-	// variant in the finals all come from final rounds.
+	// FinalRounds is the number of rounds of the finals that timed the variant, and 0 if it was in no finals. If a
+	// variant was in the finals, all its samples come from rounds of the finals.
 	FinalRounds int `json:"final_rounds,omitempty"`
 }
 
@@ -52,9 +52,9 @@ func New(c space.Configuration, k operator.Kernel) Trial {
 	return Trial{Configuration: c, Macros: macros, Launches: k.Launches, KernelDigest: k.Digest()}
 }
 
-// With returns the trial with the data of a device's outcome added. The compile time comes from the outcome if a
-// recorded device answered, and otherwise from the trial itself. An infinite MaxAbsError is replaced by the largest
-// number that JSON can hold.
+// With returns the trial with the data of a device's outcome added. With takes the compile time from the outcome if a
+// recorded device answered, and otherwise keeps the trial's own compile time. An infinite MaxAbsError is replaced by
+// the largest number that JSON can hold.
 func (t Trial) With(o Outcome) Trial {
 	o.Phases.CompileMS = cmp.Or(o.Phases.CompileMS, t.Phases.CompileMS)
 	if o.Status != OK {
@@ -98,7 +98,7 @@ func (o Outcome) Reason() string {
 }
 
 // SetSamples stores the samples, in milliseconds per launch and in the order they were taken, with their summary. Each
-// sample is the mean of batch launches.
+// sample is the mean time of `batch` launches.
 func (o *Outcome) SetSamples(samples []float64, batch int) {
 	o.SamplesMS, o.Time = samples, Summarise(samples, batch)
 }

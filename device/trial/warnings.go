@@ -10,7 +10,7 @@ import (
 	"autotune/internal/output"
 )
 
-// A timing that exceeds one of these bounds gets a warning.
+// A timing that exceeds noiseBound, or has fewer samples than intervalSamples, gets a warning.
 const (
 	noiseBound      = 0.05 // limit of Timing.Noise
 	intervalSamples = 6    // the fewest samples whose order statistics bound the median with 95 % probability

@@ -28,8 +28,8 @@ type Layout struct {
 	Words     int
 }
 
-// OutcomeWords is the number of words of a comparison with the reference. For an inout tensor, the words of the
-// comparison are followed by a checksum of the tensor's copy.
+// OutcomeWords is the number of words in which a comparison with the reference returns its result. For an inout
+// tensor, the words of the comparison are followed by a checksum of the tensor's copy.
 const OutcomeWords = 7
 
 // LayoutOf returns the layout of the checks' results for the given arguments and number of guard zones.
@@ -104,8 +104,8 @@ func (j *Judge) Learn(words []uint64) error {
 const leastSquared = 0x1p-63
 
 // ToleranceOf returns the absolute tolerance of an output; largest is the largest absolute value in the output. An
-// operator states its tolerance for inputs of magnitude 1. The tolerance grows with large outputs of large inputs,
-// because a small sum of large numbers, and a mean of many, is as inexact as its terms.
+// operator states its tolerance for inputs of magnitude 1. The tolerance grows with the outputs if the inputs are
+// large, because a small sum or mean of large numbers is as inexact as its terms.
 func ToleranceOf(a operator.Argument, distribution string, largest float64) float64 {
 	switch {
 	case a.Type.Kind() != operator.Floating:
@@ -131,7 +131,7 @@ func (j *Judge) Largest(words []uint64) []float64 {
 	return largest
 }
 
-// These phrases begin messages about faults, and say after which launch a fault was found.
+// The following phrases begin messages about faults, and say after which launch a fault was found.
 const (
 	Timed   = "after the timed launches "
 	Changed = "after a few of the inputs changed: "

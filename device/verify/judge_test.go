@@ -73,8 +73,8 @@ func TestToleranceOf(t *testing.T) {
 	}
 }
 
-// simulate takes the samples that sampling asks for, from a variant that always takes ms milliseconds, and returns the
-// number of samples in each spell.
+// simulate takes the samples that sampling asks for, from a variant that always takes ms milliseconds, and returns
+// the number of samples in each spell (uninterrupted series).
 func simulate(s *Sampling, ms float64) (spells []int) {
 	for len(spells) < 1000 {
 		n := s.Next(ms)

@@ -84,8 +84,9 @@ func (c *Comparison) AcceptItself(apart float64) error {
 
 type Content int
 
-// These constants name the contents of a tensor that a comparison kernel can read. A comparison kernel reads one
-// content of a tensor that a variant only reads, and two or three contents of a tensor that a variant writes.
+// The following constants name the contents of a tensor that a comparison kernel can read. For a tensor that a
+// variant only reads, a comparison kernel gets one buffer; for a tensor that a variant writes, it gets two or
+// three, such as the variant's result and the right answer.
 const (
 	Given     Content = iota // a scalar, or a tensor that is only read
 	Made                     // written by the variant
@@ -152,7 +153,7 @@ func Repeat(c device.Check, launch func(before int) (trial.Outcome, []uint64, er
 	return o, launches, nil
 }
 
-// These limits of blocks, grids and clusters are the same on every GPU.
+// The following limits of blocks, grids and clusters are the same on every GPU.
 var (
 	mostBlock   = [3]int64{1024, 1024, 64}
 	mostGrid    = [3]int64{1<<31 - 1, 65535, 65535}

@@ -33,8 +33,8 @@ const (
 // After MostOverTime times the protocol's MeasureTime, sampling ends even if a variant has too few samples.
 const MostOverTime = 4
 
-// GreatestSpell is the largest number of samples in one spell, that is in one uninterrupted series of samples. A device
-// allocates a pair of events for each sample of a spell.
+// GreatestSpell is the largest number of samples in one spell, that is in one uninterrupted series of samples. A
+// device allocates a pair of events for each sample of a spell (an uninterrupted series of samples).
 const GreatestSpell = 64
 
 // Sampling decides how many samples a variant gets. After every spell (an uninterrupted series) of samples, the device
@@ -76,9 +76,9 @@ func (s *Sampling) Lost(launchMS float64) bool {
 	return s.racing() && launchMS > firstLaunch*s.Best && launchMS > firstLaunchMS
 }
 
-// known reports whether the time is known well enough: medians that differ by less than the resolution count as equal,
-// and the finals take new samples anyway. For long launches, a wider confidence interval is enough, so that more of the
-// search's time goes to other variants.
+// known reports whether the samples give the time precisely enough: medians that differ by less than the resolution
+// count as equal, and the finals take new samples anyway. For long launches, a wider confidence interval is enough, so
+// that more of the search's time goes to other variants.
 func (s *Sampling) known(taken int) bool {
 	if taken < fewestToKnow {
 		return false
@@ -137,7 +137,8 @@ func AtLeastOne(x float64) int {
 }
 
 const (
-	// racingError is the probability that racing drops a variant that it should keep, if the samples' spread is known.
+	// racingError is the probability that racing (stopping the samples of slow variants early) drops a variant that it
+	// should keep, if the samples' spread is known.
 	racingError = 0.001
 	// spreadDoubt is the probability that the true spread exceeds the assumed bound.
 	spreadDoubt = 0.05
@@ -147,10 +148,11 @@ const (
 )
 
 // surelyAbove reports whether at least two samples prove, with high probability, that a variant's time is above a
-// bound. The test, which may be repeated after every sample, is a confidence sequence for the mean of the samples'
-// logarithms, with the upper confidence bound of their standard deviation. The confidence sequence used is the mixture
-// boundary of Robbins (Statistical methods related to the law of the iterated logarithm, 1970). Howard and others state
-// the mixture boundary as equation 14 of Time-uniform, nonparametric, nonasymptotic confidence sequences, 2021.
+// bound. The test of whether the time is above the bound may be repeated after every sample: it is a confidence
+// sequence for the mean of the samples' logarithms, with the upper confidence bound of their standard deviation.
+// The confidence sequence used is the mixture boundary of Robbins (Statistical methods related to the law of the
+// iterated logarithm, 1970). Howard and others state the mixture boundary as equation 14 of Time-uniform,
+// nonparametric, nonasymptotic confidence sequences, 2021.
 func surelyAbove(samples []float64, bound float64) bool {
 	logs := lists.Of(samples, func(ms float64) float64 { return math.Log(ms / bound) })
 	mean, deviation := stat.MeanStdDev(logs, nil)

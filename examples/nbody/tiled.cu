@@ -1,5 +1,5 @@
-// nbody, tiled: arithmetic alone limits the speed. A body that a thread has read from shared memory acts on all bodies
-// of the thread.
+// nbody, tiled: a kernel whose speed is limited by arithmetic alone. A body that a thread has read from shared memory
+// acts on all bodies of the thread.
 //
 // Tunables:
 //   threads: threads in a block's x dimension, and bodies in a tile.

@@ -37,7 +37,8 @@ struct Meeting {
 };
 
 // exchange compares pairs of elements that are `distance` apart: the smaller key moves to the front, or to the back in
-// the descending half of a merge. Elements with equal keys stay in place, so both sides of a pair agree.
+// the descending half of a merge. Elements with equal keys stay in place, so that the threads that hold the two
+// elements of a pair make the same choice.
 __device__ __forceinline__ void exchange(Element (&own)[ITEMS], Meeting& meeting, int merged, int distance) {
     const int first = threadIdx.x * ITEMS;
     if (distance < ITEMS) {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// This file contains the arithmetic of numbers where Python differs from Go. The functions on ints return false if the
-// result does not fit 64 bits. The callers of division functions make sure that no divisor is zero.
+// This file contains the arithmetic of numbers where Python differs from Go. The functions on ints in this file return
+// false if the result does not fit 64 bits. The callers of division functions make sure that no divisor is zero.
 
 // exact is the limit up to which a float64 represents every integer exactly.
 const exact = 1 << 53

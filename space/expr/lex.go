@@ -64,7 +64,7 @@ func (l *lexer) fail(column int, format string, args ...any) {
 	panic(&SyntaxError{fault{l.source, column, fmt.Sprintf(format, args...)}})
 }
 
-// A function defers catch, which turns a panic of fail into an error.
+// A function that may call fail defers catch, which turns the panic of fail into an error.
 func catch(err *error) {
 	switch problem := recover().(type) {
 	case nil:
@@ -82,7 +82,7 @@ func (l *lexer) advance(bytes int) string {
 	return text
 }
 
-// next returns the next token, which is a tokEnd token at the end.
+// next returns the next token, which is a tokEnd token at the end of the text.
 func (l *lexer) next() token {
 	for l.pos < len(l.source) && strings.IndexByte(" \t\r\n", l.source[l.pos]) >= 0 {
 		l.advance(1)

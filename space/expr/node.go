@@ -46,7 +46,7 @@ const (
 	OpCall
 )
 
-// A comparison operator is a link of a Node, or the operation of a Term.
+// A comparison operator is either a link in a Node's chain of comparisons or the operation of a Term.
 const (
 	OpEq Op = OpCall + 1 + iota
 	OpNe
@@ -62,7 +62,7 @@ const (
 	opPick   // the value at an index of a list
 )
 
-// comparison returns the comparison operator that is written as text.
+// comparison returns the comparison operator that is written as `text`.
 func comparison(text string) (Op, bool) {
 	for op := OpEq; op <= opNotIn; op++ {
 		if operators[op].name == text {

@@ -79,7 +79,7 @@ func functionsByName() map[string]Op {
 func (o Op) String() string { return operators[o].name }
 
 // failed returns the result of an operation that fails: a value without a kind, which contains the reason. The
-// evaluator adds the position in the source text to the reason.
+// evaluator adds the position in the source text to the reason of a failed operation.
 func failed(reason string) Value { return Value{text: reason} }
 
 const overflow = "the result does not fit an int of 64 bits"

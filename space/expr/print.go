@@ -11,7 +11,7 @@ import (
 )
 
 // Dialect says how a language writes expressions: it is a table of operators, functions and literals. An operation
-// without an entry in this table cannot be written in the language.
+// without an entry in a Dialect cannot be written in the dialect's language.
 type Dialect struct {
 	Forms       map[Op]Form
 	Comparisons Op // the last comparison operator that the language has
@@ -48,7 +48,8 @@ func call(name string) Form { return Form{Text: name, Binds: bindsNothing} }
 // pairs is the form of a function of two operands, which combines more operands from the left: f(f(a, b), c).
 func pairs(text string) Form { return Form{text, bindsNothing, []int{bindsIf, bindsIf}} }
 
-// between is the form of a left-associative binary operator.
+// between returns the form in which a dialect writes a left-associative binary operator: the symbol between the two
+// operands.
 func between(symbol string, binds int) Form {
 	return Form{"%s " + symbol + " %s", binds, []int{binds, binds + 1}}
 }

@@ -77,7 +77,8 @@ func (p *Program) unset(n *Node) Term {
 
 // Variable declares a name that has one of the given values; `allowed` lists the indices of the values that are still
 // possible. The caller of Variable sets the returned term to one of the returned machine words, which stand for the
-// values. The word of a value is the number itself if all values are numbers of one kind, otherwise the value's index.
+// values. The machine word for a value is the number itself if all values are numbers of one kind, otherwise the
+// value's index.
 func (p *Program) Variable(name string, values []Value, allowed []int) (variable Term, words []uint64) {
 	f := fact{kind: values[0].kind, Range: Range{math.Inf(1), math.Inf(-1)}}
 	words = make([]uint64, len(values))
@@ -397,8 +398,8 @@ type Code struct {
 	seen       map[Term]bool
 }
 
-// Compile appends the instructions that compute x. Compile puts an instruction into Once if early(term) is true,
-// otherwise into Each.
+// Compile appends the instructions that compute x. Compile puts the instruction of a term into the part that Once
+// runs if early(term) is true, otherwise into the part that Each runs.
 func (c *Code) Compile(x Term, early func(Term) bool) {
 	in := c.program.code[x]
 	if c.seen[x] || in.a == 0 {
@@ -425,8 +426,8 @@ func (p *Program) Code(given ...Term) *Code {
 	return c
 }
 
-// Require compiles x and makes the code stop if x is false. The Code continues after the condition x if x is true or if
-// the evaluation of x fails.
+// Require compiles x and makes the code stop if x is false. The instructions after the condition x run if x is true
+// or if the evaluation of x fails.
 func (c *Code) Require(x Term, early func(Term) bool) {
 	if in := c.program.code[x]; in.op == OpAnd|onWords && !c.seen[x] {
 		c.Require(in.a, early)

@@ -80,7 +80,7 @@ func refuse(n *Node, format string, args ...any) {
 	panic(&SyntaxError{fault{n.source, n.Column, fmt.Sprintf(format, args...)}})
 }
 
-// overAxes lists the functions that combine the values for all axes by an operator.
+// overAxes lists the functions (all, any and product) that combine the values for all axes by an operator.
 var overAxes = map[string]Op{"all": OpAnd, "any": OpOr, "product": OpMul}
 
 func (e *expansion) node(n *Node) *Node {

@@ -16,7 +16,7 @@
 //      current patch is being multiplied.
 //   2. Shared -> shared: each thread rounds the elements that it copied itself and
 //      arranges them in place: one 16-byte vector per pixel and quarter of the channels.
-//        MATH_TF32 = 1: four channels rounded to TF32, to nearest, ties away.
+//        MATH_TF32 = 1: four channels rounded to TF32, to nearest, ties away from zero.
 //        MATH_TF32 = 0: four channels, times a power of two, split into fp16 pairs, high
 //        and low parts; three products of parts give fp32 accuracy.
 //   3. Shared memory -> registers: one vector is a lane's operand for 8 pixels
@@ -191,7 +191,7 @@ __device__ __forceinline__ int run_shift(int plane) {
 // ---- Loading and converting the input.
 
 // patch_start returns the position in the virtual plane of the first tap of the tile's first pixel. The tile's patch
-// begins at the last aligned position that is not behind patch_start.
+// begins at the last aligned position that is not after patch_start.
 __device__ __forceinline__ int patch_start(const Tile& tile) {
     return (tile.y * STRIDE_H - PADDING_H) * PITCH + tile.x * STRIDE_W - PADDING_W;
 }
@@ -355,7 +355,7 @@ __device__ __forceinline__ void clear(Sums& sums) {
             for (int i = 0; i < 4; ++i) sums[m][t][i] = 0.0f;
 }
 
-// multiply_tap adds a tap's products. All taps read the same patch; a tap's pixels lie a constant distance behind
+// multiply_tap adds a tap's products. All taps read the same patch; a tap's pixels lie a constant distance after
 // `position`, where the lane's pixels of the first tap lie.
 __device__ __forceinline__ void multiply_tap(Sums& sums, const uint4* patch, const int (&position)[kFragmentsP],
                                              int tap_offset, const WeightFragment (&rows)[kFragmentsM]) {
@@ -402,7 +402,7 @@ __device__ __forceinline__ void add_bias(float (&sums)[kFragmentsP][4], const fl
     }
 }
 
-// place_of locates a tile's pixel in the output plane of a row. For rows behind the group's last row, place_of returns
+// place_of locates a tile's pixel in the output plane of a row. For rows after the group's last row, place_of returns
 // a place in the last row's plane.
 __device__ __forceinline__ RowPlace place_of(const Block& block, const Tile& tile, int row, int pixel) {
     const int plane = block.plane(tile, smaller(row, C_OUT_GROUP - 1 - block.first_row));
@@ -461,8 +461,8 @@ __device__ __forceinline__ void write_sums(float* store_buffer, Sums& sums, cons
 
 // ---- Epilogue: from store buffers to device memory.
 
-// Run is what a tile stores in one piece: one row of the tile in the plane of one output channel. Only a run's floats
-// from `begin` to `end` exist in the output.
+// Run describes outputs that a tile stores in one piece: one row of the tile in the plane of one output channel. Only a
+// run's floats from `begin` to `end` exist in the output.
 struct Run {
     float* to;
     const float* from;

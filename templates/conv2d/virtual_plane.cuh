@@ -1,7 +1,7 @@
-// virtual_plane.cuh: the plane in which the tensor-core kernels count pixel positions. The virtual plane consists of
-// the input's rows, PITCH apart, each followed by the zeros of its padding, which also serve as the next row's padding
-// on the left. In the virtual plane, every tap lies at a constant distance from the output pixel, and so does the next
-// output row: a position is a single number.
+// virtual_plane.cuh: the padded input plane in which the tensor-core kernels count pixel positions. The virtual plane
+// consists of the input's rows, PITCH apart, each followed by the zeros of its padding, which also serve as the next
+// row's padding on the left. In the virtual plane, every tap lies at a constant distance from the output pixel, and so
+// does the next output row: a position is a single number.
 #pragma once
 
 __host__ __device__ constexpr int ceil_div(int a, int b) { return (a + b - 1) / b; }

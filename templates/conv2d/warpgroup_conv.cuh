@@ -49,7 +49,8 @@ constexpr int kProducerThreads = 32 * kProducers;
 constexpr int kProducerRegisters = 40;
 constexpr int kConsumerRegisters = THREADS == 384 ? 232 : 216;
 
-// Numbers of the first of two named barriers of each kind. Kernels' own barriers begin at kFreeBarrier.
+// Each constant is the number of the first of two named barriers of one kind; a kernel may use the numbers from
+// kFreeBarrier on.
 constexpr int kBufferFull = 1, kBufferFree = 3, kPingPong = 5, kFreeBarrier = 7;
 constexpr int kBufferThreads = 128 + 32;
 
@@ -75,12 +76,12 @@ struct Role {
     __device__ __forceinline__ float* buffer(float* store_buffer) const { return store_buffer + half * 64 * STORE_PITCH; }
 };
 
-// ---- In fp32, factors are split into two parts of fp16, and the input is first multiplied by a power of two. Each
-// block guesses the input's power of two from the same sample (guessed_scale.cuh). Producers find the largest magnitude
-// of the elements that they convert, and each producer warp stores it in `largest`. A second launch of the same kernel
-// reads the magnitudes that the first launch found (`found`), and computes everything again if the guess was wrong. (A
-// separate kernel for the second launch would double the compile time.) Weights need no guess, since a warp holds all
-// of its weights in registers.
+// ---- In fp32, input and weights are split into two parts of fp16; a power of two first scales the input into the
+// range of fp16. Each block guesses the power of two for the input from the same sample of its elements
+// (guessed_scale.cuh). Producers find the largest magnitude of the elements that they convert, and each producer warp
+// stores it in `largest`. A second launch of the same kernel reads the magnitudes that the first launch found
+// (`found`), and computes everything again if the guess was wrong. (A separate kernel for the second launch would
+// double the compile time.) Weights need no guess, since a warp holds all of its weights in registers.
 constexpr bool kScaled = !MATH_TF32;
 constexpr int kWarps = THREADS / 32;
 
@@ -96,7 +97,8 @@ __device__ __forceinline__ void leave(float* largest, unsigned most) {
     }
 }
 
-// input_power computes the input's power of two for a launch, and tells whether the launch has anything to do.
+// input_power computes the power of two that scales the input in a launch, and tells whether the launch has anything to
+// do.
 __device__ __forceinline__ bool input_power(PowerScale& power, const float* x, const float* found) {
     power = guessed_input(x);
     if (!kScaled || found == nullptr) {
@@ -205,8 +207,8 @@ struct WeightFragment {
     unsigned parts[2][4];
 };
 
-// load_weights loads a warp's weights of all taps and returns their power of two. Each warp can have its own power of
-// two, since no sum combines weights of two warps.
+// load_weights loads a warp's weights of all taps and returns the power of two that scales them. Each warp can scale
+// its weights by a power of two of its own, since no sum combines weights of two warps.
 __device__ __forceinline__ PowerScale load_weights(WeightFragment (&made)[kTaps], const float* weights, int first_out, int lane) {
     float w[kTaps][4][2];
     unsigned most = 0;
@@ -237,8 +239,8 @@ __device__ __forceinline__ PowerScale load_weights(WeightFragment (&made)[kTaps]
 }
 
 // ---- Mainloop: multiply starts all products of a tile, piece by piece. `rows` holds, for each row of taps, the
-// operands of the tile's first position; the taps of a row are a constant distance apart. Slabs 0 and 1 hold TF32's
-// first 8 channels, or fp16's high parts.
+// operands of the tile's first position; the taps of a row are a constant distance apart. With TF32, slabs 0 and 1 hold
+// the first 8 channels; with fp16, the high parts.
 typedef float Sums[PIECES][COLUMNS / 2];
 __device__ __forceinline__ void multiply(Sums& sums, const WeightFragment (&weights)[kTaps],
                                          const char* const (&rows)[KERNEL_H]) {
@@ -270,12 +272,13 @@ struct Run {
     int image, first, end;
 };
 
-// run_shift returns how far before an output its memory sector begins. An output plane may begin anywhere in a sector.
+// run_shift returns how many outputs before a given output its memory sector begins. An output plane may begin anywhere
+// in a sector.
 __device__ __forceinline__ int run_shift(int plane, int output) {
     return (plane * (PLANE % ALIGNMENT) + output) & (ALIGNMENT - 1);
 }
 
-// Finish divides a sum by the factors' powers of two, and adds the bias if there is one.
+// Finish divides a sum by the powers of two that scaled input and weights, and adds the bias if there is one.
 struct Finish {
     float input, weights;  // inverses of the powers
     float offsets[2];      // the biases of a lane's two rows
@@ -375,7 +378,7 @@ __device__ __forceinline__ void finish_runs(float* buffer, const Run& run, int f
 
 // store_runs makes the copy engine store Rows rows of the store buffer, run by run, for up to `planes` planes from
 // `plane` on, and commits the lane's group of stores. The lanes share the runs, so that they compute addresses in
-// parallel: a single lane would take longer than a tile's products.
+// parallel: a single lane would take longer than the products of a tile take.
 template <int Rows>
 __device__ __forceinline__ void store_runs(float* y, const float* buffer, const Run& run, int plane, int planes) {
     const int lane = threadIdx.x % 32;
@@ -400,7 +403,7 @@ struct PendingRuns {
     __device__ __forceinline__ PendingRuns(const float* buffer, int planes)
         : buffer(buffer), planes(planes), plane(0), run({0, 0, 0}) {}
 
-    // commit records which run the buffer holds now.
+    // commit records which run of outputs the store buffer holds now.
     __device__ __forceinline__ void commit(const Run& its, int first_plane) {
         __syncwarp();
         run = its;

@@ -12,7 +12,7 @@
 //   1. A patch, a stage of the pipeline, is KERNEL_H stretches of the virtual plane
 //      (virtual_plane.cuh).
 //   2. COLUMNS * PIECES neighbouring positions of the virtual plane are multiplied;
-//      positions behind a row's end are no outputs and are not stored.
+//      positions after a row's end are no outputs and are not stored.
 //   3. A tile is a run of RUN pixels of the flat output plane for each channel, whatever
 //      the width of rows. A channel's runs begin at 32-byte sectors: storing a sector
 //      in two parts is so expensive that runs of 768 bytes would take 50 % longer.
@@ -128,8 +128,8 @@ __device__ __forceinline__ void produce(const Pipeline& pipeline, const float* i
 
 // Layout maps a tile's positions to places in the store buffer; `first` holds the places of the tile's first position
 // in the lane's two rows. At the end of an output row, positions that are no outputs are dropped and the next row moves
-// up. Inner says that no row ends in the tile, and that the tile's first position is SLACK before its unshifted run.
-// With Inner, only positions near the tile's ends need a check.
+// up. Inner says that no row ends in the tile, and that the tile's first position is SLACK positions before its
+// unshifted run. With Inner, only positions near the tile's ends need a check.
 template <bool Inner>
 struct Layout {
     int x, first[2];
@@ -149,7 +149,7 @@ struct Layout {
     }
 };
 
-// ConsumerTiles are the tiles as consumers see them: tile scheduler and pipeline.
+// ConsumerTiles combines the tile scheduler and the pipeline for a consumer.
 struct ConsumerTiles : TileScheduler {
     Pipeline pipeline;
     int stage;

@@ -36,7 +36,7 @@
 
 namespace {
 
-// A row's first run begins up to SLACK outputs before the row, which are LEAD positions of the virtual plane.
+// A row's first run begins up to SLACK outputs before the row, which correspond to LEAD positions of the virtual plane.
 static_assert(kRowJump >= 0 && LEAD + PADDING_W <= PITCH && SLACK <= W_OUT, "rows are too short for strips");
 
 // The pipeline is a ring of patches, each of which is an input row of the strip.
@@ -154,8 +154,8 @@ struct Layout {
     }
 };
 
-// ConsumerTiles are the tiles as consumers see them: tile scheduler and ring. `patch` is the number of the tile's first
-// patch.
+// ConsumerTiles combines the tile scheduler and the ring of patches for a consumer. `patch` is the number of the tile's
+// first patch.
 struct ConsumerTiles : TileScheduler {
     Ring ring;
     int patch;

@@ -20,7 +20,7 @@ struct PlacesOutput : TileGiven {
     __device__ __forceinline__ PlacesOutput(const Tile& tile, const Given& given)
         : TileGiven(given), first(tile.group * (Sizes::c_out * Sizes::h_out * Sizes::w_out)) {}
     __device__ __forceinline__ long long column(int c, int) const { return c < H_OUT * W_OUT ? first + c : -1; }
-    // load loads the epilogue's tensor elements for a row; behind the last row it loads those of the last row.
+    // load loads the epilogue's tensor elements for a row; after the last row it loads those of the last row.
     static constexpr bool kLoads = !Epilogue::kIsNone;
     template <int Count>
     using Beside = Epilogue::Loaded<Count, Coordinates<4>>;

@@ -2,10 +2,11 @@
 // registers.
 //
 // Idea: the pointwise convolution is a matrix product whose rows are output places, whose columns are output channels,
-// and whose k is the input channels. A lane of a warp holds the operands of a few rows and a few k (mma.cuh). Places
-// can be assigned to rows, and channels to k, in any order. Therefore a lane gets PLACES adjacent places and four
-// channels of 16, and computes their depthwise sums itself. The rounded sums are already in the registers of the
-// product's operand. The product's results also belong to PLACES adjacent places per lane, which are stored together.
+// and whose k is the input channels. A lane of a warp holds the operands of a few rows and a few k (mma.cuh). The
+// places can be assigned to the product's rows, and the channels to k, in any order. Therefore a lane gets PLACES
+// adjacent places and four channels of 16, and computes their depthwise sums itself. The rounded sums are already in
+// the registers of the product's operand. The product's results in a lane also belong to PLACES adjacent places, which
+// are stored together.
 //
 // The data flow:
 //   1. Device memory -> shared memory, asynchronously, STAGES - 1 chunks ahead, across
@@ -230,8 +231,8 @@ __device__ __forceinline__ void begin(Sums& sums, const Element* bias, int first
         }
 }
 
-// store writes a lane's places of its output channels. Streaming stores suit outputs that are not read soon, and the
-// compiler does not split streaming stores into narrower ones.
+// store stores a lane's outputs: its places in each of its output channels. Streaming stores suit outputs that are not
+// read soon, and the compiler does not split streaming stores into narrower ones.
 __device__ __forceinline__ void store(Element* y, const Sums& sums, const Tile& tile, int first, const Lane& lane,
                                       const Epilogue& epilogue) {
     constexpr int most = PLACES < kMostVector ? PLACES : kMostVector;

@@ -1,4 +1,4 @@
-// row.cuh: the Row of cross_entropy: the loss of a row for its label.
+// row.cuh: the class Row (row_state.cuh) for cross_entropy: the loss of a row for its label.
 #include "limits.cuh"
 #include "element.cuh"
 
@@ -66,7 +66,7 @@ struct Row {
     __device__ __forceinline__ Real give(float, long long, const Weights&) const { return all; }
 };
 
-// counted returns a row's weight in the mean.
+// counted returns the weight of a row's loss in the mean of all losses.
 __device__ __forceinline__ float counted(const Weights& weights, long long row) {
     const long long label = weights.target[row];
     return label == weights.ignored ? 0.0f : weights.weight ? to_float(weights.weight[label]) : 1.0f;

@@ -27,13 +27,13 @@ __device__ __forceinline__ void load_beside(float (&to)[VEC], const Element* fro
 
 constexpr int kTile = THREADS * UNROLL * VEC;  // elements of a block's tile
 
-// is_whole tells whether all of a thread's vector at `at` exists. If the tensor consists of whole tiles, the compiler
-// knows that is_whole is true, and no load waits for a comparison.
+// is_whole tells whether all elements of a thread's vector at index `at` exist. If the tensor consists of whole tiles,
+// the compiler knows that is_whole is true, and no load waits for a comparison.
 __device__ __forceinline__ bool is_whole(long long at, long long elements) {
     return elements % kTile == 0 || at + VEC <= elements;
 }
 
-// chain_tile computes the outputs from `first` on; outputs behind the last element are undefined.
+// chain_tile computes the outputs from `first` on; outputs after the last element are undefined.
 __device__ __forceinline__ void chain_tile(float (&v)[UNROLL][VEC], const Element* x, const Element* w, const Element* b, long long first) {
     const long long elements = (long long)OUTER * LENGTH * INNER;
     float vw[UNROLL][VEC] = {}, vb[UNROLL][VEC] = {};

@@ -1,6 +1,6 @@
-// elementwise, reduced: the sum or mean of the outputs. Each block goes through tiles of the flat tensor, a grid's
-// width apart, and stores one partial sum. In the second launch one block adds up the partial sums in double. The order
-// of additions is always the same, so the answer is reproducible bit for bit.
+// elementwise, reduced: computes the sum or mean of an elementwise operator's outputs. Each block goes through tiles of
+// the flat tensor, a grid's width apart, and stores one partial sum. In the second launch one block adds up the partial
+// sums in double. The order of additions is always the same, so the answer is reproducible bit for bit.
 //
 //   global -> registers:    a tile (chain_tile.cuh).
 //   registers -> workspace: one float per block.

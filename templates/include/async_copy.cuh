@@ -37,8 +37,8 @@ __device__ __forceinline__ void async_copy(void* shared, const void* global) {
 }
 
 // async_copy_cached starts a copy of Bytes bytes through L1, or of zeros when the source is not valid. Through L1, the
-// copies of a warp that touch one cache line become one request, wherever their destinations are in shared memory. Past
-// L1, the 16-byte copies of a warp are merged only if their destinations are contiguous, too.
+// copies of a warp that touch one cache line become one request, wherever their destinations are in shared memory. If
+// copies bypass L1, the 16-byte copies of a warp are merged only if their destinations are contiguous, too.
 template <int Bytes>
 __device__ __forceinline__ void async_copy_cached(void* shared, const void* global, bool valid) {
     const unsigned to = static_cast<unsigned>(__cvta_generic_to_shared(shared));

@@ -1,6 +1,6 @@
-// block_scale.cuh: the power of two of an input or of weights (tensor_scales.cuh), for all threads of a block. One warp
-// reads the magnitudes that all shares found: if every warp did, thousands of them would request the same few lines
-// from the L2.
+// block_scale.cuh: computes the power of two that scales an input or weights (tensor_scales.cuh), for all threads of a
+// block. One warp reads the magnitudes that all shares found: if every warp did, thousands of them would request the
+// same few lines from the L2.
 #pragma once
 #include "tensor_scales.cuh"
 

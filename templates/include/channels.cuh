@@ -78,7 +78,7 @@ struct Group {
         load_cached<VEC>(to, x + (((image * D + front) * H + top) * W + left) * C + channel + ((long long)(i * H + j) * W + k) * C, 0, inside);
     }
 
-    // place locates an output for the epilogue; behind the last column, it locates the output of the last column.
+    // place locates an output for the epilogue; after the last column, it locates the output of the last column.
     __device__ __forceinline__ ConvolutionPlace place(int s, int r, int c) const {
         const int its_column = column + c < W_OUT ? column + c : W_OUT - 1;
         const long long output = ((image * D_OUT + slice + s) * H_OUT + row + r) * W_OUT + its_column;

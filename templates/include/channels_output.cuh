@@ -42,7 +42,7 @@ struct ChannelsOutput {
     __device__ __forceinline__ ChannelsOutput(const Tile& tile, const Given& given)
         : biases(given.bias + (BIAS ? tile.group * OutGroup : 0)), first(tile.group * OutGroup),
           biased(BIAS && tile.split == 0), epilogue(given) {}
-    // load loads the epilogue's elements for eight channels of the pixel that lies `on` pixels behind a row's pixel.
+    // load loads the epilogue's elements for eight channels of the pixel that lies `on` pixels after a row's pixel.
     // For a row without a pixel, load loads the elements of the first pixel.
     __device__ __forceinline__ Loaded load(int row, int channel, long long on = 0) const {
         const long long pixel = Pixels::of(row);

@@ -29,8 +29,8 @@ __device__ __forceinline__ void reduce_four(float (&outputs)[4], const float* fr
     for (int v = 0; v < 4; ++v) outputs[v] = reduce_across<Reduction>(taps + Phase + v * STRIDE_W);
 }
 
-// This reduce_four is for a phase that is known only at run time; `from` is the column where the first window begins.
-// All threads of a row have the same phase, so they take the same branch.
+// This overload of reduce_four is for a phase that is known only at run time; `from` is the column where the first
+// window begins. All threads of a row have the same phase, so they take the same branch.
 template <class Reduction>
 __device__ __forceinline__ void reduce_four(float (&outputs)[4], const float* line, int from) {
     switch (from & 3) {

@@ -69,8 +69,8 @@ struct OffsetOf<false> {
 typedef OffsetOf<static_cast<long long>(N) * C * D * H * W < (1ll << 30)>::type Offset;
 constexpr bool kFlat = KERNEL_D == 1 && D == 1 && PADDING_D == 0;  // there is no depth axis
 
-// Tap is what an element of k means for all pixels: its distance from a pixel's first tap, along the axes and in
-// memory, and its place in a column's weights.
+// Tap locates an element of k for all pixels: its distance from a pixel's first tap, along the axes and in memory, and
+// its place in a column's weights.
 struct Tap {
     int d, h, w, weight;
     bool there;
@@ -90,8 +90,8 @@ struct Pixel {
     Offset offset;
 };
 
-// ChannelFetch starts a thread's copies. A thread always copies the same piece of k, for every kLines-th line of both
-// operands.
+// ChannelFetch starts a thread's copies of input and weights. A thread always copies the same piece of k, for every
+// kLines-th line of both operands.
 struct ChannelFetch {
     static constexpr int kLines = THREADS / PIECES;  // lines that the block copies at a time
     static constexpr int kRoundsA = TILE_M / kLines, kRounds = kRoundsA + TILE_N / kLines, kShares = kStagePhases > 1 ? kStagePhases - 1 : 1;

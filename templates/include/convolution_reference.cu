@@ -1,8 +1,9 @@
-// The reference of convolutions of up to three axes, transposed or not, with sums in double. A thread computes up to
-// eight output channels of one place, which read the same input; neighbouring threads compute neighbouring places.
+// The reference kernel of convolutions of up to three axes, transposed or not, with sums in double. A thread computes
+// up to eight output channels of one place, which read the same input; neighbouring threads compute neighbouring
+// places.
 //
-// In math mode tf32 both factors are rounded to TF32 first. The product of two TF32 factors has 22 significant bits, so
-// sums in double are practically exact.
+// In math mode tf32 inputs and weights are rounded to TF32 before they are multiplied. The product of two TF32 factors
+// has 22 significant bits, so sums in double are practically exact.
 #include "plain_convolution.cuh"
 
 constexpr int kEach = C_OUT_GROUP < 8 ? C_OUT_GROUP : 8; // output channels

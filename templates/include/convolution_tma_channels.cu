@@ -23,8 +23,8 @@
 // The first launch also prepares weights: it rounds them, inserts the zeros between folded groups, or reorders the
 // weights of a transposed convolution along k. For 16-bit elements products can also read weights across k
 // (COLUMNS_ALONG_K = 0): then a line of a box is 64 output channels of one input channel. With SCALED the first launch
-// converts both factors to fp16, multiplied by powers of two that it guesses (guessed_scale.cuh): the factors keep all
-// their bits, and products are twice as fast. Another launch converts the factors again if a guess was wrong.
+// scales input and weights by powers of two that it guesses (guessed_scale.cuh), and converts them to fp16: they keep
+// all their bits, and products are twice as fast. Another launch converts input and weights again if a guess was wrong.
 //
 // The tunables and their trade-offs, besides those of slab_gemm.cuh:
 //   RUN, DOWN, IMAGES: large boxes need fewer copies; small ones fit better into the output.
@@ -63,7 +63,7 @@ static_assert(kShare % (COLUMNS_ALONG_K ? 8 : 64) == 0, "a block's columns begin
 static_assert((kEvenPhases || kStageTaps == 1) && kPhaseTaps % kStageTaps == 0 && (kEvenPhases ? kPhaseTaps / kStageTaps : 1) * CHUNKS % kAtoms == 0,
               "stages have as many taps' channels each");
 
-// Box computes where a box of a phase's outputs begins; boxes behind the last one get image N or a later one.
+// Box computes where a box of a phase's outputs begins; boxes after the last one get image N or a later one.
 struct Box {
     int w, h, d, n;
     __device__ __forceinline__ explicit Box(int index) {
@@ -85,7 +85,7 @@ struct Pixels {
     }
 };
 
-// PixelsOutput divides sums by the factors' powers of two.
+// PixelsOutput divides sums by the powers of two that scaled input and weights.
 struct PixelsOutput : PhasesOutput<Pixels> {
     struct Given : TileGiven {
         float* scales;
@@ -120,10 +120,10 @@ struct TileStages<Work> {
 
 namespace {
 
-// BoxProducts takes floats that are not rounded yet through registers. If no rounding is needed, the taps of a stage
-// share its boxes, and a tap's products begin some lines further on, at any line. Eight rows of a product are eight
-// pixels of an image row. The next eight rows of the product are the pixels below, one row of the box further on: a
-// product needs the same distance between all groups of eight rows.
+// BoxProducts loads floats into registers to round them, if they are not rounded yet. If no rounding is needed, the
+// taps of a stage share its boxes, and a tap's products begin some lines further on, at any line. Eight rows of a
+// product are eight pixels of an image row. The next eight rows of the product are the pixels below, one row of the box
+// further on: a product needs the same distance between all groups of eight rows.
 template <bool Exact>
 struct BoxProducts : MappedProducts<true> {};
 template <>
@@ -219,7 +219,7 @@ struct BoxProducer {
     }
 };
 
-// made converts a factor to the form that products take.
+// made converts an element of the input or a weight to the form that products take.
 __device__ __forceinline__ float made(float x, const PowerScale& scale) {
     const float rounded = kRounded ? tf32_value(x) : x;
     return kScaled ? rounded * scale.power : rounded;
@@ -270,8 +270,8 @@ __device__ __forceinline__ unsigned make_pixels(Factor* to, const Element* x, co
 
 }  // namespace
 
-// convolution_tma_channels_make converts the factors that products cannot take directly, and clears the flags of the
-// warps that have left sums (shared_tiles.cuh).
+// convolution_tma_channels_make converts the input and the weights if products cannot take them directly, and clears
+// the flags of the warps that have left sums (shared_tiles.cuh).
 extern "C" __global__ void __launch_bounds__(256, 8)  // all blocks at once
     convolution_tma_channels_make(const Element* __restrict__ x, const Element* __restrict__ weight, float* __restrict__ channel_scales,
                                   float* __restrict__ there, float* __restrict__ made_weight, float* __restrict__ made_pixels) {
@@ -290,7 +290,8 @@ extern "C" __global__ void __launch_bounds__(256, 8)  // all blocks at once
     }
 }
 
-// convolution_tma_channels_again converts factors again if the guess of their power of two was wrong.
+// convolution_tma_channels_again converts input or weights again if the guessed power of two scaled them beyond the
+// range of fp16.
 extern "C" __global__ void __launch_bounds__(256)
     convolution_tma_channels_again(const Element* __restrict__ x, const Element* __restrict__ weight, float* channel_scales,
                                    float* made_weight, float* made_pixels) {

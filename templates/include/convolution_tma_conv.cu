@@ -45,8 +45,8 @@ struct BoxedAxis {
     static_assert(Stride == 1 || Dilation == 1, "taps of a phase lie side by side");
     __device__ __forceinline__ static int rows() { return (Size::out() - 1 + Padding) / Stride - Padding / Stride + 1; }
     static constexpr int taps = (Kernel + Stride - 1) / Stride, phases = Stride, stride = 1, step = Stride == 1 ? Dilation : 1, lead = (taps - 1) * step - Padding / Stride;
-    // kernel_tap returns the kernel's tap that a product's tap stands for in a phase; if there is none, it lies behind
-    // the kernel.
+    // kernel_tap returns the kernel's tap that a product's tap stands for in a phase, or an index past the kernel's
+    // last tap if the kernel has no such tap.
     __device__ __forceinline__ static int kernel_tap(int tap, int phase) { return Stride * (taps - 1 - tap) + phase; }
     static constexpr bool lacks = Kernel % Stride != 0;  // some phase lacks a tap
     // output returns the coordinate, possibly outside of the tensor, of the output that a pixel has in a phase.
@@ -60,8 +60,8 @@ struct BoxedAxis {
 #endif
     __device__ __forceinline__ static bool has(int output) { return (!TRANSPOSED || output >= 0) && output < Size::out(); }
     __device__ __forceinline__ static int input(int pixel, int tap) { return pixel * stride + tap * step - lead; }
-    // early returns how many inputs before its first pixel's input a box begins, so that it begins at a multiple of 16
-    // bytes.
+    // early returns by how many inputs a box begins before the input of its first pixel, so that the box begins at a
+    // multiple of 16 bytes.
     __device__ __forceinline__ static int early(int tap) { return input(0, tap) & 3; }
 };
 
@@ -83,7 +83,7 @@ static_assert(AxisW::taps % TAPS_ACROSS == 0, "stages of a row have as many taps
 static_assert(!kPatches || kStageTaps == AxisH::taps * AxisW::taps, "a stage of a patch has all taps of a plane");
 static_assert(RUN % 16 == 0 && TILE_M % RUN == 0, "a warp's 16 rows lie in one run");
 
-// Run computes where a run of pixels begins; runs behind the last one get image N. Consecutive runs lie below each
+// Run computes where a run of pixels begins; runs after the last one get image N. Consecutive runs lie below each
 // other if the runs of a tile share a patch, otherwise side by side.
 struct Run {
     int n, d, h, w;
@@ -108,8 +108,8 @@ struct Order {
     static_assert(kStageSlabs * 4 == kStageTaps * Channels, "a stage has whole steps of its taps");
     static constexpr int kTapSlabs = CHANNELS / 4;
 
-    // slab returns which of a tile's slabs contains a quad, which is four channels of one tap. Quads are numbered with
-    // taps varying fastest, as weights lie in memory.
+    // slab returns which of a tile's slabs contains a quad, which is four channels of one tap. Quads (four channels of
+    // one tap) are numbered with taps varying fastest, as weights lie in memory.
     __device__ __forceinline__ static int slab(int quad) {
         const int tap = quad % kTaps, channel = quad / kTaps * 4;
         const int stage = channel / CHANNELS * kStagesInChunk + tap / kStageTaps;
@@ -159,8 +159,8 @@ struct Order<Channels, true> {
                 Place((slab / kStageSlabs * AxisH::taps + row / CHANNELS) * kAcross + k % kAcross, AxisH::taps, kAcross)};
     }
 
-    // ahead[e] is the distance to the lane's one of four consecutive elements of k if a row of the box ends before the
-    // e-th of the four; ahead[0] is the distance if no row ends among the four.
+    // ahead[e] is the distance in the box from the first of four consecutive elements of k to the lane's element if a
+    // row of the box ends before the e-th of the four; ahead[0] is the distance if no row ends among the four.
     const float* rows;
     int ahead[4];
     __device__ __forceinline__ explicit Order(const float* rows) : rows(rows) {
@@ -171,7 +171,7 @@ struct Order<Channels, true> {
     static constexpr int kRowEnd = BOX - kAcross * AxisW::step;  // from the end of a row's last tap to the next row
 
     // load returns the lane's element of slab `slab` of a stage, for the row that begins at `place`. For elements
-    // behind the last element of k, load returns zeros, since the box may contain NaNs there.
+    // after the last element of k, load returns zeros, since the box may contain NaNs there.
     __device__ __forceinline__ unsigned load(int slab, int place) const {
         const int k = slab * 4, across = k % kAcross, end = kAcross > 1 && kAcross - across < 4 ? kAcross - across : 0;
         if (k >= kElements) return 0;
@@ -226,7 +226,7 @@ constexpr int products_together() {
     return products;
 }
 
-// BoxedProducts takes rows from the boxes of a stage, and columns from the slabs behind the boxes.
+// BoxedProducts takes rows from the boxes of a stage, and columns from the slabs after the boxes.
 struct BoxedProducts {
     static constexpr bool kFromRegisters = true;
     static constexpr int kTogether = products_together();
@@ -321,9 +321,9 @@ struct Work : ConvolutionWork {
         static constexpr bool kLoads = !TileEpilogue::kIsNone;
         template <int Count>
         using Beside = TileEpilogue::Loaded<Count, Coordinates<3>>;
-        // load loads the epilogue's elements for an output. For outputs that do not exist, it loads the elements of the
-        // first pixel, or of the last channel: so the addresses for a row's columns have a constant distance between
-        // channels, which saves registers.
+        // load loads the epilogue's elements for an output. For outputs that do not exist, load loads the elements of
+        // the first pixel, or of the last channel. A row's columns therefore have addresses a constant distance per
+        // channel apart, which saves registers.
         __device__ __forceinline__ Beside<1> load(int row, int first_column, int c) const {
             int channel = first_column / kPhases + c / kPhases;
             if (kColumns % TILE_N != 0 && channel >= C_OUT_GROUP) channel = C_OUT_GROUP - 1;
@@ -343,12 +343,12 @@ struct Work : ConvolutionWork {
         }
 
        private:
-        // with_output calls `with` for the output of a row and a column, if there is one, with its image and its
-        // channel among the group's channels from `image` on.
+        // If a row and a column of the product have an output, with_output calls `with` with the output's image, the
+        // index of the group's first channel, the channel in the group, and the pixel.
         template <class With>
         __device__ __forceinline__ void with_output(int row, int first_column, int c, const With& with) const {
-            // A block of 32 columns begins with a channel's first phase, so only constants and the lane decide a
-            // column's phase.
+            // A block of 32 columns begins with a channel's first phase, so a column's phase depends only on constants
+            // and the lane.
             static_assert(32 % kPhases == 0, "a channel's phases lie in 32 columns");
             const Run run(row / RUN);
             const Place phase(c % kPhases, AxisH::phases, AxisW::phases);
@@ -359,8 +359,8 @@ struct Work : ConvolutionWork {
             if (run.n < N && AxisD::has(d) && AxisH::has(h) && AxisW::has(w) && channel < C_OUT_GROUP)
                 with(run.n, image, channel, pixel);
         }
-        // finished turns a product's sum, with its bias, into an output. A sum that mended.cuh must find is left as it
-        // is, since an epilogue might turn an infinity into a number.
+        // finished turns a product's sum, with its bias, into an output. A sum that mended.cuh must find because it is
+        // not finite is stored without the epilogue, which might make it finite.
         __device__ __forceinline__ static float finished(float sum, float) { return sum; }
         __device__ __forceinline__ float finished(float sum, float product, const Beside<1>& beside) const {
             float output[1] = {sum};

@@ -23,7 +23,7 @@ struct ImageOutput {
     __device__ __forceinline__ ImageOutput(const Tile& tile, const Given& given)
         : epilogue(given), bias(given.bias + (BIAS ? tile.group % GROUPS * C_OUT_GROUP : 0)), group(tile.group),
           first(static_cast<long long>(tile.group) * C_OUT_GROUP * pixels()), biased(BIAS && tile.split == 0) {}
-    // place locates a pixel of a channel for epilogues; channels behind the last one get the last channel's place.
+    // place locates a pixel of a channel for epilogues; channels after the last one get the last channel's place.
     __device__ __forceinline__ Coordinates<3> place(int channel, int pixel) const {
         const int there = channel < C_OUT_GROUP ? channel : C_OUT_GROUP - 1;
         return {{group / GROUPS, group % GROUPS * C_OUT_GROUP + there, pixel}, {1, C_OUT, pixels()}};

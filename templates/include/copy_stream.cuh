@@ -86,8 +86,8 @@ struct CopyStream : Strip {
 
     __device__ __forceinline__ void finish() const {}
 
-    // first_output returns the index in the tensor of the step's first output. A strip that gathers is as wide as the
-    // output, so a step's outputs are contiguous.
+    // first_output returns the index in the tensor of the step's first output. A strip whose outputs are gathered is as
+    // wide as the output, so a step's outputs are contiguous.
     __device__ __forceinline__ int step_row() const { return row - threadIdx.y * ROWS; }
     __device__ __forceinline__ long long first_output() const { return output_at(step_row()); }
 };

@@ -1,5 +1,5 @@
-// depthwise.cuh: the small kernel of one channel, which a block's threads share. The tunable VEC is the number of
-// neighbouring outputs that a thread computes.
+// depthwise.cuh: depthwise convolutions in which a block's threads share the weights of one channel. The tunable VEC is
+// the number of neighbouring outputs that a thread computes.
 #pragma once
 #include "convolution_place.cuh"
 #include "window.cuh"
@@ -43,8 +43,8 @@ __device__ __forceinline__ void add_row(float (&outputs)[VEC], const float* span
         for (int v = 0; v < VEC; ++v) outputs[v] += weights[tap * KERNEL_W + k] * span[v * STRIDE_W + k * DILATION_W];
 }
 
-// Outputs turns a thread's sums into outputs, row by row of ROWS at a time. Outputs loads the epilogue's elements in
-// advance if they take few registers, so that a thread waits for memory once and not once per row.
+// Outputs turns a thread's sums into outputs, one of its ROWS output rows at a time. Outputs loads the epilogue's
+// elements in advance if they take few registers, so that a thread waits for memory once and not once per row.
 struct Outputs {
     static constexpr bool kAhead = !Epilogue::kIsNone && ROWS * VEC <= 32;
     Epilogue epilogue;

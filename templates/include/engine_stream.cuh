@@ -4,7 +4,8 @@
 // One producer warp requests all of the strip's rows at once; each step is a pipeline stage with a barrier of its own,
 // which is used once. The strip is as wide as the output, so its outputs are one contiguous run of the tensor. A step
 // stores its outputs up to the last whole 128-byte line of the run: only lines at the run's ends are written in two
-// parts. At another barrier per step, threads wait until all of its outputs are in shared memory to be stored.
+// parts. At another barrier per step, threads wait until all outputs of the step are in shared memory, from where they
+// are stored.
 #pragma once
 #include "bulk_copy.cuh"
 #include "strip.cuh"

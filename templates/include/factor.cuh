@@ -1,4 +1,4 @@
-// factor.cuh: how the math mode rounds a factor before it is multiplied.
+// factor.cuh: how the math mode rounds a factor of a product before it is multiplied.
 #pragma once
 #include "tf32.cuh"
 

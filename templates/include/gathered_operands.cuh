@@ -15,9 +15,9 @@
 //                    kContiguous:  true if a line's elements are contiguous, so that neighbouring threads load
 //                                  halves of neighbouring lines; false if lines are interleaved, so that
 //                                  neighbouring threads load elements of neighbouring lines.
-//                    Line:         what is known about a line for a whole tile.
-//                    line(index)   returns a Line; for an index behind the last line, any Line.
-//                    load(line, k, values)  loads eight elements, zeros behind the last one.
+//                    Line:         a class that holds what a thread needs of a line during a whole tile.
+//                    line(index)   returns a Line; for an index after the last line, any Line.
+//                    load(line, k, values)  loads eight elements, zeros after the last one.
 #pragma once
 #include "slab_gemm.cuh"
 #include "vector_access.cuh"

@@ -22,8 +22,9 @@
 //                    stores eight columns from `first` on, which `words` holds in the stored type;
 //                    beside(column) returns what a column and the next add to all rows (biases);
 //                    value(sum, row, beside) computes the stored value from a sum.
-//   kMasked:         whether factors that do not belong together are multiplied by zeros (mended.cuh).
-//   Plain:           if kMasked: computes the output of a given index by its definition.
+//   kMasked:         whether products multiply elements that do not belong together by zeros (mended.cuh).
+//   Plain:           needed if kMasked: a function that computes the output of a given index by its
+//                    definition.
 //
 // Work has these members, too, if its operands are packed:
 //
@@ -42,7 +43,8 @@
 
 // ---- The tile scheduler. Blocks take tiles in turn, the last tiles first, since the operands that were packed last
 // are in the L2. Tiles that run at the same time are close to each other: parts of the same columns, and bands of a few
-// columns. Each split of a tile counts as a tile; splits with the same stages are consecutive.
+// columns. If tiles are split along k, each split counts as a tile; the splits of all tiles with the same stages are
+// consecutive.
 
 // The tiles of the blocks of a cluster lie below each other (multicast.cuh), and so do the tiles of blocks that share
 // tiles (shared_tiles.cuh).
@@ -59,8 +61,8 @@ struct Tile {
     int group, part, m, n, split;
 };
 
-// TileStages computes which stages one split of a tile computes, at least one. A Work that knows that some factors are
-// zeros specialises TileStages.
+// TileStages computes which stages one split of a tile computes, at least one. A Work that knows where operands are
+// always zeros specialises TileStages, to skip stages of zeros.
 template <class Work>
 struct TileStages {
     __device__ __forceinline__ static Stages of(const Tile& tile) { return stages_of<Work::kStages>(tile.split); }
@@ -96,7 +98,7 @@ constexpr int kBlocks = TILE_M / kBlockRows;  // blocks of A in a tile
 struct PackedOperands {
     const char *a, *b;
 
-    // rows returns where a tile's block of 64 rows of A begins. For a block behind the product's last block, rows
+    // rows returns where a tile's block of 64 rows of A begins. For a block after the product's last block, rows
     // returns the start of the last block.
     template <class Work>
     __device__ __forceinline__ const char* rows(const Tile& tile, int block) const {
@@ -162,7 +164,8 @@ constexpr bool kIsApart<Output, decltype(void(&Output::apart))> = true;
 // epilogue's elements for Count contiguous outputs and returns a Beside<Count>, which the caller passes to the stores.
 // If an Output has a member `apart`, its load has the place of the first channel as another parameter. A lane loads
 // most of the epilogue's elements before it uses the first, since too few warps run to hide the latency of the loads.
-// An Output of whole rows has load(row, column), for eight columns, and apply(sums, loaded).
+// An Output that stores whole rows has load(row, column), which loads the epilogue's elements for eight columns, and
+// apply(sums, loaded).
 template <class Output, class = void>
 constexpr bool kLoads = false;
 template <class Output>
@@ -267,11 +270,11 @@ __device__ __forceinline__ void store_sums(const Sums& sums, const Output& outpu
     }
 }
 
-// store_rows replaces store_sums if rows are contiguous in the output. store_rows handles the 16 rows of each of
-// Together blocks, which are contiguous in the tile, too. The buffer, which begins at a multiple of 128 bytes, has 16
-// lines of 16 pairs of floats: line i holds row i of the blocks, and as many pairs of columns of each block as fit.
-// Pairs are swizzled, so that there are no bank conflicts between the lanes that write four pairs of four rows, nor
-// between the lanes that read one pair of 16 rows.
+// store_rows replaces store_sums if rows are contiguous in the output. One call of store_rows stores the 16 rows of
+// each of Together blocks, which must be contiguous in the tile, too. The buffer, which begins at a multiple of 128
+// bytes, has 16 lines of 16 pairs of floats: line i holds row i of the blocks, and as many pairs of columns of each
+// block as fit. Pairs are swizzled, so that there are no bank conflicts between the lanes that write four pairs of four
+// rows, nor between the lanes that read one pair of 16 rows.
 template <int Together, class Output, class Stored>
 __device__ __forceinline__ void store_rows(const Sums* sums, const Output& output, Stored* y, float* buffer, int row, int column) {
     constexpr bool whole = Together > 1;  // a store writes one column of 32 rows, or two columns of 16
@@ -354,7 +357,7 @@ __device__ __forceinline__ void store_columns(Stored* line, int first, int colum
         store_columns<1>(line, first, columns, words);
 }
 
-// pair_at loads two contiguous elements, beginning at an even index; elements behind the end are zeros.
+// pair_at loads two contiguous elements, beginning at an even index; elements after the end are zeros.
 template <class T>
 __device__ __forceinline__ float2 pair_at(const T* from, int index, int count) {
     float v[2] = {};
@@ -409,8 +412,8 @@ __device__ __forceinline__ void store_lines(const Sums& sums, const Output& outp
 
 // store_finished_lines is store_lines for an Output that has an epilogue. Threads exchange floats, from which each
 // computes eight neighbouring outputs, while the epilogue's elements for the next eight are loaded. If Mends is set,
-// sums that are not finite are stored without the epilogue, to be mended: an epilogue might turn infinities into
-// numbers. store_finished_lines returns whether all sums were finite.
+// sums that are not finite are stored without the epilogue, so that mended.cuh finds them: an epilogue might make them
+// finite. store_finished_lines returns whether all sums were finite.
 template <bool Mends, class Output, class Stored>
 __device__ __forceinline__ bool store_finished_lines(const Sums& sums, const Output& output, Stored* y, int row,
                                                      int column) {

@@ -30,7 +30,7 @@ __device__ __forceinline__ void load_cached(float* to, const float* from, int of
 #endif
 }
 
-// This load_cached is for elements of 16 bits.
+// This overload of load_cached is for elements of 16 bits.
 template <int Elements, class T>
 __device__ __forceinline__ void load_cached(float* to, const T* from, int offset, bool there) {
     if constexpr (Elements == 1) {

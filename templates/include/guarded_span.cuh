@@ -18,7 +18,8 @@ __host__ __device__ constexpr bool columns_are_used(int j) {
 }
 
 // load_guarded_span fills a span from a row, of which column `left` is at from[offset]. Columns outside of the row, or
-// all columns if `there` is false, get the value `outside`. Cached says that the row lies in global memory.
+// all columns if `there` is false, get the value `outside`. Cached says that the row is loaded from global memory
+// through the caches, not from shared memory.
 template <bool Cached, class T>
 __device__ __forceinline__ void load_guarded_span(float (&span)[SPAN], const T* from, int offset, int left, bool there,
                                                   float outside) {

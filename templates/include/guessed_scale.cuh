@@ -1,13 +1,13 @@
-// guessed_scale.cuh: computes the powers of two of tensor_scales.cuh without a launch that reads all factors first. The
-// power of two is guessed from a sample of the factors. While blocks convert factors with the guessed power, each finds
-// the largest magnitude of its share. If the guess would leave the range of fp16, the next launch converts the factors
-// again. A wrong guess is rare, since the guess leaves room for magnitudes at least eight times as large as the
-// sample's.
+// guessed_scale.cuh: computes the powers of two of tensor_scales.cuh, which scale input and weights, without a launch
+// that first reads all elements. Each power is guessed from a sample of the elements. While blocks convert elements
+// with the guessed power, each block finds the largest magnitude of its share. If the guessed power scales an element
+// beyond the range of fp16, the next launch converts all elements again. A wrong guess is rare, since the guess leaves
+// room for magnitudes at least eight times as large as the sample's.
 //
 // `scales` holds MAKING_BLOCKS numbers for the input, as many for the weights, then both guesses, then the inverses of
 // the powers that were finally used. All threads of a block must call the functions of this file; blocks have 256
-// threads, unless the template parameter Warps says otherwise. Kernels that convert factors only for themselves do not
-// use GuessedScales and do not define MAKING_BLOCKS.
+// threads, unless the template parameter Warps says otherwise. Kernels that convert elements on the fly, without
+// storing them for another launch, do not define MAKING_BLOCKS and do not use GuessedScales.
 #pragma once
 #include "tensor_scales.cuh"
 
@@ -26,7 +26,7 @@ __device__ __forceinline__ unsigned largest_of_block(unsigned most) {
 
 // sampled returns the largest magnitude of the thread's elements of a sample. The sample has 512 elements in 16 places,
 // each of them whole cache lines: single elements all over the tensor would read one sector each. Warps with an index
-// of eight or more read other places.
+// of eight or more sample further places.
 __device__ __forceinline__ unsigned sampled(const Element* from, long long count) {
     constexpr int each = 2;
     const long long runs = count / 32;
@@ -39,14 +39,14 @@ __device__ __forceinline__ unsigned sampled(const Element* from, long long count
     return most;
 }
 
-// guessed_scale assumes that the largest magnitude of all is four times that of the sample.
+// guessed_scale computes the power of two as if the tensor's largest magnitude were four times that of the sample.
 template <int Warps = 8>
 __device__ __forceinline__ PowerScale guessed_scale(unsigned sampled) {
     return PowerScale(largest_of_block<Warps>(sampled) + (2u << 23));
 }
 
-// holds tells whether a power is small enough for factors whose largest magnitude is `most`: fp16 rounds numbers below
-// 65520 to finite ones.
+// holds tells whether a power of two is small enough to scale elements whose largest magnitude is `most`: fp16 rounds
+// numbers below 65520 to finite ones.
 __device__ __forceinline__ bool holds(float power, unsigned most) { return __uint_as_float(most) * power < 65520.0f; }
 
 #ifdef MAKING_BLOCKS
@@ -69,7 +69,7 @@ struct GuessedScales {
         for (int i = threadIdx.x; i < MAKING_BLOCKS; i += 256) most = max(most, __float_as_uint(scales[of * MAKING_BLOCKS + i]));
         return most;
     }
-    // again calls make(scale) with a new scale if the guess was wrong.
+    // If the guessed power of two was too large, again calls make(scale) with the right one.
     template <class F>
     __device__ __forceinline__ void again(Scaled of, unsigned left, const F& make) const {
         const unsigned most = largest_of_block(left);

@@ -8,7 +8,7 @@
 // all of the stage's k.
 //
 // The copy engine rounds floats to TF32 on the way, ties to even. Rows of floats that lie across (with k as the slow
-// axis) come in boxes of 32, and go through the consumers' registers. Boxes of floats that lie across have eight
+// axis) come in boxes of 32, and go through the consumers' registers. Boxes of floats that lie across k have eight
 // elements of k in the order 0, 4, 1, 5, 2, 6, 3, 7, so that the four elements that neighbouring lanes load are two
 // rows of the box apart, which avoids bank conflicts.
 //
@@ -37,8 +37,8 @@ constexpr int kStageProducts = kStageDepth / kProductDepth;
 static_assert(kPartCount == 1 && PLANES % DEPTH == 0 && kStageDepth % kAtomDepth == 0, "whole lines of k");
 static_assert(STAGE_BYTES % 1024 == 0 && STAGE_A_BYTES % 1024 == 0, "boxes begin at multiples of 1024 bytes");
 
-// tensor_load_streaming is tensor_load for data that is read within a short time and never again, by all of the Share
-// blocks. The L2 evicts streamed data first, and keeps other data, including dirty lines that it would have to write
+// tensor_load_streaming is tensor_load for data that all Share blocks of a cluster read within a short time and never
+// again. The L2 evicts streamed data first, and keeps other data, including dirty lines that it would have to write
 // back.
 template <int Share>
 __device__ __forceinline__ void tensor_load_streaming(void* shared, const TensorMap* map, const int (&at)[3],
@@ -99,7 +99,7 @@ struct Lines {
 };
 
 // MappedProducts takes both operands from shared memory. With FromRegisters, MappedProducts takes rows from registers
-// instead, for floats that lie across or that are not rounded yet.
+// instead, for floats that lie across (with k as the slow axis) or that are not rounded yet.
 template <bool FromRegisters>
 struct MappedProducts {
     static constexpr bool kFromRegisters = false;

@@ -1,4 +1,4 @@
-// The reference of max pools of up to three axes: one thread per output. The kernel calls the simple function of
+// The reference kernel of max pools of up to three axes: one thread per output. The kernel calls the simple function of
 // max_pool_general.cuh, which shares no code with the other kernels.
 #include "max_pool_general.cuh"
 

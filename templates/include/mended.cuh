@@ -1,7 +1,7 @@
 // mended.cuh: recomputes outputs that are infinite or NaN by their definition.
 //
-// A matrix product may multiply factors that do not belong together: channels of two groups, or an input and a tap that
-// contributes to another output. A weight that does not belong to an input is zero, which does not change a sum of
+// A matrix product may multiply elements that do not belong together: channels of two groups, or an input and a tap
+// that contributes to another output. A weight that does not belong to an input is zero, which does not change a sum of
 // finite numbers; but zero times infinity is NaN. If a Work has weights that are zero because they do not belong to an
 // input (kMasked), its Plain recomputes all outputs that are not finite. Checking whether sums are finite costs one
 // multiplication per sum. Finite outputs are always right, since a sum that contains an infinity is never finite.

@@ -1,6 +1,6 @@
 // mma_gemm.cuh: the tensor-core mainloop for GPUs without warpgroup products, from sm_80 on: D = A * B by mma.sync.
 // packed_gemm.cuh uses this mainloop for packed operands on GPUs before Hopper. Other kernels call mma_gemm with a
-// Fetch of their own. Kernels with their own Fetch may have PAD bytes behind each slab, so that copies into several
+// Fetch of their own. Kernels with their own Fetch may have PAD bytes after each slab, so that copies into several
 // slabs avoid bank conflicts. With EXACT_OPERANDS, floats are rounded when fragments are loaded.
 //
 // All warps of a block do the same work. Each warp starts its share of the copies that fill a pipeline stage in shared
@@ -23,7 +23,7 @@
 //   SPLITS:           blocks that share a tile's k (split_k.cuh), if there are few tiles.
 //
 // op.yaml derives TILE_M, TILE_N, SPAN, PLANES, THREADS from the tunables, and these sizes in bytes of the shared
-// memory that it allocates: PAD behind a slab; STAGE_BYTES per stage, of which A's rows take STAGE_A_BYTES;
+// memory that it allocates: PAD after a slab; STAGE_BYTES per stage, of which A's rows take STAGE_A_BYTES;
 // BUFFER_BYTES per warp. gemm_tiles.cuh describes the class Work of a kernel.
 #pragma once
 #include "async_copy.cuh"
@@ -133,7 +133,7 @@ struct Fragments {
 #pragma unroll
         for (int i = 0; i < COLUMNS / 16; ++i) load(b[to][i], first + i * 256);
     }
-    // load loads the pair that a phase multiplies and the phase before did not.
+    // load loads the pair of slabs that a phase multiplies and the phase before did not.
     template <class Work>
     __device__ __forceinline__ void load(const char* stage, int step, int phase) {
         const int before = (phase + kPhases - 1) % kPhases;
@@ -164,7 +164,7 @@ struct Fragments {
 
 template <class Work, class Fetching>
 __device__ __forceinline__ void multiply_stages(Sums (&sums)[ROW_BLOCKS], char* memory, const Fetching& fetch, int first, int end) {
-    // Each stage's copies are one group; behind the last stage, groups are empty.
+    // Each stage's copies are one group; after the last stage, groups are empty.
 #pragma unroll
     for (int ahead = 0; ahead < STAGES - 1; ++ahead) {
         if (first + ahead < end) fetch.all(memory + ahead * STAGE_BYTES, first + ahead);
@@ -203,8 +203,8 @@ __device__ __forceinline__ void multiply_stages(Sums (&sums)[ROW_BLOCKS], char* 
 
 // ---- The kernel.
 
-// mma_gemm is the main function of a kernel. Fetching is a class with the members of Fetch, constructed from operands
-// and a tile.
+// mma_gemm is the main function of a kernel. The template parameter Fetching is a class with the members of Fetch,
+// constructed from operands and a tile.
 template <class Work, class Fetching, class Stored, class Plain = int>
 __device__ __forceinline__ void mma_gemm(char* memory, const typename Work::Operands& operands, typename Work::Output::Given given, Stored* y,
                                          const Plain& plain = 0) {

@@ -1,8 +1,9 @@
 // norm_row.cuh: a Row that divides elements by the root of their mean square; with `Centered` it first subtracts the
 // mean. A thread sums the distances of its elements to the first of them, and the squares of these distances: with sums
 // of the elements' own squares, digits would cancel if the mean is large. As the first element may be far from the
-// others, the distances refer to the mean so far after 64 elements, and again whenever the number of elements doubles.
-// Threads' sums are merged as means and squared deviations (Chan, Golub and LeVeque), which needs divisions.
+// others, the distances are later taken from the mean so far: after 64 elements, and again whenever the number of
+// elements doubles. Threads' sums are merged as means and squared deviations (Chan, Golub and LeVeque), which needs
+// divisions.
 #pragma once
 #include "element.cuh"
 
@@ -37,7 +38,7 @@ struct Norm {
         count += Count;
         if (Centered && count >= 64 && doubled(before, count)) settle();
     }
-    // doubled tells whether the number of elements has passed a power of two, from `before` to `now`.
+    // doubled tells whether the number of elements passed a power of two when it grew from `before` to `now`.
     __device__ __forceinline__ static bool doubled(float before, float now) { return (__float_as_uint(before) ^ __float_as_uint(now)) >> 23 != 0; }
     __device__ __forceinline__ void settle() {
         if (!Centered || rest == 0) return;
@@ -80,8 +81,8 @@ struct Norm {
         j /= weights.plane;
         return (weights.weight ? y * to_float(weights.weight[j]) : y) + (weights.bias ? to_float(weights.bias[j]) : 0.0f);
     }
-    // give_vector computes the answers for Count elements from j on, a multiple of Count. The weights of these elements
-    // are contiguous, or a single weight if the elements belong to one channel; both take one load.
+    // give_vector computes the answers for Count elements from j on, a multiple of Count. The Count elements have
+    // contiguous weights, or a single weight if they belong to one channel; one load is enough for both.
     template <int Count>
     __device__ __forceinline__ void give_vector(float (&y)[Count], const float (&x)[Count], long long j, const Weights& weights) const {
         float weight[Count], bias[Count];

@@ -9,9 +9,9 @@
 //
 // The packed input has these properties:
 //   1. Channels are divided into steps of 16; a step is a plane of the positions of all images.
-//   2. A row has positions for all of its outputs and for the reach of their taps. The padding's
-//      zeros are stored between rows, between slices and between images. The zeros at the end of a
-//      row are also those at the start of the next row, unless a stride forbids it.
+//   2. A row has positions for all of its outputs and for all inputs that their taps read. The padding's
+//      zeros are stored between rows, between slices and between images. The zeros at the end of a row are
+//      also those at the start of the next row, unless a stride forbids it.
 //   3. A stride splits each axis into phases, each with a plane of its own: input elements that are
 //      a stride apart are neighbours in such a plane.
 //   4. With few channels, the kernel's columns (FOLD_W), or all its taps (FOLD_H), become
@@ -28,13 +28,13 @@
 // the phases, so that it stores whole rows of outputs. The product has a tap for each position that any phase reads:
 // more taps than a single phase needs, if the offsets of the phases differ, or if the taps of a phase are not
 // neighbours. If the stride is no divisor of 16, rows of zeros pad it to one. With INTERLEAVE = 2 each half of the
-// phases is a product. Two products need no superfluous taps if the second half of the phases reads one position
-// further on than the first half; outputs are then stored half a stride at a time.
+// phases is a product of its own. Two products need no superfluous taps if the second half of the phases reads one
+// position further on than the first half; outputs are then stored half a stride at a time.
 //
 // Two parts of fp16 have the digits of a float but not its range. To keep parts in the range of fp16, input and weights
 // are each multiplied by a power of two. A launch before the others finds the largest magnitudes, which determine the
-// powers of two (tensor_scales.cuh). With SCALED = 1, TF32 factors are stored as one fp16 part, which has as many
-// digits, and halves the time of products.
+// powers of two (tensor_scales.cuh). With SCALED = 1, operands in TF32 are stored as one part of fp16, which has as
+// many digits, and halves the time of products.
 //
 // A stage of the pipeline contains DEPTH taps that share one range of a plane: some taps of a row of the kernel, or
 // whole rows. For a kernel of one tap, a stage is DEPTH steps of channels.
@@ -77,8 +77,8 @@ struct Axis : Sizes {
     __device__ __forceinline__ static int input(int position, int phase, int folded) {
         return position * (TRANSPOSED ? 1 : Stride) + (phase + folded) * Dilation - Lead;
     }
-    // kernel_tap returns the kernel's tap that a product's tap stands for, for the outputs of a phase; if there is
-    // none, it lies behind the kernel.
+    // kernel_tap returns the kernel's tap that a product's tap stands for in the outputs of a phase, or an index past
+    // the kernel's last tap if the kernel has no such tap.
     __device__ __forceinline__ static int kernel_tap(int tap, int output_phase, bool interleaved = false) {
         if (!TRANSPOSED) return tap;
         if (output_phase >= Stride) return Kernel;
@@ -93,7 +93,8 @@ struct Axis : Sizes {
             if ((tap * Dilation + Stride - rest) % Stride == 0) return tap;
         return -1;
     }
-    // offset returns how many positions (at least 0) further on than `Lead` the outputs of a phase read.
+    // offset returns the distance in positions (at least 0) from an output's position in the packed input to the first
+    // position that the taps of its phase read.
     __device__ __forceinline__ static int offset(int output_phase) {
         if (!TRANSPOSED) return 0;
         const int ahead = (output_phase + Padding) / Stride - Padding / Stride, tap = apart > 1 && Step > 1 ? first_tap(output_phase) : 0;
@@ -177,8 +178,9 @@ struct Packed {
     int half;
 };
 
-// store stores a Packed, multiplied by the power of two if factors are scaled. One of the threads that pack input, and
-// one of those that pack weights, stores the inverse of the power.
+// store stores a Packed, multiplied by the power of two if input and weights are scaled. One of the threads that pack
+// the input stores the inverse of the input's power of two, and one of the threads that pack weights stores that of the
+// weights.
 __device__ __forceinline__ void store(Packed& packed, float* scales, Scaled of, bool keeps) {
     if (kScaled) {
         wait_for_launches();
@@ -356,8 +358,8 @@ struct Work : ConvolutionWork {
         }
 
        private:
-        // finished turns a sum into an output. A sum that mended.cuh must find is left as it is, since an epilogue
-        // might turn an infinity into a number.
+        // finished turns a sum into an output. A sum that mended.cuh must find because it is not finite is stored
+        // without the epilogue, which might make it finite.
         __device__ __forceinline__ static float finished(float sum, bool) { return sum; }
         __device__ __forceinline__ float finished(float sum, bool finite, const Beside<1>& beside) const {
             float output[1] = {sum};

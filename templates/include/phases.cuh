@@ -93,7 +93,8 @@ __device__ __forceinline__ long long phase_pixel(int phase, int n, int d, int h,
     return there ? ((static_cast<long long>(n) * D_OUT + d) * H_OUT + h) * W_OUT + w : -1;
 }
 
-// phase_stages returns the stages of a tile's split, which depend on the number of taps of the tile's phase.
+// phase_stages returns the stages that one split of a tile computes, which depend on the number of taps of the tile's
+// phase.
 template <class Work>
 __device__ __forceinline__ Stages phase_stages(const Tile& tile) {
     if (kEvenPhases) return stages_of<Work::kStages>(tile.split);

@@ -1,5 +1,5 @@
-// reductions.cuh: Rows (row_state.cuh) that reduce a row's elements to a sum, a product or an extreme. If an element is
-// NaN, the result is NaN, as in PyTorch.
+// reductions.cuh: Row classes (row_state.cuh) that reduce a row's elements to a sum, a product or an extreme. If an
+// element is NaN, the result is NaN, as in PyTorch.
 #pragma once
 #include "extremes.cuh"
 #include "limits.cuh"
@@ -59,8 +59,8 @@ struct Position {
     // start chooses position 0, which is the answer if all elements are minus infinity.
     __device__ __forceinline__ void start() { most = negative_infinity(), at = 0; }
     // A thread's elements come in order, so a later element wins only if it is larger. Within a call of join, the
-    // position is a small number, which takes three instructions per element; its position in the row is computed once
-    // per call.
+    // position is an index into v, so that an element takes three instructions; the position in the row is computed
+    // once per call.
     template <int N>
     __device__ __forceinline__ void join(const float (&v)[N], long long j, int step, int side = 1) {
         float here = directed(v[0]);

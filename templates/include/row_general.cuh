@@ -1,4 +1,4 @@
-// row_general.cuh: computes one output of an operator of rows, for any problem sizes.
+// row_general.cuh: computes one output of an operator on rows, for any problem sizes.
 #include "row_plain.cuh"
 
 struct Sizes {

@@ -1,6 +1,6 @@
-// row_plain.cuh: operators of rows with states in double, for the reference and the general kernel. In the reference, a
-// block takes one row after the other, or many blocks take parts of a long row. The general kernel reads a row's
-// elements in order.
+// row_plain.cuh: computes operators on rows with states in double, for the reference and the general kernel. In the
+// reference, a block takes one row after the other, or many blocks take parts of a long row. The general kernel reads a
+// row's elements in order.
 #pragma once
 #include "row_state.cuh"
 
@@ -82,8 +82,8 @@ __device__ __forceinline__ Row<double> plain_all(long long i) {
     return plain_merged(one.row);
 }
 
-// plain_rows_apart lets a block draw a part of a row, and further parts of the same row while there are any, so that a
-// block only waits for blocks that are already running.
+// plain_rows_apart lets a block take a part of a row from a counter, and further parts of the same row while there are
+// any, so that a block only waits for blocks that are already running.
 template <class Put>
 __device__ __forceinline__ void plain_rows_apart(const Element* x, const Weights& weights, Put put) {
     __shared__ int next, mine[kParts];
@@ -108,7 +108,7 @@ __device__ __forceinline__ void plain_rows_apart(const Element* x, const Weights
         const Row<double> row = plain_all(i);
         while (count-- > 0) plain_put(row, x, i, mine[count], weights, put);
     }
-    // The last block sets the counters back to zero.
+    // The block that finishes last sets the counters back to zero.
     if (threadIdx.x == 0 && atomicAdd(&plain_done, 1) == min(static_cast<int>(gridDim.x), kAll) - 1) {
         for (int i = 0; i < kRowsInAll; ++i) plain_read[i] = 0;
         plain_drawn = plain_done = 0;

@@ -37,7 +37,7 @@ struct Seen {
 #define CHUNK_OF(s) (s).length  // if sizes are members of s
 #endif
 #ifndef ANSWER_AXES
-// ANSWER_AXES are the sizes of the output's axes behind the first; if rows have a single answer, only the second is
+// ANSWER_AXES are the sizes of the output's axes after the first; if rows have a single answer, only the second is
 // used.
 #define ANSWER_AXES LENGTH, INNER
 #endif
@@ -78,7 +78,7 @@ struct AnswerPlace {
     }
 };
 
-// place_in locates the i-th answer in memory, given the sizes of the axes behind the first.
+// place_in locates the i-th answer in memory, given the sizes of the axes after the first.
 template <bool Maps>
 __device__ __forceinline__ AnswerPlace<Maps> place_in(long long second, long long third, long long i) {
     if constexpr (Maps)

@@ -1,4 +1,4 @@
-// row_weighted_general.cuh: computes one output of an operator of rows whose elements have weights, for any problem
+// row_weighted_general.cuh: computes one output of an operator on rows whose elements have weights, for any problem
 // sizes.
 #include "row_plain.cuh"
 

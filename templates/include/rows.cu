@@ -1,4 +1,4 @@
-// rows: computes an operator of rows in one launch (rows.cuh). A team of threads, or a cluster of blocks, computes each
+// rows: computes an operator on rows in one launch (rows.cuh). A team of threads, or a cluster of blocks, computes each
 // row.
 //
 // Tunables:

@@ -1,5 +1,5 @@
-// rows.cuh: the frame of kernels for operators that combine all elements of a row, as softmax, norms and reductions do.
-// The operator's row.cuh defines a Row, which says what is computed from the elements (row_state.cuh).
+// rows.cuh: the common code of kernels for operators that combine all elements of a row, such as softmax, norms and
+// reductions. The operator's row.cuh defines a Row, which says what is computed from the elements (row_state.cuh).
 //
 // A team of threads computes a row. Rows may begin anywhere in memory, so a row is read as the aligned vectors that
 // cover it; only the first and the last vector reach over its ends. If the elements of a row are INNER apart, the row
@@ -7,7 +7,7 @@
 //
 //   global -> registers:  UNROLL vectors per thread at once; all of them if registers keep the row.
 //   registers -> Row:     one state per thread, merged into one per team.
-//   Row -> global:        if each element has an answer, from where the row was kept.
+//   Row -> global:        the answers of elements, if elements have answers, computed from the kept row.
 //
 // The macros are TEAM, threads per row; THREADS, threads per block; SPLIT, blocks per row; VEC, elements per vector;
 // UNROLL; and KEEP, where a row stays until its state is known. With KEEP = again, a row is read a second time, from
@@ -81,7 +81,7 @@ __device__ __forceinline__ auto give_vector(const Row& row, float (&y)[VEC], con
         give_vector(row, y, x, j, weights, 0L);
 }
 
-// answer_place locates the answer of element j of a row, whose index in memory is known.
+// answer_place locates the answer of element j of a row for epilogues, given the index of the answer in memory.
 template <bool Maps>
 __device__ __forceinline__ AnswerPlace<Maps> answer_place(long long answer, long long row, long long j) {
 #ifndef HW
@@ -95,7 +95,7 @@ constexpr bool kTogether = HW % VEC == 0;  // the answers of a vector belong to 
 constexpr bool kTogether = true;
 #endif
 
-// Vectors are the vectors of a row that a thread reads: kItems of them, kApart apart.
+// Vectors locates the kItems vectors of a row that a thread reads, which are kApart vectors apart.
 struct Vectors {
     // `member` is the thread's index in the team, `from` the index of its first vector; `lead` counts the elements by
     // which the row's first aligned vector begins before the row.
@@ -121,7 +121,7 @@ struct Vectors {
         if (kFull || (!kAligned && k > 0 && (k + 1LL) * kApart * VEC <= LENGTH)) return true;  // for all threads
         return kAligned ? vector(k) < kVectors : place(k) >= 0 && place(k) + VEC <= LENGTH;
     }
-    // at_ends calls use(e, j) for those elements of an item within the row.
+    // at_ends calls use(e, j) for each element e of an item that lies within the row, where it has index j.
     template <class Use>
     __device__ __forceinline__ void at_ends(int k, Use use) const {
         if constexpr (!kAligned)
@@ -168,8 +168,8 @@ struct Vectors {
 struct Kept {
     float own[KEEP == registers ? kItems : kHeld > 0 ? kHeld : 1][VEC];
     Element* staged;
-    // `items` counts the items in shared memory, behind those in registers: all, or with `partly` the first ones; 0
-    // says that registers do not hold items of the row either.
+    // `items` is the number of a row's items in shared memory, which follow the items in registers: all, or with KEEP =
+    // partly the first ones. If `items` is 0, registers do not hold items of the row either.
     int items;
 
     __device__ __forceinline__ bool staged_to(int k) const { return k <= kHeld + items; }
@@ -371,7 +371,7 @@ __device__ __forceinline__ auto ask(Weights& weights, long long row, int steps, 
 template <class Weights>
 __device__ __forceinline__ void ask(Weights&, long long, int, long) {}
 
-// answer_rows computes an operator of rows in one launch.
+// answer_rows computes an operator on rows in one launch.
 template <class T, class AnyEpilogue = NoEpilogue>
 __device__ __forceinline__ void answer_rows(const Element* x, T* y, Weights weights, const AnyEpilogue& epilogue = {}) {
     extern __shared__ __align__(16) unsigned char staged[];

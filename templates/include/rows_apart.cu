@@ -1,6 +1,6 @@
-// rows_apart: computes an operator of few long rows in several launches (rows_apart.cuh).
+// rows_apart: computes an operator on few long rows in several launches (rows_apart.cuh).
 //
-// The tunables are those of rows.cu; `split` is the larger, the fewer rows there are.
+// The tunables are those of rows.cu; the fewer rows there are, the larger `split` should be.
 #include "rows_apart.cuh"
 
 extern "C" __global__ void __launch_bounds__(THREADS) rows_apart_take(const Element* __restrict__ x, float* __restrict__ states) { take_apart(x, states); }

@@ -1,4 +1,4 @@
-// rows_apart.cuh: kernels for operators of few long rows (rows.cuh). SPLIT blocks share a row. The first launch stores
+// rows_apart.cuh: kernels for operators on few long rows (rows.cuh). SPLIT blocks share a row. The first launch stores
 // the states of all blocks, and the second one merges the states of each row, always in the same order. If elements
 // have answers, a further launch computes them with one vector per thread: many short blocks keep reads and writes
 // closer together than few long-running ones.
@@ -22,7 +22,7 @@ __device__ __forceinline__ void take_apart(const Element* x, float* states) {
     begin_dependents();
 }
 
-// merged_parts returns the merged state of a row.
+// merged_parts merges the states of a row's parts, and returns the merged state.
 __device__ __forceinline__ Row<float> merged_parts(const float* states, long long row, int member) {
     Row<float> state;
     state.start();

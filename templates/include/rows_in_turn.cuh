@@ -1,4 +1,4 @@
-// rows_in_turn.cuh: kernels for operators of long rows (rows.cuh), which compute a few rows at a time and read each
+// rows_in_turn.cuh: kernels for operators on long rows (rows.cuh), which compute a few rows at a time and read each
 // from memory only once. The blocks that fit on the GPU at once form AT_ONCE groups, and each group of SPLIT blocks
 // computes one row after the other. Each thread keeps the first HELD items of its part of the row in registers, and the
 // next KEPT in shared memory. The number of rows in flight is so small that the L2 holds the rest of these rows.
@@ -7,10 +7,10 @@
 //   states -> Row:         when the states of all parts of the row have arrived, always in one order.
 //   shared, L2 -> global:  the answers, first for the elements that were read last.
 //
-// The blocks of a group are not guaranteed to run at the same time. Blocks therefore draw parts of rows from a counter:
-// a block only waits for parts that were drawn before, by blocks that are running and that wait only for earlier rows.
-// If all blocks run, each draws one part of each row. A block draws its next part before it announces that it has read
-// the current one, so that no block draws two parts of a row while another gets none.
+// The blocks of a group are not guaranteed to run at the same time. Blocks therefore take parts of rows in the order of
+// a counter: a block only waits for parts that were taken before, by blocks that are running and that wait only for
+// earlier rows. If all blocks run, each takes one part of each row. A block takes its next part before it announces
+// that it has read the current one, so that no block takes two parts of a row while another gets none.
 #pragma once
 #define KEEP partly
 #include "dependent_launch.cuh"
@@ -18,7 +18,7 @@
 static_assert(TEAM == THREADS, "a block has one row at a time");
 
 // clear_turns clears, in an earlier launch, the memory through which blocks exchange states, and the number of parts
-// that each group has drawn, which is also stored in a workspace of floats.
+// that each group of blocks has taken, which is also stored in a workspace of floats.
 __device__ __forceinline__ void clear_turns(float* states, float* drawn) {
     clear_told(states, static_cast<long long>(OUTER) * SPLIT);
     const int i = blockIdx.x * THREADS + threadIdx.x;
@@ -26,7 +26,7 @@ __device__ __forceinline__ void clear_turns(float* states, float* drawn) {
     begin_dependents();
 }
 
-// fetch prefetches the first items of a part into the L2 while the block waits.
+// fetch prefetches the first items of a part of a row into the L2 while the block waits.
 __device__ __forceinline__ void fetch(const Vectors& of, const Element* x) {
 #if !defined AUTOTUNE_EMULATOR
 #pragma unroll

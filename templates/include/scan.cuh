@@ -1,8 +1,8 @@
 // scan.cuh: running sums or products along rows or columns: each result combines the elements up to its place. A team
 // of threads goes through a row, tile by tile: each thread combines VEC neighbouring elements in registers, then its
-// warp by shuffles, then the warps through shared memory. The result of the tiles before is carried in registers in
-// double, since a float would be rounded once per tile. A column has a single thread; neighbouring threads scan
-// neighbouring columns.
+// warp by shuffles, then the warps through shared memory. The combined elements of the earlier tiles are carried in
+// registers in double, since a float would be rounded once per tile. A column has a single thread; neighbouring threads
+// scan neighbouring columns.
 //
 // Tunables:
 //   threads: threads per block, and per row.

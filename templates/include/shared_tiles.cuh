@@ -5,9 +5,10 @@
 //
 // A block goes through its part of the sequence from the end to the beginning. The stages that a block computes first
 // are the beginning of a tile, whose sums the block stores in a workspace (LeftSums). The last stages of a block's part
-// are the end of another tile, whose first stages other blocks compute. The block that has a tile's last stages waits
-// for the sums of the blocks before it, and adds them up, always in the same order. No block waits for a block that may
-// start later, and a block computes and stores the sums for which other blocks wait before its other sums.
+// are the end of another tile, whose first stages other blocks compute. The block that computes a tile's last stages
+// waits for the sums of the blocks that compute its earlier stages, and adds them up, always in the same order. No
+// block waits for a block that may start later, and a block computes and stores the sums for which other blocks wait
+// before its other sums.
 //
 //   SHARING: number of blocks (a multiple of CLUSTER) whose tiles lie below each other, so that they
 //            read the same columns at the same time, and the L2 holds the columns for all of them.
@@ -48,11 +49,13 @@ struct TakenTiles {
         const int all = Tiles<Work>::all(), blocks = gridDim.x;
         return all < blocks ? 0 : (all / blocks - 1) * blocks;
     }
-    // border returns the first stage of a group's part in the sequence of all stages of shared tiles.
+    // border returns the first stage of the part that a group of blocks has in the sequence of all stages of shared
+    // tiles.
     __device__ __forceinline__ static int border(int group) {
         return static_cast<long long>((Tiles<Work>::all() - whole()) / kInStep * Work::kStages) * group / groups();
     }
-    // settle computes the stages of the current tile and, if the tile is shared, which tile it is.
+    // settle computes which stages of the current tile the block computes and, if blocks share the tile, the tile's
+    // index.
     __device__ __forceinline__ void settle() {
         if (SHARING == 0) {
             if (more()) stages = Tiles<Work>::stages(index);

@@ -31,7 +31,7 @@
 //   PRODUCERS:   threads that gather operands; defined only by kernels with gathered operands.
 //
 // op.yaml derives CONSUMERS, THREADS, TILE_M, TILE_N, SPAN, PLANES from the tunables, and these sizes in bytes of the
-// shared memory that it allocates: PAD behind a slab; STAGE_BYTES per stage, of which A's rows take STAGE_A_BYTES;
+// shared memory that it allocates: PAD after a slab; STAGE_BYTES per stage, of which A's rows take STAGE_A_BYTES;
 // BUFFER_BYTES per consumer warp, 0 if columns are contiguous in the output (gemm_tiles.cuh); WEIGHT_BYTES for each of
 // KEPT_STAGES stages of B that are kept.
 //
@@ -39,7 +39,8 @@
 //
 //   step_shift(u):   by how many columns step u of a stage is further to the right, if the steps share
 //                    a plane (PLANES = 1; with PLANES = DEPTH each step has its own).
-//   Operands:        what the producers read; each kind of producer describes what it needs of Work.
+//   Operands:        type of the data that producers read; each kind of producer describes what it needs of
+//                    Work.
 #pragma once
 #include "async_proxy.cuh"
 #include "dependent_launch.cuh"
@@ -72,11 +73,11 @@ constexpr int kProducerRegisters = 40, kConsumerRegisters = 232;
 constexpr int kProducerThread = 128 * CONSUMERS;  // the first producer thread
 constexpr int kPingPong = 1;                      // two named barriers, one for each consumer's turn
 
-// ---- The pipeline: STAGES stages in shared memory, each with A's blocks and B's planes. Behind the stages lies B of
-// all stages of a tile if it is kept, then the consumer warps' buffers, then the barriers.
+// ---- The pipeline: STAGES stages in shared memory, each with A's blocks and B's planes. The stages are followed in
+// shared memory by B of all stages of a tile if KEPT is set, by the consumer warps' buffers, and by the barriers.
 
 constexpr int kRowSlabBytes = kBlockRows * 16 + PAD, kStepBytes = kSlabs * kRowSlabBytes;  // of a block of A
-// Sizes of B are macros, since the span of a convolution may be known only at run time.
+// The sizes of B's slabs are macros, not constants, since the span of a convolution may be known only at run time.
 #define COLUMN_SLAB_BYTES (SPAN * 16 + PAD)
 #define COLUMN_PLANE_BYTES (kSlabs * COLUMN_SLAB_BYTES)
 static_assert(PLANES == 1 || (PLANES % DEPTH == 0 && SPAN == TILE_N), "steps share a plane, or have one each, or one for each tap");
@@ -226,7 +227,8 @@ __device__ __forceinline__ void consume(const Pipeline& pipeline, typename Work:
         if (ARRANGEMENT == pingpong && count > 0) named_barrier_wait(kPingPong + consumer, 256);
         Sums sums[ROW_BLOCKS] = {};
         if (kMovesSums<Work::kStages>) {
-            // Two consumers of a tile move their sums at different times, so that one of them multiplies meanwhile.
+            // Two consumers of a tile add their sums to their other sums at different times, so that one of them
+            // multiplies meanwhile.
             int chunk = ARRANGEMENT != pingpong && consumer > 0 ? (kChunk + 1) / 2 : kChunk;
             Sums some[ROW_BLOCKS] = {};
             for (int first = stages.first; first < stages.end; first += chunk, chunk = kChunk) {

@@ -16,12 +16,13 @@
 //                     power of two                                  largest element is near 2^15
 //     three_bf16      all 24 bits of a float              6         about 2^-23.
 //
-//                   An element of 16 bits is a single part. MATH_TF32 decides whether floats are one_tf32 or
-//                   three_bf16, unless a kernel defines FLOAT_PARTS before it includes this file.
+//                   An element of 16 bits is a single part. MATH_TF32 decides whether floats are represented as
+//                   one_tf32 or three_bf16, unless a kernel defines FLOAT_PARTS before it includes this file.
 //
 // A's rows come in blocks of 64; a step of such a block is contiguous. B's columns come in planes; a slab of a plane
-// holds all of its columns. Two columns that are a constant number of columns apart are therefore a constant number
-// of bytes apart in memory. SLAB_BYTES, which op.yaml derives, is the size of a step of one row or column.
+// holds all columns of the plane. Two columns that are a constant number of columns apart are therefore a constant
+// number of bytes apart in memory. SLAB_BYTES, which op.yaml derives, is the size in bytes of a step of one row or
+// column.
 #pragma once
 #include "element.cuh"
 #include "tf32.cuh"

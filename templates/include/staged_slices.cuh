@@ -7,8 +7,8 @@
 // slice, the AHEAD next slices are in flight. A barrier after each slice frees the slot of the slice before.
 //
 // Macros used besides those of volume_pool.cuh are the tunables AHEAD and COPY_ENGINE, and from op.yaml SLOTS, the
-// number of slots; SLOT, the floats of a slot; BAND_ROWS, the rows of a slice that a block reads; BARRIERS, the floats
-// that barriers take.
+// number of slots; SLOT, the floats of a slot; BAND_ROWS, the rows of a slice that a block reads; BARRIERS, the number
+// of floats that barriers occupy.
 #pragma once
 #include "async_copy.cuh"
 #include "bulk_copy.cuh"

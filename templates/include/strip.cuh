@@ -7,9 +7,9 @@
 // Macros used besides those of window.cuh are the tunables BLOCK_X, BLOCK_Y, ROWS, VEC, STEPS, AHEAD, STREAMING, and
 // values that op.yaml derives from them. A span has SPAN columns, LEAD of which lie before the thread's first window; a
 // thread loads LOAD floats of a span at a time, and spans begin at multiples of LOAD. BAND is the number of input rows
-// for ROWS output rows. STAGE_LOAD and STAGE_LEAD are LOAD and LEAD for the strip's rows in shared memory. PITCH is the
-// number of columns staged per row, STAGED_ROWS the number of rows staged, STAGED their floats. FRESH_ROWS is the
-// number of input rows that a step adds, BARRIERS the floats that barriers take.
+// that ROWS output rows read. STAGE_LOAD and STAGE_LEAD are LOAD and LEAD for the strip's rows in shared memory. PITCH
+// is the number of columns staged per row, STAGED_ROWS the number of rows staged, STAGED their floats. FRESH_ROWS is
+// the number of input rows that a step adds, BARRIERS the number of floats that barriers occupy.
 #pragma once
 #include "plane_tiles.cuh"
 #include "window.cuh"

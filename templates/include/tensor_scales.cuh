@@ -1,9 +1,9 @@
-// tensor_scales.cuh: one power of two (power_scale.cuh) for the whole input and one for all weights, for products whose
-// sums combine factors from anywhere in both tensors.
+// tensor_scales.cuh: scales the whole input by one power of two (power_scale.cuh) and all weights by another, for
+// products whose sums combine elements from anywhere in both tensors.
 //
 // A launch of kShares blocks finds the largest magnitudes; each block reads its share of both tensors. The packing
-// kernels compute the maximum over all shares, and store the inverses of the powers for the epilogue. `scales` holds
-// kShares numbers for the input, as many for the weights, and two inverses.
+// kernels compute the maximum over the shares of all blocks, and store the inverses of the powers for the epilogue.
+// `scales` holds kShares numbers for the input, as many for the weights, and two inverses.
 #pragma once
 #include "dependent_launch.cuh"
 #include "element.cuh"
@@ -41,7 +41,7 @@ __device__ __forceinline__ unsigned largest_of_warp(unsigned most) {
     return most;
 }
 
-// find_largest is the launch that finds the largest magnitudes.
+// find_largest is the body of the kernel that finds the largest magnitudes of the input and of the weights.
 __device__ __forceinline__ void find_largest(const Element* x, long long inputs, const Element* weight, long long weights, float* scales) {
     begin_dependents();
     __shared__ unsigned most[2];
@@ -61,7 +61,7 @@ __device__ __forceinline__ void find_largest_of_convolution(const Element* x, co
     find_largest(x, static_cast<long long>(N) * C * D * H * W, weight, taps * C_GROUP * C_OUT, scales);
 }
 
-// scale_of computes the power of two for the input or for the weights. All lanes of a warp must call scale_of.
+// scale_of computes the power of two that scales the input or the weights. All lanes of a warp must call scale_of.
 __device__ __forceinline__ PowerScale scale_of(const float* scales, Scaled of) {
     unsigned most = 0;
 #pragma unroll
@@ -69,8 +69,8 @@ __device__ __forceinline__ PowerScale scale_of(const float* scales, Scaled of) {
     return PowerScale(largest_of_warp(most));
 }
 
-// TensorScales contains both powers of two, for kernels that split factors into parts of fp16 themselves. Kernels in
-// math mode tf32 need no powers of two, and read none.
+// TensorScales contains the powers of two that scale input and weights, for kernels that split them into parts of fp16
+// on the fly. Kernels in math mode tf32 need no powers of two, and read none.
 struct TensorScales {
     PowerScale input, weights;
     __device__ __forceinline__ explicit TensorScales(const float* scales)

@@ -28,8 +28,8 @@ __device__ __forceinline__ unsigned round_to_tf32(float x) {
         return rounded;
     } else {
         // To round to nearest, half a unit of the last remaining digit is added to the magnitude. For ties to even,
-        // just under half a unit is added, plus the rest of the half unit if the last remaining bit is 1. The carry of
-        // the addition may reach the exponent, and even yield infinity, as it should.
+        // just under half a unit of that digit is added, plus the rest of the half unit if the last remaining bit is 1.
+        // When rounding carries, the carry may reach the exponent, and even yield infinity, as it should.
         const unsigned bits = __float_as_uint(x);
         if ((bits & 0x7fffffffu) > 0x7f800000u) return 0x7fffffffu;  // NaN
         if ((bits & 0x7f800000u) == 0x7f800000u) return bits;        // infinity

@@ -1,6 +1,6 @@
 // told_states.cuh: how blocks that share a row (rows.cuh) exchange their states without a counter or a fence. Each
 // 32-bit word of a state is stored in one 64-bit access together with a 1 in the upper word, which says that it is
-// valid. A block that reads a state waits for the words themselves, which takes a single round trip to the L2.
+// valid. A block that reads a state waits until all of its words are valid, which takes a single round trip to the L2.
 #pragma once
 #include "rows.cuh"
 
@@ -13,10 +13,10 @@ union StateWords {
     __device__ __forceinline__ StateWords() {}
 };
 
-// told_in casts a workspace of floats, the only kind of workspace that exports for PyTorch support.
+// told_in casts a workspace of floats to 64-bit words, since exports for PyTorch support only workspaces of floats.
 __device__ __forceinline__ Told* told_in(float* states) { return reinterpret_cast<Told*>(states); }
 
-// clear_told clears the states of `parts` parts; all threads of an earlier launch call it.
+// clear_told clears the states of `parts` parts of rows; all threads of an earlier launch call it.
 __device__ __forceinline__ void clear_told(float* states, long long parts) {
     for (long long i = blockIdx.x * static_cast<long long>(THREADS) + threadIdx.x; i < parts * kWords; i += static_cast<long long>(gridDim.x) * THREADS) told_in(states)[i] = 0;
 }

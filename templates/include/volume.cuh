@@ -41,8 +41,8 @@ struct Block {
     int slice, row, column;
 };
 
-// block_of returns the part of block `index`, Slices x Rows x Columns outputs. Blocks are ordered with columns fastest,
-// so that blocks that share halo rows run at the same time.
+// block_of returns the part of the output that block `index` computes: Slices x Rows x Columns outputs. Blocks are
+// ordered with columns fastest, so that blocks that share halo rows run at the same time.
 template <int Slices, int Rows, int Columns>
 __device__ __forceinline__ Block block_of(unsigned index) {
     constexpr unsigned Across = (W_OUT + Columns - 1) / Columns, Down = (H_OUT + Rows - 1) / Rows,

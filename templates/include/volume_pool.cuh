@@ -3,7 +3,7 @@
 // A block of BLOCK_X x BLOCK_Y threads computes BLOCK_Y * ROWS rows and BLOCK_X * VEC columns of SLICES output slices
 // of one volume; a thread reduces ROWS x VEC windows of each. A thread goes through the input slices one by one: it
 // reduces a slice's rows across, then down the rows, and adds the result to all windows that contain the slice. Windows
-// that an output slice leaves unfinished stay in registers for the next, so that no slice is read twice.
+// that an output slice leaves unfinished stay in registers for the next output slice, so that no slice is read twice.
 //
 //   pool_volume<Slices, Pool>(x, y, shared, epilogue)    Pool is defined in pool.cuh.
 //
@@ -17,8 +17,8 @@
 // Macros used besides those of volume.cuh are the tunables BLOCK_X, BLOCK_Y, ROWS, VEC, SLICES, GATHER, STREAMING, and
 // values that op.yaml derives from them. A span has SPAN columns, LEAD of which lie before the thread's first window; a
 // thread loads LOAD floats of a span at a time, and spans begin at multiples of LOAD. BAND is the number of input rows
-// for ROWS output rows. GATHERED is the number of floats of a buffer that collects a block's outputs of a slice, at any
-// offset from 16-byte alignment.
+// that ROWS output rows read. GATHERED is the number of floats of a buffer that collects a block's outputs of a slice,
+// at any offset from 16-byte alignment.
 #pragma once
 #include "element_rows.cuh"
 #include "guarded_span.cuh"
@@ -93,8 +93,8 @@ __device__ __forceinline__ void begin_empty(Windows (&kept)[Unfinished + 1], int
             for (int e = 0; e < ROWS * VEC; ++e) kept[s][e / VEC][e % VEC] = Reduction::nothing();
 }
 
-// store_slice stores a thread's outputs of a slice; `first` is where the block's outputs begin. A block that gathers is
-// as wide as the output, so its outputs of a slice are contiguous.
+// store_slice stores a thread's outputs of a slice; `first` is where the block's outputs begin. A block whose outputs
+// are gathered is as wide as the output, so its outputs of a slice are contiguous.
 __device__ __forceinline__ void store_slice(Element* y, float* buffer, const Block& block, long long first,
                                             const Windows& outputs) {
     const int row = threadIdx.y * ROWS, column = block.column + threadIdx.x * VEC;

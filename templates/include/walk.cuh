@@ -4,8 +4,8 @@
 // walks down STEPS steps of BLOCK_Y * ROWS rows; a thread computes ROWS x VEC outputs per step. The threads of a block
 // share only the L1 and, when GATHER is set, a buffer that collects the outputs of a step, to store them as one run.
 //
-// With several steps, windows that a step leaves unfinished stay in registers for the next. The next step's rows are
-// loaded before this step's outputs are stored: no row is loaded twice, and loads are always in flight.
+// With several steps, windows that a step leaves unfinished stay in registers for the next step. The next step's rows
+// are loaded before this step's outputs are stored: no row is loaded twice, and loads are always in flight.
 //
 //   Walk walk(x, shared);
 //   float kept[Walk::Windows][VEC];             a thread's windows
@@ -17,8 +17,8 @@
 // Macros used besides those of window.cuh are the tunables BLOCK_X, BLOCK_Y, ROWS, VEC, STEPS (1 unless BLOCK_Y is 1),
 // GATHER, STREAMING, and values that op.yaml derives from them. A span has SPAN columns, LEAD of which lie before the
 // thread's first window; a thread loads LOAD floats of a span at a time, and spans begin at multiples of LOAD. BAND is
-// the number of input rows for ROWS output rows. GATHERED is the number of floats, a multiple of four, of a buffer that
-// holds a step's outputs at any offset from 16-byte alignment.
+// the number of input rows that ROWS output rows read. GATHERED is the number of floats, a multiple of four, of a
+// buffer that holds a step's outputs at any offset from 16-byte alignment.
 #pragma once
 #include "element_rows.cuh"
 #include "guarded_span.cuh"
@@ -111,7 +111,7 @@ struct Walk {
 
     __device__ __forceinline__ float* buffer() const { return gathered + step % 2 * GATHERED; }
 
-    // first_output returns the index in the tensor of the step's first output. A tile that gathers is as wide as the
-    // output, so its outputs are contiguous.
+    // first_output returns the index in the tensor of the step's first output. A tile whose outputs are gathered is as
+    // wide as the output, so its outputs are contiguous.
     __device__ __forceinline__ long long first_output() const { return (tile.plane * H_OUT + tile.row) * W_OUT; }
 };

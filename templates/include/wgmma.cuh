@@ -37,9 +37,9 @@ struct Slabs {
 // is the number of bytes per line. Lines lie either along k or across:
 //
 //   along k:  128 (or 64) bytes hold elements along k of one line. Eight lines are consecutive in memory, and
-//             each group of eight lines may be anywhere behind the group before.
+//             each group of eight lines may be anywhere after the group before.
 //   across:   128 bytes hold the 16-bit elements of 64 lines for one k, followed by those for the next k.
-//             Each group of 64 lines may be anywhere behind the group before.
+//             Each group of 64 lines may be anywhere after the group before.
 template <bool AlongK, int Line = 128>
 struct SwizzledLines {
     const char* first;  // start of the first line, for product 0; across, a multiple of eight lines
@@ -88,8 +88,8 @@ __device__ __forceinline__ unsigned long long wgmma_descriptor(const Slabs& of) 
 }
 
 // swizzled_descriptor encodes the location of lines that begin `behind` bytes after `first`. Groups of eight
-// consecutive lines begin `eights` bytes apart. If lines lie across, `apart` is the distance in bytes between two
-// groups of 64 lines; if lines lie along k, `apart` is ignored.
+// consecutive lines begin `eights` bytes apart. If lines lie across, with k as the slow axis, `apart` is the distance
+// in bytes between two groups of 64 lines; if lines lie along k, `apart` is ignored.
 //
 // A product swizzles 16-byte pieces by their addresses, as the copy engine does. A product may therefore begin at any
 // line of a box, and the descriptor's base offset, which is for patterns that begin elsewhere, stays zero.
@@ -107,8 +107,8 @@ __device__ __forceinline__ unsigned long long wgmma_descriptor(const SwizzledLin
                                      AlongK && of.apart > 0 ? of.apart : 8 * Line);
 }
 
-// Wgmma::start starts a product by descriptors. AcrossA and AcrossB say that an operand's lines lie across, which TF32
-// does not support.
+// Wgmma::start issues a wgmma whose operands in shared memory are given by descriptors. AcrossA and AcrossB say that k
+// is the slow axis of an operand in shared memory, which TF32 does not support.
 template <WgmmaType Type, int Columns>
 struct Wgmma;
 

@@ -18,8 +18,8 @@
 // round_up returns the smallest multiple of `to` that is at least n.
 __host__ __device__ constexpr int round_up(int n, int to) { return (n + to - 1) / to * to; }
 
-// tap_row returns which row of the window of output row r is the band's row i, or -1 if that window does not contain
-// it.
+// tap_row returns the index of the band's row i among the rows of output row r's window, or -1 if the window does not
+// contain row i.
 __host__ __device__ constexpr int tap_row(int i, int r) {
     return i < r * STRIDE_H || (i - r * STRIDE_H) % DILATION_H != 0 ||
                    (i - r * STRIDE_H) / DILATION_H >= KERNEL_H

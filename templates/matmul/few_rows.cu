@@ -1,13 +1,15 @@
-// matmul, few rows: for products in which one factor has up to 64 lines, which are rows of a or columns of b. Nearly
-// all of the time goes into reading the other factor, the wide one, once: typically the weights of a layer.
+// matmul, few rows: for products in which one factor has up to 64 lines, which are rows of matrix a or columns of
+// matrix b. Nearly all of the time goes into reading the other factor, the wide one, once: typically the weights of a
+// layer.
 //
 // A warp takes LINE_BLOCKS blocks of 16 lines of the wide factor and a part of k, stage after stage. A tensor core may
 // add up the elements of k in any order that is the same for both factors. Each lane therefore copies to shared memory
 // exactly the elements that it will multiply itself, 16 bytes at a time. As no other thread reads a lane's copies,
 // copies of STAGES - 1 stages are in flight, and no thread waits for another before the end. At the end the sums of the
 // block's warps, which share k, are added up in a fixed order, and then the sums of SPLITS blocks. In fp32, where
-// tensor cores have no suitable product, a lane multiplies its part of k of its wide lines by the same part of all few
-// lines, which other lanes have copied. After the last stage, the four lanes of a line add up their sums.
+// tensor cores have no suitable product, a lane multiplies its part of k of its lines of the wide factor by the same
+// part of all lines of the other factor, which other lanes have copied. After the last stage, the four lanes of a line
+// add up their sums.
 //
 // A step is 4 lanes by 16 bytes of k, which is two tensor-core products. With g = lane / 4 and t = lane % 4, a lane
 // holds of each of its lines the elements [t * kOfLane, (t + 1) * kOfLane) of the step. If lines are contiguous along k
@@ -15,15 +17,16 @@
 // the lane's two lines are neighbours, as a load brings kVec neighbouring lines of one element of k.
 //
 // Tunables and their trade-offs:
-//   LINE_BLOCKS: blocks of 16 lines per warp: more blocks read the few lines less often, but take registers.
+//   LINE_BLOCKS: blocks of 16 lines of the wide factor per warp: with more blocks, the other factor's lines are read
+//                less often, but more registers are needed.
 //   DEPTH:       steps per stage: more steps read longer runs of memory, but leave room for fewer stages.
 //   WARPS:       warps per block, which share k.
 //   STAGES:      stages of a warp's copies in flight.
 //   SPLITS:      blocks that share a tile's k (split_k.cuh), if there are few tiles.
 //
 // op.yaml derives STAGE_K, the elements of k in a stage, and sizes in bytes of shared memory. STAGE_BYTES, for each
-// warp, is DEPTH times STEP_BYTES, of which the wide lines have the first WIDE_BYTES. The sums of two lines are PITCH
-// floats apart.
+// warp, is DEPTH times STEP_BYTES, of which the wide factor's lines take the first WIDE_BYTES. The sums of two lines
+// are PITCH floats apart.
 #include "async_copy.cuh"
 #include "few_lines.cuh"
 #include "split_k.cuh"
@@ -39,8 +42,8 @@ constexpr int kStages = (K + STAGE_K - 1) / STAGE_K;
 // halves combines the lower halves, or the upper halves, of two registers.
 __device__ __forceinline__ unsigned halves(unsigned first, unsigned second, bool upper) { return __byte_perm(first, second, upper ? 0x7632 : 0x5410); }
 
-// Lines are the lines of a factor that a lane copies and multiplies: Blocks blocks with OfBlock lines each, of a matrix
-// with `count` lines.
+// Lines are the lines (rows of matrix a or columns of matrix b) that a lane copies and multiplies: Blocks blocks with
+// OfBlock lines each, of a matrix with `count` lines.
 template <bool AlongK, int Blocks, int OfBlock>
 struct Lines {
     static constexpr int kLoadsAlong = 16 / kBytesAlong;
@@ -111,8 +114,8 @@ __device__ __forceinline__ void fetch_stage(const Wide& wide, const Few& few, ch
     }
 }
 
-// Sums are the sums of a lane: on tensor cores in the layout of mma.cuh, otherwise for two wide lines by eight few
-// lines.
+// Sums are the sums of a lane: on tensor cores in the layout of mma.cuh, otherwise for two lines of the wide factor by
+// eight lines of the other factor.
 typedef float Sums[kOnTensorCores ? 4 : 16];
 
 template <class T>

@@ -1,13 +1,13 @@
-// matmul, few rows, as a stream (sm_90 on): for products in which one factor has up to 32 lines (rows of a or columns
-// of b), and the lines of both factors are contiguous along k. Nearly all of the time goes into reading the other
-// factor, the wide one, once: typically the weights of a layer.
+// matmul, few rows, as a stream (sm_90 on): for products in which one factor has up to 32 lines (rows of matrix a or
+// columns of matrix b), and the lines of both factors are contiguous along k. Nearly all of the time goes into reading
+// the other factor, the wide one, once: typically the weights of a layer.
 //
-// Every block gets the same number of wide lines, give or take one per pass. As blocks get equal shares, all
-// multiprocessors end at the same time, whatever the number of lines. A block reads its lines in passes of at most
+// Every block gets the same number of lines of the wide factor, give or take one per pass. As blocks get equal shares,
+// all multiprocessors end at the same time, whatever the number of lines. A block reads its lines in passes of at most
 // LINES, and k in chunks. The lines that all blocks read in one pass are contiguous, which makes memory 5 % faster. One
-// warp requests from the copy engine a chunk of each line of a pass, and of each of the few lines, stage after stage
-// and pass after pass, so that no pass begins with an empty pipeline. The kernel needs no split sums, no tensor maps
-// and only one launch.
+// warp requests from the copy engine a chunk of each line of a pass, and of each line of the other factor, stage after
+// stage and pass after pass, so that no pass begins with an empty pipeline. The kernel needs no split sums, no tensor
+// maps and only one launch.
 //
 // All warps but the loading one multiply on tensor cores. The multiplying warps form BESIDE groups of ALONG warps:
 // groups have different lines; the warps of a group share their lines and take turns at steps of 64 bytes of k. A
@@ -16,13 +16,15 @@
 // conflicts.
 //
 // Tunables and their trade-offs:
-//   LINE_BLOCKS: blocks of 16 lines per warp: more blocks read the few lines from shared memory less often.
-//   BESIDE:      warps with different lines: long passes read the few lines from the L2 less often.
+//   LINE_BLOCKS: blocks of 16 lines of the wide factor per warp: with more blocks, the other factor's lines are
+//                read from shared memory less often.
+//   BESIDE:      warps with different lines of the wide factor: long passes read the other factor's lines
+//                from the L2 less often.
 //   ALONG:       warps that share lines: more lines are in flight at a time, but there are more sums to add up.
 //   CHUNK:       bytes of a line per copy: large chunks need fewer copies, but leave room for fewer stages.
 //   STAGES:      stages in flight.
-//   STREAMING:   whether the L2 evicts wide lines first, since they are not read again soon. The L2 then keeps other
-//                data, including dirty lines that it would have to write back first.
+//   STREAMING:   whether the L2 evicts lines of the wide factor first, since they are not read again soon. With
+//                streaming, the L2 keeps other data, including dirty lines that it would have to write back first.
 //
 // op.yaml derives LINES, the lines of a pass, and sizes of shared memory: APART, the bytes from a line of a stage to
 // the next; PITCH, the floats from the sums of a line to those of the next; STAGE_BYTES and SUM_BYTES.
@@ -53,7 +55,7 @@ struct Turn {
 
 __device__ __forceinline__ constexpr int chunk_bytes(int chunk) { return chunk == kChunks - 1 ? kLineBytes - chunk * CHUNK : CHUNK; }
 
-// bulk_load_wide is bulk_load for wide lines, with the hint that STREAMING selects.
+// bulk_load_wide is bulk_load for lines of the wide factor, with the cache hint that STREAMING selects.
 __device__ __forceinline__ void bulk_load_wide(void* shared, const void* global, int bytes, Mbarrier* barrier) {
 #ifndef AUTOTUNE_EMULATOR
     if constexpr (STREAMING) {
@@ -69,7 +71,7 @@ __device__ __forceinline__ void bulk_load_wide(void* shared, const void* global,
     bulk_load(shared, global, bytes, barrier);
 }
 
-// Pass is a part of a block's wide lines, and all few lines.
+// Pass describes one pass of a block: it multiplies some lines of the wide factor by all lines of the other factor.
 struct Pass {
     const char *wide, *few;
     int lines, few_lines;
@@ -95,8 +97,8 @@ __device__ __forceinline__ void take(unsigned (&to)[4], const char* from) {
     for (int q = 0; q < 4 && !kOf16Bits; ++q) to[q] = __float_as_uint(factor(__uint_as_float(to[q])));
 }
 
-// Places are the offsets at which a lane finds its parts of a stage's first step. Lanes for which a pass has no line of
-// their own read the pass's last line again.
+// Places holds the offsets in a stage at which a lane finds its operands of the stage's first step. If a pass has too
+// few lines for all lanes, the surplus lanes read its last line again.
 struct Places {
     int wide[LINE_BLOCKS][2], few[FEW_BLOCKS];
     __device__ __forceinline__ Places(const Pass& pass, int beside) {

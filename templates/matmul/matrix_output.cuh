@@ -6,7 +6,7 @@
 #include "split_k.cuh"
 #include "triangle.cuh"
 
-// MatrixWork contains the members that the Works of matrix products share (gemm_tiles.cuh).
+// MatrixWork contains the members that the Work classes of all matrix products share (gemm_tiles.cuh).
 struct MatrixWork {
     static constexpr int kParts = 1;
     static constexpr bool kMasked = kTriangular;
@@ -29,7 +29,7 @@ struct MatrixOutput {
           biased(BIAS && tile.split == 0) {}
     __device__ __forceinline__ long long column(int c, int) const { return c < N ? first + c : -1; }
     __device__ __forceinline__ static bool even() { return N % 2 == 0; }
-    // load loads the epilogue's elements for Count contiguous outputs. For rows behind the last row, load reads the
+    // load loads the epilogue's elements for Count contiguous outputs. For rows after the last row, load reads the
     // last row's elements, and for columns that do not exist the first column's.
     static constexpr bool kLoads = !TileEpilogue::kIsNone;
     template <int Count>
@@ -66,9 +66,9 @@ struct MatrixOutput {
     }
 
    private:
-    // finish applies the epilogue to sums. A sum that mended.cuh must find is left as it is, since an epilogue might
-    // turn an infinity into a number. Without loaded elements, finish is for products without an epilogue, and for
-    // mended outputs.
+    // finish applies the epilogue to sums. A sum that mended.cuh must find because it is not finite is stored without
+    // the epilogue, which might make it finite. The overload of finish without loaded elements is for products without
+    // an epilogue, and for mended outputs.
     template <int Count>
     __device__ __forceinline__ void finish(float (&)[Count], const bool (&)[Count]) const {}
     template <int Count>

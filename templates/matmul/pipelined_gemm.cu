@@ -5,9 +5,9 @@
 // elements unchanged. Only the packing launch handles transposed factors, and it pads all sizes with zeros. The second
 // launch is a pipeline between the copy engine and the tensor cores (slab_gemm.cuh).
 //
-// Two parts of fp16 have a float's accuracy but not its range. In fp32, rows of a and columns of b are multiplied by
-// powers of two that bring the largest element of each near 2^15, and outputs are divided by these powers
-// (power_scale.cuh). With SCALED = 1, TF32 factors are stored as one part of fp16.
+// Two parts of fp16 have a float's accuracy but not its range. In fp32, rows of matrix a and columns of matrix b are
+// multiplied by powers of two that bring the largest element of each near 2^15, and outputs are divided by these powers
+// (power_scale.cuh). With SCALED = 1, factors in TF32 are stored as one part of fp16, which has as many digits.
 //
 // The price is writing and reading the packed factors: 16 bytes per element of f32, and 8 bytes per 16-bit element. For
 // matrices of 4096 x 4096, packing takes a fifth of the time in TF32, and less for larger matrices.

@@ -1,7 +1,8 @@
-// matmul, reference: with sums in double. A thread computes eight outputs of a column, which share a factor.
+// matmul, reference: computes each output from sums in double. A thread computes eight outputs of a column, which share
+// the elements of matrix b.
 //
-// In math mode tf32 both factors are rounded to TF32 first. The product of two TF32 factors has 22 significant bits, so
-// sums in double are practically exact.
+// In math mode tf32 both factors of a product are rounded to TF32 before they are multiplied. The product of two TF32
+// factors has 22 significant bits, so sums in double are practically exact.
 #include "compiled_sizes.cuh"
 #include "matrix_place.cuh"
 

@@ -1,6 +1,7 @@
 // scaled_output.cuh: how the epilogue of slab_gemm.cuh stores a product of factors that are split into parts of fp16.
-// Each line, a row of a or a column of b, was multiplied by a power of two (power_scale.cuh), so that products are
-// accurate for lines of any magnitude. ScaledOutput divides each sum by the powers of two of its row and of its column.
+// Each line, a row of matrix a or a column of matrix b, was multiplied by a power of two (power_scale.cuh), so that
+// products are accurate for lines of any magnitude. ScaledOutput divides each sum by the powers of two that scaled its
+// row and its column.
 #pragma once
 #include "matrix_output.cuh"
 #include "power_scale.cuh"

@@ -1,5 +1,5 @@
-// strips.cuh: how the factors of a matrix product are packed (slab_operands.cuh), line by line. A line is a row of a or
-// a column of b.
+// strips.cuh: how the factors of a matrix product are packed (slab_operands.cuh), line by line. A line is a row of
+// matrix a or a column of matrix b.
 #pragma once
 #include "element.cuh"
 #include "factor.cuh"
@@ -32,9 +32,9 @@ struct Columns {
     __device__ __forceinline__ static long long slab(int line, int step) { return step * kSlabs * apart() + line * 16; }
 };
 
-// Strip is what a block packs: STRIP_LINES lines, in one of CHUNKS ranges of k. The elements of a strip stay in
-// registers, ITEMS half steps per thread, while the block finds the largest element of each line. If lines are longer
-// than a strip, a launch before has found the largest element of each range.
+// Strip is the part of a factor that a block packs: STRIP_LINES lines, in one of CHUNKS ranges of k. The elements of a
+// strip stay in registers, ITEMS half steps per thread, while the block finds the largest element of each line. If
+// lines are longer than a strip, an earlier launch has found the largest element of each range.
 constexpr int kPackers = 512, kOfLine = kPackers / STRIP_LINES;  // threads
 constexpr int kStripSteps = (STEPS + CHUNKS - 1) / CHUNKS, kStepsAtOnce = kOfLine / 2;
 
@@ -127,5 +127,5 @@ struct Strip {
     }
 };
 
-// The largest magnitudes and the inverses of columns are stored behind those of all rows.
+// The largest magnitudes and the inverses of columns are stored after those of all rows.
 __device__ __forceinline__ long long all_rows() { return static_cast<long long>(BATCHES_A) * M; }

@@ -15,8 +15,8 @@ constexpr int kThreads = 256, kAcross = 16;  // threads side by side, and one be
 constexpr int kRows = TILE_M / kAcross, kColumns = TILE_N / kAcross;  // of a thread, kAcross apart
 
 // load_tile loads Lines rows or columns of a factor into shared memory, k by k. Neighbouring threads read elements that
-// are contiguous in memory: along k if Contiguous, otherwise neighbouring lines. Elements outside of a Triangle (lines
-// by k) become zeros.
+// are contiguous in memory: along k if Contiguous, otherwise neighbouring lines. If the factor is triangular (Triangle
+// is not 0), elements outside of the triangle become zeros.
 template <int Lines, bool Contiguous, int Triangle>
 __device__ __forceinline__ void load_tile(float (&tile)[DEPTH][Lines + 1], const Element* from, int first, int lines, int k) {
     for (int i = threadIdx.x; i < Lines * DEPTH; i += kThreads) {

@@ -8,7 +8,7 @@
 namespace {
 
 // LinesOutput is a MatrixOutput that stores whole rows: 16 bytes per store, and without going through shared memory.
-// LinesOutput does not support triangles.
+// LinesOutput does not support triangular outputs.
 struct LinesOutput {
     typedef TileGiven Given;
     static constexpr int kMixed = kWholeRows;

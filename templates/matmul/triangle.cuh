@@ -1,9 +1,9 @@
 // triangle.cuh: factors and outputs of which only the upper (1) or lower (-1) triangle counts, including the diagonal.
 // Memory outside of a factor's triangle may contain anything and is not part of any sum; outputs outside of the
-// triangle are zeros. A row of a triangular a and a column of b therefore have only a part of k in common, and so have
-// the rows and columns of a tile.
+// triangle are zeros. A row of a triangular matrix a and a column of matrix b therefore have only a part of k in
+// common, and so have the rows and columns of a tile.
 #pragma once
-// A parameter that has its default value is not defined as a macro.
+// A parameter of the operator that has its default value is not defined as a macro.
 #ifndef TRIANGULAR_A
 #define TRIANGULAR_A 0
 #endif
@@ -15,7 +15,7 @@
 #endif
 constexpr bool kTriangular = TRIANGULAR_A != 0 || TRIANGULAR_B != 0 || TRIANGULAR_OUTPUT != 0;
 
-// Part is a range of k, rows or columns.
+// Part is a range of elements of k, of rows or of columns.
 struct Part {
     long long first, end;
 };

@@ -1,5 +1,5 @@
-// matmul, vector: a warp multiplies one row of a by a few columns of b. The kernel is made for a matrix times a vector,
-// where reading the matrix from memory is the limit.
+// matmul, vector: a warp multiplies one row of matrix a by a few columns of matrix b. The kernel is made for a matrix
+// times a vector, where reading the matrix from memory is the limit.
 //
 // Tunables and their trade-offs:
 //   WARPS:  warps per block.

@@ -1,8 +1,8 @@
 // max_pool1d, fold: a block doubles the width of windows in shared memory, step by step.
 //
-// The maximum of a window of 2n elements is that of two windows of n. A few doublings of the width, each for all places
-// at once, yield windows as wide as the kernel. The maximum of a window of any width is that of two overlapping windows
-// that together cover it. The work per output grows with the logarithm of the kernel's size.
+// The maximum of a window of 2n elements is the larger of the maxima of its two halves. A few doublings of the width,
+// each for all places at once, yield windows as wide as the kernel. The maximum of a window of any width is that of two
+// overlapping windows that together cover it. The work per output grows with the logarithm of the kernel's size.
 //
 //   global -> shared:    a run of one row's inputs, 16 bytes per copy; surrounded by minus infinity.
 //   shared -> shared:    maxima of windows RADIX times as wide, from one line to the other.

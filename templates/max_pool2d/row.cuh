@@ -1,2 +1,2 @@
-// row.cuh: the Row of a pool whose window is a whole image.
+// row.cuh: the class Row (row_state.cuh) of a pool whose window is a whole image.
 #include "pooled_row.cuh"

@@ -32,7 +32,8 @@ namespace {
 constexpr int kThreads = 32 * WARPS;
 constexpr int kSteps = PADDED / 16, kBlocksV = PADDED_V / 8;          // of the width: 16 to multiply, 8 of values
 
-// copy_lines starts copying `lines` lines of Width elements; further lines, and the padding of lines, become zeros.
+// copy_lines starts copying `lines` lines of Width elements; lines past the last one, and the padding of lines, become
+// zeros.
 template <int Lines, int Width, int Padded, int Pitch>
 __device__ __forceinline__ void copy_lines(Element* to, const Element* from, int lines) {
     constexpr int pieces = Padded / 8;

@@ -11,7 +11,7 @@
 
 // Rows are the queries of a block: some queries from `first` on, of one head. With causal, the queries that attend to
 // most keys come first, for as many heads at a time as have their keys and values in the L2 together (kTogether bytes).
-// As the queries with most keys come first, blocks finish at about the same time.
+// As the queries that attend to most keys come first, blocks finish at about the same time.
 struct Rows {
     static constexpr long long kTogether = 24 << 20;
     int first, head, batch;
@@ -46,7 +46,7 @@ __device__ __forceinline__ void pack_weights(unsigned (&a)[4], const float* left
 }
 
 // Exponents are distances to the row's largest product so far. The exponential for the largest product so far is
-// therefore 1, which is exact in 16 bits. If no row of a warp gets a larger product, the warp does not rescale its
+// therefore 1, which is exact in 16 bits. If no row of a warp gets a new largest product, the warp does not rescale its
 // averages.
 
 struct OnlineSoftmax {

@@ -86,9 +86,9 @@ __device__ __forceinline__ Element average_of(const Element* q, const Element* k
     return average.give(0);
 }
 
-// averages_of computes Each contiguous outputs per thread of the block. If Each is not 1, only every Each-th block
-// computes outputs, and the other blocks return at once. All threads must call averages_of. Row by row, the block
-// computes the products with Threads keys at a time, with eight lanes per key.
+// averages_of computes `Each` contiguous outputs per thread, where Each is 4 if rows are wide, and otherwise 1. If Each
+// is 4, only every fourth block computes outputs, and the other blocks return at once. All threads must call
+// averages_of. Row by row, the block computes the products with Threads keys at a time, with eight lanes per key.
 template <int Threads, class Sum, class Sizes>
 __device__ __forceinline__ void averages_of(const Element* q, const Element* k, const Element* v, const Element* mask, const Sizes& s, Element* y) {
     constexpr int Each = Sizes::width_v >= 4 * Threads ? 4 : 1; // products of a wide row are computed once

@@ -4,11 +4,11 @@
 //
 // The launches for weights and for averages use the mainloop of split_gemm.cuh. The launch for weights stores
 // exponentials of the distance of products to the largest product in the row of the tile. The launch for weights
-// already splits these weights into parts, which the launch for averages multiplies directly. For each row of a tile,
-// the launch for weights also stores the largest product and the sum of exponentials, by which the launch for averages
-// rescales the averages from tile to tile. Before the launches for weights and averages, another launch finds powers of
-// two that bring the queries, keys and values of a head into the range of fp16. Each power of two is computed from a
-// sample of the elements, and leaves room for larger elements. If a power of two was too large, averages are not
+// already splits the weights into parts of fp16, which the launch for averages multiplies directly. For each row of a
+// tile, the launch for weights also stores the largest product and the sum of exponentials, by which the launch for
+// averages rescales the averages from tile to tile. Before the launches for weights and averages, another launch finds
+// powers of two that bring the queries, keys and values of a head into the range of fp16. Each power of two is computed
+// from a sample of the elements, and leaves room for larger elements. If a power of two was too large, averages are not
 // finite, and are computed again by their definition.
 //
 // Tunables:
@@ -27,8 +27,8 @@ namespace {
 
 constexpr float kWeightPower = 4096.0f;  // exponentials are at most 1
 
-// sampled_power returns the power of two that brings the elements of a head into the range of fp16, computed from a
-// sample of 128 elements.
+// sampled_power computes, from a sample of 128 elements, the power of two that scales the elements of a head into the
+// range of fp16.
 __device__ __forceinline__ float sampled_power(const float* matrix, long long elements) {
     unsigned most = 0;
 #pragma unroll
@@ -46,7 +46,7 @@ __device__ __forceinline__ float sampled_power(const float* matrix, long long el
 }
 __device__ __forceinline__ float inverse_of(float power) { return __uint_as_float((254u << 23) - __float_as_uint(power)); }
 
-// The powers of two of the heads of queries are stored first, then those of keys, then those of values.
+// The powers of two that scale the heads of queries are stored first, then those for keys, then those for values.
 __device__ __forceinline__ int head_kv(int group) { return group / HEADS * HEADS_KV + group % HEADS / (HEADS / HEADS_KV); }
 __device__ __forceinline__ int power_of_keys(int group) { return BATCH * HEADS + head_kv(group); }
 __device__ __forceinline__ int power_of_values(int group) { return BATCH * (HEADS + HEADS_KV) + head_kv(group); }
@@ -109,8 +109,8 @@ struct WeightsWork : AttentionWork {
                 for (int i = 0; i < 2; ++i) {
                     const int column = first + 8 * j + i;
                     float& sum = sums[4 * j + 2 * half + i];
-                    // If half of a product is too large, it may be an infinity: multiplying it by zero makes the sum
-                    // NaN, so that the overflow is noticed.
+                    // If a part of fp16 overflowed, the sum may be an infinity: adding the sum times zero makes it NaN,
+                    // so that the overflow is noticed.
                     sum = fmaf(sum, 0.0f, sum * smaller * larger);
                     if (MASK_BATCH && there && column < KEYS) sum += __ldg(mask + column);
                     if (edge && ((CAUSAL && column > row) || column >= KEYS)) sum = negative_infinity();
@@ -231,7 +231,7 @@ struct AveragesWork : AttentionWork {
 
 }  // namespace
 
-// Each warp computes the power of two of one head.
+// Each warp computes the power of two that scales one head.
 extern "C" __global__ void __launch_bounds__(256)
     scaled_dot_product_attention_split_prepare(const float* __restrict__ q, const float* __restrict__ k, const float* __restrict__ v,
                                                float* __restrict__ powers) {

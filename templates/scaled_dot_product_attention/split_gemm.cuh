@@ -17,7 +17,8 @@
 // serialise all products.
 //
 // An arrival at a barrier does not wait for loads. Therefore a place in shared memory is released only after the data
-// from it has been used: after products have used rows, and converters have stored columns in parts.
+// from it has been used: after products have used the rows, and after converters have split the columns and stored
+// their parts.
 //
 // A lane reads four contiguous elements of k, while products expect two elements and two more that are eight further
 // on. Products therefore multiply the elements of a step in another order (place_of), which is the same for rows and
@@ -25,7 +26,7 @@
 //
 // If A's rows are already split into parts, the fragment of four neighbouring lanes for a step is 64 contiguous bytes.
 //
-// Every kMoves stages, sums are added to other sums (gemm_tiles.cuh).
+// Every kMoves stages, the products' sums are added to other sums, which are rounded to nearest (gemm_tiles.cuh).
 //
 // Work needs these members besides those of gemm_tiles.cuh:
 //
@@ -35,8 +36,9 @@
 //   kMoves:                 the number of stages after which sums are added to other sums.
 //   group_b(group):         which B a group uses.
 //   Operands:               tensor maps of the lines of A and B, and whatever else Work needs.
-//   power_a(operands, group), power(operands, group): the powers of two of A's elements (unless parts) and B's.
-//   Rows(operands, tile, row): the state for the sums of the rows `row` and `row` + 8: begin(i) is called before, and
+//   power_a(operands, group), power(operands, group): the powers of two that scale A's elements (unless they are
+//   already parts) and B's. Rows(operands, tile, row): the state for the sums of the rows `row` and `row` + 8:
+//   begin(i) is called before, and
 //                           move(sums, some) after the i-th kMoves stages.
 //   leave(sums, operands, rows, tile, row, y): the epilogue for the rows `row` and `row` + 8.
 #pragma once
@@ -61,7 +63,7 @@ constexpr int kPieces = COLUMNS / 32;  // pieces of a stage, which warps split
 constexpr int kColumnsOfBlock = COLUMNS / CLUSTER, kLinesOfBlock = kStageDepth / CLUSTER;     // that it loads for the cluster
 static_assert(DEPTH == 2 && COLUMNS % 32 == 0 && kColumnsOfBlock % 8 == 0, "a line is 128 bytes, and eight of them are swizzled");
 
-// place_of returns which element of k is in the i-th place of a step.
+// place_of returns the index, in a step of 16 elements of k, of the element that products expect at place i.
 template <class Work>
 __device__ __forceinline__ constexpr int place_of(int i) {
     return Work::kInParts ? i : i % 8 / 2 * 4 + i / 8 * 2 + i % 2;

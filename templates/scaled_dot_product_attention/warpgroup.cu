@@ -101,8 +101,8 @@ __device__ __forceinline__ void pack(Weights& weights, const Products& products)
     for (int i = 0; i < TILE_KEYS / 16; ++i) pack_weights(weights[i], products + 8 * i, products + 8 * i + 4);
 }
 
-// Decrease scales down the averages so far before more are added, or sets them to zero for fresh queries. With a second
-// loop for fresh queries, the compiler would serialise all products.
+// Decrease scales down the averages so far before more are added, or sets them to zero for fresh queries. If fresh
+// queries had a loop of their own, the compiler would serialise all products.
 struct Decrease {
     float less[2];
     bool raised, fresh;
@@ -139,8 +139,8 @@ struct Work {
     __device__ __forceinline__ static int all() { return (QUERIES + ROWS - 1) / ROWS * HEADS * BATCH; }
 };
 
-// Queries are a consumer's queries in shared memory, and the index of their tile. When no tile is left, the index is
-// Work::all().
+// Queries are a consumer's queries in shared memory, and the index of their tile. When no tile of queries is left, the
+// index of the tile is Work::all().
 struct Queries {
     char* memory;
     Mbarrier *full, *empty;

@@ -1,5 +1,5 @@
-// row.cuh: the Row of triplet_margin_loss: from three rows it computes the distances of the anchor to the positive row
-// and to the negative row.
+// row.cuh: the class Row (row_state.cuh) for triplet_margin_loss, which computes from three rows the distances of the
+// anchor to the positive row and to the negative row.
 #include "element.cuh"
 
 struct Weights {
@@ -15,7 +15,7 @@ struct Distance {
     Real sum, largest;  // the compiler knows which of them is used
 
     __device__ __forceinline__ void start() { sum = largest = 0; }
-    // join adds eps before the magnitude is taken, as PyTorch does.
+    // join adds eps to a difference before it takes the magnitude, as PyTorch does.
     __device__ __forceinline__ void join(float x, float y, const Weights& weights) {
         const Real apart = fabs(Real(x) - Real(y) + Real(weights.eps));
         if (weights.p == 0)
@@ -61,5 +61,5 @@ struct Row {
     __device__ __forceinline__ Real give(float, long long, const Weights&) const { return loss; }
 };
 
-// counted returns a row's weight in the mean.
+// counted returns the weight of a row's loss in the mean of all losses.
 __device__ __forceinline__ float counted(const Weights&, long long) { return 1.0f; }

@@ -21,7 +21,7 @@ type ahead struct {
 }
 
 // begin starts to compile the first kernels of the next problem, as soon as the current problem's device is open. The
-// search of the next problem waits for compilations under way, and compiles the rest of its kernels itself.
+// search of the next problem waits for compilations that were begun ahead, and compiles the rest of its kernels itself.
 func (a *ahead) begin(ctx context.Context, on *devices.Opened) {
 	if a == nil || a.next == nil {
 		return

@@ -43,15 +43,15 @@ func (r Request) String() string {
 // Options configure all searches of a batch. All functions in the Options may be nil. Calls of Found never overlap.
 type Options struct {
 	Search tuner.Options // options of every search; its Baselines come from the Requests
-	// AnyTarget lets Search.Target end also searches whose times were not measured on a GPU. Without AnyTarget, Target
+	// AnyTarget makes Search.Target also end searches whose times were not measured on a GPU. Without AnyTarget, Target
 	// is ignored on a CPU, and a recording is replayed to its end.
 	AnyTarget bool
 	// Budget is the time limit for all searches together, or 0 for none; each search also obeys Search.Time.
 	Budget time.Duration
 	Store  func() (*store.Store, error) // opens the cache when it is first needed; nil: nothing is kept
 	Tool   string                       // name and version of the program that searches, for the documents
-	// With, which stands for tuner.Search if it is nil, searches one problem. The argument `beside` says that other
-	// problems are searched at the same time.
+	// With is the function that searches one problem; nil stands for tuner.Search. The argument `beside` says that
+	// other problems are searched at the same time.
 	With   func(ctx context.Context, r Request, on *devices.Opened, o tuner.Options, beside bool) (*tuner.Result, error)
 	Found  func(r Request, t *tuner.Result, b bestconfig.Document) error // called when a search ends
 	Failed func(Request, error)                                          // called if one of several problems fails
@@ -72,7 +72,8 @@ type NotAllError struct {
 
 func (e *NotAllError) Error() string { return "not every problem has a winner" }
 
-// ErrNoTime says that the budget was spent before a problem's turn came; a caller should not report a failed search.
+// ErrNoTime says that the budget was spent before a problem's turn came; a caller should not report the problem as a
+// failed search.
 var ErrNoTime = errors.New("the budget was spent")
 
 // KeepError ends the batch: a search's result could not be stored, so later results would be lost, too.
@@ -91,7 +92,8 @@ func Keeping(err error) error {
 	return &KeepError{err}
 }
 
-// Ends reports whether an error of one problem ends all searches: they were cancelled, or results cannot be stored.
+// Ends reports whether an error of one problem ends all searches, because the searches were cancelled or results cannot
+// be stored.
 func Ends(ctx context.Context, err error) bool {
 	var kept *KeepError
 	return err != nil && (ctx.Err() != nil || errors.As(err, &kept))

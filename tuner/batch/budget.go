@@ -29,7 +29,7 @@ type Part struct {
 	began  time.Time
 }
 
-// NewBudget starts a budget for tasks with these weights; it returns nil if limit is not positive.
+// NewBudget starts a budget for tasks with the given weights; it returns nil if limit is not positive.
 func NewBudget(limit time.Duration, beside int, weights []float64) *Budget {
 	if limit <= 0 {
 		return nil
@@ -65,7 +65,7 @@ func (b *Budget) Next(weight float64) (p Part, ok bool) {
 	return p, true
 }
 
-// Done tells the budget that the task which Next gave the part p has ended.
+// Done tells the budget that a task has ended; p is the part of the budget that Next granted to the task.
 func (b *Budget) Done(p Part) {
 	if b == nil {
 		return

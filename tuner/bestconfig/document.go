@@ -1,8 +1,8 @@
 // Package bestconfig reads and writes best-config documents, which hold the winner of a search and the evidence for it.
 //
-// A Document is plain data. FromRecord makes a Document from the record of a search, and FromRecording makes one from a
-// recording; WriteJSON and Read store documents as JSON, and package reports presents them. A search that found no
-// valid variant has a Document without a template: WriteJSON refuses it, but reports can show it.
+// FromRecord makes a Document from the record of a search, and FromRecording makes one from a recording; WriteJSON and
+// Read store documents as JSON, and package reports presents them. A search that found no valid variant has a Document
+// without a template: WriteJSON refuses it, but reports can show it.
 package bestconfig
 
 import (
@@ -21,8 +21,8 @@ import (
 	"autotune/tuner/torchtimes"
 )
 
-// Schema names the best-config document and its version. The version changes when a field is removed or changes its
-// meaning, but not when a field is added.
+// Schema names the best-config document and its version. The version in Schema changes when a field is removed or
+// changes its meaning, but not when a field is added.
 const Schema = "autotune/best-config/1"
 
 // Document is a winner and its evidence. docs/best-config.md describes every field. Some fields of shared types do not
@@ -38,7 +38,7 @@ type Document struct {
 	Launches operator.Launches `json:"launch"`
 	Target   string            `json:"target,omitempty"` // what the kernel was compiled for: "sm_90a"
 	// KernelDigest is the digest of the winner's kernel and its launches, and ReferenceDigest that of the kernel which
-	// defines the correct result. Both digests have at least 16 hexadecimal digits.
+	// defines the correct result. KernelDigest and ReferenceDigest have at least 16 hexadecimal digits.
 	KernelDigest       string                    `json:"kernel_digest,omitempty"`
 	ReferenceDigest    string                    `json:"reference_digest,omitempty"`
 	Time               trial.Timing              `json:"time_ms"`
@@ -209,7 +209,7 @@ func Names(list ...Document) []string {
 // InTurns reports whether the baseline was timed in turns with the winner.
 func InTurns(b tuner.Baseline) bool { return b.CI95[1] > 0 }
 
-// PyTorch returns the fastest of those ways to call PyTorch that `wanted` accepts; the name is empty if the document
+// PyTorch returns the fastest of the ways to call PyTorch that `wanted` accepts; the name is empty if the document
 // contains no such way.
 func (d Document) PyTorch(wanted func(tuner.Baseline) bool) (name string, fastest tuner.Baseline) {
 	for _, way := range torchtimes.Ways() {
@@ -221,8 +221,8 @@ func (d Document) PyTorch(wanted func(tuner.Baseline) bool) (name string, fastes
 }
 
 // FasterPyTorch names the fastest way to call PyTorch that is faster than the winner, and says by how much.
-// FasterPyTorch considers only ways that were timed in turns with the winner and whose confidence interval shows that
-// they are faster.
+// FasterPyTorch considers only ways to call PyTorch that were timed in turns with the winner and whose confidence
+// interval shows that they are faster.
 func (d Document) FasterPyTorch() (text string, ok bool) {
 	name, b := d.PyTorch(func(b tuner.Baseline) bool { return InTurns(b) && b.CI95[1] < 1 })
 	if name == "" {

@@ -45,8 +45,8 @@ func FromRecord(r tuner.Record) Document {
 	return d
 }
 
-// compareAll fills in the baselines. compareAll fills in the document's baselines, and leaves out times measured on a
-// GPU if the winner was timed on the emulator.
+// compareAll fills in the document's baselines, and leaves out times measured on a GPU if the winner was timed on the
+// emulator.
 func (d *Document) compareAll(list []tuner.Baseline) {
 	var elsewhere []string
 	for _, b := range list {

@@ -20,8 +20,9 @@ import (
 //go:embed peak
 var files embed.FS
 
-// kinds lists the kinds of work, named as in the operator peak, with the number of blocks for each multiprocessor and
-// the number of steps of each block. With these numbers, a kernel runs for about half a millisecond on a large GPU.
+// kinds lists the kinds of work, named as in the operator peak, with the number of blocks for each multiprocessor
+// and the number of steps of each block. With the numbers of blocks and steps in this table, a kernel runs for
+// about half a millisecond on a large GPU.
 var kinds = []struct {
 	of            string
 	blocks, steps int64

@@ -150,8 +150,8 @@ func steps(t *testing.T) *operator.Operator {
 	return o
 }
 
-// Each launch in a written file has its own arguments and attributes; arguments in constant memory are copied there
-// before the launch.
+// Each launch in a written file has its own arguments and attributes; arguments in constant memory are copied into that
+// memory before the launch.
 func TestWrittenLaunches(t *testing.T) {
 	o := steps(t)
 	p, err := o.Bind(operator.Request{Shape: o.Example}, emulator.Limits())

@@ -17,8 +17,8 @@ var (
 	guardForm  = regexp.MustCompile(`^[ \t]*#[ \t]*ifndef[ \t]+(\w+)`)
 )
 
-// Inline replaces the first #include of each file by the file's text, between blank lines, and drops later ones. Inline
-// leaves out code whose preprocessor conditions are false with the given macros.
+// Inline replaces the first #include of each file by the file's text, between blank lines, and drops later #include
+// lines of that file. Inline leaves out code whose preprocessor conditions are false with the given macros.
 func Inline(file, source string, includes map[string]string, macros []operator.Macro) (string, error) {
 	in := inliner{includes: includes, macros: map[string]bool{}, done: map[string]bool{}}
 	for _, m := range macros {

@@ -2,8 +2,8 @@
 // needs no file beside it.
 //
 // Of finds the winner's kernel among the operator's templates and checks that it has not changed since the search.
-// Inline and Defines make one text of the kernel's files, and WriteCUDA writes it as a .cu file. Package pytorch uses
-// Inline and Defines for its own export.
+// Inline and Defines make one text of the kernel's files, and WriteCUDA writes it as a .cu file. Package pytorch,
+// which exports winners as PyTorch modules, uses Inline and Defines as well.
 package cudasource
 
 import (
@@ -99,8 +99,8 @@ func referenceFiles(p *operator.Problem) string {
 	return p.Operator.Answers.String()
 }
 
-// withIncludes returns the name of a kernel's source file, for an error message; if the file includes others, the text
-// mentions them.
+// withIncludes returns the name of a kernel's source file, for an error message; if the file includes others, the
+// returned text mentions them.
 func withIncludes(k operator.Kernel) string {
 	if len(k.Includes) == 0 {
 		return k.File
@@ -131,7 +131,7 @@ func configuration(best bestconfig.Document, op *operator.Operator) (space.Confi
 
 // measured sets the macros and launches of a kernel to those with which the search measured the winner. Measured values
 // of macros may differ from computed values if they depend on the GPU, but both must have the same names. If the GPU
-// has the same limits as the GPU of the search, the measured and computed values must be equal.
+// has the same limits as the GPU of the search, the measured and the computed values of all macros must be equal.
 func measured(best bestconfig.Document, k *operator.Kernel, limits operator.Limits) error {
 	if len(best.Macros) == 0 {
 		return nil // the document of a recording has no macros
@@ -184,8 +184,8 @@ func without(words, others []string) []string {
 // of a macro, which macroForm refuses.
 var macroForm = regexp.MustCompile(`^[-+\w.]+$`)
 
-// Story returns a few lines of plain text that say what the kernel was tuned for and how fast it is. The lines of a
-// story may contain arbitrary text from the document, so callers must quote them.
+// Story returns a few lines of plain text that say what the kernel was tuned for and how fast it is. The lines that
+// Story returns may contain arbitrary text from the document, so callers must quote them.
 func (w Winner) Story() []string {
 	b := w.Best
 	story := []string{

@@ -16,7 +16,7 @@ import (
 	"autotune/operator"
 )
 
-// WriteCUDA writes the kernel as one .cu file with a host function that launches it. The file undefines all its
+// WriteCUDA writes the kernel as one .cu file with a host function that launches it. The written file undefines all its
 // macros at the end, so that they do not affect other code of a program.
 func (w Winner) WriteCUDA(out io.Writer) error {
 	k := w.Kernel

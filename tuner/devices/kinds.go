@@ -27,7 +27,7 @@ type kind struct {
 	open func(ctx context.Context, argument string, a asked, o Options) (d device.Device, notice string, err error)
 	// limits returns the limits of the device that the function `open` would open, and the device's name in `from`.
 	limits func(ctx context.Context, argument string, a asked) (l operator.Limits, from string, err error)
-	// list describes those devices of a kind that this machine has.
+	// list describes the devices of one kind that this machine has.
 	list func(ctx context.Context) []Listing
 }
 

@@ -24,7 +24,7 @@ type Options struct {
 	Server fleet.Login
 	GPU    string
 	Say    func(text string) // reports news about workers to the user; may be nil
-	// Await, if not nil, is called before a long wait with a description of the awaited thing; the function that it
+	// Await, if not nil, is called before a long wait with a description of the awaited thing; the function that Await
 	// returns is called when the wait ends.
 	Await    func(what string) (done func())
 	Sanitize bool // check memory accesses, with the emulator's sanitizers or compute-sanitizer
@@ -119,7 +119,7 @@ func (o *Opener) Open(ctx context.Context, op *operator.Operator, r operator.Req
 }
 
 // Begin is like Open, but does not wait for PyTorch's choice of the math mode, since importing PyTorch takes seconds.
-// Until Opened.Mode delivers the choice, the problem has the mode of the operator's rule.
+// Until Opened.Mode delivers PyTorch's choice, the problem uses the math mode that the operator's rule chose.
 func (o *Opener) Begin(ctx context.Context, op *operator.Operator, r operator.Request) (*Opened, error) {
 	return o.open(ctx, op, r, true)
 }
@@ -274,7 +274,8 @@ func (o *Opener) auto(ctx context.Context, a asked) (device.Device, string, erro
 }
 
 // longestEmulation is the longest evaluation for which `--device auto` chooses the emulator, which runs about
-// emulatedOperationsPerSecond. At that limit the emulator compiles and tries a few dozen variants in a minute.
+// emulatedOperationsPerSecond. If an evaluation takes longestEmulation, the emulator compiles and tries a few dozen
+// variants in a minute.
 const (
 	emulatedOperationsPerSecond = 1e8
 	longestEmulation            = 200 * time.Millisecond

@@ -63,7 +63,7 @@ func value(v expr.Value) string {
 	return v.String()
 }
 
-// plainForm matches text that YAML reads unchanged without quotes, also in a list.
+// plainForm matches text that YAML reads unchanged without quotes, even in a list.
 var plainForm = regexp.MustCompile(`^[A-Za-z0-9_(][A-Za-z0-9_ .+*/()<=>-]*$`)
 
 // taken lists words that YAML does not read as strings unless they are quoted.

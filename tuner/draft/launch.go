@@ -78,9 +78,9 @@ var (
 // mostSteps limits how many assignments a draft follows from blockIdx to an index that is compared with a size.
 const mostSteps = 3
 
-// along follows the values that the kernel computes from blockIdx along an axis (x, y or z). The result `extent` is the
-// size (a dimension or a number) that such a value is compared with, and `perThread` lists the tunables that occur in
-// the computation.
+// along follows the values that the kernel computes from blockIdx along an axis (x, y or z). The result `extent` is
+// the size (a dimension or a number) with which the kernel compares a value computed from blockIdx, and `perThread`
+// lists the tunables that occur in the computation of that value.
 func (f *fromKernel) along(axis string) (extent string, perThread []string) {
 	index := regexp.MustCompile(`\bblockIdx\s*\.\s*` + axis + `\b`)
 	statements, follows := statementForm.FindAllString(f.body, -1), map[string]bool{}

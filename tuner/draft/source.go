@@ -84,7 +84,7 @@ func (s Source) Number(name string) int64 {
 // mostAliases limits how many aliases are followed from a type or macro to its definition.
 const mostAliases = 8
 
-// aliasForm matches typedef TYPE NAME; and using NAME = TYPE;.
+// aliasForm matches `typedef TYPE NAME;` and `using NAME = TYPE;`.
 var aliasForm = regexp.MustCompile(
 	`\b(?:typedef\s+(?:const\s+)?([\w ]+?)\s+(\w+)|using\s+(\w+)\s*=\s*([\w: ]+?))\s*;`)
 

@@ -207,8 +207,8 @@ func cost(w, t trial.Trial) Cost {
 // mostChanges is the largest number of changes that --measure times.
 const mostChanges = 48
 
-// Changes returns configurations that are worth timing in turns with the winner. Each change sets one tunable to its
-// default or to a neighbouring value.
+// Changes returns configurations that are worth timing in turns with the winner. Each configuration that Changes
+// returns has one tunable set to its default or to a neighbouring value.
 func (s Subject) Changes(ctx context.Context) (list []space.Configuration) {
 	if s.Problem == nil {
 		return nil

@@ -24,7 +24,7 @@ func tried(template string, ms float64, values ...int64) trial.Trial {
 	return t
 }
 
-// The function alone finds the same tunable as a comparison of all values does.
+// The function `alone` finds the same tunable as a comparison of all values does.
 func TestAlone(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	draw := func() space.Configuration {

@@ -54,7 +54,8 @@ func (t *tuning) slowdownsOf(places []int) slowdowns {
 
 // timeAll times the candidates at each shape, and meanwhile compiles for the next shapes. timeAll leaves out a shape if
 // no kernel is correct, or if the GPU's memory cannot hold the shape's tensors twice: for kernels with dynamic
-// dimensions and for kernels with fixed ones. A shape whose search failed is timed only if it has a winner of its own.
+// dimensions and for kernels with fixed ones. If the searches for a shape failed, the shape is timed only if a kernel
+// made for the shape alone won a search.
 func (t *tuning) timeAll(ctx context.Context, shapes [][]int64, candidates []int) (list []*timed, err error) {
 	shapes = lists.Where(shapes, func(shape []int64) bool {
 		return t.own[operator.FormatShape(shape)].Template != "" || !t.lacks(shape)
@@ -136,8 +137,8 @@ func (t *tuning) compile(ctx context.Context, shape []int64, candidates []int) *
 }
 
 // time measures all variants for one shape in two rounds; the second round leaves out slow variants. The plain kernel
-// gets the time that the device measured when it opened the problem, once with dynamic and once with fixed dimensions.
-// The general kernel in a pack has the code of the plain kernel, but takes its sizes at run time.
+// is not timed again: its times are those that the device measured when it opened the problem with dynamic and with
+// fixed dimensions. The general kernel in a pack has the code of the plain kernel, but takes its sizes at run time.
 func (s *timed) time(ctx context.Context, seed uint64) (err error) {
 	match, err := final.Meet(ctx, seed, s.subjects...)
 	if err != nil {

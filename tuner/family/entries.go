@@ -17,9 +17,10 @@ func (s slowdowns) best(sample int, kernels []int) float64 {
 	return least
 }
 
-// cost rates a set of kernels, assuming that each sample uses the fastest kernel of the set: cost adds the logarithms
-// of the samples' slowdowns, and a large penalty for each sample whose slowdown exceeds the limit. The limit of a
-// sample is `most`, or slightly more than the slowdown of the sample's best candidate if `most` cannot be reached.
+// cost rates a set of kernels, assuming that each sample uses the fastest kernel of the set: cost adds the
+// logarithms of the samples' slowdowns, and a large penalty for each sample whose slowdown exceeds the limit. The
+// limit of a sample's slowdown is `most`, or slightly more than the slowdown of the sample's best candidate if no
+// candidate reaches `most`.
 func (s slowdowns) cost(kernels []int, most float64) (sum float64) {
 	for i, row := range s {
 		x := min(s.best(i, kernels), policy.unserved)

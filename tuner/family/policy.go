@@ -3,7 +3,7 @@ package family
 import "time"
 
 // policy holds the constants of tuning a family. docs/families.md has the slowdowns of families that were measured with
-// the policy. A constant without an experiment in its comment is a limit that tuning those families never reached.
+// the policy. A constant without an experiment in its comment is a limit that none of the measured families reached.
 var policy = struct {
 	leastSamples, mostSamples, mostHeldOut int
 

@@ -6,9 +6,9 @@ import (
 	"autotune/internal/lists"
 )
 
-// bases are the bases of Halton's sequence for the dimensions that vary. The sequence spreads points evenly and needs
-// no seed, so every run draws the same shapes. The bases do not contain 2, because every second shape is rounded: in
-// the sequence of base 2, all of these shapes would lie in the same half of a dimension.
+// bases are the bases of Halton's sequence for the dimensions that vary. Halton's sequence spreads points evenly and
+// needs no seed, so every run uses the same shapes. The list of bases leaves out 2, because every second shape is
+// rounded, and in Halton's sequence of base 2 every second point lies in the same half of a dimension.
 var bases = []int{3, 5, 7, 11, 13, 17, 19, 23}
 
 func halton(index, base int) (u float64) {
@@ -19,9 +19,9 @@ func halton(index, base int) (u float64) {
 }
 
 // Samples returns n shapes, or all if there are fewer. The corners of the extents come first, followed by shapes that
-// are spread evenly on a logarithmic scale; every second one has round dimensions, as real shapes often have. The
-// function kindsOf returns the names of a shape's kinds; a shape for which kindsOf returns nothing is not taken. Each
-// kind of shapes gets policy.leastOfKind samples if n is large enough.
+// are spread evenly on a logarithmic scale; every second shape has round dimensions, as real shapes often have. The
+// function kindsOf names the kinds of kernels that may serve a shape; a shape for which kindsOf returns nothing does
+// not become a sample. Each kind of shapes gets policy.leastOfKind samples if n is large enough.
 func (s Shapes) Samples(n int, kindsOf func(shape []int64) []string) [][]int64 {
 	var kinds [][]string // kinds of the drawn shapes
 	var drawn [][]int64
@@ -39,8 +39,8 @@ func (s Shapes) Samples(n int, kindsOf func(shape []int64) []string) [][]int64 {
 	return lists.Of(balanced(kinds, n, corners), func(at int) []int64 { return drawn[at] })
 }
 
-// balanced chooses n of the drawn shapes: first the corners, then shapes of kinds that have too few samples, then
-// others.
+// balanced chooses n of the drawn shapes: first the corners, then shapes of kinds of kernels that have too few samples,
+// then others.
 func balanced(kinds [][]string, n, corners int) (taken []int) {
 	counts := map[string]int{}
 	for _, kind := range slices.Concat(kinds...) {

@@ -53,7 +53,7 @@ func (t *tuning) tree(chosen []int) *Node {
 }
 
 // taken returns the entry that a tree chooses for a shape: the first of the leaf's entries that serves it. taken
-// returns -1 for the general kernel, also if a formula in the tree cannot be evaluated.
+// returns -1 for the general kernel, which also serves shapes for which a formula in the tree cannot be evaluated.
 func (t *tuning) taken(tree *Node, s *timed, chosen []int) int {
 	serves := func(e int) bool { return t.candidates[chosen[e]].serves(s.problem()) }
 	if leaf, err := tree.Leaf(s.problem().Values); err == nil {

@@ -63,8 +63,8 @@ func loss(slowdown float64) float64 {
 	return x + 3*x*x
 }
 
-// newGrower returns a grower for the samples. The arguments of newGrower are the names of the dynamic dimensions, the
-// samples, the slowdowns of all entries and last of the general kernel, and the groups of entries.
+// newGrower returns a grower for the samples. The arguments of newGrower are the names of the dynamic dimensions,
+// the samples, the slowdowns of all entries followed by that of the general kernel, and the groups of entries.
 func newGrower(names []string, shapes [][]int64, slow slowdowns, groups [][]int) *grower {
 	g, general := &grower{groups: groups, features: featuresOf(names, shapes)}, len(groups)
 	for i, row := range slow {
@@ -126,9 +126,9 @@ func featuresOf(names []string, shapes [][]int64) (all []feature) {
 	return all
 }
 
-// between returns a limit that is at least low and less than high: the multiple of the largest possible power of two,
-// because tiles of kernels end at such multiples. If several multiples of that power lie there, between returns the one
-// nearest to the geometric mean of low and high.
+// between returns a limit that is at least low and less than high: the multiple of the largest possible power of
+// two, because tiles of kernels end at such multiples. If several multiples of that power of two lie between low
+// and high, the function returns the one nearest to the geometric mean of low and high.
 func between(low, high int64) int64 {
 	for step := int64(1) << 62; ; step /= 2 {
 		first := (low + step - 1) / step * step
@@ -145,8 +145,8 @@ func (g *grower) tree(price float64) *Node {
 	return node
 }
 
-// grow returns a tree for the shapes and its loss. grow divides the shapes recursively by the condition that leaves the
-// least loss, as long as the division saves more than the price of a leaf.
+// grow returns a tree for the shapes and its loss. grow divides the shapes recursively by the condition that leaves
+// the least loss, as long as a division lowers the loss by more than `price`, the cost of an additional leaf.
 func (g *grower) grow(shapes []int, depth int, price float64) (node *Node, sum float64) {
 	leaf, alone := g.leaf(shapes)
 	alone += price

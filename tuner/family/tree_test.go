@@ -44,7 +44,7 @@ func (f field) grower() *grower {
 	return newGrower([]string{"n", "h"}, f.shapes, slow, groups)
 }
 
-// taken returns the slowdown at each shape of the kernel that the tree chooses.
+// taken returns, for each shape, the slowdown of the kernel that the tree chooses.
 func (f field) taken(t *testing.T, n *Node) (all []float64) {
 	t.Helper()
 	for i, shape := range f.shapes {
@@ -69,8 +69,8 @@ func sumOf(slowdowns []float64) (sum float64) {
 	return sum
 }
 
-// A tree is at least as good as every single leaf, and as every single condition with the best entry on either side. No
-// leaf is slower on average than the general kernel.
+// A tree is at least as good as every single leaf, and as every single condition with the best entry on either side.
+// The kernels of a tree's leaf are on average no slower than the general kernel.
 func TestTreeIsGood(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 100 {
@@ -163,8 +163,8 @@ func TestTreeAsJSON(t *testing.T) {
 	}
 }
 
-// The chosen set keeps the slowdowns within the limits if that is possible. Every chosen entry is worth its price, and
-// no other kernel would be worth adding.
+// The chosen set of kernels keeps the slowdowns within the limits if that is possible. Every chosen kernel lowers
+// the cost by at least its price, and adding any other kernel would not.
 func TestEntries(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	const most = 1.1

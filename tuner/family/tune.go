@@ -52,8 +52,8 @@ func newTuning(open opening, p Plan, o Options) *tuning {
 	return &tuning{Options: o, Plan: p, open: open, started: time.Now(), own: own, tried: all}
 }
 
-// step counts a finished step of the tuning, and calls Progress with its description. Progress counts three steps for a
-// sample, and two for a held-out shape.
+// step counts a finished step of the tuning, and calls Progress with its description. Progress counts three steps
+// for each sample, and two for each held-out shape.
 func (t *tuning) step(what string) {
 	if t.done++; t.Progress != nil {
 		t.Progress(what, t.done, max(t.done, 3*len(t.Samples)+2*len(t.HeldOut)))

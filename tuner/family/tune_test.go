@@ -22,8 +22,8 @@ import (
 	"autotune/tuner/devices"
 )
 
-// tilesOperator has a kernel whose blocks compute one tile each, in waves of as many blocks as fit the GPU. Each size n
-// has a fastest tile size of its own, since the number of waves is rounded up.
+// tilesOperator has a kernel whose blocks compute one tile each, in waves of as many blocks as fit the GPU. Each
+// size n has a fastest tile size of its own, since the number of waves of blocks is rounded up.
 var tilesOperator = toy.OpYAML("tiles", "free: [n]", `tunables:
       tile: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 18, 20, 22, 24, 26, 28, 30, 32]
       unroll: [1, 2, 4]`, "default: {tile: 1, unroll: 1}")
@@ -36,8 +36,8 @@ func (o opened) Open(_ context.Context, op *operator.Operator, r operator.Reques
 	return &devices.Opened{Device: o.Device, Problem: p}, err
 }
 
-// slab returns a device that runs tilesOperator. A configuration whose key is in `wrong` computes wrong results on this
-// device.
+// slab returns a device that runs tilesOperator. A configuration whose key is in `wrong` computes wrong results on the
+// test device.
 func slab(wrong map[string]bool) opened {
 	return opened{&toy.Device{Of: func(p *operator.Problem, c space.Configuration) (trial.Outcome, error) {
 		if wrong[c.Key()] {
@@ -94,7 +94,7 @@ func tiles(t *testing.T, wrong map[string]bool) (*tuning, *Family) {
 	return f, family
 }
 
-// A decision tree with few kernels comes near the best time of each shape, also of held-out shapes. Every entry has
+// A decision tree with few kernels comes near the best time of each shape, including held-out shapes. Every entry has
 // passed the gates, and no kernel with wrong results is an entry.
 func TestTune(t *testing.T) {
 	_, f := tiles(t, nil)
@@ -133,7 +133,8 @@ func (l limited) Open(ctx context.Context, op *operator.Operator, r operator.Req
 	return nil, fmt.Errorf("%w: the tensors take more", device.ErrMemory)
 }
 
-// A family leaves out exactly the shapes that the device refuses. If too few shapes remain, the error says why.
+// A family leaves out exactly the shapes that the device refuses. If too few shapes of a family remain, the error says
+// why.
 func TestLeftOut(t *testing.T) {
 	f, _ := tiles(t, nil)
 	const most = 2000

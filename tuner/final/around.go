@@ -72,8 +72,8 @@ type around struct {
 	said     func(done, of int)
 }
 
-// compile compiles the centre and the other configurations in parallel. A configuration that the compiler refuses
-// counts as failed.
+// compile compiles the centre (the configuration that Around compares with) and the other configurations in
+// parallel. A configuration that the compiler refuses counts as failed.
 func (a *around) compile(ctx context.Context, s Subject, all []space.Configuration) error {
 	a.trials, a.variants = make([]trial.Trial, len(all)), make([]device.Variant, len(all))
 	a.logs = make([][]float64, len(all))

@@ -23,8 +23,9 @@ type Rivals interface {
 	// before Start.
 	Prepare(ctx context.Context, p *operator.Problem, protocol device.Protocol)
 	// Start prepares the rival program for timing a problem. The function `leave` writes the winner's inputs and
-	// outputs into a folder and returns the folder's path, or "" if it cannot write them. Package answers defines the
-	// names of the files. Start should call the function `leave` only if it needs the files, since they may be large.
+	// outputs into a folder and returns the folder's path, or "" if it cannot write them. Package answers defines
+	// the names of the files that `leave` writes. Start should call the function `leave` only if it needs the
+	// files, since they may be large.
 	Start(ctx context.Context, p *operator.Problem, protocol device.Protocol, leave func() string) (Rival, error)
 }
 
@@ -66,7 +67,8 @@ func (o Outputs) Tolerance() string {
 type Compared struct {
 	Name   string  `json:"name,omitempty"` // default, reference, or a name of PyTorch from package torchtimes
 	TimeMS float64 `json:"time_ms"`
-	// Speedup is the winner's geometric mean speedup over a baseline timed in turns with it; CI95 is its interval.
+	// Speedup is the winner's geometric mean speedup over a baseline timed in turns with it; CI95 is the speedup's
+	// 95 % confidence interval.
 	Speedup float64    `json:"speedup,omitempty"`
 	CI95    [2]float64 `json:"speedup_ci95,omitzero"`
 	Outputs *Outputs   `json:"outputs,omitempty"` // comparison with the winner's outputs; nil: not compared
@@ -74,8 +76,8 @@ type Compared struct {
 
 var errNoTimes = errors.New("this device takes no times of a GPU")
 
-// Beside times a configuration in turns with rivals, which also compare its outputs with theirs. The notes tell the
-// user which rivals could not be timed and where their outputs differ from the winner's.
+// Beside times a configuration in turns with rival programs, which also compare their outputs with the configuration's.
+// The notes tell the user which rivals could not be timed and where their outputs differ from the winner's.
 func Beside(ctx context.Context, s Subject, c space.Configuration, rivals Rivals) (all []Compared, notes []string, err error) {
 	if !s.Device.Info().Kind.Properties().Measures {
 		return nil, nil, errNoTimes

@@ -8,8 +8,8 @@ import (
 	"autotune/space"
 )
 
-// Field holds the trials among which a winner is chosen, and keeps track of the fastest one, the leader. A single
-// goroutine uses a Field.
+// Field holds the trials among which a winner is chosen, and keeps track of the fastest one, the leader. Only one
+// goroutine at a time may use a Field.
 type Field struct {
 	Trials   []trial.Trial
 	ByStatus map[trial.Status]int
@@ -98,7 +98,7 @@ func (f *Field) BestMS() float64 {
 
 func (f *Field) IsUntuned(id int64) bool { return id == f.baseline }
 
-// Untuned returns the trial of the baseline, or nil if it has none yet.
+// Untuned returns the trial of the untuned default, or nil if the default has no trial yet.
 func (f *Field) Untuned() *trial.Trial {
 	if at, tried := f.at[f.baseline]; tried {
 		return &f.Trials[at]
@@ -106,14 +106,14 @@ func (f *Field) Untuned() *trial.Trial {
 	return nil
 }
 
-// Behind reports whether the finals can skip a configuration, since its interval does not overlap the leader's and it
-// is not the baseline.
+// Behind reports whether the finals can skip a configuration, since its confidence interval does not overlap the
+// leader's and it is not the baseline.
 func (f *Field) Behind(id int64) bool {
 	stands, ok := standing(f.Trials[f.at[id]])
 	return id != f.baseline && !(ok && f.best >= 0 && stands.Reaches(f.lead()))
 }
 
-// reaching returns the indices of the trials whose interval overlaps the leader's, the fastest first.
+// reaching returns the indices of the trials whose confidence interval overlaps the leader's, the fastest first.
 func (f *Field) reaching() []int {
 	var all []int
 	medians := map[int]float64{}
@@ -135,11 +135,11 @@ type Contender struct {
 // Decide returns the winner and the tie set: the trials that the measurements cannot tell from the winner, with the
 // winner first. If no trial is correct, Decide returns nil.
 //
-// The trial with the smallest median is the leader. If the leader was in the finals, another finalist ties with it if
-// its confidence interval overlaps the leader's and its median is within the factor widestTie. The choice among ties
-// does not depend on noise: Decide prefers the kernel with the fewest resources, then the one nearest to its template's
-// default, then the first one in the space. Two searches therefore have the same winner if the confidence intervals of
-// their trials are equal.
+// The trial with the smallest median is the leader. If the leader was in the finals, another finalist ties with it
+// if its confidence interval overlaps the leader's and its median is within the factor widestTie. The choice among
+// ties does not depend on noise: Decide prefers the kernel with the fewest resources, then the one nearest to its
+// template's default, then the first one in the space. Because no choice depends on noise, two searches have the
+// same winner if the confidence intervals of their trials are equal.
 func (f *Field) Decide() (winner *trial.Trial, ties []Contender) {
 	for _, i := range f.decide() {
 		t := &f.Trials[i]

@@ -11,9 +11,9 @@ import (
 	"autotune/device/trial"
 )
 
-// play times the finalists in rounds of random order until none needs another round. play goes on after its time limit
-// only until it has timed the leader. If there is time, the untuned default takes part in at least one round, so that
-// it is timed in the same way as the winner.
+// play times the finalists in rounds of random order until none needs another round. play goes on after its time
+// limit only until it has timed the leader. If the time limit allows, the untuned default takes part in at least
+// one round of the finals, so that it is timed in the same way as the winner.
 func (j *judge) play(ctx context.Context) error {
 	for Timed(j.Protocol) {
 		leader, ok := j.field.Leader()
@@ -108,8 +108,8 @@ func (j *judge) variant(ctx context.Context, id int64) (v device.Variant, ok boo
 	return v, v.Binary != nil, err
 }
 
-// time verifies and times a configuration once more. In the first round of a configuration, time discards the samples
-// that the search measured. If a configuration fails in the finals, its trial becomes a failure.
+// time verifies and times a configuration once more. In a configuration's first round of the finals, time discards the
+// samples that the search measured. If a configuration fails in the finals, its trial becomes a failure.
 func (j *judge) time(ctx context.Context, id int64) error {
 	v, ok, err := j.variant(ctx, id)
 	if err != nil || !ok {

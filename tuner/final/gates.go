@@ -75,7 +75,7 @@ func refused(err error) (o trial.Outcome, _ error) {
 	return trial.Outcome{Status: trial.OK}, err
 }
 
-// refuse returns a *refusal that names the gate if a variant's outcome there is not correct, otherwise nil.
+// refuse returns a *refusal that names the gate if the variant's outcome at that gate is not correct, otherwise nil.
 func refuse(gate string, o trial.Outcome) error {
 	if o.Status == trial.OK {
 		return nil
@@ -171,8 +171,8 @@ func (g *gatekeeper) launches(ctx context.Context) (err error) {
 const changedInputs = "changed inputs"
 
 // changed is the gate that launches a loaded kernel on the search's inputs, changes some of the inputs, and launches
-// the kernel again. The kernel must compute its output anew, and not reuse values that it computed from the first
-// inputs.
+// the kernel again. To pass the gate `changed`, a kernel must compute its output anew, and not reuse values that it
+// computed from the first inputs.
 func (g *gatekeeper) changed(ctx context.Context) error {
 	if 2*trial.DurationOf(g.Ceilings.ReferenceMS) > g.left()-g.limit/policy.forNeighbours { // the answers for both inputs take that long
 		g.leaveOut("%s", changedInputs)
@@ -184,7 +184,7 @@ func (g *gatekeeper) changed(ctx context.Context) error {
 }
 
 // races checks the kernel for data races on the inputs of the search. The time limit of the gates does not include the
-// time that races takes.
+// time that the gate of data races takes.
 func (g *gatekeeper) races(ctx context.Context) error {
 	finder, can := g.place.session.(device.RaceFinder)
 	if !can {

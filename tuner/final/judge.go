@@ -177,8 +177,8 @@ func (j *judge) change(id int64, change func(*trial.Trial)) {
 	j.Amended(j.field.amend(id, change))
 }
 
-// gate puts a configuration through the gates, unless it has passed them already. If the configuration fails, its trial
-// gets the status of the failure and a message that names the gate.
+// gate puts a configuration through the gates, unless it has passed them already. If the configuration fails at a gate,
+// its trial gets the status of the failure and a message that names the gate.
 func (j *judge) gate(ctx context.Context, id int64) error {
 	v, ok, err := j.variant(ctx, id)
 	if err != nil || !ok {

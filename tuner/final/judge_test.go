@@ -196,7 +196,7 @@ func TestSettleOnABrokenDevice(t *testing.T) {
 }
 
 // A device that can look for data races does so for the winner under GateWinner, and for all variants under GateAll and
-// GateRaces. Under GateRaces, no other gate runs.
+// GateRaces. With the option GateRaces, a variant goes through the gate of data races and no other gate.
 func TestSettleLooksForRaces(t *testing.T) {
 	takes := map[int64]float64{1: 1, 2: 2, 3: 3}
 	for gating, checks := range map[Gating]bool{GateWinner: true, GateAll: true, GateRaces: false} {

@@ -76,7 +76,7 @@ func (m *Match) Round(ctx context.Context, runners []Runner, far float64) ([]tri
 }
 
 // Gate puts a variant of the first problem through the gates within a time limit, and returns the gates that it passed.
-// If the variant fails at a gate, the outcome of Gate says how.
+// If the variant fails at a gate, the outcome that Gate returns says how.
 func (m *Match) Gate(ctx context.Context, v device.Variant, limit time.Duration) (*Gates, trial.Outcome, error) {
 	s := m.sides[0]
 	g := &gatekeeper{
@@ -86,7 +86,7 @@ func (m *Match) Gate(ctx context.Context, v device.Variant, limit time.Duration)
 }
 
 // The method Gates compiles a configuration of the subject's problem and puts it through all gates within a time limit.
-// If the configuration fails at a gate or does not compile, the outcome of Gates says how.
+// If the configuration fails at a gate or does not compile, the outcome that Gates returns says how.
 func (s Subject) Gates(ctx context.Context, c space.Configuration, limit time.Duration) (g *Gates, o trial.Outcome, err error) {
 	v, m, err := s.begin(ctx, c)
 	if o, err = refused(err); err != nil || o.Status != trial.OK {

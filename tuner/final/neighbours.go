@@ -191,16 +191,16 @@ func raggedShapes(shape []int64) [][]int64 {
 	last := len(shape) - 1
 	var all [][]int64
 	for _, change := range []func(i int, d int64) int64{
-		// This change makes every dimension smaller by one.
+		// Every dimension of a shape becomes smaller by one.
 		func(_ int, d int64) int64 { return d - 1 },
-		// This change sets the first dimension to 1 and makes the other dimensions odd.
+		// A shape's first dimension becomes 1, and its other dimensions become odd.
 		func(i int, d int64) int64 { return choose(i == 0, 1, odd(d)) },
-		// This change sets the first dimension to 1, unless it is the only one, and makes the last two dimensions
+		// A shape's first dimension becomes 1, unless it is the only one, and its last two dimensions become
 		// smaller by one.
 		func(i int, d int64) int64 { return choose(i == 0 && last > 0, 1, choose(i >= last-1, d-1, d)) },
-		// This change makes the last dimension smaller by one.
+		// A shape's last dimension becomes smaller by one.
 		func(i int, d int64) int64 { return choose(i == last, d-1, d) },
-		// This change sets the last dimension to 1 and makes the other dimensions odd.
+		// A shape's last dimension becomes 1, and its other dimensions become odd.
 		func(i int, d int64) int64 { return choose(i == last, 1, odd(d)) },
 	} {
 		other := make([]int64, len(shape))

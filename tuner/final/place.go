@@ -11,8 +11,8 @@ import (
 	"autotune/device/trial"
 )
 
-// place is the device on which the finals and the gates run. In a pool of workers, the place is one worker, since times
-// of two workers cannot be compared.
+// place is the device on which the finals and the gates run. In a pool of workers, the finals and the gates run on
+// one worker, since times of two workers cannot be compared.
 type place struct {
 	worker  string // "": the device is one
 	device  device.Device
@@ -90,7 +90,7 @@ type Confirmation struct {
 }
 
 // confirm verifies and times a configuration on another worker than that of the finals. If the configuration fails on
-// the other worker, its trial gets that status.
+// the other worker, its trial gets the status of the failure.
 func (j *judge) confirm(ctx context.Context, id int64) error {
 	j.confirmed[id] = true
 	if pool, several := j.Device.(device.Pool); !several || len(pool.Workers()) < 2 {

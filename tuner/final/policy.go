@@ -4,8 +4,9 @@ import "time"
 
 // policy holds the constants of the finals, the gates and later comparisons: see docs/gates.md and docs/measuring.md.
 var policy = struct {
-	// The fields from finalsShare to workerPatience limit times. The finals may take 1/finalsShare of the search's
-	// time, but at least leastFinals, and the gates may take 1/gatesShare, but at least leastGates.
+	// The fields from finalsShare to workerPatience limit how long the finals and the gates run or wait. The finals
+	// may take 1/finalsShare of the search's time, but at least leastFinals, and the gates may take 1/gatesShare,
+	// but at least leastGates.
 	finalsShare, gatesShare time.Duration
 	leastFinals, leastGates time.Duration
 	patientGates            time.Duration // time for the gates of each variant if the user asked for all variants

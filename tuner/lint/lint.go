@@ -105,8 +105,8 @@ func advised(err error) error {
 	return err
 }
 
-// An output whose tolerances reach these limits accepts wrong results; with a relative tolerance of 1, even zeros are
-// accepted.
+// An output whose tolerances reach looseAbsolute or looseRelative accepts wrong results; with a relative tolerance
+// of 1, even zeros are accepted.
 const (
 	looseAbsolute = 1e3
 	looseRelative = 1

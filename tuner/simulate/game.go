@@ -30,7 +30,7 @@ type game struct {
 	untilMS  float64
 }
 
-// The constant points is the number of moments, spread over the window, at which strategies are compared. The window
+// The constant `points` is the number of moments, spread over the window, at which strategies are compared. The window
 // begins when random search is expected to have come windowFrom of the way from the median time to the optimum, and
 // ends when it has come windowTo of the way. A simulated run continues until `overrun` times the end of the window.
 const (
@@ -77,8 +77,9 @@ func (g *game) play(ctx context.Context, s strategy.Strategy) (samples []sample)
 	return samples
 }
 
-// curve returns the performance of a strategy at each of the times in g.times, where 0 is as good as random search and
-// 1 is the optimum. The samples must be in order of time; weights[i] is the weight of repeat i.
+// curve returns the performance of a strategy at each of the times in g.times, where 0 is as good as random search
+// and 1 is the optimum. The samples must be in order of time; weights[i] is the weight of the i-th simulated repeat
+// of the search.
 func (g *game) curve(samples []sample, weights []float64) []float64 {
 	var steps []step
 	for _, s := range samples {
@@ -174,8 +175,8 @@ func fitted(curve interp.FittablePredictor, x, y []float64) interp.Predictor {
 	return curve
 }
 
-// Window is the time of a search in which strategies are compared. Before the window of a recording all strategies
-// perform about equally, and after it even random search is near the optimum.
+// Window is the interval of a search's time in which strategies are compared. Before the window of a recording all
+// strategies perform about equally, and after it even random search is near the optimum.
 type Window struct {
 	FromMS float64 `json:"from_ms"`
 	ToMS   float64 `json:"to_ms"`
@@ -211,8 +212,8 @@ func sorted(values []float64, x float64) int {
 type step struct{ x, y, weight float64 }
 
 // nonDecreasing returns the isotonic regression of the points: the non-decreasing function of x that is closest to
-// them, computed by pooling adjacent violators. The regression is linear between the points, and constant before the
-// first and after the last point.
+// them, computed by pooling adjacent violators. The returned regression is linear between the points, and constant
+// before the first and after the last point.
 func nonDecreasing(points []step) interp.Predictor {
 	type block struct { // adjacent points with a common mean
 		y, weight   float64

@@ -161,7 +161,7 @@ func TestInterval95(t *testing.T) {
 	}
 }
 
-// A run ends when its context is cancelled, also between evaluations.
+// A run ends when its context is cancelled, even between evaluations.
 func TestPlayEndsWithTheContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -36,8 +36,8 @@ func TestPlay(t *testing.T) {
 		Recording: &Recording{Rows: []Row{{true, 3, 10}, {false, 0, 7}, {true, 1, 5}, {true, 2, 100}, {true, 9, 1}}},
 		ranks:     []int{2, 0, 0, 1, 3}, untilMS: 120,
 	}
-	// A failure before the first success adds to the clock, but gives no sample of the curve. A run ends after the
-	// first evaluation that exceeds the run's time.
+	// A failure before the first success takes simulated time, but adds no sample to the run's curve. A run ends
+	// after the first evaluation that exceeds the run's time.
 	got := g.play(t.Context(), &scripted{1, 0, 2, 3, 4})
 	if want := []sample{{17, 2, 0}, {22, 0, 0}, {122, 0, 0}}; !slices.Equal(got, want) {
 		t.Errorf("samples %v, want %v", got, want)

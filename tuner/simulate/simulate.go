@@ -87,7 +87,8 @@ func newRecording(recorded *recording.Recording) (*Recording, error) {
 		return nil, err
 	}
 	r := &Recording{Recording: recorded, Space: s, Rows: make([]Row, s.Len())}
-	// The loop runs backwards, so that the first trial of a configuration counts if the recording has several.
+	// The loop over the trials runs backwards, so that the first trial of a configuration counts if the recording has
+	// several.
 	for _, t := range slices.Backward(recorded.Trials) {
 		id, _ := s.Index(t.Configuration) // the space was made from these configurations
 		r.Rows[id] = rowOf(t)
@@ -98,8 +99,8 @@ func newRecording(recorded *recording.Recording) (*Recording, error) {
 	return r, nil
 }
 
-// list returns the configurations of one template from the trials with these indices. If the file does not list the
-// values of a tunable, list uses the values that occur, with numbers in ascending order.
+// list returns the configurations of one template, taken from the recorded trials with the given indices. If the
+// file does not list the values of a tunable, list uses the values that occur, with numbers in ascending order.
 func list(recorded *recording.Recording, template string, indexes []int) (space.Listed, error) {
 	l := space.Listed{Template: template, Tunables: recorded.Tunables}
 	for _, i := range indexes {

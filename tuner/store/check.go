@@ -78,7 +78,8 @@ func check(ctx context.Context, o opened, values bool) ([]Issue, error) {
 		if w.file(tx); len(w.issues) > 0 || ctx.Err() != nil {
 			return ctx.Err()
 		}
-		// The loop must not end early, or the goroutine that runs bbolt's check would wait for ever.
+		// The loop over the errors of bbolt's check must not end early, or the goroutine that runs the check would
+		// wait for ever.
 		for err := range tx.Check(bbolt.WithKVStringer(unprinted{})) {
 			w.report("file", "", "%v", err)
 		}
@@ -92,7 +93,7 @@ type unprinted struct{}
 func (unprinted) KeyToString([]byte) string   { return "a key" }
 func (unprinted) ValueToString([]byte) string { return "a value" }
 
-// walker visits all values of a database, as far as they can be read.
+// walker visits all values of a database that can be read.
 type walker struct {
 	ctx    context.Context
 	wanted func(ProblemID) bool // selects the problems to read; nil: all
@@ -127,8 +128,9 @@ func (w *walker) pages(tx *bbolt.Tx) error {
 	return nil
 }
 
-// each calls the function f for every key of a bucket. A page that cannot be read becomes an issue, and the rest of the
-// bucket is skipped. each also seeks every key, because only a seek reads the keys on the branch pages above.
+// each calls the function f for every key of a bucket. If a page cannot be read, the function reports an issue and
+// skips the rest of the bucket. each also seeks every key, because only a seek reads the keys on the branch pages
+// of bbolt's B+ tree.
 func (w *walker) each(where string, open func() *bbolt.Bucket, f func(b *bbolt.Bucket, key, raw []byte)) {
 	fault, err := caught(func() error {
 		b := open()

@@ -23,7 +23,7 @@ var (
 	schemaKey      = []byte("schema")
 )
 
-// The bucket of a problem contains values under these three keys.
+// The bucket of a problem contains values under the keys "trials", "winner" and "updated".
 var (
 	trialsBucket = []byte("trials")  // maps Provenance.Key() to Entry
 	winnerKey    = []byte("winner")  // holds a Winner
@@ -317,10 +317,10 @@ func (s *Store) add(ctx context.Context, c contents, tally *Tally) error {
 	return nil
 }
 
-// Merge copies those trials and winners from another cache that this cache lacks. If both caches have a winner of a
-// problem, the newer winner stays. Damaged values of the other cache are not copied, and the error that Merge returns
-// at the end reports them. Other processes may use both files during a merge, since a merge locks a file only for one
-// problem or one batch of trials at a time. A merge that was killed can be repeated without harm.
+// Merge copies trials and winners from another cache if this cache lacks them. If both caches have a winner for a
+// problem, Merge keeps the newer winner. Damaged values of the other cache are not copied, and the error that Merge
+// returns at the end reports them. Other processes may use both files during a merge, since a merge locks a file only
+// for one problem or one batch of trials at a time. A merge that was killed can be repeated without harm.
 func (s *Store) Merge(ctx context.Context, from *Store) (Tally, error) {
 	var tally Tally
 	if here, err := os.Stat(s.path); err != nil {

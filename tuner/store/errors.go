@@ -65,10 +65,10 @@ func (e *LockedError) Error() string {
 	return fmt.Sprintf("cache %s is in use by %s (waited %v); let it finish or use --cache OTHER", e.Path, who, e.Waited)
 }
 
-// lockedBy finds the processes that lock the file in the kernel's list of locks. A line of /proc/locks looks like "1:
+// lockedBy finds, in the kernel's list of locks, the processes that lock the file. A line of /proc/locks looks like "1:
 // FLOCK ADVISORY WRITE 20102 fe:00:9977947 0 EOF". lockedBy compares only the inodes, since for some file systems the
-// list and stat show different device numbers. The list shows a number of 0 or less for a process that is not visible
-// from here, as in another container.
+// list and stat show different device numbers. The kernel's list of locks shows a number of 0 or less for a process
+// that is not visible from this one, as in another container.
 func lockedBy(path string, waited time.Duration) *LockedError {
 	e := &LockedError{Path: path, Waited: waited}
 	var file syscall.Stat_t

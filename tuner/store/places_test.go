@@ -63,8 +63,8 @@ func freePages(raw []byte) uint64 {
 	return binary.LittleEndian.Uint64(m[metaFreeAt:])
 }
 
-// The offset of an entry in a page may point outside the page; this holds also for branch pages, where no cursor reads
-// the key. Reading beyond the end of the memory-mapped file would crash the program.
+// In a damaged file, an entry's offset may point outside its page, even on a branch page, whose keys no cursor reads.
+// Reading beyond the end of the memory-mapped file would crash the program.
 func TestEntriesOutsideOfTheirPage(t *testing.T) {
 	raw, found := grown(t), 0
 	for at := 2 * os.Getpagesize(); at < len(raw); at += os.Getpagesize() {

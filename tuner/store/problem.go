@@ -37,7 +37,8 @@ func (id ProblemID) String() string {
 
 const keySeparator = "\x00"
 
-// key returns the name of the problem's bucket. The key has three parts if the timing conditions are the usual ones.
+// key returns the name of the problem's bucket. The key of a problem has three parts if the timing conditions are the
+// usual ones.
 func (id ProblemID) key() ([]byte, error) {
 	parts := []string{string(id.Kind), id.Device, id.Problem, string(id.Conditions.L2), string(id.Conditions.Launch)}
 	for _, part := range parts {
@@ -81,7 +82,7 @@ type Provenance struct {
 func (p Provenance) Key() string {
 	raw, err := json.Marshal(p)
 	if err != nil {
-		// Only a protocol with NaN cannot be marshalled; Go's notation distinguishes provenances with NaN, too.
+		// A protocol with NaN cannot be marshalled as JSON; Go's notation distinguishes provenances with NaN, too.
 		raw = fmt.Appendf(nil, "%#v", p)
 	}
 	sum := sha256.Sum256(raw)

@@ -1,10 +1,10 @@
 // Package store keeps the results of searches in one bbolt file: every trial, and each problem's winner.
 //
-// A problem on a device (ProblemID) has a bucket of its own. A trial's key in the problem's bucket is the digest of all
-// that its outcome depends on (Provenance): the kernel's source, includes and macros, the versions of compiler and
-// driver, the GPU, the measuring protocol. A search with an edited kernel therefore looks up other keys, and never gets
-// times of the kernel before the edit. A search with the same kernels finds the earlier trials, so an interrupted
-// search continues where it stopped.
+// A problem on a device (ProblemID) has a bucket of its own. A trial's key in the problem's bucket is the digest of
+// all that its outcome depends on (Provenance): the kernel's source, includes and macros, the versions of compiler
+// and driver, the GPU, the measuring protocol. Because the key depends on the kernel, a search with an edited
+// kernel looks up other keys, and never gets times of the kernel before the edit. A search with the same kernels
+// finds the earlier trials, so an interrupted search continues where it stopped.
 //
 // Many processes share a file: each transaction opens, uses and closes it within milliseconds. A process that cannot
 // open the file waits, and at the end of its time limit reports which process holds it. Trials and winners are on the

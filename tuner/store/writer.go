@@ -30,7 +30,7 @@ type Writer struct {
 func (s *Store) Writer(id ProblemID) *Writer { return &Writer{store: s, problem: id} }
 
 // Put queues a trial, which is written to the file when a batch is full or after batchTime. Put and Close return the
-// first error of writing so far.
+// first error that writing has caused so far.
 func (w *Writer) Put(e Entry) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -13,8 +13,8 @@ import (
 	"autotune/space/expr"
 )
 
-// archive holds the state of a search: the configurations with known outcomes and those under way. The field rng of the
-// archive is the only source of randomness of a strategy.
+// archive holds the state of a search: the configurations with known outcomes and the configurations still being
+// evaluated. The field rng of the archive is the only source of randomness of a strategy.
 type archive struct {
 	space    *space.Space
 	rng      *rand.Rand

@@ -102,7 +102,7 @@ func (b *bayesian) mostPromising() *probe {
 }
 
 // pool holds candidates for a proposal, and for each its worth when it was last rated. A candidate's worth changes
-// little from one outcome to the next, so most calls rate only the best few again. Once in policy.sweep calls, take
+// little from one outcome to the next, so most calls rate only the best few again. Every policy.sweep-th call of take
 // rates all candidates and drops the worst ones.
 type pool struct {
 	list []*probe

@@ -27,19 +27,19 @@ type Prospect struct {
 	Beside []int64 // unseen neighbours of the best that may well be faster
 }
 
-// Look estimates what a search may still gain, from its outcomes in the order in which they came. Look assumes that the
-// configurations were chosen by a good strategy with the same expected scores.
+// Look estimates what a search may still gain, from its outcomes in the order in which they came. Look assumes that
+// the search's configurations were chosen by a good strategy that knew the given expected scores.
 //
 // Look combines two sources. A Gaussian process that is fitted to the scores gives the odds that a better configuration
 // exists; these odds are too low early in a search and too high late. The history of the search gives odds of 1 to the
 // number of outcomes since the last gain. Look multiplies the odds from the search's history by a root of the odds from
-// the Gaussian process. The constants are chosen such that, of the searches that end at a chance of 5 %, at most 5 %
-// have missed a gain of more than the factor; `simulate --ending` checks that limit on recordings. If there are
-// expectations, the Gaussian process has smaller errors and its odds count more.
+// the Gaussian process. The constants in Look are chosen such that, of the searches that end at a 5 % chance of a gain,
+// at most 5 % have missed a gain of more than the factor; `simulate --ending` checks that limit on recordings. If
+// configurations have expected scores, the Gaussian process has smaller errors, and its odds get more weight.
 //
-// The chance is 1 if fewer than 20 outcomes are successes, or if the Gaussian process is certain of a gain. Look takes
-// about a tenth of a second, and a few more outcomes change its result little, so Look need not be called after each
-// outcome.
+// Look returns a chance of 1 if fewer than 20 outcomes are successes, or if the Gaussian process is certain of a
+// gain. Look takes about a tenth of a second, and a few more outcomes change its result little, so Look need not be
+// called after each outcome.
 func Look(s *space.Space, seen []Seen, expected *Expected, factor float64, seed uint64) Prospect {
 	a := newArchive(s, rand.New(rand.NewPCG(seed, 0xc4a)), expected)
 	for _, e := range seen {
@@ -69,7 +69,7 @@ func Look(s *space.Space, seen []Seen, expected *Expected, factor float64, seed 
 	return p
 }
 
-// beside returns those neighbours of the best configuration that have no outcome yet and may well be faster.
+// beside returns the neighbours of the best configuration that have no outcome yet and may well be faster.
 func (m *lossModel) beside() (ids []int64) {
 	for _, id := range m.space.Neighbours(m.best) {
 		if at := (&probe{id: id, point: m.features(id)}); m.unseen(id) && m.beats(at, 1) >= policy.beside {
@@ -79,7 +79,7 @@ func (m *lossModel) beside() (ids []int64) {
 	return ids
 }
 
-// since returns how many outcomes were successes after the first one that is within the factor of the best.
+// since returns how many outcomes succeeded after the first outcome whose score is within the factor of the best score.
 func (a *archive) since(factor float64) int {
 	n := 0
 	for _, id := range a.order {
@@ -124,7 +124,8 @@ func (m *lossModel) beats(at *probe, factor float64) float64 {
 
 // chanceBelow returns the model's probability that one of the listed configurations is faster than the best one by the
 // factor. chanceBelow repeatedly draws the losses of all listed configurations from their joint distribution, and draws
-// whether each of them works. The result is the fraction of draws in which a working configuration is fast enough.
+// whether each of them works. The probability is the fraction of draws in which a working configuration is faster by
+// the factor.
 func (m *lossModel) chanceBelow(list []*probe, factor float64) float64 {
 	if len(list) == 0 {
 		return 0

@@ -53,8 +53,8 @@ func TestExchanges(t *testing.T) {
 			}
 		}
 	}
-	// The 6 exchanges 8x2-16x1, 8x4-16x2, 12x2-24x1, 12x4-24x2, 16x2-32x1 and 16x4-32x2 are found in both directions,
-	// for each of the 2 values of the tunable `way`, so there are 24.
+	// The 6 exchanges between block shapes, 8x2-16x1, 8x4-16x2, 12x2-24x1, 12x4-24x2, 16x2-32x1 and 16x4-32x2, are
+	// found in both directions and for each of the 2 values of the tunable `way`, so there are 24.
 	if found != 24 {
 		t.Errorf("%d exchanges, want 24", found)
 	}

@@ -124,9 +124,9 @@ func (e *Expected) PromiseMore(some, others []int64) bool {
 }
 
 // Likely returns the n configurations with the lowest expected scores, the lowest first. One part of the space
-// contributes at most five eighths of the list if others can contribute, since expected scores of different parts are
-// less comparable. Two chosen configurations of a part differ in at least two tunables, since configurations that
-// differ in one tunable are similarly fast.
+// contributes at most five eighths of the returned list if other parts can contribute, since expected scores of
+// different parts are less comparable. Any two configurations of the same part in the returned list differ in at
+// least two tunables, since configurations that differ in one tunable are similarly fast.
 func (e *Expected) Likely(s *space.Space, n int) []int64 {
 	if e == nil {
 		return nil

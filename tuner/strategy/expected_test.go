@@ -44,9 +44,9 @@ func TestExpected(t *testing.T) {
 	}
 }
 
-// In this space, the best configuration has a value of one tunable with which all configurations turn out better than
-// expected. The search soon tries the best configuration, although two hundred other configurations were expected to be
-// better.
+// In the space of this test, the best configuration has a value of one tunable with which all configurations turn out
+// better than expected. The search soon tries the best configuration, although two hundred other configurations were
+// expected to be better.
 func TestExpectedBehindHundreds(t *testing.T) {
 	s := gridSpace(t, 4, 4, 4, 4, 4, 4, 2)
 	score := func(id int64, factor float64) float64 { // factor applies to value 1 of the last tunable
@@ -83,8 +83,8 @@ func TestExpectedBehindHundreds(t *testing.T) {
 }
 
 // Likely returns the configurations with the lowest expected scores first, and leaves out configurations that are
-// similar to one before. Expect returns an error if the function for the scores fails, but accepts configurations that
-// have no expected score.
+// similar to an earlier one in the list. Expect returns an error if the function for the scores fails, but accepts
+// configurations that have no expected score.
 func TestExpect(t *testing.T) {
 	s := gridSpace(t, 9, 9)
 	away := func(id int64) (float64, bool, error) { return math.Abs(float64(id - 40)), true, nil }

@@ -9,8 +9,8 @@ import (
 	"autotune/space/expr"
 )
 
-// featureCache stores the features of configurations, which are needed often: those that the space defines, and the
-// exponents of two.
+// featureCache stores the features of configurations, which are needed often: the numbers that the space defines,
+// and the exponents of two in the values of tunables.
 type featureCache struct {
 	*archive
 	categorical []bool

@@ -67,7 +67,7 @@ func lowerHalf(n int) blas64.Symmetric {
 }
 
 // add appends the point of a probe to the process; it returns false if the value at that point already follows from
-// earlier points. The new row of the Cholesky factor is the probe's forward solution.
+// earlier points. The new row of the Cholesky factor is the probe's solution of the triangular system.
 func (p *gaussianProcess) add(at *probe, observed float64) bool {
 	p.catchUp(at)
 	rest := 1 + p.noise - floats.Dot(at.solution, at.solution)
@@ -82,7 +82,8 @@ func (p *gaussianProcess) add(at *probe, observed float64) bool {
 	return true
 }
 
-// observe replaces the observed value of point i, and keeps the part of the solution that belongs to earlier points.
+// observe replaces the observed value of point i, and keeps the part of the triangular system's solution that
+// belongs to earlier points.
 func (p *gaussianProcess) observe(i int, value float64) {
 	p.observed[i] = value
 	p.solved = p.solved[:min(i, len(p.solved))]
@@ -103,8 +104,8 @@ func (p *gaussianProcess) forward(solution, x []float64) []float64 {
 }
 
 // probe is a configuration for which the Gaussian process computes the expected loss many times. A probe caches its
-// covariances with the process's points and the forward solution of these; each point that the process gains adds one
-// number to both.
+// covariances with the process's points and the solution of the triangular system for these covariances; each point
+// that the process gains adds one number to both.
 type probe struct {
 	id          int64
 	worth       float64 // when it was last rated
@@ -146,8 +147,8 @@ func (p *gaussianProcess) likelihood() float64 {
 
 // covariance is the Gaussian process's covariance function: how similar the losses of two configurations are expected
 // to be, from 0 to 1. The covariance is a Matérn 5/2 function of the weighted distance between two configurations. An
-// ordered tunable contributes the difference of its values to the distance of two configurations, a categorical one
-// only whether the values differ.
+// ordered tunable contributes the difference of its values to the distance of two configurations, a categorical tunable
+// only whether its values differ.
 type covariance struct {
 	categorical []bool
 	weights     []float64 // weight of each dimension's squared difference; 0 ignores the dimension

@@ -9,10 +9,11 @@ import (
 )
 
 // lossModel is a Gaussian process that predicts by how much the losses of configurations differ from their expected
-// losses. If expected scores are accurate, the differences are small and a few outcomes suffice to learn them. Trees
-// predict how likely a configuration is to work, since regions of failures have little to do with regions of slow
-// configurations. The model is updated with each outcome. The model is rebuilt when it has too many points, or many
-// more outcomes than when its hyperparameters were last fitted.
+// losses. If the expected scores are accurate, actual losses differ little from expected losses, and a few outcomes
+// suffice to learn the differences. Trees predict how likely a configuration is to work, since regions of failures have
+// little to do with regions of slow configurations. The Gaussian process is updated with each outcome. The model is
+// rebuilt when the Gaussian process has too many points, or many more outcomes than when its hyperparameters were last
+// fitted.
 type lossModel struct {
 	*featureCache
 	gp      gaussianProcess
@@ -31,8 +32,8 @@ func newLossModel(c *featureCache) *lossModel {
 
 func (m *lossModel) old() bool { return len(m.order) >= m.renewAt || len(m.entry) >= policy.points }
 
-// renew rebuilds the model from configurations that work. After that, renew adds configurations that failed or are
-// under way, with the losses that the process predicts for them.
+// renew rebuilds the model from configurations that work. To the rebuilt model, renew adds configurations that
+// failed or are under way, with the losses that the Gaussian process predicts for them.
 func (m *lossModel) renew() {
 	ids := m.selection()
 	m.standardise(ids)
@@ -99,12 +100,14 @@ func (m *lossModel) standardise(ids []int64) {
 	m.scale = max(m.scale, 1e-6)
 }
 
-// standard returns the standardised loss of an outcome that is a success.
+// standard returns the loss of a successful outcome relative to its expected loss, standardised by the mean and
+// deviation of the model's losses and limited to policy.worst.
 func (m *lossModel) standard(id int64, o Outcome) float64 {
 	return min(policy.worst, m.threshold(id, o.Score))
 }
 
-// threshold returns the standardised loss that a configuration needs to reach a given score.
+// threshold returns the loss at which a configuration has the given score: the loss relative to the expected loss,
+// standardised by the mean and deviation of the model's losses.
 func (m *lossModel) threshold(id int64, score float64) float64 {
 	return (math.Log(score) - m.expected.loss(id) - m.center) / m.scale
 }
@@ -119,9 +122,10 @@ func (m *lossModel) enter(at *probe) {
 	}
 }
 
-// see replaces the predicted loss of a configuration by the loss of its outcome. A failure has no score, so it gets a
-// loss that is worse than expected; the loss is larger the more configurations around it fail. Because failures count
-// in this way, the model avoids regions in which most configurations fail, but not the neighbours of a single failure.
+// see replaces the predicted loss of a configuration by the loss of its outcome. A failure has no score, so it gets
+// a loss that is worse than expected; the loss is larger the more configurations around it fail. Because the loss
+// of a failure depends on the configurations around it, the model avoids regions in which most configurations fail,
+// but not the neighbours of a single failure.
 func (m *lossModel) see(at *probe, o Outcome) {
 	i, in := m.entry[at.id]
 	if !in {

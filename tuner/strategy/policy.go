@@ -33,8 +33,8 @@ var policy = struct {
 	cliffLeaf              int     // least examples of a node that is split
 
 	// The fields from leastOutcomes to beside control the outlook, i.e. the estimate of what a search may still gain.
-	// With these constants, at most 5 % of the searches in docs/strategies.md end although a gain of more than the
-	// target is left.
+	// With the constants of the outlook, at most 5 % of the searches in docs/strategies.md end although a gain of more
+	// than the target is left.
 	leastOutcomes int // working outcomes that an estimate needs
 	sample        int // configurations that are considered
 	joint, drawn  int // configurations in the joint distribution, and number of draws
@@ -46,10 +46,11 @@ var policy = struct {
 	expectedOdds, expectedTrust float64
 	beside                      float64 // least chance with which a neighbour of the best is tried before the end
 
-	// A search may end when the chance of a gain is below the limit `over`. After a search has run for longSeconds, the
-	// limit grows with the search's time up to mostOver, since the next gain takes about as long as the whole search
-	// before it (26 November). A search whose best time is at the roofline ends when the chance is below atFloor,
-	// because the roofline itself may be beaten by a few percent if the kernel reads more data than it writes.
+	// A search may end when the chance of a gain is below `over`. After a search has run for longSeconds, the limit
+	// `over` on the chance of a gain grows with the search's time up to mostOver, since the next gain takes about
+	// as long as the whole search before it (26 November). A search whose best time is at the roofline ends when
+	// the chance is below atFloor, because the roofline itself may be beaten by a few percent if the kernel reads
+	// more data than it writes.
 	over, longSeconds, mostOver, atFloor float64
 	nearlyOver                           float64 // multiple of the limit from which the end is near
 }{

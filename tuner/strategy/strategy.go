@@ -1,7 +1,7 @@
 // Package strategy holds the search strategies. A strategy chooses the configurations that a search evaluates next,
 // based on the scores of earlier ones.
 //
-// A Strategy proposes configurations by their index in the space. A Strategy is told the scores of configurations in
+// A Strategy proposes configurations by their index in the space. A Strategy receives the scores of configurations in
 // any order, and many evaluations may be under way at once. A Strategy knows only the space and the scores; it knows no
 // device, no source and no clock. With the same seed and the same calls, a Strategy makes the same proposals.
 package strategy
@@ -26,7 +26,8 @@ type Strategy interface {
 	// means that the strategy waits for outcomes of earlier proposals or, if all of these are known, that the strategy
 	// has ended.
 	Ask() (i int64, ok bool)
-	// Tell informs the strategy of an outcome, also of configurations that Ask did not propose, such as defaults.
+	// Tell informs the strategy of a configuration's outcome, even if Ask did not propose the configuration, as for
+	// defaults.
 	Tell(i int64, o Outcome)
 }
 
@@ -36,8 +37,8 @@ type Options struct {
 	Expected *Expected
 }
 
-// methods lists the strategies in the order in which help shows them. Each strategy in this table starts with an
-// archive that contains no outcomes.
+// methods lists the strategies in the order in which help shows them. Each strategy in the table `methods` starts with
+// an archive that contains no outcomes.
 var methods = []struct {
 	name string
 	on   func(a *archive) method
@@ -79,9 +80,9 @@ type method interface {
 	learn(id int64, o Outcome)
 }
 
-// guided makes a Strategy from a method. If the method proposes a configuration whose outcome is known, guided tells
-// the method that outcome at once. If the method proposes nothing new, guided draws one of the remaining configurations
-// at random, so that a search without a limit tries the whole space.
+// guided makes a Strategy from a method. If the method proposes a configuration whose outcome is known, guided passes
+// that outcome to the method at once. If the method proposes nothing new, guided draws one of the remaining
+// configurations at random, so that a search without a limit tries the whole space.
 type guided struct {
 	*archive
 	method method // nil in an empty space

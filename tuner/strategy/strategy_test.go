@@ -219,7 +219,7 @@ func TestModelsAvoidFailures(t *testing.T) {
 	s := gridSpace(t, 10, 10, 10)
 	score := func(id int64) strategy.Outcome {
 		x := s.Features(id, nil)
-		// In this space, scores improve towards a cliff, beyond which all configurations fail.
+		// In the space of this test, scores improve towards a cliff, beyond which all configurations fail.
 		return strategy.Outcome{OK: x[0] < 0.6, Score: 2 - x[0] + 0.1*x[1]}
 	}
 	const repeats = 12 // a single search has 15 to 41 failures

@@ -1,7 +1,7 @@
 // Package torchmath finds out in which math mode PyTorch computes a problem on this machine. The way in which cuDNN
-// rounds the factors of a convolution depends on the kernel that it chooses for the problem. Package torchmath
-// therefore has PyTorch compute the problem, with factors that lie halfway between two values of a reduced precision.
-// The package compares a part of PyTorch's result with the results of each way to round.
+// rounds the factors of a convolution depends on the kernel that it chooses for the problem. To find out the mode,
+// package torchmath has PyTorch compute the problem with factors that lie halfway between two values of a reduced
+// precision. Package torchmath compares a part of PyTorch's result with the results of each way to round.
 package torchmath
 
 import (
@@ -83,7 +83,7 @@ func Asks(p *operator.Problem) bool {
 }
 
 // Ask returns the mode in which PyTorch computes a problem. Ask stores the answer for each problem, version of PyTorch
-// and GPU, and returns the stored answer the next time. If the mode cannot be found out, the error of Ask says why.
+// and GPU, and returns the stored answer the next time. If Ask cannot find out the math mode, its error says why.
 func (a Asker) Ask(ctx context.Context, p *operator.Problem, on GPU) (Mode, error) {
 	j := jobOf(p, on)
 	installed, err := j.run(ctx, installedLimit)
@@ -166,8 +166,9 @@ func (j job) run(ctx context.Context, limit time.Duration) (said answer, err err
 	return said, err
 }
 
-// clear is the least ratio of the second smallest error to the smallest error with which the smallest one decides the
-// mode. The errors of fp32 sums are less than a hundredth of the errors that a wrongly assumed rounding causes.
+// clear is the factor by which the second smallest error must exceed the smallest one, so that the smallest error
+// decides the math mode. The errors of fp32 sums are less than a hundredth of the errors that a wrongly assumed
+// rounding causes.
 const clear = 4
 
 // modeOf returns the math mode whose rounding comes nearest to PyTorch's result.

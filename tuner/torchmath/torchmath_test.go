@@ -18,8 +18,8 @@ import (
 	"autotune/operator"
 )
 
-// fake makes Python import a fake PyTorch, written with NumPy, that rounds factors as `rounds` names. Each import of
-// the fake adds a line to the file whose path fake returns.
+// fake makes Python import a fake PyTorch, written with NumPy, that rounds factors in the way that `rounds` names.
+// Each import of the fake adds a line to the file whose path fake returns.
 func fake(t *testing.T, rounds string) (log string) {
 	t.Helper()
 	testneeds.NumPy.Need(t)

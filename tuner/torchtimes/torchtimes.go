@@ -60,8 +60,8 @@ const CompileWait = 12 * time.Second
 // turnSamples is the number of timed calls in a turn.
 const turnSamples = 12
 
-// Torch times PyTorch on a GPU, in those ways to call it that the user wants. One Python process serves one problem
-// after another, until Close is called or this program ends.
+// Torch times PyTorch on a GPU, and calls PyTorch only in the ways that the user wants. One Python process serves one
+// problem after another, until Close is called or this program ends.
 type Torch struct {
 	ordinal int
 	names   []string
@@ -189,7 +189,7 @@ func (t *Torch) prepare(ctx context.Context, j job) *preparation {
 	return now
 }
 
-// end waits no longer for a preparation; it reports whether the preparation had already succeeded.
+// end stops waiting for a preparation of PyTorch, and reports whether the preparation had already succeeded.
 func (t *Torch) end(p *preparation) (ready bool) {
 	select {
 	case <-p.done:
@@ -386,7 +386,7 @@ type session struct {
 	said  answer
 }
 
-// Names returns the names of those ways to call PyTorch that can be timed.
+// Names returns the names of the ways to call PyTorch that can be timed.
 func (s *session) Names() []string { return s.said.Names }
 
 // Left says which ways to call PyTorch were not timed and which outputs were not compared, each with the reason.

@@ -43,7 +43,8 @@ func convolution(t *testing.T) *operator.Problem {
 	return bind(t, "conv2d", []int64{2, 6, 9, 8}, map[string]string{"c_out": "4", "kernel": "3", "stride": "2x1", "groups": "2"})
 }
 
-// leaving returns a function that pretends to write the winner's inputs and outputs, and returns the folder dir.
+// leaving returns a function that pretends to write the winner's inputs and outputs: the returned function only
+// returns the folder dir.
 func leaving(dir string) func() string { return func() string { return dir } }
 
 // Each way to call PyTorch, such as torch_eager, calls PyTorch as its name says. If a way to call PyTorch fails, it is
@@ -204,8 +205,8 @@ func TestCompilesTooLong(t *testing.T) {
 	}
 }
 
-// A preparation under way ends when another problem is to be prepared. If preparing the same problem is requested
-// twice, it is prepared only once.
+// A preparation of PyTorch that is under way ends when another problem is to be prepared. If preparing the same problem
+// is requested twice, it is prepared only once.
 func TestPreparesAnother(t *testing.T) {
 	fake(t)
 	t.Setenv("FAKE_COMPILER", "slow")

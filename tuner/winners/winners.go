@@ -138,7 +138,7 @@ func (r Request) fastest(ctx context.Context, recorded *recording.Recording, p *
 	return w, w.take(ctx, r, p, trials)
 }
 
-// take stores those trials in the Chosen whose kernels have not changed since, if the request asks for trials.
+// If the request asks for trials, take stores in the Chosen the trials whose kernels have not changed since.
 func (w *Chosen) take(ctx context.Context, r Request, p *operator.Problem, trials []trial.Trial) (err error) {
 	if !r.Trials {
 		return nil
@@ -157,8 +157,8 @@ func (w *Chosen) take(ctx context.Context, r Request, p *operator.Problem, trial
 	return nil
 }
 
-// InCache returns the newest winner in the cache whose operator has not changed since. A winner on a GPU takes
-// precedence over one on the emulator.
+// InCache returns the newest winner in the cache whose operator has not changed since the winner's search. A winner on
+// a GPU takes precedence over one on the emulator.
 func (r Request) InCache(ctx context.Context, s *store.Store) (w Chosen, err error) {
 	kept, err := List(s, r.Operator.Name)
 	if err == nil {
@@ -270,8 +270,8 @@ func OfDocument(w cudasource.Winner) Kept {
 	}}
 }
 
-// List returns the stored winners of an operator on all devices, the newest first. Some of the winners may belong to an
-// earlier version of the operator, or to another operator of the same name.
+// List returns the stored winners of an operator on all devices, the newest first. Some of the winners that List
+// returns may belong to an earlier version of the operator, or to another operator of the same name.
 func List(s *store.Store, operator string) ([]Kept, error) {
 	kept, err := s.Winners(operator, "")
 	if err != nil {
@@ -305,7 +305,8 @@ func (w Kept) trials(s *store.Store) (trials []trial.Trial, err error) {
 }
 
 // current returns the trials whose kernels and launches have not changed since; the problem must be bound with the
-// limits of the trials' device. Trials that other tools recorded have no digests, so all of these trials are returned.
+// limits of the trials' device. All trials that other tools recorded are returned, because these trials have no
+// digests.
 func current(ctx context.Context, p *operator.Problem, trials []trial.Trial) (current []trial.Trial, err error) {
 	sp, err := p.Space(ctx)
 	if err != nil {

@@ -151,8 +151,8 @@ func (b *Broker) Look(ctx context.Context) (all []remote.Worker, err error) {
 	return all, ctx.Err()
 }
 
-// These constants limit how long Look waits for the first answer and for each further answer, and how many workers it
-// lists.
+// The following constants limit how long Look waits for the first answer and for each further answer, and how many
+// workers it lists.
 const (
 	firstAnswer = time.Second
 	nextAnswer  = 200 * time.Millisecond

@@ -34,7 +34,7 @@ func slowBowl(ctx context.Context, c space.Configuration) (trial.Outcome, error)
 	}
 }
 
-// newQuickPlace makes a place with short timeouts, whose server can be stopped, and started again at the same address.
+// newQuickPlace starts a server with short timeouts, which can be stopped and started again at the same address.
 func newQuickPlace(t *testing.T) (p *place, stop func()) {
 	if testing.Short() {
 		t.Skip("waits for what does not come")
@@ -54,8 +54,8 @@ func searchUntil(t *testing.T, d device.Device, trials int, happens func()) {
 	}}))
 }
 
-// Workers are lost at random and others join. Every configuration still has exactly one trial, and all evidence for the
-// winner comes from one device.
+// During the search of this test, workers are lost at random and others join. Although workers are lost, every
+// configuration has exactly one trial, and all evidence for the winner comes from one device.
 func TestLostWorkers(t *testing.T) {
 	unlucky := 0
 	for round := range endurance.Times(1, 20) {
@@ -126,7 +126,8 @@ func TestLostServer(t *testing.T) {
 	}
 }
 
-// gate is a proxy in front of a server. A closed gate silently holds back all bytes.
+// gate is a proxy in front of a server, which a test can close to hold back all bytes. While a gate is closed, the
+// proxy silently holds back all bytes.
 type gate struct {
 	url    string
 	closed atomic.Bool
@@ -156,7 +157,7 @@ func newGate(t *testing.T, to string) *gate {
 	return g
 }
 
-// pass copies bytes between two connections; while the gate is closed the bytes wait.
+// pass copies bytes between two connections; while the gate (a proxy) is closed, the bytes wait.
 func (g *gate) pass(from, to net.Conn) {
 	defer from.Close()
 	defer to.Close()
@@ -180,8 +181,8 @@ func (g *gate) closeFor() {
 	time.AfterFunc(time.Duration(endurance.Times(2, 20))*time.Second, func() { g.closed.Store(false) })
 }
 
-// A worker that is not heard of for a while loses its jobs to another worker, and its late answers are dropped. A
-// search whose own connection is lost for a while goes on.
+// A worker that sends nothing for a while loses its jobs to another worker, and its late answers are dropped. A search
+// whose own connection is lost for a while goes on.
 func TestPartition(t *testing.T) {
 	for _, cut := range []string{"worker", "search"} {
 		t.Run(cut, func(t *testing.T) {

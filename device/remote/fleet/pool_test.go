@@ -17,8 +17,8 @@ import (
 	"autotune/tuner"
 )
 
-// mustBeWhole checks that every configuration of the toy has exactly one trial, and that the winner is the bowl's
-// minimum, with all of its evidence.
+// mustBeWhole checks that every configuration of the toy has exactly one trial, and that the winner is the fastest
+// configuration, with all of its evidence.
 func mustBeWhole(t *testing.T, r *tuner.Result) {
 	t.Helper()
 	seen := map[string]bool{}
@@ -145,7 +145,7 @@ func TestPoolDeliveries(t *testing.T) {
 	}
 }
 
-// After Refill one device draws the new inputs at once, and each other device draws them before its next job.
+// After Refill one device generates the new inputs at once, and each other device generates them before its next job.
 func TestPoolInputs(t *testing.T) {
 	gpus := map[string]*fakeGPU{"a": {}, "b": {}}
 	d := join(t, gpus)

@@ -37,7 +37,7 @@ const (
 )
 
 // Serve offers a device to searches until ctx ends, and then returns nil. Serve returns an error if the device fails or
-// another worker has the same name. The caller must close the device.
+// another worker has the same name. The caller of Serve must close the device.
 func Serve(ctx context.Context, b *Broker, d device.Device, o WorkerOptions) error {
 	if !remote.GoodName(o.Name) {
 		return fmt.Errorf("a worker cannot be called %q: letters, digits, - and _ are allowed, 64 at most", o.Name)

@@ -92,7 +92,8 @@ inline void emulated_wgmma_start(const Lane& mine) {
     __builtin_memcpy(product.lane, &mine, sizeof mine);
 }
 
-// EmulatedWait is what one lane waits for; when all lanes of a warp wait, one of them computes the warp's products.
+// EmulatedWait records the products that one lane waits for; when all lanes of a warp wait, one of them computes the
+// warp's products.
 struct EmulatedWait {
     EmulatedProducts* all;
     int groups;  // that may stay in flight

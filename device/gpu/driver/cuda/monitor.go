@@ -85,8 +85,8 @@ func (m *monitor) Look(busy time.Duration) gpu.Reading {
 	return m.last
 }
 
-// throttleReasons lists the bits with which NVML reports why a GPU runs below its possible clock. Reasons of throttling
-// that do not affect a measurement are not in the list.
+// throttleReasons lists the bits with which NVML reports why a GPU runs below its possible clock. throttleReasons
+// leaves out reasons of throttling that do not affect a measurement.
 var throttleReasons = []struct {
 	bit  uint64
 	text string
