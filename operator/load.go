@@ -203,8 +203,8 @@ var distributions = []string{"uniform01", "normal", "negative", "special"}
 
 func Distributions() []string { return slices.Clone(distributions) }
 
-// Extremes lists the input distributions that only final gates try: all zeros, all equal, only four different values,
-// values near the least number, and values of about 2^50.
+// Extremes lists the input distributions that only the final correctness gates try: all zeros, all equal, only four
+// different values, values near the least number, and values of about 2^50.
 func Extremes() []string { return []string{"zeros", "equal", "repeated", Tiny, Large} }
 
 // The extreme distributions Tiny and Large change how precise an output can be.
@@ -226,9 +226,9 @@ func LargeScale(t Type) float64 {
 }
 
 // Extremes returns the extreme distributions that suit the operator's own: numbers from 0 to 1 if it lists uniform01 or
-// normal, and any numbers if it lists normal. Extremes are empty for operators that list neither distribution, such as
-// those that bound their inputs in another way. Large is left out if there are several inputs, because large scores in
-// attention would let rounding alone decide which of two nearly equal keys gets all the weight.
+// normal, and any numbers if it lists normal. Extremes returns none for operators that list neither uniform01 nor
+// normal, such as those that bound their inputs in another way. Large is left out if there are several inputs, because
+// large scores in attention would let rounding alone decide which of two nearly equal keys gets all the weight.
 func (o *Operator) Extremes() []string {
 	drawn := 0
 	for _, a := range o.Arguments {

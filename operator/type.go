@@ -97,7 +97,7 @@ func (t Type) Header() string { return t.facts().header }
 // NumPy returns the type of the NumPy array for elements of type t, or float32 if NumPy has no type of the same bits.
 func (t Type) NumPy() string { return t.facts().numpy }
 
-// InNumPy tells whether NumPy stores the elements in the same bytes.
+// InNumPy tells whether NumPy has a type that represents the elements by the same bits.
 func (t Type) InNumPy() bool { return t.Bytes() > 2 || t == F16 || t.Kind() != Floating }
 
 // The type of a tensor's elements is fixed in op.yaml, or a parameter chooses it. If a parameter chooses the type, one

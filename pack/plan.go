@@ -168,7 +168,7 @@ func (s Parameter) set(values map[string]expr.Value, text string, given bool) (e
 	return nil
 }
 
-// value parses the value of one component.
+// value parses the value of one component of a parameter.
 func (s Parameter) value(text string) (expr.Value, error) {
 	switch s.Type {
 	case "word":

@@ -238,8 +238,7 @@ func (v view) searchWith(ctx context.Context, on *devices.Opened, o tuner.Option
 	return result, err
 }
 
-// deviceTrouble adds the exit code to an error of a search. Every error that the user's request did not cause gets the
-// code for device errors.
+// deviceTrouble adds the exit code for device errors to every error of a search that the user's request did not cause.
 func deviceTrouble(err error) error {
 	var refused *operator.RequestError
 	var reference *device.ReferenceError

@@ -173,7 +173,7 @@ func (v *prover) choose(ctx context.Context, part *operator.Part) ([]space.Confi
 	return choices, nil
 }
 
-// draw returns n different random numbers from first up to end, or all if there are no more than n.
+// draw returns n different random integers from first to end - 1, or all of these integers if there are at most n.
 func draw(rng *rand.Rand, first, end int64, n int) []int64 {
 	if end-first <= int64(n) {
 		var all []int64

@@ -105,7 +105,8 @@ func (tool *Tool) leftOut() string { return leftOut + tool.Name }
 // test reads, so it runs the test again, despite a cached result, after the tool was installed or removed.
 func (tool *Tool) asked() { _ = os.Getenv(tool.variable()) }
 
-// Again tells whether all tests have passed with fewer tools and now run again, for which `.ci/run` sets the variable.
+// Again tells whether all tests have passed with fewer tools and now run again, which `.ci/run` says by an environment
+// variable.
 func Again() bool { return os.Getenv("AUTOTUNE_TEST_AGAIN") != "" }
 
 // A long test that needs no tool calls Nothing, which skips the test when all tests are run again with more tools.
