@@ -29,7 +29,7 @@ type operand struct {
 
 var operandTypes = []string{string(F32), string(BF16), string(F16)}
 
-// knows returns nil if an expression may contain the name, and otherwise the reason why not.
+// knows returns nil if an expression may contain the given name, and otherwise an error with the reason.
 func (s *ParameterSpec) knows(name string) error {
 	switch tensor, _, item := strings.Cut(name, "["); {
 	case slices.Contains(s.Of, name):

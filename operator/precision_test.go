@@ -375,7 +375,8 @@ func TestTiesAreRounded(t *testing.T) {
 }
 
 // proveBoxes tests the templates that load the pixels of channels-last images in boxes (cuboids of pixels and
-// channels). In these templates, either the kernel, the copy engine or an earlier launch rounds the pixels to TF32.
+// channels). In the templates that proveBoxes tests, either the kernel, the copy engine or an earlier launch rounds the
+// pixels to TF32.
 func proveBoxes(t *testing.T, d device.Device, o *operator.Operator, mode string) {
 	p, distribution := problem(t, o, "1x16x1x32 c_out=40 kernel=1 layout=nhwc normal", mode, d.Info().Limits)
 	for i, a := range p.Arguments {
@@ -388,7 +389,8 @@ func proveBoxes(t *testing.T, d device.Device, o *operator.Operator, mode string
 	})})
 }
 
-// ties returns inputs of which half are ties, and the output of the rounded inputs.
+// ties returns inputs of which half are ties (numbers halfway between two TF32 numbers), and the output for the rounded
+// inputs.
 func ties(name, mode string) (inputs map[string]torchvectors.Floats, want []float32) {
 	x, w := make(torchvectors.Floats, tiedDepth*tiedColumns), make(torchvectors.Floats, tiedRows*tiedDepth)
 	draw := func(i int) float32 { return float32(2048+i*7919%2048) * float32(1-i%3/2*2) }

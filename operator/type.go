@@ -148,7 +148,7 @@ func (o *Operator) TypeParameter() string {
 	return ""
 }
 
-// holds returns why a scalar of the type cannot have a value, or nil if it can.
+// holds returns an error if a scalar of the type cannot represent the given value.
 func (t Type) holds(v expr.Value) error {
 	f := t.facts()
 	if f.kind == Floating && f.bytes < 4 {

@@ -98,9 +98,9 @@ func (f *searchFlags) check(l line) (err error) {
 	case o.Target != 0 && !(o.Target > 1 && o.Target <= math.MaxFloat64):
 		return fmt.Errorf("--target %v: want a factor above 1, as 1.05, or 0 to search on", o.Target)
 	}
-	// A user who sets the number of variants wants all of them, so the search does not end early. Searches with other
-	// strategies do not end early either, since the estimate of what is left to gain was tested with the default
-	// strategy only.
+	// A user who sets the number of variants wants all of them, so the search does not end early. A search with a
+	// strategy other than the default does not end early, since the estimate of what is left to gain was tested with
+	// the default strategy only.
 	if !f.anyTarget && (l.given("budget") || o.Strategy != strategy.Default) {
 		o.Target = 0
 	}

@@ -254,9 +254,9 @@ type response[T any] struct {
 	Body   T
 }
 
-// Serve answers requests with handle, one after the other, until in ends. If handle returns an error, Serve sends the
-// error to the caller and answers further requests. A panic in handle ends the worker, and the caller gets a
-// *DiedError.
+// Serve answers requests by the function handle, one after the other, until the reader in ends. If handle returns an
+// error, Serve sends the error to the caller and answers further requests. A panic in handle ends the worker, and the
+// caller gets a *DiedError.
 func Serve[Req, Resp any](
 	ctx context.Context, in io.Reader, out io.Writer, handle func(context.Context, Req) (Resp, error),
 ) error {

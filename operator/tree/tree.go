@@ -147,8 +147,8 @@ func (f File) checkEncoding(text string) {
 	f.at(1+strings.Count(before, "\n"), 1+utf8.RuneCountInString(line)).RefuseHint("save the file as UTF-8", "the byte %#x is not UTF-8", text[at])
 }
 
-// mostMarks limits the commas, colons and line breaks in a file. A list of a thousand problems has fewer marks than the
-// limit, and a parser reads mostMarks of them in half a second.
+// mostMarks limits the commas, colons and line breaks in a file. A list of a thousand problems has fewer such marks
+// than mostMarks, which a parser reads in half a second.
 const mostMarks = 60_000
 
 // checkSize refuses text with more values than a hand-written file has.

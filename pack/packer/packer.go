@@ -1,8 +1,8 @@
 // Package packer writes packs: it compiles winners and general kernels, describes them in a manifest, and adds loaders
 // for programs in C and Python.
 //
-// The same winners, compiler and tool always produce the same bytes. Package pack reads the packs that package packer
-// writes.
+// The same winners, compiler and version of autotune always produce the same pack, byte for byte. Package pack reads
+// the packs that package packer writes.
 package packer
 
 import (

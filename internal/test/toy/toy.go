@@ -100,8 +100,8 @@ func Numbers(n int) string {
 	return "[" + strings.Join(all, ", ") + "]"
 }
 
-// Device is a fake device that evaluates configurations by a Go function. Either the field Evaluate or the field Of
-// must be set; all other fields may be nil.
+// Device is a fake device that evaluates configurations by a Go function. In a Device, either the field Evaluate or the
+// field Of must be set; all other fields may be nil.
 type Device struct {
 	Evaluate  func(c space.Configuration) (trial.Outcome, error)
 	Of        func(p *operator.Problem, c space.Configuration) (trial.Outcome, error) // a compiler's error
