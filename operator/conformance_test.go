@@ -526,8 +526,8 @@ func TestTemplatesMatchReferences(t *testing.T) {
 // or all values if AUTOTUNE_ENDURE is set. coveringChecks tests a template on each problem that has a trait with which
 // the template's file was not tested before. The tunables of a kernel file that several convolutions or row operators
 // share are tested for one of these operators only. The argument shared records which values of shared tunables were
-// tested, and frame records with which traits of problems. In tests that do not run in full, one configuration tests
-// each kernel file (files lists the tested files), and at least one template tests each operator.
+// tested, and frame records the traits of the tested problems. In tests that do not run in full, one configuration
+// tests each kernel file (files lists the tested files), and at least one template tests each operator.
 func coveringChecks(t *testing.T, o *operator.Operator, limits operator.Limits, shared map[string]bool, frame meetings, files map[string]bool) []check {
 	t.Helper()
 	missing := map[string]bool{}

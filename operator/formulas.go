@@ -186,7 +186,7 @@ func (r *reducer) taken(role Role, launches Launches) (places []int) {
 	return places
 }
 
-// scalars returns the formulas of the scalars that launches take, and conditions by which integers fit their types.
+// scalars returns the formulas of the scalars that launches take, and the conditions that integers fit their types.
 func (r *reducer) scalars(launches Launches) (all []Definition, held []Formula) {
 	for _, i := range r.taken(Scalar, launches) {
 		spec := r.u.p.Operator.Arguments[i]

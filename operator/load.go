@@ -24,7 +24,7 @@ import (
 func Load(fsys fs.FS, dir string) (*Operator, error) { return load(fsys, dir, "") }
 
 // LoadFile reads an operator from a single CUDA file, whose first comment describes the operator as op.yaml would. The
-// same CUDA file contains the operator's kernels unless the description names another file.
+// CUDA file also contains the operator's kernels, unless the description names another file.
 func LoadFile(fsys fs.FS, dir, name string) (*Operator, error) { return load(fsys, dir, name) }
 
 // load reads an operator from the file single or, if single is "", from op.yaml.
@@ -227,9 +227,8 @@ func LargeScale(t Type) float64 {
 
 // Extremes returns the extreme distributions that suit the distributions of the operator: numbers from 0 to 1 if it
 // lists uniform01 or normal, and any numbers if it lists normal. Extremes returns none for operators that list neither
-// uniform01 nor normal, such as those that bound their inputs in another way. Large is left out if there are several
-// inputs, because large scores in attention would let rounding alone decide which of two nearly equal keys gets all the
-// weight.
+// uniform01 nor normal, such as those that bound their inputs otherwise. Large is left out if there are several inputs,
+// because in attention large scores would let rounding alone decide which of two nearly equal keys gets all weight.
 func (o *Operator) Extremes() []string {
 	drawn := 0
 	for _, a := range o.Arguments {

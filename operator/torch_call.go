@@ -18,9 +18,8 @@ type TorchProblem struct {
 	view     bool                    // a tensor is transposed
 }
 
-// Torch returns the calls of PyTorch's functions that compute the problem, as op.yaml names them. In the list that
-// Torch returns, calls that need no transposed view of a tensor come first. PyTorch may lack a function with the
-// operator's name.
+// Torch returns the calls of PyTorch's functions that compute the problem, as op.yaml names them. In the result of
+// Torch, calls without a transposed view of a tensor come first. PyTorch may lack a function with the operator's name.
 func (p *Problem) Torch() (all []TorchProblem) {
 	if p.Operator.PyTorch == nil {
 		return nil

@@ -49,8 +49,8 @@ func (p *Packed) addLoaders(operators map[string]*operator.Operator, contents fu
 // pythonFolder contains the Python package, in a folder with the pack's name.
 const pythonFolder = "python/"
 
-// Foreign finds loader code that differs from the code which this program writes for the pack's manifest. Foreign code
-// passes the verification of a pack if the manifest has its digest, and programs would run it. The result unknown lists
+// Foreign finds loader code that differs from the code which this program writes for the pack's manifest. Loader code
+// that was changed together with its digest in the manifest passes the verification of a pack. The result unknown lists
 // the files that cannot be compared because their operators are missing.
 func Foreign(p *pack.Pack, operators map[string]*operator.Operator) (foreign, unknown []string, err error) {
 	w := &Packed{Manifest: p.Manifest, files: map[string][]byte{}}

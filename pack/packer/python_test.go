@@ -95,7 +95,8 @@ func TestPythonTensors(t *testing.T) {
 	}
 }
 
-// The Python package must refuse, in one line, a folder that is no pack, and a manifest that loaders read differently.
+// The Python package must refuse, in one line, a folder that is no pack, and a manifest that different loaders would
+// read differently.
 func TestPythonDamage(t *testing.T) {
 	testneeds.Python.Need(t)
 	whole := small(t, "whole")

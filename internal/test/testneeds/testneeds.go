@@ -83,8 +83,8 @@ func (tool *Tool) Opened(t testing.TB, err, missing error) {
 	}
 }
 
-// Found takes an error of code that looks for the tool itself: Found returns true if err is nil, returns false if err
-// is missing, the code's error for a missing tool, and fails the test for any other error.
+// Found interprets the error err of code that looks for the tool itself. Found returns true if err is nil, returns
+// false if err wraps the error missing, and fails the test for any other error.
 func (tool *Tool) Found(t testing.TB, err, missing error) bool {
 	t.Helper()
 	tool.asked()
