@@ -64,7 +64,7 @@ func canonical(v any) string {
 }
 
 // problemStatement contains everything in a bound problem that trials depend on, except kernels and files. The
-// statement omits the workspaces of templates, which the digest of each kernel covers.
+// problem's statement omits the workspaces of templates, which the digest of each kernel covers.
 type problemStatement struct {
 	Math          string
 	Arguments     []argumentStatement

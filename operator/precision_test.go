@@ -322,10 +322,11 @@ var roundings = map[string]func(float64) float64{
 	"tf32_even": func(v float64) float64 { return 2 * math.RoundToEven(v/2) },
 }
 
-// Kernels round ties to TF32 correctly by both rounding rules. The test compares the references with float64 sums of
-// factors that it rounds itself, and the templates' defaults with the references. Since convolutions share headers, the
-// test runs templates only for matmul, conv2d and a transposed convolution. Other tests compare the results of mode
-// tf32 with PyTorch's, so in this mode the test runs only conv2d, with few of its templates.
+// Kernels round ties to TF32 correctly by both rules: to the even number, and away from zero. The test compares the
+// references with float64 sums of factors that it rounds itself, and the templates' defaults with the references. Since
+// convolutions share headers, the test runs templates only for matmul, conv2d and a transposed convolution. Other tests
+// compare the results of mode tf32 with PyTorch's, so in this mode the test runs only conv2d, with few of its
+// templates.
 func TestTiesAreRounded(t *testing.T) {
 	inFull(t)
 	for _, name := range operator.OperatorNames() {

@@ -345,7 +345,7 @@ func readProblems(ctx context.Context, path string, part partFlags, plan planner
 }
 
 // add adds a problem to the list, or a family if the shape contains ranges. If the list already contains the problem,
-// add adds the new share to the problem's earlier share.
+// the function add adds the new share to the problem's earlier share.
 func (l *listed) add(r batch.Request, ranges string, plan planner) error {
 	if ranges != "" {
 		shapes, err := family.ParseShapes(ranges)

@@ -56,8 +56,8 @@ func (p *Packed) families(f Family, archs []string, seen map[string]bool) (tasks
 }
 
 // notPacked returns why a family cannot be packed, or "" if it can. A family cannot be packed if a derived value
-// depends on the GPU or the math mode, since a loader may use another GPU or math mode than the search. A family cannot
-// be packed either if a floating-point scalar depends on the shape, since a loader computes with integers.
+// depends on the GPU or the math mode, since a loader may use another GPU or math mode than the search. A family with a
+// floating-point scalar that depends on the shape cannot be packed, since loaders compute with integers.
 func (f Family) notPacked() string {
 	for _, d := range f.Operator.Derived {
 		for _, name := range d.Formula.Code().Names() {

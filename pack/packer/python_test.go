@@ -49,7 +49,8 @@ func TestPython(t *testing.T) {
 			t.Errorf("the output lacks %q", want)
 		}
 	}
-	// replace changes two models of the script: one kernel is faster than PyTorch, the other only in a CUDA graph.
+	// replace changes two models of the script: the kernel of one is faster than PyTorch, that of the other only in a
+	// CUDA graph.
 	if n := strings.Count(out, "| a | conv2d |  |  |  |\n"); n != 2 {
 		t.Errorf("%d models were given the kernel, want 2", n)
 	}

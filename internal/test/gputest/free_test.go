@@ -13,7 +13,7 @@ import (
 )
 
 // freeCases are problems whose kernels can read some dimensions at run time instead of being compiled for them. The
-// tests run the first problem of each list; the code of its kernel may serve the list's larger problems, too.
+// tests run the kernel of the first problem of each list in freeCases, which may serve the list's larger problems, too.
 var freeCases = map[string][][]string{
 	"conv1d": {{"2x16x40 c_out=24 kernel=3 padding=1", "5x16x57 c_out=24 kernel=3 padding=1"}},
 	"conv2d": {

@@ -132,7 +132,7 @@ func (v *prover) proveOne(ctx context.Context, t *testing.T, p *operator.Problem
 	return nil
 }
 
-// protocol returns a device protocol that verifies each variant and times it as little as possible.
+// protocol returns settings for a device, which verifies each variant and times it as little as possible.
 func protocol(distribution string) device.Protocol {
 	p := device.DefaultProtocol()
 	p.Samples, p.MinSamples, p.WarmUp, p.BatchBelow, p.Distribution = 1, 1, 0, 0, distribution

@@ -111,8 +111,8 @@ type Device struct {
 	Driver    string
 	OpenHangs bool // Open waits until the search gives up
 	Opening   time.Duration
-	// Check returns the outcome of comparing the launches that follow a variant's first, verified launch. If Check is
-	// nil, the toy device reports that all launches are correct.
+	// Check returns the outcome of verifying the launches that follow a variant's first launch. If Check is nil, the
+	// toy device reports that all launches are correct.
 	Check func(c space.Configuration, p *operator.Problem, in device.Inputs, launches int) trial.Outcome
 
 	mu        sync.Mutex
