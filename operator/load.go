@@ -144,8 +144,8 @@ func (l *loader) operator(root *tree.Node) {
 	o.PyTorch = tree.Pointer(f["pytorch"], l.pytorch)
 }
 
-// cost reads the bytes that a launch moves and the operations it computes. If op.yaml states no cost, the launch is
-// assumed to move each tensor once.
+// cost reads the formulas for the bytes that a launch moves and the operations that it computes. If op.yaml states no
+// cost, the launch is assumed to move each tensor once.
 func (l *loader) cost(n *tree.Node, formula func(*tree.Node) Formula) (bytes, flops Formula) {
 	cost := list(l.language, n, "cost", formula)
 	if n != nil && (len(cost) < 1 || len(cost) > 2) {

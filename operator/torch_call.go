@@ -71,7 +71,7 @@ func torchCall(p *Problem, c TorchCall) (TorchProblem, bool) {
 	return t.made, true
 }
 
-// torchCalling is the state while a problem's call is built.
+// torchCalling is the state while a PyTorch call for a problem is built.
 type torchCalling struct {
 	problem *Problem
 	made    TorchProblem
