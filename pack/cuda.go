@@ -32,7 +32,7 @@ type libcuda struct {
 	launchEx func(config *launchConfig, function uintptr, arguments, extra *unsafe.Pointer) int32
 }
 
-// Constants of the CUDA driver's API.
+// These constants have the values that the CUDA driver's API gives them.
 const (
 	majorAttribute         = 75
 	minorAttribute         = 76

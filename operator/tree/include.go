@@ -150,7 +150,8 @@ func (n *Node) isList(include Entry) bool {
 	return !slices.ContainsFunc(n.Entries, func(e Entry) bool { return e != include && e.Key != "with" })
 }
 
-// itemsOf returns the items of the file that a list item includes; their formulas can use the values of its `with`.
+// itemsOf returns the items of the file that a list item includes; the items' formulas can use the values of the list
+// item's `with`.
 func (in *Includer) itemsOf(item *Node, include Entry, key string) []*Node {
 	with := item.Get("with")
 	name := include.Value.Text()

@@ -346,7 +346,8 @@ func (n *Node) OneOf(what string, words ...string) string {
 	return word
 }
 
-// Mapped returns the entries of a mapping in order; a nil node has none. form says what a node of another kind must be.
+// Mapped returns the entries of a mapping in order; a nil node has none. form describes the mapping in the message
+// about a node of another kind.
 func (n *Node) Mapped(form string) []Entry {
 	if n == nil {
 		return nil
