@@ -80,9 +80,9 @@ type answer struct {
 	binary  *compile.Binary
 }
 
-// answers returns stored results of PyTorch for operators, and binds the problems with the parameters in more. answers
-// returns few cases of each operator, or all cases if AUTOTUNE_TEST_FULL is set. The references of all operators are
-// compiled together.
+// answers returns stored results of PyTorch for operators, and binds the problems with the further parameters in the
+// argument more. answers returns few cases of each operator, or all cases if AUTOTUNE_TEST_FULL is set. The references
+// of all operators are compiled together.
 func answers(t *testing.T, d device.Device, of func(*operator.Operator) bool, more map[string]string, few int) (all []answer) {
 	t.Helper()
 	var kernels []operator.Kernel

@@ -49,8 +49,8 @@ func StartWith(ctx context.Context, variables []string, name string) (*Process, 
 }
 
 // StartUnder starts the worker with the given name under another program, such as a debugger. program is the command
-// line of that program, to which this executable is appended. The program above the worker must pass its own standard
-// input, output and error on to the worker, and end with the worker.
+// line of that program, to which this executable is appended. The program that runs the worker must pass its own
+// standard input, output and error on to the worker, and end with the worker.
 func StartUnder(ctx context.Context, program []string, name string) (*Process, error) {
 	return start(ctx, program, os.Environ(), name)
 }

@@ -74,8 +74,8 @@ func (tool *Tool) Here(t testing.TB) bool {
 	return here
 }
 
-// Opened takes an error of code that looks for the tool itself: Opened skips the test if err is missing, the code's
-// error for a missing tool, and fails the test for any other error.
+// Opened interprets the error err of code that looks for the tool itself. Opened skips the test if err wraps the error
+// missing, and fails the test for any other error.
 func (tool *Tool) Opened(t testing.TB, err, missing error) {
 	t.Helper()
 	if !tool.Found(t, err, missing) {
