@@ -208,7 +208,7 @@ func newView(w cudasource.Winner) (view, error) {
 	return v, nil
 }
 
-// arguments lists the values that determine a problem, as the tuned problem has them.
+// arguments lists the dimensions and parameters that determine a problem, with their values in the tuned problem.
 func (v *view) arguments(p *operator.Problem) error {
 	names := []string{v.Element.Parameter}
 	for _, name := range cudasource.Determining(p.Operator) {
