@@ -303,8 +303,8 @@ func (b *binder) tensor(spec ArgumentSpec) Argument {
 	return t
 }
 
-// workspace binds a workspace that belongs to a template. A kernel receives the workspace only in launches of the
-// template whose `arguments` name the workspace. The workspace is empty if no template that uses the workspace serves
+// workspace binds a workspace that belongs to a template. A kernel receives a template's workspace only in those
+// launches whose `arguments` name the workspace. The workspace is empty if no template that uses the workspace serves
 // the problem.
 func (b *binder) workspace(spec ArgumentSpec) Argument {
 	o := b.p.Operator

@@ -109,8 +109,8 @@ func (s *ParameterSpec) chainComponents() []string {
 	return names
 }
 
-// CUDA writes an expression, which is the value of a parameter, in C++, where all numbers are floats. CUDA accepts only
-// an expression that readChain has checked.
+// CUDA writes an expression, which is the value of a parameter, in C++, where all numbers are floats. The method CUDA
+// accepts only an expression that readChain has checked.
 func (s *ParameterSpec) CUDA(value string) string {
 	return s.written(value, expr.CPP, func(_ operand, i int) string { return fmt.Sprint("t", i) })
 }
@@ -140,8 +140,8 @@ func (p *Problem) ExpressionMacros() []Macro {
 	return macros
 }
 
-// written writes an expression in a language such as C++; named returns the name of an epilogue's tensor in this
-// language.
+// written writes an expression in a language such as C++; its argument named returns the name that a tensor of an
+// epilogue has in this language.
 func (s *ParameterSpec) written(value string, in expr.Dialect, named func(t operand, i int) string) string {
 	c, err := s.chain(value)
 	if err != nil {

@@ -80,9 +80,9 @@ type answer struct {
 	binary  *compile.Binary
 }
 
-// answers returns stored results of PyTorch for operators, and binds the problems with the parameters in more. answers
-// returns few cases of each operator, or all cases if AUTOTUNE_TEST_FULL is set. The references of all operators are
-// compiled together.
+// answers returns stored results of PyTorch for operators, and binds the problems with the further parameters in the
+// argument more. answers returns few cases of each operator, or all cases if AUTOTUNE_TEST_FULL is set. The references
+// of all operators are compiled together.
 func answers(t *testing.T, d device.Device, of func(*operator.Operator) bool, more map[string]string, few int) (all []answer) {
 	t.Helper()
 	var kernels []operator.Kernel
@@ -525,9 +525,9 @@ func TestTemplatesMatchReferences(t *testing.T) {
 // problem. Of an integer tunable with more than four values, coveringChecks tests the first, a middle and the last one,
 // or all values if AUTOTUNE_ENDURE is set. coveringChecks tests a template on each problem that has a trait with which
 // the template's file was not tested before. The tunables of a kernel file that several convolutions or row operators
-// share are tested for one of these operators only. The argument shared lists the values that were tested, and frame
-// the problems' traits. In tests that do not run in full, one configuration tests each kernel file (files lists the
-// tested files), and at least one template tests each operator.
+// share are tested for one of these operators only. The argument shared records which values of shared tunables were
+// tested, and frame records the traits of the tested problems. In tests that do not run in full, one configuration
+// tests each kernel file (files lists the tested files), and at least one template tests each operator.
 func coveringChecks(t *testing.T, o *operator.Operator, limits operator.Limits, shared map[string]bool, frame meetings, files map[string]bool) []check {
 	t.Helper()
 	missing := map[string]bool{}
@@ -638,7 +638,7 @@ func proven(values []expr.Value) []expr.Value {
 	return []expr.Value{values[0], values[len(values)/2], values[len(values)-1]}
 }
 
-// withChoicesFirst returns the indices of checks, first of those for which configurations are already chosen.
+// withChoicesFirst returns the indices of checks; the checks for which configurations are already chosen come first.
 func withChoicesFirst(checks []check) (order []int) {
 	var rest []int
 	for i, c := range checks {
@@ -681,7 +681,7 @@ func partsOf(t *testing.T, p *operator.Problem) []serves {
 	return parts
 }
 
-// lacks tells whether no test has yet run some value of one of the template's tunables.
+// lacks tells whether a template has a tunable with a value that no test has run yet.
 func lacks(missing map[string]bool, template string) bool {
 	for key := range missing {
 		if strings.HasPrefix(key, template+" ") {

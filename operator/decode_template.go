@@ -205,7 +205,7 @@ func (r *templateReader) launch(n *tree.Node) LaunchSpec {
 	return spec
 }
 
-// free reads the dimensions that the kernel can take at run time; the compiler's input must not depend on them.
+// free reads the dimensions that the kernel can take at run time, which formulas for the compiler's input must not use.
 func (r *templateReader) free() {
 	n, t := r.f["free"], r.Template
 	t.Free = tree.Optional(n, func(n *tree.Node) []string { return r.names(n, "free") }, nil)

@@ -13,8 +13,8 @@ import (
 )
 
 // A recorded trial is valid as long as nothing changes that the trial's outcome depends on. A kernel's Digest covers
-// the bound template, and ReferenceDigest covers the bound problem. Both digests cover values and code, so a comment in
-// op.yaml or in a kernel changes neither digest.
+// the bound template, and ReferenceDigest covers the bound problem. Digests cover values and code, so a comment in
+// op.yaml or in a kernel changes no digest.
 
 // CodeDigits is the number of leading digits of a kernel's digest that depend only on its code. Some shipped recordings
 // contain only the first CodeDigits digits of a digest.
@@ -64,7 +64,7 @@ func canonical(v any) string {
 }
 
 // problemStatement contains everything in a bound problem that trials depend on, except kernels and files. The
-// statement omits the workspaces of templates, which the digest of each kernel covers.
+// problem's statement omits the workspaces of templates, which the digest of each kernel covers.
 type problemStatement struct {
 	Math          string
 	Arguments     []argumentStatement

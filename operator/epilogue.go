@@ -29,7 +29,7 @@ type operand struct {
 
 var operandTypes = []string{string(F32), string(BF16), string(F16)}
 
-// knows returns nil if an expression may contain the name, and otherwise the reason why not.
+// knows returns nil if an expression may contain the given name, and otherwise an error with the reason.
 func (s *ParameterSpec) knows(name string) error {
 	switch tensor, _, item := strings.Cut(name, "["); {
 	case slices.Contains(s.Of, name):
@@ -103,8 +103,8 @@ func (s *ParameterSpec) operands(root *expr.Node) (all []operand, items []string
 	return all, items, nil
 }
 
-// mask returns the tensor's axes as a bit mask for kernels, from the output's first axis. In the mask, all axes whose
-// index is at least s.Apart share a bit.
+// mask returns the tensor's axes as a bit mask for kernels; the lowest bit stands for the output's first axis. In the
+// mask, all axes whose index is at least s.Apart share a bit.
 func (s *ParameterSpec) mask(t operand) (mask int) {
 	for _, axis := range t.axes {
 		if s.Apart > 0 {

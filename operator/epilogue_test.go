@@ -179,7 +179,7 @@ func TestEpilogueOfWhatIsExact(t *testing.T) {
 	}
 }
 
-// The canonical form of any epilogue is parsed unchanged, and its C++ form contains only arithmetic.
+// Parsing the canonical form of an epilogue returns the same form, and the C++ form contains only arithmetic.
 func FuzzEpilogue(f *testing.F) {
 	for _, text := range []string{
 		"gelu(x + d[n])*s[] + r[batch,m,n,f32]", "where(x<=d[n],f16(x),-x)", "x[", "x+v[n,]", "v[m]-v[m]", "x]", "v[[n]]",

@@ -142,8 +142,8 @@ func (f *folder) usual(given, parent *tree.Node, name string) *tree.Node {
 	return parent.Named(name)
 }
 
-// kernelName returns the name of a file's kernel: usual or, in a shared file that does not define usual, the file's
-// name.
+// kernelName returns the name of a file's kernel: the argument usual or, in a shared file that does not define a kernel
+// of that name, the file's name.
 func (f *folder) kernelName(file *tree.Node, usual string) string {
 	if file == nil {
 		return usual

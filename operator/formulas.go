@@ -22,8 +22,8 @@ type Formulas struct {
 	Sizes      []Size       // of the kernel
 }
 
-// At evaluates Define and adds the results to values. If Where refuses the values, or a formula cannot be computed, ok
-// is false, and the kernel cannot run for the values.
+// At evaluates the formulas in Define, and adds the results to the map values. If Where refuses the values, or a
+// formula cannot be computed, ok is false, and the kernel cannot run for the values.
 func (f Formulas) At(values map[string]expr.Value) (all map[string]expr.Value, ok bool) {
 	all = maps.Clone(values)
 	for _, d := range f.Define {
@@ -99,7 +99,7 @@ func (r *reducer) formula(of Formula, n *expr.Node) Formula {
 	return Formula{Text: code.String(), Position: of.Position, code: code}
 }
 
-// kept returns the conditions that each value which the kernel contains as a constant is unchanged.
+// kept returns, for each value that the kernel contains as a constant, the condition that the value is unchanged.
 func (r *reducer) kept() (all []Formula) {
 	open := r.u.folder(r.u.tunables(), nil)
 	for _, v := range r.u.kept() {
@@ -186,7 +186,7 @@ func (r *reducer) taken(role Role, launches Launches) (places []int) {
 	return places
 }
 
-// scalars returns the formulas of the scalars that launches take, and conditions by which integers fit their types.
+// scalars returns the formulas of the scalars that launches take, and the conditions that integers fit their types.
 func (r *reducer) scalars(launches Launches) (all []Definition, held []Formula) {
 	for _, i := range r.taken(Scalar, launches) {
 		spec := r.u.p.Operator.Arguments[i]

@@ -115,8 +115,8 @@ func entriesStand(o *Operator, t *Template) bool {
 	})
 }
 
-// Evaluating formulas for a shape gives the same as binding the problem to the shape. TestFormulas treats every
-// template as if its kernels could read all dimensions at run time.
+// Evaluating a template's formulas for a shape gives the same launches and workspaces as binding the problem to the
+// shape. TestFormulas treats every template as if its kernels could read all dimensions at run time.
 func TestFormulas(t *testing.T) {
 	served, refused, tried := 0, 0, 0
 	limits := TypicalLimits()

@@ -35,7 +35,7 @@ func (t *Template) canFree(names []string) bool {
 }
 
 // folder returns an evaluator that reduces a template's formulas to constants, or to expressions of free (dynamic)
-// dimensions. In the formulas, the values in the argument kept become constants.
+// dimensions. The evaluator treats the values in the argument kept as constants.
 func (u use) folder(tunables, kept space.Values) *expr.Folder {
 	f := &expr.Folder{Constants: withValues(u.p.Limits.beside(u.p.Values), tunables), Definitions: map[string]*expr.Expr{}}
 	for _, name := range u.p.Free {
@@ -54,8 +54,8 @@ func (u use) kept() space.Values {
 	return lists.Of(u.t.Keep, func(name string) space.Value { return space.Value{Name: name, Value: u.env[name]} })
 }
 
-// Kinds returns a key for each template of the part, with the values that the kernel of its default keeps as constants.
-// Problems that differ only in free (dynamic) dimensions can share a template's kernels if its keys are equal.
+// Kinds returns a key for each template of the part, which lists the values that the template's default kernel contains
+// as constants. Problems that differ only in free (dynamic) dimensions can share kernels of templates with equal keys.
 func (part *Part) Kinds() (all []string) {
 	for _, u := range part.uses {
 		words := []string{u.t.Name}
@@ -107,7 +107,7 @@ func inverseOf(name string) Definition {
 	return Definition{Name: inverse + name, Formula: constant(fmt.Sprintf("%d // max(%s, 1)", math.MaxInt32, name))}
 }
 
-// sizeText defines the C++ type of an integer size with its inverse.
+// sizeText is the C++ code of AutotuneSize, the type of an integer size that stores its inverse for fast divisions.
 const sizeText = `struct AutotuneSize {
     int value, inverse;
     __device__ __forceinline__ operator int() const { return value; }
@@ -178,7 +178,7 @@ func (k *Kernel) withSizes(names map[string]bool, known map[string]expr.Value, n
 }
 
 // OfAnySize returns the kernel with 1 for all sizes, so that kernels that differ only in sizes compile to the same
-// code. If the kernel has no sizes, or a size that is not an integer, ok is false.
+// code. The result ok is false if the kernel reads no sizes at run time, or a size that is not an integer.
 func (k Kernel) OfAnySize() (_ Kernel, ok bool) {
 	if len(k.Sizes) == 0 || slices.ContainsFunc(k.Sizes, func(s Size) bool { return s.Type != IntSize }) {
 		return k, false
@@ -190,8 +190,8 @@ func (k Kernel) OfAnySize() (_ Kernel, ok bool) {
 	return k, true
 }
 
-// names returns a function that tells whether the kernel's code names a macro. The returned function also recognises
-// names that the preprocessor joins, such as POSITIONS_##X.
+// names returns a function that tells whether the kernel's code names a macro. The function that names returns also
+// recognises names that the preprocessor joins, such as POSITIONS_##X.
 func (k *Kernel) names() func(macro string) bool {
 	words := map[string]bool{}
 	apart := func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) }

@@ -60,8 +60,9 @@ func open(tile int64) space.Configuration {
 	return space.Configuration{Template: "open", Values: space.Values{{Name: "tile", Value: expr.Int(tile)}}}
 }
 
-// A value that depends on a free (dynamic) dimension becomes a member of the struct of sizes if the kernel names it;
-// all other values become macros. A tunable may decide whether a value depends on a free (dynamic) dimension.
+// A value that depends on a free (dynamic) dimension becomes a member of the struct of run-time sizes if the kernel
+// names the value; all other values become macros. A tunable may decide whether a value depends on a free (dynamic)
+// dimension.
 func TestSizes(t *testing.T) {
 	for name, c := range map[string]struct {
 		free  []string
@@ -133,7 +134,8 @@ func TestInverse(t *testing.T) {
 	}
 }
 
-// Kernels for shapes that differ only in dynamic dimensions differ only in the initial values of the struct of sizes.
+// Kernels for shapes that differ only in dynamic dimensions differ only in the initial values of the struct of run-time
+// sizes.
 func TestOneCode(t *testing.T) {
 	code := func(shape ...int64) (string, string) {
 		k := kernelAt(t, bindFree(t, []string{"n"}, shape...), open(0))

@@ -198,7 +198,7 @@ func TestBuiltinSpaces(t *testing.T) {
 	}
 }
 
-// An editor can check every built-in CUDA file with the macros of a template's default for the operator's example.
+// An editor can check every built-in CUDA file with the macros of the kernel that EditorKernels returns for the file.
 func TestEditorKernels(t *testing.T) {
 	oneAtATime(t)
 	read := map[string]bool{}

@@ -107,7 +107,7 @@ func (in *standIns) add(name string, f Formula) {
 	in.texts = append(in.texts, name, "("+f.Text+")")
 }
 
-// formula parses an expression and replaces its names by the formulas.
+// formula parses an expression, and replaces each name in it by the formula that the name stands for.
 func (in *standIns) formula(text string, at tree.Position) Formula {
 	code := expr.MustParse(text).Substitute(in.codes)
 	return Formula{Text: strings.NewReplacer(in.texts...).Replace(text), Position: at, code: code}

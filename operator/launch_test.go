@@ -46,7 +46,8 @@ func loadSteps(t *testing.T, yaml string) (*Operator, error) {
 	return Load(files, ".")
 }
 
-// Each configuration evaluates its launches, in their order, its compiler flags and its word parameters.
+// The formulas for launches, compiler flags and word parameters are evaluated for each configuration, and launches keep
+// their order.
 func TestLaunches(t *testing.T) {
 	o, err := loadSteps(t, stepsOperator)
 	must.OK(t, err)

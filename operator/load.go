@@ -24,7 +24,7 @@ import (
 func Load(fsys fs.FS, dir string) (*Operator, error) { return load(fsys, dir, "") }
 
 // LoadFile reads an operator from a single CUDA file, whose first comment describes the operator as op.yaml would. The
-// file contains the operator's kernels unless the description names another file.
+// CUDA file also contains the operator's kernels, unless the description names another file.
 func LoadFile(fsys fs.FS, dir, name string) (*Operator, error) { return load(fsys, dir, name) }
 
 // load reads an operator from the file single or, if single is "", from op.yaml.
@@ -144,8 +144,8 @@ func (l *loader) operator(root *tree.Node) {
 	o.PyTorch = tree.Pointer(f["pytorch"], l.pytorch)
 }
 
-// cost reads the bytes that a launch moves and the operations it computes. If op.yaml states no cost, the launch is
-// assumed to move each tensor once.
+// cost reads the formulas for the bytes that a launch moves and the operations that it computes. If op.yaml states no
+// cost, the launch is assumed to move each tensor once.
 func (l *loader) cost(n *tree.Node, formula func(*tree.Node) Formula) (bytes, flops Formula) {
 	cost := list(l.language, n, "cost", formula)
 	if n != nil && (len(cost) < 1 || len(cost) > 2) {
@@ -203,8 +203,8 @@ var distributions = []string{"uniform01", "normal", "negative", "special"}
 
 func Distributions() []string { return slices.Clone(distributions) }
 
-// Extremes lists the input distributions that only final gates try: all zeros, all equal, only four different values,
-// values near the least number, and values of about 2^50.
+// Extremes lists the input distributions that only the final correctness gates try: all zeros, all equal, only four
+// different values, values near the least number, and values of about 2^50.
 func Extremes() []string { return []string{"zeros", "equal", "repeated", Tiny, Large} }
 
 // The extreme distributions Tiny and Large change how precise an output can be.
@@ -225,10 +225,10 @@ func LargeScale(t Type) float64 {
 	return 0x1p50
 }
 
-// Extremes returns the extreme distributions that suit the operator's own: numbers from 0 to 1 if it lists uniform01 or
-// normal, and any numbers if it lists normal. Extremes are empty for operators that list neither distribution, such as
-// those that bound their inputs in another way. Large is left out if there are several inputs, because large scores in
-// attention would let rounding alone decide which of two nearly equal keys gets all the weight.
+// Extremes returns the extreme distributions that suit the distributions of the operator: numbers from 0 to 1 if it
+// lists uniform01 or normal, and any numbers if it lists normal. Extremes returns none for operators that list neither
+// uniform01 nor normal, such as those that bound their inputs otherwise. Large is left out if there are several inputs,
+// because in attention large scores would let rounding alone decide which of two nearly equal keys gets all weight.
 func (o *Operator) Extremes() []string {
 	drawn := 0
 	for _, a := range o.Arguments {

@@ -11,7 +11,7 @@ import (
 // AutoMath tells whether a requested math mode leaves the choice to op.yaml's rule or to PyTorch.
 func AutoMath(asked string) bool { return asked == "" || asked == "auto" }
 
-// usualMath is the math mode of an operator that lists none, and the mode that `auto` means without a rule.
+// usualMath is the math mode of an operator that lists none, and the mode of `auto` if op.yaml has no rule for it.
 const usualMath = "fp32"
 
 // math reads the math modes and the rule for `auto`, which is read too early to use derived values.

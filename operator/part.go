@@ -16,11 +16,11 @@ import (
 )
 
 // Restriction selects part of a problem's space; its zero value selects all of it. A Restriction belongs to a search
-// and not to the problem, so trials of a part are trials of the problem.
+// and not to the problem, so a trial of a restricted search is also a trial of the whole problem.
 type Restriction struct {
 	Templates []string // empty: all of them
-	// Where lists conditions that may use the names of constraints. A condition excludes templates that lack one of its
-	// names.
+	// Where lists conditions that may use the same names as constraints. A condition excludes templates that lack one
+	// of the names in it.
 	Where []string
 	// Fixed gives a value for every tunable of one template, or is nil if the configuration is not fixed. In Fixed, the
 	// key "template" names the template and can be omitted if there is only one.

@@ -22,8 +22,8 @@ import (
 	"autotune/templates"
 )
 
-// farApart fills the factors a and b of a matmul with K = 16. Each row of a and each column of b is scaled by a power
-// of two of its own, from 2^-60 to 2^60.
+// farApart is a kernel that fills the factors a and b of a matmul with numbers from 1 to 2. Each row of a and each
+// column of b is then scaled by a power of two of its own, from 2^-60 to 2^60.
 const farApart = `__device__ float far_apart(int i, int line) {
     return ldexpf(1.0f + (i * 2654435761u >> 9) * 0x1p-23f, line * 37 % 121 - 60);
 }
@@ -59,7 +59,7 @@ func withFills(t *testing.T, name, fill string, edits ...string) *operator.Opera
 	folder, err := fs.Sub(templates.FS, name)
 	must.OK(t, err)
 	must.OK(t, os.CopyFS(dir, folder))
-	// In weights.cu, the kernel called `other` gets the name of the fill kernel.
+	// A fill kernel must be called OPERATOR_fill in its file, so weights.cu swaps the names of the two kernels.
 	names := strings.NewReplacer(name+"_fill(", "other(", "other(", name+"_fill(")
 	files := map[string]string{"fill.cu": fill, "weights.cu": names.Replace(fill)}
 	for _, file := range []string{name + "/op.yaml", "include/forward_convolution.yaml", "include/products.yaml", "include/row_maps.yaml"} {
@@ -88,8 +88,8 @@ func withFills(t *testing.T, name, fill string, edits ...string) *operator.Opera
 	return o
 }
 
-// filledProducts is matmul of factors whose rows and columns have very different magnitudes, with a tolerance of a
-// millionth in fp32.
+// filledProducts returns the operator matmul with factors whose rows and columns have very different magnitudes, and
+// with a tolerance of a millionth in fp32.
 func filledProducts(t *testing.T) *operator.Operator {
 	return withFills(t, "matmul", farApart,
 		"k if transpose_a else m, m if transpose_a else k]", "k if transpose_a else m, m if transpose_a else k], fill: fill.cu",
@@ -196,7 +196,8 @@ func TestScaledFactors(t *testing.T) {
 const ofCuDNN = 7.1e-7
 
 // In math mode fp32, a convolution is as precise as one that sums in fp32: its error is at most twice cuDNN's, which
-// grows with the root of the number of products. The test compares the largest errors over many outputs.
+// grows with the root of the number of products. The test compares the largest error of a kernel with cuDNN's, each
+// over many outputs.
 func TestConvolutionsInFp32(t *testing.T) {
 	inFull(t)
 	for _, test := range endurance.Some([]struct {
@@ -321,10 +322,11 @@ var roundings = map[string]func(float64) float64{
 	"tf32_even": func(v float64) float64 { return 2 * math.RoundToEven(v/2) },
 }
 
-// Kernels round ties to TF32 correctly by both rounding rules. The test compares the references with float64 sums of
-// factors that it rounds itself, and the templates' defaults with the references. Since convolutions share headers, the
-// test runs templates only for matmul, conv2d and a transposed convolution. In mode tf32, which other tests compare
-// with PyTorch's results, the test runs only templates that pack factors.
+// Kernels round ties to TF32 correctly by both rules: to the even number, and away from zero. The test compares the
+// references with float64 sums of factors that it rounds itself, and the templates' defaults with the references. Since
+// convolutions share headers, the test runs templates only for matmul, conv2d and a transposed convolution. Other tests
+// compare the results of mode tf32 with PyTorch's, so in this mode the test runs only conv2d, with few of its
+// templates.
 func TestTiesAreRounded(t *testing.T) {
 	inFull(t)
 	for _, name := range operator.OperatorNames() {
@@ -374,7 +376,8 @@ func TestTiesAreRounded(t *testing.T) {
 }
 
 // proveBoxes tests the templates that load the pixels of channels-last images in boxes (cuboids of pixels and
-// channels). In these templates, either the kernel, the copy engine or an earlier launch rounds the pixels to TF32.
+// channels). In the templates that proveBoxes tests, either the kernel, the copy engine or an earlier launch rounds the
+// pixels to TF32.
 func proveBoxes(t *testing.T, d device.Device, o *operator.Operator, mode string) {
 	p, distribution := problem(t, o, "1x16x1x32 c_out=40 kernel=1 layout=nhwc normal", mode, d.Info().Limits)
 	for i, a := range p.Arguments {
@@ -387,7 +390,8 @@ func proveBoxes(t *testing.T, d device.Device, o *operator.Operator, mode string
 	})})
 }
 
-// ties returns inputs of which half are ties, and the output of the rounded inputs.
+// ties returns inputs of which half are ties (numbers halfway between two TF32 numbers), and the output for the rounded
+// inputs.
 func ties(name, mode string) (inputs map[string]torchvectors.Floats, want []float32) {
 	x, w := make(torchvectors.Floats, tiedDepth*tiedColumns), make(torchvectors.Floats, tiedRows*tiedDepth)
 	draw := func(i int) float32 { return float32(2048+i*7919%2048) * float32(1-i%3/2*2) }

@@ -188,7 +188,7 @@ func (r ProblemRecord) Request() Request {
 // Parameters are a problem's parameters in the operator's order. In JSON, Parameters are an object of strings.
 type Parameters []Parameter
 
-// has tells whether the list contains a parameter. The list omits a `later` parameter that has its default.
+// has tells whether the list contains a parameter. Parameters omit a `later` parameter that has its default.
 func (list Parameters) has(name string) bool {
 	return slices.ContainsFunc(list, func(p Parameter) bool { return p.Name == name })
 }

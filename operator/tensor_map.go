@@ -222,7 +222,7 @@ func (s *TensorMapSpec) layoutLimits() []Formula {
 	return s.inForce(all)
 }
 
-// inForce turns limits into formulas that are true if the tensor map is not used.
+// inForce returns a tensor map's limits as formulas that are also true if the tensor map is not used.
 func (s *TensorMapSpec) inForce(limits []string) []Formula {
 	in, guard := s.standIns(), ""
 	if s.counts != nil {
@@ -258,7 +258,7 @@ func (s *TensorMapSpec) asWords() (words [7]Formula) {
 }
 
 // passing returns the names of the tensors that a launch passes, and for each tensor its tensor map, or nil if the
-// launch passes the address. The function holds evaluates the condition of a map.
+// launch passes the address. The function holds evaluates the condition of a tensor map.
 func (t *Template) passing(names []string, holds func(Formula) (bool, error)) (tensors []string, maps []*TensorMapSpec, err error) {
 	tensors, maps = slices.Clone(names), make([]*TensorMapSpec, len(names))
 	for at, name := range names {

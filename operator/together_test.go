@@ -80,8 +80,9 @@ func adopted(text string) string {
 	return strings.ReplaceAll(text, strconv.Quote(elements), "<"+elements+">")
 }
 
-// alone tells whether a kernel cannot share a program with others. C++ templates and __constant__ variables cannot,
-// because the emulator finds them by names without a namespace.
+// alone tells whether a kernel cannot share a program with others. A C++ template or a kernel with __constant__
+// variables needs a program of its own, because the emulator finds templates and variables by names without a
+// namespace.
 func alone(k operator.Kernel) bool {
 	texts := k.Source
 	for _, text := range k.Includes {

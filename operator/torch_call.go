@@ -18,8 +18,8 @@ type TorchProblem struct {
 	view     bool                    // a tensor is transposed
 }
 
-// Torch returns the calls of PyTorch's functions that compute the problem, as op.yaml names them. Calls that need no
-// transposed view of a tensor come first. PyTorch may lack a function with the operator's name.
+// Torch returns the calls of PyTorch's functions that compute the problem, as op.yaml names them. In the result of
+// Torch, calls without a transposed view of a tensor come first. PyTorch may lack a function with the operator's name.
 func (p *Problem) Torch() (all []TorchProblem) {
 	if p.Operator.PyTorch == nil {
 		return nil
@@ -71,7 +71,7 @@ func torchCall(p *Problem, c TorchCall) (TorchProblem, bool) {
 	return t.made, true
 }
 
-// torchCalling is the state while a problem's call is built.
+// torchCalling is the state while a PyTorch call for a problem is built.
 type torchCalling struct {
 	problem *Problem
 	made    TorchProblem

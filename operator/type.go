@@ -97,7 +97,7 @@ func (t Type) Header() string { return t.facts().header }
 // NumPy returns the type of the NumPy array for elements of type t, or float32 if NumPy has no type of the same bits.
 func (t Type) NumPy() string { return t.facts().numpy }
 
-// InNumPy tells whether NumPy stores the elements in the same bytes.
+// InNumPy tells whether NumPy has a type that represents the elements by the same bits.
 func (t Type) InNumPy() bool { return t.Bytes() > 2 || t == F16 || t.Kind() != Floating }
 
 // The type of a tensor's elements is fixed in op.yaml, or a parameter chooses it. If a parameter chooses the type, one
@@ -148,7 +148,7 @@ func (o *Operator) TypeParameter() string {
 	return ""
 }
 
-// holds returns why a scalar of the type cannot have a value, or nil if it can.
+// holds returns an error if a scalar of the type cannot represent the given value.
 func (t Type) holds(v expr.Value) error {
 	f := t.facts()
 	if f.kind == Floating && f.bytes < 4 {

@@ -15,7 +15,7 @@ import (
 
 // use is a template in a problem, with the values that its formulas can use: the problem's values, the device's limits
 // and the template's `with`. A use made by useAt also contains a configuration's tunables and the template's derived
-// values. The methods of use never change the map env.
+// values. No method of the type use changes the map env of its receiver.
 type use struct {
 	p   *Problem
 	t   *Template
@@ -47,7 +47,7 @@ func (u use) at(values space.Values) (use, error) {
 	return u, nil
 }
 
-// useAt returns a use of the configuration's template, with the values of its tunables, and checks these values.
+// useAt returns a configuration's template with the values that its formulas can use, and checks the tunables' values.
 func useAt(p *Problem, c space.Configuration) (u use, err error) {
 	t, ok := p.Operator.Template(c.Template)
 	if !ok {

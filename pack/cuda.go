@@ -32,7 +32,7 @@ type libcuda struct {
 	launchEx func(config *launchConfig, function uintptr, arguments, extra *unsafe.Pointer) int32
 }
 
-// Constants of the CUDA driver's API.
+// These constants have the values that the CUDA driver's API gives them.
 const (
 	majorAttribute         = 75
 	minorAttribute         = 76
@@ -191,8 +191,8 @@ func (c *cuda) Launch(k Kernel, l Launch, s Stream, arguments []unsafe.Pointer) 
 
 func extent(e [3]int64) [3]uint32 { return [3]uint32{uint32(e[0]), uint32(e[1]), uint32(e[2])} }
 
-// attributesOf returns a launch's attributes in the driver's form. A launch's grid, block and shared memory are not
-// attributes.
+// attributesOf returns a launch's attributes in the driver's form. The driver takes a launch's grid, block and shared
+// memory as fields of CUlaunchConfig, not as attributes.
 func attributesOf(l Launch) (all []launchAttribute) {
 	add := func(id uint32, values ...uint32) {
 		a := launchAttribute{id: id}

@@ -6,8 +6,9 @@ import (
 	"autotune/pack"
 )
 
-// This program opens a pack, plans a convolution on its first GPU, and launches it on its own stream and memory. The 0
-// among the arguments of Launch is a null pointer, because this convolution has no bias.
+// This program opens a pack, plans a convolution for the machine's first GPU, and launches the convolution on the
+// program's own stream and memory. The 0 among the arguments of Launch is a null pointer, because this convolution has
+// no bias.
 func Example() {
 	p, err := pack.Open("layers")
 	if err != nil {

@@ -29,7 +29,7 @@ type Sizes struct {
 }
 
 // Node is a node of a family's tree: a condition with a node for either case, or a leaf. A leaf lists entries, of which
-// a loader runs the first that serves the problem. If no entry of the leaf serves the problem, the loader runs the
+// a loader runs the first that serves the problem. If no entry of a leaf serves the problem, the loader runs the
 // general kernel.
 type Node struct {
 	If      *Formula `json:"if,omitempty"`

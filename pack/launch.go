@@ -31,7 +31,7 @@ func (g GPU) String() string { return fmt.Sprintf("%s (sm_%d)", g.Name, g.Arch) 
 // Driver loads and launches kernels on one GPU. A Driver must be safe for concurrent use.
 type Driver interface {
 	GPU() GPU
-	// Load finds a kernel in a cubin, or in PTX that ends with a zero byte, and allows launches of the kernel
+	// Load finds a kernel in a cubin, or in PTX that ends with a zero byte, and lets launches of the kernel use
 	// sharedBytes of dynamic shared memory. The driver loads an image, i.e. a cubin or PTX, at the image's first use
 	// and never unloads it.
 	Load(image []byte, entry string, sharedBytes int64) (Kernel, error)

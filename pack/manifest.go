@@ -93,8 +93,8 @@ type TensorSpec struct {
 	OrderBy string `json:"order_by,omitempty"`
 }
 
-// Tuned is common to entries and families: the operator, the values of its parameters, the target that the code was
-// compiled for, and the search's documents.
+// Tuned holds what entries and families have in common: the operator, the values of its parameters, the target that the
+// code was compiled for, and the search's documents.
 type Tuned struct {
 	Operator string                `json:"operator"`
 	Problem  string                `json:"problem"` // the problem as text

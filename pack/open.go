@@ -21,7 +21,7 @@ import (
 	"autotune/internal/output"
 )
 
-// Open enforces these bounds on a pack.
+// The following constants bound the packs that Open accepts.
 const (
 	mostFiles     = 20_000
 	mostFileBytes = 256 << 20

@@ -137,8 +137,8 @@ func (o *Operator) values(shape []int64, given map[string]string, arch int) (map
 	return values, nil
 }
 
-// set parses a parameter's text into the values of its components. If given is false, the components of the parameter
-// get their defaults.
+// set parses a parameter's text into the values of its components. If the argument given is false, the components of
+// the parameter get their defaults.
 func (s Parameter) set(values map[string]expr.Value, text string, given bool) (err error) {
 	parts := strings.Split(text, "x")
 	if s.Type == "word" || s.Type == "float" || len(parts) == 1 {
@@ -168,7 +168,7 @@ func (s Parameter) set(values map[string]expr.Value, text string, given bool) (e
 	return nil
 }
 
-// value parses the value of one component.
+// value parses the value of one component of a parameter.
 func (s Parameter) value(text string) (expr.Value, error) {
 	switch s.Type {
 	case "word":

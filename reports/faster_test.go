@@ -20,8 +20,8 @@ func inTurnsWith(speedups map[string]float64) bestconfig.Document {
 	return b
 }
 
-// If PyTorch is faster than the winner beyond the interval, the first line must say so. If PyTorch is not faster, no
-// line may say so.
+// If the confidence interval shows that PyTorch is faster than the winner, the first line of a table must say so;
+// otherwise no line may say that PyTorch is faster.
 func TestPyTorchIsFaster(t *testing.T) {
 	for want, b := range map[string]bestconfig.Document{
 		"PyTorch eager is 5.81x as fast as the winner": inTurnsWith(map[string]float64{torchtimes.Eager: 0.172, torchtimes.Compile: 0.3}),

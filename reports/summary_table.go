@@ -120,7 +120,8 @@ func narrowSummary(w io.Writer, list []bestconfig.Document, over []string, width
 	return t.write(w)
 }
 
-// speedupsKnown returns the usual baselines, except the reference, for which any problem has a speedup.
+// speedupsKnown returns the usual baselines over which at least one problem has a known speedup; it leaves out the
+// reference.
 func speedupsKnown(list []bestconfig.Document) []string {
 	return lists.Where(bestconfig.Names(list...), func(name string) bool {
 		known := func(b bestconfig.Document) bool { return b.Baselines[name].Speedup > 0 }

@@ -95,8 +95,8 @@ func TrialText(t trial.Trial, kind device.Properties) string {
 	return text
 }
 
-// compilerWords returns why a trial failed, and the compiler's log. If the compiler's log contains the message,
-// compilerWords returns only the log.
+// compilerWords returns why a trial failed, and the compiler's log. If the compiler's log contains the trial's error
+// message, compilerWords returns only the log.
 func compilerWords(t trial.Trial) string {
 	message, log := strings.TrimSpace(t.Message), strings.TrimSpace(t.Log)
 	_, said, _ := strings.Cut(t.Reason(), ": ")

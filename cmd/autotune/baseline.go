@@ -94,9 +94,9 @@ var errOneGPU = errors.New("--baseline times PyTorch on one GPU of this machine,
 	"give times, as torch_eager=7.1")
 
 // rivalsInto lets a search time PyTorch beside its winners: in the ways that --baseline names or, without the flag, in
-// the usual ways if there is one GPU. For a list of problems, rivalsInto leaves out torch.compile, which takes seconds
-// for each problem. (The function replace of a pack times torch.compile in the user's program.) The returned function
-// end stops the PyTorch process.
+// eager mode and by torch.compile if there is one GPU. For a list of problems, rivalsInto leaves out torch.compile,
+// which takes seconds for each problem. (The function replace of a pack times torch.compile in the user's program.) The
+// returned function end stops the PyTorch process.
 func rivalsInto(o *tuner.Options, given []string, d deviceFlags, several bool) (end func(), err error) {
 	end = func() {}
 	_, ways, err := baselinesOf(given)

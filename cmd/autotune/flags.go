@@ -54,8 +54,8 @@ func listFlag(to *[]string, name, usage string) flag {
 	return &cli.GenericFlag{Name: name, Value: (*words)(to), Usage: usage}
 }
 
-// words holds the values of a command-line flag that may be repeated. In the text of such a flag, a comma does not
-// separate values.
+// words holds the values of a command-line flag that may be repeated. In the text of a repeatable flag, a comma does
+// not separate values.
 type words []string
 
 func (w *words) Set(value string) error { *w = append(*w, value); return nil }

@@ -19,9 +19,9 @@ import (
 )
 
 // These constants limit the processor time and the memory with which the program must refuse a file, and how long the
-// test waits on a busy machine. Since machines differ, refusalTime is several times what the slowest file takes
-// (docs/reliability.md). A program whose work grows with the square of the file's size, or without bound, needs far
-// longer than refusalTime.
+// test waits on a busy machine. Since machines differ, refusalTime is several times the processor time that the slowest
+// file takes (docs/reliability.md). A program whose work grows with the square of the file's size, or without bound,
+// needs far longer than refusalTime.
 const (
 	refusalTime   = 3 * time.Second
 	refusalMB     = 256

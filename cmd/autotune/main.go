@@ -40,8 +40,8 @@ func main() {
 // run executes the command line and returns the exit code with which main exits.
 func run(args []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), endingSignals()...)
-	// The first Ctrl-C asks the program to stop in order, a second Ctrl-C ends the program at once. A signal that
-	// arrives twice within sameSignal counts once, so that the program can still choose its exit code.
+	// The first Ctrl-C asks the program to save its results and stop; a second Ctrl-C ends the program at once. A
+	// signal that arrives twice within sameSignal counts once, so that the program can still choose its exit code.
 	context.AfterFunc(ctx, func() { time.AfterFunc(sameSignal, stop) })
 	app := newApp()
 	err := app.RunContext(ctx, append(args[:1:1], flagsFirst(app, args[1:])...))
@@ -56,8 +56,9 @@ func run(args []string) int {
 	return exitCode(err)
 }
 
-// endingSignals returns the signals on which the program stops in order: those of Ctrl-C, of kill and of a closed
-// terminal. endingSignals omits SIGHUP, the signal of a closed terminal, if nohup made the process ignore SIGHUP.
+// endingSignals returns the signals on which the program saves its results and stops: those of Ctrl-C, of kill and of a
+// closed terminal. endingSignals omits SIGHUP, the signal of a closed terminal, if nohup made the process ignore
+// SIGHUP.
 func endingSignals() []os.Signal {
 	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) {
@@ -66,7 +67,7 @@ func endingSignals() []os.Signal {
 	return signals
 }
 
-// Exit codes of the command line, which docs/cli.md promises to users.
+// The following exit codes of the command line are documented in docs/cli.md.
 const (
 	exitFound       = 0
 	exitNoVariant   = 1

@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 }
 
 // concurrent lists the scripts of commands that use several goroutines. Short test runs, such as those with the race
-// detector, run only the scripts in concurrent.
+// detector, run only the scripts that the variable concurrent lists.
 var concurrent = []string{"search_emulator", "search_many", "simulate", "cache"}
 
 // Each file of testdata/script is the transcript of a terminal session.

@@ -59,7 +59,8 @@ var (
 	internalForm = regexp.MustCompile("`(internal/(?:test/)?[a-z0-9]+|docs)`")
 )
 
-// rooms returns the packages in docs/architecture.md, from the top down, and those that every package may import.
+// rooms returns the packages in docs/architecture.md, from the top down, and the packages that every package may
+// import.
 func rooms(t *testing.T) (listed, servants []string) {
 	t.Helper()
 	text, _, found := strings.Cut(page(t, "docs/architecture.md"), "A fact has one type")
@@ -86,7 +87,8 @@ func TestDocumentedPackages(t *testing.T) {
 	same(t, "docs/architecture.md", append(listed, servants...), real)
 }
 
-// A package may import only packages below it in docs/architecture.md. Packages for tests may import every package.
+// A package may import only packages that are below it in the list of docs/architecture.md. Packages for tests may
+// import every package.
 func TestImportsRunDownwards(t *testing.T) {
 	listed, servants := rooms(t)
 	for _, f := range goFiles(t) {

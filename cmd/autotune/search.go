@@ -98,9 +98,9 @@ func (f *searchFlags) check(l line) (err error) {
 	case o.Target != 0 && !(o.Target > 1 && o.Target <= math.MaxFloat64):
 		return fmt.Errorf("--target %v: want a factor above 1, as 1.05, or 0 to search on", o.Target)
 	}
-	// A user who sets the number of variants wants all of them, so the search does not end early. Searches with other
-	// strategies do not end early either, since the estimate of what is left to gain was tested with the default
-	// strategy only.
+	// A user who sets the number of variants wants all of them, so the search does not end early. A search with a
+	// strategy other than the default does not end early, since the estimate of what is left to gain was tested with
+	// the default strategy only.
 	if !f.anyTarget && (l.given("budget") || o.Strategy != strategy.Default) {
 		o.Target = 0
 	}
@@ -238,8 +238,7 @@ func (v view) searchWith(ctx context.Context, on *devices.Opened, o tuner.Option
 	return result, err
 }
 
-// deviceTrouble adds the exit code to an error of a search. Every error that the user's request did not cause gets the
-// code for device errors.
+// deviceTrouble adds the exit code for device errors to every error of a search that the user's request did not cause.
 func deviceTrouble(err error) error {
 	var refused *operator.RequestError
 	var reference *device.ReferenceError
@@ -346,7 +345,7 @@ func readProblems(ctx context.Context, path string, part partFlags, plan planner
 }
 
 // add adds a problem to the list, or a family if the shape contains ranges. If the list already contains the problem,
-// add adds the new share to the problem's earlier share.
+// the function add adds the new share to the problem's earlier share.
 func (l *listed) add(r batch.Request, ranges string, plan planner) error {
 	if ranges != "" {
 		shapes, err := family.ParseShapes(ranges)

@@ -147,8 +147,8 @@ var (
 	errNoText     = errors.New("it is not text in UTF-8; save it as such")
 )
 
-// text removes the byte order mark and refuses data that is clearly not text. The function text accepts single wrong
-// bytes, whose position the parsers report.
+// text removes the byte order mark and refuses data that is clearly not text. The function text does not look for
+// invalid UTF-8 behind the first two bytes, because the parsers report the position of such bytes.
 func text(data []byte) ([]byte, error) {
 	data = bytes.TrimPrefix(data, byteOrderMark)
 	head := data[:min(len(data), 2)]

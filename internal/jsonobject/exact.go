@@ -16,7 +16,7 @@ import (
 // Exact refuses a document that readers in other languages may understand differently from package encoding/json.
 // Package encoding/json accepts "Entries" for the field entries, and uses the last of two equal keys. Exact refuses
 // equal keys in one object, keys that differ only in case from a field of the Go type, and text that is not Unicode.
-// Exact passes a document that is not JSON, because the parser says where it is wrong.
+// Exact accepts a document that is not JSON, because the parser that reads it afterwards reports where it is wrong.
 func Exact(data []byte, into any) error {
 	if !json.Valid(data) {
 		return nil

@@ -7,7 +7,7 @@ import (
 	"fmt"
 )
 
-// Read calls each for every field of an object, in order. Read treats null as an object without fields.
+// Read calls the function each for every field of an object, in order. Read treats null as an object without fields.
 func Read(data []byte, each func(name string, value json.RawMessage) error) error {
 	d := json.NewDecoder(bytes.NewReader(data))
 	switch t, err := d.Token(); {

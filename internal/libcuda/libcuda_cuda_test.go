@@ -15,7 +15,7 @@ import (
 	"autotune/internal/libcuda"
 )
 
-// This test passes if its binary starts with or without a CUDA driver, because the binary links gorgonia.org/cu.
+// This test passes if its binary, which links gorgonia.org/cu, starts on machines with and without a CUDA driver.
 func TestStartsWithOrWithoutDriver(t *testing.T) {
 	err := libcuda.Error()
 	count, countErr := cu.NumDevices()

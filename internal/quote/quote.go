@@ -54,8 +54,8 @@ func oneLine(text string) string {
 // codingForm matches a declaration of the file's encoding, which Python reads from comments in its first two lines.
 var codingForm = regexp.MustCompile(`coding[:=]`)
 
-// PythonComment makes text safe behind #. A space inside "coding:", which would declare the file's encoding, makes
-// Python ignore the declaration.
+// PythonComment makes text safe to be written behind the # of a Python comment. A space inside "coding:", which would
+// declare the file's encoding, makes Python ignore the declaration.
 func PythonComment(text string) string {
 	return codingForm.ReplaceAllStringFunc(oneLine(text), func(found string) string { return "coding " + found[len("coding"):] })
 }
@@ -83,13 +83,13 @@ func C(text string) string {
 	return b.String()
 }
 
-// CComment makes text safe between /* and */ with a space on either side.
+// CComment makes text safe to be written between the /* and */ of a comment, with a space on either side.
 func CComment(text string) string {
 	return strings.NewReplacer("*/", "* /", "/*", "/ *").Replace(oneLine(text))
 }
 
-// CLine makes text safe behind //. CLine replaces backslashes, since a backslash at the end would continue the comment
-// on the next line, and question marks that could form the trigraph of a backslash.
+// CLine makes text safe to be written behind the // of a comment in C. CLine replaces backslashes, since a backslash at
+// the end would continue the comment on the next line, and question marks that could form the trigraph of a backslash.
 func CLine(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '\\' {

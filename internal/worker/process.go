@@ -49,8 +49,8 @@ func StartWith(ctx context.Context, variables []string, name string) (*Process, 
 }
 
 // StartUnder starts the worker with the given name under another program, such as a debugger. program is the command
-// line of that program, to which this executable is appended. That program must pass its standard input, output and
-// error on to the worker, and end when the worker ends.
+// line of that program, to which this executable is appended. The program that runs the worker must pass its own
+// standard input, output and error on to the worker, and end with the worker.
 func StartUnder(ctx context.Context, program []string, name string) (*Process, error) {
 	return start(ctx, program, os.Environ(), name)
 }
@@ -254,9 +254,9 @@ type response[T any] struct {
 	Body   T
 }
 
-// Serve answers requests with handle, one after the other, until in ends. If handle returns an error, Serve sends the
-// error to the caller and answers further requests. A panic in handle ends the worker, and the caller gets a
-// *DiedError.
+// Serve answers requests by the function handle, one after the other, until the reader in ends. If handle returns an
+// error, Serve sends the error to the caller and answers further requests. A panic in handle ends the worker, and the
+// caller gets a *DiedError.
 func Serve[Req, Resp any](
 	ctx context.Context, in io.Reader, out io.Writer, handle func(context.Context, Req) (Resp, error),
 ) error {

@@ -1,5 +1,5 @@
 // Package tree reads files that people write, such as op.yaml and lists of problems, as trees of nodes with positions.
-// These files use a small part of YAML: mappings, lists and scalars, but no anchors, tags or further documents.
+// Package tree accepts a small part of YAML: mappings, lists and scalars, but no anchors, tags or further documents.
 package tree
 
 import (

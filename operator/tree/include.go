@@ -128,8 +128,8 @@ func (n *Node) add(e Entry) {
 }
 
 // sum combines the values that a mapping and an included fragment have for the same key. If both values are lists, sum
-// joins them, with the fragment's items first. If both are mappings, the entries of own come first and replace the
-// fragment's entries of the same name.
+// joins them, with the fragment's items first. If both values are mappings, the entries of the mapping own come first
+// and replace the fragment's entries of the same name.
 func sum(own, other *Node) *Node {
 	both := *own
 	if own.Kind == List && other.Kind == List {
@@ -150,7 +150,8 @@ func (n *Node) isList(include Entry) bool {
 	return !slices.ContainsFunc(n.Entries, func(e Entry) bool { return e != include && e.Key != "with" })
 }
 
-// itemsOf returns the items of the file that a list item includes; their formulas can use the values of its `with`.
+// itemsOf returns the items of the file that a list item includes; the items' formulas can use the values of the list
+// item's `with`.
 func (in *Includer) itemsOf(item *Node, include Entry, key string) []*Node {
 	with := item.Get("with")
 	name := include.Value.Text()
@@ -194,7 +195,7 @@ func (n *Node) size() int {
 	return size
 }
 
-// open reads a fragment's file and expands its includes; key is the key that it is included for.
+// open reads a fragment's file and expands its includes; key is the key whose value includes the fragment.
 func (in *Includer) open(at *Node, name, key string) *Node {
 	text, from, err := in.Read(name)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -147,8 +147,8 @@ func (f File) checkEncoding(text string) {
 	f.at(1+strings.Count(before, "\n"), 1+utf8.RuneCountInString(line)).RefuseHint("save the file as UTF-8", "the byte %#x is not UTF-8", text[at])
 }
 
-// mostMarks limits the commas, colons and line breaks in a file. A list of a thousand problems has fewer marks than the
-// limit, and a parser reads mostMarks of them in half a second.
+// mostMarks limits the commas, colons and line breaks in a file. A list of a thousand problems has fewer such marks
+// than mostMarks, which a parser reads in half a second.
 const mostMarks = 60_000
 
 // checkSize refuses text with more values than a hand-written file has.
@@ -346,7 +346,8 @@ func (n *Node) OneOf(what string, words ...string) string {
 	return word
 }
 
-// Mapped returns the entries of a mapping in order; a nil node has none. form says what a node of another kind must be.
+// Mapped returns the entries of a mapping in order; a nil node has none. form describes the mapping in the message
+// about a node of another kind.
 func (n *Node) Mapped(form string) []Entry {
 	if n == nil {
 		return nil

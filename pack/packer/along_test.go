@@ -11,7 +11,7 @@ import (
 )
 
 // Functions along one dimension, along the last dimensions or over single elements take tensors of any rank. The loader
-// views a tensor of any rank as one of three dimensions, and returns an output of its rank.
+// views a tensor of any rank as one of three dimensions, and returns an output of the tensor's own rank.
 func TestPythonAlong(t *testing.T) {
 	testneeds.Torch.Need(t)
 	r := operator.Request{Shape: []int64{4, 64, 1}}

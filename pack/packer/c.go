@@ -69,7 +69,8 @@ type cOperator struct {
 	Given []cGiven
 }
 
-// cGiven describes one number that identifies a problem; of a word, the number is the index in the parameter's words.
+// cGiven describes one number that identifies a problem; a word is represented by its index in the parameter's list of
+// words.
 type cGiven struct {
 	Name    string
 	Real    bool

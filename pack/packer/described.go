@@ -17,7 +17,8 @@ type torchFunctions map[string][]torchFunction
 // functionsFile is the JSON file from which Python reads torchFunctions.
 const functionsFile = "functions.json"
 
-// torchFunction is an operator that computes a PyTorch function, and how it does so according to op.yaml.
+// torchFunction is an operator that computes a PyTorch function, with the description of the function's arguments from
+// op.yaml.
 type torchFunction struct {
 	Operator string `json:"operator"`
 	operator.TorchCall

@@ -171,8 +171,8 @@ func unsaid(s operator.ParameterSpec) (all []pack.Definition) {
 	return all
 }
 
-// say adds a word to the condition under which a component is true: the component says whether a tensor is used, and
-// the word's expression uses the tensor.
+// say adds a word whose expression uses a tensor to the condition of a component, which is true for problems whose
+// expression uses this tensor.
 func say(o *pack.Operator, component, parameter, word string) {
 	at := slices.IndexFunc(o.Derived, func(d pack.Definition) bool { return d.Name == component })
 	all := []string{parameter + " == " + expr.String(word).Source()}

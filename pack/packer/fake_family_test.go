@@ -144,7 +144,7 @@ func drawnTree(random *rand.Rand, names []string, depth int) *family.Node {
 	return &family.Node{If: condition, Then: drawnTree(random, names, depth-1), Else: drawnTree(random, names, depth-1)}
 }
 
-// drawEntries gives each leaf of a tree a random choice of the entries.
+// drawEntries gives each leaf of a family's tree a random choice of the family's entries.
 func drawEntries(random *rand.Rand, n *family.Node, entries int) {
 	if n.If == "" {
 		n.Entries = slices.DeleteFunc(random.Perm(entries), func(int) bool { return random.IntN(3) == 0 })

@@ -56,8 +56,8 @@ func (p *Packed) families(f Family, archs []string, seen map[string]bool) (tasks
 }
 
 // notPacked returns why a family cannot be packed, or "" if it can. A family cannot be packed if a derived value
-// depends on the GPU or the math mode, since a loader's may differ from those of the search. Nor can a family be packed
-// if a floating-point scalar depends on the shape, since a loader computes with integers.
+// depends on the GPU or the math mode, since a loader may use another GPU or math mode than the search. A family with a
+// floating-point scalar that depends on the shape cannot be packed, since loaders compute with integers.
 func (f Family) notPacked() string {
 	for _, d := range f.Operator.Derived {
 		for _, name := range d.Formula.Code().Names() {
@@ -217,8 +217,8 @@ func slowdown(s family.Score) pack.Slowdown {
 	return pack.Slowdown{Worst: s.Worst, Mean: s.Mean, Of: s.Of}
 }
 
-// sizesAt returns the offset in a cubin of the sizes that its kernel reads at run time. At this offset, a loader writes
-// a problem's sizes into a copy of the cubin, which the loader need not parse.
+// sizesAt returns the offset in a cubin of the sizes that its kernel reads at run time. At the returned offset, a
+// loader writes a problem's sizes into a copy of the cubin, which the loader need not parse.
 func sizesAt(code []byte, sizes []operator.Size) (int64, error) {
 	if len(sizes) == 0 {
 		return 0, nil

@@ -33,7 +33,7 @@ type chosenCase struct {
 	text    string // the driver calls, and the bytes of workspaces
 }
 
-// cases returns problems inside and outside a family's range, with the launches that the family itself wants.
+// cases returns problems inside and outside a family's range, with the launches that the family itself chooses.
 func (f Family) cases(t testing.TB, random *rand.Rand, count int) (all []chosenCase) {
 	t.Helper()
 	extents, err := family.ParseShapes(f.Shapes)

@@ -42,7 +42,8 @@ func scaledWith(t *testing.T, old, new string) *operator.Operator {
 	return op
 }
 
-// No summary may become code: functions.py must contain it only as a docstring, and the C files must compile.
+// No summary of an operator may become code: functions.py must contain it only as a docstring, and the C files must
+// compile.
 func TestHostileSummaries(t *testing.T) {
 	testneeds.CXX.Need(t)
 	const plain = "Twice and a half of each element, backwards; scalars say how much, and which is the last."

@@ -49,9 +49,9 @@ func (p *Packed) addLoaders(operators map[string]*operator.Operator, contents fu
 // pythonFolder contains the Python package, in a folder with the pack's name.
 const pythonFolder = "python/"
 
-// Foreign finds loader code that differs from the code which this program writes for the pack's manifest. Verifying the
-// manifest does not find such foreign code, which a program would run. The result unknown lists the files that cannot
-// be compared because their operators are missing.
+// Foreign finds loader code that differs from the code which this program writes for the pack's manifest. Loader code
+// that was changed together with its digest in the manifest passes the verification of a pack. The result unknown lists
+// the files that cannot be compared because their operators are missing.
 func Foreign(p *pack.Pack, operators map[string]*operator.Operator) (foreign, unknown []string, err error) {
 	w := &Packed{Manifest: p.Manifest, files: map[string][]byte{}}
 	if err := w.addLoaders(operators, p.Kernel); err != nil {

@@ -1,8 +1,8 @@
 // Package packer writes packs: it compiles winners and general kernels, describes them in a manifest, and adds loaders
 // for programs in C and Python.
 //
-// The same winners, compiler and tool always produce the same bytes. Package pack reads the packs that package packer
-// writes.
+// The same winners, compiler and version of autotune always produce the same pack, byte for byte. Package pack reads
+// the packs that package packer writes.
 package packer
 
 import (
@@ -86,8 +86,8 @@ func Make(ctx context.Context, compiler compile.Compiler, winners []cudasource.W
 	return p, p.finish(operators)
 }
 
-// packs reports whether an operator can be packed. At its first call for an operator, packs adds the description to the
-// manifest, or a notice that says why the operator cannot be packed.
+// packs reports whether an operator can be packed. At its first call for an operator, packs adds the operator's
+// description to the manifest, or a notice that says why the operator cannot be packed.
 func (p *Packed) packs(o *operator.Operator, kept map[string]*operator.Operator) bool {
 	if known, asked := kept[o.Name]; asked {
 		return known != nil
@@ -384,8 +384,8 @@ func describeParameter(o *operator.Operator, s operator.ParameterSpec) (pack.Par
 	return d, nil
 }
 
-// virtualArchs lists architectures for general kernels' PTX. The compiled PTX is for the first of them that the
-// compiler supports.
+// virtualArchs lists architectures for general kernels' PTX. A general kernel's PTX is compiled for the first
+// architecture in virtualArchs that the compiler supports.
 var virtualArchs = []string{"compute_75", "compute_80", "compute_90"}
 
 // generals adds the general kernels for a problem's operator and type, one for each math mode.

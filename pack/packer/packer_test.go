@@ -356,7 +356,7 @@ func asks(parameter, value string) func(*pack.Loader) (*pack.Plan, error) {
 	}
 }
 
-// The same winners must produce the same bytes, in whatever order they come.
+// The same winners must produce the same pack, byte for byte, in whatever order they come.
 func TestReproducible(t *testing.T) {
 	all := examples(t)[:6]
 	first, err := os.ReadFile(filepath.Join(packed(t, "layers", all), pack.ManifestFile))

@@ -49,7 +49,8 @@ func TestPython(t *testing.T) {
 			t.Errorf("the output lacks %q", want)
 		}
 	}
-	// replace changes two models of the script: one kernel is faster than PyTorch, the other only in a CUDA graph.
+	// replace changes two models of the script: the kernel of one is faster than PyTorch, that of the other only in a
+	// CUDA graph.
 	if n := strings.Count(out, "| a | conv2d |  |  |  |\n"); n != 2 {
 		t.Errorf("%d models were given the kernel, want 2", n)
 	}
@@ -95,7 +96,8 @@ func TestPythonTensors(t *testing.T) {
 	}
 }
 
-// The Python package must refuse, in one line, a folder that is no pack, and a manifest that loaders read differently.
+// The Python package must refuse, in one line, a folder that is no pack, and a manifest that different loaders would
+// read differently.
 func TestPythonDamage(t *testing.T) {
 	testneeds.Python.Need(t)
 	whole := small(t, "whole")

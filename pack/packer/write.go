@@ -10,8 +10,8 @@ import (
 	"autotune/pack"
 )
 
-// Check finds out, before anything is compiled, whether a pack can be written to a path. At the path there may be
-// nothing, an empty folder or an earlier pack.
+// Check finds out, before anything is compiled, whether a pack can be written to a path. The path of a new pack may
+// name nothing, an empty folder or an earlier pack.
 func Check(path string) error {
 	info, err := os.Stat(path)
 	switch {

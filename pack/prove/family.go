@@ -63,7 +63,7 @@ func (e *Entry) judge(now *family.Checked, packed *pack.Regret, measured bool) {
 	}
 }
 
-// packedRegret returns the regret that a family had when it was packed, as text.
+// packedRegret describes the slowdown that was measured for a family when it was packed.
 func packedRegret(r *pack.Regret) string {
 	if r == nil {
 		return "no regret measured"

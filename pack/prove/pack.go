@@ -222,7 +222,7 @@ func (c *Checked) Fault() error {
 }
 
 // Text returns a table of the verdicts on the entries, with the times that changed. If the entries were not verified
-// again, the table lists the entries with their packed times.
+// again, the table lists the entries with the times that were measured before packing.
 func (c *Checked) Text() string {
 	var text strings.Builder
 	w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)

@@ -68,7 +68,7 @@ func verdictOn(w winners.Kept) Verdict {
 }
 
 // beside verifies and times a winner again, together with its runners-up, the default, and configurations that the
-// options name. Of these variants, the fastest must pass the correctness gates.
+// options name. The fastest of the variants that beside times must pass the correctness gates.
 func (o Options) beside(ctx context.Context, on *devices.Opened, w winners.Kept, s tuner.Options) (Verdict, error) {
 	v := verdictOn(w)
 	s.Recheck, s.Conditions = true, w.Protocol.Conditions
@@ -107,8 +107,8 @@ func (v *Verdict) judge(w winners.Kept, result *tuner.Result) {
 	}
 }
 
-// alone verifies a winner, times it against itself and runs the correctness gates. If the device measures times, alone
-// compares the winner's time with the recorded time.
+// alone verifies a winner, times it against itself and runs the correctness gates. If the device measures times, the
+// function alone compares the winner's time with the recorded time.
 func (v *Verdict) alone(ctx context.Context, o Options, on *devices.Opened, w winners.Kept) error {
 	p := on.Problem
 	kernel, err := p.Kernel(w.Winner.Configuration)

@@ -88,7 +88,7 @@ func (b *bar) Update(p tuner.Progress) {
 }
 
 func (b *bar) Done() {
-	// If a search is interrupted, the bar stays where it was.
+	// If a search is interrupted, the progress bar stays where it was.
 	if latest := b.latest.Load(); int64(latest.Done) < latest.Planned {
 		b.bar.Abort(false)
 	} else {
@@ -166,7 +166,8 @@ type Many struct {
 	running map[string]tuner.Progress
 }
 
-// NewMany returns the progress of the given number of searches. NewMany prints nothing if say is nil.
+// NewMany returns the progress of the given number of searches. NewMany prints nothing if the function say, which
+// prints one line, is nil.
 func NewMany(say func(line string), total int) *Many {
 	return &Many{say: say, total: total, started: time.Now(), last: time.Now(), running: map[string]tuner.Progress{}}
 }
@@ -194,7 +195,7 @@ func (m *Many) Finish(label string) {
 	delete(m.running, label)
 }
 
-// Print prints a line if enough time has passed since the previous line, or if it is the last line.
+// Print prints a line of progress if enough time has passed since the previous line, or if the search has ended.
 func (m *Many) Print(last bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

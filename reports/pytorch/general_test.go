@@ -95,8 +95,8 @@ func TestGeneralKernelsMatchPyTorch(t *testing.T) {
 var libraryInclude = regexp.MustCompile(`(?m)^#include <.*>`)
 
 // generalKernels puts the exported kernels for some problems of an operator behind one entry point. The entry point
-// reads the kernel's number and its sizes, which are small enough, from a tensor, since kernels on the emulator take
-// only tensors.
+// reads the kernel's number and sizes from a tensor of floats, since kernels on the emulator take only tensors; floats
+// represent such small integers exactly.
 func generalKernels(t *testing.T, problems []*operator.Problem) operator.Kernel {
 	t.Helper()
 	var together testtogether.Source

@@ -56,7 +56,7 @@ func winners(t *testing.T, o *operator.Operator, r operator.Request) []cudasourc
 	return winnersOn(t, emulator.Limits(), o, r)
 }
 
-// winnersOn is like winners, for a GPU with the given limits.
+// winnersOn makes the same winners as the function winners, but for a GPU with the given limits.
 func winnersOn(t *testing.T, limits operator.Limits, o *operator.Operator, r operator.Request) []cudasource.Winner {
 	t.Helper()
 	var all []cudasource.Winner
@@ -267,7 +267,7 @@ func moduleCases(t *testing.T) (all []moduleCase) {
 	return all
 }
 
-// answer is the inspecting script's report about one call.
+// answer is what the Python script that inspects an exported module reports about one call of the module.
 type answer struct {
 	Error    string
 	Sizes    []int64

@@ -18,7 +18,7 @@ import (
 	"autotune/tuner/final"
 )
 
-// made is a search in which every text is the given one.
+// made returns a search whose document contains the given text in place of every name and message.
 func made(text string) Search {
 	winner := trial.Trial{Configuration: space.Configuration{
 		Template: text, Values: space.Values{{Name: text, Value: expr.String(text)}},

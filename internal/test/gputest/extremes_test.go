@@ -54,8 +54,8 @@ func TestExtremesFindFaults(t *testing.T) {
 	}
 }
 
-// faultyRows is an operator whose templates are wrong on some inputs. The outputs of faultyRows are each element over
-// the root of its row's mean square, the element's sign, and the position of the row's largest element.
+// faultyRows is an operator whose templates are wrong on some inputs. The outputs of faultyRows are each element
+// divided by the root of its row's mean square, the element's sign, and the position of the row's largest element.
 const faultyRows = `operator: faulty
 summary: a row over the root of its mean square, the signs of its elements, and where its largest is
 shape: [rows]

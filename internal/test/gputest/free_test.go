@@ -13,7 +13,7 @@ import (
 )
 
 // freeCases are problems whose kernels can read some dimensions at run time instead of being compiled for them. The
-// tests run the first problem of each list; the code of its kernel may serve the list's larger problems, too.
+// tests run the kernel of the first problem of each list in freeCases, which may serve the list's larger problems, too.
 var freeCases = map[string][][]string{
 	"conv1d": {{"2x16x40 c_out=24 kernel=3 padding=1", "5x16x57 c_out=24 kernel=3 padding=1"}},
 	"conv2d": {
@@ -47,7 +47,7 @@ var freeCases = map[string][][]string{
 }
 
 // A kernel that takes dimensions at run time is correct, and its code is the same for every shape that satisfies its
-// conditions. Kernels for two shapes differ only in the struct of sizes.
+// conditions. Kernels for two shapes differ only in the struct of run-time sizes.
 func TestFreeDimensions(t *testing.T) {
 	d := openEmulator(t, emulator.Options{})
 	v := &prover{device: d, few: true}
@@ -89,7 +89,7 @@ func TestFreeDimensions(t *testing.T) {
 
 // proveFree checks that the default kernels of a template which reads free dimensions at run time have the same code
 // for all rows that they serve. If run is true, proveFree also runs the kernels for the first row. The result shared is
-// the number of rows for which proveFree compared the code.
+// the number of test problems (rows) for which proveFree compared the code.
 func proveFree(t *testing.T, v *prover, o *operator.Operator, rows []string, mode string, template *operator.Template, run bool) (served bool, shared int) {
 	limits := v.device.Info().Limits
 	part := freePart(t, o, rows[0], mode, template, limits)
@@ -149,7 +149,7 @@ func sameCode(t *testing.T, p, other *operator.Problem, c space.Configuration) {
 	}
 }
 
-// code returns a kernel's source without the contents of its struct of sizes.
+// code returns a kernel's source without the contents of its struct of run-time sizes.
 func code(k operator.Kernel) string {
 	head, rest, _ := strings.Cut(k.Source, operator.SizesSymbol+" = {")
 	_, tail, _ := strings.Cut(rest, "}")

@@ -103,8 +103,8 @@ func (s *gpuSuite) run(t *testing.T, p *operator.Problem) {
 	s.proveAlone(t, p.Whole())
 }
 
-// memoryOf returns the bytes that the sessions of a problem need together: tensors, the reference's output, guard zones
-// and the buffer that flushes the cache.
+// memoryOf returns how many bytes of GPU memory the tests of a problem need: for each distribution of inputs, the
+// tensors, the reference's output, guard zones and the buffer that flushes the cache.
 func memoryOf(p *operator.Problem) int64 {
 	const beside = 256 << 20
 	each := p.MemoryBytes() + 4*p.Output().Elements + beside

@@ -132,7 +132,7 @@ func (v *prover) proveOne(ctx context.Context, t *testing.T, p *operator.Problem
 	return nil
 }
 
-// protocol returns a device protocol that verifies each variant and times it as little as possible.
+// protocol returns settings for a device, which verifies each variant and times it as little as possible.
 func protocol(distribution string) device.Protocol {
 	p := device.DefaultProtocol()
 	p.Samples, p.MinSamples, p.WarmUp, p.BatchBelow, p.Distribution = 1, 1, 0, 0, distribution
@@ -173,7 +173,7 @@ func (v *prover) choose(ctx context.Context, part *operator.Part) ([]space.Confi
 	return choices, nil
 }
 
-// draw returns n different random numbers from first up to end, or all if there are no more than n.
+// draw returns n different random integers from first to end - 1, or all of these integers if there are at most n.
 func draw(rng *rand.Rand, first, end int64, n int) []int64 {
 	if end-first <= int64(n) {
 		var all []int64

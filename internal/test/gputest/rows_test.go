@@ -43,7 +43,7 @@ func ofRows(o *operator.Operator) bool {
 	return slices.Equal(o.Shape, []string{"outer", "length", "inner"})
 }
 
-// casesOf returns the rows that an operator is tested on.
+// casesOf returns the problems (rows of a table) that an operator is tested on.
 func casesOf(o *operator.Operator) []string {
 	if cases[o.Name] == nil && ofRows(o) {
 		return rowCases

@@ -12,12 +12,12 @@ import (
 	"sync"
 )
 
-// makers are the packages that compile kernels. The keys in the cache do not cover the code of these packages, so each
-// version of the packages' code gets a cache folder of its own.
+// makers are the packages that compile kernels. The keys in the tests' cache do not cover the code of the packages in
+// makers, so each version of this code gets a cache folder of its own.
 var makers = []string{"internal/cudafile", "device/compile", "device/emulator"}
 
-// Dir returns the tests' cache folder, within the user's cache folder. If the former were within the module, `go test`
-// would count its files as inputs of the tests and run all tests again after each compilation.
+// Dir returns the tests' cache folder, within the user's cache folder. If the tests' cache folder were within the
+// module, `go test` would count its files as inputs of the tests and run all tests again after each compilation.
 var Dir = sync.OnceValue(func() string {
 	caches, err := os.UserCacheDir()
 	if err != nil {

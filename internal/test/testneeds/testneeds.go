@@ -74,8 +74,8 @@ func (tool *Tool) Here(t testing.TB) bool {
 	return here
 }
 
-// Opened takes an error of code that looks for the tool itself: Opened skips the test if err is missing, the code's
-// error for a missing tool, and fails the test for any other error.
+// Opened interprets the error err of code that looks for the tool itself. Opened skips the test if err wraps the error
+// missing, and fails the test for any other error.
 func (tool *Tool) Opened(t testing.TB, err, missing error) {
 	t.Helper()
 	if !tool.Found(t, err, missing) {
@@ -83,8 +83,8 @@ func (tool *Tool) Opened(t testing.TB, err, missing error) {
 	}
 }
 
-// Found takes an error of code that looks for the tool itself: Found returns true if err is nil, returns false if err
-// is missing, the code's error for a missing tool, and fails the test for any other error.
+// Found interprets the error err of code that looks for the tool itself. Found returns true if err is nil, returns
+// false if err wraps the error missing, and fails the test for any other error.
 func (tool *Tool) Found(t testing.TB, err, missing error) bool {
 	t.Helper()
 	tool.asked()
@@ -105,7 +105,8 @@ func (tool *Tool) leftOut() string { return leftOut + tool.Name }
 // test reads, so it runs the test again, despite a cached result, after the tool was installed or removed.
 func (tool *Tool) asked() { _ = os.Getenv(tool.variable()) }
 
-// Again tells whether all tests have passed with fewer tools and now run again, for which `.ci/run` sets the variable.
+// Again tells whether all tests have passed with fewer tools and now run again, which `.ci/run` says by an environment
+// variable.
 func Again() bool { return os.Getenv("AUTOTUNE_TEST_AGAIN") != "" }
 
 // A long test that needs no tool calls Nothing, which skips the test when all tests are run again with more tools.

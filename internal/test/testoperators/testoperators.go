@@ -79,7 +79,8 @@ func Own(t *testing.T, n int64, lim operator.Limits, edits ...string) *operator.
 	return p
 }
 
-// OwnReference and the constants below it are edits for Own that choose the operator's reference and its comparison.
+// OwnReference and the constants below it are edits of files for the function Own, which choose the operator's
+// reference and its comparison.
 const (
 	OwnReference  = "reference: reference.cu"
 	OwnPython     = "reference: ref.py"

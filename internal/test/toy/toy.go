@@ -100,8 +100,8 @@ func Numbers(n int) string {
 	return "[" + strings.Join(all, ", ") + "]"
 }
 
-// Device is a fake device that evaluates configurations by a Go function. Either the field Evaluate or the field Of
-// must be set; all other fields may be nil.
+// Device is a fake device that evaluates configurations by a Go function. In a Device, either the field Evaluate or the
+// field Of must be set; all other fields may be nil.
 type Device struct {
 	Evaluate  func(c space.Configuration) (trial.Outcome, error)
 	Of        func(p *operator.Problem, c space.Configuration) (trial.Outcome, error) // a compiler's error
@@ -111,8 +111,8 @@ type Device struct {
 	Driver    string
 	OpenHangs bool // Open waits until the search gives up
 	Opening   time.Duration
-	// Check returns the outcome of comparing the launches that follow a variant's first, verified launch. If Check is
-	// nil, the toy device reports that all launches are correct.
+	// Check returns the outcome of verifying the launches that follow a variant's first launch. If Check is nil, the
+	// toy device reports that all launches are correct.
 	Check func(c space.Configuration, p *operator.Problem, in device.Inputs, launches int) trial.Outcome
 
 	mu        sync.Mutex
