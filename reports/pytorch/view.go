@@ -208,7 +208,6 @@ func newView(w cudasource.Winner) (view, error) {
 	return v, nil
 }
 
-<<<<<<< HEAD
 // kernelOf is the view of a winner's kernel and of the tensors that it reads.
 func kernelOf(w cudasource.Winner, name string) (view, error) {
 	e, err := elementOf(w.Problem)
@@ -221,10 +220,7 @@ func kernelOf(w cudasource.Winner, name string) (view, error) {
 	return v, cmp.Or(v.serves(w), v.tuned(w.Kernel))
 }
 
-// arguments lists the values that determine a problem, as the tuned problem has them.
-=======
 // arguments lists the dimensions and parameters that determine a problem, with their values in the tuned problem.
->>>>>>> main
 func (v *view) arguments(p *operator.Problem) error {
 	names := []string{v.Element.Parameter}
 	for _, name := range cudasource.Determining(p.Operator) {
