@@ -7,7 +7,12 @@ import json
 import subprocess
 import sys
 
-EPILOGUES = {"matmul": "gelu(x + d[n])*e[n] + r[batch,m,n]"}  # all others are operators of images
+
+
+def epilogue(operator):
+    if operator == "matmul":
+        return "gelu(x + d[n])*e[n] + r[batch,m,n]"
+    return f"gelu(x + q[c])*e[c] + r[n,c,{'d,' if operator.endswith('3d') else ''}h,w]"
 
 
 def search(problem, *options):
@@ -21,7 +26,7 @@ print("| problem | template | without, ms | with, ms | tensors' bytes, ms | more
 for problem in sys.argv[1:]:
     best = search(problem, "--time", "3s")
     winner = ["--config", ",".join([f"template={best['template']}", *(f"{k}={v}" for k, v in best["configuration"].items())])]
-    fused = ["--set", "epilogue=" + EPILOGUES.get(problem.split()[0], "gelu(x + q[c])*e[c] + r[n,c,h,w]")]
+    fused = ["--set", "epilogue=" + epilogue(problem.split()[0])]
     runs = [[search(problem, *winner, *more) for more in ([], fused)] for _ in range(3)]
     before, after = (sorted(run["time_ms"]["median"] for run in of)[1] for of in zip(*runs))  # medians of three runs
     moved = runs[0][1]["roofline"]["bytes"] - best["roofline"]["bytes"]

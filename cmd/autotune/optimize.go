@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"slices"
@@ -18,6 +19,7 @@ import (
 	"autotune/tuner"
 	"autotune/tuner/batch"
 	"autotune/tuner/devices"
+	"autotune/tuner/store"
 	"autotune/tuner/strategy"
 )
 
@@ -67,12 +69,11 @@ func (f *optimizeFlags) optimize(ctx context.Context, l line) (err error) {
 	}
 	open, closeStore := lazily(ctx, f.cache)
 	defer func() { err = errors.Join(err, opener.Close(), closeStore()) }()
-	o, err := f.options(operators, opener)
-	if err != nil {
-		return err
-	}
-	o.Search.Store = open
-	done, err := optimize.Run(ctx, l.first(), o)
+	done, err := optimize.Run(ctx, l.first(), optimize.Options{
+		Operators: operators, Opener: opener, Untimed: f.untimed, Tool: tool(),
+		Search: func(problems int) (batch.Options, error) { return f.searches(problems, open) },
+		Await:  func(what string) func() { return f.view.await(what).Done },
+	})
 	if done != nil && (err == nil || errors.Is(err, optimize.ErrNothing)) {
 		err = errors.Join(err, f.write(done, err == nil))
 	}
@@ -86,16 +87,15 @@ func (f *optimizeFlags) optimize(ctx context.Context, l line) (err error) {
 	return err
 }
 
-func (f *optimizeFlags) options(operators []*operator.Operator, opener *devices.Opener) (optimize.Options, error) {
-	show := newShown(f.view, conditionFlags{}, "", 2)
-	search := batch.Options{
-		Search: tuner.Options{Strategy: strategy.Default, Seed: 1, Budget: defaultBudget, Time: f.time, Target: strategy.Target},
-		Budget: f.budget, Tool: tool(), Notice: tell, With: show.search, Stands: show.all.Print,
-	}
+// searches returns how the problems are searched: by the default strategy, each for --time at most.
+func (f *optimizeFlags) searches(problems int, open func() (*store.Store, error)) (batch.Options, error) {
 	conditions, err := (&conditionFlags{}).conditions()
-	search.Search.Conditions = conditions
-	await := func(what string) func() { return f.view.await(what).Done }
-	return optimize.Options{Operators: operators, Opener: opener, Search: search, Untimed: f.untimed, Tool: tool(), Await: await}, err
+	show := newShown(f.view, conditionFlags{}, "", problems)
+	return batch.Options{
+		Search: tuner.Options{Strategy: strategy.Default, Seed: 1, Budget: defaultBudget, Time: f.time,
+			Target: strategy.Target, Conditions: conditions},
+		Budget: f.budget, Store: open, Tool: tool(), Notice: tell, With: show.search, Stands: show.all.Print,
+	}, err
 }
 
 // write writes the program where something pays, and the table in any case.
@@ -108,5 +108,9 @@ func (f *optimizeFlags) write(done *optimize.Result, pays bool) error {
 	if f.output == output.Standard {
 		return nil
 	}
-	return done.WriteText(stdout)
+	if err := done.WriteText(stdout); err != nil || !pays {
+		return err
+	}
+	_, err := fmt.Fprintln(stdout, "wrote "+f.output)
+	return err
 }

@@ -32,7 +32,7 @@ var ErrNothing = errors.New("no kernel makes the program faster, so there is not
 type Options struct {
 	Operators []*operator.Operator
 	Opener    *devices.Opener
-	Search    batch.Options
+	Search    func(problems int) (batch.Options, error)
 	Untimed   bool // the program is written with all that was found, and not timed whole
 	Tool      string
 	Await     func(what string) (done func())
@@ -94,13 +94,19 @@ func (r *run) search(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		q := batch.Request{Name: op.Name, Operator: op, Request: region.Request}
+		q := batch.Request{Name: op.Name, Operator: op, Request: region.Request, Share: share(region.Problem)}
 		if regions[q.String()] == nil {
 			problems = append(problems, q)
 		}
 		regions[q.String()] = append(regions[q.String()], region.Name)
 	}
-	o := r.Search
+	if len(problems) == 0 {
+		return ErrNothing
+	}
+	o, err := r.Search(len(problems))
+	if err != nil {
+		return err
+	}
 	o.Found = func(q batch.Request, _ *tuner.Result, best bestconfig.Document) error {
 		if !best.Found() {
 			return nil
@@ -116,10 +122,7 @@ func (r *run) search(ctx context.Context) error {
 			r.Left[name] = err.Error()
 		}
 	}
-	if len(problems) == 0 {
-		return ErrNothing
-	}
-	err := batch.Search(ctx, r.Opener, problems, o)
+	err = batch.Search(ctx, r.Opener, problems, o)
 	var some *batch.NotAllError
 	switch {
 	case batch.Ends(ctx, err) || err != nil && !errors.As(err, &some) && len(r.Left) == 0:
@@ -133,6 +136,10 @@ func (r *run) search(ctx context.Context) error {
 	})...)
 	return err
 }
+
+// share weighs a problem in the budget by about how long its kernel takes: it moves 4 GB and computes 100 GFLOP in a
+// millisecond, as kernels on a data-centre GPU do.
+func share(p *operator.Problem) float64 { return float64(p.Bytes)/4e9 + float64(p.Flops)/1e11 }
 
 func nameOf(region *program.Region) string { return region.Name }
 

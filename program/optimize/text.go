@@ -27,7 +27,10 @@ func (r *Result) WriteText(w io.Writer) error {
 	}
 	row("program", about)
 	for _, region := range r.Plan.Regions() {
-		winner := r.Winners[region.Name]
+		winner, found := r.Winners[region.Name]
+		if !found {
+			continue
+		}
 		row(region.Name, winner.Problem.String())
 		row("", fmt.Sprintf("%s, %s, in place of %s", winner.Best.Template, milliseconds(winner.Best.Time.Median), strings.Join(region.Nodes, ", ")))
 	}
