@@ -83,8 +83,8 @@ extern "C" __global__ void compare(const float* out, const float* ref, u64 count
 
 // ---- Guard zones ----
 
-// Zone is a guard zone: memory before or after a tensor that no kernel may change. It is filled with a NaN or a large
-// number, which spoils a kernel's results if it reads there. One row of the grid checks each zone.
+// Zone is a guard zone: memory before or after a tensor that no kernel may change. A guard zone is filled with a NaN
+// or a large number, which spoils the results of a kernel that reads it.
 struct Zone {
     u32* words;
     u64 count;

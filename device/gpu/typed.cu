@@ -1,5 +1,5 @@
-// The CUDA device's kernels for tensors of any type, and for special fills. They are compiled only when a problem has
-// tensors that are not f32.
+// The CUDA device's kernels for tensors of any type, and for special fills. These kernels are compiled only when a
+// problem has tensors that are not f32.
 //
 // These kernels do the same as the kernels of the same name in kernels.cu, one element at a time (elements.h).
 

@@ -1,5 +1,5 @@
 // nbody, tiled: blocks stage tiles of bodies in shared memory. A thread applies each body that it reads to several
-// bodies in registers, so that arithmetic is the limit.
+// bodies in registers, so that its speed is limited by arithmetic, not by memory.
 //
 // Tunables:
 //   threads: threads in a block's x dimension, and bodies per tile

@@ -21,7 +21,8 @@ struct Element {
     unsigned key, value;
 };
 
-// Meeting is the shared memory through which threads exchange elements. Its rows are padded to avoid bank conflicts.
+// Meeting is the shared memory through which threads exchange elements, with rows that are padded to avoid bank
+// conflicts.
 struct Meeting {
     static constexpr int Row = THREADS + 32 / ITEMS;
 #if TOGETHER

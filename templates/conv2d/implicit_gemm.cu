@@ -8,18 +8,16 @@
 //   columns:  output pixels: WARPS_P warps of WARP_P each, STEP_P at a time
 //   depth:    taps x input channels, in chunks of 16 channels
 //
-// The data flow:
-//   1. Input tiles are copied to shared memory asynchronously, a tile ahead if STAGES is 2.
-//   2. Each thread converts the elements that it copied, in place. With MATH_TF32, elements are rounded to TF32;
-//      otherwise each is scaled and split into two fp16 values, which give fp32 accuracy by three products.
-//   3. A lane loads its operand for 8 pixels and 16 channels as one 16-byte vector.
-//   4. Weights stay in registers (WEIGHTS_IN_REGISTERS) or in shared memory.
-//   5. Outputs go through a store buffer in shared memory, so that long contiguous rows are stored together.
+// Input tiles are copied to shared memory asynchronously, a tile ahead if STAGES is 2. Each thread converts the
+// elements that it copied, in place. In math mode tf32, they are rounded to TF32; otherwise each element is scaled
+// and split into two fp16 values, which give fp32 accuracy by three products. Weights stay in registers
+// (WEIGHTS_IN_REGISTERS) or in shared memory. Outputs go through a store buffer in shared memory, so that long
+// contiguous rows are stored together.
 //
 // Pixels are numbered as in virtual_plane.cuh, so that each tap adds a constant to the pixel's number.
 //
 // Blocks are persistent: each takes every gridDim.x-th tile. Compute warps load, convert and multiply; STORE_WARPS
-// further warps only store. They synchronise by named barriers.
+// further warps only store and are synchronised by named barriers.
 //
 // Tunables:
 //   FLAT:            1: a tile is a contiguous sequence of output pixels that may cross row ends; 0: a rectangle
@@ -164,7 +162,7 @@ __device__ __forceinline__ int run_shift(int plane) {
 
 // ---- Loading and converting the input.
 
-// patch_start returns the number of the first input pixel that the tile reads.
+// patch_start returns the index, in the padded input, of the first pixel that the tile reads.
 __device__ __forceinline__ int patch_start(const Tile& tile) {
     return (tile.y * STRIDE_H - PADDING_H) * PITCH + tile.x * STRIDE_W - PADDING_W;
 }
@@ -290,7 +288,7 @@ __device__ __forceinline__ void tap_weights(WeightFragment (&rows)[kFragmentsM],
 // ---- Mainloop: products.
 
 // multiply adds one of the kProducts products of a tap to 16 x 8 accumulators. Callers alternate between
-// accumulators, since successive products for the same ones wait for each other.
+// accumulators, since successive products for the same accumulators wait for each other.
 constexpr int kProducts = MATH_TF32 ? 2 : 3;
 __device__ __forceinline__ void multiply(float (&sums)[4], const WeightFragment& w, const uint4& p, int product) {
 #if MATH_TF32
@@ -429,7 +427,7 @@ __device__ __forceinline__ void write_sums(float* store_buffer, Sums& sums, cons
 
 // ---- Epilogue: from store buffers to device memory.
 
-// Run is a contiguous part of an output channel that a tile stores. Only its floats from `begin` to `end` exist.
+// Run is a contiguous part of an output channel that a tile stores: the floats from `begin` to `end`.
 struct Run {
     float* to;
     const float* from;

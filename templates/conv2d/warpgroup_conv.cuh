@@ -32,14 +32,14 @@ static_assert(PLANE % 4 == 0, "the copy engine wants 16-byte aligned runs");
 constexpr int kTileM = 128;                // output channels of a block
 constexpr int kTilesM = TILES_M / GROUPS;  // in a group
 
-// The registers of producer and consumer threads, of an SM's 65536.
+// Numbers of threads and of registers of producers and consumers.
 constexpr int kConsumerThreads = THREADS - 32 * PRODUCER_WARPS;
 constexpr int kProducers = PRODUCER_WARPS - STORE_WARPS;  // warps that produce
 constexpr int kProducerThreads = 32 * kProducers;
 constexpr int kProducerRegisters = 40;
 constexpr int kConsumerRegisters = THREADS == 384 ? 232 : 216;
 
-// Numbers of named barriers, of which each kind has two; numbers from kFreeBarrier on are free.
+// Numbers of named barriers: each name is the first of two; numbers from kFreeBarrier on are free.
 constexpr int kBufferFull = 1, kBufferFree = 3, kPingPong = 5, kFreeBarrier = 7;
 constexpr int kBufferThreads = 128 + 32;
 
@@ -346,8 +346,7 @@ __device__ __forceinline__ void finish_runs(float* buffer, const Run& run, int f
     }
 }
 
-// store_runs stores Rows rows of the store buffer by TMA, for up to `planes` output channels from `plane` on. Each
-// lane computes the addresses of some rows.
+// store_runs stores Rows rows of the store buffer by TMA, for up to `planes` output channels from `plane` on.
 template <int Rows>
 __device__ __forceinline__ void store_runs(float* y, const float* buffer, const Run& run, int plane, int planes) {
     const int lane = threadIdx.x % 32;

@@ -6,12 +6,10 @@
 // warpgroup_conv.cuh. Each input row in the ring buffer has a full and an empty mbarrier, so that producers can be
 // AHEAD rows ahead of consumers.
 //
-// The data flow:
-//   1. Pixels are numbered in the padded input (virtual_plane.cuh), where rows are PITCH pixels apart.
-//   2. A patch is one input row of the strip. Tap (r, c) of output row y reads patch y + r * DILATION_H, shifted by
-//      c * DILATION_W pixels.
-//   3. Stores begin and end at 32-byte sectors. Row y may begin in the sector in which row y-1 ends; the first
-//      strip's tile of row y stores that whole sector, so it begins LEAD pixels early.
+// Pixels are numbered in the padded input (virtual_plane.cuh), where rows are PITCH pixels apart. Tap (r, c) of
+// output row y reads the strip's input row y + r * DILATION_H, shifted by c * DILATION_W pixels. Stores begin and end
+// at 32-byte sectors. If output row y begins in the sector in which row y-1 ends, the first strip's tile of row y
+// stores the whole sector, and so begins LEAD pixels early.
 //
 // Tunables:
 //   COLUMNS, PIECES: pixels per wgmma, and wgmmas per tile and tap
@@ -25,7 +23,7 @@
 
 namespace {
 
-// The first strip's stores begin up to SLACK outputs before a row, which are LEAD pixels of the padded input.
+// In the first strip, stores begin up to SLACK outputs before a row, that is, LEAD pixels of the padded input.
 static_assert(kRowJump >= 0 && LEAD + PADDING_W <= PITCH && SLACK <= W_OUT, "rows are too short for strips");
 
 // The pipeline is a ring buffer of patches, each of which is an input row of the strip.
@@ -127,7 +125,7 @@ __device__ __forceinline__ void produce(const Ring& ring, const float* inputs, i
 }
 
 // Layout maps a tile's pixels to places in the store buffer. The first LEAD pixels of the leftmost strip are the end
-// of the output row before.
+// of the previous output row.
 struct Layout {
     int first[2];
     bool leftmost;

@@ -1,5 +1,5 @@
-// conv_separable2d, direct: each thread computes one output, including the depthwise sums of all input channels. It
-// works for every problem. Tunables:
+// conv_separable2d, direct: each thread computes one output, including the depthwise sums of all input channels. The
+// kernel works for every problem. Tunables:
 //   threads: threads per block
 #include "compiled_sizes.cuh"
 

@@ -5,13 +5,10 @@
 // the input channels. Each lane computes the depthwise results of PLACES adjacent pixels and four of 16 input
 // channels, which are exactly the lane's operands in mma.sync (mma.cuh).
 //
-// The data flow:
-//   1. The input of a tile is copied to shared memory asynchronously, 16 channels at a time, STAGES - 1 copies ahead
-//      (also across tiles), with zeros for padding.
-//   2. A lane loads one vector for each row of its windows. Kernels of three columns get elements of neighbouring
-//      vectors by warp shuffles.
-//   3. A warp computes depthwise results and multiplies them by the weights, which stay in shared memory.
-//   4. A lane stores PLACES adjacent pixels of each of its output channels.
+// The input of a tile is copied to shared memory asynchronously, 16 channels at a time, up to STAGES - 1 copies
+// ahead. A lane loads one vector for each row of its windows; if windows have three columns, lanes exchange elements
+// at the borders by warp shuffles. The pointwise weights stay in shared memory. A lane stores PLACES adjacent pixels
+// of each of its output channels.
 //
 // Blocks are persistent: each takes every gridDim.x-th tile, which is ACROSS * RUN output pixels wide.
 //

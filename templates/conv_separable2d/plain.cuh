@@ -1,4 +1,4 @@
-// plain.cuh: a separable convolution computed by its definition, for the reference and other simple kernels. Sums
+// plain.cuh: a separable convolution computed by its definition, for the reference and other simple kernels; sums
 // have the type Sum.
 #pragma once
 #include "epilogue.cuh"

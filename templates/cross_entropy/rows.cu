@@ -1,4 +1,4 @@
-// cross_entropy, rows: one launch computes the losses of all rows (rows.cu), and a second launch adds them up.
+// cross_entropy, rows: one launch computes the losses of all rows (rows.cu), and a second launch adds up the losses.
 #include "rows.cuh"
 #include "row_losses.cuh"
 

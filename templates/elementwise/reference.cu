@@ -1,5 +1,5 @@
 // elementwise, reference: one thread computes one output, or one block computes the sum of all outputs. Arithmetic is
-// in float, as in PyTorch, whose rounding double would not reproduce.
+// in float, in order to round as PyTorch does.
 #include "block_sum.cuh"
 #include "plain.cuh"
 

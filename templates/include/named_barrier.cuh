@@ -1,6 +1,6 @@
 // named_barrier.cuh: named barriers, at which only some warps of a block synchronise. A block has 16 barriers;
-// __syncthreads uses barrier 0. `threads` is the number of threads that wait or arrive at the barrier, a multiple of
-// 32.
+// __syncthreads uses barrier 0. In the functions below, `threads` is the number of threads that wait or arrive at the
+// barrier, a multiple of 32.
 #pragma once
 
 // named_barrier_wait arrives at a named barrier and waits until `threads` threads have arrived.

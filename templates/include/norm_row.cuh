@@ -1,8 +1,8 @@
 // norm_row.cuh: a Row (row_state.cuh) that divides elements by their root mean square; with `Centered` it first
 // subtracts the mean. A thread sums differences from the row's first element and their squares, since sums of plain
-// squares would cancel if the mean is large. After 64 elements, and whenever their number doubles, the thread
-// subtracts its current mean instead of the first element. Threads' means and squared deviations are merged by the
-// formula of Chan, Golub and LeVeque.
+// squares would cancel if the mean is large. After 64 elements, and whenever the number of elements doubles, the
+// thread subtracts its running mean instead of the first element. Threads' means and squared deviations are merged by
+// the formula of Chan, Golub and LeVeque.
 #pragma once
 #include "element.cuh"
 
@@ -56,7 +56,7 @@ struct Norm {
         mean += apart * part;
         count = all;
     }
-    // meet merges the states of all threads of a team at once, with a single division.
+    // meet merges the partial results of all threads of a team at once, with a single division.
     template <class Team>
     __device__ __forceinline__ void meet(const Team& team) {
         settle();
@@ -79,7 +79,7 @@ struct Norm {
         j /= weights.plane;
         return (weights.weight ? y * to_float(weights.weight[j]) : y) + (weights.bias ? to_float(weights.bias[j]) : 0.0f);
     }
-    // give_vector computes the answers for Count elements from j on. The elements either have contiguous weights or
+    // give_vector computes the outputs for Count elements from j on. The elements either have contiguous weights or
     // share one weight.
     template <int Count>
     __device__ __forceinline__ void give_vector(float (&y)[Count], const float (&x)[Count], long long j, const Weights& weights) const {

@@ -24,7 +24,7 @@ struct PowerScale {
     }
 };
 
-// unscaled divides a dot product by the powers of two that scaled both operands. It multiplies by the smaller inverse
+// unscaled divides a dot product by the powers of two that scaled both operands. The smaller inverse is multiplied
 // first, since the product of both inverses might overflow.
 __device__ __forceinline__ float unscaled(float sum, float inverse, float other) {
     return sum * fminf(inverse, other) * fmaxf(inverse, other);

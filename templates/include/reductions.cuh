@@ -56,7 +56,7 @@ struct Position {
     int unused;
     long long at;
 
-    // start sets index 0, which is the answer if all elements are minus infinity.
+    // start sets index 0, which is the output if all elements are minus infinity.
     __device__ __forceinline__ void start() { most = negative_infinity(), at = 0; }
     // A thread's elements come in order, so a later element wins only if it is larger.
     template <int N>

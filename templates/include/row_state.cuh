@@ -1,21 +1,21 @@
 // row_state.cuh: a Row is what threads accumulate over the elements of a row, for instance a sum. The partial results
-// of threads are always merged in the same order, so that answers are reproducible bit for bit.
+// of threads are always merged in the same order, so that outputs are reproducible bit for bit.
 //
 // A row.cuh defines `template <class Real> struct Row`, trivially copyable, with these members:
-//   kMaps                   whether each element has an answer (as in softmax), or the row has a single one (as in sum)
+//   kMaps                   whether each element has an output (as in softmax), or the row has a single one (as in sum)
 //   start()                 sets the state of an empty row
 //   join(v, j, step, side)  adds `side` contiguous elements from j on, as many from j + step on, and so on, in order
 //   merge(row)              adds the state of another thread to this one
-//   meet(team)              optional: merges the states of all threads of a team at once
-//   finish(seen, weights)   prepares the answers, once all elements are added
-//   give(x, j, weights)     returns the answer of element j, whose value is x, or the answer of the row
-//   give_vector(y, x, j, weights)  optional: computes the answers of several contiguous elements from j on
+//   meet(team)              optional: merges the partial results of all threads of a team at once
+//   finish(seen, weights)   prepares the outputs, once all elements are added
+//   give(x, j, weights)     returns the output of element j, whose value is x, or the output of the row
+//   give_vector(y, x, j, weights)  optional: computes the outputs of several contiguous elements from j on
 //
 // Tuned kernels use Row<float>; the reference kernel uses Row<double>.
 //
-// Weights are the other inputs of an answer, such as a scale per element. They are initialised by WEIGHTS if sizes
-// are macros, and by WEIGHTS_OF(s) if sizes are members of s. An optional member ask(row, length, steps) loads them
-// ahead.
+// Weights are the other inputs of an output, such as a scale per element. Weights are initialised by WEIGHTS if sizes
+// are macros, and by WEIGHTS_OF(s) if sizes are members of s. An optional member ask(row, length, steps) loads
+// weights ahead.
 //
 // The elements of a row are INNER elements apart in memory. If INNER is 1, rows may also be interleaved in chunks of
 // CHUNK elements, as the channels of a batch of images are.
@@ -52,8 +52,7 @@ template <class T> __device__ __forceinline__ T to_answer(double x) { return fro
 template <class T> __device__ __forceinline__ T to_answer(float x) { return from_float<T>(x); }
 template <class T> __device__ __forceinline__ T to_answer(long long index) { return index; }
 
-// AnswerPlace locates an answer for epilogues: by outer index, element and inner index if each element has an answer,
-// by outer and inner index if each row has one.
+// AnswerPlace locates an output of a row operator in the output tensor, for epilogues.
 template <bool Maps>
 struct AnswerPlace {
 #ifdef HW
@@ -65,7 +64,7 @@ struct AnswerPlace {
     long long answer;  // index in memory
     Coordinates<Maps ? 3 : 2> at;
     __device__ __forceinline__ long long along() const { return at.at[kAxis]; }
-    // Other tensors of the output's shape have the output's alignment, so vectors never cross the end of a row.
+    // An epilogue's tensor of the output's shape has the output's alignment, so vectors never cross the end of a row.
     template <unsigned Axes>
     __device__ __forceinline__ long long side_by_side() const {
         return Axes == (Maps ? 7 : 3) ? 1ll << 40 : at.size[kAxis];
@@ -76,7 +75,7 @@ struct AnswerPlace {
     }
 };
 
-// place_in converts the index of an answer to a place in memory.
+// place_in returns where the i-th output is stored.
 template <bool Maps>
 __device__ __forceinline__ AnswerPlace<Maps> place_in(long long second, long long third, long long i) {
     if constexpr (Maps)
@@ -85,7 +84,7 @@ __device__ __forceinline__ AnswerPlace<Maps> place_in(long long second, long lon
         return {i, {{i / third, i % third}, {1, third}}};
 }
 
-// answered_as applies the epilogue to an answer and converts it to the stored type.
+// answered_as applies the epilogue to an output and converts it to the stored type.
 template <class T, class AnyEpilogue, class Real, class AnyPlace>
 __device__ __forceinline__ T answered_as(const AnyEpilogue& epilogue, Real answer, const AnyPlace& place) {
     if constexpr (AnyEpilogue::kIsNone)
@@ -94,8 +93,8 @@ __device__ __forceinline__ T answered_as(const AnyEpilogue& epilogue, Real answe
         return to_answer<T>(epilogue.of(static_cast<float>(answer), place));
 }
 
-// merged merges the states of two lanes whose indices differ by `apart`, always in the same order, so that both lanes
-// get the same result.
+// merged merges the partial results of two lanes whose indices differ by `apart`, always in the same order, so that
+// both lanes get the same result.
 template <class Row>
 __device__ __forceinline__ Row merged(const Row& row, int apart) {
     union Words {

@@ -62,7 +62,7 @@ __device__ __forceinline__ void load_once(float* to, const Element* from) {
     }
 }
 
-// give_vector computes the answers of a vector's elements, from element j on.
+// give_vector computes the outputs of a vector's elements, from element j on.
 template <class Row>
 __device__ __forceinline__ void give_vector(const Row& row, float (&y)[VEC], const float (&x)[VEC], long long j, const Weights& weights, long) {
 #pragma unroll
@@ -77,7 +77,7 @@ __device__ __forceinline__ auto give_vector(const Row& row, float (&y)[VEC], con
         give_vector(row, y, x, j, weights, 0L);
 }
 
-// answer_place locates the answer of element j of a row for epilogues.
+// answer_place locates the output of element j of a row for epilogues.
 template <bool Maps>
 __device__ __forceinline__ AnswerPlace<Maps> answer_place(long long answer, long long row, long long j) {
 #ifndef HW
@@ -162,8 +162,8 @@ struct Vectors {
 struct Kept {
     float own[KEEP == registers ? kItems : kHeld > 0 ? kHeld : 1][VEC];
     Element* staged;
-    // `items` is the number of a row's vectors in shared memory. If `items` is 0, registers do not hold vectors of
-    // the row either.
+    // `items` is the number of a row's vectors in shared memory; if it is 0, registers do not hold vectors of the row
+    // either.
     int items;
 
     __device__ __forceinline__ bool staged_to(int k) const { return k <= kHeld + items; }
@@ -186,8 +186,8 @@ struct Kept {
     }
 };
 
-// by_groups calls group(k, count) for all vectors that registers do not hold, kUnroll vectors at once. With Back, it
-// goes from the last vector to the first. `count` is a compile-time constant.
+// by_groups calls group(k, count) for all vectors that registers do not hold, kUnroll vectors at once. With Back,
+// by_groups goes from the last vector to the first.
 template <int Number> struct Count { static constexpr int value = Number; };
 template <bool Back, class Group>
 __device__ __forceinline__ void by_groups(Group group) {
@@ -275,7 +275,7 @@ private:
     }
 };
 
-// meet_team merges the states of a team's threads pairwise, or all at once if Row has `meet`.
+// meet_team merges the partial results of a team's threads pairwise, or all at once if Row has `meet`.
 template <class Row>
 __device__ __forceinline__ Row meet_team(Row state, long) {
     constexpr int kInWarp = kColumns ? 1 : TEAM < 32 ? TEAM : 32;  // consecutive threads
@@ -305,7 +305,7 @@ __device__ __forceinline__ auto meet_team(Row state, int) -> decltype(state.meet
     return state;
 }
 
-// merge_team merges the states of a team's threads; all threads get the result.
+// merge_team merges the partial results of a team's threads; all threads get the result.
 template <class Row>
 __device__ __forceinline__ Row merge_team(const Row& state) {
     return meet_team(state, 0);
@@ -326,7 +326,7 @@ __device__ __forceinline__ void arrive_silently() {
 }
 #endif
 
-// merge_cluster merges the states of a cluster's blocks, which share a row.
+// merge_cluster merges the partial results of a cluster's blocks, which share a row.
 template <class Row>
 __device__ __forceinline__ Row merge_cluster(Row state) {
 #if IN_CLUSTERS

@@ -1,6 +1,6 @@
 // rows_apart.cuh: kernels for few long rows (rows.cuh), each of which is shared by SPLIT blocks. The first launch
 // stores the partial result of every block, and the second launch merges the partial results of each row in a fixed
-// order. If each element has an answer, a third launch computes the answers, one vector per thread.
+// order. If each element has an output, a third launch computes the outputs, one vector per thread.
 #pragma once
 #define KEEP again
 #include "dependent_launch.cuh"
@@ -37,8 +37,8 @@ __device__ __forceinline__ void merge_apart(float* states) {
     begin_dependents();
 }
 
-// answer_apart computes the answers of one vector per thread. It begins at the end of the tensor, where the last
-// elements that were read may still be in the L2.
+// answer_apart computes the outputs of one vector per thread. answer_apart begins at the end of the tensor, whose
+// elements may still be in the L2.
 template <class T, class AnyEpilogue>
 __device__ __forceinline__ void answer_apart(const Element* x, const float* states, T* y, Weights weights, const AnyEpilogue& epilogue) {
     constexpr int kParts = (kVectors + TEAM - 1) / TEAM, kBand = ABREAST ? (kParts < 8 ? kParts : 8) : kParts;
@@ -54,7 +54,7 @@ __device__ __forceinline__ void answer_apart(const Element* x, const float* stat
     of.give(state, v, y, weights, epilogue, 0);
 }
 
-// give_apart computes the answers if rows are columns in memory or have a single answer; answer_apart handles all
+// give_apart computes the outputs if rows are columns in memory or have a single output; answer_apart handles all
 // other cases.
 template <class T, class AnyEpilogue = NoEpilogue>
 __device__ __forceinline__ void give_apart(const Element* x, const float* states, T* y, Weights weights, const AnyEpilogue& epilogue = {}) {

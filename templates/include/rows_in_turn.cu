@@ -1,4 +1,5 @@
-// rows_in_turn: the kernels of rows_in_turn.cuh. A first launch clears the memory through which blocks exchange states.
+// rows_in_turn: the kernels of rows_in_turn.cuh. A first launch clears the memory through which blocks exchange partial
+// results.
 //
 // Tunables, besides those of rows.cu:
 //   at_once:  rows that are computed at once

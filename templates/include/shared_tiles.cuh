@@ -44,7 +44,7 @@ struct TakenTiles {
         const int all = Tiles<Work>::all(), blocks = gridDim.x;
         return all < blocks ? 0 : (all / blocks - 1) * blocks;
     }
-    // border returns the first k step of a group of blocks in the sequence of the split tiles' k steps.
+    // border returns where the part of a group of blocks begins in the sequence of the split tiles' k steps.
     __device__ __forceinline__ static int border(int group) {
         return static_cast<long long>((Tiles<Work>::all() - whole()) / kInStep * Work::kStages) * group / groups();
     }
@@ -91,7 +91,7 @@ struct LeftSums {
             to[0] += four.x, to[1] += four.y, to[2] += four.z, to[3] += four.w;
         }
     }
-    // clear clears the flags of all warps in an earlier launch.
+    // clear resets the flags of all warps; an earlier launch calls it.
     __device__ __forceinline__ static void clear(int* there, int blocks) {
         for (int i = threadIdx.x; i < blocks * kWarps; i += blockDim.x) there[i] = 0;
     }

@@ -12,8 +12,8 @@
 //                     power of two                                  column's maximum is near 2^15
 //     three_bf16      all 24 bits of a float              6         about 2^-23
 //
-// For one_tf32, a step has four slabs of four elements each. Otherwise a step has two slabs per part, for elements 0
-// to 7 and 8 to 15.
+// For one_tf32, a step has four slabs of four elements each. In all other formats, a step has two slabs per part, for
+// elements 0 to 7 and 8 to 15.
 //
 // A's rows are stored in blocks of 64, whose steps are contiguous. A slab of B holds all columns of the matrix, so
 // that neighbouring columns are 16 bytes apart. SLAB_BYTES is the size in bytes of a step of one row or column.

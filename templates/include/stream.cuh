@@ -1,5 +1,5 @@
-// stream.cuh: blocks that compute a strip of the output from top to bottom (strip.cuh). Input rows of later steps are
-// loaded meanwhile, by asynchronous copies or, with COPY_ENGINE, by bulk copies.
+// stream.cuh: blocks that compute a strip of the output from top to bottom (strip.cuh). While a step computes, the
+// input rows of later steps are loaded, by asynchronous copies or, with COPY_ENGINE, by bulk copies.
 //
 //   Stream stream(x, shared, outside);        starts the first loads
 //   stream_rows(stream, y, [&](const float (&span)[SPAN], int i) {

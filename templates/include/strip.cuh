@@ -37,7 +37,7 @@ struct Strip {
     // stride is larger than the window.
     static __device__ __forceinline__ bool row_is_read(int i) { return i % STRIDE_H < SPAN_H; }
 
-    // load_span_of loads a thread's columns of an input row from shared memory. The thread's first window begins at
+    // load_span_of loads a thread's columns of an input row from shared memory; the thread's first window begins at
     // span[LEAD].
     static __device__ __forceinline__ void load_span_of(float (&span)[SPAN], const float* staged) {
         staged += threadIdx.x * (VEC * STRIDE_W) + STAGE_LEAD - LEAD;

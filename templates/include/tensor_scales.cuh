@@ -10,8 +10,8 @@ constexpr int kShares = 256;
 
 enum Scaled { the_input, the_weights };
 
-// largest_of returns the largest magnitude of a thread's elements. It reads from the last element to the first, so
-// that the L2 holds the first elements for the next launch.
+// largest_of returns the largest magnitude of a thread's elements. largest_of reads from the last element to the
+// first, so that the L2 holds the first elements for the next launch.
 __device__ __forceinline__ unsigned largest_of(const Element* from, long long count) {
     constexpr int width = 4, together = 8;
     const long long threads = static_cast<long long>(kShares) * blockDim.x, vectors = count / width;
@@ -66,7 +66,7 @@ __device__ __forceinline__ PowerScale scale_of(const float* scales, Scaled of) {
     return PowerScale(largest_of_warp(most));
 }
 
-// TensorScales contains the powers of two that scale input and weights. Kernels in math mode tf32 need none.
+// TensorScales contains the powers of two that scale input and weights.
 struct TensorScales {
     PowerScale input, weights;
     __device__ __forceinline__ explicit TensorScales(const float* scales)

@@ -1,6 +1,5 @@
-// tf32.cuh: rounds floats to TF32, which has 10 bits of mantissa. If two TF32 values are equally near, some cuDNN
-// kernels round away from zero, and others to the value whose last bit is 0 (ties to even). The math mode selects
-// which.
+// tf32.cuh: rounds floats to TF32, which has 10 bits of mantissa. If two TF32 values are equally near, the math mode
+// selects the one away from zero or the one whose last bit is 0 (ties to even), as different cuDNN kernels do.
 #pragma once
 
 enum class Ties { away, even };
@@ -28,7 +27,7 @@ __device__ __forceinline__ unsigned round_to_tf32(float x) {
         return rounded;
     } else {
         // Rounding adds half a unit of the last remaining digit to the bits. For ties to even, a little less than
-        // half a unit is added if the last remaining bit is 0. A carry may reach the exponent, as it should.
+        // half a unit is added if the last remaining bit is 0.
         const unsigned bits = __float_as_uint(x);
         if ((bits & 0x7fffffffu) > 0x7f800000u) return 0x7fffffffu;  // NaN
         if ((bits & 0x7f800000u) == 0x7f800000u) return bits;        // infinity

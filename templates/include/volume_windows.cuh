@@ -11,7 +11,7 @@
 constexpr int RowsAhead = UNROLL < KERNEL_H ? UNROLL : KERNEL_H;
 constexpr int SlicesAhead = UNROLL / KERNEL_H > KERNEL_D ? KERNEL_D : UNROLL / KERNEL_H > 1 ? UNROLL / KERNEL_H : 1;
 
-// reduce_row reduces a row of VEC windows; the first window begins LEAD columns after `left`.
+// reduce_row reduces one row of each of VEC windows; the first window begins at column `left` + LEAD.
 template <class Reduction>
 __device__ __forceinline__ void reduce_row(float (&reduced)[VEC], const Element* row, long long left, bool inside) {
     if constexpr (SPAN <= 64 && KERNEL_W <= 32 && W < 0x7fffff00LL) { // which the compiler unrolls in full

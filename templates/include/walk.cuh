@@ -42,7 +42,7 @@ struct Walk {
 
     static __device__ __forceinline__ int thread() { return threadIdx.y * BLOCK_X + threadIdx.x; }
 
-    // load_row loads a thread's columns of input row i, with `outside` beyond the image. The thread's first window
+    // load_row loads a thread's columns of input row i, with `outside` beyond the image; the thread's first window
     // begins at span[LEAD].
     __device__ __forceinline__ void load_row(float (&span)[SPAN], int i, float outside) const {
         const int input_row = row * STRIDE_H - PADDING_H + i, left = column * STRIDE_W - PADDING_W - LEAD;
@@ -98,8 +98,8 @@ struct Walk {
             store_elements_of_row<VEC, STREAMING>(y + (tile.plane * H_OUT + row + r) * W_OUT, column, outputs);
     }
 
-    // finish stores the outputs of a step from shared memory; every thread of the block calls it. Two buffers
-    // alternate, so that one barrier per step is enough.
+    // finish stores the outputs of a step from shared memory; every thread of the block calls it. finish alternates
+    // between two buffers, so that one barrier per step is enough.
     __device__ __forceinline__ void finish(Element* y) const {
         if (!GATHER) return;
         __syncthreads();

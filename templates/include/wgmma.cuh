@@ -24,7 +24,7 @@
 enum WgmmaType { wgmma_of_tf32, wgmma_of_bf16, wgmma_of_fp16 };
 
 // Slabs locates operand B (or A) in shared memory as two slabs, which hold 16 bytes of each column and lie `apart`
-// bytes apart. The second slab holds the upper half of the product's k.
+// bytes apart; the second slab holds the upper half of the product's k.
 struct Slabs {
     const char* first;
     int apart;
@@ -64,8 +64,8 @@ __device__ __forceinline__ void wgmma_wait_groups() {
     asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(Groups) : "memory");
 }
 
-// more_registers and fewer_registers change the number of registers of a warpgroup (setmaxnreg). All warps of the
-// warpgroup must call them.
+// All warps of a warpgroup call more_registers or fewer_registers to change the warpgroup's number of registers
+// (setmaxnreg).
 template <int Registers>
 __device__ __forceinline__ void more_registers() {
     asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(Registers));

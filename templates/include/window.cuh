@@ -17,7 +17,7 @@
 // round_up returns the smallest multiple of `to` that is at least n.
 __host__ __device__ constexpr int round_up(int n, int to) { return (n + to - 1) / to * to; }
 
-// tap_row returns the kernel row that output row r applies to input row i of a thread's band, or -1 if there is none.
+// tap_row returns the kernel row that output row r applies to a thread's i-th input row, or -1 if there is none.
 __host__ __device__ constexpr int tap_row(int i, int r) {
     return i < r * STRIDE_H || (i - r * STRIDE_H) % DILATION_H != 0 ||
                    (i - r * STRIDE_H) / DILATION_H >= KERNEL_H
@@ -37,7 +37,7 @@ __device__ __forceinline__ bool row_is_used(int i) {
 __device__ __forceinline__ bool row_inside(int row) { return (unsigned)row < (unsigned)H; }
 
 // load_span loads Count columns of an input row from column `first` on, with `outside` for columns outside of the
-// image. It loads Vector floats at a time, so `first` and W must be multiples of Vector.
+// image. load_span loads Vector floats at a time, so `first` and W must be multiples of Vector.
 template <int Vector, int Count>
 __device__ __forceinline__ void load_span(float (&to)[Count], const float* row, int first, float outside) {
 #pragma unroll

@@ -8,7 +8,8 @@
 //
 // A lane loads 16 bytes along k of each of its rows. The order of k is therefore permuted, in the same way for both
 // matrices. With g = lane / 4 and t = lane % 4, a lane holds the elements [t * kOfLane, (t + 1) * kOfLane) of each
-// step of k. Its rows in a block of 16 are g and g + 8, or two neighbours if the matrix is not contiguous along k.
+// step of k. The lane's rows in a block of 16 are g and g + 8, or two neighbours if the matrix is not contiguous
+// along k.
 //
 // Tunables:
 //   LINE_BLOCKS: blocks of 16 rows (columns) of the large matrix per warp

@@ -2,12 +2,12 @@
 // up to 32 columns), and both are contiguous along k. Nearly all of the time goes into reading the large matrix once.
 //
 // The rows (columns) of the large matrix are divided equally among all blocks, so that all multiprocessors finish at
-// the same time. A block processes LINES of them at a time, in passes. One warp loads CHUNK bytes of each row of both
-// matrices per pipeline stage by bulk copies, without a break between passes.
+// the same time. A block processes LINES rows (columns) at a time, in passes. One warp loads CHUNK bytes of each row
+// of both matrices per pipeline stage by bulk copies, without a break between passes.
 //
-// The other warps multiply on tensor cores. BESIDE groups of warps have different rows of the large matrix; the ALONG
-// warps of a group share their rows and divide k. Rows in shared memory are padded by 64 bytes to avoid bank
-// conflicts.
+// All warps but the loading one multiply on tensor cores. BESIDE groups of warps have different rows of the large
+// matrix; the ALONG warps of a group share their rows and divide k. Rows in shared memory are padded by 64 bytes to
+// avoid bank conflicts.
 //
 // Tunables:
 //   LINE_BLOCKS: blocks of 16 rows (columns) of the large matrix per warp

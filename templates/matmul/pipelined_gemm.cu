@@ -35,8 +35,8 @@ struct Work : MatrixWork {
 }  // namespace
 
 #if TRIANGULAR_A || TRIANGULAR_B || TRIANGULAR_OUTPUT
-// For triangular matrices, a tile's k loop covers only the range in which A's rows and B's columns are both nonzero.
-// If that range is empty, the loop has a single stage of zeros.
+// For triangular matrices, a tile's k loop covers only the range in which A's rows and B's columns are both nonzero;
+// if that range is empty, the loop has a single stage of zeros.
 template <>
 struct TileStages<Work> {
     __device__ __forceinline__ static Stages of(const Tile& tile) {

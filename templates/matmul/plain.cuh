@@ -1,5 +1,5 @@
-// plain.cuh: an element of a matrix product, computed by its definition, for the reference and the general kernel.
-// Sums have the type Sum.
+// plain.cuh: an element of a matrix product, computed by its definition, for the reference and the general kernel;
+// sums have the type Sum.
 #pragma once
 #include "epilogue.cuh"
 #include "factor.cuh"

@@ -32,9 +32,9 @@ struct Columns {
     __device__ __forceinline__ static long long slab(int line, int step) { return step * kSlabs * apart() + line * 16; }
 };
 
-// Strip is the part of an operand that a block packs: STRIP_LINES rows (columns) in one of CHUNKS ranges of k. Its
-// elements stay in registers while the block finds the largest element of each row. With several ranges of k, an
-// earlier launch has found these elements.
+// Strip is the part of an operand that a block packs: STRIP_LINES rows (columns) in one of CHUNKS ranges of k. The
+// elements of a strip stay in registers while the block finds the largest element of each row; with several ranges of
+// k, an earlier launch has found it.
 constexpr int kPackers = 512, kOfLine = kPackers / STRIP_LINES;  // threads
 constexpr int kStripSteps = (STEPS + CHUNKS - 1) / CHUNKS, kStepsAtOnce = kOfLine / 2;
 

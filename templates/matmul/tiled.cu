@@ -70,8 +70,8 @@ extern "C" __global__ void __launch_bounds__(256)
             const float sum = sums[i][j] + (BIAS ? to_float(bias[column]) : 0.0f);
             y[place] = from_float<Element>(epilogue.of(counts(TRIANGULAR_OUTPUT, row, column) ? sum : 0.0f,
                                                        matrix_place(batch, row, column)));
-            // If an output is not finite, a zero outside of a triangle may have been multiplied by an infinity, so it
-            // is computed again.
+            // If an output is not finite, a zero outside of a triangle may have been multiplied by an infinity, so
+            // the output is computed again.
             if (kTriangular && !is_finite(sum)) y[place] = MatmulPlain{epilogue, a, b, bias}(place);
         }
     }

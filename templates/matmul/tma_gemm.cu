@@ -2,8 +2,7 @@
 // mapped_operands.cuh explains the producer, slab_gemm.cuh the mainloop and the tunables.
 //
 // TMA rounds ties to even, so this kernel is only for math mode tf32_even. wgmma needs TF32 operands that are
-// contiguous along k. If B is not, the kernel computes the product of the transposed matrices (SWAPPED), in which B's
-// columns are the rows.
+// contiguous along k; if B is not, the kernel computes the transposed product (SWAPPED).
 #include "matrix_output.cuh"
 #include "mapped_operands.cuh"
 

@@ -1,5 +1,5 @@
-// matmul, vector: a warp multiplies one row of A by a few columns of B. It is made for a matrix times a vector, where
-// reading the matrix is the limit.
+// matmul, vector: a warp multiplies one row of A by a few columns of B. The kernel is made for a matrix times a
+// vector, where reading the matrix is the limit.
 //
 // Tunables:
 //   WARPS:  warps per block

@@ -1,5 +1,5 @@
-// scaled_dot_product_attention, direct: the reference's algorithm in float instead of double. It works for every
-// problem. Tunables:
+// scaled_dot_product_attention, direct: the reference's algorithm in float instead of double. The kernel works for
+// every problem. Tunables:
 //   threads: threads per block, and keys that a block processes at a time
 #include "compiled_sizes.cuh"
 

@@ -1,16 +1,16 @@
 // online_softmax.cuh: the online softmax of scores that are in registers, and the assignment of query rows to blocks.
 // A lane holds scores of two rows, each of which it shares with three neighbouring lanes (mma.cuh).
 //
-// A masked key has the weight zero, and zero times an infinite value is NaN. If an output is not finite although its
-// weights are, it is therefore computed again.
+// A masked key has the weight zero, and zero times an infinite value is NaN. An output that is not finite although
+// its weights are is therefore computed again.
 #pragma once
 #include "compiled_sizes.cuh"
 #include "exponential.cuh"
 #include "finite.cuh"
 
 // Rows are a block's queries, from `first` on, of one head. With causal masking, the queries that attend to most keys
-// come first, so that blocks finish at about the same time. Only as many heads are processed at once as have their K
-// and V in the L2 (kTogether bytes).
+// come first, so that blocks finish at about the same time. Blocks that run at the same time work on few heads, so
+// that the L2 holds the K and V of these heads (kTogether bytes).
 struct Rows {
     static constexpr long long kTogether = 24 << 20;
     int first, head, batch;

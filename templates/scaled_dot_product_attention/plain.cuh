@@ -1,4 +1,4 @@
-// plain.cuh: attention computed by its definition, for the reference, the general kernel and direct.cu. Sums have the
+// plain.cuh: attention computed by its definition, for the reference, the general kernel and direct.cu; sums have the
 // type Sum.
 #pragma once
 #include "element.cuh"
@@ -30,8 +30,8 @@ struct Query {
         met = s.causal && query + 1 < s.keys ? query + 1 : s.keys;
         if (s.mask_batch) mask = masks + ((batch % s.mask_batch * s.mask_heads + head % s.mask_heads) * s.queries + query) * s.keys;
     }
-    // part returns every Lanes-th term of the dot product of a query and a key, from `lane` on. It adds up sums of 16
-    // terms, which keeps rounding errors small.
+    // part returns every Lanes-th term of the dot product of a query and a key, from `lane` on, summed in groups of
+    // 16 terms to keep rounding errors small.
     template <class Sum, int Lanes>
     __device__ __forceinline__ Sum part(const Sizes& s, long long key, int lane) const {
         // Products of 16-bit elements are exact in float.
@@ -56,8 +56,8 @@ struct Query {
     }
 };
 
-// Averages are Count elements of a query's output: averages of V, weighted by the softmax. They are zero if all
-// scores are minus infinity.
+// Averages are Count elements of a query's output: averages of V, weighted by the softmax, or zero if all scores are
+// minus infinity.
 template <class Sum, int Count>
 struct Averages {
     Sum largest = negative_infinity(), weights = 0, values[Count] = {};
@@ -87,8 +87,8 @@ __device__ __forceinline__ Element average_of(const Element* q, const Element* k
 }
 
 // averages_of computes `Each` contiguous outputs per thread, where Each is 4 if rows are wide, and otherwise 1. All
-// threads of a block must call it. For each query, the block computes the scores of Threads keys at a time, with
-// eight lanes per key.
+// threads of a block must call averages_of. For each query, the block computes the scores of Threads keys at a time,
+// with eight lanes per key.
 template <int Threads, class Sum, class Sizes>
 __device__ __forceinline__ void averages_of(const Element* q, const Element* k, const Element* v, const Element* mask, const Sizes& s, Element* y) {
     constexpr int Each = Sizes::width_v >= 4 * Threads ? 4 : 1; // products of a wide row are computed once

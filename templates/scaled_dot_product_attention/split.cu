@@ -3,8 +3,8 @@
 // between, since outputs of wide heads do not fit into registers.
 //
 // Both launches use the mainloop of split_gemm.cuh, which splits floats into two fp16 values. The first launch stores
-// exponentials relative to the row's maximum in each tile, and this maximum and the exponentials' sum. The second
-// launch rescales its sums from tile to tile accordingly.
+// exponentials relative to the row's maximum in each tile, and this maximum and the exponentials' sum, by which the
+// second launch rescales its outputs from tile to tile.
 //
 // An earlier launch computes powers of two that scale the Q, K and V of each head into the range of fp16, from a
 // sample of their elements. If a larger element overflows, the output is not finite, and is computed again by its

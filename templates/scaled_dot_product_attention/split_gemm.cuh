@@ -6,8 +6,8 @@
 //   converters:    seven warps that split B into fp16 values, in a second pipeline of STAGES stages
 //   two consumers: warpgroups that split 64 rows of A each on the way to registers, and multiply
 //
-// While a consumer prepares its next operand A, the products of the other consumer run. Products that are in flight
-// from one loop iteration to the next would make the compiler serialise all of them.
+// While a consumer prepares its next operand A, the products of the other consumer run. No wgmma is in flight from
+// one loop iteration to the next, since the compiler would then serialise all wgmmas.
 //
 // A buffer in shared memory is released only after the data that was read from it has been used, since an arrival at
 // a barrier does not wait for loads.
@@ -67,8 +67,8 @@ __device__ __forceinline__ void split(float a, float b, unsigned& high, unsigned
     low = pack_fp16x2(a - fp16_low(high), b - fp16_high(high));
 }
 
-// ---- Shared memory contains three ring buffers: for A, for B, and for B as fp16 values. Their stages have
-// ROW_BYTES, COLUMN_BYTES and STAGE_BYTES bytes.
+// ---- Shared memory contains three ring buffers: for A (stages of ROW_BYTES bytes), for B (COLUMN_BYTES), and for B
+// as fp16 values (STAGE_BYTES).
 
 // Stage is the index of a slot in a ring buffer of Places slots, and the parity of its mbarriers.
 template <int Places>

@@ -1,5 +1,5 @@
 // dependent_launch.cuh, emulated: a dependent launch (programmatic dependent launch) begins when the launch before it
-// has finished. The runtime checks that each of its threads waits.
+// has finished. The emulator checks that every thread of a dependent launch executes the wait.
 #pragma once
 
 inline void begin_dependents() { cudaTriggerProgrammaticLaunchCompletion(); }

@@ -10,7 +10,7 @@ struct EmulatedMma {
     const unsigned *a, *b;
 };
 
-// emulated_mma computes a warp's product. a_at and b_at return element (row, k) of A and (k, column) of B.
+// emulated_mma computes a warp's product. a_at(row, k) and b_at(k, column) return elements of A and B.
 template <int Depth, class A, class B>
 inline void emulated_mma(void** lanes, A a_at, B b_at) {
     auto lane_at = [&](int lane) -> const EmulatedMma& { return *static_cast<EmulatedMma*>(lanes[lane]); };
