@@ -36,7 +36,7 @@ __device__ __forceinline__ void stage(float* shared, Weights weights) {
     __syncthreads();
 }
 
-// windows adds the products of VEC adjacent windows to the accumulators. The first window starts at row iy and column
+// windows adds the products of VEC adjacent windows to the accumulators; the first window starts at row iy and column
 // ix. Inside says that all windows lie wholly within the input.
 template <bool Inside>
 __device__ __forceinline__ void windows(float (&sums)[CHANNELS][VEC], const float* planes, Weights weights, long long iy, long long ix) {

@@ -19,6 +19,8 @@
 // Blocks are persistent: each takes every gridDim.x-th tile. Compute warps load, convert and multiply; STORE_WARPS
 // further warps only store and are synchronised by named barriers.
 //
+// LOAD_WIDTH is the number of floats per copy, and TAP_UNROLL the number of unrolled kernel rows.
+//
 // Tunables:
 //   FLAT:            1: a tile is a contiguous sequence of output pixels that may cross row ends; 0: a rectangle
 //   ALIGNMENT:       alignment in floats of a flat tile's stores; 8 stores whole sectors
@@ -30,7 +32,6 @@
 //   BULK_STORE:      1: TMA stores the outputs (sm_90); 0: threads store them
 //   STORE_WARPS:     0: the compute warps store between two tiles
 //   BLOCKS_PER_SM:   blocks per SM for which the compiler limits registers
-// LOAD_WIDTH is the number of floats per copy, and TAP_UNROLL the number of unrolled kernel rows.
 
 #include "async_copy.cuh"
 #include "bulk_copy.cuh"
@@ -69,8 +70,8 @@ constexpr int kWeightVectors = WEIGHT_BYTES / 16;
 constexpr int kKeptTaps = WEIGHTS_IN_REGISTERS ? kTaps : 1;
 static_assert(!WEIGHTS_IN_REGISTERS || CHUNKS == 1, "registers hold the weights of one chunk");
 
-// A store buffer holds TILE_H contiguous rows of each output channel. To be aligned to 32-byte sectors, the rows of a
-// flat tile start up to SLACK pixels early (run_shift).
+// A store buffer holds TILE_H contiguous rows of each output channel. The stores of a flat tile begin at a 32-byte
+// sector, which may be up to SLACK pixels before the tile's first output (run_shift).
 constexpr int kRuns = TILE_M * TILE_H;
 constexpr int kStoreFloats = STORE_BYTES / 4;
 constexpr int kStoreWidth = RUN_ALIGNMENT % 4 == 0 ? 4 : RUN_ALIGNMENT % 2 == 0 ? 2 : 1;
@@ -323,8 +324,8 @@ __device__ __forceinline__ void clear(Sums& sums) {
             for (int i = 0; i < 4; ++i) sums[m][t][i] = 0.0f;
 }
 
-// multiply_tap adds a tap's products. `position` holds the lane's pixels for the first tap; other taps add a
-// constant.
+// multiply_tap adds a tap's products. `position` holds where the lane's pixels for the first tap lie in the patch;
+// every other tap adds a constant offset.
 __device__ __forceinline__ void multiply_tap(Sums& sums, const uint4* patch, const int (&position)[kFragmentsP],
                                              int tap_offset, const WeightFragment (&rows)[kFragmentsM]) {
     uint4 pixels[kFragmentsP];

@@ -84,7 +84,8 @@ __device__ __forceinline__ void leave(float* largest, unsigned most) {
     }
 }
 
-// input_power computes the power of two for the input, and tells whether this launch has anything to do.
+// input_power computes the power of two that scales the input, and returns whether this launch has to compute the
+// outputs.
 __device__ __forceinline__ bool input_power(PowerScale& power, const float* x, const float* found) {
     power = guessed_input(x);
     if (!kScaled || found == nullptr) {
@@ -251,7 +252,7 @@ __device__ __forceinline__ int run_shift(int plane, int output) {
     return (plane * (PLANE % ALIGNMENT) + output) & (ALIGNMENT - 1);
 }
 
-// Finish divides an accumulator by the powers of two that scaled input and weights, and adds the bias.
+// Finish divides a sum by the powers of two that scaled input and weights, and adds the bias.
 struct Finish {
     float input, weights;  // inverses of the powers
     float offsets[2];      // the biases of a lane's two rows
@@ -376,7 +377,7 @@ struct PendingRuns {
         run = its;
         plane = first_plane;
     }
-    // store stores these outputs by TMA and returns when the buffer is free again.
+    // store stores the buffer's outputs by TMA and returns when the buffer is free again.
     __device__ __forceinline__ void store(float* y) const {
         store_runs<16>(y, buffer, run, plane, planes);
         bulk_store_wait_read();

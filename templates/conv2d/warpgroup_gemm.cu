@@ -44,8 +44,8 @@ struct Pipeline {
     static constexpr int kFull = kFreeBarrier, kEmpty = kFull + STAGES, kThreads = kConsumerThreads + kProducerThreads;
 };
 
-// Tile computes RUN outputs of each channel from POSITIONS pixels of the padded input. To be aligned to 32-byte
-// sectors, each channel's outputs start up to SLACK pixels early (run_shift).
+// Tile computes RUN outputs of each channel from POSITIONS pixels of the padded input. Stores begin at a 32-byte
+// sector, which may be up to SLACK pixels before the tile's first output (run_shift).
 struct Tile {
     int image;
     int first;  // pixel of the flat output plane where unshifted runs begin

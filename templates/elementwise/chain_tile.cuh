@@ -1,5 +1,5 @@
-// chain_tile.cuh: computes a thread's UNROLL vectors, which are a block's width apart. All loads are issued before
-// the first is used.
+// chain_tile.cuh: computes a thread's UNROLL vectors, which are a block's width apart. The thread issues all loads
+// before it uses the first.
 #pragma once
 #include "chain.cuh"
 #include "element.cuh"

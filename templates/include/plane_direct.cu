@@ -1,8 +1,5 @@
 // plane_direct.cu: 2-D pooling: each thread reduces the windows of VEC adjacent outputs, row after row.
 //
-//   global -> registers: a window's elements one by one; the L1 serves elements that windows share
-//   registers -> global: VEC outputs, as one vector if rows are aligned
-//
 // Each row of a window is reduced separately, which keeps large sums accurate. Windows that reach over the input's
 // edge take a path with bounds checks. Each operator's pool.cuh defines the reduction (maximum or average).
 //

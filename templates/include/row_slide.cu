@@ -9,14 +9,14 @@
 //
 // Windows that reach over the end of their row or into padding are reduced one by one.
 //
+// TILE is the number of a block's outputs, and TILE_SPAN the number of inputs that these outputs read.
+//
 // Tunables:
 //   threads:   threads per block
 //   vec:       neighbouring outputs per thread
 //   chunks:    groups of VEC outputs per thread, which are THREADS * VEC outputs apart
 //   stage:     whether the block first copies its inputs to shared memory
 //   streaming: whether stores are streaming, so that the inputs stay in the L2
-//
-// TILE is the number of a block's outputs, and TILE_SPAN the number of inputs that these outputs read.
 #include "async_copy.cuh"
 #include "pool.cuh"
 

@@ -64,7 +64,6 @@ struct AnswerPlace {
     long long answer;  // index in memory
     Coordinates<Maps ? 3 : 2> at;
     __device__ __forceinline__ long long along() const { return at.at[kAxis]; }
-    // An epilogue's tensor of the output's shape has the output's alignment, so vectors never cross the end of a row.
     template <unsigned Axes>
     __device__ __forceinline__ long long side_by_side() const {
         return Axes == (Maps ? 7 : 3) ? 1ll << 40 : at.size[kAxis];

@@ -153,7 +153,7 @@ struct Vectors {
         else
 #pragma unroll
             for (int e = 0; e < VEC; ++e) answers[e] = epilogue.of(answers[e], at(e));
-        // The compiler would split an ordinary store of unknown alignment, but not a streaming store.
+        // The compiler splits a vector store whose alignment it does not know, unless the store is streaming.
         store_elements<VEC, kAgain || !kAligned>(y + address(k), answers);
     }
 };

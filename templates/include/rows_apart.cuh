@@ -43,7 +43,6 @@ template <class T, class AnyEpilogue>
 __device__ __forceinline__ void answer_apart(const Element* x, const float* states, T* y, Weights weights, const AnyEpilogue& epilogue) {
     constexpr int kParts = (kVectors + TEAM - 1) / TEAM, kBand = ABREAST ? (kParts < 8 ? kParts : 8) : kParts;
     const unsigned block = gridDim.x - 1 - blockIdx.x, band = block / (kBand * OUTER), within = block % (kBand * OUTER);
-    // The last band of blocks may be narrower than kBand.
     const unsigned wide = min(kBand, kParts - static_cast<int>(band) * kBand);
     const Vectors of(within / wide, band * kBand + within % wide);
     float v[VEC];

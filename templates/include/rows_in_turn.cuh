@@ -1,6 +1,7 @@
-// rows_in_turn.cuh: kernels for long rows (rows.cuh), a few of which are computed at once, so that each is read from
-// memory only once. The blocks form AT_ONCE groups of SPLIT blocks; a group computes one row after the other. A
-// thread keeps HELD vectors of a row in registers and KEPT vectors in shared memory; the L2 holds the rest.
+// rows_in_turn.cuh: kernels for rows (rows.cuh) that are too long for one block, but fit into registers, shared
+// memory and the L2, so that each is read from memory only once. The blocks form AT_ONCE groups of SPLIT blocks; a
+// group computes one row after the other. A thread keeps HELD vectors of a row in registers and KEPT vectors in
+// shared memory; the L2 holds the rest.
 //
 // The blocks of a group exchange partial sums, but may not all run at the same time. An atomic counter therefore
 // assigns parts of rows to blocks in order, so that a block waits only for parts that other running blocks have

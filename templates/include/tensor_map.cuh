@@ -4,9 +4,9 @@
 // TMA rounds floats to TF32 on the way (ties to even), and fills elements outside of the tensor with zeros.
 //
 // With swizzling, a box consists of rows of 128 or 64 bytes, and TMA permutes the 16-byte chunks of each row to avoid
-// bank conflicts. Chunk p of a 128-byte row r is stored as chunk p ^ (r % 8), and that of a 64-byte row as chunk p ^
-// (r / 2 % 4). A box must begin at a multiple of eight rows in shared memory, and at a multiple of 16 bytes in the
-// tensor; otherwise TMA faults with an illegal instruction.
+// bank conflicts. Chunk p of a 128-byte row r is stored as chunk p ^ (r % 8), and chunk p of a 64-byte row r as chunk
+// p ^ (r / 2 % 4). A box must begin at a multiple of eight rows in shared memory, and at a multiple of 16 bytes in
+// the tensor; otherwise TMA faults with an illegal instruction.
 //
 // Without swizzling, a box begins at a multiple of 128 bytes in shared memory, and the size of its rows is a multiple
 // of 16 bytes.

@@ -1,6 +1,6 @@
 // tensor_scales.cuh: scales the whole input by one power of two (power_scale.cuh), and all weights by another. A
-// launch of kShares blocks finds the largest magnitudes, one block for each part of both tensors. `scales` holds
-// kShares magnitudes of the input, kShares magnitudes of the weights, and the inverses of both powers.
+// launch of kShares blocks finds the largest magnitudes, one block for each part of both tensors. `scales` holds the
+// blocks' largest magnitudes for the input, those for the weights, and the inverses of both powers of two.
 #pragma once
 #include "dependent_launch.cuh"
 #include "element.cuh"

@@ -28,7 +28,7 @@ __device__ __forceinline__ void tell(Told* to, const Row<float>& state) {
     for (int w = 0; w < kWords; ++w) static_cast<volatile Told*>(to)[w] = 1ull << 32 | of.words[w];
 }
 
-// heard waits for a partial result and returns it. All of its words are loaded at once, which takes a single round
+// heard waits for a partial result of another block and returns it. Loading all words at once takes a single round
 // trip to the L2.
 __device__ __forceinline__ Row<float> heard(const Told* from) {
     Told words[kWords];

@@ -14,8 +14,8 @@ constexpr int HaloSlices = SPAN_D > STRIDE_D ? SPAN_D - STRIDE_D : 0;
 // Unfinished is the number of later output slices whose windows have begun when the windows of an output slice end.
 constexpr int Unfinished = (HaloSlices + STRIDE_D - 1) / STRIDE_D;
 
-// tap_slice returns the kernel slice (0 to KERNEL_D - 1) that output slice s + r applies to the i-th new input slice
-// of output slice s, or -1 if there is none.
+// tap_slice returns which slice of its window output slice s + r applies to the i-th new input slice of output slice
+// s, or -1 if the window does not contain the input slice.
 __host__ __device__ constexpr int tap_slice(int i, int r) {
     return HaloSlices + i < r * STRIDE_D || (HaloSlices + i - r * STRIDE_D) % DILATION_D != 0 ||
                    (HaloSlices + i - r * STRIDE_D) / DILATION_D >= KERNEL_D

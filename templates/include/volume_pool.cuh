@@ -25,8 +25,7 @@ constexpr int Threads = BLOCK_X * BLOCK_Y, BlockRows = BLOCK_Y * ROWS, BlockColu
 
 __device__ __forceinline__ int thread_of_block() { return threadIdx.y * BLOCK_X + threadIdx.x; }
 
-// FreshSlices is the range of input slices that a block reads: STRIDE_D slices for each output slice, including the
-// Unfinished output slices before the block's first one.
+// FreshSlices is the range of input slices that a block reads, including slices that only its first windows need.
 struct FreshSlices {
     int first, needed, end; // needed: the first that the block's windows contain
 
@@ -53,8 +52,8 @@ struct CachedSlices {
 
 typedef float Windows[ROWS][VEC];
 
-// join_slice adds the i-th input slice to all of a thread's windows that contain it. The first window begins in row
-// `top`, LEAD columns to the right of column `left`.
+// join_slice adds the i-th input slice to all of a thread's windows that contain it; the first window begins at row
+// `top` and column `left` + LEAD.
 template <class Reduction, bool Cached, class T>
 __device__ __forceinline__ void join_slice(Windows (&kept)[Unfinished + 1], const T* slice, int top, int left,
                                            int i) {

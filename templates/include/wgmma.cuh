@@ -83,9 +83,8 @@ __device__ __forceinline__ unsigned long long wgmma_descriptor(const Slabs& of) 
            static_cast<unsigned long long>(128 >> 4) << 32;
 }
 
-// swizzled_descriptor encodes an operand's location as a wgmma matrix descriptor, with swizzling. `behind` is the
-// offset in bytes from `first`, and `eights` the distance in bytes between groups of eight rows of shared memory.
-// `apart` is the distance between groups of 64 rows or columns if the operand is not contiguous along k.
+// swizzled_descriptor encodes an operand's location as a wgmma matrix descriptor, with swizzling. The operand begins
+// `behind` bytes after `first`; groups of eight rows of shared memory are `eights` bytes apart.
 //
 // wgmma swizzles by address, as TMA does. A product may therefore begin at any row of a TMA box, and the descriptor's
 // base offset is 0.

@@ -17,7 +17,8 @@
 // round_up returns the smallest multiple of `to` that is at least n.
 __host__ __device__ constexpr int round_up(int n, int to) { return (n + to - 1) / to * to; }
 
-// tap_row returns the kernel row that output row r applies to a thread's i-th input row, or -1 if there is none.
+// tap_row returns which row of its window output row r applies to a thread's i-th input row, or -1 if the window does
+// not contain the input row.
 __host__ __device__ constexpr int tap_row(int i, int r) {
     return i < r * STRIDE_H || (i - r * STRIDE_H) % DILATION_H != 0 ||
                    (i - r * STRIDE_H) / DILATION_H >= KERNEL_H

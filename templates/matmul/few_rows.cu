@@ -11,15 +11,15 @@
 // step of k. The lane's rows in a block of 16 are g and g + 8, or two neighbours if the matrix is not contiguous
 // along k.
 //
+// STAGE_K is the number of elements of k in a stage. STAGE_BYTES, the shared memory of a warp's stage, is DEPTH *
+// STEP_BYTES, of which the large matrix takes the first WIDE_BYTES.
+//
 // Tunables:
 //   LINE_BLOCKS: blocks of 16 rows (columns) of the large matrix per warp
 //   DEPTH:       steps of k per pipeline stage
 //   WARPS:       warps per block, which share k
 //   STAGES:      pipeline stages per warp
 //   SPLITS:      blocks that share a tile's k loop (split_k.cuh)
-//
-// STAGE_K is the number of elements of k in a stage. STAGE_BYTES, the shared memory of a warp's stage, is DEPTH *
-// STEP_BYTES, of which the large matrix takes the first WIDE_BYTES.
 #include "async_copy.cuh"
 #include "few_lines.cuh"
 #include "split_k.cuh"
@@ -74,7 +74,7 @@ struct Lines {
     __device__ __forceinline__ unsigned word(const char* from, int i, int bytes, int w) const {
         return reinterpret_cast<const unsigned*>(from + (i * 32 + lane) * bytes)[w];
     }
-    // take returns the elements of the h-th row (column) in block b that the lane multiplies.
+    // take returns the lane's elements of its h-th row (column) in block b.
     __device__ __forceinline__ void take(unsigned (&to)[4], const char* from, int b, int h) const {
 #pragma unroll
         for (int q = 0; q < 4; ++q) {

@@ -9,6 +9,9 @@
 // matrix; the ALONG warps of a group share their rows and divide k. Rows in shared memory are padded by 64 bytes to
 // avoid bank conflicts.
 //
+// APART is the distance in bytes between two rows in a stage, PITCH the distance in floats between the sums of two
+// rows.
+//
 // Tunables:
 //   LINE_BLOCKS: blocks of 16 rows (columns) of the large matrix per warp
 //   BESIDE:      groups of warps with different rows of the large matrix
@@ -16,9 +19,6 @@
 //   CHUNK:       bytes of a row per bulk copy
 //   STAGES:      pipeline stages
 //   STREAMING:   whether the L2 evicts the large matrix first, since it is read only once
-//
-// APART is the distance in bytes between two rows in a stage, PITCH the distance in floats between the sums of two
-// rows.
 #include "async_proxy.cuh"
 #include "bulk_copy.cuh"
 #include "few_lines.cuh"
@@ -80,7 +80,7 @@ struct Pass {
 
 typedef float Sums[LINE_BLOCKS][FEW_BLOCKS][4];
 
-// take reads the 16 bytes of a row that a lane multiplies in a step.
+// take reads a lane's 16 bytes of a row from shared memory.
 __device__ __forceinline__ void take(unsigned (&to)[4], const char* from) {
     const uint4 words = *reinterpret_cast<const uint4*>(from);
     to[0] = words.x, to[1] = words.y, to[2] = words.z, to[3] = words.w;
@@ -88,7 +88,8 @@ __device__ __forceinline__ void take(unsigned (&to)[4], const char* from) {
     for (int q = 0; q < 4 && !kOf16Bits; ++q) to[q] = __float_as_uint(factor(__uint_as_float(to[q])));
 }
 
-// Places holds a lane's offsets into a pipeline stage. Lanes for which there is no row read the last row again.
+// Places holds a lane's offsets into a pipeline stage. If there are fewer rows than lanes, the surplus lanes read the
+// last row again.
 struct Places {
     int wide[LINE_BLOCKS][2], few[FEW_BLOCKS];
     __device__ __forceinline__ Places(const Pass& pass, int beside) {

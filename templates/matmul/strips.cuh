@@ -127,5 +127,5 @@ struct Strip {
     }
 };
 
-// Values of B's columns are stored after those of all of A's rows.
+// The largest magnitudes and the inverse powers of B's columns are stored after those of A's rows.
 __device__ __forceinline__ long long all_rows() { return static_cast<long long>(BATCHES_A) * M; }

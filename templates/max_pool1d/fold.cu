@@ -7,13 +7,13 @@
 //   shared -> shared: maxima of windows that are RADIX times as wide
 //   shared -> global: each output is the larger of two of these maxima
 //
+// NEEDED is the number of a block's inputs, and LINE the number of floats of a buffer for them in shared memory.
+//
 // Tunables:
 //   threads:   threads per block
 //   outputs:   outputs per block
 //   radix:     factor by which windows become wider per step
 //   streaming: whether stores are streaming, so that the inputs stay in the L2
-//
-// NEEDED is the number of a block's inputs, and LINE the number of floats of a buffer for them in shared memory.
 #include "async_copy.cuh"
 #include "pool.cuh"
 

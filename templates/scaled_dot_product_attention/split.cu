@@ -196,7 +196,7 @@ struct AveragesWork : AttentionWork {
         __device__ __forceinline__ float over(int half) const { return so_far[half].total == 0.0f ? 0.0f : 1.0f / (so_far[half].total * kWeightPower); }
     };
 
-    // Output locates outputs that are not finite, so that they are computed again (gemm_tiles.cuh).
+    // Output stores outputs that are computed again because they were not finite (gemm_tiles.cuh).
     struct Output {
         static constexpr int kMixed = 1;
         long long first;

@@ -6,7 +6,7 @@
 //   converters:    seven warps that split B into fp16 values, in a second pipeline of STAGES stages
 //   two consumers: warpgroups that split 64 rows of A each on the way to registers, and multiply
 //
-// While a consumer prepares its next operand A, the products of the other consumer run. No wgmma is in flight from
+// While one consumer prepares its next operand A, the wgmmas of the other consumer run. No wgmma is in flight from
 // one loop iteration to the next, since the compiler would then serialise all wgmmas.
 //
 // A buffer in shared memory is released only after the data that was read from it has been used, since an arrival at
@@ -51,7 +51,7 @@ constexpr int kPieces = COLUMNS / 32;  // pieces of a stage, which warps split
 constexpr int kColumnsOfBlock = COLUMNS / CLUSTER, kLinesOfBlock = kStageDepth / CLUSTER;     // that it loads for the cluster
 static_assert(DEPTH == 2 && COLUMNS % 32 == 0 && kColumnsOfBlock % 8 == 0, "a line is 128 bytes, and eight of them are swizzled");
 
-// place_of returns which of a step's 16 elements of k wgmma multiplies as element i.
+// place_of returns which element of k, of 16, wgmma multiplies in place of element i.
 template <class Work>
 __device__ __forceinline__ constexpr int place_of(int i) {
     return Work::kInParts ? i : i % 8 / 2 * 4 + i / 8 * 2 + i % 2;

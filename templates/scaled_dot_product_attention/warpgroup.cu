@@ -5,14 +5,15 @@
 // multiplies V. The scores of the next tile are started before V is multiplied, so that tensor cores are busy while
 // exponentials are computed. online_softmax.cuh explains the softmax.
 //
+// QUERY_BYTES is the size of a consumer's queries in shared memory, KEY_BYTES and VALUE_BYTES those of a tile of K
+// and V.
+//
 // Tunables:
 //   consumers: warpgroups with 64 queries each
 //   tile_keys: keys per tile
 //   stages:    pipeline stages
 //   stays:     1: blocks are persistent and take one tile of queries after the other; 0: each block has one tile
 //   turns:     1: two consumers alternate, so that one multiplies while the other computes exponentials
-// QUERY_BYTES is the size of a consumer's queries in shared memory, KEY_BYTES and VALUE_BYTES those of a tile of K
-// and V.
 #include "async_proxy.cuh"
 #include "dependent_launch.cuh"
 #include "named_barrier.cuh"
