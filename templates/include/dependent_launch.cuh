@@ -1,12 +1,10 @@
-// dependent_launch.cuh: launches that begin before the previous launch has ended (`dependent` in op.yaml; programmatic
-// dependent launch, from compute capability 9.0 on): the GPU starts their blocks while the last blocks of the previous
-// launch still run.
+// dependent_launch.cuh: programmatic dependent launch (sm_90 and later): a launch that op.yaml calls `dependent` may
+// start while the previous launch still runs.
 //
-//   the first kernel    calls begin_dependents() when the blocks of the next launch may start.
-//   the next kernel     does what does not depend on the first one; then every thread calls wait_for_launches(),
-//                       after which all writes of earlier launches are visible.
+//   the first kernel    calls begin_dependents() when the next launch may start,
+//   the next kernel     calls wait_for_launches() in every thread before it reads the first kernel's results.
 //
-// If the next launch is not dependent, begin_dependents and wait_for_launches do nothing.
+// Without a dependent launch, begin_dependents and wait_for_launches do nothing.
 #pragma once
 
 #ifndef AUTOTUNE_EMULATOR

@@ -3,7 +3,6 @@
 
 __device__ __forceinline__ bool is_finite(float x) { return (__float_as_uint(x) & 0x7fffffffu) < 0x7f800000u; }
 
-// bounded clamps x to [-most, most] before the first of its 16-bit parts is split off, so that the last part of an
-// infinity or a NaN is infinite or NaN, too. Without clamping, the last part of an infinity would be infinity -
-// infinity, which is NaN.
+// bounded clamps x to [-most, most] before x is split into a rounded part and a remainder. Without the clamp, the
+// remainder of an infinite x would be NaN (infinity - infinity) instead of infinity.
 __device__ __forceinline__ float bounded(float x, float most) { return fminf(fmaxf(x, -most), most); }
