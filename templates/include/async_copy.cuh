@@ -1,6 +1,8 @@
 // async_copy.cuh: asynchronous copies from global to shared memory by cp.async (sm_80 and later). Older GPUs copy
 // synchronously.
 //
+// Usage:
+//
 //   async_copy<16>(shared, global);     starts a copy.
 //   async_copy_commit();                closes a group of copies.
 //   ...
@@ -35,9 +37,8 @@ __device__ __forceinline__ void async_copy(void* shared, const void* global) {
         asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(to), "l"(global), "n"(Bytes) : "memory");
 }
 
-// async_copy_cached copies Bytes bytes through L1 (cp.async.ca), or writes zeros if `valid` is false. Through L1, a
-// warp's copies from one cache line become a single request. Copies that bypass L1 are merged only if their
-// destinations are contiguous, too.
+// async_copy_cached copies Bytes bytes through L1 (cp.async.ca), which merges a warp's reads of one cache line even if
+// their destinations are not contiguous. If `valid` is false, async_copy_cached writes zeros.
 template <int Bytes>
 __device__ __forceinline__ void async_copy_cached(void* shared, const void* global, bool valid) {
     const unsigned to = static_cast<unsigned>(__cvta_generic_to_shared(shared));

@@ -1,8 +1,7 @@
 // average.cuh: the divisor of an average pool, as in PyTorch: DIVISOR (divisor_override) if it is set, otherwise the
 // number of elements in the window.
 //
-// With COUNT_INCLUDE_PAD, elements in the padding count, too. The overhang beyond the padding that ceil_mode allows
-// never counts.
+// With COUNT_INCLUDE_PAD, padding counts as elements of the window, but the overhang that ceil_mode allows does not.
 #pragma once
 
 // counted returns how many elements of a window count along one axis; the window covers [first, first + kernel).
@@ -18,7 +17,6 @@ __device__ constexpr bool every_window_counts_whole(int kernel, int stride, int 
            (outputs - 1) * stride - padding + kernel <= size + padding;
 }
 
-// average divides an output's window sum by the window's divisor.
 __device__ __forceinline__ float average(float sum, int slice, int row, int column) {
     constexpr float Fixed = DIVISOR ? DIVISOR : 1;
     if (DIVISOR) return sum / Fixed;

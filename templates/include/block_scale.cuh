@@ -1,5 +1,5 @@
 // block_scale.cuh: computes the power of two that scales the input or the weights (tensor_scales.cuh), once per block.
-// Only one warp reads the magnitudes from global memory: thousands of warps would compete for the same few L2 lines.
+// Only one warp per block reads the tensor's magnitudes, to avoid contention for the same few L2 lines.
 #pragma once
 #include "tensor_scales.cuh"
 

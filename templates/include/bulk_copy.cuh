@@ -10,11 +10,11 @@
 //   ... other work ...
 //   the same threads call bulk_store_wait_read() before the shared memory is overwritten.
 //
-// Loads are explained in mbarrier.cuh. Before a load overwrites shared memory that threads have written, they must call
-// publish_to_async_proxy() and pass a barrier.
+// Threads that have written to shared memory must call publish_to_async_proxy() and pass a barrier before a bulk load
+// (mbarrier.cuh) overwrites it.
 //
-// Addresses and size of a bulk copy must be multiples of 16 bytes. Before a kernel ends, it must wait until its bulk
-// stores have read the shared memory.
+// Addresses and size of a bulk copy must be multiples of 16 bytes. A kernel must not end before its bulk stores have
+// read the shared memory.
 #pragma once
 #include "async_proxy.cuh"
 #include "mbarrier.cuh"

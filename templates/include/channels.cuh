@@ -4,17 +4,14 @@
 // Neighbouring threads compute neighbouring channels, so that global accesses are coalesced. A thread loads each input
 // pixel once and adds it to all of the thread's windows that contain it.
 //
-//   slide(x, y, windows) computes a block's outputs, where `windows` has these functions:
+// The function slide(x, y, windows) computes a block's outputs; `windows` has these functions:
 //
 //   windows.outside()                          returns the value of padding,
 //   windows.join_row(span, slice, row)         adds a row of input pixels to all windows that contain it,
 //   windows.join_tap(values, d, h, w)          adds one input pixel to the window of a kernel too large to unroll,
 //   windows.output(outputs, group, s, r, c)    returns VEC channels of an output pixel.
 //
-// The class of `windows` derives from Epilogue, an empty class if the kernel has no epilogue.
-//
-// The tunables are BLOCK_X, BLOCK_Y, SLICES, ROWS, COLUMNS, VEC and STREAMING. UNROLLED, which op.yaml derives, tells
-// whether windows are small enough to unroll their loops.
+// The macro UNROLLED tells whether windows are small enough to unroll their loops.
 #pragma once
 #include "convolution_place.cuh"
 #include "guarded_load.cuh"
@@ -26,8 +23,7 @@ static_assert(C % VEC == 0 && (UNROLLED || SLICES * ROWS * COLUMNS == 1), "a thr
 
 __device__ __forceinline__ int first_channel() { return blockIdx.x % ChannelBlocks * BlockChannels; }
 
-// tap_at returns which element of output o's window input i is along one axis, or -1 if the window does not contain it.
-// Inputs are counted from the start of output 0's window.
+// tap_at returns the kernel tap by which output o reads input i along one axis, or -1 if o does not read i.
 __host__ __device__ constexpr int tap_at(int i, int o, int stride, int dilation, int kernel) {
     const int from = i - o * stride;
     return from < 0 || from % dilation != 0 || from / dilation >= kernel ? -1 : from / dilation;
@@ -57,8 +53,7 @@ struct Group {
         front = slice * STRIDE_D - PADDING_D, top = row * STRIDE_H - PADDING_H, left = column * STRIDE_W - PADDING_W;
     }
 
-    // take divides the linear index `image` by `size` and returns the remainder, a coordinate. It divides 32-bit
-    // numbers if possible, because 64-bit division is slow.
+    // take divides `image`, a linear index, by `size` and returns the remainder, which is the coordinate on one axis.
     __device__ __forceinline__ int take(int size) {
         const long long place = image;
         image = PLACES < 1ll << 31 ? (unsigned)place / (unsigned)size : place / size;
@@ -67,7 +62,6 @@ struct Group {
 
     __device__ __forceinline__ bool is_there() const { return channel < C && image < N; }
 
-    // load loads VEC channels of an input pixel; pixels outside of the input have the value `outside`.
     __device__ __forceinline__ void load(float (&to)[VEC], const Element* x, int i, int j, int k, float outside) const {
         const int d = front + i, h = top + j, w = left + k;
         const bool inside = (unsigned)d < (unsigned)D && (unsigned)h < (unsigned)H && (unsigned)w < (unsigned)W;
@@ -76,8 +70,7 @@ struct Group {
         load_cached<VEC>(to, x + (((image * D + front) * H + top) * W + left) * C + channel + ((long long)(i * H + j) * W + k) * C, 0, inside);
     }
 
-    // place locates an output pixel for the epilogue. Beyond the last column it returns the last one, which is safe to
-    // read.
+    // place locates an output pixel for the epilogue; columns past the end of the row are clamped to the last one.
     __device__ __forceinline__ ConvolutionPlace place(int s, int r, int c) const {
         const int its_column = column + c < W_OUT ? column + c : W_OUT - 1;
         const long long output = ((image * D_OUT + slice + s) * H_OUT + row + r) * W_OUT + its_column;

@@ -1,7 +1,7 @@
-// channels_pool.cu: max and average pools on channels-last images. A thread computes a few channels of several output
+// channels_pool.cu: max and average pools on channels-last images; a thread computes a few channels of several output
 // pixels.
 //
-// An operator's pool.cuh defines how its elements are reduced and how an output is computed from the result.
+// Data flow (an operator's pool.cuh defines the reduction):
 //
 //   global -> registers: VEC channels of an input pixel per load,
 //   registers:           reduction along W, then along H and D,

@@ -1,21 +1,25 @@
 // columns.cuh: pools in two passes: down the columns in registers, then along the rows in shared memory.
 //
-// A block computes COLUMNS output columns of an image plane, in STEPS steps of ROWS rows. In each step, a thread first
-// reduces VECTOR input columns vertically and stores the results in shared memory. After a barrier, a thread reduces
-// KERNEL_W neighbouring results to an output. Shared memory is double-buffered, so that one barrier per step is enough.
+// A block computes COLUMNS output columns of an image plane, in STEPS steps of ROWS rows. Each step has two passes with
+// a barrier between them; shared memory is double-buffered.
+//
+// Usage:
+//
+//   extern __shared__ __align__(16) float lines[];  holds ROWS * PITCH floats, or twice that if STEPS > 1.
+//   pool_by_columns<Pool>(x, y, lines, epilogue);   computes a block's outputs.
 //
 //   extern __shared__ __align__(16) float lines[];  ROWS * PITCH floats, twice that if STEPS > 1
-//   pool_by_columns<Pool>(x, y, lines, epilogue);   with Pool from pool.cuh.
+//   pool_by_columns<Pool>(x, y, lines, epilogue);
 //
-// The tunables are THREADS, ROWS, STEPS, VECTOR, AHEAD, OUTPUTS, PREFETCH and STREAMING. PITCH is the number of floats
-// per row in shared memory, and LEAD of them precede the first window. WALKED columns of a row lie inside the image,
-// after SKIPPED columns of padding. RUNS is the number of times that a thread reduces VECTOR columns in a step.
+// PITCH is the number of floats per row in shared memory, of which LEAD precede the first window. WALKED columns of a
+// row lie inside the image, after SKIPPED columns of padding. RUNS is the number of times that a thread reduces VECTOR
+// columns in a step.
 #pragma once
 #include "plane_tiles.cuh"
 #include "pooling.cuh"
 
-// reduce_four computes four neighbouring outputs of a row. The first window begins Phase columns after the 16-byte
-// aligned address `from`.
+// reduce_four computes four neighbouring outputs of a row; the first window begins Phase floats after the aligned
+// `from`.
 template <class Reduction, int Phase>
 __device__ __forceinline__ void reduce_four(float (&outputs)[4], const float* from) {
     constexpr int Loaded = round_up(Phase + 3 * STRIDE_W + SPAN_W, 4);
@@ -47,9 +51,9 @@ __device__ __forceinline__ void fill_margins(float* lines, int thread) {
     }
 }
 
-// ColumnWalk reduces Vector neighbouring input columns vertically, Rows output rows per step. Unfinished windows stay
-// in registers for the next step, so that a block loads every input row once. With Prefetch, a step ends by loading the
-// next step's rows into registers.
+// ColumnWalk reduces Vector neighbouring input columns vertically, Rows output rows per step. Windows that are
+// incomplete at the end of a step stay in registers for the next step. With Prefetch, a step ends by loading the next
+// step's rows into registers.
 template <class Reduction, int Rows, int Vector, bool Prefetch>
 struct ColumnWalk {
     static constexpr int Fresh = Rows * STRIDE_H; // new input rows per step
@@ -58,7 +62,6 @@ struct ColumnWalk {
     float kept[Rows + Unfinished][Vector];
     float fetched[Prefetch ? Fresh : 1][Vector];
 
-    // load loads Vector columns of input row first_row + i, or padding.
     static __device__ __forceinline__ void load(float (&to)[Vector], const float* plane, int first_row, int column,
                                                 int i) {
         if (row_inside(first_row + i)) {
@@ -69,7 +72,6 @@ struct ColumnWalk {
         }
     }
 
-    // fetch loads the new input rows of the step that begins at row first_row.
     __device__ __forceinline__ void fetch(const float* plane, int first_row, int column) {
 #pragma unroll
         for (int i = 0; i < Fresh; ++i)
@@ -84,7 +86,6 @@ struct ColumnWalk {
             if (ends_window(i, r)) store_vector<Vector>(to + r * PITCH, kept[r]);
     }
 
-    // join_rows loads the input rows [begin, end) and adds them to their windows.
     template <int Ahead>
     __device__ __forceinline__ void join_rows(float* to, const float* plane, int first_row, int column, int begin,
                                               int end) {
@@ -118,7 +119,7 @@ struct ColumnWalk {
     }
 };
 
-// pool_by_columns computes a block's outputs. One long function needs fewer registers than several short ones.
+// pool_by_columns computes a block's outputs; splitting it into several functions would cost registers.
 template <class Pool>
 __device__ __forceinline__ void pool_by_columns(const float* x, float* y, float* lines, const Epilogue& epilogue) {
     const Tile tile = tile_of(ROWS * STEPS, COLUMNS);
@@ -131,7 +132,7 @@ __device__ __forceinline__ void pool_by_columns(const float* x, float* y, float*
     for (int step = 0; step * ROWS < rows; ++step) {
         const int top = tile.row + step * ROWS;
 
-        // First pass: reduce down the columns.
+        // First pass, down the columns
         float* reduced = lines + step % 2 * (ROWS * PITCH);
 #pragma unroll
         for (int run = 0; run < RUNS; ++run) {
@@ -142,8 +143,7 @@ __device__ __forceinline__ void pool_by_columns(const float* x, float* y, float*
         }
         __syncthreads();
 
-        // Second pass: reduce along the rows. If the tile is as wide as the output, a warp's first output is aligned to
-        // 128 bytes.
+        // Second pass, along the rows
         const long long first = (tile.plane * H_OUT + top) * W_OUT + tile.column;
         const int columns_left = min(COLUMNS, W_OUT - tile.column), rows_left = min(ROWS, H_OUT - top);
         const int skew = COLUMNS == W_OUT ? (int)(first & 31) : 0;
@@ -157,7 +157,7 @@ __device__ __forceinline__ void pool_by_columns(const float* x, float* y, float*
                 put<4, STREAMING>(y + first + (long long)row * W_OUT + column, outputs);
                 continue;
             }
-            // The thread's OUTPUTS outputs may cross the end of a row or of the tile.
+            // The thread's outputs may cross the end of a row or of the tile.
             for (int at = max(k, 0); at < k + OUTPUTS; ++at) {
                 const int its_row = (unsigned)at / COLUMNS, its_column = at - its_row * COLUMNS;
                 if (its_column >= columns_left || its_row >= rows_left) continue;

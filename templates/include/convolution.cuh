@@ -1,6 +1,6 @@
 // convolution.cuh: computes one output of a convolution (1D to 3D, transposed or not) by its definition, for reference
-// and fallback kernels. Sizes is a type with the problem's sizes as members; missing axes have size 1. Products are
-// accumulated in the type Sum.
+// and fallback kernels. Sizes is a type whose members are the problem's sizes; products are accumulated in the type
+// Sum.
 #pragma once
 #include "convolution_place.cuh"
 #include "element.cuh"
@@ -15,8 +15,8 @@ struct OutputPlace : Spot {
           d(place / s.w_out / s.h_out) {}
 };
 
-// source returns the input coordinate that a kernel tap of an output reads along one axis, or a negative number if it
-// reads none.
+// source returns the input coordinate that an output reads at a kernel tap, along one axis, or a negative number if
+// there is none.
 template <bool Transposed>
 __device__ __forceinline__ long long source(long long output, long long tap, long long stride, long long padding,
                                             long long dilation, long long size) {

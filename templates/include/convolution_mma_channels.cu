@@ -1,12 +1,10 @@
 // convolution_mma_channels.cu: channels-last convolutions (1D to 3D) as implicit GEMMs with mma.sync (sm_80 and later).
 // The mainloop and the tunables are explained in mma_gemm.cuh. Rows of the GEMM are output pixels, columns are output
 // channels, and k runs over kernel taps and input channels. A transposed convolution is computed as one GEMM per output
-// phase of the stride (phases.cuh), after a first launch has reordered the weights.
+// phase: outputs whose coordinates have the same remainders modulo the stride (phases.cuh).
 //
-// The input channels under a kernel tap are contiguous, so each thread copies 16 bytes of input or weights along k by
-// cp.async. Elements outside of the input are filled with zeros. Operands are not packed in advance, and k has no
-// padding between taps. If a group's channels do not fill 16 bytes, copies are narrower. Copies of 2 bytes go through
-// registers.
+// The input channels under a kernel tap are contiguous, so each thread copies up to 16 bytes of input or weights along
+// k by cp.async. Elements outside of the input are filled with zeros.
 #define EXACT_OPERANDS 1
 #include "mma_gemm.cuh"
 #include "phases.cuh"
@@ -68,7 +66,7 @@ struct OffsetOf<false> {
 typedef OffsetOf<static_cast<long long>(N) * C * D * H * W < (1ll << 30)>::type Offset;
 constexpr bool kFlat = KERNEL_D == 1 && D == 1 && PADDING_D == 0;  // no depth axis
 
-// Tap locates one element of k: the input's offset from an output pixel's first tap, and the weight's index.
+// Tap holds offsets for one k element: of its input relative to an output pixel's first tap, and of its weight.
 struct Tap {
     int d, h, w, weight;
     bool there;
@@ -82,14 +80,14 @@ struct Tap {
     }
 };
 
-// Pixel locates the input element under the first kernel tap of an output pixel.
+// Pixel locates the input element under an output pixel's first kernel tap.
 struct Pixel {
     int d, h, w;
     Offset offset;
 };
 
-// ChannelFetch issues one thread's copies of input and weights. In each stage, a thread copies the same 16 bytes along
-// k of every kLines-th row of A and column of B.
+// ChannelFetch issues one thread's copies of input and weights: 16 bytes along k of every kLines-th row of A and column
+// of B.
 struct ChannelFetch {
     static constexpr int kLines = THREADS / PIECES;  // rows or columns that the block copies at once
     static constexpr int kRoundsA = TILE_M / kLines, kRounds = kRoundsA + TILE_N / kLines, kShares = kStagePhases > 1 ? kStagePhases - 1 : 1;
@@ -117,7 +115,6 @@ struct ChannelFetch {
         }
     }
 
-    // at returns the first k element that the thread copies in pipeline stage s.
     __device__ __forceinline__ int at(int s) const { return s * DEPTH * kStepDepth + piece * kInPiece; }
 
     __device__ __forceinline__ static void copy(char* to, const Element* from, bool there) {

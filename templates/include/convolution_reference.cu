@@ -1,5 +1,5 @@
-// The reference kernel of convolutions (1D to 3D, transposed or not), with sums in double. A thread computes up to
-// eight output channels of one output pixel, which share each loaded input.
+// The reference kernel of convolutions (1D to 3D, transposed or not), with sums in double. Each thread computes up to
+// eight output channels of one output pixel.
 //
 // In math mode tf32, the kernel first rounds input and weights to TF32. The product of two TF32 numbers has at most 22
 // significant bits, so sums in double are practically exact.

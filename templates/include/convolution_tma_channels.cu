@@ -1,25 +1,23 @@
 // convolution_tma_channels.cu: channels-last convolutions (1D to 3D) as implicit GEMMs with Hopper's wgmma and TMA
 // (sm_90a). Rows of the GEMM are output pixels, columns are output channels, and k runs over kernel taps and input
-// channels. A transposed convolution is computed as one GEMM per output phase of the stride (phases.cuh).
+// channels. A transposed convolution is computed as one GEMM per output phase: outputs whose coordinates have the same
+// remainders modulo the stride (phases.cuh).
 //
-// A tile of the GEMM covers several boxes of RUN x DOWN output pixels of IMAGES images. For each kernel tap, the input
-// pixels under a box are a box of the input, too, which one TMA load brings to shared memory. TMA fills padding with
-// zeros and swizzles the data for wgmma. Each lane of the producer warp loads one box of the tile. The blocks of a
-// cluster compute different pixels of the same output channels, and each of them multicasts a part of the weights
-// (multicast.cuh).
+// The output pixels of a tile form boxes of RUN x DOWN pixels of IMAGES images. For each kernel tap, one TMA load
+// brings a box's input pixels to shared memory, swizzled for wgmma; TMA fills padding with zeros. Each lane of the
+// producer warp loads one box of the tile. The blocks of a cluster compute different pixels of the same output
+// channels, so they share the weights by multicast (multicast.cuh).
 //
-// A pipeline stage may contain several kernel taps, which share one TMA box that includes the halo. The wgmma of each
-// tap then reads the box at a different pixel offset.
+// A pipeline stage may contain several kernel taps: their wgmmas read the same TMA box, which includes the halo, at
+// different pixel offsets.
 //
 // Groups with few channels are folded: FOLD groups are multiplied as one group, with zero weights between different
 // groups. Since zero times infinity is NaN, outputs that are not finite are computed again (mended.cuh).
 //
-// Math mode tf32 rounds ties away from zero, which TMA cannot do. Therefore consumers round the input in registers
-// (ROWS_EXACT), or a first launch rounds it in memory (PIXELS_MADE). The first launch also rounds and reorders the
-// weights if necessary. If COLUMNS_ALONG_K is 0, wgmma reads weights of 16 bits whose contiguous axis is the output
-// channels, not k. With SCALED, the first launch converts input and weights to fp16, scaled by guessed powers of two
-// (guessed_scale.cuh): fp16 keeps all bits of TF32 numbers and doubles the speed of wgmma. If a guess was wrong,
-// another launch converts them again.
+// In math mode tf32, consumers round the input in registers (ROWS_EXACT), or a first launch rounds it in memory
+// (PIXELS_MADE), because TMA cannot round ties away from zero. If COLUMNS_ALONG_K is 0, wgmma reads 16-bit weights
+// whose contiguous axis is the output channels, not k. With SCALED, a first launch converts input and weights to fp16,
+// scaled by guessed powers of two (guessed_scale.cuh).
 //
 // The tunables, besides those of slab_gemm.cuh:
 //   RUN, DOWN, IMAGES: size of a box; large boxes need fewer TMA loads, small ones fit the output's size better.
@@ -60,7 +58,7 @@ static_assert(kShare % (COLUMNS_ALONG_K ? 8 : 64) == 0, "a block's columns begin
 static_assert((kEvenPhases || kStageTaps == 1) && kPhaseTaps % kStageTaps == 0 && (kEvenPhases ? kPhaseTaps / kStageTaps : 1) * CHUNKS % kAtoms == 0,
               "stages have as many taps' channels each");
 
-// Box computes the first output pixel of a box. Boxes after the last one have an image index of at least N.
+// Box computes the coordinates of a box's first output pixel.
 struct Box {
     int w, h, d, n;
     __device__ __forceinline__ explicit Box(int index) {
@@ -117,8 +115,8 @@ struct TileStages<Work> {
 
 namespace {
 
-// BoxProducts<true> rounds floats in registers before wgmma; BoxProducts<false> reads them from shared memory. Eight
-// rows of A are eight neighbouring pixels in a row, and the next eight rows are the pixels below them.
+// BoxProducts issues a stage's wgmmas: if Exact is true, A is rounded in registers, otherwise it is read from shared
+// memory.
 template <bool Exact>
 struct BoxProducts : MappedProducts<true> {};
 template <>
@@ -154,8 +152,7 @@ struct BoxProducts<false> {
 struct BoxProducer {
     typedef BoxProducts<ROWS_EXACT> Products;
 
-    // load_columns loads this block's part of a kernel tap's weights by TMA. If output channels are contiguous in
-    // memory, each load brings 64 of them.
+    // load_columns loads this block's part of a kernel tap's weights by TMA.
     __device__ __forceinline__ static void load_columns(char* to, const TensorMap* map, const Tile& tile, int atom, int channel, int tap, Mbarrier* there) {
         constexpr int boxed = COLUMNS_ALONG_K ? kShare : 64;
 #pragma unroll
@@ -242,7 +239,6 @@ __device__ __forceinline__ unsigned make_weights(Factor* to, const Element* weig
 
 constexpr long long kInputs = static_cast<long long>(C) * W * H * D * N, kWeights = static_cast<long long>(C_GROUP) * kKernelVolume * C_OUT;
 
-// make_pixels converts the input for wgmma and returns the largest magnitude that the thread has converted.
 __device__ __forceinline__ unsigned make_pixels(Factor* to, const Element* x, const PowerScale& scale) {
     constexpr int width = 16 / sizeof(Factor);  // elements per vector; a divisor of C
     unsigned most = 0;
@@ -263,8 +259,7 @@ __device__ __forceinline__ unsigned make_pixels(Factor* to, const Element* x, co
 
 }  // namespace
 
-// convolution_tma_channels_make converts input and weights that TMA cannot load as they are. It also clears the flags
-// by which blocks announce partial sums (shared_tiles.cuh).
+// convolution_tma_channels_make converts input and weights that TMA cannot load as they are.
 extern "C" __global__ void __launch_bounds__(256, 8)  // all blocks are resident at once
     convolution_tma_channels_make(const Element* __restrict__ x, const Element* __restrict__ weight, float* __restrict__ channel_scales,
                                   float* __restrict__ there, float* __restrict__ made_weight, float* __restrict__ made_pixels) {

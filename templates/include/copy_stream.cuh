@@ -1,8 +1,7 @@
 // copy_stream.cuh: the variant of stream.cuh whose threads load input rows by cp.async, STAGE_LOAD floats at a time.
 // With GATHER, threads collect outputs in shared memory before they store them contiguously.
 //
-// Shared memory holds a ring buffer of input rows. Each step requests the rows that the block needs AHEAD steps later.
-// A step needs one barrier, and a second one with GATHER.
+// Shared memory holds a ring buffer of input rows, which are requested AHEAD steps before they are needed.
 #pragma once
 #include "async_copy.cuh"
 #include "element_rows.cuh"
@@ -26,7 +25,7 @@ struct CopyStream : Strip {
     }
 
     // request starts copying `count` input rows to the ring buffer, from row `first` of the block's input on. After the
-    // last step it copies nothing, but still commits a group, so that waiting needs no special case.
+    // last step, request only commits an empty group, so that waiting needs no special case.
     __device__ __forceinline__ void request(int step, int first, int count) {
         constexpr int PerRow = PITCH / STAGE_LOAD;
         if (step < steps) {
@@ -49,7 +48,6 @@ struct CopyStream : Strip {
 
     static __device__ __forceinline__ int wrapped(int slot) { return slot < Ring ? slot : slot - Ring; }
 
-    // begin waits for the step's input rows and requests the rows of the step that comes AHEAD steps later.
     __device__ __forceinline__ void begin() {
         async_copy_wait<AHEAD - 1>();
         __syncthreads();
@@ -69,7 +67,6 @@ struct CopyStream : Strip {
             store_elements_of_row<VEC, STREAMING>(y + output_at(row + r), column, outputs);
     }
 
-    // end stores the collected outputs and advances to the next step.
     __device__ __forceinline__ void end(float* y) {
         if (GATHER) {
             __syncthreads();

@@ -1,10 +1,10 @@
-// dependent_launch.cuh: programmatic dependent launch (sm_90 and later): a launch that op.yaml calls `dependent` may
-// start while the previous launch still runs.
+// dependent_launch.cuh: programmatic dependent launch (sm_90 and later), for launches that op.yaml marks as
+// `dependent`.
 //
-//   the first kernel    calls begin_dependents() when the next launch may start,
-//   the next kernel     calls wait_for_launches() in every thread before it reads the first kernel's results.
+//   The first kernel calls begin_dependents() when the next kernel may start.
+//   The next kernel calls wait_for_launches() in every thread before it reads the first kernel's results.
 //
-// Without a dependent launch, begin_dependents and wait_for_launches do nothing.
+// If the next launch is not dependent, begin_dependents and wait_for_launches do nothing.
 #pragma once
 
 #ifndef AUTOTUNE_EMULATOR

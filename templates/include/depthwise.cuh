@@ -41,8 +41,7 @@ __device__ __forceinline__ void add_row(float (&outputs)[VEC], const float* span
         for (int v = 0; v < VEC; ++v) outputs[v] += weights[tap * KERNEL_W + k] * span[v * STRIDE_W + k * DILATION_W];
 }
 
-// Outputs applies the epilogue to a thread's sums. If registers suffice, it loads the epilogue's operands for all rows
-// at once, so that a thread waits for memory only once.
+// Outputs applies the epilogue to a thread's sums, with operands loaded in advance if they fit in registers.
 struct Outputs {
     static constexpr bool kAhead = !Epilogue::kIsNone && ROWS * VEC <= 32;
     Epilogue epilogue;
@@ -64,8 +63,8 @@ struct Outputs {
     __device__ __forceinline__ RowPlace place(int row) const { return {plane, C, row, H_OUT, column, W_OUT}; }
 };
 
-// join_span adds input row i of a thread to all output rows whose windows contain it, and calls ended(r) for each
-// output row r that is now complete. The row's inputs under the first window begin at `from`.
+// join_span adds an input row to all output rows whose windows contain it, and calls ended(r) for each row r that it
+// completes.
 template <int Rows, class Ended>
 __device__ __forceinline__ void join_span(float (&sums)[Rows][VEC], const float* from, int i, const Weights& weights,
                                           float bias, Ended ended) {

@@ -1,5 +1,5 @@
-// element.cuh: elements of tensors, whose type is f32, bf16 or f16 (macro TYPE). Arithmetic uses float; storing rounds
-// to nearest, ties to even.
+// element.cuh: tensor elements of type f32, bf16 or f16 (macro TYPE). Arithmetic uses float; stores round to nearest,
+// ties to even.
 #pragma once
 #include "bf16.cuh"
 #include "fp16.cuh"
@@ -13,7 +13,6 @@ struct f16 {
     unsigned short bits;
 };
 
-// Element is the type of the problem's tensors.
 #ifdef TYPE
 typedef TYPE Element;
 #else
@@ -63,7 +62,6 @@ __device__ __forceinline__ float read_only(const T* from) {
     return to_float(T{__ldg(&from->bits)});
 }
 
-// unpack_pairs converts pairs of 16-bit elements to floats.
 template <class T, int Pairs>
 __device__ __forceinline__ void unpack_pairs(float* to, const float* pairs) {
 #pragma unroll

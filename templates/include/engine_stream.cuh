@@ -1,9 +1,8 @@
 // engine_stream.cuh: the variant of stream.cuh with bulk copies (cp.async.bulk): one bulk copy loads each input row,
 // and one stores the outputs of each step.
 //
-// One warp requests all input rows at the start; each step waits for its rows at its own mbarrier. Threads collect the
-// outputs of a step in shared memory, and after a barrier a bulk copy stores them. A bulk copy stores complete 128-byte
-// lines, so that no line is written twice.
+// One warp requests all input rows at the start; each step waits for its rows at its own mbarrier. The outputs of a
+// step are collected in shared memory, from which a bulk copy stores them after a barrier.
 #pragma once
 #include "bulk_copy.cuh"
 #include "strip.cuh"
@@ -49,7 +48,6 @@ struct EngineStream : Strip {
 
     __device__ __forceinline__ bool is_loaded(int i) const { return row_is_read(i) && row_inside(first_row() + i); }
 
-    // count_loaded returns how many of the block's input rows [begin, end) are loaded.
     __device__ __forceinline__ int count_loaded(int begin, int end) const {
         if (STRIDE_H <= SPAN_H) // all rows inside the image are loaded
             return max(min(first_row() + end, H) - max(first_row() + begin, 0), 0);
@@ -74,7 +72,6 @@ struct EngineStream : Strip {
 
     __device__ __forceinline__ void begin() { mbarrier_wait(arrived + step, 0); }
 
-    // load_row loads input row i of the thread from shared memory.
     __device__ __forceinline__ void load_row(float (&span)[SPAN], int i) const {
         load_span_of(span, band + ((row - tile.row) * STRIDE_H + i) * PITCH);
     }
@@ -84,7 +81,6 @@ struct EngineStream : Strip {
         if (row + r < H_OUT) gather<VEC>(run + (row - tile.row + r) * W_OUT, column, outputs);
     }
 
-    // end starts storing the step's outputs and advances to the next step.
     __device__ __forceinline__ void end(float* y) {
         publish_to_async_proxy();
         __syncthreads();

@@ -1,9 +1,8 @@
 // fp16.cuh: half-precision numbers, two packed in a 32-bit register.
 //
-// A float x between 2^-3 and 2^15 in magnitude equals high + low with a relative error of at most 2^-23: `high` is x
-// rounded to fp16, and `low` is the remainder rounded to fp16. Smaller floats are split with an absolute error of at
-// most 2^-25. For two floats split in this way, high*high + high*low + low*high approximates their product with a
-// relative error of about 2^-23.
+// A float x is split into `high` (x rounded to fp16) and `low` (the remainder rounded to fp16). For floats between 2^-3
+// and 2^15 in magnitude, high*high + high*low + low*high approximates their product with a relative error of about
+// 2^-23.
 #pragma once
 #include "finite.cuh"
 

@@ -2,18 +2,15 @@
 // load elements into registers, round them or split them into bf16 parts, and store them in the shared-memory layout of
 // wgmma (slab_operands.cuh).
 //
-// No separate launch packs the operands, but each tile rounds them again. This pays off for GEMMs with few
-// multiplications per element.
+// No separate launch packs the operands, but each tile rounds them again, which pays off if operands are reused little.
 //
-// In all stages of a tile, a thread loads parts of the same rows of A and columns of B. Its loads are in flight while
-// it waits for a free stage.
+// The next stage is loaded into registers while the thread waits for a free stage in shared memory.
 //
-// Work needs these members besides those of slab_gemm.cuh:
+// The class Work needs these members besides those of slab_gemm.cuh:
 //
-//   Operands:      the constructor argument of Rows and Columns,
-//   Rows, Columns: classes that read A and B; they are constructed from (operands, tile) and have these members:
-//                    kContiguous:  true if k is the contiguous axis, so that neighbouring threads load along k;
-//                                  false if neighbouring threads load neighbouring rows of A or columns of B,
+//   Operands:      the constructor argument of Rows and Columns.
+//   Rows, Columns: classes that read A and B, constructed from (operands, tile), with these members:
+//                    kContiguous:  whether k is the contiguous axis,
 //                    Line:         what a thread stores about one row of A or column of B,
 //                    line(index)   returns a Line; past the end, any Line,
 //                    load(line, k, values)  loads eight elements along k, and zeros past the end.
@@ -21,7 +18,7 @@
 #include "slab_gemm.cuh"
 #include "vector_access.cuh"
 
-// Share is one thread's part of a stage. It consists of items, which are eight elements along k of a row or column.
+// Share is one thread's part of a stage: it loads and stores eight elements along k of a row or column at a time.
 template <class Side, int Count>
 struct Share {
     static constexpr int kHalves = 2 * DEPTH, kInAll = Count * kHalves, kItems = (kInAll + PRODUCERS - 1) / PRODUCERS;
@@ -92,7 +89,6 @@ struct Gatherers {
     }
 };
 
-// MatrixLines reads the rows or columns of a matrix, which have Depth elements each.
 template <bool Contiguous, int Depth>
 struct MatrixLines {
     static constexpr bool kContiguous = Contiguous;

@@ -1,10 +1,8 @@
-// guarded_load.cuh: conditional loads of several elements in one access of at most 16 bytes. If the condition is false,
-// the registers keep their values.
+// guarded_load.cuh: conditional loads of several elements in one access of at most 16 bytes, aligned to its size. If
+// the condition is false, the destination registers keep their values.
 //
 // The load is predicated and needs no branch, so the compiler can start all loads of a thread before it uses the first
 // one.
-//
-// The address must be aligned to the access.
 #pragma once
 #include "element.cuh"
 

@@ -1,15 +1,12 @@
 // guessed_scale.cuh: guesses the powers of two that scale input and weights into the range of fp16 (tensor_scales.cuh),
-// from a sample of the elements. While blocks convert elements with the guess, they find the true maximum. If the guess
-// was too large for fp16, the next launch converts all elements again. This is rare, because the guess leaves room for
-// elements eight times as large as those in the sample.
+// from a sample of the elements. If scaled elements overflow fp16, the next launch converts the tensor again. Overflow
+// is rare, because guesses leave room for elements eight times as large as the sample's.
 //
-// `scales` holds MAKING_BLOCKS maxima for the input and as many for the weights, two guesses, and the inverses of the
-// two final scales. All threads of a block must call the functions of this file. Blocks have 256 threads, unless the
-// template parameter Warps says otherwise. Kernels that convert operands on the fly do not define MAKING_BLOCKS.
+// The array `scales` holds the maxima that blocks found, the guessed powers of two, and the inverses of the final
+// powers. All threads of a block must call the functions of guessed_scale.cuh.
 #pragma once
 #include "tensor_scales.cuh"
 
-// largest_of_block returns the maximum over all threads of the block.
 template <int Warps = 8>
 __device__ __forceinline__ unsigned largest_of_block(unsigned most) {
     __shared__ unsigned of_warps[Warps];
@@ -22,8 +19,8 @@ __device__ __forceinline__ unsigned largest_of_block(unsigned most) {
     return most;
 }
 
-// sampled returns the largest magnitude that this thread finds in a sample of the tensor. The sample has 16 pieces of
-// 32 contiguous elements, because scattered elements would cost a memory sector each.
+// sampled returns the largest magnitude that this thread finds in a sample of the tensor. The sample consists of 16
+// runs of 32 contiguous elements, because scattered elements would waste memory sectors.
 __device__ __forceinline__ unsigned sampled(const Element* from, long long count) {
     constexpr int each = 2;
     const long long runs = count / 32;
@@ -42,7 +39,7 @@ __device__ __forceinline__ PowerScale guessed_scale(unsigned sampled) {
     return PowerScale(largest_of_block<Warps>(sampled) + (2u << 23));
 }
 
-// holds tells whether elements up to magnitude `most`, scaled by `power`, stay finite in fp16. Numbers below 65520 do.
+// holds tells whether elements up to magnitude `most` fit in fp16 after scaling by `power`.
 __device__ __forceinline__ bool holds(float power, unsigned most) { return __uint_as_float(most) * power < 65520.0f; }
 
 #ifdef MAKING_BLOCKS
@@ -59,7 +56,6 @@ struct GuessedScales {
         scales[of * MAKING_BLOCKS + blockIdx.x] = __uint_as_float(most);
         if (blockIdx.x == 0) guess(of) = guessed.power, inverse(of) = guessed.inverse;
     }
-    // left returns the maximum of those block maxima in `scales` that this thread reads.
     __device__ __forceinline__ unsigned left(Scaled of) const {
         unsigned most = 0;
         for (int i = threadIdx.x; i < MAKING_BLOCKS; i += 256) most = max(most, __float_as_uint(scales[of * MAKING_BLOCKS + i]));

@@ -1,5 +1,4 @@
-// layout.cuh: memory layouts of images: channels first, or channels last if CHANNELS_LAST is set. A pixel's index
-// within its channel is called its place.
+// layout.cuh: memory layouts of images: channels first, or channels last if CHANNELS_LAST is set.
 #pragma once
 #ifndef CHANNELS_LAST
 #define CHANNELS_LAST 0
@@ -12,7 +11,7 @@ struct Strides {
         : image(channels * volume), channel(channels_last ? 1 : volume), place(channels_last ? channels : 1) {}
 };
 
-// Spot computes the image, channel and pixel of the element with linear index i.
+// Spot computes the image, the channel, and the pixel within the channel (`place`) of the element with linear index i.
 struct Spot {
     long long image, channel, place;
     __host__ __device__ constexpr Spot(bool channels_last, long long channels, long long volume, long long i)

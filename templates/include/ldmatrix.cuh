@@ -2,8 +2,7 @@
 // and later).
 //
 // Lane 8*i + r passes the address of row r of matrix i, which must be aligned to 16 bytes. Lane l receives elements
-// 2*(l%4) and 2*(l%4)+1 of row l/4 of each matrix, or of column l/4 if the load transposes. Rows of four 32-bit
-// elements work, too, which is how TF32 operands are loaded.
+// 2*(l%4) and 2*(l%4)+1 of row l/4 of each matrix, or of column l/4 if the load transposes.
 #pragma once
 
 #ifndef AUTOTUNE_EMULATOR

@@ -1,4 +1,4 @@
-// magnitude_row.cuh: computes the p-norm of a row, or the row divided by its norm. P is 1, 2, or 0 for the maximum
+// magnitude_row.cuh: computes the p-norm of a row, or the row divided by its norm; p is 1, 2, or 0 for the maximum
 // norm. If `mean` is set, the sum of magnitudes or squares is divided by the row's length.
 #pragma once
 #include "extremes.cuh"
@@ -36,9 +36,8 @@ struct Magnitude {
         *this = {P == 1 ? team.sum(sum) : Real(0), P == 2 ? team.sum(squares) : Real(0), P == 0 ? team.most(largest) : Real(0)};
     }
 #endif
-    // finish stores the norm's reciprocal in `sum`, because multiplying is much cheaper than dividing. If the norm is
-    // tiny or huge, elements are first multiplied by 2^64 or 2^-64 (stored in `squares`), since the reciprocal would be
-    // inexact.
+    // finish stores the norm's reciprocal in `sum`, because multiplying is much cheaper than dividing. Where that
+    // reciprocal would overflow or be inexact, elements are first multiplied by a power of two in `squares`.
     __device__ __forceinline__ void finish(const Seen& seen, const Weights& weights) {
         const Real over = weights.mean ? seen.length : 1;
         sum = weights.p == 1 ? sum / over : weights.p == 2 ? sqrt(squares / over) : largest;

@@ -1,14 +1,13 @@
 // mapped_operands.cuh: the producer of slab_gemm.cuh that loads both operands by TMA (tensor_map.cuh). One thread
-// issues all TMA loads of a stage. A stage contains DEPTH steps of 16 elements along k.
+// issues all TMA loads of a stage, which contains DEPTH steps of 16 elements along k.
 //
-// Operands keep their layout in memory (wgmma.cuh). If k is the contiguous axis, a TMA box holds LINE bytes (128 by
-// default) of each row of A or column of B. If k is the slow axis, a box of 16-bit elements holds 64 rows or columns
-// for all k of the stage.
+// If k is the contiguous axis, a TMA box holds LINE bytes (128 by default) of each row of A or column of B. If k is the
+// slow axis, a box of 16-bit elements holds 64 rows or columns for all k of the stage.
 //
-// TMA rounds floats to TF32, ties to even. If A is stored with k as the slow axis, boxes hold 32 rows of floats, which
-// consumers load into registers. Such boxes store k in the order 0, 4, 1, 5, 2, 6, 3, 7, which avoids bank conflicts.
+// TMA rounds floats to TF32, ties to even. If k is the slow axis of A, boxes hold 32 rows of floats, which consumers
+// load into registers.
 //
-// Work needs these members besides those of slab_gemm.cuh:
+// The class Work needs these members besides those of slab_gemm.cuh:
 //
 //   Operands:                          MappedOperands,
 //   rows_of(group), columns_of(group): the indices of a product's A and B in the tensor maps,
@@ -33,8 +32,7 @@ constexpr int kStageProducts = kStageDepth / kProductDepth;
 static_assert(kPartCount == 1 && PLANES % DEPTH == 0 && kStageDepth % kAtomDepth == 0, "whole lines of k");
 static_assert(STAGE_BYTES % 1024 == 0 && STAGE_A_BYTES % 1024 == 0, "boxes begin at multiples of 1024 bytes");
 
-// tensor_load_streaming is tensor_load with an L2 hint (evict first), for data that the Share blocks of a cluster read
-// only once.
+// tensor_load_streaming is tensor_load with an L2 hint (evict first), for data that is read only once.
 template <int Share>
 __device__ __forceinline__ void tensor_load_streaming(void* shared, const TensorMap* map, const int (&at)[3],
                                                       Mbarrier* barrier) {
@@ -60,8 +58,7 @@ __device__ __forceinline__ void tensor_load_streaming(void* shared, const Tensor
 #endif
 }
 
-// Lines loads Count rows of A or columns of B by TMA and computes their addresses for wgmma. The Share blocks of a
-// cluster load one part each.
+// Lines loads Count rows of A or columns of B by TMA, one part per block of a cluster, and locates them for wgmma.
 template <bool AlongK, int Count, int Share = 1, bool Streaming = false>
 struct Lines {
     static constexpr int kBoxes = AlongK ? kAtoms : Count / 64;
@@ -93,8 +90,8 @@ struct Lines {
     }
 };
 
-// MappedProducts reads both operands from shared memory. With FromRegisters, wgmma takes A from registers, for floats
-// that are not rounded yet or whose slow axis is k.
+// MappedProducts issues the wgmmas of a stage. With FromRegisters, wgmma takes A from registers, for floats that are
+// not rounded yet or whose slow axis is k.
 template <bool FromRegisters>
 struct MappedProducts {
     static constexpr bool kFromRegisters = false;
@@ -118,8 +115,7 @@ template <>
 struct MappedProducts<true> {
     static constexpr bool kFromRegisters = true;
 
-    // Since wgmma reads registers asynchronously, one half of the stage is loaded while wgmma multiplies the other
-    // half.
+    // One half of the stage is loaded into registers while wgmma multiplies the other half.
     template <class Work>
     __device__ __forceinline__ static void start(Sums (&sums)[ROW_BLOCKS], const char* stage, const char* columns,
                                                  int /*index*/, int block, int column) {
@@ -158,7 +154,7 @@ struct MappedProducts<true> {
             const char* const at = boxes + product / 4 * TILE_M * 128 + row * 128 + piece * 16 + k % 4 * 4;
             return round_to_tf32(*reinterpret_cast<const float*>(at));
         } else {
-            const int at = product * 8 + k % 4 * 2 + k / 4, piece = row % 32 / 4 ^ at % 8;  // order of k in the box
+            const int at = product * 8 + k % 4 * 2 + k / 4, piece = row % 32 / 4 ^ at % 8;  // order of k in the box: 0, 4, 1, 5, 2, 6, 3, 7
             return *reinterpret_cast<const unsigned*>(boxes + row / 32 * kRowsBoxBytes + at * 128 + piece * 16 +
                                                       row % 4 * 4);
         }
@@ -170,7 +166,6 @@ struct TensorMaps {
     static constexpr bool kOfTf32 = kFactors == wgmma_of_tf32, kRowsAcross = kOfTf32 && !Work::kRowsAlongK;
     typedef MappedProducts<kRowsAcross> Products;
 
-    // load issues the TMA loads of the stage that begins at element k.
     __device__ __forceinline__ static void load(char* stage, const MappedOperands& operands, const Tile& tile, int k,
                                                 Mbarrier* full) {
         const int row = tile.m * TILE_M, column = tile.n * TILE_N;

@@ -3,6 +3,8 @@
 // A phase of an mbarrier ends when all expected threads and bytes have arrived. The parity of phases alternates between
 // 0, for the first phase, and 1.
 //
+// These steps load data to shared memory:
+//
 //   one thread calls mbarrier_init() and publish_to_async_proxy().
 //   __syncthreads()
 //   one thread calls mbarrier_expect(), then bulk_load() (bulk_copy.cuh).
@@ -19,7 +21,7 @@ __device__ __forceinline__ void mbarrier_init(Mbarrier* barrier, int arrivals) {
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(at), "r"(arrivals) : "memory");
 }
 
-// mbarrier_arrive arrives at an mbarrier. Threads that wait for its phase see all earlier writes of this thread.
+// mbarrier_arrive arrives at an mbarrier and publishes this thread's earlier writes to threads that wait for the phase.
 __device__ __forceinline__ void mbarrier_arrive(Mbarrier* barrier) {
     const unsigned at = static_cast<unsigned>(__cvta_generic_to_shared(barrier));
     asm volatile("{.reg .b64 state; mbarrier.arrive.shared::cta.b64 state, [%0];}" ::"r"(at) : "memory");

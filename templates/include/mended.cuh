@@ -1,8 +1,7 @@
 // mended.cuh: computes outputs of a GEMM again, by the operator's definition, if they are infinite or NaN.
 //
-// A GEMM may multiply an input by weights that do not belong to it, such as those of another group; these weights are
-// stored as zeros. Since zero times infinity is NaN, outputs that are not finite may be wrong. If a GEMM has such zeros
-// (kMasked), Plain computes these outputs again. Finite outputs are always right.
+// A GEMM may multiply an infinite input by a zero weight that only fills up the matrix, and zero times infinity is NaN.
+// Therefore all outputs that are not finite are computed again if a GEMM contains such weights (kMasked).
 #pragma once
 #include "element.cuh"
 #include "finite.cuh"

@@ -13,7 +13,7 @@
 //   d, both: d[0], d[1] row g columns 2t,2t+1;  d[2], d[3] row g+8, the same columns.
 //
 // Successive mma.sync with the same accumulator wait for each other, so kernels alternate between accumulators. The asm
-// is volatile to keep the compiler from reordering them.
+// is volatile to keep the compiler from reordering mma instructions.
 #pragma once
 
 #ifndef AUTOTUNE_EMULATOR
@@ -27,7 +27,6 @@
 #define MMA(SHAPE, TYPE) __trap()  // sm_80 introduced the instruction
 #endif
 
-// Each of these functions adds A * B to d.
 __device__ __forceinline__ void mma_m16n8k8_tf32(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2]) { MMA("m16n8k8", "tf32"); }
 __device__ __forceinline__ void mma_m16n8k16_bf16(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2]) { MMA("m16n8k16", "bf16"); }
 __device__ __forceinline__ void mma_m16n8k16_fp16(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2]) { MMA("m16n8k16", "f16"); }
