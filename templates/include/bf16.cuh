@@ -1,7 +1,8 @@
 // bf16.cuh: bfloat16 numbers, two packed in a 32-bit register.
 //
-// A float x is split into `high` (x rounded to bfloat16) and `low` (the remainder rounded to bfloat16). The sum
-// high*high + high*low + low*high approximates the product of two floats with a relative error of about 2^-16.
+// A float x is split into `high` (x rounded to bfloat16) and `low` (the remainder rounded to bfloat16). For floats
+// split into `high` and `low`, high*high + high*low + low*high approximates their product with a relative error of
+// about 2^-16.
 #pragma once
 #include "finite.cuh"
 

@@ -8,9 +8,6 @@
 //   extern __shared__ __align__(16) float lines[];  holds ROWS * PITCH floats, or twice that if STEPS > 1.
 //   pool_by_columns<Pool>(x, y, lines, epilogue);   computes a block's outputs.
 //
-//   extern __shared__ __align__(16) float lines[];  ROWS * PITCH floats, twice that if STEPS > 1
-//   pool_by_columns<Pool>(x, y, lines, epilogue);
-//
 // PITCH is the number of floats per row in shared memory, of which LEAD precede the first window. WALKED columns of a
 // row lie inside the image, after SKIPPED columns of padding. RUNS is the number of times that a thread reduces VECTOR
 // columns in a step.

@@ -29,7 +29,7 @@
 //   BOX_ACROSS, BOX_DOWN: width and height of a box of the input, including the halo.
 //   BOX_LINES: pixels of a box in shared memory.
 //   BOXES: boxes per stage.
-//   CHUNKS: TMA loads that cover all channels of a pixel.
+//   CHUNKS: number of TMA loads that cover all channels of a pixel.
 //   IN_TILE: maximum number of stages per tile.
 #include "guessed_scale.cuh"
 #include "mapped_operands.cuh"
