@@ -4,14 +4,14 @@
 // With COUNT_INCLUDE_PAD, padding counts as elements of the window, but the overhang that ceil_mode allows does not.
 #pragma once
 
-// counted returns how many elements of a window count along one axis; the window covers [first, first + kernel).
+// counted returns how many elements of the window [first, first + kernel) contribute to the divisor along one axis.
 __device__ __forceinline__ int counted(int first, int kernel, int size, int padding) {
     const int from = COUNT_INCLUDE_PAD ? first : max(first, 0);
     const int to = min(first + kernel, COUNT_INCLUDE_PAD ? size + padding : size);
     return to - from;
 }
 
-// every_window_counts_whole tells whether all elements of every window count along one axis.
+// every_window_counts_whole tells whether, along one axis, all elements of every window contribute to the divisor.
 __device__ constexpr bool every_window_counts_whole(int kernel, int stride, int padding, int size, int outputs) {
     return (COUNT_INCLUDE_PAD || padding == 0) &&
            (outputs - 1) * stride - padding + kernel <= size + padding;

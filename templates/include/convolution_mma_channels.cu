@@ -66,7 +66,7 @@ struct OffsetOf<false> {
 typedef OffsetOf<static_cast<long long>(N) * C * D * H * W < (1ll << 30)>::type Offset;
 constexpr bool kFlat = KERNEL_D == 1 && D == 1 && PADDING_D == 0;  // no depth axis
 
-// Tap holds offsets for one k element: of its input relative to an output pixel's first tap, and of its weight.
+// Tap holds the offsets of the input and the weight that are multiplied at one element of k.
 struct Tap {
     int d, h, w, weight;
     bool there;

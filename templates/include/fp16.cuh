@@ -1,6 +1,6 @@
 // fp16.cuh: half-precision numbers, two packed in a 32-bit register.
 //
-// A float x is split into `high` (x rounded to fp16) and `low` (the remainder rounded to fp16). If both floats have
+// A float x is split into `high` (x rounded to fp16) and `low` (the remainder rounded to fp16). If two floats have
 // magnitudes between 2^-3 and 2^15, high*high + high*low + low*high approximates their product with a relative error of
 // about 2^-23.
 #pragma once

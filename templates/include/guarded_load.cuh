@@ -1,7 +1,7 @@
 // guarded_load.cuh: conditional loads of several elements in one access of at most 16 bytes, aligned to its size. If
 // the condition is false, the destination registers keep their values.
 //
-// The load is predicated and needs no branch, so the compiler can start all loads of a thread before it uses the first
+// Loads are predicated and need no branch, so the compiler can start all loads of a thread before it uses the first
 // one.
 #pragma once
 #include "element.cuh"

@@ -1,7 +1,6 @@
 // guarded_span.cuh: loads the input columns of a thread's VEC neighbouring windows without branches (guarded_load.cuh).
 //
-// A thread loads SPAN columns of a row, LOAD elements per access. LEAD is the number of columns before the first
-// window.
+// A thread loads SPAN columns of a row, LOAD elements per access; its first window begins at column LEAD of them.
 #pragma once
 #include "guarded_load.cuh"
 #include "window.cuh"

@@ -36,8 +36,8 @@ struct Magnitude {
         *this = {P == 1 ? team.sum(sum) : Real(0), P == 2 ? team.sum(squares) : Real(0), P == 0 ? team.most(largest) : Real(0)};
     }
 #endif
-    // finish stores the norm's reciprocal in `sum`, because multiplying is much cheaper than dividing. Where that
-    // reciprocal would overflow or be inexact, elements are first multiplied by a power of two in `squares`.
+    // finish stores the norm's reciprocal in `sum`, because multiplying is much cheaper than dividing. If the
+    // reciprocal of a norm would overflow or be inexact, elements are first multiplied by a power of two (`squares`).
     __device__ __forceinline__ void finish(const Seen& seen, const Weights& weights) {
         const Real over = weights.mean ? seen.length : 1;
         sum = weights.p == 1 ? sum / over : weights.p == 2 ? sqrt(squares / over) : largest;

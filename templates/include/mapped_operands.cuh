@@ -4,8 +4,8 @@
 // If k is the contiguous axis, a TMA box holds LINE bytes (128 by default) of each row of A or column of B. If k is the
 // slow axis, a box of 16-bit elements holds 64 rows or columns for all k of the stage.
 //
-// TMA rounds floats to TF32, ties to even. If k is the slow axis of A, boxes hold 32 rows of floats, which consumers
-// load into registers.
+// TMA rounds floats to TF32, ties to even. If k is the slow axis of A, TMA boxes hold 32 rows of floats, which
+// consumers load into registers.
 //
 // The class Work needs these members besides those of slab_gemm.cuh:
 //

@@ -1,7 +1,7 @@
 // mbarrier.cuh: mbarriers, which are barriers in shared memory for threads and asynchronous copies (sm_90 and later).
 //
-// A phase of an mbarrier ends when all expected threads and bytes have arrived. The parity of phases alternates between
-// 0, for the first phase, and 1.
+// A phase of an mbarrier ends when all expected threads and bytes have arrived. The parity of an mbarrier's phase is 0
+// for the first phase, then 1, 0, 1, and so on.
 //
 // These steps load data to shared memory:
 //

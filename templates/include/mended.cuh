@@ -1,7 +1,7 @@
 // mended.cuh: computes outputs of a GEMM again, by the operator's definition, if they are infinite or NaN.
 //
 // A GEMM may multiply an infinite input by a zero weight that only fills up the matrix, and zero times infinity is NaN.
-// Therefore a GEMM with such weights (kMasked) computes all outputs that are not finite again.
+// A GEMM whose weights are filled up with zeros (kMasked) therefore computes outputs again that are not finite.
 #pragma once
 #include "element.cuh"
 #include "finite.cuh"
