@@ -4,13 +4,12 @@
 // channels x pixels. The next tap multiplies pixels at a constant offset. The kernel loads each input tile (patch)
 // into shared memory once, and every tap reads it at another offset, so that no im2col matrix is needed.
 //
-//   rows:     output channels: WARPS_M warps of WARP_M each
-//   columns:  output pixels: WARPS_P warps of WARP_P each, STEP_P at a time
-//   depth:    taps x input channels, in chunks of 16 channels
+// The matrix product's rows are output channels (WARPS_M warps of WARP_M each), its columns are output pixels
+// (WARPS_P warps of WARP_P each, STEP_P at a time), and its depth is the taps times the input channels.
 //
 // Input tiles are copied to shared memory asynchronously, a tile ahead if STAGES is 2. Each thread converts the
-// elements that it copied, in place. In math mode tf32, they are rounded to TF32; otherwise each element is scaled
-// and split into two fp16 values, which give fp32 accuracy by three products. Weights stay in registers
+// elements that it copied, in place. In math mode tf32, elements are rounded to TF32; otherwise each element is
+// scaled and split into two fp16 values, which give fp32 accuracy by three products. Weights stay in registers
 // (WEIGHTS_IN_REGISTERS) or in shared memory. Outputs go through a store buffer in shared memory, so that long
 // contiguous rows are stored together.
 //
@@ -174,7 +173,7 @@ struct PatchBlock {
     int quarter, row, column;
     __device__ __forceinline__ explicit PatchBlock(int index)
         : quarter(index & 3), row((index >> 2) / (PATCH_COLUMNS / 4)), column((index >> 2) % (PATCH_COLUMNS / 4) * 4) {}
-    // vector returns the index of the 16-byte vector that holds pixel i (before conversion, channel i).
+    // vector returns the index in the patch of the block's i-th 16-byte vector.
     __device__ __forceinline__ int vector(int i) const { return (row * PATCH_COLUMNS + column + i) * 4 + quarter; }
 };
 constexpr int kPatchBlocks = kPatchVectors / 4;

@@ -291,7 +291,8 @@ __device__ __forceinline__ void write_piece(float* buffer, const float (&sums)[C
     }
 }
 
-// The loops below take a tile scheduler with these functions:
+// write_tile writes a tile's accumulators to the store buffer as soon as their products are done. The loops below
+// take a tile scheduler with these functions:
 //   more(), next(), last(): whether a tile is left, go to the next tile, whether it is the last
 //   run():                  the range of outputs that the tile computes
 // Consumers' schedulers also have:
@@ -300,8 +301,6 @@ __device__ __forceinline__ void write_piece(float* buffer, const float (&sums)[C
 //   consumer_release():     releases the input that no later tile reads
 //   inner():                whether no pixel inside the tile needs a special case
 //   layout<Inner>(shifts):  the tile's layout for write_piece
-//
-// write_tile writes a tile's accumulators to the store buffer as soon as their products are done.
 template <int Piece = 0, class Layout, class Tiles>
 __device__ __forceinline__ void write_tile(float* buffer, Sums& sums, int row, int lane, const Finish& finish,
                                            const Layout& layout, const Tiles& tiles, const Role& role) {

@@ -87,7 +87,7 @@ __device__ __forceinline__ void load_patch(char* patch, const float* planes, con
     }
 }
 
-// produce is the loop of the producer warps. With three stages, a tile's loads start one tile earlier.
+// produce is the loop of the producer warps.
 __device__ __forceinline__ void produce(const Pipeline& pipeline, const float* inputs, int thread, float power, float* largest) {
     constexpr int ahead = STAGES - 2;
     unsigned most = 0;
@@ -113,7 +113,7 @@ __device__ __forceinline__ void produce(const Pipeline& pipeline, const float* i
 }
 
 // Layout maps a tile's pixels to places in the store buffer. Pixels of the padding at the end of a row are dropped.
-// Inner says that no row ends in the tile, so that only pixels near the tile's ends need a check.
+// Inner says that no output row ends in the tile, so that most pixels need no check.
 template <bool Inner>
 struct Layout {
     int x, first[2];

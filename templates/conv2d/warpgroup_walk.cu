@@ -23,7 +23,6 @@
 
 namespace {
 
-// In the first strip, stores begin up to SLACK outputs before a row, that is, LEAD pixels of the padded input.
 static_assert(kRowJump >= 0 && LEAD + PADDING_W <= PITCH && SLACK <= W_OUT, "rows are too short for strips");
 
 // The pipeline is a ring buffer of patches, each of which is an input row of the strip.
@@ -102,7 +101,7 @@ __device__ __forceinline__ void load_patch(char* patch, const float* inputs, con
     }
 }
 
-// produce is the loop of the producer warps. A block numbers its input rows in the order in which it loads them.
+// produce is the loop of the producer warps.
 __device__ __forceinline__ void produce(const Ring& ring, const float* inputs, int thread, float power, float* largest) {
     constexpr int under_way = AHEAD - 1;  // patches whose loads have started, beyond the one that is converted
     PatchSchedule next;

@@ -1,12 +1,12 @@
 // plane_windows.cuh: each thread reduces the windows of VEC adjacent outputs of a plane, row after row.
 //
+// The macros used here are the problem's sizes and the tunables BLOCK_X, BLOCK_Y, ROWS, VEC and UNROLL.
+//
 //   plane_windows(x, y, windows)    computes a block's outputs; `windows` has two functions:
 //
 //   windows.reduce<Inside>(outputs, plane, row, column)    reduces the windows that begin at (row, column);
 //                                                          Inside: all lie wholly within the input.
 //   windows.finish(outputs, row, column)                   turns the reduced windows into outputs.
-//
-// The macros used here are the problem's sizes and the tunables BLOCK_X, BLOCK_Y, ROWS, VEC and UNROLL.
 #pragma once
 #include "element.cuh"
 #include "plane_tiles.cuh"

@@ -1,6 +1,15 @@
 // row_state.cuh: a Row is what threads accumulate over the elements of a row, for instance a sum. The partial results
 // of threads are always merged in the same order, so that outputs are reproducible bit for bit.
 //
+// Tuned kernels use Row<float>; the reference kernel uses Row<double>.
+//
+// Weights are the other inputs of an output, such as a scale per element. Weights are initialised by WEIGHTS if sizes
+// are macros, and by WEIGHTS_OF(s) if sizes are members of s. An optional member ask(row, length, steps) loads
+// weights ahead.
+//
+// The elements of a row are INNER elements apart in memory. If INNER is 1, rows may also be interleaved in chunks of
+// CHUNK elements, as the channels of a batch of images are.
+//
 // A row.cuh defines `template <class Real> struct Row`, trivially copyable, with these members:
 //   kMaps                   whether each element has an output (as in softmax), or the row has a single one (as in sum)
 //   start()                 sets the state of an empty row
@@ -10,15 +19,6 @@
 //   finish(seen, weights)   prepares the outputs, once all elements are added
 //   give(x, j, weights)     returns the output of element j, whose value is x, or the output of the row
 //   give_vector(y, x, j, weights)  optional: computes the outputs of several contiguous elements from j on
-//
-// Tuned kernels use Row<float>; the reference kernel uses Row<double>.
-//
-// Weights are the other inputs of an output, such as a scale per element. Weights are initialised by WEIGHTS if sizes
-// are macros, and by WEIGHTS_OF(s) if sizes are members of s. An optional member ask(row, length, steps) loads
-// weights ahead.
-//
-// The elements of a row are INNER elements apart in memory. If INNER is 1, rows may also be interleaved in chunks of
-// CHUNK elements, as the channels of a batch of images are.
 #pragma once
 #include "epilogue.cuh"
 

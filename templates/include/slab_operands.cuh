@@ -1,8 +1,14 @@
 // slab_operands.cuh: the layout of operands A and B for wgmma, the same in global as in shared memory, so that plain
-// bulk copies load them.
+// bulk copies load them. A float may be split into two or three 16-bit values, called parts.
 //
 // k is divided into steps of 16 elements. A step consists of slabs; a slab holds 16 bytes of each row of A (column of
-// B). A float is split into one to three 16-bit values, called parts, whose products replace the product of floats:
+// B). For one_tf32, a step has four slabs of four elements each. In all other formats, a step has two slabs per part,
+// for elements 0 to 7 and 8 to 15.
+//
+// A's rows are stored in blocks of 64, whose steps are contiguous. A slab of B holds all columns of the matrix, so
+// that neighbouring columns are 16 bytes apart. SLAB_BYTES is the size in bytes of a step of one row or column.
+//
+// Products of parts replace products of floats:
 //
 //     parts           number represented              products  relative error of a product
 //     one_bf16, one_fp16  an element of 16 bits           1         none
@@ -11,12 +17,6 @@
 //     two_fp16        22 bits of a float, times a         3         about 2^-23, if the row's or
 //                     power of two                                  column's maximum is near 2^15
 //     three_bf16      all 24 bits of a float              6         about 2^-23
-//
-// For one_tf32, a step has four slabs of four elements each. In all other formats, a step has two slabs per part, for
-// elements 0 to 7 and 8 to 15.
-//
-// A's rows are stored in blocks of 64, whose steps are contiguous. A slab of B holds all columns of the matrix, so
-// that neighbouring columns are 16 bytes apart. SLAB_BYTES is the size in bytes of a step of one row or column.
 #pragma once
 #include "element.cuh"
 #include "tf32.cuh"

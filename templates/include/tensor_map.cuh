@@ -1,5 +1,5 @@
 // tensor_map.cuh: copies boxes (up to three-dimensional tiles) of a tensor into shared memory by Hopper's TMA
-// (compiled for sm_90a). One thread requests a box by the coordinates of its first element.
+// (compiled for sm_90a). One thread requests a box by the coordinates of the box's first element.
 //
 // TMA rounds floats to TF32 on the way (ties to even), and fills elements outside of the tensor with zeros.
 //

@@ -11,11 +11,11 @@
 // HaloSlices is the number of slices that the windows of two neighbouring output slices share.
 constexpr int HaloSlices = SPAN_D > STRIDE_D ? SPAN_D - STRIDE_D : 0;
 
-// Unfinished is the number of later output slices whose windows have begun when the windows of an output slice end.
+// Unfinished is the number of later output slices whose windows overlap the last input slice of an output slice.
 constexpr int Unfinished = (HaloSlices + STRIDE_D - 1) / STRIDE_D;
 
-// tap_slice returns which slice of its window output slice s + r applies to the i-th new input slice of output slice
-// s, or -1 if the window does not contain the input slice.
+// tap_slice returns the index, in the window of output slice s + r, of the i-th input slice that output slice s adds,
+// or -1 if that window does not contain it.
 __host__ __device__ constexpr int tap_slice(int i, int r) {
     return HaloSlices + i < r * STRIDE_D || (HaloSlices + i - r * STRIDE_D) % DILATION_D != 0 ||
                    (HaloSlices + i - r * STRIDE_D) / DILATION_D >= KERNEL_D

@@ -5,16 +5,16 @@
 // adds the result to all windows that contain the slice. Unfinished windows stay in registers, so that no slice is
 // read twice.
 //
+// Other macros: a thread reads SPAN input columns per row, LEAD of which lie before its first window, and LOAD floats
+// at a time. BAND is the number of input rows that ROWS output rows read. GATHERED is the number of floats of the
+// buffer that collects a block's outputs of a slice.
+//
 //   pool_volume<Slices, Pool>(x, y, shared, epilogue)    Pool is defined in pool.cuh
 //
 // Slices is CachedSlices below, or a class of staged_slices.cuh:
 //
 //   Slices slices(x, shared, block, fresh)    fresh: the range of input slices that the block reads
 //   const float* slice = slices.next()        for each of these slices
-//
-// Other macros: a thread reads SPAN input columns per row, LEAD of which lie before its first window, and LOAD floats
-// at a time. BAND is the number of input rows that ROWS output rows read. GATHERED is the number of floats of the
-// buffer that collects a block's outputs of a slice.
 #pragma once
 #include "element_rows.cuh"
 #include "guarded_span.cuh"

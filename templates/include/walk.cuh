@@ -7,16 +7,16 @@
 // With several steps, unfinished windows stay in registers for the next step. The next step's rows are loaded before
 // this step's outputs are stored.
 //
+// Other macros: a thread reads SPAN input columns per row, LEAD of which lie before its first window, and LOAD floats
+// at a time. BAND is the number of input rows that ROWS output rows read. GATHERED is the number of floats of the
+// buffer that collects a step's outputs.
+//
 //   Walk walk(x, shared);
 //   float kept[Walk::Windows][VEC];             a thread's windows
 //   walk.run(y, outside, kept, [&](const float (&span)[SPAN], int i) {
 //       ... add input row i, whose columns are in span, to the windows in kept ...
 //       walk.store_row(y, r, kept[r]);          when a window ends
 //   });
-//
-// Other macros: a thread reads SPAN input columns per row, LEAD of which lie before its first window, and LOAD floats
-// at a time. BAND is the number of input rows that ROWS output rows read. GATHERED is the number of floats of the
-// buffer that collects a step's outputs.
 #pragma once
 #include "element_rows.cuh"
 #include "guarded_span.cuh"

@@ -1,6 +1,12 @@
 // wgmma.cuh: D = A * B + D by a warpgroup, asynchronously (Hopper; compiled for sm_90a). Operand A is in registers or
 // in shared memory, operand B in shared memory.
 //
+// wgmma_wait<Groups>(d) waits for all but the newest Groups commits. wgmma_wait_groups<Groups>() does the same
+// without naming d; before d is read, wgmma_wait(d) must be called.
+//
+// After threads have written shared memory, each of them must call publish_to_async_proxy() (async_proxy.cuh) before
+// the barrier that precedes a wgmma.
+//
 // D has 64 rows, 16 per warp, and Columns columns. Registers, with g = lane / 4 and t = lane % 4:
 //
 //   a:  as A of mma.cuh's m16n8k8 (TF32) and m16n8k16 (bf16 and fp16)
@@ -13,12 +19,6 @@
 //   wgmma_commit();
 //   ... d, a and b must be left alone ...
 //   wgmma_wait(d);                             d is complete, b may be overwritten
-//
-// wgmma_wait<Groups>(d) waits for all but the newest Groups commits. wgmma_wait_groups<Groups>() does the same
-// without naming d; before d is read, wgmma_wait(d) must be called.
-//
-// After threads have written shared memory, each of them must call publish_to_async_proxy() (async_proxy.cuh) before
-// the barrier that precedes a wgmma.
 #pragma once
 
 enum WgmmaType { wgmma_of_tf32, wgmma_of_bf16, wgmma_of_fp16 };
@@ -83,8 +83,7 @@ __device__ __forceinline__ unsigned long long wgmma_descriptor(const Slabs& of) 
            static_cast<unsigned long long>(128 >> 4) << 32;
 }
 
-// swizzled_descriptor encodes an operand's location as a wgmma matrix descriptor, with swizzling. The operand begins
-// `behind` bytes after `first`; groups of eight rows of shared memory are `eights` bytes apart.
+// swizzled_descriptor encodes an operand's location as a wgmma matrix descriptor, with swizzling.
 //
 // wgmma swizzles by address, as TMA does. A product may therefore begin at any row of a TMA box, and the descriptor's
 // base offset is 0.

@@ -1,24 +1,24 @@
 // window.cuh: the steps that kernels for sliding windows (pooling and depthwise convolution) share.
 //
+// SPAN_H and SPAN_W are the extents of a dilated window, and HALO_ROWS is the number of rows of a halo.
+//
+// Template parameters are in CamelCase, because names in capitals may be macros for tunables. The sizes of windows
+// are known at compile time, so that unrolled loops resolve which row belongs to which window.
+//
 // Terms used here:
 //
 //   band:   the input rows that a thread's output rows read
 //   halo:   the rows that two neighbouring bands share
 //   span:   the input columns that a thread's outputs in one row read
 //   gather: collecting a tile of outputs in shared memory before storing it
-//
-// SPAN_H and SPAN_W are the extents of a dilated window, and HALO_ROWS is the number of rows of a halo.
-//
-// Template parameters are in CamelCase, because names in capitals may be macros for tunables. The sizes of windows
-// are known at compile time, so that unrolled loops resolve which row belongs to which window.
 #pragma once
 #include "vector_access.cuh"
 
 // round_up returns the smallest multiple of `to` that is at least n.
 __host__ __device__ constexpr int round_up(int n, int to) { return (n + to - 1) / to * to; }
 
-// tap_row returns which row of its window output row r applies to a thread's i-th input row, or -1 if the window does
-// not contain the input row.
+// tap_row returns the index of a thread's i-th input row in the window of output row r, or -1 if the window does not
+// contain that row.
 __host__ __device__ constexpr int tap_row(int i, int r) {
     return i < r * STRIDE_H || (i - r * STRIDE_H) % DILATION_H != 0 ||
                    (i - r * STRIDE_H) / DILATION_H >= KERNEL_H

@@ -11,8 +11,7 @@
 // step of k. The lane's rows in a block of 16 are g and g + 8, or two neighbours if the matrix is not contiguous
 // along k.
 //
-// STAGE_K is the number of elements of k in a stage. STAGE_BYTES, the shared memory of a warp's stage, is DEPTH *
-// STEP_BYTES, of which the large matrix takes the first WIDE_BYTES.
+// STAGE_K is the number of elements of k in a stage.
 //
 // Tunables:
 //   LINE_BLOCKS: blocks of 16 rows (columns) of the large matrix per warp

@@ -124,7 +124,7 @@ __device__ __forceinline__ void multiply_stage(Sums& sums, const char* stage, co
     }
 }
 
-// leave stores a warp's partial sums for store_wide_lines.
+// leave stores a warp's partial sums in shared memory.
 __device__ __forceinline__ void leave(const Sums& sums, float* part, int beside) {
     const int lane = threadIdx.x % 32;
 #pragma unroll

@@ -1,6 +1,6 @@
-// triangle.cuh: triangular matrices, upper (1) or lower (-1). Memory outside of an operand's triangle is never part
-// of a sum; outputs outside of the triangle are zeros. The k loop of a tile covers only the elements inside both
-// triangles.
+// triangle.cuh: triangular matrices; the macros are 1 for the upper and -1 for the lower triangle. Memory outside of
+// an operand's triangle is never part of a sum; outputs outside of the triangle are zeros. The k loop of a tile
+// covers only the elements inside both triangles.
 #pragma once
 // An operator parameter that has its default value is not defined as a macro.
 #ifndef TRIANGULAR_A

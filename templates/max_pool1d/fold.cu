@@ -3,10 +3,6 @@
 // The maximum of a window of 2n elements is the larger of the maxima of its two halves. The maximum of a window of
 // any width is that of two overlapping windows that together cover it.
 //
-//   global -> shared: a part of one row, surrounded by minus infinity
-//   shared -> shared: maxima of windows that are RADIX times as wide
-//   shared -> global: each output is the larger of two of these maxima
-//
 // NEEDED is the number of a block's inputs, and LINE the number of floats of a buffer for them in shared memory.
 //
 // Tunables:

@@ -109,8 +109,8 @@ struct OnlineSoftmax {
         return __any_sync(0xffffffffu, raised);
     }
 
-    // store stores the outputs of 16 queries. With kWhole, neighbouring lanes first exchange elements, so that four
-    // lanes store a whole 32-byte sector, which pays only for wide rows.
+    // store stores the outputs of 16 queries. If rows are wide (kWhole), neighbouring lanes first exchange elements,
+    // so that four lanes store a whole 32-byte sector.
     static constexpr bool kWhole = !CAUSAL && WIDTH_V >= 128;
     template <int Blocks>
     __device__ __forceinline__ void store(const float (&sums)[Blocks][4], const Rows& rows, int row, const AttentionPlain& plain, Element* y) const {

@@ -2,9 +2,9 @@
 // is split into two fp16 values, so that a product takes three wgmmas (slab_operands.cuh). A stage is 32 elements of
 // k.
 //
-//   loader:        one thread that loads A and B by TMA, AHEAD stages ahead; the blocks of a cluster load B together
-//   converters:    seven warps that split B into fp16 values, in a second pipeline of STAGES stages
-//   two consumers: warpgroups that split 64 rows of A each on the way to registers, and multiply
+// One loader thread loads A and B by TMA, AHEAD stages ahead; the blocks of a cluster load B together. Seven
+// converter warps split B into fp16 values, in a second pipeline of STAGES stages. Two consumer warpgroups split 64
+// rows of A each on the way to registers, and multiply.
 //
 // While one consumer prepares its next operand A, the wgmmas of the other consumer run. No wgmma is in flight from
 // one loop iteration to the next, since the compiler would then serialise all wgmmas.
