@@ -57,7 +57,7 @@ constexpr int kTapRowsUnrolled = WEIGHTS_IN_REGISTERS ? KERNEL_H : TAP_UNROLL;
 static_assert(kSteps == 1 || CHUNKS == 1, "sums that wait for further channels must all be in registers");
 
 // A patch is the input of a tile: PATCH_ROWS rows of PATCH_COLUMNS pixels, which are kPatchStep pixels apart in the
-// padded input. With MERGED, overlapping rows are loaded as one.
+// padded input. With MERGED, rows of a patch that overlap are loaded only once.
 constexpr int kPatchStep = !FLAT ? PITCH : DILATION_H * PITCH;
 constexpr int kTapRow = !FLAT ? DILATION_H * PATCH_COLUMNS : MERGED ? DILATION_H * PITCH : PATCH_COLUMNS;
 constexpr int kPatchVectors = PATCH_BYTES / 16;

@@ -26,7 +26,7 @@ namespace {
 constexpr int kTilesInImage = TILES / N;
 static_assert(RUN >= 8, "rows are too short for this tile");
 
-// The patch consists of KERNEL_H rows of SPAN pixels. With MERGED, overlapping rows are stored as one.
+// The patch consists of KERNEL_H rows of SPAN pixels. With MERGED, rows of a patch that overlap are stored only once.
 constexpr int kTapRow = MERGED ? DILATION_H * PITCH : SPAN;
 
 // Pipeline is the ring buffer of STAGES input tiles between producers and consumers.

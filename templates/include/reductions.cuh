@@ -5,7 +5,7 @@
 #include "limits.cuh"
 #include "weightless_row.cuh"
 
-// Reduction is a Row that combines elements by Join, which combines two numbers.
+// Reduction is a Row that combines all elements by Join, a function of two numbers such as their sum.
 template <class Real, class Join>
 struct Reduction {
     static constexpr bool kMaps = false;

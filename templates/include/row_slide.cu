@@ -30,8 +30,8 @@ __device__ __forceinline__ float one_window(const float* row, int column) {
     return window;
 }
 
-// windows computes Runs groups of VEC outputs, THREADS * VEC apart. `from` is 16-byte aligned and lies Phase floats
-// before the first window.
+// windows computes Runs groups of VEC adjacent outputs; the first window begins Phase floats after the 16-byte
+// aligned pointer `from`.
 template <int Phase, int Runs>
 __device__ __forceinline__ void windows(float* to, const float* from, const Epilogue& epilogue, long long row,
                                         int column) {

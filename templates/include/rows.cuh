@@ -1,5 +1,5 @@
 // rows.cuh: the common code of kernels for operators that combine all elements of a row, such as softmax, norms and
-// reductions. The operator's row.cuh defines what is computed (row_state.cuh).
+// reductions. The operator's row.cuh defines the computation as a class Row (row_state.cuh).
 //
 // A team of TEAM threads computes a row. A row is read as the aligned vectors that cover it; only the first and the
 // last vector may extend beyond the row's ends. If the elements of a row are INNER elements apart, a vector is one

@@ -1,5 +1,5 @@
-// softmax_row.cuh: softmax of a row. The maximum is subtracted from exponents; whenever a larger element comes, the
-// sum so far is rescaled.
+// softmax_row.cuh: softmax of a row. The maximum so far is subtracted from all exponents; whenever a larger element
+// comes, the sum of exponentials is rescaled.
 #pragma once
 #include "exponential.cuh"
 #include "limits.cuh"

@@ -25,7 +25,7 @@ constexpr int Threads = BLOCK_X * BLOCK_Y, BlockRows = BLOCK_Y * ROWS, BlockColu
 
 __device__ __forceinline__ int thread_of_block() { return threadIdx.y * BLOCK_X + threadIdx.x; }
 
-// FreshSlices is the range of input slices that a block reads, including slices that only its first windows need.
+// FreshSlices is the range of input slices that a block reads.
 struct FreshSlices {
     int first, needed, end; // needed: the first that the block's windows contain
 

@@ -6,7 +6,7 @@
 // the warps' partial sums are added up in a fixed order, and after them those of SPLITS blocks. In fp32, CUDA cores
 // compute the products.
 //
-// A lane loads 16 bytes along k of each of its rows. The order of k is therefore permuted, in the same way for both
+// A lane loads 16 contiguous bytes along k, which permutes the order of k in the products, in the same way for both
 // matrices. With g = lane / 4 and t = lane % 4, a lane holds the elements [t * kOfLane, (t + 1) * kOfLane) of each
 // step of k. The lane's rows in a block of 16 are g and g + 8, or two neighbours if the matrix is not contiguous
 // along k.
