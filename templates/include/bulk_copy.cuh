@@ -10,7 +10,7 @@
 //   ... other work ...
 //   the same threads call bulk_store_wait_read() before the shared memory is overwritten.
 //
-// Threads that have written to shared memory must call publish_to_async_proxy() and pass a barrier before a bulk load
+// Threads that have written to shared memory must call publish_to_async_proxy() and wait at a barrier before a bulk load
 // (mbarrier.cuh) overwrites it.
 //
 // Addresses and size of a bulk copy must be multiples of 16 bytes. A kernel must not end before its bulk stores have
