@@ -129,7 +129,7 @@ __device__ __forceinline__ void pool_by_columns(const float* x, float* y, float*
     for (int step = 0; step * ROWS < rows; ++step) {
         const int top = tile.row + step * ROWS;
 
-        // First pass, down the columns
+        // First step: down the columns
         float* reduced = lines + step % 2 * (ROWS * PITCH);
 #pragma unroll
         for (int run = 0; run < RUNS; ++run) {
@@ -140,7 +140,7 @@ __device__ __forceinline__ void pool_by_columns(const float* x, float* y, float*
         }
         __syncthreads();
 
-        // Second pass, along the rows
+        // Second step: along the rows
         const long long first = (tile.plane * H_OUT + top) * W_OUT + tile.column;
         const int columns_left = min(COLUMNS, W_OUT - tile.column), rows_left = min(ROWS, H_OUT - top);
         const int skew = COLUMNS == W_OUT ? (int)(first & 31) : 0;
