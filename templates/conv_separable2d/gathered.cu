@@ -20,15 +20,11 @@ struct PlacesOutput : TileGiven {
     __device__ __forceinline__ PlacesOutput(const Tile& tile, const Given& given)
         : TileGiven(given), first(tile.group * (Sizes::c_out * Sizes::h_out * Sizes::w_out)) {}
     __device__ __forceinline__ long long column(int c, int) const { return c < H_OUT * W_OUT ? first + c : -1; }
-    // load loads what the last row has behind it.
-    static constexpr bool kLoads = !Epilogue::kIsNone;
-    template <int Count>
-    using Beside = Epilogue::Loaded<Count, Coordinates<4>>;
-    template <int Count>
-    __device__ __forceinline__ Beside<Count> load(int row, long long place) const {
-        const int at = place - first, channel = row < C_OUT ? row : C_OUT - 1;
+    // place is that of the last row behind it.
+    __device__ __forceinline__ Coordinates<4> place(int row, long long output) const {
+        const int at = output - first, channel = row < C_OUT ? row : C_OUT - 1;
         const long long image = first / (Sizes::c_out * Sizes::h_out * Sizes::w_out);
-        return Epilogue::load<Count>(Coordinates<4>{{image, channel, at / W_OUT, at % W_OUT}, {N, C_OUT, H_OUT, W_OUT}});
+        return {{image, channel, at / W_OUT, at % W_OUT}, {N, C_OUT, H_OUT, W_OUT}};
     }
     template <class To, class... B>
     __device__ __forceinline__ void store(const To& y, int row, long long place, float sum, const B&... beside) const {

@@ -1,6 +1,7 @@
 // activations.cuh: what expressions of users are made of (the chain of an elementwise operator, an epilogue):
 // PyTorch's activations, in float and by PyTorch's formulas, so that NaN and infinities come out as PyTorch's.
 #pragma once
+#include "exponential.cuh"
 
 struct Activations {
 #define AUTOTUNE_FUNCTION static __device__ __forceinline__ float
@@ -39,7 +40,7 @@ struct Activations {
         p = fmaf(p, a, -5.2615087e-2f);
         p = fmaf(p, a, -0.45917386f);
         p = fmaf(p, a, -1.1511085f);
-        const float tail = exp2f(fmaf(p, a, -1.0f));
+        const float tail = power_of_two(fmaf(p, a, -1.0f));
         return x * (x > 0.0f ? 1.0f - tail : tail);
     }
     AUTOTUNE_FUNCTION gelu_tanh(float x) {

@@ -30,26 +30,19 @@ struct PixelPlace {
 };
 
 template <class Pixels, int OutGroup = C_OUT_GROUP>
-struct ChannelsOutput {
+struct ChannelsOutput : TileEpilogue {
     typedef TileGiven Given;
     static constexpr int kMixed = kWholeRows, kColumns = OutGroup;
-    static constexpr bool kLoads = !TileEpilogue::kIsNone;
-    typedef TileEpilogue::Loaded<8, PixelPlace<OutGroup>> Loaded;
     const Element* biases;
     int first;  // channel of the group
     bool biased;
-    TileEpilogue epilogue;
     __device__ __forceinline__ ChannelsOutput(const Tile& tile, const Given& given)
-        : biases(given.bias + (BIAS ? tile.group * OutGroup : 0)), first(tile.group * OutGroup),
-          biased(BIAS && tile.split == 0), epilogue(given) {}
-    // load loads what belongs to eight channels of the pixel that lies `on` behind a row's, or behind the first where
-    // the row has none.
-    __device__ __forceinline__ Loaded load(int row, int channel, long long on = 0) const {
+        : TileEpilogue(given), biases(given.bias + (BIAS ? tile.group * OutGroup : 0)), first(tile.group * OutGroup),
+          biased(BIAS && tile.split == 0) {}
+    // place is that of channels of the pixel that lies `on` behind a row's, or behind the first where the row has none.
+    __device__ __forceinline__ PixelPlace<OutGroup> place(int row, int channel, long long on = 0) const {
         const long long pixel = Pixels::of(row);
-        return epilogue.template load<8>(PixelPlace<OutGroup>{(pixel < 0 ? 0 : pixel) + on, first, channel});
-    }
-    __device__ __forceinline__ void apply(float (&sums)[8], const Loaded& loaded) const {
-        epilogue.apply(sums, loaded);
+        return {(pixel < 0 ? 0 : pixel) + on, first, channel};
     }
     __device__ __forceinline__ float2 beside(int channel) const { return biased ? pair_at(biases, channel, OutGroup) : make_float2(0.0f, 0.0f); }
     __device__ __forceinline__ float value(float sum, int, float bias) const { return BIAS ? sum + bias : sum; }

@@ -5,11 +5,13 @@
 #include "layout.cuh"
 
 // ConvolutionPlace is that of the output of an index in memory. Most tensors lie as outputs do, or have a number a
-// channel, which kernels know; divisions are for the others.
+// channel, which kernels know; divisions are for the others. They are of `same`, an output of the same image and place:
+// one for all channels of a place is divided once.
 struct ConvolutionPlace {
     static constexpr unsigned kAlong = CHANNELS_LAST ? 2 : 4;
     long long output, channel, channels, volume;
     bool channels_last;
+    long long same = output;
     __device__ __forceinline__ long long along() const { return channels_last ? channel : output % volume; }
     template <unsigned>
     __device__ __forceinline__ long long side_by_side() const {
@@ -19,8 +21,8 @@ struct ConvolutionPlace {
     __device__ __forceinline__ long long index() const {
         if constexpr (Axes == 7) return output;
         if constexpr (Axes == 2) return channel;
-        const long long image = output / volume / channels;
-        const long long place = channels_last ? output / channels % volume : output % volume;
+        const long long image = same / volume / channels;
+        const long long place = channels_last ? same / channels % volume : same % volume;
         if (channels_last && (Axes & 6) == 6) return place * channels + channel;  // of an image
         return Coordinates<3>{{image, channel, place}, {1, channels, volume}}.index<Axes>();
     }

@@ -306,42 +306,47 @@ struct Work : ConvolutionWork {
     __device__ __forceinline__ static int groups() { return GROUPS; }
     static constexpr int kStages = IN_TILE;
 
-    struct Output {
+    struct Output : TileGiven {
         typedef TileGiven Given;
         static constexpr int kMixed = 0;
-        TileGiven given;
         int first;  // channel of the group
         bool biased;
         __device__ __forceinline__ Output(const Tile& tile, const Given& given)
-            : given(given), first(tile.group * C_OUT_GROUP), biased(BIAS && tile.split == 0) {}
+            : TileGiven(given), first(tile.group * C_OUT_GROUP), biased(BIAS && tile.split == 0) {}
 
-        static constexpr bool kLoads = !TileEpilogue::kIsNone;
-        template <int Count>
-        using Beside = TileEpilogue::Loaded<Count, Coordinates<3>>;
-        // load loads what belongs to an output. Where there is none it is the first pixel's, or the last channel's: so
+        static constexpr int kTurns = AxisW::phases;
+        __device__ __forceinline__ static int columns() { return kColumns; }
+        // With several phases a row may lack an output in some columns.
+        __device__ __forceinline__ static bool lacks(int row) {
+            const Run run(row / RUN);
+            return kPhases == 1 && !(run.n < N && AxisD::has(run.d) && AxisH::has(run.h) && AxisW::has(run.w + row % RUN));
+        }
+        // place is that of an output. Where there is none it is the first pixel's, or the last channel's: so
         // the addresses of a row's columns are as far apart as channels, and take few registers.
-        __device__ __forceinline__ Beside<1> load(int row, int first_column, int c) const {
+        __device__ __forceinline__ Coordinates<3> place(int row, int first_column, int c) const {
             int channel = first_column / kPhases + c / kPhases;
-            if (kColumns % TILE_N != 0 && channel >= C_OUT_GROUP) channel = C_OUT_GROUP - 1;
+            if (kColumns % 32 != 0 && channel >= C_OUT_GROUP) channel = C_OUT_GROUP - 1;
             Coordinates<3> place = {{0, first + channel, 0}, {N, C_OUT, out_volume()}};
-            with_output(row, 0, c % kPhases, [&](int n, long long /*image*/, int /*channel*/, long long pixel) {
+            with_output<true>(row, 0, c % kPhases, [&](int n, long long /*image*/, int /*channel*/, long long pixel) {
                 place.at[0] = n, place.at[2] = pixel;
             });
-            return given.template load<1>(place);
+            return place;
         }
         template <class Outputs, class... B>
         __device__ __forceinline__ void store(Outputs y, int row, int first_column, int c, float value,
                                               const B&... beside) const {
-            with_output(row, first_column, c, [&](int /*n*/, long long image, int channel, long long pixel) {
-                y[(image + channel) * out_volume() + pixel] =
-                    finished(biased ? value + __ldg(given.bias + first + channel) : value, value, beside...);
+            constexpr bool whole = !kIsNone && kColumns % 32 == 0 && sizeof...(B) > 0;
+            with_output<whole>(row, first_column, c, [&](int /*n*/, long long image, int channel, long long pixel) {
+                float sums[1] = {biased ? value + __ldg(bias + first + channel) : value};
+                finish<kMasked>(*this, sums, {is_finite(value)}, beside...);
+                y[(image + channel) * out_volume() + pixel] = sums[0];
             });
         }
 
        private:
         // with_output calls `with` for the output that a row has in a column, if there is one: of an image, and of a
-        // channel of those that the group has from `image` on.
-        template <class With>
+        // channel of those that the group has from `image` on. IsChannel: whether the column is known to be one's.
+        template <bool IsChannel, class With>
         __device__ __forceinline__ void with_output(int row, int first_column, int c, const With& with) const {
             // Columns begin with a channel's: so a column's phase is known when this is compiled, but for the lane's
             // part of it.
@@ -352,16 +357,8 @@ struct Work : ConvolutionWork {
             const int h = AxisH::output(run.h, phase.h), w = AxisW::output(run.w + row % RUN, phase.w);
             const long long pixel = (static_cast<long long>(d) * H_OUT + h) * W_OUT + w;
             const long long image = static_cast<long long>(run.n) * C_OUT + first;
-            if (run.n < N && AxisD::has(d) && AxisH::has(h) && AxisW::has(w) && channel < C_OUT_GROUP)
+            if (run.n < N && AxisD::has(d) && AxisH::has(h) && AxisW::has(w) && (IsChannel || channel < C_OUT_GROUP))
                 with(run.n, image, channel, pixel);
-        }
-        // finished is the output of a product's sum, with its bias. If that must be mended it is left as it is: an
-        // epilogue might make a number of it.
-        __device__ __forceinline__ static float finished(float sum, float) { return sum; }
-        __device__ __forceinline__ float finished(float sum, float product, const Beside<1>& beside) const {
-            float output[1] = {sum};
-            given.apply(output, beside);
-            return kMasked && !is_finite(product) ? sum : output[0];
         }
     };
 };

@@ -78,6 +78,7 @@ struct NoEpilogue {
 #define EPILOGUE_VALUE(I) , float t##I
 #define EPILOGUE_HELD(I) typename decltype(Epilogue::t##I)::template Held<Count, Place> t##I;
 #define EPILOGUE_LOAD(I) t##I.template load<Count>(place),
+#define EPILOGUE_FETCH(I) t##I.fetch(place);
 #define EPILOGUE_UNPACK(I)  \
     float beside##I[Count]; \
     decltype(Epilogue::t##I)::template unpack<Count, Place>(beside##I, loaded.t##I);
@@ -97,7 +98,8 @@ struct Broadcast {
     };
 
     // load has no branches, so that many loads are under way before the first is used. What lies behind the end of the
-    // axis is what lies before it.
+    // axis is what lies before it. A tensor of several axes is far away: it may be any size.
+    static constexpr bool kFar = (Axes & (Axes - 1)) != 0;
     template <int Count, class Place>
     __device__ __forceinline__ Held<Count, Place> load(const Place& place) const {
         static_assert(Count == 1 || Count % 2 == 0, "elements of 16 bits are held as pairs");
@@ -107,9 +109,15 @@ struct Broadcast {
             constexpr int most = 16 / sizeof(T);
             load_by<(Count < most ? Count : most)>(held.words, data + index, place.template side_by_side<Axes>(), place.along());
         } else {
-            held.words[0] = read_only(data + index);
+            held.words[0] = one(data + index);
         }
         return held;
+    }
+
+    // fetch brings to the L2 what belongs to an output, and its neighbours of 32 bytes.
+    template <class Place>
+    __device__ __forceinline__ void fetch(const Place& place) const {
+        if constexpr (kFar) prefetch_to_l2(data + place.template index<Axes>());
     }
 
     template <int Count, class Place>
@@ -125,6 +133,18 @@ struct Broadcast {
     }
 
    private:
+    // Compilers move loads of what nobody writes to where they are used, behind branches and stores: each use would wait
+    // a whole way from memory. These they do not know to be such.
+    __device__ __forceinline__ static float one(const T* from) {
+        if constexpr (!kFar) return read_only(from);
+        if constexpr (sizeof(T) == 4) {
+            float word;
+            load_early<1>(&word, from);
+            return word;
+        } else {
+            return to_float(T{load_early(&from->bits)});
+        }
+    }
     __device__ __forceinline__ static float half_of(unsigned pair, int upper) {
         return upper ? Pair<T>::high(pair) : Pair<T>::low(pair);
     }
@@ -142,11 +162,14 @@ struct Broadcast {
             if constexpr (Width * sizeof(T) >= 4)
                 load_words<Width * sizeof(T) / 4>(to + i * sizeof(T) / 4, at(i));
             else if (i % 2 == 0)
-                to[i / 2] = __uint_as_float(Pair<T>::pack(read_only(at(i)), read_only(at(i + 1))));
+                to[i / 2] = __uint_as_float(Pair<T>::pack(one(at(i)), one(at(i + 1))));
     }
     template <int Words>
     __device__ __forceinline__ static void load_words(float* to, const T* from) {
-        unpack_vector(to, __ldg(reinterpret_cast<const typename FloatVector<Words>::type*>(from)));
+        if constexpr (kFar)
+            load_early<Words>(to, from);
+        else
+            unpack_vector(to, __ldg(reinterpret_cast<const typename FloatVector<Words>::type*>(from)));
     }
 };
 
@@ -176,6 +199,10 @@ struct Epilogue {
     template <int Count, class Place>
     __device__ __forceinline__ Loaded<Count, Place> load(const Place& place) const {
         return {EPILOGUE_EACH(EPILOGUE_LOAD)};
+    }
+    template <class Place>
+    __device__ __forceinline__ void fetch(const Place& place) const {
+        EPILOGUE_EACH(EPILOGUE_FETCH)
     }
     template <int Count, class Place>
     __device__ __forceinline__ static void apply(float (&sums)[Count], const Loaded<Count, Place>& loaded) {
@@ -211,6 +238,22 @@ typedef NoEpilogue TileEpilogue;
 #define TILE_EPILOGUE_ARGUMENTS EPILOGUE_ARGUMENTS
 typedef Epilogue TileEpilogue;
 #endif
+
+// finish makes outputs of sums, if something was loaded: else there is no epilogue, or what is stored is mended. If it
+// Mends, a sum that mended.cuh must find is left as it is: an epilogue might make a number of an infinity.
+template <bool Mends, int Count, class... Beside>
+__device__ __forceinline__ void finish(const TileEpilogue& epilogue, float (&sums)[Count], const bool (&finite)[Count],
+                                       const Beside&... beside) {
+    if constexpr (sizeof...(Beside) > 0) {
+        float outputs[Count];
+#pragma unroll
+        for (int i = 0; i < Count; ++i) outputs[i] = sums[i];
+        epilogue.apply(outputs, beside...);
+#pragma unroll
+        for (int i = 0; i < Count; ++i)
+            if (!Mends || finite[i]) sums[i] = outputs[i];
+    }
+}
 
 // TileGiven is what Outputs of tiles are made with (gemm_tiles.cuh); an epilogue that has nothing takes no room.
 struct TileGiven : TileEpilogue {

@@ -158,21 +158,20 @@ constexpr bool kIsApart = false;
 template <class Output>
 constexpr bool kIsApart<Output, decltype(void(&Output::apart))> = true;
 
-// kLoads: whether an Output has an epilogue. Then load<Count>(...) gives what that wants beside Count outputs side by
-// side, a Beside<Count>, and stores take it. Where there is `apart`, it gets the first channel's place, too. Most of what
-// a lane stores together is loaded before the first is used, since few warps wait. An Output of whole rows has
-// load(row, column), of eight columns, and apply(sums, loaded).
-template <class Output, class = void>
-constexpr bool kLoads = false;
+// An Output is a TileEpilogue. place(...) is where outputs lie that leave together, and stores take what was loaded
+// there. Where there is `apart`, place gets the first channel's, too. Most of what a lane stores together is loaded before
+// the first is used, since few warps wait. An Output of whole rows has place(row, column), of eight columns; one of
+// kMixed = 0, place(row, first, c), columns(), how many there are, lacks(row), whether a row has none, and kTurns columns
+// whose outputs take turns.
 template <class Output>
-constexpr bool kLoads<Output, decltype(void(Output::kLoads))> = Output::kLoads;
+constexpr bool kLoads = !Output::kIsNone;
 
 // loads_together is how many of `most` outputs load before the first is stored. Beside the most sums that a lane has,
 // few registers are left, and fewer where many producers have theirs.
 #ifdef PRODUCERS
 constexpr int kMostLoaded = 24;  // of four bytes
 #else
-constexpr int kMostLoaded = 48;
+constexpr int kMostLoaded = ROW_BLOCKS * COLUMNS > 256 ? 24 : 48;
 #endif
 template <class Beside>
 constexpr int loads_together(int most) {
@@ -180,7 +179,8 @@ constexpr int loads_together(int most) {
 }
 
 // store_sums takes a warp's 16 rows, from `row` on, through its buffer, so that they leave
-// 32 outputs of a channel at a time.
+// 32 outputs of a channel at a time. What an epilogue wants is loaded before the warp meets: so it is on its way when
+// the first is waited for, and no compiler can put that off.
 template <class Output, class Stored>
 __device__ __forceinline__ void store_sums(const Sums& sums, const Output& output, Stored* y, float* buffer, int row,
                                            int column) {
@@ -190,35 +190,31 @@ __device__ __forceinline__ void store_sums(const Sums& sums, const Output& outpu
     float* const mine = buffer + lane / 4 * pitch + lane % 4 * 2;
 #pragma unroll
     for (int piece = 0; piece < COLUMNS / kPiece; ++piece) {
+        const auto leave = [&] {
 #pragma unroll
-        for (int j = 0; j < kPiece / 8; ++j) {
-            const float* const s = &sums[4 * (piece * kPiece / 8 + j)];
-            *reinterpret_cast<float2*>(mine + 8 * j) = make_float2(s[0], s[1]);
-            *reinterpret_cast<float2*>(mine + 8 * j + 8 * pitch) = make_float2(s[2], s[3]);
-        }
-        __syncwarp();
+            for (int j = 0; j < kPiece / 8; ++j) {
+                const float* const s = &sums[4 * (piece * kPiece / 8 + j)];
+                *reinterpret_cast<float2*>(mine + 8 * j) = make_float2(s[0], s[1]);
+                *reinterpret_cast<float2*>(mine + 8 * j + 8 * pitch) = make_float2(s[2], s[3]);
+            }
+            __syncwarp();
+        };
+        if (!kLoads<Output>) leave();
         const int first = column + piece * kPiece;
         if constexpr (kStoresTwo<Output>) {
             if (output.even()) {
-                if constexpr (kLoads<Output>) {
-                    const int c = lane % 16 * 2;
-                    const long long place = output.column(first + c, 0);
-                    typename Output::template Beside<2> beside[8];
+                const int c = lane % 16 * 2, own = row + lane / 16;
+                const long long place = output.column(first + c, 0);
+                const long long there = kLoads<Output> && place < 0 ? output.first : place;
+                decltype(output.template load<2>(output.place(own, there))) beside[8];
 #pragma unroll
-                    for (int i = 0; i < 8; ++i) beside[i] = output.template load<2>(row + 2 * i + lane / 16, place);
+                for (int i = 0; i < 8; ++i) beside[i] = output.template load<2>(output.place(own + 2 * i, there));
+                if (kLoads<Output>) leave();
 #pragma unroll
-                    for (int i = 0; i < 8; ++i) {
-                        const int r = 2 * i + lane / 16;
-                        const float2 two = *reinterpret_cast<const float2*>(buffer + r * pitch + c);
-                        if (place >= 0) output.store_two(y, row + r, place, two, beside[i]);
-                    }
-                } else {
-#pragma unroll
-                    for (int i = 0; i < 16; i += 2) {  // two rows at a time
-                        const int r = i + lane / 16, c = lane % 16 * 2;
-                        const long long place = output.column(first + c, 0);
-                        if (place >= 0) output.store_two(y, row + r, place, *reinterpret_cast<const float2*>(buffer + r * pitch + c));
-                    }
+                for (int i = 0; i < 8; ++i) {  // two rows at a time
+                    const float* const two = buffer + (2 * i + lane / 16) * pitch + c;
+                    if (place >= 0)
+                        output.store_two(y, own + 2 * i, place, *reinterpret_cast<const float2*>(two), beside[i]);
                 }
                 __syncwarp();
                 continue;
@@ -227,39 +223,37 @@ __device__ __forceinline__ void store_sums(const Sums& sums, const Output& outpu
 #pragma unroll
         for (int run = 0; run < mixed; ++run) {  // of a channel's 32 * mixed outputs
             const int c = (run * kPiece + lane) / mixed, r = (run * kPiece + lane) % mixed;
-            long long place = output.column(first + c, r);
-            if (place < 0) continue;
-            const long long of_first = place;
-            if constexpr (kIsApart<Output>) place += row / mixed * output.apart;
-            if constexpr (kLoads<Output>) {
-                const auto of_channel = [&](int i) {
-                    if constexpr (kIsApart<Output>) return place + i * output.apart;
-                    return place;
-                };
-                typedef typename Output::template Beside<1> Beside;
-                constexpr int together = loads_together<Beside>(16 / mixed);
+            const long long place = output.column(first + c, r);
+            if (!kLoads<Output> && place < 0) continue;
+            const long long there = place < 0 ? output.first : place;
+            long long own = there;  // where the first of the warp's channels has its output
+            if constexpr (kIsApart<Output>) own += row / mixed * output.apart;
+            const auto place_at = [&](int i) {
+                if constexpr (kIsApart<Output>)
+                    return output.place(row / mixed + i, own + i * output.apart, there);
+                else
+                    return output.place(row / mixed + i, there);
+            };
+            typedef decltype(output.template load<1>(place_at(0))) Beside;
+            constexpr int together = kLoads<Output> ? loads_together<Beside>(16 / mixed) : 16 / mixed;
 #pragma unroll
-                for (int begin = 0; begin < 16 / mixed; begin += together) {
-                    Beside beside[together];
+            for (int begin = 0; begin < 16 / mixed; begin += together) {
+                Beside beside[together];
 #pragma unroll
-                    for (int i = 0; i < together; ++i) {
-                        const int channel = row / mixed + begin + i;
-                        if constexpr (kIsApart<Output>)
-                            beside[i] = output.template load<1>(channel, of_channel(begin + i), of_first);
-                        else
-                            beside[i] = output.template load<1>(channel, place);
-                    }
+                for (int i = 0; i < together; ++i) beside[i] = output.template load<1>(place_at(begin + i));
+                if (kLoads<Output> && run + begin == 0)
+                    leave();
+                else if (kLoads<Output>)
+                    __syncwarp();
+                if (place < 0) continue;
 #pragma unroll
-                    for (int i = 0; i < together; ++i)
-                        output.store(y, row / mixed + begin + i, of_channel(begin + i),
-                                     buffer[((begin + i) * mixed + r) * pitch + c], beside[i]);
+                for (int i = begin; i < begin + together; ++i) {
+                    const float sum = buffer[(i * mixed + r) * pitch + c];
+                    if constexpr (kIsApart<Output>)
+                        output.store(y, row / mixed + i, own + i * output.apart, sum, beside[i - begin]);
+                    else
+                        output.store(y, row / mixed + i, own, sum, beside[i - begin]);
                 }
-                continue;
-            }
-#pragma unroll
-            for (int i = 0; i < 16 / mixed; ++i) {
-                output.store(y, row / mixed + i, place, buffer[(i * mixed + r) * pitch + c]);
-                if constexpr (kIsApart<Output>) place += output.apart;
             }
         }
         __syncwarp();
@@ -280,6 +274,14 @@ __device__ __forceinline__ void store_rows(const Sums* sums, const Output& outpu
     row += whole ? lane : line;
 #pragma unroll
     for (int piece = 0; piece < pieces; ++piece) {
+        if constexpr (kLoads<Output>)
+            if (column + piece * 2 * pairs >= Output::columns()) break;
+        const int first = column + piece * 2 * pairs / kPiece * kPiece;
+        const int begin = piece * 2 * pairs % kPiece + (whole ? 0 : 2 * half);
+        decltype(output.template load<1>(output.place(row, first, begin))) beside[16];
+#pragma unroll
+        for (int i = 0; i < 16; ++i)
+            beside[i] = output.template load<1>(output.place(row, first, begin + 2 * step * (i / 2) + i % 2));
 #pragma unroll
         for (int j = 0; j < 4; ++j) {  // four pairs
             const float* const s = &sums[j / (pairs / 4)][4 * (piece * (pairs / 4) + j % (pairs / 4))];
@@ -287,28 +289,13 @@ __device__ __forceinline__ void store_rows(const Sums* sums, const Output& outpu
             *reinterpret_cast<float2*>(buffer + ((at ^ 8 * j) ^ buffered(8, 0))) = make_float2(s[2], s[3]);
         }
         __syncwarp();
-        if constexpr (kLoads<Output>) {
-            const int first = column + piece * 2 * pairs / kPiece * kPiece;
-            const int begin = piece * 2 * pairs % kPiece + (whole ? 0 : 2 * half);
-            typename Output::template Beside<1> beside[16];
-#pragma unroll
-            for (int i = 0; i < 16; ++i) beside[i] = output.load(row, first, begin + 2 * step * (i / 2) + i % 2);
+        if (!kLoads<Output> || !output.lacks(row))
 #pragma unroll
             for (int i = 0; i < 8; ++i) {
                 const float2 two = *reinterpret_cast<const float2*>(buffer + (from ^ 2 * step * i));
                 output.store(y, row, first, begin + 2 * step * i, two.x, beside[2 * i]);
                 output.store(y, row, first, begin + 2 * step * i + 1, two.y, beside[2 * i + 1]);
             }
-            __syncwarp();
-            continue;
-        }
-#pragma unroll
-        for (int i = 0; i < 8; ++i) {
-            const float2 two = *reinterpret_cast<const float2*>(buffer + (from ^ 2 * step * i));
-            const int first = column + piece * 2 * pairs / kPiece * kPiece, c = piece * 2 * pairs % kPiece + 2 * (step * i + (whole ? 0 : half));
-            output.store(y, row, first, c, two.x);
-            output.store(y, row, first, c + 1, two.y);
-        }
         __syncwarp();
     }
 }
@@ -405,7 +392,7 @@ __device__ __forceinline__ void store_lines(const Sums& sums, const Output& outp
 }
 
 // store_finished_lines is store_lines of an Output that has an epilogue. Threads exchange floats, of which they make
-// eight neighbouring outputs. What the next eight want is loaded meanwhile. If it Mends, what is not finite is left as
+// eight neighbouring outputs. What the next want is loaded meanwhile. If it Mends, what is not finite is left as
 // it is, to be mended: an epilogue might make a number of it. Tells whether there was none.
 template <bool Mends, class Output, class Stored>
 __device__ __forceinline__ bool store_finished_lines(const Sums& sums, const Output& output, Stored* y, int row,
@@ -414,12 +401,19 @@ __device__ __forceinline__ bool store_finished_lines(const Sums& sums, const Out
     Stored* const lines[2] = {output.line(y, own), output.line(y, own + 8)};
     constexpr int chunks = (COLUMNS + 31) / 32 * 2;  // of 8 rows by 32 columns
     bool finite = true;
-    auto ahead = output.load(own, eight);
+    const auto load = [&](int chunk) {
+        return output.template load<8>(output.place(own + chunk % 2 * 8, eight + chunk / 2 * 32));
+    };
+    typedef decltype(load(0)) Loaded;
+    constexpr int most = loads_together<Loaded>(4);
+    Loaded ahead[most];
+#pragma unroll
+    for (int chunk = 0; chunk < most && chunk < chunks; ++chunk) ahead[chunk] = load(chunk);
 #pragma unroll
     for (int chunk = 0; chunk < chunks; ++chunk) {
         const int piece = chunk / 2, half = chunk % 2, eights = COLUMNS / 8 - piece * 4;  // that there are
-        const auto loaded = ahead;
-        if (chunk + 1 < chunks) ahead = output.load(own + 8 * (1 - half), eight + (chunk + 1) / 2 * 32);
+        const Loaded loaded = ahead[chunk % most];
+        if (chunk + most < chunks) ahead[chunk % most] = load(chunk + most);
         unsigned even[4] = {}, odd[4] = {};
 #pragma unroll
         for (int j = 0; j < 4 && j < eights; ++j) {
@@ -453,6 +447,40 @@ __device__ __forceinline__ bool store_finished_lines(const Sums& sums, const Out
         if (lines[half] && lane % 4 < eights) output.store(lines[half], eight + piece * 32, words);
     }
     return finite;
+}
+
+// fetch brings to the L2 what an epilogue wants beside a warp's 16 rows, or those of Together blocks, so that products
+// hide its way from memory. Each lane asks for 32 bytes at a time, those of kSector outputs.
+constexpr int kSector = 32 / sizeof(Element);
+
+template <int Together, class Output>
+__device__ __forceinline__ void fetch(const Output& output, int row, int column) {
+    constexpr int mixed = Output::kMixed;
+    const int lane = threadIdx.x % 32;
+    if constexpr (mixed == kWholeRows) {
+#pragma unroll
+        for (int c = lane / 16 * kSector; c < COLUMNS; c += 2 * kSector) {
+            const auto place = output.place(row + lane % 16, column + c);
+            if (place.along() < place.template side_by_side<0>()) output.fetch(place);
+        }
+    } else if constexpr (mixed == 0) {
+        constexpr int sectors = 16 * Together / kSector;  // of a column
+        for (int i = lane; i < COLUMNS * sectors; i += 32) {
+            const int c = i / sectors, its = row + i % sectors * kSector + c % Output::kTurns * (kSector / Output::kTurns);
+            if (column + c < Output::columns() && !output.lacks(its)) output.fetch(output.place(its, column, c));
+        }
+    } else {
+        for (int i = lane * kSector; i < COLUMNS * mixed; i += 32 * kSector) {
+            const long long place = output.column(column + i / mixed, i % mixed);
+            if (place < 0) continue;
+#pragma unroll 4
+            for (int channel = row / mixed; channel < (row + 16) / mixed; ++channel)
+                if constexpr (kIsApart<Output>)
+                    output.fetch(output.place(channel, place + channel * output.apart, place));
+                else
+                    output.fetch(output.place(channel, place));
+        }
+    }
 }
 
 // mend mends a warp's 16 rows, from `row` on, when they are stored.

@@ -26,20 +26,10 @@ struct ConvolutionWork {
     __device__ __forceinline__ static long long outputs() { return out_volume() * C_OUT * N; }
 };
 
-__device__ __forceinline__ ConvolutionPlace output_place(long long output, long long channel) {
-    return {output, channel, C_OUT, out_volume(), CHANNELS_LAST};
+// output_place is where a channel's output lies, and `same` one of the same image and place.
+__device__ __forceinline__ ConvolutionPlace output_place(long long output, long long channel, long long same) {
+    return {output, channel, C_OUT, out_volume(), CHANNELS_LAST, same};
 }
-
-// ChannelPlace is that of a channel's output where a group's first channel has its `first`: what many channels have in
-// common is divided once.
-struct ChannelPlace : ConvolutionPlace {
-    long long first;
-    template <unsigned Axes>
-    __device__ __forceinline__ long long index() const {
-        if constexpr (Axes == 7) return output;
-        return ConvolutionPlace{first, channel, channels, volume, channels_last}.index<Axes>();
-    }
-};
 
 // ConvolutionSums are what sum_splits (split_k.cuh) makes outputs of sums with.
 struct ConvolutionSums {
@@ -48,7 +38,7 @@ struct ConvolutionSums {
     __device__ __forceinline__ static long long side_by_side() { return CHANNELS_LAST ? C_OUT : out_volume(); }
     template <int Count>
     __device__ __forceinline__ void apply(float (&sums)[Count], long long first) const {
-        epilogue.apply(sums, output_place(first, CHANNELS_LAST ? first % C_OUT : first / out_volume() % C_OUT));
+        epilogue.apply(sums, output_place(first, CHANNELS_LAST ? first % C_OUT : first / out_volume() % C_OUT, first));
     }
 };
 

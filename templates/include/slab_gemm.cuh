@@ -209,6 +209,22 @@ __device__ __forceinline__ void multiply_stages(Sums (&sums)[ROW_BLOCKS], const 
     pipeline.release(last);
 }
 
+// Blocks of 16 rows that leave together.
+template <class Work, class Products>
+constexpr int kTogether = Work::Output::kMixed == 0 && Products::kFromRegisters && ROW_BLOCKS > 1 ? 2 : 1;
+
+// fetch_tile fetches what an epilogue wants beside a warp's part of a tile, if the block ends that.
+template <class Work, class Products>
+__device__ __forceinline__ void fetch_tile(const TakenTiles<Work>& taken, const typename Work::Output::Given& given, int block, int column) {
+    if (taken.stages.end < Work::kStages) return;
+    const Tile tile = Tiles<Work>::at(taken.index);
+    const typename Work::Output output(tile, given);
+    constexpr int together = kTogether<Work, Products>;
+#pragma unroll
+    for (int r = 0; r < ROW_BLOCKS; r += together)
+        fetch<together>(output, tile.m * TILE_M + warp_row<Products>(block, r), tile.n * TILE_N + column);
+}
+
 template <class Work, class Products, class Stored, class Plain>
 __device__ __forceinline__ void consume(const Pipeline& pipeline, typename Work::Output::Given given, Stored* y, const Plain& plain, const LeftSums& left) {
     const int warp = threadIdx.x / 32, consumer = warp / 4;
@@ -223,6 +239,10 @@ __device__ __forceinline__ void consume(const Pipeline& pipeline, typename Work:
         if (ARRANGEMENT == pingpong && count % 2 != consumer) {
             turn.skip(stages.end - stages.first);
             continue;
+        }
+        if constexpr (kLoads<typename Work::Output>) {  // while the other multiplies, or a tile ahead
+            if (ARRANGEMENT == pingpong || count == 0) fetch_tile<Work, Products>(taken, given, block, column);
+            if (ARRANGEMENT != pingpong && ahead.more()) fetch_tile<Work, Products>(ahead, given, block, column);
         }
         // In ping-pong the other's stages must be read first: a barrier's parity cannot tell
         // a turn from the one after the next.
@@ -255,7 +275,7 @@ __device__ __forceinline__ void consume(const Pipeline& pipeline, typename Work:
         Stored* const sums_of_split = y + tile.split * Work::outputs();
         constexpr bool side_by_side = Work::Output::kMixed == 0;
         static_assert(!side_by_side || STAGE_BYTES % 128 == 0, "buffers begin at multiples of 128 bytes");
-        constexpr int together = side_by_side && Products::kFromRegisters && ROW_BLOCKS > 1 ? 2 : 1;
+        constexpr int together = kTogether<Work, Products>;
         constexpr bool mends = Work::kMasked && SPLITS == 1;
         bool finite = !mends || all_finite(sums);
 #pragma unroll
