@@ -21,7 +21,7 @@ struct PlacesOutput : TileGiven {
         : TileGiven(given), first(tile.group * (Sizes::c_out * Sizes::h_out * Sizes::w_out)) {}
     __device__ __forceinline__ long long column(int c, int) const { return c < H_OUT * W_OUT ? first + c : -1; }
     // place is that of the last row behind it.
-    __device__ __forceinline__ Coordinates<4> place(int row, long long output) const {
+    __device__ __forceinline__ Coordinates<4> place(int row, long long output, long long) const {
         const int at = output - first, channel = row < C_OUT ? row : C_OUT - 1;
         const long long image = first / (Sizes::c_out * Sizes::h_out * Sizes::w_out);
         return {{image, channel, at / W_OUT, at % W_OUT}, {N, C_OUT, H_OUT, W_OUT}};

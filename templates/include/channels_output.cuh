@@ -9,23 +9,12 @@
 // PixelPlace is where an output lies whose pixel and channel a kernel knows (epilogue.cuh). A row has OutGroup
 // channels, those of a group, and ends there for what is loaded.
 template <int OutGroup>
-struct PixelPlace {
-    static constexpr unsigned kAlong = 2;
-    long long pixel;
-    int first, channel;  // channel of the group, and in it
-    __device__ __forceinline__ long long along() const { return channel; }
+struct PixelPlace : ConvolutionPlace {
+    int in_group;
+    __device__ __forceinline__ long long along() const { return in_group; }
     template <unsigned>
     __device__ __forceinline__ static constexpr long long side_by_side() {
         return OutGroup;
-    }
-    template <unsigned Axes>
-    __device__ __forceinline__ long long index() const {
-        if constexpr (Axes == 7) return pixel * C_OUT + (first + channel);
-        if constexpr (Axes == 5) return pixel;
-        if constexpr ((Axes & 5) == 0) return Axes ? first + channel : 0;
-        const long long image = pixel / out_volume(), place = pixel - image * out_volume();
-        const long long other = Axes & 4 ? place : image;
-        return Axes & 2 ? other * C_OUT + (first + channel) : other;
     }
 };
 
@@ -41,8 +30,8 @@ struct ChannelsOutput : TileEpilogue {
           biased(BIAS && tile.split == 0) {}
     // place is that of channels of the pixel that lies `on` behind a row's, or behind the first where the row has none.
     __device__ __forceinline__ PixelPlace<OutGroup> place(int row, int channel, long long on = 0) const {
-        const long long pixel = Pixels::of(row);
-        return {(pixel < 0 ? 0 : pixel) + on, first, channel};
+        const long long pixel = Pixels::of(row), begin = ((pixel < 0 ? 0 : pixel) + on) * C_OUT;
+        return {output_place(begin + first + channel, first + channel, begin), channel};
     }
     __device__ __forceinline__ float2 beside(int channel) const { return biased ? pair_at(biases, channel, OutGroup) : make_float2(0.0f, 0.0f); }
     __device__ __forceinline__ float value(float sum, int, float bias) const { return BIAS ? sum + bias : sum; }

@@ -21,8 +21,9 @@ struct ConvolutionPlace {
     __device__ __forceinline__ long long index() const {
         if constexpr (Axes == 7) return output;
         if constexpr (Axes == 2) return channel;
-        const long long image = same / volume / channels;
-        const long long place = channels_last ? same / channels % volume : same % volume;
+        const long long pixel = same / channels, plane = same / volume;  // of all images, with channels last or not
+        const long long image = channels_last ? pixel / volume : plane / channels;
+        const long long place = channels_last ? pixel % volume : same % volume;
         if (channels_last && (Axes & 6) == 6) return place * channels + channel;  // of an image
         return Coordinates<3>{{image, channel, place}, {1, channels, volume}}.index<Axes>();
     }

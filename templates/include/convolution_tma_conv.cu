@@ -314,7 +314,7 @@ struct Work : ConvolutionWork {
         __device__ __forceinline__ Output(const Tile& tile, const Given& given)
             : TileGiven(given), first(tile.group * C_OUT_GROUP), biased(BIAS && tile.split == 0) {}
 
-        static constexpr int kTurns = AxisW::phases;
+        static constexpr int kTurns = AxisW::phases, kRun = kPhases == 1 && C_OUT_GROUP % 16 == 0 ? 16 : 1;
         __device__ __forceinline__ static int columns() { return kColumns; }
         // With several phases a row may lack an output in some columns.
         __device__ __forceinline__ static bool lacks(int row) {
@@ -323,10 +323,10 @@ struct Work : ConvolutionWork {
         }
         // place is that of an output. Where there is none it is the first pixel's, or the last channel's: so
         // the addresses of a row's columns are as far apart as channels, and take few registers.
-        __device__ __forceinline__ Coordinates<3> place(int row, int first_column, int c) const {
+        __device__ __forceinline__ Coordinates<3, 1> place(int row, int first_column, int c) const {
             int channel = first_column / kPhases + c / kPhases;
             if (kColumns % 32 != 0 && channel >= C_OUT_GROUP) channel = C_OUT_GROUP - 1;
-            Coordinates<3> place = {{0, first + channel, 0}, {N, C_OUT, out_volume()}};
+            Coordinates<3, 1> place = {{0, first + channel, 0}, {N, C_OUT, out_volume()}};
             with_output<true>(row, 0, c % kPhases, [&](int n, long long /*image*/, int /*channel*/, long long pixel) {
                 place.at[0] = n, place.at[2] = pixel;
             });

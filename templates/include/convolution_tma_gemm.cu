@@ -21,8 +21,9 @@ struct ImageOutput : TileEpilogue {
     __device__ __forceinline__ ImageOutput(const Tile& tile, const Given& given)
         : TileEpilogue(given), bias(given.bias + (BIAS ? tile.group % GROUPS * C_OUT_GROUP : 0)), group(tile.group),
           first(static_cast<long long>(tile.group) * C_OUT_GROUP * pixels()), biased(BIAS && tile.split == 0) {}
-    // at is where a pixel of a channel lies, for epilogues; behind the last channel, that has its place.
-    __device__ __forceinline__ Coordinates<3> at(int channel, int pixel) const {
+    // place is where a pixel of a channel lies, for epilogues; behind the last channel, that has its place.
+    template <int Along = 2>
+    __device__ __forceinline__ Coordinates<3, Along> place(int channel, int pixel) const {
         const int there = channel < C_OUT_GROUP ? channel : C_OUT_GROUP - 1;
         return {{group / GROUPS, group % GROUPS * C_OUT_GROUP + there, pixel}, {1, C_OUT, pixels()}};
     }
@@ -38,7 +39,6 @@ struct Output : ImageOutput {
     static constexpr int kMixed = kWholeRows;
     __device__ __forceinline__ float2 beside(int) const { return make_float2(0.0f, 0.0f); }
     __device__ __forceinline__ float value(float value, int channel, float) const { return sum(value, channel); }
-    __device__ __forceinline__ Coordinates<3> place(int channel, int pixel) const { return at(channel, pixel); }
     __device__ __forceinline__ Stored* line(Stored* y, int channel) const {
         return channel < C_OUT_GROUP ? y + first + static_cast<long long>(channel) * pixels() : nullptr;
     }
@@ -50,17 +50,18 @@ template <>
 struct Output<false> : ImageOutput {
     using ImageOutput::ImageOutput;
     static constexpr int kMixed = 0;
-    static constexpr int kTurns = 1;
+    static constexpr int kTurns = 1, kRun = C_OUT_GROUP % 16 == 0 ? 16 : 1;
     __device__ __forceinline__ static int columns() { return C_OUT_GROUP; }
     __device__ __forceinline__ static bool lacks(int pixel) { return pixel >= pixels(); }
-    __device__ __forceinline__ Coordinates<3> place(int pixel, int first_channel, int c) const {
-        return at(first_channel + c, pixel < pixels() ? pixel : pixels() - 1);
+    __device__ __forceinline__ Coordinates<3, 1> place(int pixel, int first_channel, int c) const {
+        return ImageOutput::place<1>(first_channel + c, pixel < pixels() ? pixel : pixels() - 1);
     }
     template <class... B>
     __device__ __forceinline__ void store(float* y, int pixel, int first_channel, int c, float value,
                                           const B&... beside) const {
         const int channel = first_channel + c;
-        if (pixel < pixels() && channel < C_OUT_GROUP) {
+        constexpr bool whole = !kIsNone && C_OUT_GROUP % 32 == 0 && sizeof...(B) > 0;  // all that there was to load
+        if (pixel < pixels() && (whole || channel < C_OUT_GROUP)) {
             float output[1] = {sum(value, channel)};
             if constexpr (sizeof...(B) > 0) apply(output, beside...);
             y[first + static_cast<long long>(channel) * pixels() + pixel] = output[0];

@@ -13,15 +13,22 @@
 // Coordinates say where an output lies: its index along each axis. The first axis needs no size. They are a Place:
 // that has kAlong, the axis along which outputs lie side by side, as tensors have axes; along(), an output's index along it;
 // and, of a tensor that has some axes, the index of the element that belongs to the output, and how many elements lie
-// side by side.
-template <int Rank>
+// side by side. Outputs along another axis than the last are as far apart as step<Axes>(); all that are asked for are
+// there, and begin aligned.
+template <int Rank, int Along = Rank - 1>
 struct Coordinates {
-    static constexpr unsigned kAlong = 1u << (Rank - 1);
+    static constexpr unsigned kAlong = 1u << Along;
     long long at[Rank], size[Rank];
-    __device__ __forceinline__ long long along() const { return at[Rank - 1]; }
+    __device__ __forceinline__ long long along() const { return Along == Rank - 1 ? at[Along] : 0; }
     template <unsigned>
     __device__ __forceinline__ long long side_by_side() const {
-        return size[Rank - 1];
+        return Along == Rank - 1 ? size[Along] : 1ll << 40;
+    }
+    template <unsigned Axes>
+    __device__ __forceinline__ long long step() const {
+        long long step = 1;
+        for (int axis = Along + 1; axis < Rank; ++axis) step *= Axes >> axis & 1 ? size[axis] : 1;
+        return step;
     }
     template <unsigned Axes>
     __device__ __forceinline__ long long index() const {
@@ -36,6 +43,11 @@ struct Coordinates {
     }
 };
 
+template <class Place, unsigned Axes>
+constexpr bool kIsStepped = false;
+template <int Rank, int Along, unsigned Axes>
+constexpr bool kIsStepped<Coordinates<Rank, Along>, Axes> = (Axes >> (Along + 1)) != 0;
+
 struct NoEpilogue {
     static constexpr bool kIsNone = true;
     template <int, class>
@@ -48,8 +60,8 @@ struct NoEpilogue {
     __device__ __forceinline__ float of(float x, const Place&) const {
         return x;
     }
-    template <int Count, class Place>
-    __device__ __forceinline__ void apply(float (&)[Count], const Place&) const {}
+    template <int Count, class... Place>
+    __device__ __forceinline__ void apply(float (&)[Count], const Place&...) const {}
 };
 
 #ifdef EPILOGUE
@@ -105,7 +117,9 @@ struct Broadcast {
         static_assert(Count == 1 || Count % 2 == 0, "elements of 16 bits are held as pairs");
         const long long index = place.template index<Axes>();
         Held<Count, Place> held;
-        if constexpr (Held<Count, Place>::kPacked) {
+        if constexpr (Held<Count, Place>::kPacked && kIsStepped<Place, Axes>) {
+            load_by<1>(held.words, data + index, 1ll << 40, 0, place.template step<Axes>());
+        } else if constexpr (Held<Count, Place>::kPacked) {
             constexpr int most = 16 / sizeof(T);
             load_by<(Count < most ? Count : most)>(held.words, data + index, place.template side_by_side<Axes>(), place.along());
         } else {
@@ -151,12 +165,13 @@ struct Broadcast {
 
     // load_by loads Width at a time if rows are multiples of it, and so begin aligned; else fewer.
     template <int Width, int Words>
-    __device__ __forceinline__ static void load_by(float (&to)[Words], const T* from, long long row, long long first) {
+    __device__ __forceinline__ static void load_by(float (&to)[Words], const T* from, long long row, long long first,
+                                                   long long step = 1) {
         if constexpr (Width > 1)
             if (row % Width != 0) return load_by<Width / 2>(to, from, row, first);
         constexpr int count = Words * 4 / sizeof(T);
         const long long last = row - first - Width;
-        const auto at = [&](int i) { return from + (i < last ? i : last); };
+        const auto at = [&](int i) { return from + (i < last ? i : last) * step; };
 #pragma unroll
         for (int i = 0; i < count; i += Width)
             if constexpr (Width * sizeof(T) >= 4)
@@ -204,16 +219,17 @@ struct Epilogue {
     __device__ __forceinline__ void fetch(const Place& place) const {
         EPILOGUE_EACH(EPILOGUE_FETCH)
     }
-    template <int Count, class Place>
-    __device__ __forceinline__ static void apply(float (&sums)[Count], const Loaded<Count, Place>& loaded) {
+    // Sums may be those of a few of these outputs, from one on.
+    template <int Sums, int Count, class Place>
+    __device__ __forceinline__ static void apply(float (&sums)[Sums], const Loaded<Count, Place>& loaded, int from = 0) {
         EPILOGUE_EACH(EPILOGUE_UNPACK)
 #pragma unroll
-        for (int i = 0; i < Count; ++i) sums[i] = Formula::of(sums[i] EPILOGUE_EACH(EPILOGUE_LOADED));
+        for (int i = from; i < from + Sums; ++i) sums[i - from] = Formula::of(sums[i - from] EPILOGUE_EACH(EPILOGUE_LOADED));
     }
     // apply makes outputs of sums of which the first is at a place.
     template <int Count, class Place>
     __device__ __forceinline__ void apply(float (&sums)[Count], const Place& place) const {
-        apply<Count, Place>(sums, load<Count>(place));
+        apply<Count, Count, Place>(sums, load<Count>(place));
     }
     template <class Place>
     __device__ __forceinline__ float of(float x, const Place& place) const {

@@ -152,17 +152,17 @@ constexpr bool kStoresTwo = false;
 template <class Output>
 constexpr bool kStoresTwo<Output, decltype(void(Output::kTwo))> = Output::kTwo;
 
-// kIsApart: whether an Output has `apart`.
-template <class Output, class = void>
-constexpr bool kIsApart = false;
+// apart_of is an Output's `apart`, or 0.
 template <class Output>
-constexpr bool kIsApart<Output, decltype(void(&Output::apart))> = true;
+__device__ __forceinline__ auto apart_of(const Output& output, int) -> decltype(output.apart) { return output.apart; }
+template <class Output>
+__device__ __forceinline__ long long apart_of(const Output&, ...) { return 0; }
 
 // An Output is a TileEpilogue. place(...) is where outputs lie that leave together, and stores take what was loaded
-// there. Where there is `apart`, place gets the first channel's, too. Most of what a lane stores together is loaded before
+// there. Of kMixed > 0 it is place(channel, place, first), the last of the first channel. Most of what a lane stores together is loaded before
 // the first is used, since few warps wait. An Output of whole rows has place(row, column), of eight columns; one of
-// kMixed = 0, place(row, first, c), columns(), how many there are, lacks(row), whether a row has none, and kTurns columns
-// whose outputs take turns.
+// kMixed = 0, place(row, first, c), columns(), how many there are, lacks(row), whether a row has none, kTurns columns whose
+// outputs take turns, and kRun, of how many columns a place is.
 template <class Output>
 constexpr bool kLoads = !Output::kIsNone;
 
@@ -206,9 +206,9 @@ __device__ __forceinline__ void store_sums(const Sums& sums, const Output& outpu
                 const int c = lane % 16 * 2, own = row + lane / 16;
                 const long long place = output.column(first + c, 0);
                 const long long there = kLoads<Output> && place < 0 ? output.first : place;
-                decltype(output.template load<2>(output.place(own, there))) beside[8];
+                decltype(output.template load<2>(output.place(own, there, there))) beside[8];
 #pragma unroll
-                for (int i = 0; i < 8; ++i) beside[i] = output.template load<2>(output.place(own + 2 * i, there));
+                for (int i = 0; i < 8; ++i) beside[i] = output.template load<2>(output.place(own + 2 * i, there, there));
                 if (kLoads<Output>) leave();
 #pragma unroll
                 for (int i = 0; i < 8; ++i) {  // two rows at a time
@@ -226,21 +226,15 @@ __device__ __forceinline__ void store_sums(const Sums& sums, const Output& outpu
             const long long place = output.column(first + c, r);
             if (!kLoads<Output> && place < 0) continue;
             const long long there = place < 0 ? output.first : place;
-            long long own = there;  // where the first of the warp's channels has its output
-            if constexpr (kIsApart<Output>) own += row / mixed * output.apart;
-            const auto place_at = [&](int i) {
-                if constexpr (kIsApart<Output>)
-                    return output.place(row / mixed + i, own + i * output.apart, there);
-                else
-                    return output.place(row / mixed + i, there);
-            };
-            typedef decltype(output.template load<1>(place_at(0))) Beside;
+            const long long apart = apart_of(output, 0), own = there + row / mixed * apart;  // of the warp's first channel
+            typedef decltype(output.template load<1>(output.place(row, own, there))) Beside;
             constexpr int together = kLoads<Output> ? loads_together<Beside>(16 / mixed) : 16 / mixed;
 #pragma unroll
             for (int begin = 0; begin < 16 / mixed; begin += together) {
                 Beside beside[together];
 #pragma unroll
-                for (int i = 0; i < together; ++i) beside[i] = output.template load<1>(place_at(begin + i));
+                for (int i = 0; i < together; ++i)
+                    beside[i] = output.template load<1>(output.place(row / mixed + begin + i, own + (begin + i) * apart, there));
                 if (kLoads<Output> && run + begin == 0)
                     leave();
                 else if (kLoads<Output>)
@@ -249,10 +243,7 @@ __device__ __forceinline__ void store_sums(const Sums& sums, const Output& outpu
 #pragma unroll
                 for (int i = begin; i < begin + together; ++i) {
                     const float sum = buffer[(i * mixed + r) * pitch + c];
-                    if constexpr (kIsApart<Output>)
-                        output.store(y, row / mixed + i, own + i * output.apart, sum, beside[i - begin]);
-                    else
-                        output.store(y, row / mixed + i, own, sum, beside[i - begin]);
+                    output.store(y, row / mixed + i, own + i * apart, sum, beside[i - begin]);
                 }
             }
         }
@@ -278,10 +269,11 @@ __device__ __forceinline__ void store_rows(const Sums* sums, const Output& outpu
             if (column + piece * 2 * pairs >= Output::columns()) break;
         const int first = column + piece * 2 * pairs / kPiece * kPiece;
         const int begin = piece * 2 * pairs % kPiece + (whole ? 0 : 2 * half);
-        decltype(output.template load<1>(output.place(row, first, begin))) beside[16];
+        constexpr int most = whole ? 16 : 2, side_by_side = Output::kRun < most ? Output::kRun : most;
+        decltype(output.template load<side_by_side>(output.place(row, first, begin))) beside[16 / side_by_side];
 #pragma unroll
-        for (int i = 0; i < 16; ++i)
-            beside[i] = output.template load<1>(output.place(row, first, begin + 2 * step * (i / 2) + i % 2));
+        for (int i = 0; i < 16; i += side_by_side)
+            beside[i / side_by_side] = output.template load<side_by_side>(output.place(row, first, begin + 2 * step * (i / 2) + i % 2));
 #pragma unroll
         for (int j = 0; j < 4; ++j) {  // four pairs
             const float* const s = &sums[j / (pairs / 4)][4 * (piece * (pairs / 4) + j % (pairs / 4))];
@@ -293,8 +285,10 @@ __device__ __forceinline__ void store_rows(const Sums* sums, const Output& outpu
 #pragma unroll
             for (int i = 0; i < 8; ++i) {
                 const float2 two = *reinterpret_cast<const float2*>(buffer + (from ^ 2 * step * i));
-                output.store(y, row, first, begin + 2 * step * i, two.x, beside[2 * i]);
-                output.store(y, row, first, begin + 2 * step * i + 1, two.y, beside[2 * i + 1]);
+                const auto store = [&](int one, float sum) {
+                    output.store(y, row, first, begin + 2 * step * i + one, sum, beside[(2 * i + one) / side_by_side], (2 * i + one) % side_by_side);
+                };
+                store(0, two.x), store(1, two.y);
             }
         __syncwarp();
     }
@@ -475,10 +469,7 @@ __device__ __forceinline__ void fetch(const Output& output, int row, int column)
             if (place < 0) continue;
 #pragma unroll 4
             for (int channel = row / mixed; channel < (row + 16) / mixed; ++channel)
-                if constexpr (kIsApart<Output>)
-                    output.fetch(output.place(channel, place + channel * output.apart, place));
-                else
-                    output.fetch(output.place(channel, place));
+                output.fetch(output.place(channel, place + channel * apart_of(output, 0), place));
         }
     }
 }
@@ -497,10 +488,9 @@ __device__ __forceinline__ void mend(const Output& output, const Plain& plain, T
             T* const line = output.line(y, r);
             if (line && c < Output::kColumns) mended[line - y + c] = T{};
         } else {
-            long long place = output.column(c, r % Output::kMixed);
+            const long long place = output.column(c, r % Output::kMixed);
             if (place < 0) continue;
-            if constexpr (kIsApart<Output>) place += r / Output::kMixed * output.apart;
-            output.store(mended, r / Output::kMixed, place, 0.0f);
+            output.store(mended, r / Output::kMixed, place + r / Output::kMixed * apart_of(output, 0), 0.0f);
         }
     }
 }

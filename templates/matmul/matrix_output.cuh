@@ -38,7 +38,9 @@ struct MatrixOutput : MatrixTile {
     __device__ __forceinline__ long long column(int c, int) const { return c < N ? first + c : -1; }
     __device__ __forceinline__ static bool even() { return N % 2 == 0; }
     // A column's place is where its first output lies.
-    __device__ __forceinline__ Coordinates<3> place(int row, long long at) const { return MatrixTile::place(row, at - first); }
+    __device__ __forceinline__ Coordinates<3> place(int row, long long at, long long) const {
+        return MatrixTile::place(row, at - first);
+    }
     template <class... B>
     __device__ __forceinline__ void store_two(Stored* y, int row, long long place, float2 values, const B&... beside) const {
         const Element* const biases = bias + (place - first);
@@ -71,7 +73,7 @@ struct MatrixOutput : MatrixTile {
 struct TransposedOutput : MatrixTile {
     using MatrixTile::MatrixTile;
     static constexpr int kMixed = 0;
-    static constexpr int kTurns = 1;
+    static constexpr int kTurns = 1, kRun = 1;
     __device__ __forceinline__ static decltype(M) columns() { return M; }
     __device__ __forceinline__ static bool lacks(int n) { return n >= N; }
     __device__ __forceinline__ Coordinates<3> place(int n, int first_m, int c) const {
