@@ -319,7 +319,8 @@ struct Work : ConvolutionWork {
         // With several phases a row may lack an output in some columns.
         __device__ __forceinline__ static bool lacks(int row) {
             const Run run(row / RUN);
-            return kPhases == 1 && !(run.n < N && AxisD::has(run.d) && AxisH::has(run.h) && AxisW::has(run.w + row % RUN));
+            const int w = run.w + row % RUN;
+            return kPhases == 1 && !(run.n < N && AxisD::has(run.d) && AxisH::has(run.h) && AxisW::has(w));
         }
         // place is that of an output. Where there is none it is the first pixel's, or the last channel's: so
         // the addresses of a row's columns are as far apart as channels, and take few registers.

@@ -147,8 +147,7 @@ struct Broadcast {
     }
 
    private:
-    // Compilers move loads of what nobody writes to where they are used, behind branches and stores: each use would wait
-    // a whole way from memory. These they do not know to be such.
+    // A far tensor's load stays where it is (load_early).
     __device__ __forceinline__ static float one(const T* from) {
         if constexpr (!kFar) return read_only(from);
         if constexpr (sizeof(T) == 4) {
@@ -220,11 +219,12 @@ struct Epilogue {
         EPILOGUE_EACH(EPILOGUE_FETCH)
     }
     // Sums may be those of a few of these outputs, from one on.
-    template <int Sums, int Count, class Place>
-    __device__ __forceinline__ static void apply(float (&sums)[Sums], const Loaded<Count, Place>& loaded, int from = 0) {
+    template <int Few, int Count, class Place>
+    __device__ __forceinline__ static void apply(float (&sums)[Few], const Loaded<Count, Place>& loaded, int from = 0) {
         EPILOGUE_EACH(EPILOGUE_UNPACK)
 #pragma unroll
-        for (int i = from; i < from + Sums; ++i) sums[i - from] = Formula::of(sums[i - from] EPILOGUE_EACH(EPILOGUE_LOADED));
+        for (int i = from; i < from + Few; ++i)
+            sums[i - from] = Formula::of(sums[i - from] EPILOGUE_EACH(EPILOGUE_LOADED));
     }
     // apply makes outputs of sums of which the first is at a place.
     template <int Count, class Place>

@@ -159,10 +159,10 @@ template <class Output>
 __device__ __forceinline__ long long apart_of(const Output&, ...) { return 0; }
 
 // An Output is a TileEpilogue. place(...) is where outputs lie that leave together, and stores take what was loaded
-// there. Of kMixed > 0 it is place(channel, place, first), the last of the first channel. Most of what a lane stores together is loaded before
-// the first is used, since few warps wait. An Output of whole rows has place(row, column), of eight columns; one of
-// kMixed = 0, place(row, first, c), columns(), how many there are, lacks(row), whether a row has none, kTurns columns whose
-// outputs take turns, and kRun, of how many columns a place is.
+// there. Most of what a lane stores together is loaded before the first is used, since few warps wait. With kMixed > 0
+// it is place(channel, place, first), the last of the first channel. An Output of whole rows has place(row, column), of
+// eight columns; one of kMixed = 0, place(row, first, c), columns(), how many there are, lacks(row), whether a row has
+// none, kTurns columns whose outputs take turns, and kRun, of how many columns a place is.
 template <class Output>
 constexpr bool kLoads = !Output::kIsNone;
 
@@ -208,7 +208,8 @@ __device__ __forceinline__ void store_sums(const Sums& sums, const Output& outpu
                 const long long there = kLoads<Output> && place < 0 ? output.first : place;
                 decltype(output.template load<2>(output.place(own, there, there))) beside[8];
 #pragma unroll
-                for (int i = 0; i < 8; ++i) beside[i] = output.template load<2>(output.place(own + 2 * i, there, there));
+                for (int i = 0; i < 8; ++i)
+                    beside[i] = output.template load<2>(output.place(own + 2 * i, there, there));
                 if (kLoads<Output>) leave();
 #pragma unroll
                 for (int i = 0; i < 8; ++i) {  // two rows at a time
@@ -226,15 +227,18 @@ __device__ __forceinline__ void store_sums(const Sums& sums, const Output& outpu
             const long long place = output.column(first + c, r);
             if (!kLoads<Output> && place < 0) continue;
             const long long there = place < 0 ? output.first : place;
-            const long long apart = apart_of(output, 0), own = there + row / mixed * apart;  // of the warp's first channel
-            typedef decltype(output.template load<1>(output.place(row, own, there))) Beside;
+            const int channel = row / mixed;  // the warp's first
+            const long long apart = apart_of(output, 0), own = there + channel * apart;
+            const auto load = [&](int i) {
+                return output.template load<1>(output.place(channel + i, own + i * apart, there));
+            };
+            typedef decltype(load(0)) Beside;
             constexpr int together = kLoads<Output> ? loads_together<Beside>(16 / mixed) : 16 / mixed;
 #pragma unroll
             for (int begin = 0; begin < 16 / mixed; begin += together) {
                 Beside beside[together];
 #pragma unroll
-                for (int i = 0; i < together; ++i)
-                    beside[i] = output.template load<1>(output.place(row / mixed + begin + i, own + (begin + i) * apart, there));
+                for (int i = 0; i < together; ++i) beside[i] = load(begin + i);
                 if (kLoads<Output> && run + begin == 0)
                     leave();
                 else if (kLoads<Output>)
@@ -243,7 +247,7 @@ __device__ __forceinline__ void store_sums(const Sums& sums, const Output& outpu
 #pragma unroll
                 for (int i = begin; i < begin + together; ++i) {
                     const float sum = buffer[(i * mixed + r) * pitch + c];
-                    output.store(y, row / mixed + i, own + i * apart, sum, beside[i - begin]);
+                    output.store(y, channel + i, own + i * apart, sum, beside[i - begin]);
                 }
             }
         }
@@ -269,11 +273,13 @@ __device__ __forceinline__ void store_rows(const Sums* sums, const Output& outpu
             if (column + piece * 2 * pairs >= Output::columns()) break;
         const int first = column + piece * 2 * pairs / kPiece * kPiece;
         const int begin = piece * 2 * pairs % kPiece + (whole ? 0 : 2 * half);
-        constexpr int most = whole ? 16 : 2, side_by_side = Output::kRun < most ? Output::kRun : most;
-        decltype(output.template load<side_by_side>(output.place(row, first, begin))) beside[16 / side_by_side];
+        constexpr int most = whole ? 16 : 2, count = Output::kRun < most ? Output::kRun : most;
+        const auto load = [&](int i) {
+            return output.template load<count>(output.place(row, first, begin + 2 * step * (i / 2) + i % 2));
+        };
+        decltype(load(0)) beside[16 / count];
 #pragma unroll
-        for (int i = 0; i < 16; i += side_by_side)
-            beside[i / side_by_side] = output.template load<side_by_side>(output.place(row, first, begin + 2 * step * (i / 2) + i % 2));
+        for (int i = 0; i < 16; i += count) beside[i / count] = load(i);
 #pragma unroll
         for (int j = 0; j < 4; ++j) {  // four pairs
             const float* const s = &sums[j / (pairs / 4)][4 * (piece * (pairs / 4) + j % (pairs / 4))];
@@ -285,10 +291,9 @@ __device__ __forceinline__ void store_rows(const Sums* sums, const Output& outpu
 #pragma unroll
             for (int i = 0; i < 8; ++i) {
                 const float2 two = *reinterpret_cast<const float2*>(buffer + (from ^ 2 * step * i));
-                const auto store = [&](int one, float sum) {
-                    output.store(y, row, first, begin + 2 * step * i + one, sum, beside[(2 * i + one) / side_by_side], (2 * i + one) % side_by_side);
-                };
-                store(0, two.x), store(1, two.y);
+                const int c = begin + 2 * step * i;
+                output.store(y, row, first, c, two.x, beside[2 * i / count], 2 * i % count);
+                output.store(y, row, first, c + 1, two.y, beside[(2 * i + 1) / count], (2 * i + 1) % count);
             }
         __syncwarp();
     }
@@ -308,9 +313,12 @@ __device__ __forceinline__ void exchange_quads(unsigned (&v)[4]) {
         }
 }
 
-// store_columns stores eight neighbouring columns of a line, those that there are, from the words that they are in memory.
-template <int Width, class Stored>
+// store_columns stores eight neighbouring columns of a line, those that there are, from the words that they are in
+// memory: Width at a time if lines are multiples of it, else fewer.
+template <class Stored, int Width = 16 / sizeof(Stored)>
 __device__ __forceinline__ void store_columns(Stored* line, int first, int columns, const float* words) {
+    if constexpr (Width > 1)
+        if (columns % Width != 0) return store_columns<Stored, Width / 2>(line, first, columns, words);
 #pragma unroll
     for (int i = 0; i < 8; i += Width) {
         if (first + i >= columns) continue;
@@ -319,18 +327,6 @@ __device__ __forceinline__ void store_columns(Stored* line, int first, int colum
         else
             line[first + i] = {static_cast<unsigned short>(__float_as_uint(words[i / 2]) >> i % 2 * 16)};
     }
-}
-template <class Stored>
-__device__ __forceinline__ void store_columns(Stored* line, int first, int columns, const float* words) {
-    constexpr int most = 16 / sizeof(Stored);
-    if (columns % most == 0)
-        store_columns<most>(line, first, columns, words);
-    else if (columns % 4 == 0)
-        store_columns<4>(line, first, columns, words);
-    else if (columns % 2 == 0)
-        store_columns<2>(line, first, columns, words);
-    else
-        store_columns<1>(line, first, columns, words);
 }
 
 // pair_at are two elements side by side, from an even index on, as far as there are any.
@@ -399,7 +395,7 @@ __device__ __forceinline__ bool store_finished_lines(const Sums& sums, const Out
         return output.template load<8>(output.place(own + chunk % 2 * 8, eight + chunk / 2 * 32));
     };
     typedef decltype(load(0)) Loaded;
-    constexpr int most = loads_together<Loaded>(4);
+    constexpr int most = ROW_BLOCKS * COLUMNS > 320 ? 1 : loads_together<Loaded>(4);
     Loaded ahead[most];
 #pragma unroll
     for (int chunk = 0; chunk < most && chunk < chunks; ++chunk) ahead[chunk] = load(chunk);
@@ -460,7 +456,8 @@ __device__ __forceinline__ void fetch(const Output& output, int row, int column)
     } else if constexpr (mixed == 0) {
         constexpr int sectors = 16 * Together / kSector;  // of a column
         for (int i = lane; i < COLUMNS * sectors; i += 32) {
-            const int c = i / sectors, its = row + i % sectors * kSector + c % Output::kTurns * (kSector / Output::kTurns);
+            const int c = i / sectors, turn = c % Output::kTurns;
+            const int its = row + i % sectors * kSector + turn * (kSector / Output::kTurns);
             if (column + c < Output::columns() && !output.lacks(its)) output.fetch(output.place(its, column, c));
         }
     } else {

@@ -313,7 +313,8 @@ struct Work : ConvolutionWork {
         };
         static constexpr int kMixed = MIXED;
         // Whether all rows of all tiles are channels.
-        static constexpr bool kWholeBlocks = (MIXED == 1 || !TileEpilogue::kIsNone) && kChannelsOut * MIXED == ROW_BLOCKS_IN_ALL * kBlockRows && ROW_BLOCKS_IN_ALL % kBlocks == 0;
+        static constexpr bool kWholeBlocks = (MIXED == 1 || !kIsNone) && ROW_BLOCKS_IN_ALL % kBlocks == 0 &&
+                                             kChannelsOut * MIXED == ROW_BLOCKS_IN_ALL * kBlockRows;
         const Element* bias;
         int first_channel;  // of the group
         long long first;    // its first output

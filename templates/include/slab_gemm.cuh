@@ -215,7 +215,8 @@ constexpr int kTogether = Work::Output::kMixed == 0 && Products::kFromRegisters 
 
 // fetch_tile fetches what an epilogue wants beside a warp's part of a tile, if the block ends that.
 template <class Work, class Products>
-__device__ __forceinline__ void fetch_tile(const TakenTiles<Work>& taken, const typename Work::Output::Given& given, int block, int column) {
+__device__ __forceinline__ void fetch_tile(const TakenTiles<Work>& taken, const typename Work::Output::Given& given,
+                                           int block, int column) {
     if (taken.stages.end < Work::kStages) return;
     const Tile tile = Tiles<Work>::at(taken.index);
     const typename Work::Output output(tile, given);

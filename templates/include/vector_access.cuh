@@ -60,7 +60,9 @@ __device__ __forceinline__ void load_early(float* to, const void* from) {
     else if constexpr (Floats == 2)
         asm volatile("ld.global.v2.f32 {%0, %1}, [%2];" : "=f"(to[0]), "=f"(to[1]) : "l"(from));
     else
-        asm volatile("ld.global.v4.f32 {%0, %1, %2, %3}, [%4];" : "=f"(to[0]), "=f"(to[1]), "=f"(to[2]), "=f"(to[3]) : "l"(from));
+        asm volatile("ld.global.v4.f32 {%0, %1, %2, %3}, [%4];"
+                     : "=f"(to[0]), "=f"(to[1]), "=f"(to[2]), "=f"(to[3])
+                     : "l"(from));
 #endif
 }
 __device__ __forceinline__ unsigned short load_early(const unsigned short* from) {
