@@ -1,19 +1,20 @@
-# make            builds bin/autotune, with the CUDA device; needs Go and a C compiler
-# make demo       builds and runs the main job
-# make test       the tests that need no GPU, with some rows of each long table
-# make test-full  the same with all rows, as CI runs it: three times as long
-# make race       those of what does several things at once, under the race detector
-# make fuzz       every fuzz target for 20 s each (FUZZTIME=5m: longer; FUZZFOLDER=tuner/store: that folder's)
-# make endure     kills, full disks and damaged caches as often as docs/reliability.md tells, and every value of
-#                 every tunable: 20 minutes
-# make cover      which lines the tests reach: build/cover.html
-# make lint       formatting, a build without the CUDA device, vet, staticcheck, prose
-# make bench      benchmarks of spaces, strategies and the engine
-# make test-gpu   the tests that need one
-# make bench-gpu  the five operators that are tuned for, measured; writes docs/results/<gpu>/
-# make bench-layers  problems of public networks beside PyTorch: a table
-# make bench-holes  every operator, layout and type beside PyTorch; writes docs/results/<gpu>/holes.md
-# make bench-networks  eight networks before and after replace; writes docs/results/<gpu>/networks.md
+# make            builds bin/autotune with the CUDA device; needs Go and a C compiler
+# make demo       builds autotune and runs a first search
+# make test       runs the tests that need no GPU, with some rows of each long table
+# make test-full  runs the same tests with all rows, as CI does; takes three times as long
+# make race       runs the tests of concurrent code with the race detector
+# make fuzz       runs every fuzz target for 20 s (FUZZTIME=5m for longer; FUZZFOLDER=tuner/store for one folder)
+# make endure     tests kills, full disks and damaged caches as often as docs/reliability.md says, and every value
+#                 of every tunable; takes 20 minutes
+# make cover      writes build/cover.html, which shows the lines that tests reach
+# make lint       checks formatting, builds without the CUDA device, and runs vet and staticcheck
+# make bench      runs the benchmarks of spaces, strategies and the engine
+# make test-gpu   runs the tests that need a GPU
+# make bench-gpu  measures the five main operators; writes docs/results/<gpu>/
+# make bench-examples  measures the operators under examples/; writes docs/results/<gpu>/examples.md
+# make bench-layers  compares problems of public networks with PyTorch in a table
+# make bench-holes  compares every operator, layout and type with PyTorch; writes docs/results/<gpu>/holes.md
+# make bench-networks  measures eight networks before and after replace; writes docs/results/<gpu>/networks.md
 GO ?= go
 .DEFAULT_GOAL := all
 include internal/libcuda/libcuda.mk
@@ -21,13 +22,13 @@ include internal/libcuda/libcuda.mk
 .PHONY: all demo test test-full race fuzz endure cover lint bench test-gpu bench-gpu bench-layers bench-holes bench-networks bench-examples test-gpu-binaries clean
 all: bin/autotune
 
-# What lives for minutes has memory to spare: collected less often, spaces take two thirds of the time. Tests that
-# bound a program's memory run it as users do.
+# Go collects garbage less often in test processes, which have memory to spare: spaces then take two thirds of the time.
+# Tests that bound a program's memory run the program with Go's default.
 test lint fuzz: export GOGC = 400
 
-# Without what only debuggers read, compilers take a fifth less time and the binary is a quarter smaller. All builds
-# share these flags, and none has -trimpath: else Go's own packages would be compiled again for each. The NATS server,
-# which only tests have, takes longer to compile than any other package: half of that unoptimized.
+# Without debug information, compilation takes a fifth less time and the binary is a quarter smaller. All builds share
+# these flags, and none has -trimpath, since Go's own packages would otherwise be compiled for each build. The NATS
+# server, which only tests use, takes longest to compile; without optimization it takes half the time.
 export GOFLAGS := $(shell $(GO) env GOFLAGS) -gcflags=all=-dwarf=false
 test lint fuzz race: export GOFLAGS += '-gcflags=github.com/nats-io/nats-server/v2/server=-N -l -dwarf=false'
 
@@ -39,11 +40,11 @@ demo: bin/autotune
 	mkdir -p demo
 	bin/autotune search conv2d --shape 16x16x1024x1024 --json demo/best.json --plot demo
 
-# testsummary runs `go test` and says at the end which tests were left out because a tool is
-# missing. -vet=off: lint vets, and looks for more. -ldflags: what only debuggers read is a
-# third of the time that linking takes. The dearest packages begin first, so that small ones
-# fill the end. -p: one package more than there are processors, since
-# some wait for a time limit to pass. -timeout: a busy machine may take long.
+# testsummary runs `go test` and lists at the end the tests that were skipped because a tool is
+# missing. The option -vet=off avoids repeating the checks of lint. Debug information would take a third of
+# the linking time, so -ldflags omits it. The slowest packages start first, so that short ones
+# fill the end. With -p, one package more than there are processors runs, since some tests only
+# wait. A large -timeout allows for a busy machine.
 DEAREST = ./operator ./cmd/autotune ./device/compile ./reports/pytorch ./internal/test/gputest ./pack/packer ./device/remote/fleet ./device/emulator
 test: $(LIBCUDA)
 	@$(CUDA_ENV) $(GO) run ./internal/test/summary -p $$(($$(nproc) + 1)) -timeout 40m -vet=off -ldflags "-s -w" -tags cuda $(DEAREST) ./...
@@ -51,11 +52,11 @@ test: $(LIBCUDA)
 test-full: export AUTOTUNE_TEST_FULL = 1
 test-full: test
 
-# The race detector needs cgo, and slows Go down by a factor of about ten. The packages
-# are those whose own code, not only their tests', starts goroutines or shares memory
-# among them. What a sync.Once guards is made before it is shared. NOT_OURS are tests whose time
-# is that of compilers and of what they make; other tests of their packages have the same goroutines. -p: many wait
-# for time limits.
+# The race detector needs cgo, and makes Go about ten times slower. It runs for the packages whose own
+# code starts goroutines or shares memory among them. Packages that share only values guarded by
+# sync.Once are left out. NOT_OURS lists tests that spend their time in compilers and compiled
+# kernels; other tests of these packages cover the same goroutines. With -p, more packages run than there are
+# processors, since many tests only wait.
 SHARES_MEMORY = '\<go func|\.Go\(|<-|sync\.[^O]|atomic\.|errgroup\.|singleflight\.'
 NOT_OURS = ^Test(EveryTemplateCompiles|Shim|Mma|SmallFloat.*|Types|Launches(Sanitized|Errors)?|HostileKernels|Fills|StandardHeaders|OwnKernels|Restores|BoxesBeginAt16Bytes|CUB|Families|DamagedFamilies|C|Python.*|KernelsCompile|EntriesAreChosen|GeneralKernelsKnowTheSizes|EveryOperatorIsServed)$$
 race: $(LIBCUDA)
@@ -76,8 +77,8 @@ cover: $(LIBCUDA)
 	$(GO) tool cover -html=build/cover.out -o build/cover.html
 	$(GO) tool cover -func=build/cover.out | tail -n 1
 
-# With and without the CUDA device, in an environment that lets Go's own packages be
-# compiled once for both, for the binary and for the tests. Without it few packages have other files to vet.
+# lint builds with and without the CUDA device, in an environment in which Go's own packages are compiled
+# only once for both. Without the device, only packages with files for that case need a second vet.
 lint: $(LIBCUDA)
 	test -z "$$(gofmt -l . | tee /dev/stderr)"
 	$(CUDA_ENV) $(GO) build ./...
@@ -88,8 +89,8 @@ lint: $(LIBCUDA)
 bench:
 	$(GO) test -run '^$$' -bench . ./...
 
-# For a machine with a GPU and no Go, carry bin/, scripts/, templates/ and pack/loaders/python/ there and
-# run scripts/test-gpu.sh.
+# To test on a machine with a GPU and without Go, copy bin/, scripts/, templates/ and pack/loaders/python/ to it and
+# run scripts/test-gpu.sh there.
 test-gpu: test-gpu-binaries bin/autotune
 	scripts/test-gpu.sh -test.v
 

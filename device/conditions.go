@@ -6,31 +6,33 @@ import (
 	"strings"
 )
 
-// Conditions are those under which a launch is timed. Times under different conditions are kept
-// apart and never compared. The zero value is a cold L2 and plain launches.
+// Conditions are the state of the L2 cache and the form of the launches under which a variant is timed. Times measured
+// under different conditions are stored apart and never compared. The zero value of Conditions means a cold L2 and
+// plain launches.
 type Conditions struct {
 	L2     L2State    `json:"l2,omitempty"`
 	Launch LaunchForm `json:"launch,omitempty"`
 }
 
-// L2State is what the L2 cache holds when a sample begins. The usual state is
-// stored as "", which leaves keys and JSON short.
+// L2State says what the L2 cache holds when a timing sample begins. The default state of the cache, cold, is stored as
+// "".
 type L2State string
 
 const (
-	Cold L2State = ""     // something else: a buffer of twice its size is written before each sample
-	Warm L2State = "warm" // what the variant's own launch before left there
+	Cold L2State = ""     // data of another buffer, twice as large as the cache, which is written before each sample
+	Warm L2State = "warm" // the data that the variant's previous launch left there
 )
 
-// LaunchForm is how the launches of a sample come to the GPU. The usual form is stored as "".
+// LaunchForm says how the launches of a timing sample reach the GPU. The default form, plain launches, is stored as "".
 type LaunchForm string
 
 const (
-	Direct LaunchForm = ""      // one by one
+	Direct LaunchForm = ""      // launched one by one
 	Graph  LaunchForm = "graph" // captured into a CUDA graph, of which a sample times one launch
 )
 
-// The words by which users name the conditions, the usual ones first.
+// L2Words and LaunchWords contain the words by which users name timing conditions; the first word of each list is
+// the default.
 var (
 	L2Words     = []string{"cold", string(Warm)}
 	LaunchWords = []string{"direct", string(Graph)}
@@ -51,7 +53,7 @@ func (c Conditions) Words() (l2, launch string) {
 	return cmp.Or(string(c.L2), L2Words[0]), cmp.Or(string(c.Launch), LaunchWords[0])
 }
 
-// Check refuses conditions that this version does not know.
+// Check returns an error if this version does not know the conditions.
 func (c Conditions) Check() error {
 	if c.L2 != Cold && c.L2 != Warm {
 		return fmt.Errorf("l2 is %q, want %s", c.L2, strings.Join(L2Words, " or "))
@@ -62,7 +64,7 @@ func (c Conditions) Check() error {
 	return nil
 }
 
-// Usual tells whether these are the conditions that hold unless others are asked for.
+// Usual reports whether these are the default conditions: a cold L2 and plain launches.
 func (c Conditions) Usual() bool { return c == Conditions{} }
 
 func (c Conditions) String() string {
@@ -76,7 +78,7 @@ func (c Conditions) String() string {
 	return words[0] + ", " + words[1]
 }
 
-// Unusual names those that are not the usual ones, as in "warm L2"; "" if all are.
+// Unusual names the conditions that differ from the default ones, as in "warm L2", or returns "" if none differs.
 func (c Conditions) Unusual() string {
 	if c.Usual() {
 		return ""
@@ -84,7 +86,7 @@ func (c Conditions) Unusual() string {
 	return strings.TrimPrefix(strings.TrimSuffix(c.String(), ", direct launches"), "cold L2, ")
 }
 
-// Flags are the flags that ask for them; "" if they are the usual ones.
+// Flags returns the command-line flags that ask for these conditions, or "" for the default conditions.
 func (c Conditions) Flags() string {
 	var words []string
 	if c.L2 != Cold {

@@ -30,7 +30,8 @@ func TestConditions(t *testing.T) {
 	}
 }
 
-// The usual protocol is stored without conditions. Another text would give every kept trial another key.
+// The default protocol is stored without its conditions. If the JSON of the default protocol changed, the key of every
+// stored trial would change too.
 func TestUsualProtocolIsStoredAsBefore(t *testing.T) {
 	const before = `{"version":1,"samples":30,"min_samples":5,"warm_up":2,"batch_below":20000,"measure_time":300000000,` +
 		`"drop_ratio":1.15,"launch_timeout":10000000000,"compile_timeout":30000000000,"seed":1,"distribution":"uniform01"}`

@@ -11,14 +11,14 @@ import (
 	"autotune/operator"
 )
 
-// ReferenceError means that an operator has no usable right answer. Its reference, or a kernel that
-// fills or compares tensors, does not compile, fails, does not end, or gives an unusable result.
-// The operator is at fault, not the device.
+// ReferenceError means that an operator's right answer cannot be computed, through a fault of the operator: its
+// reference, or a kernel that fills or compares tensors, does not compile, fails, does not end, or gives an unusable
+// result.
 type ReferenceError struct {
 	Operator string
-	Part     string // FillKernel, Comparison; "": the reference
-	Fault    string // what it does, as "does not compile: reference.cu:3: ..."
-	Log      string // the compiler's, where that refused it
+	Part     string // FillKernel or Comparison; "" for the reference
+	Fault    string // what went wrong, as "does not compile: reference.cu:3: ..."
+	Log      string // the compiler's log, if it refused the part
 }
 
 const (
@@ -34,8 +34,8 @@ func NotCompiled(operator, part string, refused *compile.Error) *ReferenceError 
 	return &ReferenceError{Operator: operator, Part: part, Fault: "does not compile: " + refused.Error(), Log: refused.Log}
 }
 
-// CompileReference compiles what every variant of a problem is verified against. There is no binary
-// if the device does not compile, or if the reference is no kernel.
+// CompileReference compiles the reference kernel that every variant of a problem is verified against. The binary is nil
+// if kernels are not compiled for the device, or if the operator's reference is not a kernel.
 func CompileReference(ctx context.Context, d Device, p *operator.Problem, limit time.Duration) (*compile.Binary, error) {
 	if !d.Info().Kind.Properties().Compiles || p.Operator.Answers != nil {
 		return nil, nil

@@ -17,7 +17,7 @@ var (
 	languageForm = regexp.MustCompile(`(?m)^\| (Go tests|Python|CUDA under templates|YAML under templates) \| ([\d,]+) \|`)
 )
 
-// language is the row of docs/architecture.md that counts a file; "" is none.
+// language returns the row of docs/architecture.md that counts the lines of a file, or "" if no row counts them.
 func language(name string) string {
 	under := strings.HasPrefix(name, "templates/")
 	switch ext := path.Ext(name); {
@@ -33,8 +33,8 @@ func language(name string) string {
 	return ""
 }
 
-// lineCounts counts the repository's lines: of Go without tests by folder, and of the languages that
-// docs/architecture.md counts.
+// lineCounts counts the repository's lines of Go without tests by folder, and its lines of the other languages that
+// docs/architecture.md lists.
 func lineCounts(t *testing.T) map[string]int {
 	t.Helper()
 	counts := map[string]int{}
@@ -64,8 +64,9 @@ func lineCounts(t *testing.T) map[string]int {
 	return counts
 }
 
-// Each package, and each language beside Go, has a budget of lines in docs/architecture.md, so that growth is a line of a
-// commit. A budget far above what is there would let a package grow unseen.
+// TestBudgets checks the budget of lines that docs/architecture.md gives to each package, and to each language beside
+// Go, so that a commit that grows the code must raise a budget. TestBudgets also refuses a budget far above the present
+// number of lines, because a package could use it up unseen.
 func TestBudgets(t *testing.T) {
 	text, err := os.ReadFile("architecture.md")
 	if err != nil {

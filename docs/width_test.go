@@ -1,4 +1,4 @@
-// Package docs_test holds the pages to a width at which diffs and terminals show them whole.
+// Package docs_test checks that no line of the documentation is too long for diffs and terminals.
 package docs_test
 
 import (
@@ -11,9 +11,9 @@ import (
 	"unicode/utf8"
 )
 
-const mostColumns = 120 // but for tables and code
+const mostColumns = 120 // except in tables and code
 
-// Pages of these folders are written by programs.
+// Programs write the pages in docs/results and testdata, so these pages may have long lines.
 var written = []string{"docs/results", "testdata"}
 
 func TestWidth(t *testing.T) {
@@ -45,7 +45,7 @@ func TestWidth(t *testing.T) {
 	}
 }
 
-// wide lists the lines of a page that are too long. A table's row cannot be wrapped.
+// wide lists the numbers of a page's lines that are too long. wide leaves out tables, whose rows cannot be wrapped.
 func wide(text string) (list []int) {
 	fenced := false
 	for i, l := range strings.Split(text, "\n") {

@@ -37,20 +37,19 @@ templates:
       grid: ["ceil_div(n, 256)"]
 */
 
-// The right answer, and what a first draft would be: all threads add to the same few
-// words.
+// The reference kernel is written as a first draft would be: all threads add to the same few words.
 extern "C" __global__ void histogram_plain(const int* __restrict__ x, long long n, unsigned* __restrict__ counts) {
     const long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) atomicAdd(counts + x[i], 1u);
 }
 
-// shared: blocks stride over the integers, four an access, and touch the counts in memory
-// once a bin.
-//   threads        a block's width
-//   copies         of the counts in a block: lanes use different ones, and so different
-//                  banks; with 32 no two lanes ever wait for each other
-//   unroll         accesses under way at once
-//   blocks_per_sm  more blocks hide more, and add up more
+// In the kernel `shared`, blocks stride over the integers, four per access, and add to the counts in global memory once
+// per bin.
+//   threads:       threads per block.
+//   copies:        copies of the counts in a block: lanes add to different copies, and so to different
+//                  banks; with 32 copies no two lanes ever wait for each other.
+//   unroll:        accesses in flight at once.
+//   blocks_per_sm: more blocks hide more latency, but leave more counts to add up.
 extern "C" __global__ void __launch_bounds__(THREADS)
 histogram_shared(const int* __restrict__ x, long long n, unsigned* __restrict__ counts) {
     extern __shared__ unsigned own[];  // [bin][copy]
@@ -79,7 +78,7 @@ histogram_shared(const int* __restrict__ x, long long n, unsigned* __restrict__ 
 
     for (int bin = threadIdx.x; bin < BINS; bin += THREADS) {
         unsigned sum = 0;
-        for (int c = 0; c < COPIES; ++c) sum += own[bin * COPIES + (c + bin) % COPIES];  // each lane from another bank
+        for (int c = 0; c < COPIES; ++c) sum += own[bin * COPIES + (c + bin) % COPIES];  // each lane reads another bank
         if (sum > 0) atomicAdd(counts + bin, sum);
     }
 }

@@ -41,7 +41,7 @@ templates:
 #include <cooperative_groups.h>
 #include "vector_access.cuh"
 
-// of_block adds up two values of each thread, in x and in y; all threads get the sums.
+// of_block sums two values (x and y) over all threads of a block and returns the sums to all of them.
 __device__ double2 of_block(double2 v) {
     __shared__ double2 of_warp[32];
     const int warps = (blockDim.x + 31) / 32;
@@ -50,7 +50,7 @@ __device__ double2 of_block(double2 v) {
         v.x += __shfl_xor_sync(0xffffffffu, v.x, distance);
         v.y += __shfl_xor_sync(0xffffffffu, v.y, distance);
     }
-    __syncthreads();  // the sums of the call before have been read
+    __syncthreads();  // all threads have read the sums of the call before
     if (threadIdx.x % 32 == 0) of_warp[threadIdx.x / 32] = v;
     __syncthreads();
     v = of_warp[0];
@@ -58,7 +58,7 @@ __device__ double2 of_block(double2 v) {
     return v;
 }
 
-// The right answer.
+// add_up and `scale`, the next kernel, are the reference: together they compute the right results.
 extern "C" __global__ void add_up(const float* __restrict__ x, long long n, double* __restrict__ partial) {
     double2 sum = make_double2(0, 0);
     for (long long i = threadIdx.x; i < n; i += 1024) sum.x += x[i], sum.y += (double)x[i] * x[i];
@@ -73,11 +73,11 @@ extern "C" __global__ void scale(const float* __restrict__ x, long long n, const
     y[i] = squared > 0 ? (float)((x[i] - mean) / sqrt(squared)) : 0.0f;
 }
 
-// one_launch: the second walk finds in the L2 cache what the first one left there last.
-//   threads, blocks_per_sm  as many as the registers allow can run at once
-//   vec                     elements an access: 4 are 16 bytes
-//   unroll                  accesses under way at once
-//   backwards               whether the second walk begins where the first one ended
+// one_launch walks over the tensor twice, and the second walk finds in the L2 cache what the first walk read last.
+//   threads, blocks_per_sm: threads per block, and blocks that run on a multiprocessor at once.
+//   vec:                    elements per access: 4 elements are 16 bytes.
+//   unroll:                 accesses in flight at once.
+//   backwards:              whether the second walk begins where the first one ended.
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS_PER_SM)
 normalize_one_launch(const float* __restrict__ x, long long n, double* __restrict__ partial, float* __restrict__ y) {
     const long long stride = (long long)gridDim.x * THREADS;
@@ -100,7 +100,7 @@ normalize_one_launch(const float* __restrict__ x, long long n, double* __restric
             for (int k = 0; k < VEC; ++k) near += v[u][k], squares += v[u][k] * v[u][k];
         sum.x += near, sum.y += squares;
     }
-    const float last = start < n % VEC ? x[n - 1 - start] : 0.0f;  // what fills no vector
+    const float last = start < n % VEC ? x[n - 1 - start] : 0.0f;  // the elements that fill no vector
     sum.x += last, sum.y += (double)last * last;
 
     sum = of_block(sum);

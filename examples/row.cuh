@@ -1,5 +1,5 @@
-// row.cuh: what kernels over rows share: runs of 16-bit elements that are moved in one
-// access, and sums and maxima over the threads of a row.
+// row.cuh: what kernels over rows share: runs of 16-bit elements that one access moves, and sums and maxima over the
+// threads of a row.
 #pragma once
 
 template <int Bytes> struct Access;
@@ -8,7 +8,7 @@ template <> struct Access<4> { typedef unsigned type; };
 template <> struct Access<8> { typedef uint2 type; };
 template <> struct Access<16> { typedef uint4 type; };
 
-// Run is Length elements of T as they lie in memory.
+// Run is Length adjacent elements of type T.
 template <class T, int Length>
 struct Run {
     union {
@@ -36,8 +36,8 @@ struct Greatest {
     __device__ float operator()(float a, float b) const { return fmaxf(a, b); }
 };
 
-// over_row combines a value of each of the Threads threads of a row, which lie along
-// the block's x; every one gets the result. Of the block's Rows rows all must call it.
+// over_row combines one value of each of the Threads threads of a row, which lie along the block's x dimension; every
+// thread gets the result. over_row must be called by all threads of the block's Rows rows.
 template <int Threads, int Rows, class Combine>
 __device__ __forceinline__ float over_row(float v, Combine combine) {
 #pragma unroll
@@ -45,7 +45,7 @@ __device__ __forceinline__ float over_row(float v, Combine combine) {
     if constexpr (Threads > 32) {
         constexpr int Warps = Threads / 32;
         __shared__ float of_warp[Rows][Warps];
-        __syncthreads();  // the values of the call before have been read
+        __syncthreads();  // all threads have read the values of the call before
         if (threadIdx.x % 32 == 0) of_warp[threadIdx.y][threadIdx.x / 32] = v;
         __syncthreads();
         v = of_warp[threadIdx.y][0];

@@ -41,7 +41,7 @@ templates:
 
 typedef unsigned long long State;  // of a tile or a chunk
 
-// The right answer: three loops.
+// The reference computes the running sums in three loops.
 extern "C" __global__ void chunk_sums(const int* __restrict__ x, long long n, State* __restrict__ states) {
     const long long chunk = (long long)blockIdx.x * blockDim.x + threadIdx.x;
     if (chunk >= CHUNKS) return;
@@ -66,13 +66,14 @@ extern "C" __global__ void chunk_scans(const int* __restrict__ x, long long n, c
     for (long long i = chunk * 4 * LEAST_TILE; i < min(n, (chunk + 1) * 4 * LEAST_TILE); ++i) y[i] = (int)(sum += x[i]);
 }
 
-// look_back: the first of the states counts the tiles that were begun; of the others
-// each is nothing yet, a tile's own sum, or the sum of all up to it. The word that says
-// which holds the sum too, so that a reader never sees one without the other. Tiles are
-// numbered as they begin: those before one have begun and will not wait for it.
-//   threads  a block's width
-//   items    accesses of 16 bytes of a thread: larger tiles look back less often
-//   pause    nanoseconds between two looks at a tile that has nothing yet
+// In the kernel `look_back`, the first word of `states` counts the tiles that blocks have begun. Each of the other
+// words is the state of a tile: it is empty, or holds the tile's own sum, or the sum of all elements up to the tile's
+// end. A state is a single word that contains the sum and says which of the two sums it is, so that a reader never sees
+// one without the other. Tiles are numbered in the order in which blocks begin them: the tiles before a given one have
+// begun and do not wait for it.
+//   threads: threads per block.
+//   items    16-byte accesses per thread: larger tiles look back less often.
+//   pause:   nanoseconds between two looks at a tile whose state is empty.
 constexpr State Own = 1ull << 32, Whole = 2ull << 32;
 
 extern "C" __global__ void reset(State* __restrict__ states) {
@@ -80,7 +81,7 @@ extern "C" __global__ void reset(State* __restrict__ states) {
     if (i <= TILES) states[i] = 0;
 }
 
-__device__ __forceinline__ unsigned sum_up_to(unsigned v) {  // the lanes up to this one
+__device__ __forceinline__ unsigned sum_up_to(unsigned v) {  // of this lane and the lanes before it
 #pragma unroll
     for (int distance = 1; distance < 32; distance *= 2) {
         const unsigned left = __shfl_up_sync(0xffffffffu, v, distance);
@@ -89,12 +90,12 @@ __device__ __forceinline__ unsigned sum_up_to(unsigned v) {  // the lanes up to 
     return v;
 }
 
-// before adds up what lies before a tile, 32 tiles at a time. A whole warp calls it.
+// before sums all elements before a tile, looking at 32 tiles at a time. before must be called by a whole warp.
 __device__ __forceinline__ unsigned before(long long tile, const volatile State* states) {
     const int lane = threadIdx.x % 32;
     unsigned sum = 0;
     for (long long other = tile - 1 - lane;; other -= 32) {
-        State state = Whole;  // in front of the first tile
+        State state = Whole;  // what stands before the first tile
         do {
 #if PAUSE > 0
             if (state == 0) __nanosleep(PAUSE);
@@ -102,7 +103,8 @@ __device__ __forceinline__ unsigned before(long long tile, const volatile State*
             if (other >= 0) state = states[other];
         } while (__any_sync(0xffffffffu, state == 0));
         const unsigned whole = __ballot_sync(0xffffffffu, state >= Whole);
-        const unsigned counted = lane < __ffs(whole) || whole == 0 ? (unsigned)state : 0;  // up to the first that is whole
+        // Of the 32 states, those before the nearest tile whose state holds the sum up to its end are ignored.
+        const unsigned counted = lane < __ffs(whole) || whole == 0 ? (unsigned)state : 0;
         sum += __shfl_sync(0xffffffffu, sum_up_to(counted), 31);
         if (whole != 0) return sum;
     }
@@ -115,7 +117,7 @@ __global__ void __launch_bounds__(Threads) look_back(const int* __restrict__ x, 
     if (threadIdx.x == 0) number = atomicAdd(reinterpret_cast<unsigned*>(states), 1u);
     __syncthreads();
     const long long tile = number;
-    const long long first = tile * TILE + warp * 128 * Items + lane * 4;  // a warp has a run of the tile
+    const long long first = tile * TILE + warp * 128 * Items + lane * 4;  // each warp reads one run of the tile
 
     uint4 v[Items];
 #pragma unroll

@@ -34,7 +34,7 @@ templates:
 
 enum Result { quotient, logarithm };
 
-// One thread a row; the other threads have nothing to do.
+// One thread computes a whole row; the other threads of the block have nothing to do.
 extern "C" __global__ void softmax_reference(const __nv_bfloat16* __restrict__ x, __nv_bfloat16* __restrict__ y) {
     const long long row = (long long)blockIdx.x * blockDim.x + threadIdx.x;
     if (row >= ROWS) return;
@@ -49,12 +49,11 @@ extern "C" __global__ void softmax_reference(const __nv_bfloat16* __restrict__ x
     }
 }
 
-// row: each element is read once and written once. All of a thread's loads are under way
-// before the first is used; other blocks fill the time that the row's threads wait for
-// each other.
-//   threads       of a row: more threads, fewer elements in the registers of each
-//   rows_a_block  short rows need several to fill a block
-//   vec           elements an access: 8 are 16 bytes
+// The kernel `row` reads and writes each element once. All loads of a thread are in flight before it uses the first;
+// other blocks run while the threads of a row wait for each other.
+//   threads:      threads per row: more threads keep fewer elements each in registers.
+//   rows_a_block: rows per block: short rows need several to fill a block.
+//   vec:          elements per access: 8 elements are 16 bytes.
 extern "C" __global__ void __launch_bounds__(THREADS * ROWS_A_BLOCK)
 softmax_row(const __nv_bfloat16* __restrict__ x, __nv_bfloat16* __restrict__ y) {
     const long long row = (long long)blockIdx.x * ROWS_A_BLOCK + threadIdx.y;

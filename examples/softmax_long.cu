@@ -37,7 +37,7 @@ templates:
 
 namespace cg = cooperative_groups;
 
-// One thread a row; the other threads have nothing to do.
+// One thread computes a whole row; the other threads of the block have nothing to do.
 extern "C" __global__ void softmax_long_reference(const __nv_bfloat16* __restrict__ x, __nv_bfloat16* __restrict__ y) {
     const long long row = (long long)blockIdx.x * blockDim.x + threadIdx.x;
     if (row >= ROWS) return;
@@ -49,17 +49,17 @@ extern "C" __global__ void softmax_long_reference(const __nv_bfloat16* __restric
     for (int c = 0; c < COLS; ++c) y[c] = __double2bfloat16(exp(__bfloat162float(x[c]) - greatest) / sum);
 }
 
-// clustered: each element is read once and written once, as in softmax.cu. It stays in
-// bits of bfloat16, half the registers of a float: more blocks fit beside each other, and
-// there is always one that reads while others wait. A block's greatest element and sum are
-// all that the others need to know of it.
-//   cluster        the blocks of a row
-//   threads        of a block
-//   vec            elements an access: 8 are 16 bytes
-//   blocks_per_sm  what the compiler must leave registers for
-constexpr float Least = -3.402823466e+38f;  // -infinity less -infinity would be no number
+// The kernel `clustered` reads and writes each element once, as in softmax.cu. Registers hold a row's elements as
+// bfloat16, which takes half the registers of floats. With fewer registers per block, more blocks fit on a
+// multiprocessor, and some block always reads while others wait. The blocks of a row exchange only their largest
+// elements and their sums.
+//   cluster:       blocks per row.
+//   threads:       threads per block.
+//   vec:           elements per access: 8 elements are 16 bytes.
+//   blocks_per_sm: blocks per multiprocessor that the compiler must leave registers for.
+constexpr float Least = -3.402823466e+38f;  // with -infinity, -infinity - -infinity would be NaN
 
-// both is the greatest element (x) and the sum above it (y) of two parts together.
+// both merges two parts of a row; x is the largest element, y the sum of exponentials relative to x.
 __device__ __forceinline__ float2 both(float2 a, float2 b) {
     const float greatest = fmaxf(a.x, b.x);
     return make_float2(greatest, a.y * __expf(a.x - greatest) + b.y * __expf(b.x - greatest));
@@ -67,7 +67,7 @@ __device__ __forceinline__ float2 both(float2 a, float2 b) {
 
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS_PER_SM)
 softmax_long_clustered(const __nv_bfloat16* __restrict__ x, __nv_bfloat16* __restrict__ y) {
-    __shared__ float2 own;  // of this block; the others read it
+    __shared__ float2 own;  // of this block; the other blocks of the cluster read it
     x += (long long)blockIdx.y * COLS;
     y += (long long)blockIdx.y * COLS;
     const int first = (blockIdx.x * THREADS + threadIdx.x) * VEC;
@@ -100,7 +100,7 @@ softmax_long_clustered(const __nv_bfloat16* __restrict__ x, __nv_bfloat16* __res
     all = *cluster.map_shared_rank(&own, 0);
 #pragma unroll
     for (int block = 1; block < CLUSTER; ++block) all = both(all, *cluster.map_shared_rank(&own, block));
-    cluster.sync();  // a block's shared memory ends with it
+    cluster.sync();  // a block's shared memory must not end before others have read it
     const float less = all.x + __logf(all.y);
 #pragma unroll
     for (int i = 0; i < ITEMS; ++i) {

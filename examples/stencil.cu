@@ -48,15 +48,15 @@ extern "C" __global__ void stencil_reference(const float* __restrict__ x, float*
     y[i] = (float)sum;
 }
 
-// columns: each row of the input that a thread reads serves all of its outputs above and
-// below. The points beside its own come out of the L1 cache, where the neighbours have
-// brought them; the weights are operands in constant memory, the same for all threads.
-//   threads_x, threads_y  the block
-//   vec                   columns a thread: wider accesses
-//   height                rows a thread: fewer rows are read twice, more registers
+// In the kernel `columns`, each row of the input that a thread reads contributes to all of the thread's outputs above
+// and below. Input points to the left and right of a thread's own come from the L1 cache, where neighbouring threads
+// have brought them. The weights are operands in constant memory, the same for all threads.
+//   threads_x, threads_y: threads per block in x and y.
+//   vec:                  columns per thread: more columns make wider accesses.
+//   height:               rows per thread: more rows save loads, but take more registers.
 extern "C" __global__ void __launch_bounds__(THREADS_X * THREADS_Y)
 stencil_columns(const float* __restrict__ x, float* __restrict__ y) {
-    constexpr int Beside = (RADIUS + VEC - 1) / VEC * VEC;  // points to each side, in whole vectors
+    constexpr int Beside = (RADIUS + VEC - 1) / VEC * VEC;  // points on each side, in whole vectors
     const long long column = ((long long)blockIdx.x * THREADS_X + threadIdx.x) * VEC;
     const long long row = ((long long)blockIdx.y * THREADS_Y + threadIdx.y) * HEIGHT;
     if (column >= COLS || row >= ROWS) return;

@@ -37,8 +37,8 @@ templates:
     default: {vec: 4, across: 4, warps_x: 2, warps_y: 2, down_first: false}
 */
 
-// The difficulty: rows of the result are columns of the input. A warp that reads
-// along a row writes into as many rows as it has lanes, two bytes each.
+// Transposing is difficult because rows of the result are columns of the input. A warp that reads along a row writes
+// into as many rows as it has lanes, two bytes each.
 #include <cuda_fp16.h>
 #include "row.cuh"
 
@@ -47,11 +47,10 @@ extern "C" __global__ void transpose_reference(const __half* __restrict__ x, __h
     if (i < (long long)ROWS * COLS) y[i] = x[i % ROWS * COLS + i / ROWS];
 }
 
-// tiled: a block reads a tile by rows and writes it by columns, both along whole rows
-// of the matrices.
-//   tile    the tile's side, and a block's width
-//   height  rows of threads: more threads, fewer elements each
-//   pad     elements between the tile's rows, so that a column's lie in different banks
+// In the kernel `tiled`, a block reads a tile by rows and writes it by columns, both along the rows of the matrices.
+//   tile:   rows and columns of the tile, and threads in a block's x dimension.
+//   height: rows of threads: with more threads, each moves fewer elements.
+//   pad:    padding between the tile's rows in elements, so that the elements of a column lie in different banks.
 extern "C" __global__ void __launch_bounds__(TILE * HEIGHT)
 transpose_tiled(const __half* __restrict__ x, __half* __restrict__ y) {
     __shared__ __half tile[TILE][TILE + PAD];
@@ -63,13 +62,13 @@ transpose_tiled(const __half* __restrict__ x, __half* __restrict__ y) {
         if (column + c < COLS && row + threadIdx.x < ROWS) y[(column + c) * ROWS + row + threadIdx.x] = tile[threadIdx.x][c];
 }
 
-// turned: no shared memory. Across lanes lie beside each other and 32 / across below each
-// other. So both the reads and the writes of a warp are runs of 64 bytes or so: whole
-// sectors, which is all that the memory asks for.
-//   vec               the square's side: 8 halves are one access of 16 bytes, 8 of them under way
-//   across            lanes beside each other: longer runs to read, shorter ones to write
-//   warps_x, warps_y  a block's warps beside and below each other
-//   down_first        whether blocks follow each other down the rows, which are written along
+// The kernel `turned` transposes in registers, without shared memory. A warp has `across` lanes side by side and 32 /
+// across rows of lanes. The reads and the writes of a warp are both runs of about 64 bytes: whole sectors, which is all
+// that the memory needs.
+//   vec:              rows and columns of a lane's square: 8 halves are one access of 16 bytes.
+//   across:           lanes side by side: more lanes read longer runs, but write shorter ones.
+//   warps_x, warps_y: warps of a block side by side and below each other.
+//   down_first:       whether consecutive blocks go down the rows, which is the direction of the writes.
 extern "C" __global__ void __launch_bounds__(32 * WARPS_X * WARPS_Y)
 transpose_turned(const __half* __restrict__ x, __half* __restrict__ y) {
     constexpr int Down = 32 / ACROSS;

@@ -8,22 +8,22 @@ import (
 	"autotune/operator/tree"
 )
 
-// Answers are the Python file that gives correct results in place of a reference kernel.
+// Answers is a Python file that computes the correct outputs in place of a reference kernel.
 type Answers struct {
 	Python  Source
 	Seconds int64 // that it may take
 }
 
-// String is as in "ref.py, run by python3".
+// String describes the file for messages: "ref.py, run by python3".
 func (a *Answers) String() string { return a.Python.File + ", run by python3" }
 
-// PythonFunction is the function of a Python file that gives the correct outputs.
+// PythonFunction is the name of the function in a Python file that computes the correct outputs.
 const PythonFunction = "reference"
 
-// usualSeconds is what a Python file may take unless it is given more.
+// usualSeconds is the time limit of a Python file that sets no limit of its own.
 const usualSeconds = 300
 
-// reference reads what gives the correct outputs: a kernel of its own, a Python file, or the default of a template.
+// reference reads how op.yaml computes correct outputs: by a reference kernel, a Python file, or a template's default.
 func (l *loader) reference(n, root *tree.Node) {
 	switch {
 	case n != nil && path.Ext(n.Written) == ".py":
@@ -45,5 +45,5 @@ func (l *loader) pythonReference(n *tree.Node) {
 	}
 }
 
-// secondsForm is a line of a Python file that says how long it may take, up to a day.
+// secondsForm matches a line of a Python file that sets its time limit, up to a day.
 var secondsForm = regexp.MustCompile(`(?m)^SECONDS = ([1-9]\d{0,4})$`)

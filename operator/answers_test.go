@@ -7,7 +7,8 @@ import (
 	"testing/fstest"
 )
 
-// outsideOperator has something of all that is not a kernel of templates.
+// outsideOperator is an operator with all kinds of kernels beside those of templates: a kernel that fills inputs, a
+// kernel that compares outputs, and a reference.
 const outsideOperator = `operator: op
 summary: For tests.
 shape: [n]
@@ -77,7 +78,7 @@ func TestOutsideFaults(t *testing.T) {
 	}
 }
 
-// The digest of what is right changes with each of its parts.
+// ReferenceDigest changes whenever one of its parts changes, such as the reference, a fill or a comparison.
 func TestReferenceDigest(t *testing.T) {
 	digest := func(p *Problem) string {
 		t.Helper()

@@ -16,7 +16,7 @@ import (
 	"autotune/space/expr"
 )
 
-// withTensors is goodOperator with other tensors, bound to 4x100.
+// withTensors is goodOperator with other tensors, bound to the shape 4x100.
 func withTensors(t *testing.T, tensors string) (*Problem, error) {
 	t.Helper()
 	before, rest, _ := strings.Cut(goodOperator, "tensors:\n")
@@ -70,7 +70,7 @@ func TestArguments(t *testing.T) {
 	}
 }
 
-// A type's own tolerance holds where the operator says nothing.
+// The default tolerance of a tensor's type applies if the operator gives no tolerance.
 func TestDefaultTolerances(t *testing.T) {
 	for kind, want := range map[Type]float64{F64: 1e-10, F32: 1e-4, F16: 5e-3, BF16: 2e-2, F8E4M3: 0.1, F8E5M2: 0.2, I8: 0, U64: 0, Bool: 0} {
 		text := strings.Replace(goodOperator, "tolerance: [0.001, \"1e-5 if math == 'tf32' else 1e-4\"]\n", "", 1)
@@ -82,7 +82,7 @@ func TestDefaultTolerances(t *testing.T) {
 	}
 }
 
-// What only a shape can get wrong is refused when it is bound.
+// Bind reports errors in arguments that depend on the shape.
 func TestArgumentsThatCannotBe(t *testing.T) {
 	for _, test := range []struct{ tensor, want string }{
 		{"{name: k, type: i8, value: w + 28}", "the scalar `k`, w + 28, is 128: i8 holds -128 to 127"},
@@ -117,7 +117,7 @@ func TestArgumentsThatCannotBe(t *testing.T) {
 	}
 }
 
-// Scalars are passed in the bytes of their type.
+// A scalar argument is passed to kernels in as many bytes as its type has.
 func TestScalarBits(t *testing.T) {
 	for text, want := range map[string]uint64{
 		"{name: k, type: i64, value: -1}": math.MaxUint64, "{name: k, type: i32, value: -1}": math.MaxUint32, "{name: k, type: u16, value: 65535}": 0xffff,
@@ -132,7 +132,7 @@ func TestScalarBits(t *testing.T) {
 	}
 }
 
-// typedOperator is goodOperator with tensors whose type a parameter names.
+// typedOperator is goodOperator with tensors whose type is chosen by a parameter.
 func typedOperator() string {
 	return strings.NewReplacer(
 		"\naxes:", "\n  element: {type: word, choices: [bf16, f32, f16], default: f32}\naxes:",
@@ -188,7 +188,7 @@ func TestParameterNamesTypesWrongly(t *testing.T) {
 	}
 }
 
-// Kernels spell a type that a parameter names in a way of their own, or serve one of its types.
+// If a parameter chooses a tensor's type, a kernel may give the type a name of its own, or serve only one type.
 func TestSignaturesOfNamedTypes(t *testing.T) {
 	for takes, want := range map[string]string{
 		"const Element* x, const float* weight, Element* y":        "",
@@ -207,7 +207,7 @@ func TestSignaturesOfNamedTypes(t *testing.T) {
 	}
 }
 
-// A parameter that came later changes neither the name nor the kernels of a problem that has its default.
+// A parameter that was added later does not change the name or kernels of a problem with the parameter's default.
 func TestLaterParameters(t *testing.T) {
 	load := func(text string) *Operator {
 		t.Helper()
@@ -240,7 +240,7 @@ func TestLaterParameters(t *testing.T) {
 	}
 }
 
-// orderedOperator has a tensor of four axes whose order in memory a parameter names.
+// orderedOperator has a tensor of four dimensions whose order in memory is chosen by a parameter.
 const orderedOperator = `
 operator: scale
 summary: Doubles.
@@ -301,7 +301,7 @@ func TestParameterNamesOrderWrongly(t *testing.T) {
 	}
 }
 
-// Coordinates lead back to the place in memory, by strides that the order gives.
+// Coordinates is the inverse of the computation of an element's position in memory, for any order of the axes.
 func TestCoordinatesInvert(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		shape := rapid.SliceOfN(rapid.Int64Range(1, 300), 1, 5).Draw(t, "shape")
@@ -399,7 +399,7 @@ func TestFloatParameters(t *testing.T) {
 	}
 }
 
-// A number's text stays the same through parse and format, and numbers that differ have names that do.
+// A float parameter's text stays the same through parse and format, and different numbers have different names.
 func TestFloatNamesRoundTrip(t *testing.T) {
 	s := ParameterSpec{Name: "p", Names: []string{"p"}, Type: FloatParameter}
 	rapid.Check(t, func(t *rapid.T) {

@@ -18,12 +18,12 @@ type Request struct {
 	Shape      []int64
 	Parameters map[string]string // as given to --set; empty: the operator's preset
 	Math       string            // "", "auto" or a math mode
-	MathBy     string            // who chose it, if not the user
+	MathBy     string            // what chose the math mode, if not the user
 	Only       Restriction       // the part of the space that a search of the problem is to try
-	Free       []string          // dimensions that kernels take when they run
+	Free       []string          // dimensions that kernels take at run time
 }
 
-// RequestError is a fault in what a user asked of an operator: its name, shape, parameters or math mode.
+// RequestError says what is wrong with a user's request: the operator's name, the shape, a parameter or the math mode.
 type RequestError struct {
 	Operator string // "" when no operator is named so
 	Message  string
@@ -58,7 +58,7 @@ func FormatShape(shape []int64) string {
 	return strings.Join(parts, "x")
 }
 
-// Bind turns a request into a problem. What the request got wrong is a *RequestError.
+// Bind turns a request into a problem. A mistake in the request is a *RequestError.
 func (o *Operator) Bind(r Request, limits Limits) (*Problem, error) {
 	o = o.Plain()
 	p := &Problem{Operator: o, Shape: slices.Clone(r.Shape), Values: map[string]expr.Value{}, Limits: limits, MathBy: r.MathBy}
@@ -71,7 +71,7 @@ func (o *Operator) Bind(r Request, limits Limits) (*Problem, error) {
 	return p, nil
 }
 
-// binder fills in a problem for one request, step by step. After a fault it computes zeros, which nobody sees.
+// binder computes a problem from one request, step by step. After a fault, binder goes on with zeros that are not used.
 type binder struct {
 	p      *Problem
 	values map[string]expr.Value // what formulas know: the problem's values, so far, or a template's too
@@ -114,7 +114,7 @@ func dims(names []string) string {
 	return fmt.Sprintf("%d dimensions %s", len(names), strings.Join(names, ","))
 }
 
-// free settles which dimensions kernels take when they run, in the shape's order.
+// free reads which dimensions kernels take at run time, and sorts these dimensions in the shape's order.
 func (b *binder) free(r Request) {
 	shape := b.p.Operator.Shape
 	for i, name := range r.Free {
@@ -129,7 +129,8 @@ func (b *binder) free(r Request) {
 	b.p.Free = lists.Where(shape, func(name string) bool { return slices.Contains(r.Free, name) })
 }
 
-// parameters parses what is given and fills in defaults, each after those that it names.
+// parameters parses the parameters that the request gives, and computes the defaults of all other parameters, in an
+// order in which each default follows the parameters that it depends on.
 func (b *binder) parameters(r Request) {
 	o, given := b.p.Operator, r.Parameters
 	for _, name := range sorted(given) {
@@ -172,7 +173,7 @@ func (b *binder) isDefault(spec *ParameterSpec, values []expr.Value) bool {
 	return err == nil && slices.Equal(values, usual)
 }
 
-// given is a parameter's value of each component: as given, or else the default.
+// given returns the value of each of a parameter's components: the value that the user gave, or else the default.
 func (b *binder) given(spec *ParameterSpec, given map[string]string) ([]expr.Value, error) {
 	if text, ok := given[spec.Name]; ok {
 		return spec.parse(text)
@@ -197,8 +198,8 @@ func (b *binder) given(spec *ParameterSpec, given map[string]string) ([]expr.Val
 	return values, nil
 }
 
-// componentValues are the values that the default of one component may name:
-// the same component of another pair goes by the pair's own name.
+// componentValues returns the values that the default of one component of a parameter may use. In the default of a
+// component, the name of another parameter with as many components means the component with the same index.
 func (b *binder) componentValues(spec *ParameterSpec, component int) map[string]expr.Value {
 	env := maps.Clone(b.values)
 	for _, other := range b.p.Operator.Parameters {
@@ -302,8 +303,9 @@ func (b *binder) tensor(spec ArgumentSpec) Argument {
 	return t
 }
 
-// workspace is a template's own workspace: only its launches are passed it, and only where their
-// `arguments` name it. It is empty if neither the template nor one that shares it serves the problem.
+// workspace binds a workspace that belongs to a template. A kernel receives a template's workspace only in those
+// launches whose `arguments` name the workspace. The workspace is empty if no template that uses the workspace serves
+// the problem.
 func (b *binder) workspace(spec ArgumentSpec) Argument {
 	o := b.p.Operator
 	served := slices.ContainsFunc(o.Templates, func(t *Template) bool {
@@ -339,11 +341,11 @@ func (b *binder) scalar(spec ArgumentSpec) Argument {
 func (b *binder) cost(Request) {
 	b.p.Bytes, b.p.Flops = b.count("the bytes of `cost`", b.p.Operator.Bytes), b.count("the operations of `cost`", b.p.Operator.Flops)
 	for i := range b.p.Operator.Epilogue() {
-		b.p.Bytes += b.p.Arguments[len(b.p.Arguments)-1-i].Bytes() // read once
+		b.p.Bytes += b.p.Arguments[len(b.p.Arguments)-1-i].Bytes() // an epilogue's tensor is read once
 	}
 }
 
-// part sees that the part of the space that the request wants can be understood.
+// part checks that the restriction in the request, if any, selects a part of the problem's search space.
 func (b *binder) part(r Request) {
 	if !r.Only.IsZero() {
 		_, b.err = b.p.Part(r.Only)
@@ -361,12 +363,12 @@ func (b *binder) eval(what string, f Formula) expr.Value {
 func (b *binder) count(what string, f Formula) int64 {
 	v, x := b.number(what, f, "count", 0, 1<<62)
 	if n, ok := v.AsInt(); ok {
-		return n // a float may have lost its last digits
+		return n // conversion to float may have lost the last digits
 	}
 	return int64(x)
 }
 
-// number evaluates a formula that must give a number within bounds.
+// number evaluates a formula and refuses a result that is not a number in the range from least to most.
 func (b *binder) number(what string, f Formula, kind string, least, most float64) (expr.Value, float64) {
 	v := b.eval(what, f)
 	x, ok := v.AsFloat()

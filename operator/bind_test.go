@@ -13,7 +13,7 @@ import (
 	"autotune/space/expr"
 )
 
-// bind binds an operator to a shape as 2x3x8x8 and parameters as "kernel=3 stride=2".
+// bind binds an operator to a shape such as 2x3x8x8 and parameters such as "kernel=3 stride=2".
 func bind(t *testing.T, operator, shape, parameters, math string) (*Problem, error) {
 	t.Helper()
 	dims, err := ParseShape(shape)
@@ -173,7 +173,7 @@ func TestTensors(t *testing.T) {
 	}
 }
 
-// A pair's text stays the same through parse and format.
+// A parameter of several components keeps its text through parse and format.
 func TestParametersRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := ParameterSpec{Name: "p", Type: IntParameter, Names: rapid.SampledFrom([][]string{{"p"}, {"p_h", "p_w"}, {"p_d", "p_h", "p_w"}}).Draw(t, "names")}

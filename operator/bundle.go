@@ -13,8 +13,8 @@ import (
 
 const BundleBytes = 4 << 20
 
-// Bundle has all files that the operator was read from, shared ones too.
-// Elsewhere LoadBundle makes the same operator of it. The same files give the same bundle.
+// Bundle packs all files that the operator was read from, shared files included, into an archive. LoadBundle loads the
+// operator from the archive on another machine. For the same files, Bundle makes the same archive, byte for byte.
 func (o *Operator) Bundle() ([]byte, error) {
 	var archive bytes.Buffer
 	w := zip.NewWriter(&archive)
@@ -37,7 +37,7 @@ func (o *Operator) Bundle() ([]byte, error) {
 	return archive.Bytes(), nil
 }
 
-// LoadBundle reads an operator from a Bundle, which may hold anything.
+// LoadBundle loads an operator from a Bundle, which may be hostile.
 func LoadBundle(archive []byte) (*Operator, error) {
 	if len(archive) > BundleBytes {
 		return nil, fmt.Errorf("a bundle of %d bytes; %d are the most", len(archive), BundleBytes)

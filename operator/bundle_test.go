@@ -13,7 +13,7 @@ import (
 	"autotune/internal/test/must"
 )
 
-// exampleOperators are those under examples/.
+// exampleOperators loads the operators under examples/.
 func exampleOperators(t *testing.T) (all []*Operator) {
 	t.Helper()
 	for _, pattern := range []string{"*.cu", "*/op.yaml"} {
@@ -35,7 +35,7 @@ func exampleOperators(t *testing.T) (all []*Operator) {
 	return all
 }
 
-// oneAtATime leaves a test out of short runs, which the race detector's are: it does much, in one goroutine.
+// oneAtATime skips a long test of one goroutine in short runs, such as those of the race detector.
 func oneAtATime(t *testing.T) {
 	t.Helper()
 	if testing.Short() {
@@ -43,8 +43,8 @@ func oneAtATime(t *testing.T) {
 	}
 }
 
-// What comes out of a bundle is the operator that went in: for every one that is built in,
-// every example, one in a single file, and one with all that an operator may have.
+// Bundling and loading an operator does not change it. TestBundle takes every built-in operator, every example, an
+// operator in a single file, and an operator that uses every feature of op.yaml.
 func TestBundle(t *testing.T) {
 	oneAtATime(t)
 	all, err := Operators()

@@ -12,20 +12,20 @@ import (
 	"autotune/space/expr"
 )
 
-// A parameter of type expression is a function that the user writes, as "gelu(x*w + b)". Kernels
-// know it as a macro in C++, whose functions a file of the operator's defines. The user's text is
-// never copied: it is parsed, checked, and written anew.
+// A parameter of type expression is a function that the user writes, such as "gelu(x*w + b)". Kernels get the user's
+// function as a C++ macro, and one of the operator's files defines the functions that the macro calls. The text of the
+// user is never copied into code, but parsed, checked, and written anew.
 
-// How much an expression may hold.
+// The constants chainLength and chainDepth limit the size of an expression.
 const (
 	chainLength = 1000 // characters
 	chainDepth  = 40   // operations within each other
 )
 
-// chooses is the function whose first argument is a comparison, which stands nowhere else.
+// chooses is the name of the only function in expressions whose first argument is a comparison: where(x > 0, x, 0).
 const chooses = "where"
 
-// parsedChain is an expression that was read, with an epilogue's tensors in the order in which it names them first.
+// parsedChain is a parsed expression, with an epilogue's tensors in the order in which the expression first names them.
 type parsedChain struct {
 	root     *expr.Node
 	operands []operand
@@ -49,7 +49,7 @@ func (s *ParameterSpec) chain(text string) (c parsedChain, err error) {
 	return c, nil
 }
 
-// holds checks that an expression has nothing but numbers, the parameter's names and functions, and arithmetic.
+// holds checks that an expression contains only numbers, arithmetic, and the parameter's names and functions.
 func (s *ParameterSpec) holds(n *expr.Node, depth int) error {
 	switch n.Op {
 	case expr.OpConst:
@@ -89,8 +89,8 @@ func (s *ParameterSpec) holds(n *expr.Node, depth int) error {
 	return nil
 }
 
-// readChain gives the values of the parameter's components: the expression as it is written
-// canonically, and whether it has each of the names.
+// readChain returns the values of the parameter's components: the expression in canonical form, and for each declared
+// name whether the expression contains it.
 func (s *ParameterSpec) readChain(text string) ([]expr.Value, error) {
 	c, err := s.chain(text)
 	if err != nil {
@@ -102,32 +102,33 @@ func (s *ParameterSpec) readChain(text string) ([]expr.Value, error) {
 	return values, nil
 }
 
-// chainComponents are the names that expressions know a parameter of that type by.
+// chainComponents returns the names by which formulas refer to the components of a parameter of type expression.
 func (s *ParameterSpec) chainComponents() []string {
 	names := []string{s.Name}
 	names = append(names, lists.Of(s.Of, func(name string) string { return s.Name + "_" + name })...)
 	return names
 }
 
-// CUDA is a value of the parameter in C++, where numbers are floats. A value that was read before has no fault.
+// CUDA writes an expression, which is the value of a parameter, in C++, where all numbers are floats. The method CUDA
+// accepts only an expression that readChain has checked.
 func (s *ParameterSpec) CUDA(value string) string {
 	return s.written(value, expr.CPP, func(_ operand, i int) string { return fmt.Sprint("t", i) })
 }
 
-// Python is a value of the parameter in Python, where the functions are those of an object.
+// Python writes an expression, which is the value of a parameter, in Python, where functions are methods of object.
 func (s *ParameterSpec) Python(value, object string) string {
 	return s.written(value, expr.Methods(object), func(t operand, _ int) string {
 		text := t.name
 		for axis := range s.Axes {
 			if len(t.axes) > 0 && !slices.Contains(t.axes, axis) && !s.isImage(t) {
-				text += fmt.Sprintf(".unsqueeze(%d)", axis) // so it is broadcast there
+				text += fmt.Sprintf(".unsqueeze(%d)", axis) // so that the tensor is broadcast along this axis
 			}
 		}
 		return text
 	})
 }
 
-// ExpressionMacros are the parameters of type expression, as kernels know them, without those that the problem leaves out.
+// ExpressionMacros returns the macros of the parameters of type expression that the problem does not leave out.
 func (p *Problem) ExpressionMacros() []Macro {
 	var macros []Macro
 	for _, spec := range p.Operator.Parameters {
@@ -139,7 +140,8 @@ func (p *Problem) ExpressionMacros() []Macro {
 	return macros
 }
 
-// written is a value in a dialect, where an epilogue's tensors have other names.
+// written writes an expression in a language such as C++; its argument named returns the name that a tensor of an
+// epilogue has in this language.
 func (s *ParameterSpec) written(value string, in expr.Dialect, named func(t operand, i int) string) string {
 	c, err := s.chain(value)
 	if err != nil {
@@ -153,12 +155,12 @@ func (s *ParameterSpec) written(value string, in expr.Dialect, named func(t oper
 	}
 	text, err := in.Print(c.root)
 	if err != nil {
-		panic(err) // chain admits only what the dialects have
+		panic(err) // chain accepts only operations that all dialects have
 	}
 	return text
 }
 
-// chains reads what a parameter of that type has in op.yaml.
+// chains reads the description of a parameter of type expression from op.yaml.
 func (l *loader) chains(s *ParameterSpec, f tree.Fields, whole *tree.Node) {
 	f.None("an expression has names and functions", "range")
 	for _, key := range []string{"choices", "functions"} {

@@ -11,7 +11,7 @@ import (
 	"autotune/space/expr"
 )
 
-// chained is a parameter of type expression.
+// chained is the test's example of a parameter of type expression.
 var chained = ParameterSpec{
 	Name: "f", Type: ExpressionParameter, Of: []string{"x", "w"},
 	Functions: map[string]expr.Arity{"relu": {Least: 1, Most: 1}, "leaky": {Least: 1, Most: 2}, "abs": {Least: 1, Most: 1}},
@@ -72,7 +72,7 @@ func TestExpressionsThatCannotBe(t *testing.T) {
 	}
 }
 
-// An expression is the same function however it is written.
+// Writing an expression in canonical form does not change the function that it computes.
 func TestExpressionsKeepTheirMeaning(t *testing.T) {
 	leaf := rapid.OneOf(rapid.SampledFrom([]string{"x", "w", "2", "0.5", "1e-3"}))
 	var tree func(depth int) *rapid.Generator[string]

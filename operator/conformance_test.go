@@ -27,8 +27,8 @@ import (
 	"autotune/space/expr"
 )
 
-// These tests run the built-in kernels on the emulator: references against what
-// PyTorch answers, templates against their references.
+// The tests in this file run the built-in kernels on the emulator. The tests compare references with PyTorch's results,
+// and templates with their references.
 
 func find(t testing.TB, name string) *operator.Operator {
 	t.Helper()
@@ -65,14 +65,14 @@ func readVectors(t *testing.T, operator string) torchvectors.Vectors {
 	return v
 }
 
-// inFull leaves a test out of short runs: it compiles and emulates for minutes, and little of that is Go.
+// inFull skips a test in short runs, because it compiles and emulates kernels for minutes and runs little Go code.
 func inFull(t *testing.T) {
 	if testing.Short() {
 		t.Skip("compiles and emulates for minutes")
 	}
 }
 
-// answer is what PyTorch answers to a problem, and the reference that is to answer the same.
+// answer is PyTorch's result for a problem, with the reference kernel that must compute the same result.
 type answer struct {
 	torchvectors.Case
 	problem *operator.Problem
@@ -80,7 +80,9 @@ type answer struct {
 	binary  *compile.Binary
 }
 
-// answers are those of operators, each with more parameters: a few cases of each, or all in full. References of all operators are compiled together.
+// answers returns stored results of PyTorch for operators, and binds the problems with the further parameters in the
+// argument more. answers returns few cases of each operator, or all cases if AUTOTUNE_TEST_FULL is set. The references
+// of all operators are compiled together.
 func answers(t *testing.T, d device.Device, of func(*operator.Operator) bool, more map[string]string, few int) (all []answer) {
 	t.Helper()
 	var kernels []operator.Kernel
@@ -118,7 +120,7 @@ func TestReferencesMatchPyTorch(t *testing.T) {
 	}
 }
 
-// Of images that lie channels-last, references make what PyTorch makes of the same images.
+// For images in channels-last order, references compute what PyTorch computes for the same images.
 func TestReferencesKnowLayouts(t *testing.T) {
 	inFull(t)
 	d := openEmulator(t)
@@ -134,7 +136,7 @@ func TestReferencesKnowLayouts(t *testing.T) {
 	}
 }
 
-// laid is a tensor's data, which lies as its shape says, in the tensor's order.
+// laid rearranges the values of a tensor from row-major order into the tensor's order in memory.
 func laid(a operator.Argument, data torchvectors.Floats) torchvectors.Floats {
 	in := make(torchvectors.Floats, len(data))
 	for i := range in {
@@ -147,7 +149,7 @@ func laid(a operator.Argument, data torchvectors.Floats) torchvectors.Floats {
 	return in
 }
 
-// What PyTorch answers to NaN and to minus infinity, templates answer too.
+// For inputs that contain NaN and minus infinity, the built-in templates return the same results as PyTorch.
 func TestTemplatesMatchPyTorchOnNaN(t *testing.T) {
 	inFull(t)
 	v := readVectors(t, "max_pool2d")
@@ -167,14 +169,14 @@ func TestTemplatesMatchPyTorchOnNaN(t *testing.T) {
 	}
 }
 
-// runKernel gives a kernel's output for the named inputs. Without a binary it is compiled.
+// runKernel returns a kernel's output for the named inputs. runKernel compiles the kernel if it is given no binary.
 func runKernel(t *testing.T, d device.Device, p *operator.Problem, k operator.Kernel, b *compile.Binary, inputs map[string]torchvectors.Floats) []float32 {
 	t.Helper()
 	var tensors []emulator.HostTensor
 	written := 0
 	for _, spec := range p.Arguments {
 		if spec.Owner != "" {
-			continue // another kernel's
+			continue // an argument of another kernel
 		}
 		data := []float32(inputs[spec.Name])
 		if spec.Role == operator.Output {
@@ -217,8 +219,8 @@ func compareWithPyTorch(t *testing.T, what string, got, want []float32) {
 	}
 }
 
-// problems to prove templates on: ragged shapes, each parameter other than its
-// default, windows over the edge, wide rows and many rows for large tiles.
+// problems are the problems to test templates on: ragged shapes, values of each parameter other than its default,
+// windows that reach over the edge, wide rows, and many rows for large tiles.
 var problems = map[string][]string{
 	"avg_pool1d": {
 		"2x3x1029 kernel=8 stride=1 padding=4 epilogue=gelu(x+q[c])*s[]+r[n,c,w] negative",
@@ -230,7 +232,7 @@ var problems = map[string][]string{
 		"2x136x37 kernel=4 stride=2 padding=1 ceil_mode=true layout=nhwc type=bf16 epilogue=silu(x)*u[n,c]+r[n,c,w]-p[w,f32] normal",
 		"3x6x61 kernel=8 stride=1 padding=4 count_include_pad=false layout=nhwc special",
 		"2x5x70 kernel=3 stride=2 type=f16 epilogue=gelu(x)*v[c,w,f32]+r[n,c,w] negative",
-		"3x7x33 kernel=33 stride=2 ceil_mode=true epilogue=where(x>-1e30,x,2)*q[c]+r[n,c,w] special", // a window that is the whole image
+		"3x7x33 kernel=33 stride=2 ceil_mode=true epilogue=where(x>-1e30,x,2)*q[c]+r[n,c,w] special", // a window that covers the whole image
 	},
 	"avg_pool2d": {
 		"2x3x45x70 kernel=11 negative",
@@ -243,7 +245,7 @@ var problems = map[string][]string{
 		"1x66x13x19 kernel=3 stride=1 padding=1 layout=nhwc normal",
 		"2x40x23x37 kernel=3x2 stride=2 padding=1 ceil_mode=true divisor_override=7 layout=nhwc type=f16 epilogue=where(x>-30000,x,2)*q[c]+r[n,c,h,w] special",
 		"1x2x33x53 kernel=3x5 stride=1x2 padding=1x2 type=bf16 epilogue=silu(x)*v[c,h,w,f32]-u[n,c] normal",
-		"3x7x7x7 kernel=7 stride=1 ceil_mode=true divisor_override=50 type=bf16 epilogue=where(x>-1e30,x,2)*u[n,c]-p[h,w] special", // a window that is the whole image
+		"3x7x7x7 kernel=7 stride=1 ceil_mode=true divisor_override=50 type=bf16 epilogue=where(x>-1e30,x,2)*u[n,c]-p[h,w] special", // a window that covers the whole image
 		"1x2x64x65 kernel=64x65 normal",
 	},
 	"max_pool2d": {
@@ -253,22 +255,22 @@ var problems = map[string][]string{
 		"1x1x66x264 kernel=2 stride=2 padding=0 uniform01",
 		"2x2x5x6 kernel=2 stride=3 padding=1 ceil_mode=true epilogue=x*q[c]+r[n,c,h,w]-u[n,c]*v[c,h,w] negative",
 		"1x3x34x40 kernel=3 stride=1 padding=1 epilogue=where(x>-1e30,x,2)*q[c]+r[n,c,h,w] special",
-		"1x2x9x4 kernel=2 stride=1 padding=1 dilation=5 normal", // windows that hold nothing but padding
+		"1x2x9x4 kernel=2 stride=1 padding=1 dilation=5 normal", // windows that contain only padding
 		"1x136x21x18 kernel=3 stride=1 padding=1 layout=nhwc type=bf16 epilogue=where(x>-1e30,x,2)*q[c]+r[n,c,h,w] special",
 		"2x6x21x27 kernel=3x4 stride=2x3 padding=1x2 dilation=2x1 ceil_mode=true layout=nhwc epilogue=gelu(x+q[c])*u[n,c]+v[c,h,w]-p[h,w] normal",
-		"1x5x40x41 kernel=33 stride=8 padding=16 layout=nhwc type=f16 special", // windows too large to be unrolled
+		"1x5x40x41 kernel=33 stride=8 padding=16 layout=nhwc type=f16 special", // windows too large to unroll
 		"1x3x19x22 kernel=3 stride=4 padding=1 dilation=2 ceil_mode=true type=f16 epilogue=where(x>-30000,x,2)*s[]+r[n,c,h,w,f32] special",
-		"3x7x7x7 kernel=7 stride=1 padding=0 ceil_mode=true type=bf16 special", // a window that is the whole image
+		"3x7x7x7 kernel=7 stride=1 padding=0 ceil_mode=true type=bf16 special", // a window that covers the whole image
 		"1x2x64x65 kernel=64x65 padding=0 epilogue=where(x>-1e30,x,2)*q[c]+r[n,c,h,w] special",
 	},
 	"max_pool1d": {
 		"2x3x1031 kernel=8 stride=1 padding=4 dilation=3 epilogue=gelu(x+q[c])*s[]+r[n,c,w] negative",
 		"1x2x2100 kernel=100 stride=1 padding=50 epilogue=where(x>-1e30,x,2)*q[c]+r[n,c,w] special",
-		"5x300x4 kernel=2 stride=1 padding=1 dilation=5 ceil_mode=true normal", // windows that hold nothing but padding
+		"5x300x4 kernel=2 stride=1 padding=1 dilation=5 ceil_mode=true normal", // windows that contain only padding
 		"2x136x37 kernel=4 stride=2 padding=1 dilation=2 layout=nhwc type=f16 special",
 		"3x6x61 kernel=8 stride=1 padding=4 layout=nhwc normal",
 		"2x5x70 kernel=3 stride=2 type=bf16 epilogue=where(x>-1e30,x,2)*u[n,c]-p[w] special",
-		"3x7x4099 kernel=4099 stride=2 padding=0 ceil_mode=true special", // a window that is the whole image
+		"3x7x4099 kernel=4099 stride=2 padding=0 ceil_mode=true special", // a window that covers the whole image
 	},
 	"max_pool3d": {
 		"1x1x36x9x13 kernel=3x2x3 stride=1 padding=1 negative",
@@ -277,7 +279,7 @@ var problems = map[string][]string{
 		"1x136x7x6x5 kernel=3x2x3 stride=1 padding=1 layout=nhwc type=bf16 special",
 		"1x6x9x12x11 kernel=3 stride=2x1x2 padding=1 dilation=1x2x1 layout=nhwc epilogue=silu(x+q[c])*v[c,d,h,w]+r[n,c,d,h,w] normal",
 		"2x1x5x6x12 kernel=3 stride=2 padding=1 type=f16 epilogue=where(x>-30000,x,2)*u[n,c]+r[n,c,d,h,w] special",
-		"3x5x3x11x1 kernel=3x11x1 stride=1 special", // a window that is the whole image
+		"3x5x3x11x1 kernel=3x11x1 stride=1 special", // a window that covers the whole image
 	},
 	"avg_pool3d": {
 		"1x1x36x9x13 kernel=3x2x3 stride=1 padding=1 divisor_override=7 negative",
@@ -286,7 +288,7 @@ var problems = map[string][]string{
 		"1x136x7x6x5 kernel=3x2x3 stride=1 padding=1 layout=nhwc type=f16 epilogue=where(x>-30000,x,2)*s[]+r[n,c,d,h,w] special",
 		"1x6x9x12x11 kernel=3 stride=2x1x2 padding=1 ceil_mode=true layout=nhwc normal",
 		"2x1x5x6x12 kernel=3 stride=2 padding=1 divisor_override=7 type=bf16 normal",
-		"3x5x3x11x1 kernel=3x11x1 divisor_override=5 special", // a window that is the whole image
+		"3x5x3x11x1 kernel=3x11x1 divisor_override=5 special", // a window that covers the whole image
 	},
 	"depthwise_conv2d": {
 		"1x2x34x515 kernel=3 negative",
@@ -296,7 +298,7 @@ var problems = map[string][]string{
 		"1x3x34x40 kernel=3 padding=1 special",
 		"1x136x13x18 kernel=3 padding=1 bias=true layout=nhwc type=bf16 epilogue=gelu(x+q[c])+r[n,c,h,w] normal",
 		"2x66x11x17 kernel=3x4 stride=2x1 padding=1x5 dilation=2x1 layout=nhwc special",
-		"1x8x36x72 kernel=33x31 padding=16 layout=nhwc type=f16 normal", // kernels too large to be unrolled
+		"1x8x36x72 kernel=33x31 padding=16 layout=nhwc type=f16 normal", // kernels too large to unroll
 		"2x2x18x63 kernel=5 padding=2 bias=true type=f16 epilogue=x*v[c,h,w,f32]-u[n,c] normal",
 	},
 	"conv1d": {
@@ -304,8 +306,8 @@ var problems = map[string][]string{
 		"1x40x300 c_out=200 kernel=2 stride=2 bias=true epilogue=gelu(x+q[c])*s[]+r[n,c,w] uniform01",
 		"1x70x90 c_out=130 kernel=7 padding=3 negative",
 		"2x40x60 c_out=70 kernel=1 bias=true normal",
-		"2x36x600 c_out=70 kernel=3 padding=40 dilation=50 bias=true normal", // input that a tensor map may have
-		"2x2x680 c_out=130 kernel=10 stride=5 padding=3 bias=true normal",    // and of few channels
+		"2x36x600 c_out=70 kernel=3 padding=40 dilation=50 bias=true normal", // input that a tensor map can describe
+		"2x2x680 c_out=130 kernel=10 stride=5 padding=3 bias=true normal",    // few channels, which a tensor map can describe as well
 		"2x40x72 c_out=70 kernel=1 type=f16 bias=true epilogue=silu(x)*u[n,c]+r[n,c,w] normal",
 		"2x6x41 c_out=9 kernel=4 stride=2 padding=3 dilation=3 groups=3 layout=nhwc bias=true normal",
 	},
@@ -314,8 +316,8 @@ var problems = map[string][]string{
 		"1x20x4x6x10 c_out=70 kernel=2x1x2 stride=2x1x2 bias=true normal",
 		"2x17x2x5x11 c_out=130 kernel=3x3x7 padding=1x1x3 negative",
 		"2x24x2x6x10 c_out=70 kernel=1 normal",
-		"2x20x4x5x36 c_out=70 kernel=3x2x3 stride=2x1x1 padding=1x0x1 bias=true negative", // input that a tensor map may have
-		"1x3x4x25x132 c_out=40 kernel=3x4x5 stride=1x2x2 padding=1x2x2 normal",            // and of few channels
+		"2x20x4x5x36 c_out=70 kernel=3x2x3 stride=2x1x1 padding=1x0x1 bias=true negative", // input that a tensor map can describe
+		"1x3x4x25x132 c_out=40 kernel=3x4x5 stride=1x2x2 padding=1x2x2 normal",            // few channels, which a tensor map can describe as well
 		"2x24x2x6x10 c_out=70 kernel=1 type=bf16 normal",
 		"2x4x7x8x9 c_out=6 kernel=2x3x4 stride=1x2x3 padding=1x0x5 dilation=2x1x2 groups=2 type=f16 layout=nhwc bias=true normal",
 	},
@@ -323,26 +325,26 @@ var problems = map[string][]string{
 		"2x6x41 c_out=9 kernel=4 stride=3 padding=2 output_padding=1 groups=3 bias=true normal",
 		"2x70x60 c_out=200 kernel=15 stride=3 padding=3 negative",
 		"2x20x41 c_out=9 kernel=7 stride=5 padding=3 dilation=3 bias=true normal",
-		"1x20x41 c_out=70 kernel=16 stride=8 padding=4 epilogue=gelu(x+q[c])+r[n,c,w] normal", // half the phases read from one position on
-		"2x36x132 c_out=40 kernel=5 stride=2 padding=3 output_padding=1 bias=true normal",     // input that a tensor map may have
+		"1x20x41 c_out=70 kernel=16 stride=8 padding=4 epilogue=gelu(x+q[c])+r[n,c,w] normal", // half of the phases begin to read one position later
+		"2x36x132 c_out=40 kernel=5 stride=2 padding=3 output_padding=1 bias=true normal",     // input that a tensor map can describe
 		"2x70x144 c_out=130 kernel=3 dilation=4 padding=1 negative",
 		"2x6x41 c_out=9 kernel=4 stride=3 padding=2 output_padding=1 groups=3 layout=nhwc bias=true normal",
 	},
 	"group_norm": {
-		"3x6x337 groups=2 epilogue=relu(x)*q[c]+r[n,c,hw] normal", // rows that begin anywhere
+		"3x6x337 groups=2 epilogue=relu(x)*q[c]+r[n,c,hw] normal", // rows with any alignment
 		"2x4x40 groups=4 weight=false type=bf16 negative",
 		"1x6x2804 groups=1 bias=false normal",
-		"8x10x13111 groups=2 type=f16 epilogue=x*u[n,c]+r[n,c,hw,f32] normal", // rows that many blocks have
+		"8x10x13111 groups=2 type=f16 epilogue=x*u[n,c]+r[n,c,hw,f32] normal", // rows that are split among many blocks
 	},
 	"batch_norm": {
 		"3x5x37 training=true epilogue=relu(x+r[n,c,hw])-w[hw] normal",
 		"3x2x2008 training=true bias=false momentum=0.5 type=f16 normal",
-		"1x1x448500 training=true normal", // a row that misses room in all shared memory
+		"1x1x448500 training=true normal", // a row that just exceeds the shared memory of all blocks
 		"4x3x16392 training=true type=bf16 epilogue=gelu(x)+r[n,c,hw] normal",
 		"3x5x72 epilogue=x*s[]+q[c] special",
 	},
 	"triplet_margin_loss": {
-		"5x1003 normal", // no two rows begin alike
+		"5x1003 normal", // rows with different alignments
 		"19x24 mean=false swap=true type=bf16 negative",
 		"2x12301 p=1 sum=true type=f16 normal",
 		"3x31 mean=false p=0 special",
@@ -366,7 +368,7 @@ var problems = map[string][]string{
 		"1x2x140x70x36 mask_batch=1 mask_heads=2 width_v=12 normal",
 	},
 	"elementwise": {
-		"3x1001x7 f=gelu(x) normal", // no multiple of a vector
+		"3x1001x7 f=gelu(x) normal", // a size that is not a multiple of a vector
 		"5x1003x1 f=tanh(x*w)-b type=bf16 negative",
 		"19x48x1 f=silu(x)*w uniform01",
 		"3x5x72 f=(x-b)*w special",
@@ -380,9 +382,9 @@ var problems = map[string][]string{
 		"1x4x7x9 c_out=6 kernel=3x4 stride=2x3 padding=1x2 output_padding=1x0 groups=2 bias=true normal",
 		"2x6x5x21 c_out=10 kernel=4x8 stride=2x4 padding=1x6 groups=2 bias=true epilogue=where(x>-1e30,x,2)*q[c]+r[n,c,h,w] special",
 		"2x40x5x11 c_out=130 kernel=4x14 stride=2 padding=1 negative",
-		"1x20x7x9 c_out=12 kernel=5x4 stride=2x6 padding=1x7 dilation=2x4 normal", // phases without taps
+		"1x20x7x9 c_out=12 kernel=5x4 stride=2x6 padding=1x7 dilation=2x4 normal", // phases without taps of the kernel
 		"2x8x6x5 c_out=6 kernel=3 stride=3x2 padding=4x1 dilation=2x8 output_padding=1 groups=2 bias=true negative",
-		"2x64x6x68 c_out=70 kernel=3x4 stride=1x2 padding=1x3 dilation=2x1 output_padding=1x0 groups=2 bias=true epilogue=where(x>-1e30,x,2)*s[c]+p[h,w] special", // input that a tensor map may have
+		"2x64x6x68 c_out=70 kernel=3x4 stride=1x2 padding=1x3 dilation=2x1 output_padding=1x0 groups=2 bias=true epilogue=where(x>-1e30,x,2)*s[c]+p[h,w] special", // input that a tensor map can describe
 		"2x40x5x9 c_out=70 kernel=4 stride=2 padding=1 type=bf16 bias=true normal",
 		"2x8x6x5 c_out=6 kernel=3 stride=3x2 padding=4x1 dilation=2x8 output_padding=1 groups=2 layout=nhwc bias=true normal",
 		"1x64x5x7 c_out=20 kernel=2x3 stride=2x3 padding=2x0 type=bf16 layout=nhwc bias=true epilogue=gelu(x+q[c])*p[h,w,f32]+r[n,c,h,w] normal", // phases as columns
@@ -392,34 +394,34 @@ var problems = map[string][]string{
 		"1x4x3x4x5 c_out=6 kernel=2x3x4 stride=1x2x3 padding=0x1x2 output_padding=0x1x0 groups=2 bias=true normal",
 		"1x20x3x5x7 c_out=130 kernel=3x3x7 padding=1 negative",
 		"1x20x3x4x5 c_out=10 kernel=2x3x3 stride=3x2x4 padding=0x1x5 dilation=2x2x6 normal",
-		"2x20x3x4x36 c_out=34 kernel=2x3x6 stride=2x1x4 padding=0x1x2 output_padding=1x0x0 bias=true negative", // input that a tensor map may have
+		"2x20x3x4x36 c_out=34 kernel=2x3x6 stride=2x1x4 padding=0x1x2 output_padding=1x0x0 bias=true negative", // input that a tensor map can describe
 		"1x4x3x4x5 c_out=6 kernel=2x3x4 stride=1x2x3 padding=0x1x2 output_padding=0x1x0 groups=2 type=bf16 layout=nhwc bias=true epilogue=gelu(x)*u[n,c]+r[n,c,d,h,w] normal",
 	},
 	"matmul": {
 		"2x70x33x90 bias=true normal",
 		"1x70x200x301 transpose_a=true negative",
-		"1x79x1030x151 transpose_a=true transpose_b=true bias=true epilogue=silu(x*s[n])+r[batch,m,n,bf16] uniform01", // splits of an odd number of outputs
+		"1x79x1030x151 transpose_a=true transpose_b=true bias=true epilogue=silu(x*s[n])+r[batch,m,n,bf16] uniform01", // splits with an odd number of outputs
 		"1x9x1028x8 transpose_b=true epilogue=tanh(x+d[n])-v[m] negative",
 		"1x140x129x296 epilogue=elu(x,0.5)*d[n]+r[m,n] normal",
-		"1x70x1032x92 bias=true epilogue=leaky_relu(x,0.2) negative", // factors that tensor maps may have
+		"1x70x1032x92 bias=true epilogue=leaky_relu(x,0.2) negative", // factors that tensor maps can describe
 		"1x140x72x300 transpose_b=true normal",
 		"1x132x136x90 transpose_a=true transpose_b=true bias=true negative",
 		"3x70x1032x92 broadcast_a=true bias=true normal",
 		"2x72x136x70 transpose_b=true broadcast_b=true negative",
-		"1x10x16390x12 transpose_a=true normal", // lines that are packed in stretches
+		"1x10x16390x12 transpose_a=true normal", // lines that are packed in pieces
 		"3x9x65x5 broadcast_a=true transpose_b=true normal",
 		"2x70x512x90 transpose_a=true type=bf16 normal",
-		"1x138x520x264 type=f16 bias=true epilogue=gelu(x+d[n])*s[m]+r[batch,m,n] negative", // factors that tensor maps may have, in all four ways to lie
+		"1x138x520x264 type=f16 bias=true epilogue=gelu(x+d[n])*s[m]+r[batch,m,n] negative", // factors that tensor maps can describe, in all four combinations of transposition
 		"3x72x520x136 transpose_a=true transpose_b=true type=bf16 broadcast_a=true normal",
 		"1x140x264x301 transpose_b=true type=f16 normal",
 		"1x72x2056x136 transpose_a=true type=bf16 bias=true normal",
 		"2x9x2056x8 type=bf16 broadcast_b=true normal",
-		"2x6x1042x100 transpose_a=true bias=true normal", // few rows, in all four ways to lie
+		"2x6x1042x100 transpose_a=true bias=true normal", // few rows, in all four combinations of transposition
 		"1x70x1037x13 transpose_b=true bias=true negative",
 		"1x21x1034x132 type=bf16 transpose_b=true normal",
-		"1x1x576x528 type=bf16 transpose_b=true normal", // as many lines for each block as a stream's passes take
+		"1x1x576x528 type=bf16 transpose_b=true normal", // each block has as many lines as the passes of a stream take
 		"2x100x2060x6 type=f16 bias=true negative",
-		"4x2x576x148 type=bf16 transpose_b=true bias=true epilogue=silu(x)*s[m]+r[batch,m,n] normal", // few rows of many products: long shares of the wide factor
+		"4x2x576x148 type=bf16 transpose_b=true bias=true epilogue=silu(x)*s[m]+r[batch,m,n] normal", // few rows in many products: each block reads a long part of the wide factor
 		"1x64x1100x74 type=bf16 transpose_a=true bias=true epilogue=gelu_tanh(x)+r[batch,m,n,f32]*w[batch] normal",
 		"1x70x576x12 type=f16 transpose_b=true special",
 		"1x5x320x90 transpose_b=true bias=true normal",
@@ -435,47 +437,47 @@ var problems = map[string][]string{
 		"1x5x8x40 c_out=33 kernel=5 padding=2 uniform01",
 		"3x8x7x9 c_out=16 kernel=2 stride=2 groups=2 normal",
 		"1x2x6x7 c_out=3 kernel=2 padding=4 normal",
-		"1x3x6x1024 c_out=10 kernel=3 epilogue=gelu(x+q[c])*s[]+r[n,c,h,w] special",                                         // strips, the last one ragged
-		"2x7x6x216 c_out=10 kernel=3 padding=1 normal",                                                                      // rows begin with sectors
-		"1x16x5x301 c_out=140 groups=2 kernel=2x2 bias=true normal",                                                         // a strip's width and little more
+		"1x3x6x1024 c_out=10 kernel=3 epilogue=gelu(x+q[c])*s[]+r[n,c,h,w] special",                                         // strips of the image, the last one incomplete
+		"2x7x6x216 c_out=10 kernel=3 padding=1 normal",                                                                      // rows that begin at sectors of 32 bytes
+		"1x16x5x301 c_out=140 groups=2 kernel=2x2 bias=true normal",                                                         // slightly wider than a strip
 		"2x5x12x67 c_out=5 kernel=3x2 dilation=2x2 padding=2x1 bias=true epilogue=x*v[c,h,w,bf16]-u[n,c]+r[n,c,h,w] normal", // rows of odd length
 		"1x16x3x110 c_out=70 kernel=3 normal",                                                                               // one row of outputs
-		"1x40x9x19 c_out=200 kernel=3x5 padding=1x2 bias=true normal",                                                       // several steps of channels and blocks of rows
+		"1x40x9x19 c_out=200 kernel=3x5 padding=1x2 bias=true normal",                                                       // several steps over the channels and several blocks of rows
 		"1x80x6x19 c_out=130 kernel=3x5 padding=1x2 normal",
 		"1x20x9x40 c_out=65 kernel=7x1 padding=3x0 normal",
 		"1x20x12x15 c_out=129 kernel=3 padding=1 normal",
-		"1x20x27x29 c_out=70 kernel=4x8 stride=2 padding=1 dilation=1x3 normal",                     // phases of a stride
-		"3x516x7x13 c_out=130 kernel=1 stride=1x2 bias=true negative",                               // one tap, and many channels
-		"1x2080x4x14 c_out=280 kernel=1 groups=2 bias=true epilogue=gelu(x+q[c])+r[n,c,h,w] normal", // which tensor maps may have
-		"2x40x3x140 c_out=150 kernel=3 padding=1 bias=true epilogue=gelu(x+q[c])+r[n,c,h,w] normal", // input that a tensor map may have, and long runs
+		"1x20x27x29 c_out=70 kernel=4x8 stride=2 padding=1 dilation=1x3 normal",                     // a strided kernel, split into phases
+		"3x516x7x13 c_out=130 kernel=1 stride=1x2 bias=true negative",                               // a 1x1 kernel with many channels
+		"1x2080x4x14 c_out=280 kernel=1 groups=2 bias=true epilogue=gelu(x+q[c])+r[n,c,h,w] normal", // 1x1 kernels whose input a tensor map can describe
+		"2x40x3x140 c_out=150 kernel=3 padding=1 bias=true epilogue=gelu(x+q[c])+r[n,c,h,w] normal", // input that a tensor map can describe, and long rows
 		"2x64x9x76 c_out=260 kernel=2x3 stride=1x2 padding=0x2 dilation=2x3 groups=2 negative",
-		"1x330x6x12 c_out=70 kernel=3x1 stride=2x1 padding=1x0 normal",     // many stages
-		"2x3x7x260 c_out=130 kernel=7 stride=2 padding=3 bias=true normal", // few channels, which a tensor map may have
+		"1x330x6x12 c_out=70 kernel=3x1 stride=2x1 padding=1x0 normal",     // many pipeline stages
+		"2x3x7x260 c_out=130 kernel=7 stride=2 padding=3 bias=true normal", // few channels, which a tensor map can describe
 		"1x4x5x136 c_out=80 kernel=1x3 dilation=1x2 groups=2 negative",
-		"2x40x9x11 c_out=70 kernel=3 padding=1 type=bf16 bias=true normal", // elements of 16 bits
-		"1x136x9x40 c_out=280 kernel=1 type=f16 negative",                  // which tensor maps may have
+		"2x40x9x11 c_out=70 kernel=3 padding=1 type=bf16 bias=true normal", // 16-bit elements
+		"1x136x9x40 c_out=280 kernel=1 type=f16 negative",                  // 16-bit input that a tensor map can describe
 		"1x4112x4x10 c_out=70 kernel=1 groups=2 type=bf16 bias=true normal",
 		"2x6x12x15 c_out=10 kernel=2x3 stride=2 padding=1 groups=2 type=f16 bias=true normal",
 		"1x6x15x21 c_out=9 kernel=3x4 stride=2x3 padding=1x5 dilation=2x1 groups=3 layout=nhwc bias=true normal",
-		"9x72x5x10 c_out=60 kernel=2x3 stride=2x1 padding=1 layout=nhwc bias=true epilogue=silu(x+q[c])*s[]+r[n,c,h,w] negative", // boxes of images, weights that stay
-		"1x72x6x47 c_out=140 kernel=3x4 padding=1 layout=nhwc normal",                                                            // of one, and many stages
+		"9x72x5x10 c_out=60 kernel=2x3 stride=2x1 padding=1 layout=nhwc bias=true epilogue=silu(x+q[c])*s[]+r[n,c,h,w] negative", // boxes that span several images, weights that stay in shared memory
+		"1x72x6x47 c_out=140 kernel=3x4 padding=1 layout=nhwc normal",                                                            // boxes of one image, many pipeline stages
 		"1x72x9x46 c_out=130 kernel=3 dilation=1x2 padding=1 type=bf16 layout=nhwc bias=true epilogue=gelu(x)*u[n,c]+r[n,c,h,w,f32]-p[h,w] normal",
-		"1x136x4x9 c_out=40 kernel=3x4 padding=1 type=f16 layout=nhwc normal", // sums in sixteen parts
+		"1x136x4x9 c_out=40 kernel=3x4 padding=1 type=f16 layout=nhwc normal", // sums split into sixteen parts
 		"9x264x3x17 c_out=70 kernel=1 type=f16 layout=nhwc normal",
-		"2x3x29x21 c_out=69 kernel=7 stride=2 padding=3 type=bf16 layout=nhwc bias=true normal", // odd channels
+		"2x3x29x21 c_out=69 kernel=7 stride=2 padding=3 type=bf16 layout=nhwc bias=true normal", // odd numbers of channels
 	},
 }
 
-// check is one configuration to prove on one problem.
+// check is one problem with the configurations to test on that problem.
 type check struct {
 	problem      *operator.Problem
 	distribution string
 	choices      []space.Configuration
-	parts        []serves          // of its space
-	binaries     []*compile.Binary // of the reference and the choices, where they were compiled with other problems'
+	parts        []serves          // the parts of its space by template
+	binaries     []*compile.Binary // of the reference and the choices, if they were compiled together with other problems
 }
 
-// kernels are the reference and the choices.
+// kernels returns the reference and the chosen configurations as kernels.
 func (c check) kernels(t *testing.T) []operator.Kernel {
 	t.Helper()
 	reference, err := c.problem.Reference()
@@ -519,14 +521,13 @@ func TestTemplatesMatchReferences(t *testing.T) {
 	}
 }
 
-// coveringChecks chooses configurations so that every value of every tunable of every template is proven on some
-// problem; of a number that has more than four, the first, the last and one between, unless tests endure. Every
-// template is proven on the problems that it serves and that have a trait which those of its file before lack. The
-// convolutions that are one kernel, packed_conv.cuh, convolution_gathered_gemm.cu, convolution_tma_gemm.cu, convolution_tma_conv.cu or
-// channels_output.cuh, prove its tunables together, and so do operators of rows: shared has the values of such kernels,
-// and whether those before have proven them. What kernels of rows have met is in frame. Unless tests run in full, each
-// kernel's file is proven once, by one configuration, and each operator by one template at least; files has those that
-// are.
+// coveringChecks chooses configurations so that every value of every tunable of every template is tested on some
+// problem. Of an integer tunable with more than four values, coveringChecks tests the first, a middle and the last one,
+// or all values if AUTOTUNE_ENDURE is set. coveringChecks tests a template on each problem that has a trait with which
+// the template's file was not tested before. The tunables of a kernel file that several convolutions or row operators
+// share are tested for one of these operators only. The argument shared records which values of shared tunables were
+// tested, and frame records the traits of the tested problems. In tests that do not run in full, one configuration
+// tests each kernel file (files lists the tested files), and at least one template tests each operator.
 func coveringChecks(t *testing.T, o *operator.Operator, limits operator.Limits, shared map[string]bool, frame meetings, files map[string]bool) []check {
 	t.Helper()
 	missing := map[string]bool{}
@@ -557,15 +558,15 @@ func coveringChecks(t *testing.T, o *operator.Operator, limits operator.Limits, 
 	for n, text := range problemsOf(o) {
 		serving := map[string][]serves{}
 		limits := limits
-		if n%2 == 1 { // persistent blocks have several tiles
+		if n%2 == 1 { // few multiprocessors, so that persistent blocks compute several tiles
 			limits.SMs = 8
 		}
 		for _, mode := range o.MathModes {
 			if strings.Contains(text, " type=") && mode != "fp32" {
-				continue // products of 16 bits are exact
+				continue // products of 16-bit numbers are exact, so one mode is enough
 			}
 			served := map[string]bool{}
-			if _, variant := o.MathVariants[mode]; variant { // the same kernels; TestTiesAreRounded has what differs
+			if _, variant := o.MathVariants[mode]; variant { // the kernels are the same; TestTiesAreRounded tests the difference
 				for name := range serving {
 					served[name] = true
 				}
@@ -586,14 +587,14 @@ func coveringChecks(t *testing.T, o *operator.Operator, limits operator.Limits, 
 				checks = append(checks, c)
 			}
 		}
-		// Each template in one of the math modes, in turn: problem by problem, so that most need one reference. How
-		// operands are packed and sums leave is all that depends on a problem: those that share it, with another's
-		// file or by packed_conv.cuh, take turns.
+		// Test each template in one of its math modes, which alternate by problem, so that most problems need one
+		// reference. Each problem tests only some of the templates that share a file or include packed_conv.cuh,
+		// because most of their code is the same for all problems.
 		for i, template := range o.Templates {
 			shares := slices.ContainsFunc(o.Templates[:i], func(other *operator.Template) bool { return other.Source.File == template.Source.File })
 			_, packed := template.Source.Includes["packed_conv.cuh"]
 			if modes := serving[template.Name]; len(modes) > 0 && (!shares || n%3 == 0) && (!packed || (n+i)%2 == 0) {
-				s := modes[n/2%len(modes)] // where every second problem is one, all modes too
+				s := modes[n/2%len(modes)] // cycles through all modes even if only every second problem uses the template
 				p := checks[s.check].problem
 				wanted := met.more(template.Source.File, traitsOf(o, p, text))
 				if !full {
@@ -606,7 +607,7 @@ func coveringChecks(t *testing.T, o *operator.Operator, limits operator.Limits, 
 			}
 		}
 	}
-	for _, i := range withChoicesFirst(checks) { // what is still missing needs more choices
+	for _, i := range withChoicesFirst(checks) { // values that are still missing need more choices
 		for _, s := range checks[i].parts {
 			for before := len(missing) + 1; len(missing) < before && lacks(missing, s.template); {
 				before = len(missing)
@@ -628,7 +629,7 @@ func coveringChecks(t *testing.T, o *operator.Operator, limits operator.Limits, 
 	return checks
 }
 
-// proven are the values to prove of a tunable.
+// proven returns those values of a tunable with which the tests run kernels.
 func proven(values []expr.Value) []expr.Value {
 	number := !slices.ContainsFunc(values, func(v expr.Value) bool { return v.Kind() != expr.KindInt })
 	if len(values) <= 4 || !number || os.Getenv(endurance.Variable) != "" {
@@ -637,7 +638,7 @@ func proven(values []expr.Value) []expr.Value {
 	return []expr.Value{values[0], values[len(values)/2], values[len(values)-1]}
 }
 
-// withChoicesFirst are the numbers of checks, those first whose reference runs in any case.
+// withChoicesFirst returns the indices of checks; the checks for which configurations are already chosen come first.
 func withChoicesFirst(checks []check) (order []int) {
 	var rest []int
 	for i, c := range checks {
@@ -650,7 +651,7 @@ func withChoicesFirst(checks []check) (order []int) {
 	return append(order, rest...)
 }
 
-// smaller are the limits of GPUs without warpgroup products, in turn: one of few multiprocessors, one of many.
+// smaller returns the limits of a GPU without warpgroup products, with many multiprocessors only if n is odd.
 func smaller(limits operator.Limits, n int) operator.Limits {
 	limits.Arch, limits.Target, limits.SMs, limits.MaxSharedPerBlock = 80, "sm_80", 6, 163<<10
 	if n%2 == 1 {
@@ -659,7 +660,7 @@ func smaller(limits operator.Limits, n int) operator.Limits {
 	return limits
 }
 
-// serves is the part of a problem's space that is one template's.
+// serves is the range of a problem's search space that contains the configurations of one template.
 type serves struct {
 	*space.Space
 	template   string
@@ -680,7 +681,7 @@ func partsOf(t *testing.T, p *operator.Problem) []serves {
 	return parts
 }
 
-// lacks tells whether a template has values that are not proven.
+// lacks tells whether a template has a tunable with a value that no test has run yet.
 func lacks(missing map[string]bool, template string) bool {
 	for key := range missing {
 		if strings.HasPrefix(key, template+" ") {
@@ -690,7 +691,8 @@ func lacks(missing map[string]bool, template string) bool {
 	return false
 }
 
-// appendMost adds the configuration with the most values that are still missing, any one if none has such.
+// appendMost adds the configuration with the most tunable values that no test has run yet, or any configuration if all
+// values have been tested.
 func appendMost(chosen []space.Configuration, s serves, missing map[string]bool, rng *rand.Rand) []space.Configuration {
 	tried := int64(2000)
 	if !lacks(missing, s.template) {
@@ -701,7 +703,7 @@ func appendMost(chosen []space.Configuration, s serves, missing map[string]bool,
 	size := s.end - s.first
 	start := rng.Int64N(size)
 	for i := range min(tried, size) {
-		at := (start + i) % size // a small space is looked through
+		at := (start + i) % size // a small space is searched completely
 		if size > tried {
 			at = rng.Int64N(size)
 		}
@@ -722,7 +724,7 @@ func appendMost(chosen []space.Configuration, s serves, missing map[string]bool,
 	return append(chosen, best)
 }
 
-// problem binds "2x3x45x70 kernel=11 negative".
+// problem binds the problem in a text such as "2x3x45x70 kernel=11 negative", whose last word is the distribution.
 func problem(t *testing.T, o *operator.Operator, text, mode string, limits operator.Limits) (p *operator.Problem, distribution string) {
 	t.Helper()
 	fields := strings.Fields(text)
@@ -738,7 +740,7 @@ func problem(t *testing.T, o *operator.Operator, text, mode string, limits opera
 	return p, fields[len(fields)-1]
 }
 
-// prove runs configurations of one problem and compares with the reference.
+// prove runs configurations of one problem and compares their outputs with the reference's.
 func prove(t *testing.T, d device.Device, c check) {
 	ctx := context.Background()
 	kernels := c.kernels(t)
@@ -753,8 +755,8 @@ func prove(t *testing.T, d device.Device, c check) {
 	}
 	protocol := device.DefaultProtocol()
 	protocol.Samples, protocol.MinSamples, protocol.WarmUp, protocol.Distribution = 1, 1, 0, c.distribution
-	protocol.MeasureTime = 10 * time.Millisecond // a slower kernel is launched once
-	protocol.LaunchTimeout = 2 * time.Minute     // a deadlock is told at once; a busy machine is only slow
+	protocol.MeasureTime = 10 * time.Millisecond // a kernel slower than this is launched once
+	protocol.LaunchTimeout = 2 * time.Minute     // a deadlock is detected by other means; a busy machine is only slow
 	session, err := d.Open(ctx, c.problem, binary(0), protocol)
 	must.OK(t, err)
 	defer session.Close()
@@ -766,7 +768,8 @@ func prove(t *testing.T, d device.Device, c check) {
 			t.Errorf("%s: %s: %s", choice, e.Status, e.Message)
 		}
 	}
-	// The same kernels where a few inputs are a NaN or infinite. Of large problems that takes long.
+	// Run the problem's kernels also on inputs of which a few are NaN or infinite, unless the problem is so large that
+	// the test would take too long.
 	special := device.Inputs{Distribution: "special", Seed: 2}
 	if c.problem.Flops > 4e6 {
 		return
@@ -782,8 +785,8 @@ func prove(t *testing.T, d device.Device, c check) {
 	}
 }
 
-// rowProblems are those that all operators of rows are proven on: rows that begin aligned and
-// that do not, columns, and few that are long.
+// rowProblems are the problems on which the tests run all row operators, i.e. reductions and scans: aligned and
+// unaligned rows, columns, and long rows.
 var rowProblems = []string{
 	"5x1003x1 normal", // no two rows begin alike
 	"3x2048x1 type=bf16 negative",
@@ -795,7 +798,7 @@ var rowProblems = []string{
 	"1x1536x264 type=bf16 normal",
 }
 
-// problemsOf are the problems that an operator's templates are proven on.
+// problemsOf returns the problems on which the tests run an operator's templates.
 func problemsOf(o *operator.Operator) []string {
 	if ofRows(o) {
 		return rowProblems
@@ -803,16 +806,16 @@ func problemsOf(o *operator.Operator) []string {
 	return problems[o.Name]
 }
 
-// ofRows tells whether an operator takes the elements along a dimension together.
+// ofRows tells whether an operator reduces or scans along one dimension.
 func ofRows(o *operator.Operator) bool {
 	return slices.Equal(o.Shape, []string{"outer", "length", "inner"}) && problems[o.Name] == nil
 }
 
-// meetings are the traits of problems that templates' files were proven on. Where a file has met all traits
-// of a problem, little is left to find: they decide how it packs, rounds, and reads over edges.
+// meetings records with which traits of problems each kernel file was tested. Traits such as the type decide how a
+// kernel packs, rounds, and reads over edges, so a problem without a new trait would reveal few faults.
 type meetings map[string]bool
 
-// more tells whether a problem has a trait that a file has not met, and has it meet all.
+// more tells whether a problem has a trait that is new for a file, and records the problem's traits for the file.
 func (m meetings) more(file string, traits []string) bool {
 	before := len(m)
 	for _, trait := range traits {
@@ -821,8 +824,8 @@ func (m meetings) more(file string, traits []string) bool {
 	return len(m) > before
 }
 
-// traitsOf are those of a problem that is written as text. Operators of rows share kernels, and what
-// inputs they bear is each one's own.
+// traitsOf returns the traits of a problem that is given as text. Row operators share kernels, but which special inputs
+// they handle is a trait of each operator.
 func traitsOf(o *operator.Operator, p *operator.Problem, text string) []string {
 	all := append(extents(p), words(p, text)...)
 	for i, trait := range all {
@@ -833,7 +836,7 @@ func traitsOf(o *operator.Operator, p *operator.Problem, text string) []string {
 	return all
 }
 
-// extents are the traits of a problem's shape: into which vectors its dimensions go, and which are long.
+// extents returns the traits of a shape: the vector width that divides each dimension, and which dimensions are long.
 func extents(p *operator.Problem) []string {
 	var all []string
 	for i, size := range p.Shape {
@@ -848,13 +851,13 @@ func extents(p *operator.Problem) []string {
 
 var sizes = regexp.MustCompile(`^\d+(x\d+)*$`)
 
-// words are the traits of what is said beside the shape: the math mode, the elements, and the sizes of
-// windows by kind: one, even, odd, and different ones for each axis.
+// words returns the traits of everything but the shape: the math mode, the element type, and whether the sizes of
+// windows are 1, even, odd, or differ by axis.
 func words(p *operator.Problem, text string) []string {
 	all := []string{"math " + p.Math}
 	for _, field := range strings.Fields(text)[1:] {
 		if field == "normal" || field == "uniform01" {
-			continue // inputs that every kernel sees
+			continue // all kernels are tested with these inputs
 		}
 		name, value, _ := strings.Cut(field, "=")
 		if first, _, more := strings.Cut(value, "x"); value != "1" && sizes.MatchString(value) {

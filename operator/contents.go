@@ -6,19 +6,19 @@ import (
 	"autotune/operator/tree"
 )
 
-// OwnKernel is a kernel of the operator's that fills the tensors that name it, or that gives one number for how far
-// outputs are from the reference's: 0 where they are correct.
+// OwnKernel is a kernel in the operator's folder that fills tensors with inputs, or that compares outputs with the
+// reference's outputs. A comparing kernel returns a number that is 0 for correct outputs and grows with the error.
 type OwnKernel struct {
 	Source Source
 	Entry  string
 }
 
-// String is as in "op_compare of compare.cu".
+// String describes the kernel for messages: "op_compare of compare.cu".
 func (k *OwnKernel) String() string { return k.Entry + " of " + k.Source.File }
 
 func (k *OwnKernel) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 
-// ownFill reads `FILE.cu`; not ok if it is a distribution.
+// ownFill reads the name of a kernel file, `FILE.cu`; ok is false if n names a distribution instead.
 func (l *loader) ownFill(n *tree.Node) (f FillSpec, ok bool) {
 	if path.Ext(n.Written) != ".cu" {
 		return f, false
@@ -30,8 +30,8 @@ func (l *loader) ownFill(n *tree.Node) (f FillSpec, ok bool) {
 	return f, true
 }
 
-// Filling is a kernel that fills tensors, and which arguments of the operator's it
-// takes: those tensors and all scalars, in order. The seed follows them.
+// Filling is a kernel that fills tensors. The arguments of a filling kernel are the filled tensors and all scalars, in
+// the operator's order, and the seed.
 type Filling struct {
 	Kernel    Kernel
 	Tensors   []int
@@ -69,7 +69,7 @@ func (p *Problem) Comparing() (Kernel, bool) {
 	return helper(p, "compare", c.Entry, c.Source, p.Output().Elements), true
 }
 
-// helper is a kernel of the operator's beside its templates, with a thread for each of some elements.
+// helper returns a kernel of the operator that is not a template, launched with one thread per element.
 func helper(p *Problem, role, entry string, s Source, elements int64) Kernel {
 	blocks := (elements + referenceBlock - 1) / referenceBlock
 	launch := Launch{Entry: entry, Grid: [3]int64{blocks, 1, 1}, Block: [3]int64{referenceBlock, 1, 1}}

@@ -9,10 +9,10 @@ import (
 	"autotune/space/expr"
 )
 
-// The parts of an operator that are mappings of their own: parameters and tensors.
+// This file decodes the parameters and tensors of an operator; in op.yaml, each of them is a mapping.
 
-// parameters reads the parameters and declares their components. Their defaults
-// may name dimensions and each other, so they are checked at the end.
+// parameters reads the operator's parameters and declares their components. The default of a parameter may use
+// dimensions and other parameters.
 func (l *loader) parameters(n *tree.Node, names scope) {
 	dimensions := maps.Clone(names)
 	for _, e := range l.named(n, "parameters must be a mapping of names to descriptions") {
@@ -35,8 +35,8 @@ func (l *loader) parameters(n *tree.Node, names scope) {
 	}
 }
 
-// defaultScope is what a parameter's default may name: dimensions and other
-// parameters. A pair's own name means its same component to another pair.
+// defaultScope returns the names that a parameter's default may use: dimensions and other parameters. In the default of
+// a component, the name of another parameter with as many components means the component with the same index.
 func (l *loader) defaultScope(spec ParameterSpec, dimensions scope) scope {
 	s := maps.Clone(dimensions)
 	for _, other := range l.o.Parameters {
@@ -96,7 +96,7 @@ func (l *loader) parameter(e tree.Entry) ParameterSpec {
 	return s
 }
 
-// components gives a parameter of integers one component for each axis. That of a single axis keeps its name.
+// components declares an integer parameter's components: one for each axis, or a single one with the parameter's name.
 func (l *loader) components(s *ParameterSpec, n *tree.Node) {
 	if len(l.Axes) == 0 {
 		n.Refuse("`type: ints` needs the operator's `axes`")
@@ -124,8 +124,7 @@ func (l *language) words(s *ParameterSpec, f tree.Fields, whole *tree.Node) {
 	})
 }
 
-// arguments reads the list of tensors and scalars. tolerance is what the operator
-// says of all that is compared, or its own way to compare.
+// arguments reads the list of tensors and scalars. tolerance is the operator's default tolerance or comparing kernel.
 func (l *loader) arguments(n *tree.Node, s scope, tolerance *tree.Node) {
 	if tolerance != nil && tolerance.Kind != tree.List {
 		c := &OwnKernel{Entry: l.o.Name + "_compare"}
@@ -152,7 +151,7 @@ func (l *loader) arguments(n *tree.Node, s scope, tolerance *tree.Node) {
 	}
 }
 
-// argument reads a tensor, or, where a value is given, a scalar.
+// argument reads the description of a tensor or, if it has the key `value`, of a scalar.
 func (l *loader) argument(f tree.Fields, s scope, tolerance *tree.Node) ArgumentSpec {
 	formula := l.over(s)
 	a := ArgumentSpec{Name: f["name"].Name(), Value: tree.Pointer(f["value"], formula)}
@@ -184,7 +183,7 @@ func (l *loader) argument(f tree.Fields, s scope, tolerance *tree.Node) Argument
 		return a
 	}
 	if own := f["tolerance"]; own != nil || a.Type.Kind() != Floating {
-		tolerance = own // integers are exact, unless they say otherwise themselves
+		tolerance = own // integers are compared exactly, unless the tensor has a tolerance of its own
 	}
 	a.ATol, a.RTol = a.tolerance(), a.tolerance()
 	if tolerance == nil {
@@ -199,7 +198,7 @@ func (l *loader) argument(f tree.Fields, s scope, tolerance *tree.Node) Argument
 	return a
 }
 
-// elementType reads a tensor's type, or the parameter that names it.
+// elementType reads a tensor's element type, or the name of the parameter that chooses it.
 func (l *loader) elementType(n *tree.Node, a *ArgumentSpec) {
 	names := Types()
 	for _, spec := range l.o.Parameters {

@@ -35,7 +35,7 @@ func (l *loader) templates(n *tree.Node, problem scope) {
 type templateReader struct {
 	*loader
 	*Template
-	known scope // what it knows of problem and device, and of itself so far
+	known scope // the names that it may use: of the problem, the device, and its own so far
 	f     tree.Fields
 }
 
@@ -114,7 +114,7 @@ func tunable(e tree.Entry) space.Tunable {
 
 func isFloat(v expr.Value) bool { return v.Kind() == expr.KindFloat }
 
-// asFloat makes a float of an int and leaves other values alone.
+// asFloat converts an int to a float and returns other values unchanged.
 func asFloat(v expr.Value) expr.Value {
 	if f, ok := v.AsFloat(); ok && v.Kind() == expr.KindInt {
 		return expr.Float(f)
@@ -205,11 +205,11 @@ func (r *templateReader) launch(n *tree.Node) LaunchSpec {
 	return spec
 }
 
-// free reads the dimensions that the kernel can take when it runs. What a compiler must know cannot depend on them.
+// free reads the dimensions that the kernel can take at run time, which formulas for the compiler's input must not use.
 func (r *templateReader) free() {
 	n, t := r.f["free"], r.Template
 	t.Free = tree.Optional(n, func(n *tree.Node) []string { return r.names(n, "free") }, nil)
-	// A derived value stands for a dimension that the operator lacks, in fragments for several operators.
+	// A fragment may give a derived value the name of a dimension that the including operator lacks.
 	t.Free = slices.DeleteFunc(t.Free, func(name string) bool {
 		return slices.ContainsFunc(r.o.Derived, func(d Definition) bool { return d.Name == name })
 	})
@@ -241,7 +241,7 @@ func (r *templateReader) free() {
 	}
 }
 
-// entryForm is what names a kernel: a name, perhaps in namespaces, perhaps with template arguments.
+// entryForm matches the name of a kernel, optionally with namespaces and template arguments.
 var entryForm = regexp.MustCompile(`^(?:[A-Za-z_]\w*::)*([A-Za-z_]\w*)\s*(?:<.*>)?$`)
 
 func (r *templateReader) passable() []ArgumentSpec {
@@ -264,12 +264,12 @@ func (r *templateReader) passed(n *tree.Node) []string {
 	})
 }
 
-// entries are the names of the kernels that a template launches, without namespaces and template arguments.
+// entries returns the names of the kernels that a template launches, without namespaces and template arguments.
 func (t *Template) entries() []string {
 	return lists.Of(t.Launches, func(launch LaunchSpec) string { return entryForm.FindStringSubmatch(launch.Entry.Text)[1] })
 }
 
-// workspaces reads the template's workspaces, whose shapes may name what is the same for all configurations.
+// workspaces reads the template's workspaces, whose shapes may use only values that all configurations share.
 func (r *templateReader) workspaces() {
 	same := maps.Clone(r.known)
 	for _, tunable := range r.Tunables {
@@ -306,10 +306,10 @@ func (r *templateReader) workspaces() {
 	}
 }
 
-// A template that includes an earlier one is the same kernel of other tunables.
+// A template that includes an earlier template uses the same kernel with other tunables.
 
-// likeAnother copies what a template takes from the one that it includes beside keys: the kernel's
-// name, workspaces, and the values of a file's `with`.
+// likeAnother copies from an included template the parts that do not come from keys of op.yaml: its kernel, its
+// workspaces and the values of its `with`.
 func (r *templateReader) likeAnother(model *Template, n *tree.Node) {
 	r.like = model
 	r.sameWorkspaces(model, r.named(n.Own("derived"), derivedForm))
@@ -317,15 +317,14 @@ func (r *templateReader) likeAnother(model *Template, n *tree.Node) {
 		r.kernel = model.kernel
 	}
 	for _, d := range model.With {
-		if r.known[d.Name] == "" { // of another file's templates
+		if r.known[d.Name] == "" { // the included template comes from another file
 			r.declare(r.known, n.Position, d.Name, "value")
 			r.With = append(r.With, d)
 		}
 	}
 }
 
-// sameWorkspaces refuses derived values that would change the workspaces, which a template shares
-// with the one that it includes.
+// sameWorkspaces refuses derived values that would change the workspaces a template shares with its included template.
 func (r *templateReader) sameWorkspaces(model *Template, own []tree.Entry) {
 	needed := map[string]bool{}
 	need := func(formulas ...Formula) {
@@ -340,7 +339,7 @@ func (r *templateReader) sameWorkspaces(model *Template, own []tree.Entry) {
 			need(a.Shape...)
 		}
 	}
-	for _, d := range slices.Backward(model.Derived) { // each after those that it names
+	for _, d := range slices.Backward(model.Derived) { // a value comes after the values that it names
 		if needed[d.Name] {
 			need(d.Formula)
 		}
@@ -352,7 +351,8 @@ func (r *templateReader) sameWorkspaces(model *Template, own []tree.Entry) {
 	}
 }
 
-// has tells whether a template's workspaces are this one's too: its own, or those of one that it is like.
+// has tells whether a template uses the workspaces of the template owner: it must be owner or a template that includes
+// owner.
 func (t *Template) has(owner string) bool {
 	return t.Name == owner || t.like != nil && t.like.has(owner)
 }

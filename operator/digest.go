@@ -12,21 +12,22 @@ import (
 	"autotune/internal/cudafile"
 )
 
-// A trial is valid as long as all that it depends on is the same. A Kernel's digest covers what the
-// bound template says, ReferenceDigest what the bound problem says. Both cover values and code: a
-// comment in op.yaml or a kernel changes neither.
+// A recorded trial is valid as long as nothing changes that the trial's outcome depends on. A kernel's Digest covers
+// the bound template, and ReferenceDigest covers the bound problem. Digests cover values and code, so a comment in
+// op.yaml or in a kernel changes no digest.
 
-// CodeDigits is how many digits of a kernel's digest depend on its code alone. Some shipped recordings have no others.
+// CodeDigits is the number of leading digits of a kernel's digest that depend only on its code. Some shipped recordings
+// contain only the first CodeDigits digits of a digest.
 const CodeDigits = 16
 
-// Digest identifies the kernel: its first CodeDigits digits what a compiler sees, the
-// others how it is launched as well, and with which tensors of its own.
+// Digest identifies the kernel. The first CodeDigits digits of a digest depend only on what a compiler sees. The digits
+// of a digest after the first CodeDigits also depend on how the kernel is launched and on its workspaces.
 func (k Kernel) Digest() string {
 	code := k.codeDigest()
 	return code[:CodeDigits] + digestOf(code, canonical(k.Launches), canonical(statements(k.Workspaces)))[CodeDigits:]
 }
 
-// codeDigest identifies what a compiler sees: kernels with one digest compile to one code.
+// codeDigest identifies the compiler's input: kernels with the same digest compile to the same code.
 func (k Kernel) codeDigest() string {
 	var parts []string
 	for _, entry := range k.Launches.Entries() {
@@ -48,12 +49,12 @@ func (k Kernel) codeDigest() string {
 func digestOf(parts ...string) string {
 	h := sha256.New()
 	for _, part := range parts {
-		io.WriteString(h, strconv.Itoa(len(part))+":"+part) // a hash's Write does not fail
+		io.WriteString(h, strconv.Itoa(len(part))+":"+part) // writing to a hash never fails
 	}
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// canonical writes plain data, the same data always alike.
+// canonical encodes plain data; equal data have equal encodings.
 func canonical(v any) string {
 	raw, err := json.Marshal(v)
 	if err != nil {
@@ -62,17 +63,17 @@ func canonical(v any) string {
 	return string(raw)
 }
 
-// problemStatement is all of a bound problem that trials depend on, beside its kernels and files. A
-// template's own workspaces belong to its kernels.
+// problemStatement contains everything in a bound problem that trials depend on, except kernels and files. The
+// problem's statement omits the workspaces of templates, which the digest of each kernel covers.
 type problemStatement struct {
 	Math          string
 	Arguments     []argumentStatement
 	Inputs        []string // distributions: the search's, and those of the gates
 	Deterministic bool
-	Bytes, Flops  int64 // the roofline, which ends a search
+	Bytes, Flops  int64 // for the roofline, which can end a search
 }
 
-// argumentStatement is an argument with its numbers as text, which has room for all of them.
+// argumentStatement describes an argument, with numbers as text so that none is rounded.
 type argumentStatement struct {
 	Name, Symbol string
 	Role         Role
@@ -113,9 +114,8 @@ func statements(arguments []Argument) []argumentStatement {
 	return all
 }
 
-// ReferenceDigest identifies all that the problem's trials are made with and judged by: its tensors, scalars,
-// distributions, tolerances and cost, the reference, and what fills tensors and compares them where the operator has
-// its own way.
+// ReferenceDigest identifies everything that the problem's trials are run with and judged by: tensors, scalars,
+// distributions, tolerances, cost, the reference, and the operator's own kernels that fill or compare tensors.
 func (p *Problem) ReferenceDigest() (string, error) {
 	shared := slices.DeleteFunc(slices.Clone(p.Arguments), func(a Argument) bool { return a.Owner != "" })
 	parts := []string{"problem", canonical(problemStatement{

@@ -4,9 +4,9 @@ import (
 	"fmt"
 )
 
-// EditorKernels are the kernels that an editor reads an operator's files as: one for each file, at
-// the default of its first template, for the operator's example on a recent GPU. The reference comes
-// first. A template is there even if it does not serve the example: its file has macros, too.
+// EditorKernels returns the kernels that an editor needs to check an operator's files, the reference kernel first. Each
+// file has one kernel, with the macros of the default of the file's first template, for the operator's example on a
+// recent GPU. Templates that do not serve the example are included, because an editor needs macros for their files.
 func (o *Operator) EditorKernels() ([]Kernel, error) {
 	if o.Example == nil {
 		return nil, o.refusal("`example: 64x256` in op.yaml gives one", "an editor needs a problem to read kernels for, and op.yaml has no `example`")

@@ -12,14 +12,15 @@ import (
 	"autotune/space/expr"
 )
 
-// An expression whose parameter has `axes` is an epilogue: what a kernel makes of each output before it stores it. It
-// may name tensors beside the operator's own. `r[m,n]` has the axes m and n of the output and is broadcast along the
-// others. A problem's operator has those tensors behind its own, and so has each of its launches that stores outputs.
-// All that knows an operator's tensors knows them too: references, gates, exports and packs.
+// An expression whose parameter has `axes` is an epilogue: a kernel applies it to each output before storing the
+// output. An epilogue may name tensors that the operator does not have. `r[m,n]` has the axes m and n of the output and
+// is broadcast along the output's other axes. The tensors of an epilogue are the last arguments of the problem's
+// operator, and of each launch that stores outputs. References, correctness gates, exports and packs need no special
+// code for an epilogue's tensors, since these are ordinary arguments.
 
 const mostOperands = 8 // tensors of an epilogue
 
-// operand is a tensor of an epilogue as the user names it.
+// operand is a tensor that a user names in an epilogue.
 type operand struct {
 	name string
 	axes []int // of the output's, ascending
@@ -28,7 +29,7 @@ type operand struct {
 
 var operandTypes = []string{string(F32), string(BF16), string(F16)}
 
-// knows says why an expression cannot have a name; nil if it can.
+// knows returns nil if an expression may contain the given name, and otherwise an error with the reason.
 func (s *ParameterSpec) knows(name string) error {
 	switch tensor, _, item := strings.Cut(name, "["); {
 	case slices.Contains(s.Of, name):
@@ -45,10 +46,10 @@ func (s *ParameterSpec) knows(name string) error {
 	return err
 }
 
-// ofModules are arguments that functions of packs and modules have beside tensors.
+// ofModules lists argument names of functions in packs and modules, by which no tensor of an epilogue may be called.
 var ofModules = []string{"mode", "of", "self", "settings"}
 
-// operand reads a tensor: `r[m,n]`, or `r[m,n,f32]` of a type of its own.
+// operand reads a tensor: `r[m,n]`, or `r[m,n,f32]` with an element type of its own.
 func (s *ParameterSpec) operand(item string) (t operand, err error) {
 	name, within, _ := strings.Cut(strings.TrimSuffix(item, "]"), "[")
 	if t.name = name; !quote.IsPythonName(name) || IsReserved(name) || slices.Contains(ofModules, name) {
@@ -78,8 +79,8 @@ func (s *ParameterSpec) operand(item string) (t operand, err error) {
 	return t, nil
 }
 
-// operands are an epilogue's tensors in the order in which it names them first, and what it calls them. The error says
-// which there are too many of, or which has two forms.
+// operands returns an epilogue's tensors in the order in which the epilogue first names them, and the text of each
+// name. The method operands refuses too many tensors, and a tensor that is named with different axes or types.
 func (s *ParameterSpec) operands(root *expr.Node) (all []operand, items []string, err error) {
 	for _, item := range root.InOrder() {
 		if s.Axes == nil || slices.Contains(s.Of, item) || slices.Contains(items, item) {
@@ -102,8 +103,8 @@ func (s *ParameterSpec) operands(root *expr.Node) (all []operand, items []string
 	return all, items, nil
 }
 
-// mask is the tensor's axes as kernels know them: bit 0 is the output's first axis. Axes that tensors have together are
-// one.
+// mask returns the tensor's axes as a bit mask for kernels; the lowest bit stands for the output's first axis. In the
+// mask, all axes whose index is at least s.Apart share a bit.
 func (s *ParameterSpec) mask(t operand) (mask int) {
 	for _, axis := range t.axes {
 		if s.Apart > 0 {
@@ -114,12 +115,12 @@ func (s *ParameterSpec) mask(t operand) (mask int) {
 	return mask
 }
 
-// isImage tells whether a tensor is one image, of size 1 along the axis of images: it lies as those of the output do.
+// isImage tells whether a tensor of an epilogue is a single image, in the same memory order as the output's images.
 func (s *ParameterSpec) isImage(t operand) bool {
 	return s.Apart > 0 && len(t.axes) == len(s.Axes)-1 && t.axes[0] == 1
 }
 
-// argument is the tensor as an argument of kernels that have some output.
+// argument describes an epilogue's tensor as an argument of kernels that store the output.
 func (s *ParameterSpec) argument(t operand, output ArgumentSpec) ArgumentSpec {
 	a := ArgumentSpec{Name: t.name, Role: Weight, Type: output.Type, TypeBy: output.TypeBy, Types: output.Types}
 	if t.kind != "" {
@@ -131,7 +132,7 @@ func (s *ParameterSpec) argument(t operand, output ArgumentSpec) ArgumentSpec {
 	switch {
 	case len(t.axes) == 0:
 		a.Shape = []Formula{constant("1")}
-	case len(t.axes) == len(output.Shape): // as large as the output, and lies in memory as it does
+	case len(t.axes) == len(output.Shape): // as large as the output, with the same order in memory
 		a.Role, a.OrderBy = Input, output.OrderBy
 	case s.isImage(t):
 		a.Shape, a.OrderBy = slices.Insert(a.Shape, 0, constant("1")), output.OrderBy
@@ -139,7 +140,7 @@ func (s *ParameterSpec) argument(t operand, output ArgumentSpec) ArgumentSpec {
 	return a
 }
 
-// epilogue gives the problem's operator the tensors of its expressions.
+// epilogue adds the tensors that the problem's epilogues name to the problem's operator.
 func (b *binder) epilogue(Request) {
 	o := b.p.Operator
 	for i := range o.Parameters {
@@ -147,7 +148,7 @@ func (b *binder) epilogue(Request) {
 		if s.Axes == nil {
 			continue
 		}
-		c, _ := s.chain(b.values[s.Name].String()) // it was read before
+		c, _ := s.chain(b.values[s.Name].String()) // the expression was parsed before without an error
 		output := o.Arguments[slices.IndexFunc(o.Arguments, func(a ArgumentSpec) bool { return a.Role.Compared() })]
 		for i, t := range c.operands {
 			if what := o.calls(t.name); what != "" {
@@ -162,7 +163,7 @@ func (b *binder) epilogue(Request) {
 	}
 }
 
-// calls says what an operator knows by a name; "" if nothing.
+// calls returns what a name stands for in an operator ("tensor", "parameter", ...), or "" if nothing has the name.
 func (o *Operator) calls(name string) string {
 	parameter := func(s ParameterSpec) bool { return s.Name == name || slices.Contains(s.Names, name) }
 	switch {
@@ -178,7 +179,8 @@ func (o *Operator) calls(name string) string {
 	return ""
 }
 
-// with is the operator with further tensors, which launches that store an output take behind all others.
+// with returns a copy of the operator with further tensors, which become the last arguments of the launches that store
+// the output.
 func (o *Operator) with(more []ArgumentSpec, output string) *Operator {
 	extended := *o
 	extended.plain = o
@@ -197,11 +199,11 @@ func (o *Operator) with(more []ArgumentSpec, output string) *Operator {
 	return &extended
 }
 
-// Plain is the operator without the tensors of a problem's epilogue.
+// Plain returns the operator without the tensors of a problem's epilogue.
 func (o *Operator) Plain() *Operator { return cmp.Or(o.plain, o) }
 
-// Epilogue are the tensors that the epilogue of the operator's problem names, in the order in which kernels know them
-// as t0, t1 and so on. They stand behind all other arguments.
+// Epilogue returns the tensors that the problem's epilogue names, in the order in which kernels call them t0, t1 and so
+// on. The tensors of an epilogue are the last arguments of the operator.
 func (o *Operator) Epilogue() []ArgumentSpec {
 	if o.plain == nil {
 		return nil
@@ -209,7 +211,7 @@ func (o *Operator) Epilogue() []ArgumentSpec {
 	return o.Arguments[len(o.plain.Arguments):]
 }
 
-// epilogueMacros tell a kernel of each of the tensors which type it has and which of the output's axes.
+// epilogueMacros returns macros that tell a kernel the type and the axes of each tensor of the epilogue.
 func (p *Problem) epilogueMacros(s *ParameterSpec) (all []Macro) {
 	c, _ := s.chain(p.Values[s.Name].String())
 	add := func(name string, value any) {
@@ -225,8 +227,8 @@ func (p *Problem) epilogueMacros(s *ParameterSpec) (all []Macro) {
 	return all
 }
 
-// epilogues checks that the axes of expressions are those of the output. Where an output's order in memory is a
-// parameter, the axes behind images and channels are one for kernels: places.
+// epilogues checks that the `axes` of each expression parameter are the axes of the output. If a parameter chooses the
+// output's order in memory, kernels treat all axes behind images and channels as one axis.
 func (l *loader) epilogues(parameters *tree.Node) {
 	output, _ := lists.First(l.o.Arguments, func(a ArgumentSpec) bool { return a.Role.Compared() })
 	for i := range l.o.Parameters {

@@ -6,17 +6,18 @@ import (
 	"autotune/space/expr"
 )
 
-// An operator's tolerance is that of its outputs before an epilogue. `x*1000` makes their errors 1000 times as large,
-// and a cast to 16 bits may round two values that are nearly the same to neighbours. So the absolute tolerance grows by
-// what an epilogue makes of errors, where values and tensors are of the magnitude 1 as what they are drawn from. What it
-// computes of a maximum, which is exact, is not: a compiler fuses other products with sums in each kernel.
+// An operator's tolerance applies to its outputs before an epilogue. An epilogue such as `x*1000` makes the errors of
+// outputs 1000 times as large, and a cast to 16 bits may round two nearly equal values to different neighbours. The
+// absolute tolerance of an output therefore grows by as much as the epilogue enlarges errors. The values and tensors of
+// an epilogue are assumed to have magnitude 1, like inputs that a search draws. Even an epilogue of an exact value,
+// such as a maximum, is not exact, because the compiler may fuse products and sums differently in each kernel.
 
-// castErrors are the relative errors of casts: an element of that many bits has two neighbours.
+// castErrors are the relative errors of casts to 16-bit types, i.e. the relative distances of neighbouring values.
 var castErrors = map[string]float64{string(BF16): 1.0 / 128, string(F16): 1.0 / 1024}
 
 const fused = 1e-6 // error of a few sums that are fused with products or not, relative
 
-// loosened are an absolute and a relative tolerance of an output, with an epilogue's errors in them.
+// loosened returns an output's absolute and relative tolerance, which its epilogue's rounding errors enlarge.
 func (b *binder) loosened(atol, rtol float64, output Type) (float64, float64) {
 	for i := range b.p.Operator.Parameters {
 		if s := &b.p.Operator.Parameters[i]; s.Axes != nil {
@@ -32,7 +33,7 @@ func (b *binder) loosened(atol, rtol float64, output Type) (float64, float64) {
 	return atol, rtol
 }
 
-// spread is the error of an expression and its magnitude, where `x` has some error and so have casts.
+// spread returns the error and the magnitude of an expression, given the error of `x` and whether casts have errors.
 func spread(n *expr.Node, ofX, ofCast float64) (off, size float64) {
 	var offs, sizes []float64
 	for _, a := range n.Args {

@@ -16,7 +16,7 @@ import (
 	"autotune/space"
 )
 
-// drawnEpilogue is an epilogue of matmul, and its value in float64 of a sum and of what its tensors have there.
+// drawnEpilogue is a random epilogue of matmul, with a function that evaluates the epilogue in float64.
 type drawnEpilogue struct {
 	text string
 	of   value
@@ -24,7 +24,7 @@ type drawnEpilogue struct {
 
 type value func(x float64, beside map[string]float64) float64
 
-// drawer draws epilogues whose value a rounding changes little.
+// drawer draws random epilogues in which rounding errors remain small.
 type drawer struct {
 	*rand.Rand
 	tensors []string // as they are named
@@ -79,7 +79,7 @@ func (d *drawer) draw(depth int) drawnEpilogue {
 		return drawnEpilogue{fmt.Sprintf("%s(%s,%s)", name, a.text, b.text), func(x float64, t map[string]float64) float64 {
 			return of[name](a.of(x, t), b.of(x, t))
 		}}
-	case 3: // which of the two hardly matters where they are nearly the same
+	case 3: // near equality it hardly matters which value is chosen
 		cmp := d.pick("<", "<=", ">", ">=")
 		text := fmt.Sprintf("where(%s %s %s,%[1]s,%[3]s)", a.text, cmp, b.text)
 		return drawnEpilogue{text, func(x float64, t map[string]float64) float64 {
@@ -95,7 +95,7 @@ func (d *drawer) draw(depth int) drawnEpilogue {
 	}}
 }
 
-// What kernels compute of random epilogues is what they say, wherever a tensor is broadcast.
+// Kernels compute random epilogues correctly, however the tensors in the epilogues are broadcast.
 func TestEpiloguesMeanWhatTheySay(t *testing.T) {
 	inFull(t)
 	d, matmul := openEmulator(t), find(t, "matmul")
@@ -152,7 +152,7 @@ func TestEpiloguesMeanWhatTheySay(t *testing.T) {
 	}
 }
 
-// besideAt are the values that an epilogue's tensors have for an output.
+// besideAt returns the values of an epilogue's tensors at the place of one output.
 func besideAt(
 	p *operator.Problem, inputs map[string]torchvectors.Floats, sizes, place map[string]int64,
 ) (values map[string]float64) {

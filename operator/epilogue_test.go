@@ -9,7 +9,7 @@ import (
 	"autotune/internal/test/must"
 )
 
-// product is matmul with an epilogue.
+// product binds matmul with the given epilogue to a small shape.
 func product(t testing.TB, epilogue string, parameters ...string) (*Problem, error) {
 	t.Helper()
 	o, err := Find("matmul")
@@ -21,7 +21,7 @@ func product(t testing.TB, epilogue string, parameters ...string) (*Problem, err
 	return o.Bind(r, TypicalLimits())
 }
 
-// An epilogue's tensors are arguments behind all others, and macros say which of the output's axes they have.
+// The tensors of an epilogue are the operator's last arguments, and macros say which of the output's axes each has.
 func TestEpilogueOfTensors(t *testing.T) {
 	p, err := product(t, " gelu(x*s[] + d[n, f32]) * 0.5 + where(d[n,f32] >= x, r[batch,m,n], u[m,f16])")
 	must.OK(t, err)
@@ -60,7 +60,8 @@ func TestEpilogueOfTensors(t *testing.T) {
 	}
 }
 
-// A launch that leaves partial sums takes none of the tensors, and the one that adds them up takes all.
+// A launch that stores partial sums takes none of the epilogue's tensors, and the launch that adds the sums up takes
+// all of the tensors.
 func TestEpilogueInLaunches(t *testing.T) {
 	p, err := product(t, "x+r[batch,m,n]+d[n]")
 	must.OK(t, err)
@@ -80,7 +81,7 @@ func TestEpilogueInLaunches(t *testing.T) {
 			}
 		}
 	}
-	// Another shape, or another epilogue, of the same operator begins with the operator's own tensors.
+	// Binding the same operator again, with another shape or epilogue, starts from the operator's own tensors.
 	again, err := p.Operator.Bind(Request{Shape: p.Shape, Parameters: map[string]string{"epilogue": "x+q[m]"}}, p.Limits)
 	must.OK(t, err)
 	if len(again.Arguments) != len(p.Arguments)-1 || again.Arguments[len(again.Arguments)-1].Name != "q" {
@@ -129,7 +130,8 @@ func TestEpiloguesThatCannotBe(t *testing.T) {
 	}
 }
 
-// An operator's `axes` are its output's. Other expressions have no tensors.
+// The `axes` of an epilogue must be the axes of the operator's output. An expression may contain tensors only if
+// op.yaml gives its parameter `axes`.
 func TestAxesOfAnEpilogue(t *testing.T) {
 	for axes, says := range map[string]string{
 		"[m]": "", "[]": "axes names nothing", "[m, n]": "op.yaml:4:13: `epilogue` has 2 axes, and the output `y` has 1",
@@ -158,7 +160,7 @@ templates: [{name: direct, launch: {block: [32], grid: [n]}}]
 	}
 }
 
-// A maximum is exact; arithmetic on it is not, and a tolerance grows by no more where there is none.
+// The tolerance of a pool's maximum, which is exact, grows only if the epilogue contains arithmetic, which rounds.
 func TestEpilogueOfWhatIsExact(t *testing.T) {
 	o, err := Find("max_pool2d")
 	must.OK(t, err)
@@ -177,7 +179,7 @@ func TestEpilogueOfWhatIsExact(t *testing.T) {
 	}
 }
 
-// However an epilogue is written, its canonical form is read as it stands, and is nothing but arithmetic in C++.
+// Parsing the canonical form of an epilogue returns the same form, and the C++ form contains only arithmetic.
 func FuzzEpilogue(f *testing.F) {
 	for _, text := range []string{
 		"gelu(x + d[n])*s[] + r[batch,m,n,f32]", "where(x<=d[n],f16(x),-x)", "x[", "x+v[n,]", "v[m]-v[m]", "x]", "v[[n]]",

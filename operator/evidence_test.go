@@ -10,8 +10,8 @@ import (
 	"autotune/internal/test/must"
 )
 
-// Trials of before an edit are evidence only where the edit cannot change their outcome.
-// The test edits each key that the loader knows, and asks whether the digests follow.
+// Recorded trials stay valid after an edit only if the edit cannot change their outcome. The tests in this file edit
+// each key that the loader knows, and check whether the digests change.
 
 const evidenceOperator = `operator: scale
 summary: Scales.
@@ -52,11 +52,10 @@ templates:
     default: {vec: 1}
 `
 
-// An edit of a key puts one text in another's place.
+// edit replaces a text of op.yaml by another one, to change a key.
 type edit struct{ old, new string }
 
-// harmless are keys that no outcome of a trial depends on: they say what is shown, and
-// which configurations and problems there are.
+// harmless lists keys of op.yaml that affect no trial's outcome, only what is shown or what can be searched.
 var harmless = map[string]edit{
 	"an operator/summary": {"summary: Scales.", "summary: Other."}, "an operator/example": {"example: 64", "example: 32"},
 	"an operator/requires": {"n > 0:", "n > 1:"},
@@ -71,7 +70,7 @@ var harmless = map[string]edit{
 	"another template": {"templates:\n", "templates:\n  - {name: more, source: other.cu, launch: {entry: scale_direct, block: [1], grid: [1]}}\n"},
 }
 
-// decisive are keys that an outcome depends on.
+// decisive lists keys of op.yaml that affect the outcome of trials.
 var decisive = map[string]edit{
 	"an operator/operator": {"operator: scale", "operator: other"}, "an operator/shape": {"shape: [n]\nexample: 64", "shape: [n, m]\nexample: 64x1"},
 	"an operator/parameters": {"default: 3", "default: 4"}, "the example's parameters": {"example: 64", "example: 64 times=5"},
@@ -104,7 +103,7 @@ var decisive = map[string]edit{
 	"a launch/arguments":   {"[x, w, a, y, z, scratch]", "[x, a, w, y, z, scratch]"},
 }
 
-// elsewhere are keys whose effect other tests hold.
+// elsewhere lists the keys of op.yaml whose effect on digests other tests check.
 var elsewhere = map[string]string{
 	"an operator/pytorch":    "harmless: a baseline, and what `export --format pytorch` wraps",
 	"a tensor/order":         "of tensors of three dimensions and more: TestParameterNamesOrder",
@@ -151,7 +150,7 @@ func evidenceFiles(yaml string) fstest.MapFS {
 	}
 }
 
-// evidence is what trials of the default configuration, vec=1, are kept under.
+// evidence returns the two digests that trials of the default configuration, vec=1, are stored under.
 func evidence(t *testing.T, yaml string, free ...string) [2]string {
 	t.Helper()
 	o := loaded(t, evidenceFiles(yaml))
@@ -168,7 +167,7 @@ func evidence(t *testing.T, yaml string, free ...string) [2]string {
 
 func edited(t *testing.T, e edit) string {
 	t.Helper()
-	if e.old == "launches" { // the same launch, and a second one
+	if e.old == "launches" { // the same launch with a second one behind it
 		head, rest, _ := strings.Cut(evidenceOperator, "    launch: {")
 		launch, tail, _ := strings.Cut(rest, "\n")
 		one := "      - {" + launch + "\n"
@@ -198,7 +197,7 @@ func TestEvidenceFollowsEachKey(t *testing.T) {
 	}
 }
 
-// What a template keeps constant changes its kernel where dimensions are free, and only there.
+// Values that a template keeps constant (`keep`) change its kernel only if dimensions are free.
 func TestEvidenceOfFreeDimensions(t *testing.T) {
 	free, kept := edited(t, harmless["a template/free"]), edited(t, harmless["a template/keep"])
 	if evidence(t, free, "n") == evidence(t, free) {
@@ -209,7 +208,7 @@ func TestEvidenceOfFreeDimensions(t *testing.T) {
 	}
 }
 
-// Each key that the loader knows must be in one of the tables.
+// Each key that the loader knows must be in one of the tables harmless, decisive and elsewhere.
 func TestEvidenceKnowsEachKey(t *testing.T) {
 	known := slices.Concat(slices.Collect(maps.Keys(harmless)), slices.Collect(maps.Keys(decisive)), slices.Collect(maps.Keys(elsewhere)))
 	for what, keys := range mappings() {

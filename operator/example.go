@@ -8,8 +8,8 @@ import (
 	"autotune/space/expr"
 )
 
-// TypicalLimits are those of a recent GPU. They are used where no device is known yet: examples are
-// bound with them, and a request that is wrong with them is refused before any device is opened.
+// TypicalLimits returns the limits of a recent GPU, for use before a device is known: with these limits, operators'
+// examples are bound, and requests are checked before a device is opened.
 func TypicalLimits() Limits {
 	return Limits{
 		Arch: 90, Target: "sm_90a", SMs: 132, MaxThreadsPerBlock: 1024, MaxSharedPerBlock: 227 << 10, SharedPerSM: 228 << 10,
@@ -17,8 +17,9 @@ func TypicalLimits() Limits {
 	}
 }
 
-// checkExample binds a freshly loaded operator to its example and sees that the templates' defaults are valid there.
-// Without an example that can be bound, it checks the constraints that need nothing but tunables and limits.
+// checkExample binds a newly loaded operator to its example and checks that the templates' defaults are valid for it.
+// If there is no example, or a parameter has no default, checkExample checks only the constraints that depend on
+// nothing but tunables and limits.
 func (o *Operator) checkExample() {
 	if o.Example == nil || !o.needsNothingSet() {
 		for _, t := range o.Templates {
@@ -39,7 +40,7 @@ func (o *Operator) checkExample() {
 	}
 }
 
-// needsNothingSet tells whether the operator can be bound with no parameter set.
+// needsNothingSet tells whether all parameters of the operator have a default or a preset.
 func (o *Operator) needsNothingSet() bool {
 	return !slices.ContainsFunc(o.Parameters, func(spec ParameterSpec) bool {
 		_, preset := o.Preset[spec.Name]
@@ -66,7 +67,7 @@ func (t *Template) checkDefault(p *Problem) {
 	}
 }
 
-// refuse records what is wrong with the example.
+// refuse records an error at the position of `example` in op.yaml.
 func (o *Operator) refuse(err error) {
 	var fault *tree.Error
 	if errors.As(err, &fault) {
@@ -74,7 +75,7 @@ func (o *Operator) refuse(err error) {
 	}
 }
 
-// checkConstraints checks those of the constraints that name nothing beyond env.
+// checkConstraints checks those constraints of the template whose names all have values in env.
 func (t *Template) checkConstraints(env map[string]expr.Value) {
 	for _, f := range t.Constraints {
 		if slices.ContainsFunc(f.code.Names(), func(name string) bool { return env[name] == expr.Value{} }) {

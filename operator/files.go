@@ -16,11 +16,11 @@ import (
 	"autotune/templates"
 )
 
-var fileBound = input.Bound{Kind: "a file of an operator", Bytes: 256 << 10} // op.yaml, and each file that it leads to
+var fileBound = input.Bound{Kind: "a file of an operator", Bytes: 256 << 10} // op.yaml, and each file that it names
 
-const maxIncludes = 64 // of one kernel, and of those that they include
+const maxIncludes = 64 // of one kernel, direct and indirect
 
-// OpenFolder opens an operator's folder. A link that leads out of it cannot be read.
+// OpenFolder opens an operator's folder. Reading a symbolic link that leads out of the folder fails.
 func OpenFolder(path string) (fs.FS, error) {
 	root, err := os.OpenRoot(path)
 	if err != nil {
@@ -29,13 +29,13 @@ func OpenFolder(path string) (fs.FS, error) {
 	return root.FS(), nil
 }
 
-// leadsOut tells of an error that a link leads out of a folder. Package os has no name for it.
+// leadsOut tells whether err says that a symbolic link leads out of a folder, for which package os has no error value.
 func leadsOut(err error) bool {
 	return err != nil && strings.Contains(err.Error(), "escapes from parent")
 }
 
-// ReadText reads a file of an operator's folder; its errors continue a sentence that begins with
-// "the file". Only a regular file is opened: a pipe would never end.
+// ReadText reads a file of an operator's folder. The errors of ReadText continue a sentence that begins with "the
+// file". ReadText opens only regular files, because reading a pipe might never end.
 func ReadText(fsys fs.FS, name string) (string, error) {
 	info, err := fs.Stat(fsys, name)
 	switch {
@@ -67,13 +67,13 @@ func ReadSource(r io.Reader) (string, error) {
 	return string(text), err
 }
 
-// folder is an operator's, with the files that were read of it, or in its place of the shared one.
+// folder is an operator's folder, with the files that were read from it and from the shared folder.
 type folder struct {
 	faults *tree.Faults
 	fsys   fs.FS
 	dir    string
 	files  map[string]string // by name
-	// Kernels share most of what they include.
+	// paths and lines are caches, because kernels share most of their includes.
 	paths map[string]string   // by name: of what was included
 	lines map[string][]string // by path: the file that each line includes
 }
@@ -86,7 +86,7 @@ func (f *folder) read(name string) (string, error) {
 	return text, err
 }
 
-// include reads an included file. The operator's own files come before the shared ones of the same name.
+// include reads an included file. A file in the operator's folder takes precedence over a shared file of the same name.
 func (f *folder) include(name string) (text, from string, err error) {
 	if from, known := f.paths[name]; known {
 		return f.files[name], from, nil
@@ -109,11 +109,11 @@ func missing(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.I
 
 var fileForm = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`)
 
-// IsFileName tells whether op.yaml may name a file of its folder so.
+// IsFileName tells whether op.yaml may use name for a file of its folder.
 func IsFileName(name string) bool { return fileForm.MatchString(name) }
 
-// file reads the file that a node names, of the operator's folder or of the shared one; pattern
-// is what its like are called.
+// file reads the file that a node of op.yaml names, from the operator's folder or from the shared folder. If the named
+// file does not exist, the error suggests the files that match pattern.
 func (f *folder) file(n *tree.Node, pattern string) Source {
 	name := n.Written
 	if !fileForm.MatchString(name) {
@@ -133,7 +133,8 @@ func (f *folder) file(n *tree.Node, pattern string) Source {
 	return Source{File: name, Text: text}
 }
 
-// usual is the file that a key names, or without the key one of that name, if the folder has it.
+// usual returns the node of a key that names a file or, if op.yaml lacks the key, a node for the file called name, if
+// it exists.
 func (f *folder) usual(given, parent *tree.Node, name string) *tree.Node {
 	if _, err := fs.Stat(f.fsys, path.Join(f.dir, name)); given != nil || err != nil {
 		return given
@@ -141,8 +142,8 @@ func (f *folder) usual(given, parent *tree.Node, name string) *tree.Node {
 	return parent.Named(name)
 }
 
-// kernelName is the name of a kernel or function: the usual one, or that of its file if several
-// operators share the file.
+// kernelName returns the name of a file's kernel: the argument usual or, in a shared file that does not define a kernel
+// of that name, the file's name.
 func (f *folder) kernelName(file *tree.Node, usual string) string {
 	if file == nil {
 		return usual
@@ -158,7 +159,7 @@ func (f *folder) kernelName(file *tree.Node, usual string) string {
 	return usual
 }
 
-// defines tells whether a text has a name with a bracket behind it, as a function has.
+// defines tells whether a text contains a name followed by a parenthesis, as a definition of a function does.
 func defines(text, name string) bool {
 	for at := 0; ; at++ {
 		next := strings.Index(text[at:], name)
@@ -177,7 +178,7 @@ func inWord(c byte) bool {
 	return c == '_' || '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z'
 }
 
-// mustDefine checks that a source has a text of some form.
+// mustDefine refuses a source without a definition that matches form.
 func (s Source) mustDefine(n *tree.Node, what, form, hint string) {
 	if !regexp.MustCompile(form).MatchString(s.Text) {
 		s.lacks(n, what, hint)
@@ -188,7 +189,7 @@ func (s Source) lacks(n *tree.Node, what, hint string) {
 	n.RefuseHint(hint, "`%s` does not define `%s`", s.File, what)
 }
 
-// withIncludes is a source with all that it includes.
+// withIncludes returns a source with all files that it includes, directly or indirectly.
 func (f *folder) withIncludes(s Source, from string) Source {
 	s.Includes = map[string]string{}
 	f.includes(from, s.Text, s.Includes)
@@ -197,13 +198,13 @@ func (f *folder) withIncludes(s Source, from string) Source {
 
 var includeForm = regexp.MustCompile(`^[ \t]*#[ \t]*include[ \t]*"([^"]*)"`)
 
-// Included gives the file that each line of CUDA C++ includes by #include "NAME", "" for
-// others. What stands in comments and under `#if 0` includes nothing.
+// Included returns for each line of CUDA C++ the NAME if the line is #include "NAME", and otherwise "". Included
+// ignores comments and code under `#if 0`.
 func Included(text string) []string {
 	var names []string
 	for line := range strings.Lines(cudafile.Compiled(text)) {
 		name := ""
-		if strings.Contains(line, "include") { // few lines do
+		if strings.Contains(line, "include") { // a quick test, which few lines pass
 			if match := includeForm.FindStringSubmatch(line); match != nil {
 				name = match[1]
 			}
@@ -213,7 +214,7 @@ func Included(text string) []string {
 	return names
 }
 
-// includes adds to found what a file includes, what that includes, and so on.
+// includes adds the files that a file includes, directly or indirectly, to the map found.
 func (f *folder) includes(file, text string, found map[string]string) {
 	names, known := f.lines[file]
 	if !known {
@@ -244,7 +245,7 @@ func (f *folder) includes(file, text string, found map[string]string) {
 	}
 }
 
-// fileNames lists what matches a pattern, without the folder.
+// fileNames lists the files that match a pattern, without their folder.
 func fileNames(fsys fs.FS, pattern string) []string {
 	files, _ := fs.Glob(fsys, pattern) // a bad pattern only costs a hint
 	for i := range files {

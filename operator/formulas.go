@@ -10,9 +10,9 @@ import (
 	"autotune/space/expr"
 )
 
-// Formulas are what a program needs to launch a configuration's kernel for other values of free
-// dimensions. Tunables, limits and fixed dimensions are numbers in them. They name only free
-// dimensions, derived values of the operator's, and those of Define.
+// Formulas describe how to launch a configuration's kernel for other values of free (dynamic) dimensions. In Formulas,
+// tunables, limits and fixed dimensions are replaced by numbers. The names that remain in Formulas are free dimensions,
+// derived values of the operator, and values of Define.
 type Formulas struct {
 	Where      []Formula    // all must be true
 	Define     []Definition // each after those that it names
@@ -22,8 +22,8 @@ type Formulas struct {
 	Sizes      []Size       // of the kernel
 }
 
-// At adds to values those that Define computes. It is not ok if Where refuses the values or
-// something cannot be computed: then another kernel must run.
+// At evaluates the formulas in Define, and adds the results to the map values. If Where refuses the values, or a
+// formula cannot be computed, ok is false, and the kernel cannot run for the values.
 func (f Formulas) At(values map[string]expr.Value) (all map[string]expr.Value, ok bool) {
 	all = maps.Clone(values)
 	for _, d := range f.Define {
@@ -53,7 +53,7 @@ func (p *Problem) Formulas(c space.Configuration) (Formulas, error) {
 	return u.formulas(k)
 }
 
-// reducer replaces names in a template's formulas by their known values.
+// reducer replaces the known names in a template's formulas by their values.
 type reducer struct {
 	u     use
 	short *expr.Folder // leaves names whose values depend on free dimensions
@@ -99,7 +99,7 @@ func (r *reducer) formula(of Formula, n *expr.Node) Formula {
 	return Formula{Text: code.String(), Position: of.Position, code: code}
 }
 
-// kept are the conditions that kept values are those that the kernel was compiled with.
+// kept returns, for each value that the kernel contains as a constant, the condition that the value is unchanged.
 func (r *reducer) kept() (all []Formula) {
 	open := r.u.folder(r.u.tunables(), nil)
 	for _, v := range r.u.kept() {
@@ -111,7 +111,7 @@ func (r *reducer) kept() (all []Formula) {
 	return all
 }
 
-// where are the conditions that depend on free dimensions.
+// where returns the template's conditions that depend on free (dynamic) dimensions.
 func (r *reducer) where() (all []Formula) {
 	conditions := r.u.constraints()
 	for _, m := range r.u.t.TensorMaps {
@@ -186,8 +186,7 @@ func (r *reducer) taken(role Role, launches Launches) (places []int) {
 	return places
 }
 
-// scalars are the values of those that launches take, and the conditions that integers are within the range of their
-// types.
+// scalars returns the formulas of the scalars that launches take, and the conditions that integers fit their types.
 func (r *reducer) scalars(launches Launches) (all []Definition, held []Formula) {
 	for _, i := range r.taken(Scalar, launches) {
 		spec := r.u.p.Operator.Arguments[i]
@@ -201,7 +200,7 @@ func (r *reducer) scalars(launches Launches) (all []Definition, held []Formula) 
 	return all, held
 }
 
-// workspaces are the bytes of those that launches take.
+// workspaces returns the size in bytes of each workspace that launches take.
 func (r *reducer) workspaces(launches Launches) (all []Definition) {
 	for _, i := range r.taken(Workspace, launches) {
 		spec, folder := r.u.p.Operator.Arguments[i], r.short
@@ -218,7 +217,8 @@ func (r *reducer) workspaces(launches Launches) (all []Definition) {
 	return all
 }
 
-// definitions are those that other formulas and sizes name. Sizes of templates in the same file have their defaults.
+// definitions returns the values that other formulas and sizes use. If a size belongs to another template in the same
+// file, its definition uses the defaults of that template.
 func (r *reducer) definitions(own []Definition, sizes []Size) (all []Definition) {
 	for _, s := range sizes {
 		r.used[s.Name] = true

@@ -15,8 +15,8 @@ import (
 	"autotune/templates"
 )
 
-// evaluated is what a program makes of formulas at a shape: launches, workspaces and sizes; "" where
-// they say that the configuration does not serve it.
+// evaluated returns launches, workspaces and sizes that a program computes from formulas for a shape, as text.
+// evaluated returns "" if the formulas say that the configuration does not serve the shape.
 func evaluated(f Formulas, values map[string]expr.Value) string {
 	known := maps.Clone(values)
 	for _, name := range limitNames { // a program does not know those of the search
@@ -47,7 +47,7 @@ func evaluated(f Formulas, values map[string]expr.Value) string {
 			}
 		}
 		if l.Cluster == [3]int64{1, 1, 1} {
-			l.Cluster = [3]int64{} // a block of its own
+			l.Cluster = [3]int64{} // a cluster of one block
 		}
 		for _, m := range s.Maps {
 			made := TensorMap{At: m.At}
@@ -77,7 +77,7 @@ func described(launches Launches) string {
 	return b.String()
 }
 
-// boundTo is the same of the problem that is bound to the shape.
+// boundTo returns the text that the function evaluated should return for a problem bound to the shape.
 func boundTo(t *testing.T, p *Problem, c space.Configuration) string {
 	t.Helper()
 	if !p.Admits(c) {
@@ -97,7 +97,7 @@ func boundTo(t *testing.T, p *Problem, c space.Configuration) string {
 	return text
 }
 
-// keptBy are the values that a configuration's kernel has as constants.
+// keptBy returns the values that a configuration's kernel contains as constants.
 func keptBy(t *testing.T, p *Problem, c space.Configuration) space.Values {
 	t.Helper()
 	at, err := useAt(p, c)
@@ -105,7 +105,7 @@ func keptBy(t *testing.T, p *Problem, c space.Configuration) space.Values {
 	return at.kept()
 }
 
-// entriesStand tells whether the names of a template's kernels depend on no dimension.
+// entriesStand tells whether the names of a template's kernels do not depend on dimensions.
 func entriesStand(o *Operator, t *Template) bool {
 	folder := use{p: &Problem{Operator: o, Values: map[string]expr.Value{}}, t: t}.folder(nil, nil)
 	return !slices.ContainsFunc(t.Launches, func(s LaunchSpec) bool {
@@ -115,14 +115,14 @@ func entriesStand(o *Operator, t *Template) bool {
 	})
 }
 
-// What formulas give at a shape is what binding that shape gives: for every template, as if it
-// could leave all dimensions free.
+// Evaluating a template's formulas for a shape gives the same launches and workspaces as binding the problem to the
+// shape. TestFormulas treats every template as if its kernels could read all dimensions at run time.
 func TestFormulas(t *testing.T) {
 	served, refused, tried := 0, 0, 0
 	limits := TypicalLimits()
 	limits.Arch, limits.Target = 90, "sm_90a"
 	for _, name := range endurance.Some(OperatorNames(), 14) {
-		o, err := Load(templates.FS, name) // one of its own, whose templates it changes
+		o, err := Load(templates.FS, name) // a copy, because the test changes its templates
 		must.OK(t, err)
 		random := rand.New(rand.NewPCG(1, 2))
 		for _, of := range o.Templates {
@@ -145,7 +145,7 @@ func TestFormulas(t *testing.T) {
 				for _, q := range shapes {
 					want := boundTo(t, q, c)
 					if want != "" && !slices.Equal(keptBy(t, q, c), keptBy(t, p, c)) {
-						want = "" // another constant, so another kernel
+						want = "" // another constant requires another kernel
 					}
 					if got := evaluated(f, q.Values); got != want {
 						t.Fatalf("%s of %s at %v: the formulas give\n%swant\n%s\n%v", c, p, q.Shape, got, want, f.Where)
@@ -169,7 +169,7 @@ func TestFormulas(t *testing.T) {
 	}
 }
 
-// shapesLike are problems of other shapes, with the same parameters.
+// shapesLike returns problems with the same parameters and other shapes.
 func shapesLike(p *Problem, random *rand.Rand) []*Problem {
 	all := []*Problem{p}
 	for range 12 {
@@ -186,7 +186,7 @@ func shapesLike(p *Problem, random *rand.Rand) []*Problem {
 	return all
 }
 
-// configurationsOf are some of a template's that the problem admits.
+// configurationsOf returns some configurations of a template that the problem admits.
 func configurationsOf(p *Problem, of *Template, random *rand.Rand) (all []space.Configuration) {
 	for range 60 {
 		c := space.Configuration{Template: of.Name}
@@ -204,7 +204,8 @@ func configurationsOf(p *Problem, of *Template, random *rand.Rand) (all []space.
 	return all
 }
 
-// What a launch must be whatever its extents cannot depend on a free dimension, and a formula names what it is made of.
+// Only the extents of a launch may depend on a free (dynamic) dimension; if another property does, the error names the
+// formula.
 func TestFormulasOfOne(t *testing.T) {
 	p := bindFree(t, []string{"n"}, 12, 5)
 	f, err := p.Formulas(open(0))

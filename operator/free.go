@@ -14,15 +14,16 @@ import (
 	"autotune/space/expr"
 )
 
-// A problem may leave dimensions free: its kernels read them when they run, and all values that depend on them, from a
-// struct in constant memory. One compiled kernel then serves all shapes that differ only in those dimensions. The
-// struct's initial values are those of the problem's own shape.
+// A problem may leave dimensions free (dynamic): its kernels read these dimensions, and all values that depend on them,
+// from a struct in constant memory at run time. One compiled kernel serves all shapes that differ only in free
+// (dynamic) dimensions. In the compiled kernel, the struct contains the values for the shape of the problem that was
+// bound.
 
 const SizesSymbol = "autotune_sizes"
 
 const IntSize = "int"
 
-// Size is a value that depends on a free dimension: a member of the struct in constant memory.
+// Size is a member of the struct in constant memory: a value that depends on a free (dynamic) dimension.
 type Size struct {
 	Name  string     `json:"name"` // by which expressions know it
 	Type  string     `json:"type"` // in C++: IntSize, or "double" of a number
@@ -33,8 +34,8 @@ func (t *Template) canFree(names []string) bool {
 	return !slices.ContainsFunc(names, func(name string) bool { return !slices.Contains(t.Free, name) })
 }
 
-// folder reduces a template's formulas to constants, or to the free dimensions that they depend on.
-// Kept values are the given ones.
+// folder returns an evaluator that reduces a template's formulas to constants, or to expressions of free (dynamic)
+// dimensions. The evaluator treats the values in the argument kept as constants.
 func (u use) folder(tunables, kept space.Values) *expr.Folder {
 	f := &expr.Folder{Constants: withValues(u.p.Limits.beside(u.p.Values), tunables), Definitions: map[string]*expr.Expr{}}
 	for _, name := range u.p.Free {
@@ -48,13 +49,13 @@ func (u use) folder(tunables, kept space.Values) *expr.Folder {
 	return f
 }
 
-// kept are the derived values that the template's kernel has as constants, for a configuration.
+// kept returns the derived values that the configuration's kernel contains as constants.
 func (u use) kept() space.Values {
 	return lists.Of(u.t.Keep, func(name string) space.Value { return space.Value{Name: name, Value: u.env[name]} })
 }
 
-// Kinds tell which problems that differ in free dimensions need kernels of their own. Each template of the part gives
-// one: the values that its kernel keeps as constants, with tunables at their defaults.
+// Kinds returns a key for each template of the part, which lists the values that the template's default kernel contains
+// as constants. Problems that differ only in free (dynamic) dimensions can share kernels of templates with equal keys.
 func (part *Part) Kinds() (all []string) {
 	for _, u := range part.uses {
 		words := []string{u.t.Name}
@@ -66,7 +67,7 @@ func (part *Part) Kinds() (all []string) {
 	return all
 }
 
-// sizes are the names of the values that depend on free dimensions, where a folder reduces formulas.
+// sizes returns the names of the values that depend on free (dynamic) dimensions after folding constants.
 func (u use) sizes(folder *expr.Folder) map[string]bool {
 	found := map[string]bool{}
 	for _, name := range u.p.Free {
@@ -80,13 +81,13 @@ func (u use) sizes(folder *expr.Folder) map[string]bool {
 	return found
 }
 
-// sizesOf are those of the values that a kernel has: the template's own, and what its neighbours need.
+// sizesOf returns the sizes that a kernel needs: those of its template and of the other templates in its file.
 func (u use) sizesOf(values space.Values) map[string]bool {
 	found, own := u.sizes(u.folder(u.tunables(), u.kept())), u.known()
 	for _, t := range neighbours(u.p, u.t.Name, u.t.Source) {
 		beside, err := useOf(u.p, t).at(t.Default.Values)
 		if err != nil {
-			continue // as neighbourValues does
+			continue // neighbourValues skips it as well
 		}
 		for name := range beside.sizes(beside.folder(t.Default.Values, beside.kept())) {
 			_, given := values.Get(name)
@@ -98,15 +99,15 @@ func (u use) sizesOf(values space.Values) map[string]bool {
 	return found
 }
 
-// An integer among the sizes brings its inverse. A division by it is then a multiplication and a
-// correction, much as a compiler has it for a constant.
+// Beside each integer size, the struct has a second member, the inverse of the size, with which a division by the size
+// becomes a multiplication and a correction, as compilers do for a constant divisor.
 const inverse = "inverse_of_"
 
 func inverseOf(name string) Definition {
 	return Definition{Name: inverse + name, Formula: constant(fmt.Sprintf("%d // max(%s, 1)", math.MaxInt32, name))}
 }
 
-// sizeText is the type that a kernel knows such an integer by.
+// sizeText is the C++ code of AutotuneSize, the type of an integer size that stores its inverse for fast divisions.
 const sizeText = `struct AutotuneSize {
     int value, inverse;
     __device__ __forceinline__ operator int() const { return value; }
@@ -130,8 +131,8 @@ __device__ __forceinline__ int operator/(AutotuneSize n, AutotuneSize by) { retu
 __device__ __forceinline__ int operator%(AutotuneSize n, AutotuneSize by) { return n.value % by; }
 `
 
-// withSizes makes the kernel read values when it runs that were macros: those that its text names.
-// Only those, since the first read of each line of constant memory takes as long as a load.
+// withSizes replaces macros by values that the kernel reads at run time. withSizes includes only values that the
+// kernel's text names, since the first read of each line of constant memory takes as long as a load from global memory.
 func (k *Kernel) withSizes(names map[string]bool, known map[string]expr.Value, naming Naming) error {
 	named := k.names()
 	var inverses []Size
@@ -156,7 +157,7 @@ func (k *Kernel) withSizes(names map[string]bool, known map[string]expr.Value, n
 	if len(k.Sizes) == 0 {
 		return nil
 	}
-	// Doubles come first, so that there are no gaps.
+	// Sort the struct's doubles before its ints, so that the struct has no padding.
 	slices.SortStableFunc(k.Sizes, func(a, b Size) int { return strings.Compare(a.Type, b.Type) })
 	var macros strings.Builder
 	for _, s := range k.Sizes {
@@ -169,15 +170,15 @@ func (k *Kernel) withSizes(names map[string]bool, known map[string]expr.Value, n
 	k.Sizes = append(k.Sizes, inverses...)
 	members := strings.Join(lists.Of(k.Sizes, func(s Size) string { return fmt.Sprintf(" %s %s;", s.Type, s.Name) }), "")
 	values := strings.Join(lists.Of(k.Sizes, func(s Size) string { return macroValue(s.Value) }), ", ")
-	// These are no macros: macros are defined before the struct, whose members may have the same names.
+	// Macros must not name the struct's members, since a macro defined before the struct could have a member's name.
 	before := fmt.Sprintf("struct AutotuneSizes {%s };\n__constant__ AutotuneSizes %s = {", members, SizesSymbol)
 	k.sizesAt = [2]int{len(before), len(before) + len(values)}
 	k.Source = before + values + "};\n" + sizeText + macros.String() + "#line 1\n" + k.Source
 	return nil
 }
 
-// OfAnySize is the kernel with ones for its sizes, so that kernels that differ only in sizes
-// compile to the same code. It is not ok if the kernel has no sizes, or one that is no integer.
+// OfAnySize returns the kernel with 1 for all sizes, so that kernels that differ only in sizes compile to the same
+// code. The result ok is false if the kernel reads no sizes at run time, or a size that is not an integer.
 func (k Kernel) OfAnySize() (_ Kernel, ok bool) {
 	if len(k.Sizes) == 0 || slices.ContainsFunc(k.Sizes, func(s Size) bool { return s.Type != IntSize }) {
 		return k, false
@@ -189,7 +190,8 @@ func (k Kernel) OfAnySize() (_ Kernel, ok bool) {
 	return k, true
 }
 
-// names returns a function that tells whether the kernel's code names a macro, also in parts: as POSITIONS_##X.
+// names returns a function that tells whether the kernel's code names a macro. The function that names returns also
+// recognises names that the preprocessor joins, such as POSITIONS_##X.
 func (k *Kernel) names() func(macro string) bool {
 	words := map[string]bool{}
 	apart := func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) }
@@ -204,7 +206,7 @@ func (k *Kernel) names() func(macro string) bool {
 	}
 }
 
-// sizeLimits are the constraints that every free value is an int of C++.
+// sizeLimits returns constraints by which every value that a kernel reads at run time fits a C++ int.
 func (u use) sizeLimits() []Formula {
 	if len(u.p.Free) == 0 {
 		return nil

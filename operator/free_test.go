@@ -60,7 +60,9 @@ func open(tile int64) space.Configuration {
 	return space.Configuration{Template: "open", Values: space.Values{{Name: "tile", Value: expr.Int(tile)}}}
 }
 
-// What depends on a free dimension, by any way, is a size if the kernel names it; all else is a macro. Where a tunable decides, so it does here.
+// A value that depends on a free (dynamic) dimension becomes a member of the struct of run-time sizes if the kernel
+// names the value; all other values become macros. A tunable may decide whether a value depends on a free (dynamic)
+// dimension.
 func TestSizes(t *testing.T) {
 	for name, c := range map[string]struct {
 		free  []string
@@ -94,7 +96,8 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// A macro may be named in parts. Comments name none.
+// A kernel that joins the name of a macro from parts, by ##, uses the macro. A kernel that names a macro only in a
+// comment does not use the macro.
 func TestNamedMacros(t *testing.T) {
 	named := (&Kernel{Source: "int x = W + TILES;", Includes: map[string]string{"a.cuh": "#define AT(X) POSITIONS_##X // of TILES_N"}}).names()
 	for macro, want := range map[string]bool{"W": true, "TILES": true, "POSITIONS_H": true, "H": false, "TILES_M": false, "TILES_N": false, "POSITIONS": false} {
@@ -104,7 +107,7 @@ func TestNamedMacros(t *testing.T) {
 	}
 }
 
-// Division by multiplication, in the steps of sizeText.
+// TestInverse divides by multiplication in the same steps as the C++ code in sizeText.
 func TestInverse(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	number := func() uint32 { return uint32(random.Int32()) >> random.IntN(31) }
@@ -112,14 +115,14 @@ func TestInverse(t *testing.T) {
 		n, by := number(), max(1, number())
 		at := map[string]expr.Value{"by": expr.Int(int64(by))}
 		inverse := uint32(math.MaxInt32) / by
-		if random.IntN(1000) == 0 { // as a loader computes it
+		if random.IntN(1000) == 0 { // the inverse as a loader computes it
 			v, err := inverseOf("by").Formula.code.Eval(at)
 			if got, _ := v.AsInt(); err != nil || got != int64(inverse) {
 				t.Fatalf("%v, %v, want %d", v, err, inverse)
 			}
 		}
 		if random.IntN(1000) == 0 {
-			n = 1 << 31 // the least int, without its sign
+			n = 1 << 31 // the absolute value of the least int
 		}
 		least := uint32(uint64(n) * uint64(2*inverse) >> 32)
 		if n-least*by >= by {
@@ -131,7 +134,8 @@ func TestInverse(t *testing.T) {
 	}
 }
 
-// Two shapes that differ in free dimensions have one code, but for what the struct holds at first.
+// Kernels for shapes that differ only in dynamic dimensions differ only in the initial values of the struct of run-time
+// sizes.
 func TestOneCode(t *testing.T) {
 	code := func(shape ...int64) (string, string) {
 		k := kernelAt(t, bindFree(t, []string{"n"}, shape...), open(0))
@@ -149,7 +153,8 @@ func TestOneCode(t *testing.T) {
 	}
 }
 
-// A problem with free dimensions is another one than that without: in its text, and in what binds to it again.
+// Freeing dimensions changes the problem: the problem's text differs, and its record binds to a problem with the same
+// free dimensions.
 func TestFreeIdentity(t *testing.T) {
 	p, fixed := bindFree(t, []string{"n", "m"}, 12, 5), bindFree(t, nil, 12, 5)
 	if got := p.String(); got != "scale 12x5 by=5 free=n,m" || fixed.String() == got {
@@ -169,7 +174,8 @@ func TestFreeIdentity(t *testing.T) {
 	}
 }
 
-// Templates that cannot take the dimensions when they run do not serve, and sizes are ints of C++.
+// A template whose kernel cannot read a free dimension at run time does not serve the problem, and the sizes of the
+// problem must fit a C++ int.
 func TestFreeSpace(t *testing.T) {
 	count := func(p *Problem) int64 {
 		s := spaceOf(t, p)
@@ -225,7 +231,8 @@ func merged(a, b map[string]expr.Value) map[string]expr.Value {
 	return all
 }
 
-// A kept value is a constant, and a condition; conditions are of the free dimensions alone.
+// A value that op.yaml lists in `keep` is a constant of the kernel, and the kernel's Formulas contain the condition
+// that the value is unchanged.
 func TestConditions(t *testing.T) {
 	text := strings.Replace(freeOperator, "    derived: {span:", "    keep: [load]\n    constraints: [n < 100, tile < 2*n + m, m > 1]\n    derived: {load: 4 if n % 4 == 0 else 1, lead: load - 1, span:", 1)
 	o := loaded(t, freeFiles(text))
@@ -251,7 +258,7 @@ func TestConditions(t *testing.T) {
 			t.Errorf("for n=%d the conditions are %v", n, !want)
 		}
 	}
-	for n, want := range map[int64]string{12: "open load=4", 13: "open load=1"} { // closed takes no n
+	for n, want := range map[int64]string{12: "open load=4", 13: "open load=1"} { // the template closed does not take n at run time
 		other := bound(t, o, Request{Shape: []int64{n, 5}, Free: []string{"n"}})
 		if kinds := other.Whole().Kinds(); !slices.Equal(kinds, []string{want}) {
 			t.Errorf("for n=%d the kinds are %q, want %s", n, kinds, want)

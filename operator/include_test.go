@@ -14,7 +14,7 @@ import (
 	"autotune/templates"
 )
 
-// axesOperator says for all axes at once what plainOperator says for each, in a file that both could share.
+// axesOperator is plainOperator written once for all axes, in a file that operators can share.
 const axesOperator = `operator: scale
 summary: Scales.
 shape: [n, h, w]
@@ -90,7 +90,7 @@ func loadFamily(op, fragment string) (*Operator, error) {
 	return Load(files, ".")
 }
 
-// A family's file, axes and values of `let` are another way to write the same operator.
+// An operator written with a shared file, axes and `let` is the same as one written without them.
 func TestIncludeIsTheSameOperator(t *testing.T) {
 	kernels := map[string]string{}
 	for name, text := range map[string]string{"axes": axesOperator, "plain": plainOperator} {
@@ -127,7 +127,7 @@ func TestTemplateIncludesAnother(t *testing.T) {
 	}
 }
 
-// A fault in a fragment names its place there, and where the fragment is included.
+// An error in an included fragment names its place in the fragment, and the place of the include.
 func TestIncludesThatCannotBe(t *testing.T) {
 	for _, test := range []struct{ old, new, want string }{
 		{"$ - kernel_$ + 1", "$ - kernels_$ + 1", "family.yaml:9:14: `kernels_h` is not defined here (included at op.yaml:5:10); did you mean `kernel_h`?"},
@@ -148,7 +148,7 @@ func TestIncludesThatCannotBe(t *testing.T) {
 	}
 }
 
-// op.yaml files and fragments keep to a width that can be read.
+// op.yaml files and fragments have no lines that are too long to read.
 func TestTemplatesFitAPage(t *testing.T) {
 	for _, pattern := range []string{"include/*.yaml", "*/op.yaml"} {
 		files, err := fs.Glob(templates.FS, pattern)
@@ -167,7 +167,7 @@ func TestTemplatesFitAPage(t *testing.T) {
 	}
 }
 
-// sharedOperator has a template from a file, which knows a name that the operator has not.
+// sharedOperator includes a template from a file that uses a name which the operator does not have.
 const sharedOperator = `operator: scale
 summary: Scales.
 shape: [n, w]
@@ -214,7 +214,7 @@ func loadShared(operator, templates string) (*Operator, error) {
 	return Load(files, ".")
 }
 
-// Templates of a file know the operator's values and those of `with`, which are no macros.
+// Templates from a shared file can use the operator's values and the values of `with`, which do not become macros.
 func TestSharedTemplates(t *testing.T) {
 	o, err := loadShared(sharedOperator, sharedTemplates)
 	must.OK(t, err)
@@ -241,7 +241,7 @@ func TestSharedTemplates(t *testing.T) {
 	}
 }
 
-// A fault is told where it stands, in the one file or the other, now or when a problem is known.
+// An error in a shared template is reported at its place in the right file, at loading or when a problem is bound.
 func TestSharedTemplatesThatCannotBe(t *testing.T) {
 	for _, test := range []struct{ name, old, new, want string }{
 		{"no such file", "include: rows.yaml", "include: row.yaml", "op.yaml:11:14: there is no file `row.yaml` of templates, in the operator's folder or shared"},
@@ -279,7 +279,7 @@ func FuzzSharedTemplates(f *testing.F) {
 	})
 }
 
-// likeDirect is a template beside goodOperator's.
+// likeDirect is the operator goodOperator with a further template, which includes the template direct.
 const likeDirect = goodOperator + `  - name: again
     include: direct
     tunables: {block_x: [32, 64], rows: [1, 2]}
@@ -294,7 +294,7 @@ func likeFiles(yaml string) (*Operator, error) {
 	return Load(files, ".")
 }
 
-// A template that is like another is the same kernel of other tunables, and leaves the other as it is.
+// A template that includes another one uses the same kernel with other tunables, and does not change the included one.
 func TestTemplateLikeAnother(t *testing.T) {
 	o, err := likeFiles(likeDirect)
 	must.OK(t, err)
@@ -318,7 +318,7 @@ func TestTemplateLikeAnother(t *testing.T) {
 			count++
 		}
 	}
-	if count != 3 { // of four, 64 x 1 is not valid
+	if count != 3 { // four configurations, of which 64 x 1 is not valid
 		t.Errorf("%d configurations", count)
 	}
 
@@ -334,7 +334,7 @@ func TestTemplateLikeAnother(t *testing.T) {
 func TestBadLikes(t *testing.T) {
 	for old, fault := range map[string][2]string{
 		"include: direct":     {"include: again", "op.yaml:38:14: unknown earlier template `again`; there are direct"},
-		"chunk: block_x*rows": {"more: block_x", "op.yaml:33:22: `vec` is not defined here"}, // of the one that it is like
+		"chunk: block_x*rows": {"more: block_x", "op.yaml:33:22: `vec` is not defined here"}, // vec is a tunable of the included template
 		"rows: [1":            {"area: [1", "the tunable `area` has the name of a derived value"},
 	} {
 		_, err := likeFiles(strings.Replace(likeDirect, old, fault[0], 1))
@@ -350,7 +350,8 @@ const likeSteps = packingOperator + `  - name: again
     default: {threads: 32}
 `
 
-// A template that is like another has its workspaces. They are there where either of the two serves.
+// A template shares the workspaces of the template that it includes; a shared workspace exists if one of the two
+// templates serves the problem.
 func TestWorkspacesOfBoth(t *testing.T) {
 	o, err := loadSteps(t, likeSteps)
 	must.OK(t, err)
@@ -370,7 +371,7 @@ func TestWorkspacesOfBoth(t *testing.T) {
 	}
 }
 
-// A file of many templates that are like each other is refused in a moment.
+// A file of many templates that include each other is refused quickly.
 func TestManyLikes(t *testing.T) {
 	var long strings.Builder
 	long.WriteString(strings.Replace(goodOperator, "constraints: [chunk <= 256]", "constraints: [chunk <= 256"+strings.Repeat(", vec > 0", 8000)+"]", 1))

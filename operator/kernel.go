@@ -19,19 +19,20 @@ type Macro struct {
 	Value string `json:"value"`
 }
 
-// Kernel is all that is needed to compile and launch one configuration.
+// Kernel contains everything that is needed to compile and launch one configuration.
 type Kernel struct {
 	Operator string
 	Template string // "reference" for the reference
 	File     string // of the source, for messages
 	Source   string
-	Includes map[string]string // name -> text: those used, and those they use
+	Includes map[string]string // name -> text, of direct and indirect includes
 	Macros   []Macro           // sorted by name
 	Flags    []string          // of the compiler
 	Launches Launches
-	// Workspaces are the templates' own tensors that the launches take.
+	// Workspaces are the template's own tensors that the launches take.
 	Workspaces []Argument
-	// Sizes are the members of the struct in constant memory that it reads free values from; none: it is of one shape.
+	// Sizes are the members of the struct in constant memory from which the kernel reads values at run time. If Sizes
+	// is empty, the kernel serves a single shape.
 	Sizes   []Size
 	sizesAt [2]int // where in Source their values stand
 }
@@ -65,8 +66,8 @@ func (u use) kernel() (Kernel, error) {
 
 const referenceBlock = 256
 
-// Reference is the operator's reference kernel: one thread an output element; or the
-// default of the template that it names.
+// Reference returns the operator's reference kernel, which has one thread per output element, or the default of the
+// template that the operator names as its reference.
 func (p *Problem) Reference() (Kernel, error) {
 	if a := p.Operator.Answers; a != nil {
 		return Kernel{}, p.Operator.refusal("", "there is no reference kernel: what is right is said by %s", a)
@@ -87,8 +88,7 @@ func (p *Problem) Reference() (Kernel, error) {
 	return helper(p, "reference", p.Operator.referenceEntry, p.Operator.Reference, p.Output().Elements), nil
 }
 
-// neighbours are the other templates in a template's file, or in the reference's, without those
-// that have the same kernel.
+// neighbours returns the templates that share a file with a template or the reference, but have different kernels.
 func neighbours(p *Problem, template string, source Source) []*Template {
 	own, found := p.Operator.Template(template)
 	return lists.Where(p.Operator.Templates, func(t *Template) bool {
@@ -96,13 +96,13 @@ func neighbours(p *Problem, template string, source Source) []*Template {
 	})
 }
 
-// neighbourValues adds what the other templates in a template's file, or in the reference's, need to compile there: the
-// values of their defaults, under the names that are not given.
+// neighbourValues adds the values that the other templates in the same file need to compile, from the default
+// configurations of these templates.
 func neighbourValues(p *Problem, template string, source Source, values space.Values) space.Values {
 	for _, t := range neighbours(p, template, source) {
 		u, err := useOf(p, t).at(t.Default.Values)
 		if err != nil {
-			continue // it has no default here; the compiler reports what is missing
+			continue // the template has no default here; the compiler reports missing values
 		}
 		for _, v := range u.known() {
 			_, given := values.Get(v.Name)
@@ -121,13 +121,13 @@ func kernelOf(p *Problem, template string, s Source, values space.Values, l Laun
 	}
 }
 
-// macros are the problem's values and the given ones. Parameters that the problem's name leaves out
-// have none, and neither have values that derive from a left-out order in memory.
+// macros returns macros for the problem's values and the given values. A parameter that the problem's name omits gets
+// no macro, nor, if it is an order in memory, do values derived from it.
 func macros(p *Problem, values space.Values) []Macro {
 	known, orders := maps.Clone(p.Values), p.Operator.Orders()
 	for _, spec := range p.Operator.Parameters {
 		if spec.Type == ExpressionParameter {
-			delete(known, spec.Name) // written in C++ below
+			delete(known, spec.Name) // written in C++ below instead
 		}
 		if !p.Parameters.has(spec.Name) {
 			for _, component := range spec.Names {
@@ -168,7 +168,7 @@ func macroValue(v expr.Value) string {
 	return v.String()
 }
 
-// flags are the compiler's for the configuration, without those that are empty for it.
+// flags returns the configuration's compiler flags; it omits a flag whose formula yields an empty text.
 func (u use) flags() ([]string, error) {
 	var flags []string
 	for _, text := range u.t.Flags {
@@ -181,8 +181,8 @@ func (u use) flags() ([]string, error) {
 	return flags, nil
 }
 
-// Estimate is what a configuration is expected to take, in a unit that all templates of
-// the operator share. Its template must have an estimate.
+// Estimate returns the expected time of a configuration, in a unit that all templates of the operator share. Estimate
+// may be called only if op.yaml has an estimate for the template.
 func (p *Problem) Estimate(configuration space.Configuration) (float64, error) {
 	t, _ := p.Operator.Template(configuration.Template)
 	c, err := useOf(p, t).at(configuration.Values)

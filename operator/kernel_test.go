@@ -16,7 +16,7 @@ import (
 	"autotune/templates"
 )
 
-// scale loads goodOperator with other text in places.
+// scale loads goodOperator with texts replaced, and binds it to its example.
 func scale(t *testing.T, replacements ...string) *Problem {
 	t.Helper()
 	o := loaded(t, operatorFiles(strings.NewReplacer(replacements...).Replace(goodOperator)))
@@ -160,7 +160,7 @@ func TestDefaultsAreRepaired(t *testing.T) {
 	}
 }
 
-// Every built-in template must offer something for any problem that it serves, and its default must come first.
+// For any problem that it serves, a built-in template must have a valid configuration, and its default comes first.
 func TestBuiltinSpaces(t *testing.T) {
 	for _, test := range []struct{ operator, shape, parameters string }{
 		{"avg_pool1d", "1x1x1", "kernel=1"}, {"avg_pool1d", "64x128x65536", ""}, {"avg_pool1d", "1x1x5000000000", ""},
@@ -198,8 +198,7 @@ func TestBuiltinSpaces(t *testing.T) {
 	}
 }
 
-// Every built-in CUDA file can be read in an editor as a kernel of its operator's example: with the
-// macros that its template's default has there.
+// An editor can check every built-in CUDA file with the macros of the kernel that EditorKernels returns for the file.
 func TestEditorKernels(t *testing.T) {
 	oneAtATime(t)
 	read := map[string]bool{}
@@ -237,7 +236,7 @@ func TestEditorKernels(t *testing.T) {
 	}
 }
 
-// An operator without an example says what an editor lacks.
+// Without an example in op.yaml, the error says what an editor needs.
 func TestEditorNeedsExample(t *testing.T) {
 	o := find(t, "conv2d")
 	o.Example = nil

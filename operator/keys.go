@@ -8,8 +8,8 @@ import (
 	"autotune/operator/tree"
 )
 
-// keys.txt is the table of op.yaml's mappings and their keys. The loader checks keys by it; the tables of
-// docs/writing-an-operator.md are made from it. problem_keys.txt is that of lists of problems.
+// keys.txt lists the mappings that op.yaml can contain and their keys. The loader checks keys against keys.txt, and the
+// tables of docs/writing-an-operator.md are generated from keys.txt. problem_keys.txt lists the keys of problem lists.
 
 //go:embed keys.txt
 var keysText string
@@ -20,11 +20,11 @@ var problemKeysText string
 type key struct {
 	name     string
 	required bool
-	value    string // what it may be, in words that schema.go reads
+	value    string // the form of the value, in words that schema.go reads
 	meaning  string
 }
 
-// mappings are the keys of each mapping, by what messages call it, as "a template".
+// mappings returns the keys of each mapping, by the name of the mapping in messages, such as "a template".
 var mappings = sync.OnceValue(func() map[string][]key {
 	all, what := map[string][]key{}, ""
 	for line := range strings.Lines(keysText + problemKeysText) {
@@ -35,7 +35,7 @@ var mappings = sync.OnceValue(func() map[string][]key {
 		case line == "":
 		case isTitle:
 			what = title
-		case isOther: // another mapping's keys are this one's too
+		case isOther: // this mapping also has the keys of another mapping
 			all[what] = append(all[what], all[other]...)
 		default:
 			parts := strings.SplitN(line, " | ", 3)

@@ -12,8 +12,8 @@ import (
 	"autotune/space/expr"
 )
 
-// language is how an op.yaml writes formulas. Two things make them short: `$` stands for each of the operator's `axes`,
-// and `let` names values and functions. What a formula's tree has of them is expanded when it is read.
+// language reads the formulas of an op.yaml. Two features keep formulas short: `$` stands for each of the operator's
+// `axes`, and `let` names values and functions. `$` and `let` are expanded when a formula is read.
 type language struct {
 	o *Operator
 	expr.Macros
@@ -21,7 +21,7 @@ type language struct {
 	*tree.Faults
 }
 
-// scope holds the names that an expression may use, and what each is.
+// scope maps the names that an expression may use to descriptions such as "dimension" or "parameter".
 type scope map[string]string
 
 func (s scope) with(what string, names ...string) scope {
@@ -32,20 +32,19 @@ func (s scope) with(what string, names ...string) scope {
 	return s
 }
 
-// reserved are names that nothing may be called: they mean something in expressions already, or, in
-// upper case, to kernels.
+// reserved lists names that no parameter may have, because expressions or (in upper case) kernels already use them.
 var reserved = append([]string{
 	"math", "min", "max", "abs", "ceil_div", "gcd", "int", "float", "bool", "str", "round", "len",
 	"and", "or", "not", "in", "is", "if", "else", "true", "false", "none", "lambda", "for",
 	"null", "nan", "infinity",
 }, limitNames...)
 
-// IsReserved tells whether no tunable or parameter may have a name.
+// IsReserved tells whether a name is not allowed for tunables and parameters.
 func IsReserved(name string) bool {
 	return slices.Contains(reserved, strings.ToLower(name)) || strings.HasPrefix(name, "__")
 }
 
-// declare adds a name to a scope. Where names become macros in upper case, two that differ only in case clash.
+// declare adds a name to a scope. If names become upper-case macros, declare refuses names that differ only in case.
 func (l *language) declare(s scope, where tree.Position, name, what string) {
 	lower := strings.ToLower(name)
 	if mode, ok := strings.CutPrefix(lower, "math_"); IsReserved(name) || ok && slices.Contains(l.o.MathModes, mode) {
@@ -79,7 +78,7 @@ func refuseOpen(n *tree.Node) {
 		"`$` has no place here: it stands for each of `axes` in a list, a name's value or a function")
 }
 
-// syntax is the tree of an expression whose text starts at a place of the file, with its macros.
+// syntax parses an expression whose text starts at the given place of op.yaml, without replacing the names of `let`.
 func syntax(text string, where tree.Position, hint string) *expr.Node {
 	root, err := expr.ParseOpen(text)
 	var fault *expr.SyntaxError
@@ -90,7 +89,8 @@ func syntax(text string, where tree.Position, hint string) *expr.Node {
 	return root
 }
 
-// expanded is the formula of a tree. It is open if `$` still has to stand for an axis.
+// expanded returns the formula of an expression tree in which the names and functions of `let` are replaced. The result
+// open says that the formula still contains a `$`, which stands for an axis.
 func (l *language) expanded(root *expr.Node, text, axis string, where tree.Position) (f Formula, open bool) {
 	node, err := l.Expand(root, axis)
 	if err == nil && node.Open() {
@@ -113,13 +113,13 @@ func (l *language) expanded(root *expr.Node, text, axis string, where tree.Posit
 
 func constant(text string) Formula { return Formula{Text: text, code: expr.MustParse(text)} }
 
-var zero = expr.MustParse("0") // of a formula that was refused
+var zero = expr.MustParse("0") // replaces a formula that was refused
 
 func (l *language) over(s scope) func(*tree.Node) Formula {
 	return func(n *tree.Node) Formula { return l.uses(l.formula(n), s) }
 }
 
-// uses checks that an expression holds only names of a scope, and returns it.
+// uses checks that an expression contains only names of the given scope, and returns the expression.
 func (l *language) uses(f Formula, s scope) Formula {
 	for _, name := range f.code.Names() {
 		l.seen[name] = true
@@ -135,7 +135,8 @@ func (l *language) uses(f Formula, s scope) Formula {
 	return f
 }
 
-// componentsHint says how expressions know a parameter; "" if name is none.
+// componentsHint returns a hint with the names that expressions use for a parameter, or "" if there is no such
+// parameter.
 func (o *Operator) componentsHint(name string) string {
 	if spec := o.parameter(name); spec != nil {
 		return "it is known as " + strings.Join(spec.Names, ", ")
@@ -143,7 +144,7 @@ func (o *Operator) componentsHint(name string) string {
 	return ""
 }
 
-// interpolated reads text as "a {kernel_h}x{kernel_w} kernel".
+// interpolated reads a text with expressions, such as "a {kernel_h}x{kernel_w} kernel".
 func (l *language) interpolated(n *tree.Node, s scope) Interpolated {
 	t := Interpolated{Position: n.Position}
 	rest, where := n.Text(), t.Position
@@ -169,7 +170,7 @@ func (l *language) interpolated(n *tree.Node, s scope) Interpolated {
 	}
 }
 
-// forAxes are an expression of a text: one formula, or, if it has a `$`, one for each axis.
+// forAxes parses an expression. forAxes returns one formula, or one for each axis if the expression contains a `$`.
 func (l *language) forAxes(text string, where tree.Position) []Formula {
 	root := syntax(text, where, "")
 	f, open := l.expanded(root, text, "", where)
@@ -182,7 +183,8 @@ func (l *language) forAxes(text string, where tree.Position) []Formula {
 	})
 }
 
-// list reads a list whose items are alike. An item whose text has a `$` becomes one for each axis.
+// list reads a list from op.yaml, each item by the same function; an item that contains a `$` is repeated for each
+// axis.
 func list[T any](l *language, n *tree.Node, what string, read func(*tree.Node) T) []T {
 	values := []T{}
 	for _, item := range n.List(what) {
@@ -210,7 +212,7 @@ func (l *language) names(n *tree.Node, what string) []string {
 	return names
 }
 
-// named are the entries of a mapping whose keys are names of the author's.
+// named returns the entries of a mapping whose keys are names that the operator's author chose.
 func (l *language) named(n *tree.Node, form string) []tree.Entry {
 	entries := l.eachKey(n.Mapped(form))
 	for _, e := range entries {
@@ -219,7 +221,7 @@ func (l *language) named(n *tree.Node, form string) []tree.Entry {
 	return entries
 }
 
-// eachKey are entries, one whose key has a `$` once for each axis.
+// eachKey returns entries, in which each entry whose key contains a `$` is repeated for each axis.
 func (l *language) eachKey(entries []tree.Entry) (all []tree.Entry) {
 	for _, e := range entries {
 		if !strings.Contains(e.Key, "$") {
@@ -235,8 +237,8 @@ func (l *language) eachKey(entries []tree.Entry) (all []tree.Entry) {
 
 const derivedForm = "derived must be a mapping of names to expressions"
 
-// definitions reads "name: expression" pairs over a scope and each other, and declares them in it. It
-// sorts them so that each comes after those that it names.
+// definitions reads "name: expression" pairs, which may use names of a scope and each other, and declares them in the
+// scope. definitions sorts the pairs so that each comes after those that it uses.
 func (l *language) definitions(entries []tree.Entry, s scope) []Definition {
 	for _, e := range entries {
 		l.declare(s, e.Position, e.Key, "derived value")
@@ -256,7 +258,7 @@ func (l *language) definitions(entries []tree.Entry, s scope) []Definition {
 	return definitions
 }
 
-// define reads named values and functions. They are no macros of kernels.
+// define reads the named values and functions of `let`, which do not become macros of kernels.
 func (l *language) define(n *tree.Node, s scope) {
 	const form = "`%s` is neither a name nor a function as `rounded(x, to)`"
 	for _, e := range l.eachKey(n.Mapped("let must be a mapping of names, or of functions as `rounded(x, to)`, to expressions")) {
@@ -279,7 +281,7 @@ func (l *language) define(n *tree.Node, s scope) {
 	}
 }
 
-// eachAxis gives an item of a list for each axis, if it is an expression with a `$`.
+// eachAxis returns an item of a list, or one copy for each axis if it is an expression with a `$`.
 func (l *language) eachAxis(n *tree.Node) []*tree.Node {
 	if !n.Scalar() || n.Axis != "" || len(l.Axes) == 0 {
 		return []*tree.Node{n}
@@ -288,13 +290,13 @@ func (l *language) eachAxis(n *tree.Node) []*tree.Node {
 	if err == nil {
 		root, err = l.Expand(root, "")
 	}
-	if err != nil || !root.Open() { // what is wrong is said where the item is read
+	if err != nil || !root.Open() { // errors are reported when the item is read
 		return []*tree.Node{n}
 	}
 	return lists.Of(l.Axes, n.For)
 }
 
-// Interpolated is text that may hold {expressions}, which stand for their values.
+// Interpolated is a text with {expressions}, which are replaced by their values.
 type Interpolated struct {
 	Text string
 	tree.Position

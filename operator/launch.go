@@ -14,20 +14,20 @@ import (
 )
 
 type Launch struct {
-	Entry       string   `json:"entry"` // the kernel's name, or a C++ name expression as scan<float, 128>
+	Entry       string   `json:"entry"` // the kernel's name, or a C++ name expression such as scan<float, 128>
 	Grid        [3]int64 `json:"grid"`
 	Block       [3]int64 `json:"block"`
 	SharedBytes int64    `json:"shared_bytes"`          // dynamic shared memory
-	Cluster     [3]int64 `json:"cluster,omitzero"`      // blocks of a thread-block cluster; zero: there are none
-	Cooperative bool     `json:"cooperative,omitempty"` // all blocks run at once, and may wait for each other
-	Dependent   bool     `json:"dependent,omitempty"`   // begins before earlier ones have ended, and waits for them itself
-	Arguments   []string `json:"arguments,omitempty"`   // those that the kernel takes, in its order; nil: all
+	Cluster     [3]int64 `json:"cluster,omitzero"`      // blocks of a thread-block cluster; zero: no cluster
+	Cooperative bool     `json:"cooperative,omitempty"` // all blocks run at the same time, and may wait for each other
+	Dependent   bool     `json:"dependent,omitempty"`   // may begin before earlier launches have ended; the kernel itself waits for them
+	Arguments   []string `json:"arguments,omitempty"`   // the arguments that the kernel takes, in its order; nil: all
 
-	Maps []TensorMap `json:"maps,omitempty"` // which of the arguments are not passed as addresses
+	Maps []TensorMap `json:"maps,omitempty"` // the arguments that are passed as tensor maps instead of addresses
 }
 
-// Launches are launches that follow each other, each when all before it have ended, unless it is dependent. As JSON a
-// single one is an object, several are a list.
+// Launches lists the launches of a configuration, each of which begins when all earlier launches have ended, unless it
+// is a (programmatic) dependent launch. In JSON, a single launch is an object, and several launches are a list.
 type Launches []Launch
 
 func (l Launches) MarshalJSON() ([]byte, error) {
@@ -45,7 +45,7 @@ func (l *Launches) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, &(*l)[0])
 }
 
-// Entries are the different kernels that are launched, in order.
+// Entries returns the names of the kernels that are launched, in order and without duplicates.
 func (l Launches) Entries() []string {
 	var entries []string
 	for _, launch := range l {
@@ -67,15 +67,15 @@ type LaunchSpec struct {
 	Dependent   Formula      `json:"dependent,omitzero"`
 	Arguments   []string     `json:"arguments,omitempty"` // nil: all
 
-	// Of Formulas alone: which arguments are passed as tensor maps. A template's own launch names maps among its
-	// arguments.
+	// Maps are the tensor maps that the launch passes. The field Maps is set only in launches of Formulas, because a
+	// template's own launch names its tensor maps in Arguments.
 	Maps []MapFormulas `json:"-"`
 
 	at tree.Position
 }
 
-// cudaLimits are CUDA's limits on a launch. The names that begin with __, which no operator can
-// declare, stand for the template's own expressions.
+// cudaLimits are CUDA's limits on a launch. In cudaLimits, names that begin with __, which no operator can declare,
+// stand for the expressions of the launch: __block_x is its block's width.
 var cudaLimits = []string{
 	"1 <= __block_x <= 1024", "1 <= __block_y <= 1024", "1 <= __block_z <= 64",
 	"__block_x * __block_y * __block_z <= max_threads",
@@ -83,8 +83,8 @@ var cudaLimits = []string{
 	"1 <= __grid_x <= 2147483647", "1 <= __grid_y <= 65535", "1 <= __grid_z <= 65535",
 }
 
-// clusterLimits are those on a launch with clusters: eight blocks are what every GPU
-// with clusters allows, and a grid consists of whole ones.
+// clusterLimits are CUDA's limits on a launch with clusters. Every GPU with clusters allows eight blocks per cluster,
+// and the grid must be a multiple of the cluster.
 var clusterLimits = []string{
 	"arch >= 90 or __cluster_x * __cluster_y * __cluster_z == 1",
 	"__cluster_x >= 1 and __cluster_y >= 1 and __cluster_z >= 1 and __cluster_x * __cluster_y * __cluster_z <= 8",
@@ -93,7 +93,7 @@ var clusterLimits = []string{
 
 var dependentLimits = []string{"not __dependent or arch >= 90"}
 
-// standIns are a template's formulas under the names that CUDA's own expressions know them by.
+// standIns replaces names such as __block_x in the expressions of limits by a template's formulas.
 type standIns struct {
 	codes map[string]*expr.Expr
 	texts []string
@@ -107,13 +107,14 @@ func (in *standIns) add(name string, f Formula) {
 	in.texts = append(in.texts, name, "("+f.Text+")")
 }
 
-// formula is an expression over the names, with the formulas in their place.
+// formula parses an expression, and replaces each name in it by the formula that the name stands for.
 func (in *standIns) formula(text string, at tree.Position) Formula {
 	code := expr.MustParse(text).Substitute(in.codes)
 	return Formula{Text: strings.NewReplacer(in.texts...).Replace(text), Position: at, code: code}
 }
 
-// limits are CUDA's limits over the launch's own expressions.
+// limits returns CUDA's limits on a launch as formulas, with names such as __block_x replaced by the launch's
+// expressions.
 func (s *LaunchSpec) limits() []Formula {
 	var in standIns
 	in.add("__shared", s.Shared)
@@ -139,8 +140,7 @@ func (s *LaunchSpec) limits() []Formula {
 	return lists.Of(all, func(limit string) Formula { return in.formula(guard+limit, s.at) })
 }
 
-// launchLimits are CUDA's limits over launches' own expressions, and those of tensor maps. They are parsed when they
-// are first asked for.
+// launchLimits returns a function for CUDA's limits on launches and tensor maps, which are parsed at the first call.
 func launchLimits(launches []LaunchSpec, maps []*TensorMapSpec) func() []Formula {
 	return sync.OnceValue(func() (limits []Formula) {
 		for i := range launches {
@@ -168,7 +168,7 @@ func (u use) launches() (Launches, error) {
 		if err != nil {
 			return nil, err
 		}
-		l.Dependent = l.Dependent && len(launches) > 0 // on one before it
+		l.Dependent = l.Dependent && len(launches) > 0 // the first launch has none to depend on
 		launches = append(launches, l)
 	}
 	if len(launches) == 0 {
@@ -200,7 +200,7 @@ func (u use) launch(s *LaunchSpec) (l Launch, err error) {
 		}
 	}
 	if l.Cluster == [3]int64{1, 1, 1} {
-		l.Cluster = [3]int64{} // a block of its own
+		l.Cluster = [3]int64{} // one block needs no cluster
 	}
 	l.SharedBytes = count("shared", s.Shared, 0)
 	l.Cooperative, l.Dependent = value("cooperative", s.Cooperative).Truth(), value("dependent", s.Dependent).Truth()
@@ -213,8 +213,7 @@ func (u use) launch(s *LaunchSpec) (l Launch, err error) {
 	return l, err
 }
 
-// Passed are the arguments that a launch passes, in order, by their index. An argument that is copied to
-// a symbol is not passed.
+// Passed returns the indices of the arguments that a launch passes, without those copied to __constant__ variables.
 func Passed(all []Argument, l Launch) []int {
 	if l.Arguments == nil {
 		return lists.Where(lists.Places(len(all)), func(i int) bool { return all[i].Symbol == "" && all[i].Owner == "" })
@@ -224,12 +223,12 @@ func Passed(all []Argument, l Launch) []int {
 	})
 }
 
-// Name tells whether one of the launches names an argument as one that it passes.
+// Name tells whether one of the launches names the given argument in its list of arguments.
 func (l Launches) Name(argument string) bool {
 	return slices.ContainsFunc(l, func(launch Launch) bool { return slices.Contains(launch.Arguments, argument) })
 }
 
-// Lines says of each launch how it is made, and of what kernel where there are several.
+// Lines describes each launch in a line, with the name of its kernel if there are several launches.
 func (l Launches) Lines() []string {
 	lines := make([]string, len(l))
 	for i, launch := range l {

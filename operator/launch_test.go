@@ -12,7 +12,7 @@ import (
 	"autotune/space/expr"
 )
 
-// stepsOperator has several launches, words, flags and constant memory.
+// stepsOperator has several launches, a word parameter, compiler flags and constant memory.
 const stepsOperator = `operator: steps
 summary: Several launches.
 shape: [n]
@@ -46,7 +46,8 @@ func loadSteps(t *testing.T, yaml string) (*Operator, error) {
 	return Load(files, ".")
 }
 
-// Launches are evaluated in order for each configuration, flags and words too.
+// The formulas for launches, compiler flags and word parameters are evaluated for each configuration, and launches keep
+// their order.
 func TestLaunches(t *testing.T) {
 	o, err := loadSteps(t, stepsOperator)
 	must.OK(t, err)
@@ -89,8 +90,8 @@ func TestLaunches(t *testing.T) {
 	}
 }
 
-// A launch that a GPU would refuse is not in the space: clusters that do not fill a
-// grid, clusters where there are none; one that is not made forbids nothing.
+// The space excludes launches that a GPU would refuse: clusters that do not divide the grid, and clusters on a GPU
+// without clusters. A launch whose `when` is false excludes no configuration.
 func TestLaunchesLimitTheSpace(t *testing.T) {
 	for _, test := range []struct {
 		name, old, new string
@@ -191,7 +192,7 @@ templates:
     default: {threads: 64}
 `
 
-// A template's workspaces are as large for all configurations, and passed where a launch of the template's names them.
+// A template's workspace has the same size for all configurations, and is passed to launches that name it.
 func TestWorkspacesOfATemplate(t *testing.T) {
 	o, err := loadSteps(t, packingOperator)
 	must.OK(t, err)

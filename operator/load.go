@@ -17,17 +17,17 @@ import (
 	"autotune/templates"
 )
 
-// Load reads the operator in a folder of fsys. Its kernels may include files of
-// the same folder and of the built-in include folder.
+// Load reads the operator in a folder of fsys. The operator's kernels may include files of the same folder and of the
+// built-in include folder.
 //
-// Everything that can be checked without a GPU is checked: the first fault is returned as a *tree.Error.
+// Load checks everything that can be checked without a GPU, and returns the first fault as a *tree.Error.
 func Load(fsys fs.FS, dir string) (*Operator, error) { return load(fsys, dir, "") }
 
-// LoadFile reads the operator that is a single CUDA file of a folder of fsys, whose first comment
-// describes it as op.yaml would. Its kernels are in it unless the description names another file.
+// LoadFile reads an operator from a single CUDA file, whose first comment describes the operator as op.yaml would. The
+// CUDA file also contains the operator's kernels, unless the description names another file.
 func LoadFile(fsys fs.FS, dir, name string) (*Operator, error) { return load(fsys, dir, name) }
 
-// load reads an operator from one file, or else from op.yaml.
+// load reads an operator from the file single or, if single is "", from op.yaml.
 func load(fsys fs.FS, dir, single string) (*Operator, error) {
 	faults := &tree.Faults{}
 	name := cmp.Or(single, "op.yaml")
@@ -71,17 +71,16 @@ func load(fsys fs.FS, dir, single string) (*Operator, error) {
 	return o, nil
 }
 
-// loader fills in an operator from its description. Its methods record the first fault, which Load returns.
+// loader builds an operator from its description. The loader's methods record the first fault, which Load returns.
 type loader struct {
 	*language
 	folder
 	all         []string   // axes, those of templates too
-	own         *Source    // the kernels of an operator that is one file; nil: it is a folder
-	referenceAt *tree.Node // the name of the template whose default is the reference; nil: none is
+	own         *Source    // the kernels of an operator in a single file; nil: the operator is a folder
+	referenceAt *tree.Node // the name of the template whose default is the reference, or nil
 }
 
-// operator reads the tree of an op.yaml into l.o. Each name is declared before
-// the expressions that may use it are read, so one pass checks form and meaning.
+// operator reads an op.yaml's tree into l.o, and declares each name before it reads expressions that may use the name.
 func (l *loader) operator(root *tree.Node) {
 	f := fields(root, "an operator")
 	o, names := l.o, scope{}
@@ -95,7 +94,7 @@ func (l *loader) operator(root *tree.Node) {
 	}
 	o.Shape = l.names(f["shape"], "shape")
 	l.all = tree.Optional(f["axes"], func(n *tree.Node) []string { return l.names(n, "axes") }, nil)
-	l.Axes = lists.Where(l.all, func(axis string) bool { // derived ones are of templates alone
+	l.Axes = lists.Where(l.all, func(axis string) bool { // axes that are derived values belong only to templates
 		return f["derived"] == nil || f["derived"].Get(axis) == nil
 	})
 	for _, n := range f["shape"].Items {
@@ -145,8 +144,8 @@ func (l *loader) operator(root *tree.Node) {
 	o.PyTorch = tree.Pointer(f["pytorch"], l.pytorch)
 }
 
-// cost reads how many bytes a launch moves, and how many operations it computes. The usual bytes are those of all
-// tensors, which are read once, or written once.
+// cost reads the formulas for the bytes that a launch moves and the operations that it computes. If op.yaml states no
+// cost, the launch is assumed to move each tensor once.
 func (l *loader) cost(n *tree.Node, formula func(*tree.Node) Formula) (bytes, flops Formula) {
 	cost := list(l.language, n, "cost", formula)
 	if n != nil && (len(cost) < 1 || len(cost) > 2) {
@@ -160,7 +159,7 @@ func (l *loader) cost(n *tree.Node, formula func(*tree.Node) Formula) (bytes, fl
 	return cost[0], cost[1]
 }
 
-// moved is an expression of how many bytes of a tensor a launch moves.
+// moved returns an expression for the number of bytes that a launch reads and writes of a tensor.
 func (a ArgumentSpec) moved() string {
 	bytes := fmt.Sprint(a.Types[len(a.Types)-1].Bytes())
 	for _, t := range a.Types[:len(a.Types)-1] {
@@ -171,7 +170,7 @@ func (a ArgumentSpec) moved() string {
 	return times + "(" + bytes + ")*" + strings.Join(sizes, "*")
 }
 
-// example reads a usual problem, whose parameters leave none open.
+// example reads a typical problem, which must set all parameters that have no default.
 func (l *loader) example(n *tree.Node) {
 	if n == nil {
 		return
@@ -199,23 +198,23 @@ func (l *loader) example(n *tree.Node) {
 	}
 }
 
-// distributions are the input distributions that devices can fill a tensor with.
+// distributions are the names of the distributions from which devices can fill input tensors.
 var distributions = []string{"uniform01", "normal", "negative", "special"}
 
 func Distributions() []string { return slices.Clone(distributions) }
 
-// Extremes lists the distributions of inputs that only gates try: all zeros, numbers near the
-// least that there are, numbers of 2^50 and thereabouts, all the same, one of four values each.
+// Extremes lists the input distributions that only the final correctness gates try: all zeros, all equal, only four
+// different values, values near the least number, and values of about 2^50.
 func Extremes() []string { return []string{"zeros", "equal", "repeated", Tiny, Large} }
 
-// The extremes that change how exact an output can be.
+// The extreme distributions Tiny and Large change how precise an output can be.
 const (
 	Tiny  = "tiny"
 	Large = "large"
 )
 
-// LargeScale is about how large the numbers of Large are in a type. Their squares, and sums of such
-// squares, are far from an overflow in f32: that a right kernel squares its inputs is no fault.
+// LargeScale returns the approximate magnitude of Large numbers in a type. The square of a number from the distribution
+// Large, or a sum of such squares, does not overflow f32, so a correct kernel may square its inputs.
 func LargeScale(t Type) float64 {
 	switch t {
 	case F16, F8E5M2:
@@ -226,10 +225,10 @@ func LargeScale(t Type) float64 {
 	return 0x1p50
 }
 
-// Extremes are those that are within what the operator's own distributions may be: numbers from 0 up to 1 where it
-// lists uniform01 or normal, and any number where it lists normal. Operators whose inputs are bounded otherwise have a
-// fill of their own, or list neither. Several inputs are not large together: attention's scores would be so large that
-// their rounding alone decides which of two nearly equal keys gets all the weight.
+// Extremes returns the extreme distributions that suit the distributions of the operator: numbers from 0 to 1 if it
+// lists uniform01 or normal, and any numbers if it lists normal. Extremes returns none for operators that list neither
+// uniform01 nor normal, such as those that bound their inputs otherwise. Large is left out if there are several inputs,
+// because in attention large scores would let rounding alone decide which of two nearly equal keys gets all weight.
 func (o *Operator) Extremes() []string {
 	drawn := 0
 	for _, a := range o.Arguments {
@@ -246,8 +245,8 @@ func (o *Operator) Extremes() []string {
 	return nil
 }
 
-// kernelFile reads a kernel with all that it includes, and checks that it has the entry points. A
-// template that names no file is reported at its parent's place.
+// kernelFile reads a CUDA file with all files that it includes, and checks that the file defines the kernels named by
+// entries. If a template names no file, the error for a missing file has the template's position in op.yaml.
 func (l *loader) kernelFile(n, parent *tree.Node, entries ...string) Source {
 	s := Source{}
 	switch {
@@ -267,8 +266,8 @@ func (l *loader) kernelFile(n, parent *tree.Node, entries ...string) Source {
 	return l.withIncludes(s, path.Join(l.dir, s.File))
 }
 
-// separate leaves only a kernel's own part in its source, if one file has them all. So editing
-// another template does not change the kernel.
+// separate reduces the source of each kernel to its own part if one file contains all kernels, so that editing one
+// template does not change the other kernels of the file.
 func (l *loader) separate() {
 	o := l.o
 	if model, ok := o.Template(o.ReferenceTemplate); ok {
@@ -303,7 +302,7 @@ func (l *loader) separate() {
 	}
 }
 
-// kernelSource is the source of a template, or of the reference, a fill or the comparison.
+// kernelSource is the source of a template, the reference, a fill or the comparison, with the names of its kernels.
 type kernelSource struct {
 	*Source
 	entries []string

@@ -20,7 +20,7 @@ import (
 	"autotune/templates"
 )
 
-// goodOperator is a small operator that uses most of the format.
+// goodOperator is a small operator that uses most features of op.yaml.
 const goodOperator = `operator: scale
 summary: Multiplies rows of a matrix.
 shape: [n, w]
@@ -59,7 +59,7 @@ templates:
     default: {block_x: 64, vec: 1, wide: false}
 `
 
-// operatorFiles is a folder with an op.yaml and the kernels of goodOperator.
+// operatorFiles returns a folder with an op.yaml and the kernels of goodOperator.
 func operatorFiles(yaml string) fstest.MapFS {
 	return fstest.MapFS{
 		"op.yaml":      {Data: []byte(yaml)},
@@ -228,7 +228,7 @@ func TestLoadFindsFaultsInFiles(t *testing.T) {
 	}
 }
 
-// includeChain makes each of 100 files include the next.
+// includeChain adds 100 files to a folder, each of which includes the next.
 func includeChain(files fstest.MapFS) {
 	files["direct.cu"].Data = append([]byte("#include \"i0.cuh\"\n"), files["direct.cu"].Data[len("#include \"own.cuh\"\n"):]...)
 	for i := range 100 {
@@ -236,7 +236,7 @@ func includeChain(files fstest.MapFS) {
 	}
 }
 
-// A pipe that nobody writes to would be read forever.
+// Load must not open pipes, because reading a pipe that nobody writes to never ends.
 func TestLoadOpensNoPipe(t *testing.T) {
 	for _, name := range []string{"op.yaml", "direct.cu", "own.cuh"} {
 		dir := t.TempDir()
@@ -259,7 +259,7 @@ func TestLoadAcceptsByteOrderMark(t *testing.T) {
 	}
 }
 
-// Integers among numbers count as numbers, in the kernel too.
+// In a list of values with fractions, integers become floats, also in the kernel.
 func TestLoadTakesAllNumbers(t *testing.T) {
 	yaml := strings.NewReplacer("vec: [1, 2, 4]", "vec: [1, 2.5, 4]", "chunk: block_x*vec", "chunk: block_x*int(vec)").Replace(goodOperator)
 	o := loaded(t, operatorFiles(yaml))
@@ -282,7 +282,7 @@ func TestLoadTakesAllNumbers(t *testing.T) {
 	}
 }
 
-// Text over several lines is text like any other.
+// Text in a YAML block of several lines is read like other text.
 func TestLoadTakesBlocks(t *testing.T) {
 	yaml := strings.NewReplacer("summary: Multiplies rows of a matrix.", "summary: |\n  Multiplies rows.", "total: area*times", "total: |\n    area*\n    times").Replace(goodOperator)
 	o, err := Load(operatorFiles(yaml), ".")
@@ -291,7 +291,7 @@ func TestLoadTakesBlocks(t *testing.T) {
 	}
 }
 
-// Whatever the text, an answer comes soon.
+// Load returns quickly for any text.
 func TestLoadIsQuick(t *testing.T) {
 	if testing.Short() {
 		t.Skip("says nothing of code that the race detector slows down")
@@ -359,7 +359,7 @@ func FuzzLoad(f *testing.F) {
 	})
 }
 
-// An operator in one file is what it says in its first comment, and errors name the lines and columns of that file.
+// The first comment of a single-file operator is its description, and errors refer to lines and columns of the file.
 func TestLoadFile(t *testing.T) {
 	text, err := os.ReadFile("../examples/saxpy.cu")
 	must.OK(t, err)
@@ -404,7 +404,7 @@ func TestLoadFile(t *testing.T) {
 	}
 }
 
-// A template that is added to a file leaves the kernels of those before as they were.
+// Adding a template to a file does not change the kernels of the existing templates.
 func TestOneFileGrows(t *testing.T) {
 	const before = `// operator: twice
 // summary: Doubles.
@@ -469,7 +469,7 @@ func macrosText(k Kernel) string {
 	return text
 }
 
-// A template's default may be what is right; it is launched as the template says.
+// If the default of a template is the reference, the launches of the reference are those of the template.
 func TestReferenceTemplate(t *testing.T) {
 	text, err := os.ReadFile("../examples/saxpy.cu")
 	must.OK(t, err)
@@ -493,7 +493,7 @@ var update = flag.Bool("update", false, "write docs/writing-an-operator.md's tab
 
 var keyTable = regexp.MustCompile(`(?s)(<!-- keys of ([a-z ]+) -->\n).*?(<!-- end of keys -->\n)`)
 
-// The documented keys are those of keys.txt.
+// The documentation's tables contain the keys of keys.txt.
 func TestKeyTables(t *testing.T) {
 	const file = "../docs/writing-an-operator.md"
 	page, err := os.ReadFile(file)

@@ -8,13 +8,13 @@ import (
 	"autotune/space/expr"
 )
 
-// AutoMath tells whether a mode that is asked for is the one that op.yaml's rule, or PyTorch, chooses.
+// AutoMath tells whether a requested math mode leaves the choice to op.yaml's rule or to PyTorch.
 func AutoMath(asked string) bool { return asked == "" || asked == "auto" }
 
-// usualMath is the mode of an operator that names none, and that of `auto` without a rule.
+// usualMath is the math mode of an operator that lists none, and the mode of `auto` if op.yaml has no rule for it.
 const usualMath = "fp32"
 
-// math reads what the math modes are, and which of them `auto` means, before derived values are known.
+// math reads the math modes and the rule for `auto`, which is read too early to use derived values.
 func (l *loader) math(n, auto *tree.Node, names scope) {
 	modes, asks := l.o.MathModes, []*tree.Node(nil)
 	if auto != nil && auto.Kind == tree.List {
@@ -60,8 +60,8 @@ func (b *binder) math(r Request) {
 	b.p.Math, b.values["math"] = mode, expr.String(mode)
 }
 
-// MathMacros are the macros that tell a kernel its math mode, where there is more than one. In a variant its own is 1, and
-// that of the mode that it is a variant of.
+// MathMacros returns the macros that tell a kernel its math mode, if there are several modes. In a math variant, such
+// as tf32_even of tf32, the macros of the variant and of its base mode are both 1.
 func (p *Problem) MathMacros() []Macro {
 	var macros []Macro
 	for _, mode := range p.Operator.MathModes {

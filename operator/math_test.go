@@ -8,14 +8,14 @@ import (
 
 const variants = "math: [fp32, tf32, tf32_other]\nauto: [\"'fp32'\", ask.py]"
 
-// mathFiles are a good operator's with another key `math`.
+// mathFiles returns the files of goodOperator with another `math` key.
 func mathFiles(math string) fstest.MapFS {
 	files := operatorFiles(strings.Replace(goodOperator, "math: [fp32, tf32]\nauto: \"'tf32' if arch >= 80 else 'fp32'\"", math, 1))
 	files["ask.py"] = &fstest.MapFile{Data: []byte("FACTORS = ()\ndef ask(o, t, p):\n    pass\ndef part(o, t, p):\n    pass\n")}
 	return files
 }
 
-// In a variant its own macro is 1, and that of its mode.
+// In a math variant, the macros of the variant and of its base mode are both 1.
 func TestMathVariant(t *testing.T) {
 	o := loaded(t, mathFiles(variants))
 	for mode, want := range map[string]string{"fp32": "00", "tf32": "10", "tf32_other": "11"} {

@@ -12,9 +12,9 @@ import (
 	"autotune/space"
 )
 
-// What tests in this package begin with. A failure there ends the test.
+// The helpers in this file load and bind operators for tests, and end the test if they fail.
 
-// refused sees that an error is one line with a text.
+// refused checks that an error is a single line that contains the text want.
 func refused(t rapid.TB, what string, err error, want string) {
 	t.Helper()
 	if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
@@ -66,7 +66,7 @@ func spaceOf(t testing.TB, of interface {
 	return s
 }
 
-// bindShape binds an operator to a shape, with its preset.
+// bindShape binds an operator to a shape, with the parameters that the operator presets.
 func bindShape(t *testing.T, o *Operator, shape ...int64) *Problem {
 	t.Helper()
 	return bound(t, o, Request{Shape: shape})

@@ -15,52 +15,53 @@ import (
 	"autotune/templates"
 )
 
-// Operator is a mathematical function as its op.yaml describes it. It is data: nothing in it
-// changes after Load. In JSON expressions stand as op.yaml has them.
+// Operator is a mathematical function as its op.yaml describes it. An Operator does not change after Load. In JSON,
+// expressions have the same text as in op.yaml.
 type Operator struct {
 	Name       string            `json:"operator"`
 	Summary    string            `json:"summary"`
 	Shape      []string          `json:"shape"`             // the dimensions that a shape gives, in order
-	Example    []int64           `json:"example,omitempty"` // a shape to try; nil if op.yaml names none
+	Example    []int64           `json:"example,omitempty"` // a shape to try; nil if op.yaml has none
 	Parameters []ParameterSpec   `json:"parameters"`
-	Preset     map[string]string `json:"preset,omitempty"` // what runs when no parameter is set
-	Derived    []Definition      `json:"derived"`          // each after those that it names
+	Preset     map[string]string `json:"preset,omitempty"` // parameters to use if the user sets none
+	Derived    []Definition      `json:"derived"`          // each after the values that it uses
 	Requires   []Requirement     `json:"-"`
-	Arguments  []ArgumentSpec    `json:"tensors"`          // of its kernels, in order, scalars too
-	Macros     Naming            `json:"macros,omitempty"` // how kernels know names
+	Arguments  []ArgumentSpec    `json:"tensors"`          // of its kernels, in order, including scalars
+	Macros     Naming            `json:"macros,omitempty"` // the case of macro names
 	MathModes  []string          `json:"math_modes"`
 	MathAuto   Formula           `json:"math_auto"` // the mode that "auto" means
-	// MathVariants are modes that round otherwise than another one, by their names, as tf32_even does than tf32.
+	// MathVariants maps a math mode to the mode from which it differs only in rounding, for example tf32_even to tf32.
 	MathVariants map[string]string `json:"-"`
 	MathAsk      *Source           `json:"-"`      // Python that asks PyTorch which mode it takes; nil: nobody asks
 	Inputs       []string          `json:"inputs"` // distributions: a search uses the first, the gates all
-	// Deterministic: every launch of a kernel must give the same bits.
+	// Deterministic says that every launch of a kernel must give the same bits.
 	Deterministic  bool    `json:"-"`
 	Bytes          Formula `json:"-"` // least bytes moved, for the roofline
 	Flops          Formula `json:"-"`
 	Right          string  `json:"reference"` // what says what is right: "reference.cu", "the default of template plain"
 	Reference      Source  `json:"-"`
-	referenceEntry string  // of Reference
-	// ReferenceTemplate is the template whose default is the reference; "": it is a kernel of its own.
+	referenceEntry string  // kernel in Reference
+	// ReferenceTemplate names the template whose default is the reference; "" if the reference is a kernel of its own.
 	ReferenceTemplate string                `json:"-"`
 	Answers           *Answers              `json:"-"`                 // where right results come from; nil: a kernel
 	Compare           *OwnKernel            `json:"compare,omitempty"` // nil: outputs are compared element by element
 	FillKernels       map[string]*OwnKernel `json:"-"`                 // by name
-	// Named: it is built in, or the user named the place that it was read from. Only then a Python file of it may run.
+	// Named says that the operator is built in or was loaded from a place that the user named. The Python files of an
+	// operator run only if its field Named is true.
 	Named     bool        `json:"-"`
 	PyTorch   *PyTorch    `json:"pytorch,omitempty"` // nil: the operator has no PyTorch module
 	Templates []*Template `json:"templates"`
 	File      string      `json:"-"` // op.yaml, for messages
 	exampleAt tree.Position
-	files     map[string]string // all that it was read from, by name in its folder
-	mentioned map[string]bool   // by its formulas
-	plain     *Operator         // without the tensors of a problem's epilogue; nil: it has none of them
+	files     map[string]string // everything that it was read from, by name in its folder
+	mentioned map[string]bool   // names that its formulas use
+	plain     *Operator         // the operator without the tensors of a problem's epilogue; nil if this operator has none
 }
 
-// Naming is how kernels know the names of an op.yaml.
+// Naming says how names of op.yaml become names of macros.
 type Naming string
 
-// SameMacros are named as op.yaml has their names; others are in upper case.
+// SameMacros leaves the case of names unchanged; by default, macros are in upper case.
 const SameMacros Naming = "same"
 
 func (n Naming) Macro(name string) string {
@@ -75,13 +76,13 @@ type Formula struct {
 	Text string
 	tree.Position
 	code    *expr.Expr
-	written *expr.Node // as the file has it, with its macros
-	axis    string     // what `$` stands for there
+	written *expr.Node // as written in the file, with macros
+	axis    string     // the axis that replaces `$` in it
 }
 
 func (f Formula) String() string { return f.Text }
 
-// Never tells whether it is false for every configuration, as a formula that op.yaml leaves out is.
+// Never tells whether the formula is false for every configuration. A formula that op.yaml omits counts as false.
 func (f Formula) Never() bool {
 	root := f.code.Root()
 	return root.Op == expr.OpConst && !root.Value.Truth()
@@ -89,7 +90,7 @@ func (f Formula) Never() bool {
 
 func (f Formula) Code() *expr.Expr { return f.code }
 
-// Definition is a name and the formula that gives its value.
+// Definition is a name with the formula for its value.
 type Definition struct {
 	Name    string  `json:"name"`
 	Formula Formula `json:"expression"`
@@ -108,7 +109,7 @@ const (
 	FloatParameter ParameterType = "float"
 	BoolParameter  ParameterType = "bool"
 	WordParameter  ParameterType = "word" // one of its Choices
-	// ExpressionParameter is a function of the names Of, made of Functions.
+	// ExpressionParameter is a function of the names in Of, composed of Functions.
 	ExpressionParameter ParameterType = "expression"
 
 	intsParameter ParameterType = "ints" // how op.yaml calls an IntParameter with a component for each axis
@@ -116,22 +117,23 @@ const (
 
 var parameterTypes = []string{"int", "ints", "float", "bool", "word", "expression"}
 
-// ParameterSpec describes one parameter. A pair named kernel is known to expressions as kernel_h and kernel_w, a triple
-// as kernel_d, kernel_h and kernel_w. An expression named f is known as f, and as f_x where it names x.
+// ParameterSpec describes one parameter. Expressions refer to the components of a pair named kernel as kernel_h and
+// kernel_w, and to those of a triple as kernel_d, kernel_h and kernel_w. For a parameter f of type expression, formulas
+// may use f and, for each name x, f_x, which says whether the expression uses x.
 type ParameterSpec struct {
 	Name      string                `json:"name"`
 	Summary   string                `json:"summary,omitempty"`
 	Type      ParameterType         `json:"type"`
-	Names     []string              `json:"names"`             // by which expressions know its components
+	Names     []string              `json:"names"`             // by which expressions refer to its components
 	Default   *Formula              `json:"default,omitempty"` // nil: must be given
 	Min       *expr.Value           `json:"min,omitempty"`
 	Max       *expr.Value           `json:"max,omitempty"`
 	Choices   []expr.Value          `json:"choices,omitempty"`
-	Of        []string              `json:"of,omitempty"`        // what an expression may name
-	Functions map[string]expr.Arity `json:"functions,omitempty"` // of an expression
-	Axes      []string              `json:"axes,omitempty"`      // of an epilogue: the output's, as its tensors name them; nil: it has no tensors
-	Apart     int                   `json:"-"`                   // tensors have the axes from that one on all or not at all; 0: any of them
-	Later     bool                  `json:"-"`                   // where it has its default, a problem's text and macros leave it out
+	Of        []string              `json:"of,omitempty"`        // the names that an expression may use
+	Functions map[string]expr.Arity `json:"functions,omitempty"` // that an expression may call
+	Axes      []string              `json:"axes,omitempty"`      // names of the output's axes in an epilogue's tensors; nil: no epilogue
+	Apart     int                   `json:"-"`                   // a tensor has all axes from this index on or none of them; 0: any of them
+	Later     bool                  `json:"-"`                   // a problem's text and macros leave the parameter out if it has its default
 }
 
 // Role says what a kernel does with an argument.
@@ -142,7 +144,7 @@ const (
 	Weight    Role = "weight"    // read; filled uniformly in [-scale, scale], or as its own fill says
 	Output    Role = "output"    // written, and compared with the reference's
 	InOut     Role = "inout"     // filled like an input before every launch, read, written and compared
-	Workspace Role = "workspace" // read and written, of no meaning before and after a launch
+	Workspace Role = "workspace" // read and written; its contents are not kept between launches
 	Scalar    Role = "scalar"    // passed by value
 )
 
@@ -153,33 +155,33 @@ func (r Role) noun() string {
 	return "an " + string(r)
 }
 
-// constantRole is op.yaml's role of an Input that is copied to the kernels' __constant__ variable of its name.
+// constantRole is op.yaml's role of an Input that is copied to the kernels' __constant__ variable of the same name.
 const constantRole Role = "constant"
 
 var tensorRoles = []string{"input", "weight", "constant", "output", "inout", "workspace"}
 
-// Filled tells whether a tensor holds what a problem's inputs are drawn from.
+// Filled tells whether the tensor is filled with input values.
 func (r Role) Filled() bool { return r == Input || r == Weight || r == InOut }
 
 func (r Role) Written() bool { return r == Output || r == InOut || r == Workspace }
 
-// Compared tells whether a tensor must be what the reference makes it.
+// Compared tells whether the tensor is an output that is compared with the reference's.
 func (r Role) Compared() bool { return r == Output || r == InOut }
 
 type ArgumentSpec struct {
 	Name   string `json:"name"`
 	Role   Role   `json:"role"`
 	Type   Type   `json:"type,omitempty"`    // of the elements; "": TypeBy names it
-	TypeBy string `json:"type_by,omitempty"` // a parameter of words, which are Types
+	TypeBy string `json:"type_by,omitempty"` // a parameter whose words are Types
 	Types  []Type `json:"-"`
-	// OrderBy is the parameter of words that names its order in memory; "": it lies as its shape says.
+	// OrderBy is the parameter that names the tensor's order in memory, or "" if the tensor is always row-major.
 	OrderBy string `json:"order,omitempty"`
 
 	Shape []Formula `json:"shape,omitempty"` // of a tensor
 	Scale *Formula  `json:"scale,omitempty"` // of a weight's values; nil: 1
-	Fill  *FillSpec `json:"fill,omitempty"`  // nil: as its role and the search say
+	Fill  *FillSpec `json:"fill,omitempty"`  // nil: filled as its role and the search require
 	Value *Formula  `json:"value,omitempty"` // of a scalar
-	// Symbol is the __constant__ variable that it is copied to instead of being passed; "": it is passed.
+	// Symbol is the __constant__ variable that the argument is copied to, or "" if the argument is passed to kernels.
 	Symbol string `json:"symbol,omitempty"`
 	Owner  string `json:"template,omitempty"` // whose launches alone take it, where they name it; "": the operator's
 
@@ -187,40 +189,40 @@ type ArgumentSpec struct {
 	RTol Formula `json:"rtol,omitzero"`
 }
 
-// Source is a kernel's text and the files it includes, as read by Load.
+// Source is a kernel's text with the text of all files that it includes.
 type Source struct {
 	File     string
 	Text     string
 	Includes map[string]string // name -> text, transitively
-	alone    map[string]bool   // macros of other templates of its file that it needs; nil: all
+	alone    map[string]bool   // macros of other templates in its file that it needs; nil: all
 }
 
 func (s Source) MarshalText() ([]byte, error) { return []byte(s.File), nil }
 
-// Template is one parameterised kernel that can serve some problems of an operator.
+// Template is a kernel with tunable parameters that can serve some problems of an operator.
 type Template struct {
 	Name        string              `json:"template"`
 	Summary     string              `json:"summary,omitempty"`
 	Source      Source              `json:"source"`
-	With        []Definition        `json:"with,omitempty"` // what it knows besides the problem's values; no macros
+	With        []Definition        `json:"with,omitempty"` // names for its formulas besides the problem's values; they do not become macros
 	When        *Formula            `json:"when,omitempty"` // nil: serves every problem
 	Tunables    []space.Tunable     `json:"tunables"`
-	Derived     []Definition        `json:"derived"` // each after those that it names
+	Derived     []Definition        `json:"derived"` // each after the values that it uses
 	Constraints []Formula           `json:"constraints"`
-	Estimate    *Formula            `json:"estimate,omitempty"` // of the time, in a unit of the operator's own; nil: there is none
+	Estimate    *Formula            `json:"estimate,omitempty"` // of the time, in a unit of the operator's own; nil: no estimate
 	Flags       []Interpolated      `json:"flags,omitempty"`    // of the compiler
-	Free        []string            `json:"free,omitempty"`     // the dimensions that its kernel can take when it runs
-	Keep        []string            `json:"keep,omitempty"`     // derived values that are constants of it even then
+	Free        []string            `json:"free,omitempty"`     // the dimensions that its kernel can take at run time
+	Keep        []string            `json:"keep,omitempty"`     // derived values that stay constants of the kernel if dimensions are free
 	TensorMaps  []*TensorMapSpec    `json:"tensor_maps,omitempty"`
 	Launches    []LaunchSpec        `json:"launches"`
 	Default     space.Configuration `json:"-"` // the untuned baseline
 
-	like                    *Template // whose workspaces it has too; nil: none's
-	kernel                  string    // the name of its kernel unless it gives another
+	like                    *Template // the included template, whose workspaces it shares; nil: none
+	kernel                  string    // the name of its kernel unless a launch names another
 	naming                  Naming    // the operator's
 	at, launchAt, defaultAt tree.Position
 
-	mentioned map[string]bool // by its formulas, except the estimate
+	mentioned map[string]bool // names that its formulas use, except the estimate
 
 	launchLimits func() []Formula
 }
@@ -275,7 +277,7 @@ func (o *Operator) argument(name string) int {
 }
 
 func OperatorNames() []string {
-	files, _ := fs.Glob(templates.FS, "*/op.yaml") // the pattern is well-formed: no error
+	files, _ := fs.Glob(templates.FS, "*/op.yaml") // the error is always nil, because the pattern is valid
 	names := lists.Of(files, path.Dir)
 	slices.Sort(names)
 	return names
@@ -293,8 +295,7 @@ func Operators() ([]*Operator, error) {
 	return operators, nil
 }
 
-// known are the built-in operators that were loaded before, by name: a list of problems asks for the same ones again
-// and again.
+// known caches the built-in operators by name, because a list of problems may name an operator many times.
 var known sync.Map
 
 func builtIn(name string) (*Operator, error) {
@@ -320,18 +321,18 @@ func Find(name string) (*Operator, error) {
 	return o.AsNamed(true), nil
 }
 
-// AsNamed is the operator as one that the user named, or did not.
+// AsNamed returns a copy of the operator with the field Named set.
 func (o *Operator) AsNamed(named bool) *Operator {
 	same := *o
 	same.Named = named
 	return &same
 }
 
-// Expressions and the like stand in JSON as op.yaml has them.
+// In JSON, formulas and interpolated texts are written as in op.yaml.
 
 func (f Formula) MarshalText() ([]byte, error) { return []byte(f.Text), nil }
 
-// IsZero tells whether op.yaml leaves it out.
+// IsZero tells whether op.yaml leaves the formula out.
 func (f Formula) IsZero() bool { return f.Text == "" || f.Never() }
 
 func (t Interpolated) MarshalText() ([]byte, error) { return []byte(t.Text), nil }

@@ -11,7 +11,7 @@ import (
 	"autotune/space/expr"
 )
 
-// Parameter is a parameter's value in a problem, written as --set takes it.
+// Parameter is a parameter's value in a problem, as text in the form that --set accepts.
 type Parameter struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`
@@ -36,7 +36,7 @@ func listed(values []expr.Value) string {
 	return strings.Join(words, ", ")
 }
 
-// parse reads a value as a user writes it: 3, 3x5, true, 1e-5.
+// parse reads a value in the form that users write: 3, 3x5, true, 1e-5.
 func (s *ParameterSpec) parse(text string) ([]expr.Value, error) {
 	if s.Type == ExpressionParameter {
 		return s.readChain(text)
@@ -76,12 +76,12 @@ func (s *ParameterSpec) read(text string) (v expr.Value, ok bool) {
 	return expr.Int(n), err == nil
 }
 
-// typed is what an expression gives as a value of the parameter's type; not ok if it is none.
+// typed converts the value of an expression to the parameter's type, or returns false if the value does not fit.
 func (s *ParameterSpec) typed(v expr.Value) (expr.Value, bool) {
 	n, ok := v.AsInt()
 	switch s.Type {
 	case WordParameter:
-		return v, true // the loader has checked it
+		return v, true // the loader has checked the word
 	case BoolParameter:
 		return expr.Bool(n != 0), ok
 	case FloatParameter:
@@ -110,7 +110,7 @@ func below(a, b expr.Value) bool {
 	return order < 0
 }
 
-// format writes values as parse reads them, a pair always as a pair.
+// format writes values in the form that parse reads, such as 3x3 for a pair.
 func (s *ParameterSpec) format(values []expr.Value) string {
 	if s.Type == ExpressionParameter {
 		return values[0].String()

@@ -15,24 +15,24 @@ import (
 	"autotune/space/expr"
 )
 
-// Restriction asks for part of a problem's space. The zero value asks for all of it. It belongs to a search and not to
-// the problem: trials of a part are trials of the problem.
+// Restriction selects part of a problem's space; its zero value selects all of it. A Restriction belongs to a search
+// and not to the problem, so a trial of a restricted search is also a trial of the whole problem.
 type Restriction struct {
 	Templates []string // empty: all of them
-	// Where are expressions that must be true, over what constraints may name. A template that
-	// lacks one of the names is left out.
+	// Where lists conditions that may use the same names as constraints. A condition excludes templates that lack one
+	// of the names in it.
 	Where []string
-	// Fixed gives every tunable of one template its value. That template may be
-	// under "template", and need not be if there is only one. Nil: not fixed.
+	// Fixed gives a value for every tunable of one template, or is nil if the configuration is not fixed. In Fixed, the
+	// key "template" names the template and can be omitted if there is only one.
 	Fixed map[string]string
 }
 
-// IsZero tells whether the restriction leaves nothing out.
+// IsZero tells whether the restriction selects the whole space.
 func (r Restriction) IsZero() bool {
 	return len(r.Templates) == 0 && len(r.Where) == 0 && r.Fixed == nil
 }
 
-// String says in words what the part is; "" for the whole.
+// String describes the restriction in words, and returns "" if the restriction selects the whole space.
 func (r Restriction) String() string {
 	var parts []string
 	if len(r.Templates) > 0 {
@@ -47,24 +47,22 @@ func (r Restriction) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// Part is what a search of a problem may choose from: the templates that serve the problem, without those that a
-// Restriction leaves out.
+// Part is the set of configurations that a search may use: the problem's templates and a Restriction allow them.
 type Part struct {
 	Problem     *Problem
 	Restriction Restriction
 	uses        []use
-	unserved    error // why no template is left
+	unserved    error // why no template serves the problem
 	where       []Formula
 	fixed       space.Values // of the only template; nil: not fixed
 }
 
 func (p *Problem) Whole() *Part {
-	whole, _ := p.Part(Restriction{}) // which asks for nothing that could be misunderstood
+	whole, _ := p.Part(Restriction{}) // the empty restriction has no errors
 	return whole
 }
 
-// Part is the part of the problem's space that a restriction asks for. A restriction that cannot be
-// understood is a *RequestError.
+// Part returns the part of the problem's space that a restriction selects. The error of Part is a *RequestError.
 func (p *Problem) Part(r Restriction) (*Part, error) {
 	part := &Part{Problem: p, Restriction: r}
 	part.uses = lists.Of(p.Operator.Templates, func(t *Template) use { return useOf(p, t) })
@@ -106,7 +104,7 @@ func (part *Part) only(names ...string) error {
 	return nil
 }
 
-// satisfy adds a condition, and leaves out templates that lack one of its names.
+// satisfy adds a condition, and leaves out templates that lack one of the names in the condition.
 func (part *Part) satisfy(text string) error {
 	code, err := expr.Parse(text)
 	if err != nil {
@@ -136,7 +134,7 @@ func (part *Part) satisfy(text string) error {
 	return nil
 }
 
-// fix leaves one template, and one value for each of its tunables.
+// fix restricts the part to one template with one value for each of its tunables.
 func (part *Part) fix(given map[string]string) error {
 	if name, ok := given["template"]; ok {
 		delete(given, "template")
@@ -203,7 +201,7 @@ func (part *Part) serve() {
 	}
 }
 
-// Space is the union of what the part's templates contribute.
+// Space returns the union of the configurations of the part's templates.
 func (part *Part) Space(ctx context.Context) (*space.Space, error) {
 	if part.unserved != nil {
 		return nil, part.unserved
@@ -221,8 +219,8 @@ func (part *Part) Space(ctx context.Context) (*space.Space, error) {
 	return s, nil
 }
 
-// contribution is a template's part of the space: its own constraints, those
-// that every launch must satisfy, and what the restriction adds.
+// contribution returns the configurations of a template that satisfy its constraints, CUDA's limits on its launches,
+// and the restriction.
 func (part *Part) contribution(u use) space.Part {
 	own := space.Part{Template: u.t.Name, Tunables: u.t.Tunables, Constants: u.env, Definitions: map[string]*expr.Expr{}}
 	for _, d := range u.t.Derived {
@@ -240,14 +238,14 @@ func (part *Part) contribution(u use) space.Part {
 	return own
 }
 
-// nothingLeft is the error of a restriction that leaves no configuration, or whose
-// expressions cannot be evaluated, which failed says.
+// nothingLeft returns the error for a restriction that no configuration satisfies. If failed is not nil, the error says
+// why the restriction's expressions cannot be evaluated.
 func (part *Part) nothingLeft(ctx context.Context, failed error) error {
 	p := part.Problem
 	s, err := p.Space(ctx)
 	switch {
 	case err != nil:
-		return err // it is not due to the restriction
+		return err // the cause is not the restriction
 	case failed != nil:
 		return part.refusal("", "%s: %v", part.Restriction, failed)
 	case part.fixed == nil:
@@ -265,8 +263,9 @@ func (part *Part) nothingLeft(ctx context.Context, failed error) error {
 		space.Configuration{Template: u.t.Name, Values: part.fixed}, f.Text, valuesOf(*f, u.env))
 }
 
-// Defaults gives the default configuration of each template of the part; the first is the untuned baseline that
-// speedups refer to. A declared default that is not valid here is replaced by the valid configuration nearest to it.
+// Defaults returns the default configuration of each template of the part; the first is the untuned baseline for
+// speedups. If the default that op.yaml declares is not valid for the problem, Defaults returns the nearest valid
+// configuration.
 func (part *Part) Defaults(ctx context.Context) []space.Configuration {
 	var defaults []space.Configuration
 	for _, u := range part.uses {
@@ -304,14 +303,14 @@ func (part *Part) Warnings() (warnings []string) {
 	return warnings
 }
 
-// Space is the union of what all templates that serve the problem contribute.
+// Space returns the union of the configurations of all templates that serve the problem.
 func (p *Problem) Space(ctx context.Context) (*space.Space, error) { return p.Whole().Space(ctx) }
 
-// Defaults are those of all templates that serve the problem.
+// Defaults returns the default configurations of all templates that serve the problem.
 func (p *Problem) Defaults(ctx context.Context) []space.Configuration { return p.Whole().Defaults(ctx) }
 
-// Admits tells whether a configuration is in the problem's space, without making that. It
-// is one of the operator's: a value for each tunable.
+// Admits tells whether a configuration is in the problem's space, without building the space. The configuration must
+// have a declared value for each of its template's tunables.
 func (p *Problem) Admits(c space.Configuration) bool {
 	t, known := p.Operator.Template(c.Template)
 	if !known || !t.canFree(p.Free) {

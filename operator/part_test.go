@@ -12,7 +12,7 @@ import (
 	"autotune/space/expr"
 )
 
-// A restricted space is the whole one less what does not satisfy the restriction; every default is in it.
+// A restricted space contains exactly the configurations that satisfy the restriction, and its templates' defaults.
 func TestRestrictedSpaceIsTheFilteredOne(t *testing.T) {
 	o := find(t, "max_pool2d")
 	whole := bindShape(t, o, 1, 2, 40, 40)
@@ -62,7 +62,7 @@ func TestRestrictedSpaceIsTheFilteredOne(t *testing.T) {
 	}
 }
 
-// satisfies is the restriction's meaning, by brute force.
+// satisfies evaluates a restriction for a configuration by brute force.
 func satisfies(t *testing.T, p *Problem, c space.Configuration, only Restriction) bool {
 	t.Helper()
 	if len(only.Templates) > 0 && !slices.Contains(only.Templates, c.Template) {
@@ -94,7 +94,7 @@ func satisfies(t *testing.T, p *Problem, c space.Configuration, only Restriction
 	return !slices.ContainsFunc(c.Values, func(v space.Value) bool { return fixed[v.Name] != v.Value.String() })
 }
 
-// Values are taken as they are printed and as macros have them.
+// A fixed boolean may be written true, as autotune prints it, or 1, as a macro contains it.
 func TestFixedValues(t *testing.T) {
 	o := find(t, "conv2d")
 	direct, _ := o.Template("direct")
@@ -112,7 +112,7 @@ func TestFixedValues(t *testing.T) {
 	}
 }
 
-// A wrong request is the user's to put right, never the operator's.
+// A mistake in a restriction is reported as a mistake of the user, not of the operator.
 func TestRestrictionRefused(t *testing.T) {
 	o := find(t, "max_pool2d")
 	for _, only := range []Restriction{

@@ -22,8 +22,8 @@ import (
 	"autotune/templates"
 )
 
-// farApart fills a and b, 16 elements to each row of a and column of b. A line's own power
-// of two, from 2^-60 to 2^60, decides the numbers' magnitude.
+// farApart is a kernel that fills the factors a and b of a matmul with numbers from 1 to 2. Each row of a and each
+// column of b is then scaled by a power of two of its own, from 2^-60 to 2^60.
 const farApart = `__device__ float far_apart(int i, int line) {
     return ldexpf(1.0f + (i * 2654435761u >> 9) * 0x1p-23f, line * 37 % 121 - 60);
 }
@@ -37,8 +37,8 @@ extern "C" __global__ void other(float* b, unsigned) {
 }
 `
 
-// farAway fills an input with numbers near 2^70, some of them infinite, and weights with numbers near 2^-90. The input's
-// last number is larger than a sample of the others lets guess (guessed_scale.cuh).
+// farAway fills an input with numbers near 2^70, some of them infinite, and weights with numbers near 2^-90. The last
+// number of the input is too large for the scale that guessed_scale.cuh guesses from a sample of the input.
 const farAway = `__device__ float far_away(int i, int power) { return ldexpf(1.0f + (i * 2654435761u >> 9) * 0x1p-23f, power - i % 7); }
 extern "C" __global__ void conv1d_fill(float* x, unsigned) {
     const int i = blockIdx.x * 256 + threadIdx.x;
@@ -51,21 +51,21 @@ extern "C" __global__ void other(float* weight, unsigned) {
 }
 `
 
-// withFills is a built-in operator with a kernel that fills its tensors, and other texts in op.yaml and
-// the files that it includes.
+// withFills returns a built-in operator whose tensors are filled by a kernel. edits are pairs of old and new text for
+// op.yaml and its includes.
 func withFills(t *testing.T, name, fill string, edits ...string) *operator.Operator {
 	t.Helper()
 	dir := t.TempDir()
 	folder, err := fs.Sub(templates.FS, name)
 	must.OK(t, err)
 	must.OK(t, os.CopyFS(dir, folder))
-	// In weights.cu the kernel `other` is the one that fills.
+	// A fill kernel must be called OPERATOR_fill in its file, so weights.cu swaps the names of the two kernels.
 	names := strings.NewReplacer(name+"_fill(", "other(", "other(", name+"_fill(")
 	files := map[string]string{"fill.cu": fill, "weights.cu": names.Replace(fill)}
 	for _, file := range []string{name + "/op.yaml", "include/forward_convolution.yaml", "include/products.yaml", "include/row_maps.yaml"} {
 		yaml, err := fs.ReadFile(templates.FS, file)
 		must.OK(t, err)
-		files[path.Base(file)] = string(yaml) // an operator's own file comes before a shared one
+		files[path.Base(file)] = string(yaml) // the operator's own file takes precedence over a shared one
 	}
 	for i := 0; i < len(edits); i += 2 {
 		found := false
@@ -88,7 +88,8 @@ func withFills(t *testing.T, name, fill string, edits ...string) *operator.Opera
 	return o
 }
 
-// filledProducts is matmul of factors whose lines are far apart, right within a millionth in fp32.
+// filledProducts returns the operator matmul with factors whose rows and columns have very different magnitudes, and
+// with a tolerance of a millionth in fp32.
 func filledProducts(t *testing.T) *operator.Operator {
 	return withFills(t, "matmul", farApart,
 		"k if transpose_a else m, m if transpose_a else k]", "k if transpose_a else m, m if transpose_a else k], fill: fill.cu",
@@ -96,8 +97,8 @@ func filledProducts(t *testing.T) *operator.Operator {
 		"'f32' else (4e-6", "'f32' else 0*(4e-6", "'f16' else 4e-6", "'f16' else 1e-6")
 }
 
-// proveSome proves chosen configurations of a problem, one of each template, on a Hopper GPU and on
-// an earlier one. It tells which templates they are of.
+// proveSome tests chosen configurations of a problem, one for each template, on a Hopper GPU and on an earlier one.
+// proveSome returns the names of the configurations' templates.
 func proveSome(t *testing.T, o *operator.Operator, text, mode string, choose func(*operator.Problem) []space.Configuration) []string {
 	t.Helper()
 	d := openEmulator(t)
@@ -117,8 +118,8 @@ func proveSome(t *testing.T, o *operator.Operator, text, mode string, choose fun
 	return proven
 }
 
-// Products in fp32 are as precise as fp32, in every line of any magnitude: sixteen products of
-// one sign, and a millionth of their sum.
+// Products in fp32 mode have the precision of fp32 in rows and columns of any magnitude: the sum of sixteen products of
+// one sign must be correct to a millionth.
 func TestProductsArePrecise(t *testing.T) {
 	inFull(t)
 	proven := proveSome(t, filledProducts(t), "1x70x16x90 normal", "fp32", func(p *operator.Problem) []space.Configuration { return p.Defaults(t.Context()) })
@@ -129,7 +130,7 @@ func TestProductsArePrecise(t *testing.T) {
 	}
 }
 
-// scaledOnes are a problem's first configurations that scale factors, of each template that can.
+// scaledOnes returns, for each template that can scale its factors, the first configuration that scales them.
 func scaledOnes(t *testing.T, p *operator.Problem) (all []space.Configuration) {
 	t.Helper()
 	for _, part := range partsOf(t, p) {
@@ -144,8 +145,8 @@ func scaledOnes(t *testing.T, p *operator.Problem) (all []space.Configuration) {
 	return all
 }
 
-// proveGuesses proves the templates that guess a power in fp32, of a convolution of two axes. Those of one axis have
-// the others.
+// proveGuesses tests in fp32 mode the templates of conv2d that guess a scale for their inputs from a sample; conv1d has
+// further templates that guess a scale.
 func proveGuesses(t *testing.T, o *operator.Operator, text string) {
 	t.Helper()
 	proven := proveSome(t, o, text, "fp32", func(p *operator.Problem) []space.Configuration {
@@ -156,7 +157,8 @@ func proveGuesses(t *testing.T, o *operator.Operator, text string) {
 	}
 }
 
-// filledConvolution is a convolution of such an input and such weights; it is right within its own magnitude.
+// filledConvolution is a convolution whose input and weights are filled by a kernel, with a tolerance relative to the
+// magnitude of the output.
 func filledConvolution(t *testing.T, name, fill string) *operator.Operator {
 	return withFills(t, name, strings.ReplaceAll(fill, "conv1d", name),
 		"shape: [n, c, $]}", "shape: [n, c, $], fill: fill.cu}",
@@ -164,7 +166,7 @@ func filledConvolution(t *testing.T, name, fill string) *operator.Operator {
 		"'f32' else (4e-6", "'f32' else 0*(4e-6")
 }
 
-// Factors that are scaled and multiplied as fp16 may have any magnitude, and infinities among them.
+// Factors that are scaled and multiplied as fp16 may have any magnitude, and may contain infinities.
 func TestScaledFactors(t *testing.T) {
 	inFull(t)
 	convolution := filledConvolution(t, "conv1d", farAway)
@@ -176,7 +178,7 @@ func TestScaledFactors(t *testing.T) {
 	for _, test := range endurance.Some([]struct {
 		operator *operator.Operator
 		problem  string
-		scale    []string // templates that scale
+		scale    []string // templates that scale their factors
 	}{
 		{filledProducts(t), "1x70x16x90 normal", []string{"mma_gemm", "pipelined_gemm"}}, {convolution, ofConvolution, []string{"mma_gemm", "pipelined_gemm"}},
 		{convolution, channelsLast, []string{"mma_gemm", "pipelined_gemm", "tma_channels_scaled"}},
@@ -190,20 +192,21 @@ func TestScaledFactors(t *testing.T) {
 	}
 }
 
-// ofCuDNN is the largest error of cuDNN's convolutions in fp32 that add up 48 products of inputs in [0, 1).
+// ofCuDNN is the largest error of cuDNN's convolutions in fp32 for sums of 48 products of inputs in [0, 1).
 const ofCuDNN = 7.1e-7
 
-// In math mode fp32 a convolution is as precise as one that adds up in fp32: at most twice cuDNN's error, which grows
-// with the root of the products' number. The largest error is what counts, so that many outputs are looked at.
+// In math mode fp32, a convolution is as precise as one that sums in fp32: its error is at most twice cuDNN's, which
+// grows with the root of the number of products. The test compares the largest error of a kernel with cuDNN's, each
+// over many outputs.
 func TestConvolutionsInFp32(t *testing.T) {
 	inFull(t)
 	for _, test := range endurance.Some([]struct {
 		operator, problem string
 		terms             float64
 	}{
-		{"conv2d", "2x12x16x64 c_out=64 kernel=2 stride=2 uniform01", 48}, // which nobody needs to pack
+		{"conv2d", "2x12x16x64 c_out=64 kernel=2 stride=2 uniform01", 48}, // no kernel needs to pack this input
 		{"conv2d", "1x16x8x40 c_out=66 kernel=3 bias=true uniform01", 144},
-		{"conv1d", "1x40x60 c_out=70 kernel=7 uniform01", 280}, // sums move to others
+		{"conv1d", "1x40x60 c_out=70 kernel=7 uniform01", 280}, // partial sums are moved to other accumulators
 		{"conv_transpose2d", "1x12x8x12 c_out=40 kernel=4 stride=2 padding=1 uniform01", 48},
 	}, 1) {
 		t.Run(test.operator+" "+test.problem, func(t *testing.T) {
@@ -217,7 +220,7 @@ func TestConvolutionsInFp32(t *testing.T) {
 	}
 }
 
-// imagesApart fills the second image with a millionth of the first's numbers, and weights with numbers of one sign.
+// imagesApart fills the first image and the weights with numbers from 1 to 2, and the second image with millionths.
 const imagesApart = `__device__ float near_one(int i) { return 1.0f + (i * 2654435761u >> 9) * 0x1p-23f; }
 extern "C" __global__ void conv1d_fill(float* x, unsigned) {
     const int i = blockIdx.x * 256 + threadIdx.x;
@@ -229,7 +232,7 @@ extern "C" __global__ void other(float* weight, unsigned) {
 }
 `
 
-// Of two images, one a millionth of the other, each is right within its own magnitude.
+// Two images, one a millionth of the other in magnitude, are both correct relative to their own magnitude.
 func TestImagesFarApart(t *testing.T) {
 	inFull(t)
 	o := filledConvolution(t, "conv1d", imagesApart)
@@ -265,22 +268,22 @@ func errorsOf(t *testing.T, d device.Device, c check, most float64) {
 	}
 }
 
-// outlying fills rows with numbers about 20, some of them far from it, the first of each row and thread too.
+// outlying fills rows with numbers near 20 and outliers, among them the first number of each row and each thread.
 const outlying = `extern "C" __global__ void layer_norm_fill(float* x, unsigned) {
     const int i = blockIdx.x * 256 + threadIdx.x;
     if (i < OUTER * LENGTH) x[i] = 20.0f + (i * 2654435761u >> 9) * 0x1p-23f + (i % LENGTH < 40 || i % 4099 == 0 ? 5000.0f : 0.0f);
 }
 `
 
-// tiny fills rows with numbers whose reciprocal is more than a float holds.
+// tiny fills rows with numbers whose reciprocal overflows a float.
 const tiny = `extern "C" __global__ void normalize_fill(float* x, unsigned) {
     const int i = blockIdx.x * 256 + threadIdx.x;
     if (i < OUTER * LENGTH) x[i] = (1 + i % 7) * 1e-40f;
 }
 `
 
-// Threads take distances to the first element that they meet, which may be far from the others. A norm may be so small
-// that its reciprocal is infinite.
+// Each thread of a norm's kernel subtracts the first element that the thread reads, which may be an outlier, from the
+// others. The norm of a row may be so small that the reciprocal of the norm is infinite.
 func TestNormsOfUnusualRows(t *testing.T) {
 	for _, test := range []struct{ operator, fill, problem string }{
 		{"layer_norm", outlying, "2x40001x1 normal"},
@@ -298,12 +301,12 @@ func TestNormsOfUnusualRows(t *testing.T) {
 	}
 }
 
-// tied are problems that are one product of matrices, 16 deep: y[o][p] is the sum over c of w[o][c] * x[c][p].
+// tied lists problems that amount to one matrix product of depth 16: y[o][p] is the sum over c of w[o][c] * x[c][p].
 var tied = map[string]string{
 	"conv1d":           "1x16x32 c_out=40 kernel=1 normal",
 	"conv2d":           "1x16x1x32 c_out=40 kernel=1 normal",
 	"conv3d":           "1x16x1x2x16 c_out=40 kernel=1 normal",
-	"conv_separable2d": "1x16x1x32 c_out=40 kernel=1 normal", // of inputs times one
+	"conv_separable2d": "1x16x1x32 c_out=40 kernel=1 normal", // its depthwise weights are 1
 	"conv_transpose1d": "1x16x32 c_out=40 kernel=1 normal",
 	"conv_transpose2d": "1x16x1x32 c_out=40 kernel=1 normal",
 	"conv_transpose3d": "1x16x1x2x16 c_out=40 kernel=1 normal",
@@ -312,16 +315,18 @@ var tied = map[string]string{
 
 const tiedDepth, tiedRows, tiedColumns = 16, 40, 32
 
-// roundings round integers from 2048 to 4095 and their negatives to TF32, which has the
-// even ones among them: every odd one lies half way between two.
+// roundings round integers from 2048 to 4095 and their negatives to TF32. TF32 represents only the even integers from
+// 2048 to 4095, so every odd integer is a tie.
 var roundings = map[string]func(float64) float64{
 	"tf32":      func(v float64) float64 { return math.Copysign(2*math.Floor((math.Abs(v)+1)/2), v) },
 	"tf32_even": func(v float64) float64 { return 2 * math.RoundToEven(v/2) },
 }
 
-// Both roundings take ties where they should: references against float64 sums of factors rounded here, templates'
-// defaults against those references. The convolutions' templates are of the same headers; conv2d and a transposed one
-// prove them, in tf32, which PyTorch's vectors hold too, those that pack factors, as they are and scaled.
+// Kernels round ties to TF32 correctly by both rules: to the even number, and away from zero. The test compares the
+// references with float64 sums of factors that it rounds itself, and the templates' defaults with the references. Since
+// convolutions share headers, the test runs templates only for matmul, conv2d and a transposed convolution. Other tests
+// compare the results of mode tf32 with PyTorch's, so in this mode the test runs only conv2d, with few of its
+// templates.
 func TestTiesAreRounded(t *testing.T) {
 	inFull(t)
 	for _, name := range operator.OperatorNames() {
@@ -370,7 +375,9 @@ func TestTiesAreRounded(t *testing.T) {
 	}
 }
 
-// proveBoxes proves what takes channels-last pixels by boxes: they round, or the copy engine or a launch before does.
+// proveBoxes tests the templates that load the pixels of channels-last images in boxes (cuboids of pixels and
+// channels). In the templates that proveBoxes tests, either the kernel, the copy engine or an earlier launch rounds the
+// pixels to TF32.
 func proveBoxes(t *testing.T, d device.Device, o *operator.Operator, mode string) {
 	p, distribution := problem(t, o, "1x16x1x32 c_out=40 kernel=1 layout=nhwc normal", mode, d.Info().Limits)
 	for i, a := range p.Arguments {
@@ -383,7 +390,8 @@ func proveBoxes(t *testing.T, d device.Device, o *operator.Operator, mode string
 	})})
 }
 
-// ties are inputs, half of which lie on ties, and what the rounded ones give.
+// ties returns inputs of which half are ties (numbers halfway between two TF32 numbers), and the output for the rounded
+// inputs.
 func ties(name, mode string) (inputs map[string]torchvectors.Floats, want []float32) {
 	x, w := make(torchvectors.Floats, tiedDepth*tiedColumns), make(torchvectors.Floats, tiedRows*tiedDepth)
 	draw := func(i int) float32 { return float32(2048+i*7919%2048) * float32(1-i%3/2*2) }
@@ -416,7 +424,7 @@ func ties(name, mode string) (inputs map[string]torchvectors.Floats, want []floa
 	return map[string]torchvectors.Floats{"x": x, "weight": w}, want
 }
 
-// The two rules differ by far more than kernels are let off with.
+// The results of the two rules for rounding ties to TF32 differ by far more than the tolerance.
 func TestTiesTellTheRulesApart(t *testing.T) {
 	_, away := ties("conv2d", "tf32")
 	_, even := ties("conv2d", "tf32_even")

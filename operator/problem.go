@@ -12,44 +12,44 @@ import (
 	"autotune/space/expr"
 )
 
-// Problem is an operator bound to a shape, parameters and a math mode. It is
-// plain data; everything about it that does not depend on a configuration is known.
+// Problem is an operator bound to a shape, parameters and a math mode. A Problem is plain data that contains everything
+// that does not depend on a configuration.
 type Problem struct {
 	Operator   *Operator
 	Shape      []int64
 	Parameters Parameters // in the operator's order
 	Math       string
-	MathBy     string                // who chose it, where nobody named it and PyTorch may have been asked
-	Values     map[string]expr.Value // dimensions, parameters, math mode and derived values, by the names expressions use
+	MathBy     string                // what chose the math mode, if not the user
+	Values     map[string]expr.Value // dimensions, parameters, math mode and derived values, by their names in expressions
 	Arguments  []Argument            // of the kernels, in order
 	Bytes      int64                 // least bytes moved
 	Flops      int64
 	Limits     Limits
-	Free       []string // dimensions that kernels take when they run, in the shape's order
+	Free       []string // dimensions that kernels take at run time, in the shape's order
 }
 
-// Argument is what a problem's kernels take: a dense tensor, row-major unless it has another order, or a
-// scalar. A tensor without elements is passed as a null pointer.
+// Argument is an argument of a problem's kernels: a dense tensor or a scalar. A tensor is row-major unless it has
+// another order, and a tensor without elements is passed as a null pointer.
 type Argument struct {
 	Name     string
 	Role     Role
 	Type     Type
 	Shape    []int64
-	Order    []int      // its axes from the outermost in memory to the innermost; nil: as its shape has them
+	Order    []int      // its axes from the outermost in memory to the innermost; nil: row-major order of its shape
 	Elements int64      // 0 for a scalar
 	Scale    float64    // a weight's values lie in [-Scale, Scale]
-	Fill     *Fill      // nil: as its role and the search say
+	Fill     *Fill      // nil: filled as its role and the search require
 	Value    expr.Value // of a scalar
-	Symbol   string     // the __constant__ variable that it is copied to instead of being passed
-	Owner    string     // the template whose launches alone take it, where they name it; "": all take it
+	Symbol   string     // the __constant__ variable that it is copied to; "": it is passed
+	Owner    string     // the only template whose launches may take it; "": all may
 
 	ATol, RTol float64 // of what is compared
 }
 
-// Bytes is what the tensor takes; 0 for a scalar.
+// Bytes returns the size of the tensor in bytes; 0 for a scalar.
 func (a Argument) Bytes() int64 { return a.Elements * a.Type.Bytes() }
 
-// Limits are what kernels and expressions need to know of a device.
+// Limits are the properties of a device that kernels and expressions depend on.
 type Limits struct {
 	Arch               int    `json:"arch"`             // compute capability times ten: 90
 	Target             string `json:"target,omitempty"` // what kernels are compiled for: "sm_90a"
@@ -63,7 +63,7 @@ type Limits struct {
 	MemoryBytes        int64  `json:"memory_bytes"`
 }
 
-// limit is something that expressions know of a device.
+// limit is a property of a device that expressions may use.
 type limit struct {
 	name, meaning string
 	of            func(Limits) expr.Value
@@ -84,12 +84,12 @@ func count(n int) expr.Value { return expr.Int(int64(n)) }
 
 var limitNames = lists.Of(limits, func(l limit) string { return l.name })
 
-// LimitNames are the names by which expressions know the device.
+// LimitNames returns the names by which expressions refer to properties of the device.
 func LimitNames() []string { return slices.Clone(limitNames) }
 
 func LimitMeaning(name string) string { return limits[slices.Index(limitNames, name)].meaning }
 
-// beside are the limits together with a problem's values: names whose values no configuration changes.
+// beside returns the values that formulas can use in every configuration: the device's limits and a problem's values.
 func (l Limits) beside(values map[string]expr.Value) map[string]expr.Value {
 	all := make(map[string]expr.Value, len(values)+len(limits))
 	maps.Copy(all, values)
@@ -99,7 +99,7 @@ func (l Limits) beside(values map[string]expr.Value) map[string]expr.Value {
 	return all
 }
 
-// String names the problem canonically, as "conv2d 16x16x1024x1024 c_out=128 kernel=3x3 ... math=tf32".
+// String returns the problem's canonical name, such as "conv2d 16x16x1024x1024 c_out=128 kernel=3x3 ... math=tf32".
 func (p *Problem) String() string {
 	mode := ""
 	if len(p.Operator.MathModes) > 1 {
@@ -108,7 +108,7 @@ func (p *Problem) String() string {
 	return problemText(p.Operator.Name, p.Shape, p.Parameters, mode, p.Free)
 }
 
-// problemText is a problem's canonical name. An operator with one math mode leaves the mode out.
+// problemText returns a problem's canonical name. mode is "" for an operator with a single math mode.
 func problemText(operator string, shape []int64, parameters Parameters, mode string, free []string) string {
 	parts := []string{operator, FormatShape(shape)}
 	for _, parameter := range parameters {
@@ -131,24 +131,23 @@ func (p *Problem) MemoryBytes() int64 {
 	return bytes
 }
 
-// Output is the first tensor that is compared with the reference's; the reference
-// has a thread for each of its elements.
+// Output returns the first output tensor, for each of whose elements the reference kernel has one thread.
 func (p *Problem) Output() Argument {
 	i := slices.IndexFunc(p.Arguments, func(a Argument) bool { return a.Role.Compared() })
 	return p.Arguments[i] // a loaded operator has one
 }
 
-// ProblemRecord names a problem without the operator behind it. The cache, recordings and documents keep this form.
+// ProblemRecord identifies a problem without containing the operator, for the cache, recordings and documents.
 type ProblemRecord struct {
 	Operator   string     `json:"operator,omitempty"`
 	Shape      []int64    `json:"shape"`
 	Parameters Parameters `json:"parameters"`
 	Math       string     `json:"math"`
-	MathBy     string     `json:"math_by,omitempty"` // who chose it where nobody named it
-	Text       string     `json:"text,omitempty"`    // canonical, in one line
+	MathBy     string     `json:"math_by,omitempty"` // what chose the math mode, if not the user
+	Text       string     `json:"text,omitempty"`    // the canonical name
 	Bytes      int64      `json:"bytes,omitempty"`
 	Flops      int64      `json:"flops,omitempty"`
-	Free       []string   `json:"free,omitempty"` // dimensions that kernels take when they run
+	Free       []string   `json:"free,omitempty"` // dimensions that kernels take at run time
 }
 
 func (p *Problem) Record() ProblemRecord {
@@ -158,8 +157,9 @@ func (p *Problem) Record() ProblemRecord {
 	}
 }
 
-// Contradiction is the text that follows from the other fields, if the problem's text differs; else "". An operator
-// with one math mode leaves the mode out, and JSON gives the order of the parameters no meaning.
+// Contradiction returns "" if Text is the problem's name as the record's other fields imply it, and otherwise the
+// implied name. Text may omit the math mode, as for an operator with a single mode, and may have the parameters in any
+// order, because JSON does not keep their order.
 func (r ProblemRecord) Contradiction() string {
 	text := problemText(r.Operator, r.Shape, r.Parameters, r.Math, r.Free)
 	for _, may := range []string{text, problemText(r.Operator, r.Shape, r.Parameters, "", r.Free)} {
@@ -170,7 +170,7 @@ func (r ProblemRecord) Contradiction() string {
 	return text
 }
 
-// ordered are the words of a problem's text, those after the shape sorted.
+// ordered splits a problem's name into words and sorts the words after the shape, i.e. the parameters.
 func ordered(text string) []string {
 	words := strings.Split(text, " ")
 	slices.Sort(words[min(2, len(words)):])
@@ -185,10 +185,10 @@ func (r ProblemRecord) Request() Request {
 	return Request{Shape: r.Shape, Parameters: parameters, Math: r.Math, Free: r.Free}
 }
 
-// Parameters are a problem's parameters in the operator's order. As JSON they are an object of strings.
+// Parameters are a problem's parameters in the operator's order. In JSON, Parameters are an object of strings.
 type Parameters []Parameter
 
-// has tells whether a parameter is written. One that is `later` is left out while it has its default.
+// has tells whether the list contains a parameter. Parameters omit a `later` parameter that has its default.
 func (list Parameters) has(name string) bool {
 	return slices.ContainsFunc(list, func(p Parameter) bool { return p.Name == name })
 }
@@ -197,7 +197,7 @@ func (list Parameters) MarshalJSON() ([]byte, error) {
 	return jsonobject.Write(list, func(p Parameter) (string, any) { return p.Name, p.Value })
 }
 
-// UnmarshalJSON reads an object, in whose order the parameters come.
+// UnmarshalJSON reads an object and keeps its order.
 func (list *Parameters) UnmarshalJSON(data []byte) error {
 	*list = nil
 	return jsonobject.Read(data, func(name string, text json.RawMessage) error {

@@ -11,25 +11,24 @@ import (
 	"autotune/operator/tree"
 )
 
-// Asked is one problem of a list of problems, as written: its operator is a name
-// or a folder that nobody has looked for yet.
+// Asked is one problem as a list of problems writes it, with the name or folder of an operator that is not yet loaded.
 type Asked struct {
 	At        tree.Position
 	Operator  string
 	Request   Request
-	Ranges    string             // the shape as written, where dimensions have ranges; Request has none then
+	Ranges    string             // the shape as written, if dimensions have ranges; Request then has no shape
 	Baselines map[string]float64 // times of other implementations, in milliseconds
-	Calls     int64              // how often a program has the problem; 0: not told
-	Share     float64            // of the program's time, from 0 to 1; 0: not told
+	Calls     int64              // how often a program runs the problem; 0: unknown
+	Share     float64            // of the program's time, from 0 to 1; 0: unknown
 }
 
-// maxProblems is more than one search can want.
+// maxProblems is the most problems that a list may contain.
 const maxProblems = 1000
 
 const problemForm = "want a list of {operator, shape, parameters, math, free, baselines, calls, share}"
 
-// ReadProblems reads the text of a problems file: a list in YAML or JSON. Its
-// error is a *tree.Error. Problems with the largest share come first; others stay in their order.
+// ReadProblems reads a list of problems in YAML or JSON. The error of ReadProblems is a *tree.Error. Problems with the
+// largest share come first, and problems with equal shares keep their order.
 func ReadProblems(file, text string) ([]Asked, error) {
 	faults := &tree.Faults{}
 	root := tree.File{
@@ -70,7 +69,7 @@ func problem(n *tree.Node) Asked {
 		a.Baselines[e.Key] = number(e.Value, "a time in milliseconds, as 7.1", math.MaxFloat64)
 	}
 	if f["calls"] != nil {
-		const most = 1 << 53 // all whole numbers up to here are floats
+		const most = 1 << 53 // floats represent all integers up to this one exactly
 		calls := number(f["calls"], "how often the problem is computed, as 640", most)
 		if a.Calls = int64(calls); float64(a.Calls) != calls {
 			f["calls"].Refuse("a problem is computed a whole number of times, as 640; it is `%s`", f["calls"].Written)
@@ -95,7 +94,7 @@ func names(n *tree.Node) []string {
 	return lists.Of(n.List("free"), (*tree.Node).Name)
 }
 
-// setting reads a value as the flags take it: a number, true or false, or several numbers, as 3x5 or [3, 5].
+// setting reads a value in the form of command-line flags: a number, true, false, or several numbers as 3x5 or [3, 5].
 func setting(n *tree.Node) string {
 	parts := lists.Of(n.Items, setting)
 	if n.Kind == tree.List {

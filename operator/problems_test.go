@@ -25,7 +25,7 @@ func TestReadProblems(t *testing.T) {
 	}
 }
 
-// The largest share comes first, and what has none stays in its order.
+// Problems with the largest share come first, and problems without a share keep their order.
 func TestSharesOfProblems(t *testing.T) {
 	text := "- {operator: a, shape: 1}\n- {operator: b, shape: 1, calls: 640, share: 0.25}\n- {operator: c, shape: 1}\n- {operator: d, shape: 1, share: 5e-1}\n"
 	problems, err := ReadProblems("p.yaml", text)

@@ -15,25 +15,26 @@ import (
 	"autotune/operator/tree"
 )
 
-// PyTorch describes an operator as PyTorch has it: a module for exports that replaces PyTorch's own, a kernel for all
-// problems but the tuned one, and the functions that compute the same.
+// PyTorch connects an operator with PyTorch: it has a module for exports that replaces PyTorch's own, a kernel for
+// problems other than the tuned one, and PyTorch's functions that compute the operator.
 type PyTorch struct {
 	Module    Source      `json:"-"`               // Python: class ModelNew and its inputs; no text: no module can be exported
 	Gradients Source      `json:"-"`               // Python: gradients; no text: there are none
 	General   Source      `json:"-"`               // CUDA: one output element of a problem of any sizes
-	Function  string      `json:"-"`               // that General defines
-	Calls     []TorchCall `json:"calls,omitempty"` // PyTorch's functions that compute the operator
+	Function  string      `json:"-"`               // the function that General defines
+	Calls     []TorchCall `json:"calls,omitempty"` // functions of PyTorch that compute the operator
 }
 
-// TorchCall is a function of PyTorch's that computes the operator. One with the operator's own name
-// comes first. Packs, captures and `ops show --json` hold it as JSON.
+// TorchCall describes a function of PyTorch that computes the operator. In an operator's list of TorchCalls, the
+// function with the operator's own name comes first. Packs, captures and `ops show --json` contain TorchCalls as JSON.
 type TorchCall struct {
 	Function  string                `json:"function"`
 	Arguments []TorchArgument       `json:"arguments"`       // in PyTorch's order
 	Means     map[string]TorchValue `json:"means,omitempty"` // parameters that no argument gives; None: a tensor is left out
 }
 
-// Meant are the values that a function may mean by a parameter that no argument gives; nil: an argument gives it.
+// Meant returns the values that a PyTorch function may imply for a parameter that is not an argument of the function.
+// Meant returns nil if an argument gives the parameter's value.
 func (c TorchCall) Meant(parameter string) (values []string) {
 	if v := c.Means[parameter]; v != "" {
 		values = append(values, string(v))
@@ -49,17 +50,18 @@ func (c TorchCall) Meant(parameter string) (values []string) {
 }
 
 type TorchArgument struct {
-	Name    string     `json:"name"`              // PyTorch's
-	Is      string     `json:"is"`                // the operator's tensor or parameter; what is neither must have its default
-	Fold    TorchFold  `json:"fold,omitempty"`    // how the tensor becomes the operator's
-	By      string     `json:"by,omitempty"`      // what the fold depends on: an argument, or for flat a dimension
-	Default TorchValue `json:"default,omitempty"` // where PyTorch is given None or nothing
-	Same    string     `json:"same,omitempty"`    // the default is that parameter's value, or that dimension
-	// Words are the texts that the argument may be, with the parameters that each sets. One that only another word sets is false.
+	Name    string     `json:"name"`              // PyTorch's name
+	Is      string     `json:"is"`                // the operator's tensor or parameter; an argument that is neither must have its default
+	Fold    TorchFold  `json:"fold,omitempty"`    // how the tensor's dimensions become the operator's
+	By      string     `json:"by,omitempty"`      // what the fold depends on: an argument, or a dimension if Fold is flat
+	Default TorchValue `json:"default,omitempty"` // used if PyTorch is given None or nothing
+	Same    string     `json:"same,omitempty"`    // the parameter or dimension whose value is the default
+	// Words maps each text that a PyTorch argument may be to values of parameters; a parameter without a value is
+	// false.
 	Words map[string]map[string]TorchValue `json:"words,omitempty"`
 }
 
-// Optional tells whether a call may leave the argument out.
+// Optional tells whether a call may omit the argument.
 func (a TorchArgument) Optional() bool { return a.Default != "" || a.Same != "" }
 
 func (a TorchArgument) sets() []string {
@@ -76,26 +78,26 @@ func (a TorchArgument) meaning(word, parameter string) TorchValue {
 	return cmp.Or(a.Words[word][parameter], "False")
 }
 
-// TorchFold says how the dimensions of PyTorch's tensor become the operator's.
+// TorchFold says how the dimensions of PyTorch's tensor become those of the operator's tensor.
 type TorchFold string
 
 const (
 	FoldRows  TorchFold = "rows"  // all dimensions but the last are rows of one matrix
-	FoldAlong TorchFold = "along" // an argument says which dimensions are one, between those before and behind
-	FoldOver  TorchFold = "over"  // an argument gives the sizes of the last dimensions, which are one
-	FoldFlat  TorchFold = "flat"  // only the number of elements counts, of all dimensions or of those behind one
+	FoldAlong TorchFold = "along" // an argument names the dimensions that become one, between those before and those behind
+	FoldOver  TorchFold = "over"  // an argument gives the sizes of the last dimensions, which become one
+	FoldFlat  TorchFold = "flat"  // only the number of elements matters, of all dimensions or of those behind one
 	FoldAdded TorchFold = "added" // none: numbers are added. Truths say where nothing is
 )
 
-// TorchValue is a constant as Python writes it, None, True or 1e-5, or a word without quotes. "": there is none.
+// TorchValue is a constant in Python's syntax (None, True or 1e-5), or a word without quotes. "" means no value.
 type TorchValue string
 
 const None TorchValue = "None"
 
-// constants are Python's words, as JSON has them.
+// constants maps Python's constants to those of JSON.
 var constants = map[TorchValue]string{None: "null", "True": "true", "False": "false"}
 
-// MarshalJSON writes the constant as JSON has it, and a word as a text.
+// MarshalJSON writes a constant in JSON's syntax, and a word as a string.
 func (v TorchValue) MarshalJSON() ([]byte, error) {
 	if v.isConstant() {
 		return []byte(cmp.Or(constants[v], string(v))), nil
@@ -103,7 +105,7 @@ func (v TorchValue) MarshalJSON() ([]byte, error) {
 	return json.Marshal(string(v))
 }
 
-// isConstant tells it from a word. YAML takes 1e-5 for a text.
+// isConstant tells whether the value is a constant and not a word. isConstant accepts 1e-5, which YAML reads as text.
 func (v TorchValue) isConstant() bool { return constants[v] != "" || json.Valid([]byte(v)) }
 
 func (v TorchValue) Python() string {
@@ -168,10 +170,11 @@ func (l *loader) pytorch(n *tree.Node) PyTorch {
 
 var gradientsForm = regexp.MustCompile(`(?m)^def gradients\b`)
 
-// torchReader reads how PyTorch's functions mean an operator.
+// torchReader reads which functions of PyTorch compute an operator.
 type torchReader struct{ o *Operator }
 
-// call reads a function's arguments, which must give every input and weight, and what it means.
+// call reads a PyTorch function's arguments, which must include all inputs and weights, and the parameter values that
+// the function implies.
 func (r torchReader) call(function string, n *tree.Node, f tree.Fields) TorchCall {
 	if !quote.IsPythonName(function) {
 		n.Refuse("`%s` is no name of a function in Python", function)
@@ -264,7 +267,7 @@ func (r torchReader) fold(a *TorchArgument, n *tree.Node) {
 	}
 }
 
-// defaultOf reads an argument's default: a constant, one of its words, another parameter or a dimension.
+// defaultOf reads the default of a PyTorch argument: a constant, one of its words, another parameter or a dimension.
 func (r torchReader) defaultOf(a *TorchArgument, n *tree.Node) {
 	v := torchValue(n)
 	switch {
@@ -285,7 +288,7 @@ func torchValue(n *tree.Node) TorchValue {
 	return TorchValue(n.Text())
 }
 
-// settings reads values of parameters. An expression must be written as problems have it.
+// settings reads a mapping of parameters to values, in which an expression must be in canonical form.
 func (r torchReader) settings(n *tree.Node) map[string]TorchValue {
 	all := map[string]TorchValue{}
 	for _, e := range n.Mapped("this must be a mapping of the operator's parameters to their values") {
@@ -306,7 +309,7 @@ func (r torchReader) settings(n *tree.Node) map[string]TorchValue {
 	return all
 }
 
-// mustBeOurs refuses what is no tensor, parameter or dimension of the operator.
+// mustBeOurs refuses a name that is not a tensor, parameter or dimension of the operator.
 func (r torchReader) mustBeOurs(n *tree.Node, name string) {
 	is := func(t ArgumentSpec) bool { return t.Name == name }
 	if r.o.parameter(name) == nil && !slices.Contains(r.o.Shape, name) && !slices.ContainsFunc(r.o.Arguments, is) {

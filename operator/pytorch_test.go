@@ -8,7 +8,7 @@ import (
 	"testing/fstest"
 )
 
-// moduleFiles is goodOperator with a PyTorch module.
+// moduleFiles returns the files of the operator goodOperator, with a PyTorch module added.
 func moduleFiles() fstest.MapFS {
 	files := operatorFiles(strings.Replace(goodOperator, "templates:\n", "pytorch: {files: [module.py, gradients.py, general.cuh], arguments: {input: {is: x}, weight: {}}}\ntemplates:\n", 1))
 	files["module.py"] = &fstest.MapFile{Data: []byte("class ModelNew(nn.Module):\n    x = 1\ndef get_inputs():\n    x\ndef get_init_inputs():\n    x\n")}
@@ -73,7 +73,7 @@ func TestLoadPyTorchFindsFaults(t *testing.T) {
 	}
 }
 
-// A problem is the call that computes it in PyTorch, if there is one.
+// TestTorch checks for each problem which PyTorch call computes the problem, if there is one.
 func TestTorch(t *testing.T) {
 	for _, c := range []struct {
 		name, shape string
@@ -104,7 +104,7 @@ func TestTorch(t *testing.T) {
 		{"elementwise", "1x5x1", map[string]string{"f": "square(x-w)", "mean": "true"}, "mse_loss(input 1x5, reduction=mean, target 1x5)"},
 		{"elementwise", "1x5x1", map[string]string{"f": "abs(x-w)", "sum": "true"}, "l1_loss(input 1x5, reduction=sum, target 1x5)"},
 		{"cross_entropy", "2x5x3", map[string]string{"mean": "false"}, "cross_entropy(input 2x5x3, reduction=none, target 2x3)"},
-		{"cross_entropy", "2x5x1", map[string]string{"mean": "false"}, "cross_entropy(input 2x5, reduction=none, target 2)"}, // of rows, as PyTorch has it
+		{"cross_entropy", "2x5x1", map[string]string{"mean": "false"}, "cross_entropy(input 2x5, reduction=none, target 2)"}, // PyTorch's form for rows
 	} {
 		o := find(t, c.name)
 		shape, _ := ParseShape(c.shape)

@@ -14,7 +14,7 @@ import (
 	"autotune/operator"
 )
 
-// rowAnswers are what operators of rows make of a row, as their definitions say.
+// rowAnswers maps operators that reduce or scan rows to functions that compute them by their definitions.
 var rowAnswers = map[string]func(row []float64) []float64{
 	"softmax": func(row []float64) []float64 {
 		most, sum := slices.Max(row), 0.0
@@ -49,11 +49,11 @@ var rowAnswers = map[string]func(row []float64) []float64{
 	"argmax": func(row []float64) []float64 { return []float64{float64(slices.Index(row, slices.Max(row)))} },
 	"argmin": func(row []float64) []float64 { return []float64{float64(slices.Index(row, slices.Min(row)))} },
 	"cumsum": func(row []float64) []float64 { return running(row, func(a, b float64) float64 { return a + b }) },
-	"cross_entropy": func(row []float64) []float64 { // of the first label
+	"cross_entropy": func(row []float64) []float64 { // for the first label
 		sum := total(mapped(row, math.Exp))
 		return []float64{math.Log(sum) - row[0]}
 	},
-	"triplet_margin_loss": func(row []float64) []float64 { // of the row and of the same, moved on
+	"triplet_margin_loss": func(row []float64) []float64 { // for the row and the same row shifted
 		one, other := moved(row, 1), moved(row, 7)
 		return []float64{1 + math.Abs(one-other)}
 	},
@@ -63,7 +63,7 @@ var rowAnswers = map[string]func(row []float64) []float64{
 	"min":           func(row []float64) []float64 { return []float64{slices.Min(row)} },
 }
 
-// moved is how far a row is from itself, moved on.
+// moved returns the distance between a row and the same row shifted by some elements.
 func moved(row []float64, by int) float64 {
 	apart := make([]float64, len(row))
 	for i, x := range row {
@@ -86,7 +86,7 @@ func mapped(row []float64, f func(float64) float64) []float64 {
 	return all
 }
 
-// running joins each element to those before.
+// running computes a scan: it combines each element with the result for the elements before this element.
 func running(row []float64, both func(a, b float64) float64) []float64 {
 	all := slices.Clone(row)
 	for i := 1; i < len(all); i++ {
@@ -95,12 +95,12 @@ func running(row []float64, both func(a, b float64) float64) []float64 {
 	return all
 }
 
-// size is the root of a row's squares.
+// size returns the Euclidean norm of a row.
 func size(row []float64) float64 {
 	return math.Sqrt(total(mapped(row, func(x float64) float64 { return x * x })))
 }
 
-// rooted are elements over the root of their mean square.
+// rooted divides each element by the root of the row's mean square.
 func rooted(row []float64, eps float64) []float64 {
 	over := math.Sqrt(size(row)*size(row)/float64(len(row)) + eps)
 	return mapped(row, func(x float64) float64 { return x / over })
@@ -113,12 +113,12 @@ func total(row []float64) (sum float64) {
 	return sum
 }
 
-// close tells whether a device would find an element right.
+// closeTo tells whether a device would accept an element within the argument's tolerance.
 func closeTo(a operator.Argument, got, want float64) bool {
 	return math.Abs(got-want) <= a.ATol+a.RTol*math.Abs(want)
 }
 
-// The definitions give what PyTorch gives.
+// The functions in rowAnswers compute the same results as PyTorch.
 func TestRowAnswersMatchPyTorch(t *testing.T) {
 	for name, answer := range rowAnswers {
 		for _, c := range readVectors(t, name).Cases {
@@ -147,7 +147,8 @@ func widened(x torchvectors.Floats) []float64 {
 	return all
 }
 
-// The tolerance lets pass neither zeros nor the input nor the answer to other numbers. Outputs of softmax are tiny where rows are long, and so must be what is tolerated.
+// The tolerance must not accept wrong outputs: zeros, a copy of the input, or the correct output for other input
+// numbers. In long rows the outputs of softmax are tiny, so the tolerance must be tiny as well.
 func TestWrongAnswersOfRowsAreRefused(t *testing.T) {
 	for _, o := range operators(t) {
 		if !ofRows(o) && rowAnswers[o.Name] == nil {
@@ -156,7 +157,7 @@ func TestWrongAnswersOfRowsAreRefused(t *testing.T) {
 		for _, length := range endurance.Some([]int64{37, 4096, 393216}, 2) {
 			for _, word := range []string{"f32", "bf16", "f16"} {
 				request := operator.Request{Shape: []int64{1, length, 1}, Parameters: map[string]string{"type": word}}
-				if !ofRows(o) { // one channel
+				if !ofRows(o) { // a single channel
 					request.Shape = []int64{1, 1, length}[3-len(o.Shape):]
 				}
 				if o.Name == "batch_norm" {
@@ -180,7 +181,7 @@ func refuses(t *testing.T, p *operator.Problem, length int64) {
 	want, output := answer(x), p.Output()
 	for what, wrong := range map[string][]float64{"zeros": make([]float64, len(want)), "the input": x, "the answer to other numbers": answer(other)} {
 		if len(wrong) != len(want) || p.Operator.Name == "norm" && length > 4096 {
-			continue // no tensor of the output's shape; norms of many numbers are alike in 16 bits
+			continue // the shape differs from the output's, or the norms of many numbers are equal in 16 bits
 		}
 		right := 0
 		for i := range want {
@@ -188,20 +189,20 @@ func refuses(t *testing.T, p *operator.Problem, length int64) {
 				right++
 			}
 		}
-		// Of the answers to other numbers some are near by chance.
+		// A quarter of a wrong output's elements may be close to the correct ones by chance.
 		if right > len(want)/4 {
 			t.Errorf("%s: %s are right in %d of %d elements (atol %g, rtol %g)", p, what, right, len(want), output.ATol, output.RTol)
 		}
 	}
 }
 
-// drawn are numbers as a search draws them.
+// drawn draws the numbers of a problem's first input, from the range that a search would draw them from.
 func drawn(p *operator.Problem, length int64, seed uint64) []float64 {
 	random := rand.New(rand.NewPCG(seed, 7))
 	all := make([]float64, length)
 	for i := range all {
 		all[i] = random.NormFloat64()
-		if strings.HasSuffix(p.Operator.Name, "_norm") { // to which normal numbers are the answer
+		if strings.HasSuffix(p.Operator.Name, "_norm") { // normalizing normal numbers would return nearly the input
 			all[i] = -0.5 - random.Float64()
 		}
 		if fill := p.Arguments[0].Fill; fill != nil {
@@ -218,8 +219,8 @@ func operators(t *testing.T) []*operator.Operator {
 	return all
 }
 
-// The tolerance of an expression lets pass neither zeros nor the input nor the answer to other
-// numbers, whatever the magnitude of outputs.
+// The tolerance of an expression must not accept zeros, the input, or the output for other input numbers, whatever the
+// magnitude of the outputs.
 func TestWrongAnswersOfExpressionsAreRefused(t *testing.T) {
 	o := find(t, "elementwise")
 	d := openEmulator(t)
@@ -233,7 +234,7 @@ func TestWrongAnswersOfExpressionsAreRefused(t *testing.T) {
 			b := compileFor(t, d, k)
 			answer := func(first int) (x, y []float32) {
 				for i := range 256 {
-					x = append(x, float32((i*37+first)%256)/64-2) // a number of each type
+					x = append(x, float32((i*37+first)%256)/64-2) // exact in each of the types
 				}
 				return x, runKernel(t, d, p, k, b, map[string]torchvectors.Floats{"x": x})
 			}
@@ -254,8 +255,8 @@ func TestWrongAnswersOfExpressionsAreRefused(t *testing.T) {
 	}
 }
 
-// attended are averages of values by the softmax of a query's products with keys, times scale; one of
-// query, keys and values lies behind the other in numbers.
+// attended computes attention for one query: the average of the values, weighted by the softmax of the query's products
+// with the keys times scale. numbers contains the query, the keys and the values, in this order.
 func attended(numbers []float64, keys, width int, scale float64) []float64 {
 	query, key, value := numbers[:width], numbers[width:width*(1+keys)], numbers[width*(1+keys):]
 	weights, sum := make([]float64, keys), 0.0
@@ -276,8 +277,8 @@ func attended(numbers []float64, keys, width int, scale float64) []float64 {
 	return averages
 }
 
-// The tolerance of attention lets pass neither zeros nor the answer to other numbers. Nor does it let pass
-// values that are not weighed, or by products that are not scaled. Averages of many values are small.
+// The tolerance of attention must not accept zeros, the output for other input numbers, an unweighted average, or a
+// softmax without the scale. Averages of many values are small, so the tolerance must be small as well.
 func TestWrongAttentionIsRefused(t *testing.T) {
 	o := find(t, "scaled_dot_product_attention")
 	const width = 64

@@ -11,11 +11,12 @@ import (
 	"autotune/operator/tree"
 )
 
-// A GPU does not check the types of a kernel's arguments: all pointers are the same to it. So the
-// entries' parameters are read from the source and compared with op.yaml.
+// A GPU does not check the types of a kernel's arguments, because all pointers look the same to it. The functions in
+// this file read the parameters of kernels from the source and compare them with op.yaml.
 
-// CheckSignatures gives the first entry whose parameters cannot be the operator's arguments, as an *tree.Error with its
-// place. Types that the source alone does not tell, as those of C++ templates' parameters, are not checked.
+// CheckSignatures returns a *tree.Error for the first kernel whose parameters do not match the operator's arguments.
+// CheckSignatures does not check types that the source alone does not determine, such as those of C++ templates'
+// parameters.
 func (o *Operator) CheckSignatures() error {
 	if faults := o.SignatureFaults(); len(faults) > 0 {
 		return faults[0].Fault
@@ -23,13 +24,13 @@ func (o *Operator) CheckSignatures() error {
 	return nil
 }
 
-// TemplateFault is what is wrong with a template, or the reference.
+// TemplateFault is a fault of a template or of the reference.
 type TemplateFault struct {
 	Template string // "reference" for the reference
 	Fault    *tree.Error
 }
 
-// SignatureFaults lists all entries that CheckSignatures would refuse.
+// SignatureFaults returns the faults of all kernels that CheckSignatures would refuse.
 func (o *Operator) SignatureFaults() (faults []TemplateFault) {
 	add := func(template string, s Source, at cudafile.Place, message string) {
 		if message != "" {
@@ -56,15 +57,15 @@ func (o *Operator) SignatureFaults() (faults []TemplateFault) {
 	return faults
 }
 
-// kernelsNamed are the kernels of a name: several where a file has one for launches of other arguments.
+// kernelsNamed returns all kernels with the given name; a file may define several that differ in their parameters.
 func kernelsNamed(kernels []cudafile.Kernel, name string) []cudafile.Kernel {
 	return lists.Where(kernels, func(k cudafile.Kernel) bool { return k.Name == name })
 }
 
-// mapRole is that of an argument that is passed as a tensor map.
+// mapRole is the role of an argument that is passed as a tensor map.
 const mapRole Role = "tensor map"
 
-// passed are the arguments with some names; without names, all that are passed.
+// passed returns the arguments with the given names or, if names is nil, all arguments that a launch passes to kernels.
 func passed(o *Operator, names []string, maps []*TensorMapSpec) []ArgumentSpec {
 	if names == nil {
 		return lists.Where(o.Arguments, func(a ArgumentSpec) bool { return a.Symbol == "" && a.Owner == "" })
@@ -77,8 +78,8 @@ func passed(o *Operator, names []string, maps []*TensorMapSpec) []ArgumentSpec {
 	})
 }
 
-// disagreement says where a kernel takes something else than the operator has. It says nothing where the source does
-// not tell what the kernel takes, or has several of the name.
+// disagreement returns where and how a kernel's parameters differ from the operator's arguments. disagreement returns
+// "" if the source does not determine the parameters, or defines several kernels of the same name.
 func disagreement(defined []cudafile.Kernel, has []ArgumentSpec) (at cudafile.Place, message string) {
 	if len(defined) != 1 || defined[0].Unclear || len(defined[0].Template) > 0 {
 		return at, ""
@@ -99,8 +100,9 @@ func disagreement(defined []cudafile.Kernel, has []ArgumentSpec) (at cudafile.Pl
 	return at, ""
 }
 
-// readEarly says which workspace the compiler may load before a dependent launch waits for those that write it. With
-// __restrict__ the compiler takes it that nothing else writes there while the kernel runs.
+// readEarly returns the workspace that the compiler may load too early in a dependent launch: before the kernel waits
+// for the launches that write the workspace. With __restrict__ the compiler assumes that no other kernel writes the
+// workspace while this kernel runs.
 func readEarly(defined []cudafile.Kernel, has []ArgumentSpec) (at cudafile.Place, message string) {
 	for _, k := range defined {
 		for i, p := range k.Parameters {
@@ -122,7 +124,7 @@ func fits(p cudafile.Parameter, a ArgumentSpec) bool {
 		return true
 	case a.Role == mapRole:
 		return !known && !p.Pointer
-	case !known && !p.Pointer: // a type of the file's own, which may be a pointer, too
+	case !known && !p.Pointer: // a type that the file defines, which may also be a pointer
 		return true
 	case p.Pointer != (a.Role != Scalar) || p.Pointer && p.Const && a.Role == Output:
 		return false
@@ -130,7 +132,7 @@ func fits(p cudafile.Parameter, a ArgumentSpec) bool {
 	return !known || slices.ContainsFunc(a.Types, func(t Type) bool { return t.CUDA() == element })
 }
 
-// inWords says what an argument is, and how C++ writes its type.
+// inWords describes an argument and its type in C++ for a message.
 func (a ArgumentSpec) inWords() string {
 	what := "a tensor"
 	switch a.Role {

@@ -8,7 +8,7 @@ import (
 	"autotune/internal/test/must"
 )
 
-// signed is an operator whose reference and template have these parameters.
+// signed returns an operator whose reference and template have the given C++ parameters.
 func signed(t *testing.T, reference, template string) *Operator {
 	t.Helper()
 	files := fstest.MapFS{"op.yaml": {Data: []byte(`
@@ -59,7 +59,7 @@ func TestSignatures(t *testing.T) {
 	}
 }
 
-// A dependent launch may not let the compiler read workspaces before it waits.
+// A dependent launch must not let the compiler read workspaces before the kernel waits.
 func TestSignaturesOfDependentLaunches(t *testing.T) {
 	load := func(dependent, takes string) error {
 		o, err := Load(fstest.MapFS{"op.yaml": {Data: []byte(`
@@ -90,7 +90,7 @@ extern "C" __global__ void second(` + takes + `, float* __restrict__ y) {}
 		{"arch >= 90", "const float* __restrict__ part", want},
 		{"false", "const float* __restrict__ part", ""},
 		{"true", "const float* part", ""},
-		{"true", "const float* part, int n, float* y) {}\nextern \"C\" __global__ void second(float* __restrict__ part", want}, // twice, of other arguments
+		{"true", "const float* part, int n, float* y) {}\nextern \"C\" __global__ void second(float* __restrict__ part", want}, // two kernels of one name with different parameters
 	} {
 		err := load(c.dependent, c.takes)
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
@@ -99,7 +99,7 @@ extern "C" __global__ void second(` + takes + `, float* __restrict__ y) {}
 	}
 }
 
-// Built-in operators agree with themselves.
+// The kernels of built-in operators match their op.yaml.
 func TestSignaturesOfBuiltInOperators(t *testing.T) {
 	operators, err := Operators()
 	must.OK(t, err)
@@ -110,7 +110,7 @@ func TestSignaturesOfBuiltInOperators(t *testing.T) {
 	}
 }
 
-// Names keep their case as macros where the operator wants that, and only there.
+// Macros keep the case of their names if the operator says so, and otherwise are in upper case.
 func TestSameMacros(t *testing.T) {
 	files := fstest.MapFS{"op.yaml": {Data: []byte(`
 operator: keeps

@@ -5,15 +5,15 @@ import (
 	"strings"
 )
 
-// An operator may be a single CUDA file: its first comment describes it, as op.yaml would, and its kernels follow.
+// An operator may be a single CUDA file, whose first comment describes the operator as op.yaml would.
 
-// firstComment is what a file begins with: a comment in stars, or lines of slashes.
+// firstComment matches the comment at the start of a file: /* ... */, or lines that begin with //.
 var firstComment = regexp.MustCompile(`\A\s*(?:/\*(?s:.*?)\*/|(?:[ \t]*//[^\n]*(?:\n|\z))+)`)
 
 var slashes = regexp.MustCompile(`(?m)^([ \t]*)//`)
 
-// partFile takes a file apart, so that each part keeps the lines and columns that it
-// has there: the description, and the kernels. Not ok if it begins with no comment.
+// partFile splits a file into the description and the kernels, which both keep their lines and columns. ok is false if
+// the file does not begin with a comment.
 func partFile(text string) (description, kernels string, ok bool) {
 	comment := firstComment.FindString(text)
 	if comment == "" {

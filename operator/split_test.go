@@ -12,8 +12,8 @@ import (
 	"autotune/operator"
 )
 
-// Products are split along k where their tiles leave multiprocessors idle, and nowhere else: then partial sums go to a
-// workspace that has room for them, and one more launch makes the outputs of them.
+// Matrix products are split along k if their tiles would leave multiprocessors idle, and only then. Partial sums go to
+// a workspace that is large enough, and a further launch adds them up.
 func TestSplitK(t *testing.T) {
 	limits := emulator.Limits()
 	for _, test := range endurance.Some([]struct {
@@ -24,7 +24,7 @@ func TestSplitK(t *testing.T) {
 		{"matmul", "3x70x1000x333 bias=true tf32", "1118880 1118880 0", true},
 		{"matmul", "1x128x4096x4096 tf32_even", "8388608 8388608 8388608", true},
 		{"matmul", "1x4096x4096x4096 tf32", "0 0 0", false},
-		{"matmul", "1x64x32x64 fp32", "0 0 0", false}, // one split is none
+		{"matmul", "1x64x32x64 fp32", "0 0 0", false}, // one split counts as no split
 		{"conv1d", "2x96x70 c_out=130 kernel=7 padding=3 tf32", "291200 0 0 0 0 0", true},
 		{"conv2d", "32x512x7x7 c_out=512 kernel=3 padding=1 tf32", "12845056 0 0 0 0 0", true},
 		{"conv2d", "32x1024x14x14 c_out=256 kernel=1 fp32", "12845056 12845056 0 0 0 0", true},
@@ -72,7 +72,7 @@ func TestSplitK(t *testing.T) {
 	}
 }
 
-// checkSplits looks at the launches of a kernel whose tiles are shared by so many blocks.
+// checkSplits checks the launches of a kernel that divides the sum of each tile among as many blocks as splits says.
 func checkSplits(t *testing.T, p *operator.Problem, k operator.Kernel, splits int64) {
 	t.Helper()
 	products := k.Launches[len(k.Launches)-1]
@@ -86,7 +86,7 @@ func checkSplits(t *testing.T, p *operator.Problem, k operator.Kernel, splits in
 	summing := products
 	products = k.Launches[len(k.Launches)-2]
 	sums := products.Arguments[len(products.Arguments)-1]
-	passed := summing.Arguments // with what it mends sums from, if it does
+	passed := summing.Arguments // may include an argument from which the kernel corrects the sums
 	if summing.Entry != products.Entry+"_sum" || passed[0] != sums || passed[len(passed)-1] != "y" {
 		t.Fatalf("%s writes %s, then %s is passed %v", products.Entry, sums, summing.Entry, summing.Arguments)
 	}
@@ -101,7 +101,7 @@ func checkSplits(t *testing.T, p *operator.Problem, k operator.Kernel, splits in
 			fmt.Sscan(m.Value, &tiles)
 		}
 	}
-	stay := min(132, tiles*splits) // blocks that take tile after tile; those of mma.sync have one each
+	stay := min(132, tiles*splits) // persistent blocks; the kernels with mma.sync start one block per tile
 	if tiles < 1 || tiles*splits > 264 || products.Grid[0] != stay && products.Grid[0] != tiles*splits {
 		t.Errorf("%d splits of %d tiles in %d blocks", splits, tiles, products.Grid[0])
 	}

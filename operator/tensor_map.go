@@ -13,18 +13,18 @@ import (
 	"autotune/space/expr"
 )
 
-// TensorMap says that a launch passes an argument not as its address but as a tensor map (CUtensorMap): 128 bytes by
-// value, that tell Hopper's copy engine where the tensor is and what a box of it is. The first eight bytes are the
-// address. Words follow them, and behind those are zeros.
+// TensorMap says that a launch passes an argument as a tensor map (CUtensorMap) instead of its address. A tensor map is
+// 128 bytes, passed by value, that tell Hopper's copy engine where the tensor is and which boxes of it to load. The
+// first eight bytes of a tensor map are the address, followed by Words and zeros.
 type TensorMap struct {
 	At    int      `json:"at"` // index among the arguments that the launch passes
 	Words [7]int64 `json:"words"`
 }
 
-// TensorMapBytes is what a tensor map takes as a kernel's parameter, and TensorMapAlign what it is aligned to.
+// TensorMapBytes and TensorMapAlign are the size and alignment in bytes of a tensor map as a kernel's parameter.
 const TensorMapBytes, TensorMapAlign = 128, 64
 
-// With is the map of a tensor at an address, in words of eight bytes.
+// With returns the tensor map of a tensor at an address, as words of eight bytes.
 func (m TensorMap) With(address uint64) []uint64 {
 	words := make([]uint64, TensorMapBytes/8)
 	words[0] = address
@@ -34,7 +34,7 @@ func (m TensorMap) With(address uint64) []uint64 {
 	return words
 }
 
-// reach is how many bytes from the tensor's beginning on hold all elements that the map knows.
+// reach returns how many bytes, counted from the tensor's start, a load through the tensor map can access.
 func (m TensorMap) reach() int64 {
 	low := func(word int) int64 { return m.Words[word] & (1<<32 - 1) }
 	high := func(word int) int64 { return int64(uint64(m.Words[word]) >> 32) }
@@ -45,13 +45,13 @@ func (m TensorMap) reach() int64 {
 	return (low(3)+1)*bytes + 16*(high(3)*high(0)+low(4)*low(1)+high(4)*high(1)+low(5)*low(2))
 }
 
-// MapFormulas are a TensorMap whose words depend on free dimensions.
+// MapFormulas is a TensorMap whose words depend on free (dynamic) dimensions.
 type MapFormulas struct {
 	At    int
 	Words [7]Formula
 }
 
-// MapAt gives the map that an argument is passed as, by its index among those passed. It is nil if the address is.
+// MapAt returns the tensor map of the i-th argument that the launch passes, or nil if the address is passed.
 func (l Launch) MapAt(i int) *TensorMap {
 	at := slices.IndexFunc(l.Maps, func(m TensorMap) bool { return m.At == i })
 	if at < 0 {
@@ -60,23 +60,23 @@ func (l Launch) MapAt(i int) *TensorMap {
 	return &l.Maps[at]
 }
 
-// TensorMapSpec describes a tensor map of a template's, which launches pass by its name.
+// TensorMapSpec describes a tensor map of a template; launches pass the tensor map by its name.
 type TensorMapSpec struct {
 	Name    string    `json:"name"`
 	Of      string    `json:"of"`             // tensor or workspace
 	When    *Formula  `json:"when,omitempty"` // nil: always. The first of a name that holds counts
 	Type    Formula   `json:"type"`           // one of mapTypes
-	Swizzle Formula   `json:"swizzle"`        // bytes of a line; 0: none
-	Axes    []MapAxis `json:"axes"`           // the fastest first
+	Swizzle Formula   `json:"swizzle"`        // bytes of a swizzled line; 0: no swizzle
+	Axes    []MapAxis `json:"axes"`           // the fastest axis first
 
 	at     tree.Position
-	counts *Formula         // When, and no earlier one of the name counts; nil: always
-	layout func() []Formula // the limits on its tensor; these and its words are parsed when they are first asked for
+	counts *Formula         // When holds, and no earlier map of the same name counts; nil: always
+	layout func() []Formula // the limits on its tensor; these and words are parsed at the first call
 	words  func() [7]Formula
 }
 
-// MapAxis is an axis of a tensor map: elements of the tensor, those between neighbours, and the elements and the step of
-// a box along it.
+// MapAxis is an axis of a tensor map. Extent and Stride are the tensor's extent and stride along the axis, in elements.
+// Box is the extent of a copied box along the axis, and Step the distance between the elements that are copied.
 type MapAxis struct {
 	Extent Formula `json:"extent"`
 	Stride Formula `json:"stride"`
@@ -84,8 +84,8 @@ type MapAxis struct {
 	Step   Formula `json:"step"`
 }
 
-// mapTypes are the types of a map's elements. The copy engine rounds tf32, ties to even; it takes those of 16 bits as
-// they are.
+// mapTypes are the element types of tensor maps. The copy engine rounds numbers to tf32 with ties to even, and copies
+// 16-bit elements unchanged.
 var mapTypes = []string{string(F32), "tf32", string(F16), string(BF16)}
 
 func (r *templateReader) tensorMaps() {
@@ -128,7 +128,7 @@ func (r *templateReader) tensorMaps() {
 	}
 }
 
-// mapAxis reads [extent, stride, box] or [extent, stride, box, step].
+// mapAxis reads an axis as [extent, stride, box] or [extent, stride, box, step].
 func (r *templateReader) mapAxis(n *tree.Node) MapAxis {
 	numbers := list(r.language, n, "an axis", r.over(r.known))
 	if len(numbers) < 3 || len(numbers) > 4 {
@@ -139,7 +139,7 @@ func (r *templateReader) mapAxis(n *tree.Node) MapAxis {
 	return MapAxis{numbers[0], numbers[1], numbers[2], numbers[3]}
 }
 
-// butNot is a condition, nil for one that always holds, where another does not hold.
+// butNot returns a formula that is true if f is true and other is false. A nil condition is always true.
 func (f *Formula) butNot(other Formula) *Formula {
 	var in standIns
 	in.add("__other", other)
@@ -152,7 +152,7 @@ func (f *Formula) butNot(other Formula) *Formula {
 	return &both
 }
 
-// refuseNumbers refuses numbers that no problem and no configuration makes correct.
+// refuseNumbers refuses a tensor map with constants that are not valid for any problem or configuration.
 func (s *TensorMapSpec) refuseNumbers() {
 	check := func(what, want string, f Formula, fits func(n int64) bool) {
 		if root := f.code.Root(); root.Op == expr.OpConst {
@@ -175,16 +175,16 @@ func (s *TensorMapSpec) refuseNumbers() {
 	})
 }
 
-// floatElement is the number of floats among the types of elements. That of 16 bits is 1.
+// floatElement is the code of 32-bit floats in a tensor map's element type; the code of 16-bit elements is 1.
 const floatElement = 7
 
-// mostExtent is the largest extent, and the largest distance in 16 bytes, that fits a word's half.
+// mostExtent is the largest extent, and the largest stride in units of 16 bytes, that 32 bits of a word can hold.
 const mostExtent = 1<<31 - 1
 
-// mapBytes are the bytes of an element.
+// mapBytes is an expression for the bytes of an element.
 const mapBytes = "4 if __type in ['f32', 'tf32'] else 2"
 
-// standIns are a map's formulas under the names that its words and limits know them by.
+// standIns returns the formulas of a tensor map by the names that expressions such as mapBytes use for them.
 func (s *TensorMapSpec) standIns() (in standIns) {
 	bytes := expr.MustParse(mapBytes).Substitute(map[string]*expr.Expr{"__type": s.Type.code})
 	in.add("__bytes", Formula{Text: (&expr.Folder{}).Fold(bytes.Root()).Source(), code: bytes})
@@ -222,7 +222,7 @@ func (s *TensorMapSpec) layoutLimits() []Formula {
 	return s.inForce(all)
 }
 
-// inForce are limits that hold where the map does not count.
+// inForce returns a tensor map's limits as formulas that are also true if the tensor map is not used.
 func (s *TensorMapSpec) inForce(limits []string) []Formula {
 	in, guard := s.standIns(), ""
 	if s.counts != nil {
@@ -240,7 +240,7 @@ func (s *TensorMapSpec) asWords() (words [7]Formula) {
 	}
 	kind := fmt.Sprintf("(%d if __bytes == 4 else 1)*128", floatElement)
 	sums[0] = []string{fmt.Sprint((rank - 1) * 16), kind, "min(__swizzle//32, 3)*8192", "(65536 if __type == 'tf32' else 0)"}
-	strides := [][2]int{1: {0, 32}, 2: {1, 0}, 3: {1, 32}, 4: {2, 0}} // word and bit of each axis
+	strides := [][2]int{1: {0, 32}, 2: {1, 0}, 3: {1, 32}, 4: {2, 0}} // index and bit of the word that contains each axis's stride
 	for axis := range rank {
 		if axis > 0 {
 			add(strides[axis][0], strides[axis][1], fmt.Sprintf("__stride%d*__bytes//16", axis))
@@ -249,7 +249,7 @@ func (s *TensorMapSpec) asWords() (words [7]Formula) {
 		add(3+axis/2, axis%2*32, fmt.Sprintf("__extent%d - 1", axis))
 		add(5, 32+3*axis, fmt.Sprintf("__step%d - 1", axis))
 	}
-	add(5, 56, "(__box0*__step0 + 127) % 256 - 128") // the highest byte, of a number with a sign
+	add(5, 56, "(__box0*__step0 + 127) % 256 - 128") // a signed number in the highest byte
 	in := s.standIns()
 	for i, sum := range sums {
 		words[i] = in.formula(strings.Join(append(sum, "0"), " + "), s.at)
@@ -257,8 +257,8 @@ func (s *TensorMapSpec) asWords() (words [7]Formula) {
 	return words
 }
 
-// passing gives the names of the tensors that a launch passes, and the maps that it passes them as; nil is none. Holds
-// evaluates a map's condition.
+// passing returns the names of the tensors that a launch passes, and for each tensor its tensor map, or nil if the
+// launch passes the address. The function holds evaluates the condition of a tensor map.
 func (t *Template) passing(names []string, holds func(Formula) (bool, error)) (tensors []string, maps []*TensorMapSpec, err error) {
 	tensors, maps = slices.Clone(names), make([]*TensorMapSpec, len(names))
 	for at, name := range names {
@@ -286,7 +286,7 @@ func (u use) passes(s *LaunchSpec) (tensors []string, made []TensorMap, err erro
 		v, err := u.value("when", f)
 		return v.Truth(), err
 	})
-	served, _ := u.serves() // else an editor asks, for which any tensors will do
+	served, _ := u.serves() // an editor may bind a problem that is not served; it accepts any tensors
 	for at, spec := range maps {
 		if spec == nil {
 			continue

@@ -10,7 +10,8 @@ import (
 	"autotune/space/expr"
 )
 
-// The words are those that an H200 wrote by tensormap.replace for the same maps.
+// The expected words of each tensor map were read from an H200, where the instruction tensormap.replace wrote the same
+// map.
 func TestWordsAreTheDriversOwn(t *testing.T) {
 	number := func(of []int64, i int) Formula {
 		n := int64(1)
@@ -93,7 +94,7 @@ func TestWordsAreTheDriversOwn(t *testing.T) {
 	}
 }
 
-// mappedOperator passes x as a tensor map, of two kinds, and a workspace as another.
+// mappedOperator passes x as one of two tensor maps, and a workspace as another.
 const mappedOperator = `operator: mapped
 summary: Copies by tensor maps.
 shape: [n, w]
@@ -132,8 +133,8 @@ func loadMapped(yaml string) (*Operator, error) {
 	return Load(files, ".")
 }
 
-// A launch has the name of a map's tensor, and the words of the first map that counts. A template that
-// includes another has its maps.
+// A launch contains, for each tensor that it passes as a tensor map, the words of the first map whose condition holds.
+// A template that includes another has the tensor maps of the included template.
 func TestTensorMaps(t *testing.T) {
 	o, err := loadMapped(mappedOperator)
 	must.OK(t, err)
@@ -171,7 +172,7 @@ func TestTensorMaps(t *testing.T) {
 	}
 }
 
-// Formulas of a free dimension give the words that binding its size gives.
+// The formulas for a free (dynamic) dimension compute the same words as binding the dimension to its size.
 func TestTensorMapsOfFreeDimensions(t *testing.T) {
 	o, err := loadMapped(mappedOperator)
 	must.OK(t, err)
@@ -191,7 +192,7 @@ func TestTensorMapsOfFreeDimensions(t *testing.T) {
 
 const copiedAxes = "axes: [[w, 1, 8], [n, w, 8]]"
 
-// A fault of a map is told in one line.
+// A fault in a tensor map is reported in one line.
 func TestTensorMapFaults(t *testing.T) {
 	for _, test := range []struct{ name, old, new, want string }{
 		{"unknown tensor", "of: copy,", "of: kopy,", "op.yaml:20:28: no tensor or workspace that can be passed is called `kopy`; did you mean `copy`?"},
@@ -229,7 +230,7 @@ func TestTensorMapFaults(t *testing.T) {
 	}
 }
 
-// A kernel that takes an address where it is passed a map is refused.
+// A kernel that takes an address is refused if its launch passes a tensor map.
 func TestTensorMapSignature(t *testing.T) {
 	o, err := loadMapped(mappedOperator)
 	must.OK(t, err)

@@ -11,16 +11,16 @@ import (
 	"autotune/space/expr"
 )
 
-// A tensor's shape is that of PyTorch, whatever the order in which its elements lie in memory. A parameter of
-// words may name that order: then one operator serves tensors as PyTorch makes them, and channels-last ones.
+// A tensor's shape is the same as in PyTorch, whatever the order of its elements in memory. A parameter may choose the
+// order of elements in memory, so that one operator serves both PyTorch's default order and channels-last tensors.
 
-// The words that name an order. They are the same for tensors of all ranks: the second dimension is the channels.
+// The words nchw and nhwc name an order in memory, for tensors of any rank whose second dimension is the channels.
 const (
 	channelsSecond = "nchw" // as the shape is
 	channelsLast   = "nhwc"
 )
 
-// orderOf gives the axes of a tensor from the outermost in memory to the innermost; nil: as its shape has them.
+// orderOf returns a tensor's axes from the outermost in memory to the innermost, or nil for the order of its shape.
 func orderOf(word string, rank int) []int {
 	if word != channelsLast || rank < 3 {
 		return nil
@@ -59,7 +59,7 @@ func (a ArgumentSpec) orderIn(values map[string]expr.Value) []int {
 	return orderOf(values[a.OrderBy].String(), len(a.Shape))
 }
 
-// Orders are the parameters that name the order of tensors in memory.
+// Orders returns the parameters that choose the order of tensors in memory.
 func (o *Operator) Orders() []string {
 	var names []string
 	for _, a := range o.Arguments {
@@ -70,7 +70,7 @@ func (o *Operator) Orders() []string {
 	return names
 }
 
-// Axes are the tensor's axes from the outermost in memory to the innermost.
+// Axes returns the tensor's axes from the outermost in memory to the innermost.
 func (a Argument) Axes() []int {
 	if a.Order != nil {
 		return a.Order
@@ -78,7 +78,7 @@ func (a Argument) Axes() []int {
 	return lists.Places(len(a.Shape))
 }
 
-// Coordinates are the indices of the element that is the i-th in memory, in the shape's order.
+// Coordinates returns the indices, in the shape's order, of the element that is at position i in memory.
 func (a Argument) Coordinates(i int64) []int64 {
 	at := make([]int64, len(a.Shape))
 	for _, axis := range slices.Backward(a.Axes()) {
@@ -97,8 +97,8 @@ func (a Argument) ShapeText() string {
 	return fmt.Sprintf("%s, in memory %s", FormatShape(a.Shape), FormatShape(inMemory))
 }
 
-// Fill is how a tensor is filled that op.yaml gives a `fill`: from a distribution with its numbers, by a kernel of the
-// operator's, or from a file. From a distribution, element i depends on i and the tensor's seed alone, on every device.
+// Fill says how to fill a tensor for which op.yaml has a `fill`: from a distribution, by a kernel of the operator, or
+// from a file. With a distribution, element i depends only on i and the tensor's seed, on every device.
 type Fill struct {
 	Distribution string    `json:"distribution,omitempty"` // "": one of the others
 	Numbers      []float64 `json:"numbers,omitempty"`
@@ -125,22 +125,22 @@ func (f FillSpec) String() string {
 	return f.Distribution + "(" + strings.Join(numbers, ", ") + ")"
 }
 
-// fillForms are the distributions that a tensor may have of its own, and what their numbers mean.
+// fillForms lists the distributions that a tensor's fill may name, with the names of their parameters.
 var fillForms = map[string][]string{
 	"uniform":     {"least", "most"},     // [least, most)
 	"normal":      {"mean", "deviation"}, //
 	"integers":    {"least", "most"},     // both of them too
 	"constant":    {"value"},
-	"range":       {"first", "step"}, // first + step*i
-	"permutation": {},                // of 0 to its elements less one
-	"sorted":      {"least", "most"}, // ascending, uniform
-	scaled:        {"most"},          // of a weight: uniform from -most to most
+	"range":       {"first", "step"}, // element i is first + step*i
+	"permutation": {},                // of the numbers 0 to Elements-1
+	"sorted":      {"least", "most"}, // uniform, in ascending order
+	scaled:        {"most"},          // for a weight: uniform from -most to most
 }
 
-// scaled is the distribution of a weight's Scale.
+// scaled names the distribution from which a weight with a Scale is filled: uniform from -Scale to Scale.
 const scaled = "within"
 
-// fillForm is as "uniform(least, most)".
+// fillForm returns the form of a distribution for messages, such as "uniform(least, most)".
 func fillForm(name string) string {
 	if len(fillForms[name]) == 0 {
 		return name
@@ -148,8 +148,7 @@ func fillForm(name string) string {
 	return name + "(" + strings.Join(fillForms[name], ", ") + ")"
 }
 
-// fill reads "uniform(-1, 1)": a distribution and expressions for its numbers; or what else an
-// argument may be filled with.
+// fill reads a fill: a distribution such as "uniform(-1, 1)", whose numbers are expressions, or a kernel or file.
 func (l *loader) fill(n *tree.Node, s scope, a *ArgumentSpec) {
 	if own, ok := l.ownFill(n); ok {
 		a.Fill = &own
@@ -198,5 +197,5 @@ func (f FillSpec) bind(b *binder, tensor string) Fill {
 	return bound
 }
 
-// maxFill bounds the numbers of fills: every double up to it is exact on all devices.
+// maxFill limits the absolute values of the numbers in a tensor's fill, such as those of uniform(-1, 1).
 const maxFill = 1e300

@@ -26,26 +26,27 @@ import (
 	"autotune/operator/tree"
 )
 
-// The emulator's compiler takes longer to begin and to link than for most kernels. So several kernels, for different
-// problems and configurations, are one program. A program's kernels stand in a table, and a launch names its kernel by
-// its place there. Each kernel's binary is a copy of the program that has its own entries first.
+// Starting the emulator's compiler and linker takes longer than compiling most kernels, so the tests compile several
+// kernels as one program. A compiled program contains a table of its kernels, from which a launch selects a kernel by
+// index. The binary of each kernel is a copy of the program in which the kernel's own entries are first in the table.
 
-// How many kernels a program has at most. Their static shared memory adds up. References are small and have
-// next to none, so that more of them share what a program costs: a start of the compiler, headers, a link.
+// mostTogether limits the kernels in a program, because their static shared memory adds up. References are small and
+// use almost no shared memory, so more of them can share the cost of a program: starting the compiler, reading headers,
+// linking.
 const (
 	mostTogether      = 8
 	referencesAtATime = 24
 )
 
-// emulatedFolder has the headers that a kernel includes on the emulator only.
+// emulatedFolder contains headers that kernels include only on the emulator.
 const emulatedFolder = "../device/emulator/shim/emulated"
 
 var emulatedInclude = regexp.MustCompile(`(#[ \t]*include[ \t]+)<(emulated/[^>]+)>`)
 
-// elements is the one of them that needs nothing of a kernel. It stands before all namespaces.
+// elements is the only emulator header that does not depend on a kernel, so it is included outside of all namespaces.
 const elements = "emulated/elements.cuh"
 
-// withEmulated has a kernel include the emulator's headers as its own ones, since each namespace needs them.
+// withEmulated adds the emulator's headers to a kernel's own includes, because each namespace needs a copy of them.
 func withEmulated(k operator.Kernel) (operator.Kernel, error) {
 	headers, err := emulatedHeaders()
 	own := maps.Clone(headers)
@@ -56,7 +57,7 @@ func withEmulated(k operator.Kernel) (operator.Kernel, error) {
 	return k, err
 }
 
-// emulatedHeaders are the emulator's headers as a kernel's own ones.
+// emulatedHeaders returns the emulator's headers, changed to be a kernel's own includes.
 var emulatedHeaders = sync.OnceValues(func() (map[string]string, error) {
 	own := map[string]string{}
 	headers, err := filepath.Glob(emulatedFolder + "/*.cuh")
@@ -70,7 +71,7 @@ var emulatedHeaders = sync.OnceValues(func() (map[string]string, error) {
 	return own, err
 })
 
-// adopted is a text that includes the emulator's headers as its own ones.
+// adopted changes the #include lines of a text, so that the emulator's headers count as a kernel's own files.
 func adopted(text string) string {
 	if !strings.Contains(text, "emulated/") {
 		return text // as most
@@ -79,8 +80,9 @@ func adopted(text string) string {
 	return strings.ReplaceAll(text, strconv.Quote(elements), "<"+elements+">")
 }
 
-// alone tells whether a kernel cannot be together with others. A template's name stands in no
-// namespace, and a __constant__ variable is found by its plain name.
+// alone tells whether a kernel cannot share a program with others. A C++ template or a kernel with __constant__
+// variables needs a program of its own, because the emulator finds templates and variables by names without a
+// namespace.
 func alone(k operator.Kernel) bool {
 	texts := k.Source
 	for _, text := range k.Includes {
@@ -90,8 +92,8 @@ func alone(k operator.Kernel) bool {
 		slices.ContainsFunc(k.Launches.Entries(), func(entry string) bool { return !tree.IsName(entry) })
 }
 
-// compileTogether compiles kernels, so many a program, those of one file together as far as they go. A kernel has
-// no binary where it must be compiled alone, which then tells why.
+// compileTogether compiles kernels into programs of at most the given number of kernels, those of one file together.
+// compileTogether returns no binary for a kernel that shares no program with others.
 func compileTogether(t *testing.T, d device.Device, kernels []operator.Kernel, most int) []*compile.Binary {
 	t.Helper()
 	binaries := make([]*compile.Binary, len(kernels))
@@ -139,7 +141,7 @@ func compileTogether(t *testing.T, d device.Device, kernels []operator.Kernel, m
 	return binaries
 }
 
-// sourceOf makes one kernel of several, which have the same flags.
+// sourceOf combines several kernels that have the same flags into one source.
 func sourceOf(kernels []operator.Kernel) operator.Kernel {
 	var all testtogether.Source
 	for _, k := range kernels {
@@ -152,7 +154,7 @@ func sourceOf(kernels []operator.Kernel) operator.Kernel {
 	return operator.Kernel{File: "together.cu", Source: all.Text(), Includes: all.Includes, Flags: kernels[0].Flags}
 }
 
-// compileProgram compiles kernels as one program. There are no binaries where that fails.
+// compileProgram compiles kernels as one program. compileProgram returns no binaries if compilation fails.
 func compileProgram(d device.Device, kernels []operator.Kernel) ([]*compile.Binary, error) {
 	own := make([]operator.Kernel, len(kernels))
 	var launches operator.Launches
@@ -170,7 +172,7 @@ func compileProgram(d device.Device, kernels []operator.Kernel) ([]*compile.Bina
 	all.Launches = launches
 	b, err := d.Compiler().Compile(context.Background(), compile.Request{Kernel: all, Arch: d.Arch(), Timeout: 10 * time.Minute})
 	if err != nil {
-		return nil, nil // one of them is guilty, and tells so alone
+		return nil, nil // compiling each kernel alone will show which is at fault
 	}
 	var binaries []*compile.Binary
 	first := 0
@@ -185,7 +187,7 @@ func compileProgram(d device.Device, kernels []operator.Kernel) ([]*compile.Bina
 	return binaries, nil
 }
 
-// beginWith copies a program, so that its table of entries begins with the one of that number.
+// beginWith returns a copy of a program whose table of entries begins with the given entry.
 func beginWith(code []byte, number, entries int) ([]byte, error) {
 	file, err := elf.NewFile(bytes.NewReader(code))
 	if err != nil {

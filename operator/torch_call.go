@@ -9,17 +9,17 @@ import (
 	"autotune/space/expr"
 )
 
-// TorchProblem is a problem as a call of a function of PyTorch's: arguments by PyTorch's names.
+// TorchProblem is a problem as a call of a PyTorch function, with arguments by PyTorch's names.
 type TorchProblem struct {
 	Function string
 	Tensors  map[string]Argument
 	Values   map[string][]expr.Value // of a parameter's components; one: it is no list
-	Shapes   map[string][]int64      // sizes of a tensor's last dimensions
-	view     bool                    // whether a tensor is a transposed one
+	Shapes   map[string][]int64      // the sizes of a tensor's last dimensions
+	view     bool                    // a tensor is transposed
 }
 
-// Torch are PyTorch's functions that compute the problem, as op.yaml names them. Those that take tensors as they lie in
-// memory come before others. PyTorch may lack the one with the operator's own name.
+// Torch returns the calls of PyTorch's functions that compute the problem, as op.yaml names them. In the result of
+// Torch, calls without a transposed view of a tensor come first. PyTorch may lack a function with the operator's name.
 func (p *Problem) Torch() (all []TorchProblem) {
 	if p.Operator.PyTorch == nil {
 		return nil
@@ -71,12 +71,12 @@ func torchCall(p *Problem, c TorchCall) (TorchProblem, bool) {
 	return t.made, true
 }
 
-// torchCalling is a problem while its call is made.
+// torchCalling is the state while a PyTorch call for a problem is built.
 type torchCalling struct {
 	problem *Problem
 	made    TorchProblem
 	given   map[string]bool     // tensors and parameters that the function is given or means
-	flat    map[string]Argument // tensors of which only the number of elements counts
+	flat    map[string]Argument // tensors for which only the number of elements matters
 }
 
 func (c *torchCalling) tensor(a TorchArgument, t Argument) bool {
@@ -87,13 +87,13 @@ func (c *torchCalling) tensor(a TorchArgument, t Argument) bool {
 		if slices.ContainsFunc(t.Shape[:len(t.Shape)-2], func(extent int64) bool { return extent != 1 }) {
 			return false
 		}
-	case FoldOver: // the last of two dimensions
+	case FoldOver: // becomes the last of two dimensions
 		if len(t.Shape) != 3 || t.Shape[2] != 1 {
 			return false
 		}
 		t.Shape = t.Shape[:2]
 		c.made.Shapes[a.By] = t.Shape[1:]
-	case FoldAlong: // before it and behind it lies one dimension each
+	case FoldAlong: // there is one dimension before and one behind
 		c.made.Values[a.By] = []expr.Value{expr.Int(1)}
 	case FoldFlat:
 		if t.Elements > 0 {
@@ -106,8 +106,8 @@ func (c *torchCalling) tensor(a TorchArgument, t Argument) bool {
 	return true
 }
 
-// value gives the call an argument that is no tensor, unless it has its default; false: no word of the argument's means
-// what the problem has.
+// value adds an argument that is not a tensor to the call, unless the argument has its default value. The result is
+// false if no word that PyTorch accepts for the argument corresponds to the problem's parameters.
 func (c *torchCalling) value(a TorchArgument) bool {
 	values, same := componentsOf(c.problem, a.Is), componentsOf(c.problem, a.Same)
 	switch {
@@ -120,8 +120,8 @@ func (c *torchCalling) value(a TorchArgument) bool {
 			return false
 		}
 		c.made.Values[a.Name] = []expr.Value{expr.String(words[at])}
-	case c.made.Shapes[a.Name] != nil: // a tensor has told it
-	case values == nil && same != nil: // PyTorch's own argument, as groups in a convolution of each channel
+	case c.made.Shapes[a.Name] != nil: // a tensor has set it
+	case values == nil && same != nil: // PyTorch's own argument, such as groups in a depthwise convolution
 		c.made.Values[a.Name] = same
 	case slices.ContainsFunc(values, func(v expr.Value) bool { return !strings.EqualFold(v.String(), string(a.Default)) }):
 		c.made.Values[a.Name] = values
@@ -129,7 +129,8 @@ func (c *torchCalling) value(a TorchArgument) bool {
 	return true
 }
 
-// hasValue tells whether a parameter has a value, which may be a dimension's, or whether a tensor is left out.
+// hasValue tells whether a parameter has the given value, which may be the name of a dimension. If name is the name of
+// a tensor, hasValue tells whether the problem omits the tensor.
 func hasValue(p *Problem, name string, value TorchValue) bool {
 	spec := p.Operator.parameter(name)
 	if spec == nil {
@@ -142,8 +143,8 @@ func hasValue(p *Problem, name string, value TorchValue) bool {
 	return strings.EqualFold(spec.format(componentsOf(p, name)), wanted)
 }
 
-// dropLast takes the last dimension from tensors that all have one of size 1 there. PyTorch may
-// have a slower kernel for it, as for cross_entropy of images with one pixel.
+// dropLast removes the last dimension if it has size 1 in all tensors. PyTorch may have a slower kernel for tensors
+// with a last dimension of 1, as for cross_entropy of images with one pixel.
 func dropLast(tensors map[string]Argument) {
 	for _, t := range tensors {
 		if last := len(t.Shape) - 1; last < 1 || t.Shape[last] != 1 {
@@ -156,7 +157,8 @@ func dropLast(tensors map[string]Argument) {
 	}
 }
 
-// componentsOf are the values of a parameter's components, or of a dimension; nil: there is none.
+// componentsOf returns the values of a parameter's components or of a dimension, or nil if no parameter or dimension
+// has the name.
 func componentsOf(p *Problem, name string) []expr.Value {
 	if spec := p.Operator.parameter(name); spec != nil {
 		return lists.Of(spec.Names, func(component string) expr.Value { return p.Values[component] })
@@ -167,10 +169,10 @@ func componentsOf(p *Problem, name string) []expr.Value {
 	return nil
 }
 
-// PyTorch's functions see some parameters in the tensors themselves: types, sizes, and the order in memory.
+// PyTorch's functions take some parameters from the tensors: types, sizes, and the order in memory.
 
-// toldByTensors tells whether a function that is given other parameters sees this one in the tensors:
-// in their type, their order in memory, a dimension, or which of two dimensions comes first.
+// toldByTensors tells whether the tensors of a PyTorch call determine a parameter that is no argument of the call: by
+// their type, their order in memory, a dimension, or the order of two dimensions.
 func toldByTensors(p *Problem, s ParameterSpec, given map[string]bool) bool {
 	return slices.ContainsFunc(p.Operator.Arguments, func(a ArgumentSpec) bool {
 		return a.TypeBy == s.Name || a.OrderBy == s.Name || a.Role.Filled() && given[a.Name] && (a.swappedBy() == s.Name || slices.ContainsFunc(a.Shape, func(f Formula) bool {
@@ -179,8 +181,8 @@ func toldByTensors(p *Problem, s ParameterSpec, given map[string]bool) bool {
 	})
 }
 
-// tells tells whether an extent determines a component of a parameter: it is the component, under
-// this or another name, or a quotient of it by a given value.
+// tells tells whether the extent of a tensor's dimension determines a component of a parameter. The extent may be the
+// component itself, a derived value equal to the component, or the component divided by a given value.
 func tells(p *Problem, extent *expr.Node, s ParameterSpec, given map[string]bool) bool {
 	switch extent.Op {
 	case expr.OpName:
@@ -196,13 +198,13 @@ func tells(p *Problem, extent *expr.Node, s ParameterSpec, given map[string]bool
 	return false
 }
 
-// swappedBy is the parameter that swaps a tensor's last two dimensions, as in [k if transpose_a else m, m if transpose_a else
-// k]; "": there is none.
+// swappedBy returns the parameter that swaps a tensor's last two dimensions, as in [k if transpose_a else m, m if
+// transpose_a else k], or "".
 func (a ArgumentSpec) swappedBy() string {
 	if len(a.Shape) < 2 {
 		return ""
 	}
-	of := func(f Formula) [3]string { // as `by`, and the extents with it and without
+	of := func(f Formula) [3]string { // the condition, and the extents if it is true and if it is false
 		n := f.Code().Root()
 		if n.Op != expr.OpIf || slices.ContainsFunc(n.Args, func(arg *expr.Node) bool { return arg.Op != expr.OpName }) {
 			return [3]string{}
@@ -216,7 +218,7 @@ func (a ArgumentSpec) swappedBy() string {
 	return first[0]
 }
 
-// transposedView is the view of a tensor for a function that has no argument for swapped dimensions.
+// transposedView returns the transposed view of a tensor if the function has no argument that swaps dimensions.
 func transposedView(p *Problem, t Argument, given map[string]bool) (_ Argument, view bool) {
 	at := slices.IndexFunc(p.Operator.Arguments, func(a ArgumentSpec) bool { return a.Name == t.Name })
 	if at < 0 {

@@ -11,7 +11,7 @@ import (
 	"autotune/space/expr"
 )
 
-// Type is the type of a tensor's elements, or of a scalar.
+// Type is the type of a tensor's elements or of a scalar.
 type Type string
 
 const (
@@ -32,7 +32,7 @@ const (
 	Bool   Type = "bool"
 )
 
-// TypeKind is how the bits of a type stand for a number.
+// TypeKind says how the bits of a type represent a number.
 type TypeKind int
 
 const (
@@ -45,14 +45,14 @@ type typeFacts struct {
 	name      Type
 	bytes     int64
 	kind      TypeKind
-	cuda      string  // as CUDA C++ spells it
-	header    string  // of CUDA that declares it; "": none is needed
-	numpy     string  // the type of a NumPy array that holds its elements
-	tolerance float64 // absolute and relative, unless the operator says otherwise
+	cuda      string  // its name in CUDA C++
+	header    string  // the CUDA header that declares it; "": none is needed
+	numpy     string  // the type of a NumPy array for its elements
+	tolerance float64 // absolute and relative default
 }
 
-// types lists all, in the order of messages. A tolerance of a floating type is that
-// of sums that are added up in another order than the reference's.
+// types lists all element types in the order of messages. The tolerance of a floating-point type allows for sums that
+// are added in another order than the reference's.
 var types = []typeFacts{
 	{F64, 8, Floating, "double", "", "float64", 1e-10},
 	{F32, 4, Floating, "float", "", "float32", 1e-4},
@@ -75,7 +75,7 @@ func Types() []string {
 	return lists.Of(types, func(t typeFacts) string { return string(t.name) })
 }
 
-// facts are what is known of the type, nothing if there is none of that name.
+// facts returns the properties of the type, such as its size and its name in C++, or zeros for an unknown type.
 func (t Type) facts() typeFacts {
 	f, _ := lists.First(types, func(f typeFacts) bool { return f.name == t })
 	return f
@@ -83,29 +83,27 @@ func (t Type) facts() typeFacts {
 
 func (t Type) Bytes() int64 { return t.facts().bytes }
 
-// Kind is how its bits stand for a number.
+// Kind says how the bits of the type represent a number.
 func (t Type) Kind() TypeKind { return t.facts().kind }
 
 func (t Type) CUDA() string { return t.facts().cuda }
 
-// Tolerance is how far from the reference's an element may be, in itself and
-// relatively, unless the operator says otherwise.
+// Tolerance returns the default absolute and relative tolerance of an element compared with the reference.
 func (t Type) Tolerance() float64 { return t.facts().tolerance }
 
-// Header is the header of CUDA that declares it; "" if none is needed.
+// Header returns the CUDA header that declares the type, or "" if C++ needs no header for it.
 func (t Type) Header() string { return t.facts().header }
 
-// NumPy is the type of the NumPy array that holds its elements: that of the same bits,
-// or float32 for what NumPy does not have.
+// NumPy returns the type of the NumPy array for elements of type t, or float32 if NumPy has no type of the same bits.
 func (t Type) NumPy() string { return t.facts().numpy }
 
-// InNumPy tells whether the elements have the same bytes there.
+// InNumPy tells whether NumPy has a type that represents the elements by the same bits.
 func (t Type) InNumPy() bool { return t.Bytes() > 2 || t == F16 || t.Kind() != Floating }
 
-// The type of a tensor's elements is written down, or a parameter of words names it:
-// then one operator has tensors of several types.
+// The type of a tensor's elements is fixed in op.yaml, or a parameter chooses it. If a parameter chooses the type, one
+// operator serves tensors of several types.
 
-// TypeText says of what type the elements are, as "bf16", or "f32, bf16 or f16, by type".
+// TypeText describes the element type for messages: "bf16", or "f32, bf16 or f16, by type".
 func (a ArgumentSpec) TypeText() string {
 	if a.TypeBy == "" {
 		return string(a.Type)
@@ -113,7 +111,7 @@ func (a ArgumentSpec) TypeText() string {
 	return fmt.Sprintf("%s, by %s", alternatives(a.Types), a.TypeBy)
 }
 
-// alternatives are words as a sentence has them: "a, b or c".
+// alternatives joins words for a sentence: "a, b or c".
 func alternatives[T ~string](words []T) string {
 	text := string(words[0])
 	for i, word := range words[1:] {
@@ -126,7 +124,7 @@ func (a ArgumentSpec) typeIn(values map[string]expr.Value) Type {
 	return cmp.Or(a.Type, Type(values[a.TypeBy].String()))
 }
 
-// tolerance is what a tensor is compared within unless the operator says otherwise.
+// tolerance returns a formula for the default tolerance of a tensor's type.
 func (a ArgumentSpec) tolerance() Formula {
 	text := ""
 	for i, t := range slices.Backward(a.Types) {
@@ -140,7 +138,7 @@ func (a ArgumentSpec) tolerance() Formula {
 	return constant(text)
 }
 
-// TypeParameter is the parameter that names the type of tensors; "": none does.
+// TypeParameter returns the parameter that chooses the type of tensors, or "".
 func (o *Operator) TypeParameter() string {
 	for _, a := range o.Arguments {
 		if a.TypeBy != "" {
@@ -150,7 +148,7 @@ func (o *Operator) TypeParameter() string {
 	return ""
 }
 
-// holds says why a scalar of the type cannot have a value.
+// holds returns an error if a scalar of the type cannot represent the given value.
 func (t Type) holds(v expr.Value) error {
 	f := t.facts()
 	if f.kind == Floating && f.bytes < 4 {
@@ -177,7 +175,7 @@ func (t Type) holds(v expr.Value) error {
 	return nil
 }
 
-// bounds are the integers that a type holds, as far as expressions know them.
+// bounds returns the least and the greatest integer of a type, limited to the integers that expressions can compute.
 func (f typeFacts) bounds() (least, most int64) {
 	switch {
 	case f.name == Bool:
@@ -190,7 +188,7 @@ func (f typeFacts) bounds() (least, most int64) {
 	return -1 << (8*f.bytes - 1), 1<<(8*f.bytes-1) - 1
 }
 
-// Bits are a scalar's bytes as a kernel is passed them, the lowest first; those beyond its type's are zeros.
+// Bits returns the bytes of a scalar argument, the lowest first. In the result of Bits, unneeded bytes are zero.
 func (a Argument) Bits() uint64 {
 	f := a.Type.facts()
 	if f.kind == Floating {

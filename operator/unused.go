@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// A tunable that nothing mentions gives the same kernel under several names: it
-// multiplies the space, and a search's time, for nothing.
+// A tunable that no kernel or formula uses gives the same kernel several names, which makes the space and the search
+// larger without any benefit.
 
-// Warnings are doubts about a template that do not prevent its use.
+// Warnings returns messages about mistakes in a template that do not prevent its use, such as an unused tunable.
 func (t *Template) Warnings() []string {
 	var warnings []string
 	for _, tunable := range t.Tunables {
@@ -24,7 +24,7 @@ func (t *Template) Warnings() []string {
 	return warnings
 }
 
-// Warnings are doubts about the operator's parameters: one that nothing mentions gives the same problem several names.
+// Warnings returns messages about parameters that nothing uses, which give the same problem several names.
 func (o *Operator) Warnings() (warnings []string) {
 	for _, p := range o.Parameters {
 		decides := func(a ArgumentSpec) bool { return a.TypeBy == p.Name || a.OrderBy == p.Name }
@@ -41,13 +41,14 @@ func (o *Operator) Warnings() (warnings []string) {
 }
 
 var (
-	// unread are comments, and definitions that give a macro a value only if nothing else does.
+	// unread matches text that does not count as a use of a macro: comments, and directives such as #define and #ifdef
+	// with the macro's name.
 	unread    = regexp.MustCompile(`(?s:/\*.*?\*/)|//[^\n]*|(?m:^[ \t]*#[ \t]*(?:ifndef|ifdef|define|undef)[ \t]+\w+)`)
 	wordForms = regexp.MustCompile(`[A-Za-z_]\w*`)
 )
 
-// mentions tells whether a source, or what it includes, names a macro. Splitting texts into words
-// is slow, so only texts that contain the name are split.
+// mentions tells whether a source or its includes use a macro. To save time, mentions splits the source into words only
+// if the source contains the name of the macro.
 func (s Source) mentions(macro string) bool {
 	return slices.ContainsFunc(s.texts(), func(text string) bool { return strings.Contains(text, macro) }) && s.words()[macro]
 }
@@ -56,7 +57,7 @@ func (s Source) texts() []string {
 	return append([]string{s.Text}, slices.Collect(maps.Values(s.Includes))...)
 }
 
-// words are the names that a source, or what it includes, mentions.
+// words returns the names that a source and its includes use.
 func (s Source) words() map[string]bool {
 	words := map[string]bool{}
 	for _, text := range s.texts() {

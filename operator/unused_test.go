@@ -13,9 +13,9 @@ import (
 
 func TestWarningsOfWhatNothingMentions(t *testing.T) {
 	for name, test := range map[string]struct {
-		yaml   [2]string // what op.yaml has instead
-		kernel string    // in front of the kernel's text
-		own    string    // in front of the included file's
+		yaml   [2]string // old and new text of op.yaml
+		kernel string    // added in front of the kernel's text
+		own    string    // added in front of the included file's text
 		warned bool
 	}{
 		"nowhere":                    {warned: true},
@@ -57,8 +57,8 @@ func TestBuiltInOperatorsMentionEveryTunable(t *testing.T) {
 	}
 }
 
-// An expression of a built-in operator fits one glance: what is longer names its parts with `let`. A fragment that no
-// operator includes is left over.
+// Expressions of built-in operators must be short; to shorten a long expression, name its parts with `let`. Every
+// fragment of op.yaml must be included by some built-in operator.
 func TestBuiltInExpressionsAreShort(t *testing.T) {
 	all, err := Operators()
 	must.OK(t, err)

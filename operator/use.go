@@ -13,15 +13,16 @@ import (
 	"autotune/space/expr"
 )
 
-// use is a template in a problem, with what its formulas know there: the problem's values, the device's limits and the
-// template's `with`; for one configuration tunables and the template's derived values, too. It changes none of them.
+// use is a template in a problem, with the values that its formulas can use: the problem's values, the device's limits
+// and the template's `with`. A use made by useAt also contains a configuration's tunables and the template's derived
+// values. No method of the type use changes the map env of its receiver.
 type use struct {
 	p   *Problem
 	t   *Template
 	env map[string]expr.Value
 }
 
-// useOf is a template in a problem before any tunable has a value.
+// useOf returns the use of a template in a problem, in which formulas cannot yet use tunables.
 func useOf(p *Problem, t *Template) use {
 	env := p.Limits.beside(p.Values)
 	for _, d := range t.With {
@@ -46,7 +47,7 @@ func (u use) at(values space.Values) (use, error) {
 	return u, nil
 }
 
-// useAt is a configuration's template for the values of its tunables, which it checks.
+// useAt returns a configuration's template with the values that its formulas can use, and checks the tunables' values.
 func useAt(p *Problem, c space.Configuration) (u use, err error) {
 	t, ok := p.Operator.Template(c.Template)
 	if !ok {
@@ -84,7 +85,7 @@ func (u use) known() space.Values {
 	})...)
 }
 
-// serves tells whether the template's `when` is true for the problem, and its kernel takes what is free.
+// serves tells whether the template's `when` is true and its kernel can read the problem's free dimensions at run time.
 func (u use) serves() (bool, error) {
 	if !u.t.canFree(u.p.Free) {
 		return false, nil

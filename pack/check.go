@@ -20,10 +20,10 @@ var (
 
 var targetForm = regexp.MustCompile(`^sm_([0-9]{2,3})([a-z]?)$`)
 
-// fault is the first thing found that no loader could use; nil: none.
+// fault holds the first reason found why no loader could use the pack, or nil.
 type fault struct{ error }
 
-// need tells whether all is well so far, and now.
+// need records a fault if a condition does not hold, and reports whether no fault was found so far.
 func (f *fault) need(holds bool, format string, args ...any) bool {
 	if !holds && f.error == nil {
 		f.error = fmt.Errorf(format, args...)
@@ -31,15 +31,15 @@ func (f *fault) need(holds bool, format string, args ...any) bool {
 	return f.error == nil
 }
 
-// within notes a fault of a part, with where it is.
+// within records the fault of a part of the manifest, with a text that says which part it is.
 func (f *fault) within(err error, format string, args ...any) {
 	if err != nil {
 		f.need(false, format+": %w", append(args, err)...)
 	}
 }
 
-// check looks for what no loader could use. Formulas are parsed already; one that names what nothing defines cannot be
-// computed, and so serves no problem.
+// check looks for faults because of which no loader could use the pack. Names in formulas are not checked: a formula
+// with an unknown name cannot be computed, so its kernel serves no problem.
 func (m *Manifest) check() error {
 	var f fault
 	total, seen := int64(0), map[string]string{}
@@ -79,7 +79,7 @@ func (m *Manifest) check() error {
 	return f.error
 }
 
-// of checks what belongs to an operator.
+// of passes the operator of the given name to check, or returns an error if the pack does not describe the operator.
 func (m *Manifest) of(name string, check func(*Operator) error) error {
 	if o := m.operator(name); o != nil {
 		return check(o)
@@ -102,7 +102,7 @@ func (m *Manifest) checkOperator(o *Operator) error {
 	return cmp.Or(f.error, o.checkParameters(), m.checkTensors(o), different("tensors", o.Taken()))
 }
 
-// different refuses two things of one name: loaders would not agree which is meant.
+// different returns an error if a name occurs twice, since loaders could disagree about which thing it means.
 func different(what string, names []string) error {
 	for i, name := range names {
 		if slices.Contains(names[:i], name) {
@@ -124,7 +124,7 @@ func (o *Operator) checkParameters() error {
 	return cmp.Or(f.error, different("parameters", lists.Of(o.Parameters, func(s Parameter) string { return s.Name })))
 }
 
-// isNumber tells whether a bound is one, or absent.
+// isNumber reports whether a bound is absent or a finite number.
 func isNumber(v *expr.Value) bool {
 	if v == nil {
 		return true
@@ -133,7 +133,8 @@ func isNumber(v *expr.Value) bool {
 	return ok && !math.IsNaN(x) && !math.IsInf(x, 0)
 }
 
-// words are those that a component of a parameter of words may be; not ok for another name.
+// words returns the words that a component of a word parameter may be. ok is false if no word parameter has a
+// component of that name.
 func (o *Operator) words(component string) (words []string, ok bool) {
 	for _, s := range o.Parameters {
 		if s.Type == "word" && slices.ContainsFunc(s.Components, func(c Component) bool { return c.Name == component }) {
@@ -161,7 +162,8 @@ func (m *Manifest) checkTensors(o *Operator) error {
 	return f.error
 }
 
-// checkValues refuses what is no value of a problem: numbers of dimensions, words of parameters, and math modes.
+// checkValues returns an error for a dimension that is not a positive integer, for a word that its parameter does not
+// have, and for an unknown math mode.
 func (o *Operator) checkValues(values map[string]expr.Value, mode string, shape, whole bool) error {
 	var f fault
 	for _, name := range o.Shape {
@@ -222,7 +224,7 @@ func (m *Manifest) checkEntry(o *Operator, e *Entry) error {
 	return cmp.Or(f.error, checkCode(m, o, &e.Code), o.checkValues(e.Values, e.Math, true, true))
 }
 
-// checkCode refuses a file that is not among the pack's, and launches that no loader could make.
+// checkCode returns an error if the code's file is not in the pack, or if no loader could make its launches.
 func checkCode[N comparable](m *Manifest, o *Operator, c *Code[N]) error {
 	f := fault{m.checkFile(c.File)}
 	nameOf := func(n Named[N]) string { return n.Name }
@@ -251,10 +253,10 @@ func checkCode[N comparable](m *Manifest, o *Operator, c *Code[N]) error {
 	return cmp.Or(f.error, different("tensors, workspaces and scalars", names))
 }
 
-// What a family may have at most.
+// mostVariants limits the number of variants in a family, and mostDepth the depth of the family's tree.
 const (
 	mostVariants = 256
-	mostDepth    = 16 // of a tree
+	mostDepth    = 16 // the depth of a tree
 )
 
 func (m *Manifest) checkFamily(o *Operator, of *Family) error {

@@ -13,7 +13,7 @@ import (
 	"autotune/internal/sharedlib"
 )
 
-// libcuda is the driver's interface, opened at run time.
+// libcuda is the CUDA driver's library, opened at run time.
 type libcuda struct {
 	init           func(flags uint32) int32
 	errorString    func(code int32, text **byte) int32
@@ -27,12 +27,12 @@ type libcuda struct {
 	setAttribute   func(function uintptr, attribute, value int32) int32
 	launch         func(function uintptr, gx, gy, gz, bx, by, bz, shared uint32, stream uintptr, arguments, extra *unsafe.Pointer) int32
 
-	// Nil on older drivers.
+	// The fields load and launchEx are cuFuncLoad and cuLaunchKernelEx, or nil if the driver is too old.
 	load     func(function uintptr) int32
 	launchEx func(config *launchConfig, function uintptr, arguments, extra *unsafe.Pointer) int32
 }
 
-// Numbers of the driver's interface.
+// These constants have the values that the CUDA driver's API gives them.
 const (
 	majorAttribute         = 75
 	minorAttribute         = 76
@@ -43,7 +43,7 @@ const (
 	dependentLaunch        = 6
 )
 
-// launchConfig is CUlaunchConfig.
+// launchConfig has the layout of CUlaunchConfig.
 type launchConfig struct {
 	grid, block [3]uint32
 	shared      uint32
@@ -52,7 +52,7 @@ type launchConfig struct {
 	count       uint32
 }
 
-// launchAttribute is CUlaunchAttribute.
+// launchAttribute has the layout of CUlaunchAttribute.
 type launchAttribute struct {
 	id    uint32
 	_     uint32
@@ -73,13 +73,13 @@ var openLibcuda = sync.OnceValues(func() (*libcuda, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNoDriver, err)
 	}
-	// Older drivers lack them.
+	// Ignore errors of these two calls of Bind, since older drivers lack cuLaunchKernelEx and cuFuncLoad.
 	_ = sharedlib.Bind(handle, map[string]any{"cuLaunchKernelEx": &c.launchEx})
 	_ = sharedlib.Bind(handle, map[string]any{"cuFuncLoad": &c.load})
 	return c, c.check("cuInit", c.init(0))
 })
 
-// check makes an error of a result.
+// check turns a CUresult into an error.
 func (c *libcuda) check(call string, result int32) error {
 	if result == 0 {
 		return nil
@@ -91,17 +91,17 @@ func (c *libcuda) check(call string, result int32) error {
 	return fmt.Errorf("%s: %s", call, unix.BytePtrToString(text))
 }
 
-// cuda is a GPU behind libcuda.
+// cuda is a GPU that is used through libcuda.
 type cuda struct {
 	*libcuda
 	gpu     GPU
 	context uintptr
 	mutex   sync.Mutex
-	modules map[*byte]uintptr // by their images, which it keeps
+	modules map[*byte]uintptr // loaded modules by the first byte of their images
 }
 
-// CUDA opens a GPU by its number. It uses the GPU's primary context, as programs of the CUDA
-// runtime do, so pointers and streams of those are good here.
+// CUDA opens a GPU by its number. The driver uses the GPU's primary context, as the CUDA runtime does, so it accepts
+// pointers and streams of the CUDA runtime.
 func CUDA(ordinal int) (Driver, error) {
 	lib, err := openLibcuda()
 	if err != nil {
@@ -128,7 +128,7 @@ func CUDA(ordinal int) (Driver, error) {
 
 func (c *cuda) GPU() GPU { return c.gpu }
 
-// current makes the context current in this thread. The function that it returns undoes that.
+// current makes the GPU's context current in this thread, and returns the function that releases the thread.
 func (c *cuda) current() (release func(), err error) {
 	runtime.LockOSThread()
 	return runtime.UnlockOSThread, c.check("cuCtxSetCurrent", c.setCurrent(c.context))
@@ -149,13 +149,13 @@ func (c *cuda) Load(image []byte, entry string, sharedBytes int64) (Kernel, erro
 	if err == nil && sharedBytes > 0 { // more than 48 KB must be allowed; the kernel's static memory counts, too
 		err = c.check("cuFuncSetAttribute", c.setAttribute(function, maxDynamicSharedOfFunc, int32(sharedBytes)))
 	}
-	if err == nil && c.load != nil { // load it now, not at the first launch
+	if err == nil && c.load != nil { // load the kernel now, not at the first launch
 		err = c.check("cuFuncLoad", c.load(function))
 	}
 	return Kernel(function), err
 }
 
-// module loads an image once.
+// module returns the driver's module for a binary, which it loads at the first call for this binary.
 func (c *cuda) module(image []byte) (m uintptr, err error) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
@@ -191,7 +191,8 @@ func (c *cuda) Launch(k Kernel, l Launch, s Stream, arguments []unsafe.Pointer) 
 
 func extent(e [3]int64) [3]uint32 { return [3]uint32{uint32(e[0]), uint32(e[1]), uint32(e[2])} }
 
-// attributesOf lists a launch's attributes: all but its grid, blocks and shared memory.
+// attributesOf returns a launch's attributes in the driver's form. The driver takes a launch's grid, block and shared
+// memory as fields of CUlaunchConfig, not as attributes.
 func attributesOf(l Launch) (all []launchAttribute) {
 	add := func(id uint32, values ...uint32) {
 		a := launchAttribute{id: id}

@@ -11,7 +11,8 @@ import (
 	"autotune/internal/test/testneeds"
 )
 
-// A launch passes the driver what the plan says. Another process makes it, with a stand-in for the driver.
+// A launch must pass the plan's values to the driver. The test launches the kernel in a second process, which loads an
+// imitation of the driver.
 func TestCUDA(t *testing.T) {
 	const variable = "AUTOTUNE_STAND_IN"
 	if os.Getenv(variable) != "" {

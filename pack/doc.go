@@ -1,4 +1,5 @@
-// Package pack uses packs: winners of searches, compiled, for programs that have no compiler.
+// Package pack loads packs. A pack contains the winners of searches as compiled kernels, for programs that have no
+// compiler.
 //
 //	p, err := pack.Open("layers")          // verifies all of it
 //	gpu, err := pack.CUDA(0)               // through libcuda, opened at run time
@@ -6,10 +7,11 @@
 //	err = plan.Prepare()                   // loads; before a stream is captured
 //	err = plan.Launch(stream, x, weight, 0, y)
 //
-// A Pack is data. A Loader is a pack on one GPU. A Plan is a problem with the kernel that was packed for it; problems
-// that were not packed have no plan in Go. Plan.Tensors says what Launch takes a pointer for, workspaces included, and
-// how many bytes each has. Memory and streams are the caller's.
+// A Pack holds the data of a pack. A Loader uses a Pack on one GPU. A Plan is a problem with the kernel that was packed
+// for it; in Go, a problem that was not packed has no plan. Plan.Tensors lists the tensors and workspaces that Launch
+// takes a pointer for, with their sizes in bytes. Programs that use the package allocate memory and create streams
+// themselves.
 //
-// Package packer, in a folder below, writes packs. Programs in C and Python have loaders of their own, which a pack
-// brings along and which also run families and general kernels. docs/packs.md has the format.
+// Package packer writes packs. Each pack includes loaders for programs in C and Python, and the loader for Python also
+// runs families and general kernels. docs/packs.md describes the format.
 package pack

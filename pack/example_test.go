@@ -6,8 +6,9 @@ import (
 	"autotune/pack"
 )
 
-// A program opens a pack, plans a layer on its first GPU, and launches it on its own stream
-// and memory. A null pointer stands for the bias that the layer has not.
+// This program opens a pack, plans a convolution for the machine's first GPU, and launches the convolution on the
+// program's own stream and memory. The 0 among the arguments of Launch is a null pointer, because this convolution has
+// no bias.
 func Example() {
 	p, err := pack.Open("layers")
 	if err != nil {
@@ -31,7 +32,7 @@ func Example() {
 		fmt.Println(t.Role, t.Name, t.Shape, t.Bytes)
 	}
 	var stream pack.Stream
-	var x, weight, y pack.Pointer // from the program's own allocator
+	var x, weight, y pack.Pointer // allocated by the program
 	if err := plan.Launch(stream, x, weight, 0, y); err != nil {
 		fmt.Println(err)
 	}

@@ -28,17 +28,17 @@ const seed = `{"schema":"autotune/pack/5","name":"layers","operators":[{"name":"
 "types":{"f32":4,"bf16":2},"files":{"a.cubin":{"bytes":0,"sha256":"e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"},
 "b.cubin":{"bytes":10,"sha256":"84d89877f0d4041efb6bf91a16f0248f2fd573e6af05c19f96bedb9f882f7882"}}}`
 
-// mapSeed passes workspaces as tensor maps.
+// mapSeed changes a seed manifest so that its kernels take workspaces as tensor maps.
 var mapSeed = strings.NewReplacer(
 	`"shared_bytes":0,"arguments":["x","w","y"]`, `"shared_bytes":0,"arguments":["x","w","y"],"maps":[{"at":1,"words":[1,2,3,4,5,6,-7]}]`,
 	`"shared_bytes":"4*n","arguments":["x","w","y"]`, `"shared_bytes":"4*n","arguments":["x","w","y"],"maps":[{"at":1,"words":["n","rows","3","4","5","6","-n"]}]`).Replace(seed)
 
-// seedFiles are a manifest with the files that it names.
+// seedFiles returns a pack's folder with the given manifest and the files that it names.
 func seedFiles(manifest string) fstest.MapFS {
 	return fstest.MapFS{ManifestFile: {Data: []byte(manifest)}, "a.cubin": {}, "b.cubin": {Data: []byte("0123456789")}}
 }
 
-// Whatever a manifest says, reading it and planning with it end, and without a panic.
+// Whatever a manifest says, reading it and planning with it must end without a panic.
 func FuzzManifest(f *testing.F) {
 	f.Add([]byte(seed))
 	f.Add([]byte(mapSeed))
@@ -62,14 +62,14 @@ func FuzzManifest(f *testing.F) {
 	})
 }
 
-// nothing is a GPU that loads nothing.
+// nothing is a driver that loads and launches nothing.
 type nothing struct{}
 
 func (nothing) GPU() GPU                                              { return GPU{Name: "a GPU", Arch: 90, SharedBytes: 48 << 10} }
 func (nothing) Load([]byte, string, int64) (Kernel, error)            { return 0, nil }
 func (nothing) Launch(Kernel, Launch, Stream, []unsafe.Pointer) error { return nil }
 
-// A problem that was packed has its own kernel, and no other has one.
+// A problem that was packed must have its own kernel, and every other problem must have none.
 func TestSeedIsAPack(t *testing.T) {
 	p, err := read(seedFiles(seed))
 	must.OK(t, err)

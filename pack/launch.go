@@ -13,42 +13,43 @@ import (
 // Pointer is an address in a GPU's memory.
 type Pointer uintptr
 
-// Stream is a CUstream of the driver's; 0 is the default one.
+// Stream is a CUstream of the CUDA driver; 0 is the default stream.
 type Stream uintptr
 
-// Kernel is a kernel that a driver has loaded.
+// Kernel is the handle of a kernel that a driver has loaded.
 type Kernel uintptr
 
-// GPU is the properties of a device by which a kernel is chosen.
+// GPU holds the properties of a device that decide which kernel is chosen.
 type GPU struct {
 	Name        string
 	Arch        int   // compute capability times ten: 90
-	SharedBytes int64 // per block, with opt-in
+	SharedBytes int64 // largest per block, with opt-in
 }
 
 func (g GPU) String() string { return fmt.Sprintf("%s (sm_%d)", g.Name, g.Arch) }
 
-// Driver does on one GPU what a loader needs. It may be used by many goroutines at once.
+// Driver loads and launches kernels on one GPU. A Driver must be safe for concurrent use.
 type Driver interface {
 	GPU() GPU
-	// Load finds a kernel in a cubin, or in PTX that ends with a zero byte, which it loads the first time. It allows
-	// launches this many bytes of dynamic shared memory. The image is never unloaded.
+	// Load finds a kernel in a cubin, or in PTX that ends with a zero byte, and lets launches of the kernel use
+	// sharedBytes of dynamic shared memory. The driver loads an image, i.e. a cubin or PTX, at the image's first use
+	// and never unloads it.
 	Load(image []byte, entry string, sharedBytes int64) (Kernel, error)
-	// Launch puts a launch on a stream. The arguments point to their values.
+	// Launch enqueues a launch on a stream. Each element of arguments points to an argument's value.
 	Launch(k Kernel, l Launch, s Stream, arguments []unsafe.Pointer) error
 }
 
-// Loader makes plans for one GPU.
+// Loader finds the kernels of a pack for problems on one GPU.
 type Loader struct {
 	pack   *Pack
 	driver Driver
 	gpu    GPU
 }
 
-// On gives a loader of the pack for a GPU.
+// On returns a loader that uses the pack on the driver's GPU.
 func (p *Pack) On(d Driver) *Loader { return &Loader{p, d, d.GPU()} }
 
-// runs tells whether the GPU can run an entry, which may have been made for another GPU.
+// runs reports whether the GPU can run an entry, which may have been compiled for another GPU.
 func (g GPU) runs(e *Entry) bool {
 	for _, launch := range e.Launches {
 		if launch.SharedBytes > g.SharedBytes || launch.Cooperative && e.Device != g.Name {
@@ -59,7 +60,8 @@ func (g GPU) runs(e *Entry) bool {
 	return arch == g.Arch || !own && arch/10 == g.Arch/10 && arch < g.Arch
 }
 
-// rank orders entries of one problem: first those that were measured on this model, then those for newer architectures.
+// rank returns a number by which to choose among the entries for one problem: entries measured on this model of GPU
+// rank highest, then entries for newer architectures.
 func (g GPU) rank(e *Entry) int {
 	rank, own, _ := Target(e.Target)
 	if own {
@@ -71,7 +73,8 @@ func (g GPU) rank(e *Entry) int {
 	return rank
 }
 
-// Target is an architecture's number, and whether its code runs on that architecture alone, as sm_90a's does.
+// Target returns an architecture's number, such as 90 for sm_90a. own reports whether code for the architecture runs
+// on no other one, as code for sm_90a does.
 func Target(name string) (arch int, own, ok bool) {
 	parts := targetForm.FindStringSubmatch(name)
 	if parts == nil {
@@ -81,7 +84,8 @@ func Target(name string) (arch int, own, ok bool) {
 	return arch, parts[2] != "", err == nil
 }
 
-// Prepare loads the plan's kernels, so that Launch loads nothing: call it before a stream is captured.
+// Prepare loads the plan's kernels, so that Launch loads nothing. Call Prepare before a CUDA graph captures the
+// stream.
 func (p *Plan) Prepare() error {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -100,11 +104,11 @@ func (p *Plan) Prepare() error {
 	return nil
 }
 
-// alignment is what kernels need of every pointer, to load vectors from it.
+// alignment is the alignment in bytes that kernels need of every pointer, since they load vectors.
 const alignment = 16
 
-// Launch computes on a stream. It takes a pointer for each of the plan's Tensors. That of a tensor
-// without bytes is ignored.
+// Launch runs the plan's kernels on a stream. Launch takes a pointer for each tensor in Tensors, and ignores the
+// pointers of empty tensors.
 func (p *Plan) Launch(s Stream, pointers ...Pointer) error {
 	if len(pointers) != len(p.Tensors) {
 		return fmt.Errorf("it takes %d pointers, one for each tensor of the plan; got %d", len(p.Tensors), len(pointers))
@@ -141,5 +145,5 @@ func (p *Plan) Launch(s Stream, pointers ...Pointer) error {
 	return nil
 }
 
-// ErrNoDriver means that libcuda is not on this machine, or cannot be used.
+// ErrNoDriver means that the CUDA driver library is missing on this machine or cannot be used.
 var ErrNoDriver = errors.New("no NVIDIA driver")

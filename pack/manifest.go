@@ -10,46 +10,47 @@ import (
 	"autotune/space/expr"
 )
 
-// Schema names the format. A reader refuses other schemas, and ignores fields that it does not know.
+// Schema names the format of manifests. A reader refuses other schemas and ignores fields that it does not know.
 const Schema = "autotune/pack/5"
 
-// ManifestFile is the file of a pack that describes the others.
+// ManifestFile is the name of the file in a pack that describes all other files.
 const ManifestFile = "manifest.json"
 
-// Manifest says what is in a pack. docs/packs.md describes it for those who read it elsewhere.
+// Manifest describes a pack's contents. docs/packs.md explains the manifest's fields for programs in other languages.
 type Manifest struct {
 	Schema    string           `json:"schema"`
-	Name      string           `json:"name"` // an identifier: the Python package's, and the prefix of C's tables
+	Name      string           `json:"name"` // names the Python package and prefixes the C tables
 	Tool      string           `json:"tool,omitempty"`
 	Operators []*Operator      `json:"operators"`
 	Entries   []*Entry         `json:"entries"`
 	Families  []*Family        `json:"families,omitempty"`
 	General   []*General       `json:"general"`
-	Types     map[string]int64 `json:"types"` // bytes of an element
-	Files     map[string]File  `json:"files"` // all but the manifest, by their slash-separated paths
+	Types     map[string]int64 `json:"types"` // bytes of an element of each type
+	Files     map[string]File  `json:"files"` // by slash-separated path; the manifest is not listed
 }
 
-// File is what a file must be.
+// File is the size and the digest that a file of the pack must have.
 type File struct {
 	Bytes  int64  `json:"bytes"`
 	SHA256 string `json:"sha256"`
 }
 
-// Operator is what a loader knows of an operator: enough to check a problem, to find its
-// tensors' shapes and to choose a kernel.
+// Operator is the description of an operator with which a loader checks a problem, computes the shapes of the problem's
+// tensors and chooses a kernel.
 type Operator struct {
 	Name       string        `json:"name"`
 	Summary    string        `json:"summary,omitempty"`
 	Shape      []string      `json:"shape"`
 	Parameters []Parameter   `json:"parameters"`
-	Derived    []Definition  `json:"derived"` // each after those that it names
+	Derived    []Definition  `json:"derived"` // each may use the names defined before it
 	Requires   []Requirement `json:"requires"`
 	Tensors    []TensorSpec  `json:"tensors"` // the arguments of a call, in order
-	Math       []string      `json:"math"`    // the modes
+	Math       []string      `json:"math"`    // the math modes
 	MathAuto   Formula       `json:"math_auto"`
 }
 
-// Parameter is a parameter of an operator, with a component an axis.
+// Parameter is a parameter of an operator. A parameter of an operator has one component for each axis that it applies
+// to, as kernel_h and kernel_w.
 type Parameter struct {
 	Name       string      `json:"name"`
 	Type       string      `json:"type"` // int, bool, float or word
@@ -60,123 +61,127 @@ type Parameter struct {
 	Words      []string    `json:"words,omitempty"`
 }
 
-// Component is a number that formulas know by its name.
+// Component is a number or word of a parameter, which formulas refer to by its name.
 type Component struct {
 	Name    string  `json:"name"`
-	Default Formula `json:"default,omitzero"` // absent: it must be given
+	Default Formula `json:"default,omitzero"` // if absent, a problem must give the value
 }
 
-// Named is a name and its value.
+// Named is a value with its name.
 type Named[N any] struct {
 	Name  string `json:"name"`
 	Value N      `json:"value"`
 }
 
-// Definition is a name and its value's formula.
+// Definition is a name with the formula that computes its value.
 type Definition = Named[Formula]
 
-// Requirement is a condition that a problem must meet, and why, with {formulas}.
+// Requirement is a condition that a problem must meet, and the reason, a text with {formulas} in braces.
 type Requirement struct {
 	That    Formula `json:"that"`
 	Because string  `json:"because"`
 }
 
-// TensorSpec is a tensor that a call takes.
+// TensorSpec describes a tensor that a call takes.
 type TensorSpec struct {
 	Name   string    `json:"name"`
 	Role   string    `json:"role"` // input, weight, output or inout
 	Type   string    `json:"type,omitempty"`
-	TypeBy string    `json:"type_by,omitempty"` // in place of type: the parameter that names it
+	TypeBy string    `json:"type_by,omitempty"` // instead of type: the parameter that names the type
 	Shape  []Formula `json:"shape"`
-	// OrderBy is the parameter that names the order in memory: nhwc has the second dimension last.
+	// OrderBy is the parameter that names the tensor's order in memory: with nhwc the second dimension lies last.
 	OrderBy string `json:"order_by,omitempty"`
 }
 
-// Tuned is what a search found for an architecture, and what it found it for.
+// Tuned holds what entries and families have in common: the operator, the values of its parameters, the target that the
+// code was compiled for, and the search's documents.
 type Tuned struct {
 	Operator string                `json:"operator"`
-	Problem  string                `json:"problem"` // in words
-	Values   map[string]expr.Value `json:"values"`  // of parameters' components; of an entry, of dimensions, too
+	Problem  string                `json:"problem"` // the problem as text
+	Values   map[string]expr.Value `json:"values"`  // of components, and of dimensions for an entry
 	Math     string                `json:"math"`
-	Auto     bool                  `json:"auto,omitempty"`     // nobody named the mode: PyTorch would take it
-	Target   string                `json:"target"`             // what it is compiled for, as sm_90a
-	Compiler string                `json:"compiler"`           // that made the files
-	Device   string                `json:"device"`             // of the search
-	Evidence json.RawMessage       `json:"evidence,omitempty"` // the best-config document, or the family's
+	Auto     bool                  `json:"auto,omitempty"`     // the math mode is the one that PyTorch would use
+	Target   string                `json:"target"`             // the architecture of the code, for example sm_90a
+	Compiler string                `json:"compiler"`           // the compiler of the files
+	Device   string                `json:"device"`             // the device of the search
+	Evidence json.RawMessage       `json:"evidence,omitempty"` // a best-config document or a family's document
 }
 
-// Entry is a tuned kernel for one problem. All that it launches is known.
+// Entry is a tuned kernel for one problem. The launches of an Entry contain plain numbers and no formulas.
 type Entry struct {
 	Tuned
 	Code[int64]
-	Time *Time `json:"time_ms,omitempty"` // on the device; absent: the file is for another architecture
+	Time *Time `json:"time_ms,omitempty"` // absent if the file is for another architecture
 }
 
-// Code is a file and how it is launched. The numbers are int64, or formulas of a problem's values.
+// Code names a compiled file of the pack, and the launches that run the file's kernels. The type parameter N is int64,
+// or Formula if the numbers of the launches depend on the problem.
 type Code[N comparable] struct {
 	File       string        `json:"file"` // a cubin
 	Source     string        `json:"source,omitempty"`
 	Launches   []LaunchOf[N] `json:"launches"`
-	Workspaces []Named[N]    `json:"workspaces"`        // bytes of memory that has no meaning before and after
-	Scalars    []Named[N]    `json:"scalars,omitempty"` // what is passed by value: its bytes, the lowest first
+	Workspaces []Named[N]    `json:"workspaces"`        // sizes in bytes of scratch memory
+	Scalars    []Named[N]    `json:"scalars,omitempty"` // values passed by value, as little-endian bytes
 }
 
-// LaunchOf is one launch of a kernel for each problem, and the tensors, workspaces and scalars that it takes.
+// LaunchOf is one launch of a kernel, with the tensors, workspaces and scalars that the kernel takes.
 type LaunchOf[N comparable] struct {
-	Entry       string   `json:"entry"`          // the symbol in the file
-	When        *Formula `json:"when,omitempty"` // in a family; false: the launch is left out
+	Entry       string   `json:"entry"`          // the kernel's symbol in the file
+	When        *Formula `json:"when,omitempty"` // only in families: if false, the launch is left out
 	Grid        [3]N     `json:"grid"`
 	Block       [3]N     `json:"block"`
 	SharedBytes N        `json:"shared_bytes"`
 	Cluster     [3]N     `json:"cluster,omitzero"`
 	Cooperative bool     `json:"cooperative,omitempty"`
-	Dependent   bool     `json:"dependent,omitempty"` // ignored for the first launch that is made
+	Dependent   bool     `json:"dependent,omitempty"` // programmatic dependent launch; ignored for the first
 	Arguments   []string `json:"arguments"`
 
-	Maps []TensorMap[N] `json:"maps,omitempty"` // which of the arguments are not passed as addresses
+	Maps []TensorMap[N] `json:"maps,omitempty"` // the arguments passed as tensor maps
 }
 
-// Launch is one launch.
+// Launch is a launch whose extents and sizes are numbers, not formulas.
 type Launch = LaunchOf[int64]
 
-// TensorMap says that an argument is passed as a tensor map (CUtensorMap): 128 bytes by value, that tell Hopper's copy
-// engine where a tensor is and what a box of it is. They are the tensor's address, seven words and zeros.
+// TensorMap says that an argument is passed as a tensor map (CUtensorMap). A tensor map is 128 bytes, passed by value,
+// that describe to Hopper's copy engine a tensor and the box to copy from it: the tensor's address, the seven Words,
+// and zeros.
 type TensorMap[N any] struct {
 	At    int `json:"at"` // index among the launch's arguments
 	Words []N `json:"words"`
 }
 
-// A tensor map is mapWords of 8 bytes: the address, those in the manifest, and zeros.
+// A tensor map has mapWords words of 8 bytes: the tensor's address, manifestMapWords words, and zeros.
 const mapWords, manifestMapWords = 16, 7
 
-// Time is a median in milliseconds with its 95 % interval.
+// Time is a median time in milliseconds with its 95 % confidence interval.
 type Time struct {
 	Median  float64    `json:"median"`
 	CI95    [2]float64 `json:"ci95"`
 	Samples int        `json:"samples"`
 }
 
-// General is the kernel that is right for every problem of an operator, in one math mode and
-// for one type of what is read. It takes the Arguments, of which the first output is the last. The
-// Sizes follow as a struct of 64-bit integers, those of floating point by their bits. The last
-// argument is how many elements that output has.
+// General is a kernel that is correct for every problem of an operator, in one math mode and for one type of inputs.
+// The parameters of a general kernel are pointers to the tensors in Arguments, of which the last is the first output;
+// then a struct with the Sizes as 64-bit integers (of a floating-point number, the bits); and finally the number of
+// elements of the first output.
 type General struct {
 	Operator string `json:"operator"`
 	Math     string `json:"math"`
 	Type     string `json:"type"`
-	// Values are the parameters that it is compiled for. It takes any value of the others.
+	// Values are the values of those parameters that the general kernel was compiled for; the kernel serves any values
+	// of all other parameters.
 	Values    map[string]expr.Value `json:"values,omitempty"`
 	File      string                `json:"file"` // PTX
 	Source    string                `json:"source,omitempty"`
 	Entry     string                `json:"entry"`
-	Arguments []string              `json:"arguments"` // tensors, by their names
+	Arguments []string              `json:"arguments"` // names of tensors
 	Sizes     []string              `json:"sizes"`
 }
 
-// Formula is an expression of op.yaml, which is one of Python's.
+// Formula is an expression in the language of op.yaml, which is a subset of Python.
 type Formula struct{ *expr.Expr }
 
-// UnmarshalText parses it.
+// UnmarshalText parses a formula.
 func (f *Formula) UnmarshalText(text []byte) (err error) {
 	f.Expr, err = expr.Parse(string(text))
 	if err != nil {
@@ -185,10 +190,10 @@ func (f *Formula) UnmarshalText(text []byte) (err error) {
 	return nil
 }
 
-// MarshalText writes it as op.yaml has it.
+// MarshalText writes the formula as op.yaml would.
 func (f Formula) MarshalText() ([]byte, error) { return []byte(f.String()), nil }
 
-// Eval evaluates it.
+// Eval computes the formula's value from the values of the names in it.
 func (f Formula) Eval(values map[string]expr.Value) (expr.Value, error) {
 	if f.Expr == nil {
 		return expr.Value{}, errors.New("the manifest lacks the formula")
@@ -196,18 +201,18 @@ func (f Formula) Eval(values map[string]expr.Value) (expr.Value, error) {
 	return f.Expr.Eval(values)
 }
 
-// names are those that formulas of the operator's kernels may use.
+// names returns the names that formulas of the operator's kernels may use.
 func (o *Operator) names() []string {
 	derived := lists.Of(o.Derived, func(d Definition) string { return d.Name })
 	return slices.Concat(o.Shape, o.components(), []string{"arch", "math"}, derived)
 }
 
-// Taken are the names of what a call takes.
+// Taken returns the names of the tensors that a call takes.
 func (o *Operator) Taken() []string {
 	return lists.Of(o.Tensors, func(t TensorSpec) string { return t.Name })
 }
 
-// operator finds an operator by its name; nil if there is none.
+// operator finds an operator by its name, and returns nil if there is none.
 func (m *Manifest) operator(name string) *Operator {
 	o, _ := lists.First(m.Operators, func(o *Operator) bool { return o.Name == name })
 	return o

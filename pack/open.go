@@ -21,7 +21,7 @@ import (
 	"autotune/internal/output"
 )
 
-// What a pack may have at most.
+// The following constants bound the packs that Open accepts.
 const (
 	mostFiles     = 20_000
 	mostFileBytes = 256 << 20
@@ -31,21 +31,21 @@ const (
 	mostBlock     = 1024
 	mostCluster   = 16
 	mostShared    = 1 << 20
-	mostElement   = 16 // bytes of a type
+	mostElement   = 16 // bytes of one element
 )
 
-// bound is what a manifest may have at most.
+// bound limits the size and the depth of a manifest.
 var bound = input.Bound{Kind: "a pack's manifest", Bytes: 64 << 20, Values: 8 << 20, Depth: 24}
 
-// Pack is a pack that has been verified. It is safe for concurrent use.
+// Pack is a verified pack in memory. A Pack is safe for concurrent use.
 type Pack struct {
 	Manifest
 	Path  string
 	files map[string][]byte // their contents, by path
 }
 
-// Open reads a folder and verifies all of it: each file's size and digest, and that the manifest makes sense. It runs
-// nothing of the pack.
+// Open reads a pack's folder and verifies all of it: that each file has the size and digest in the manifest, and that
+// the manifest is consistent. Open runs no code of the pack.
 func Open(path string) (p *Pack, err error) {
 	files, err := filesOf(path)
 	if err == nil {
@@ -59,7 +59,7 @@ func Open(path string) (p *Pack, err error) {
 	return p, nil
 }
 
-// Is tells whether a path is that of a pack, by its manifest.
+// Is reports whether a path is a folder with a pack's manifest.
 func Is(path string) bool {
 	files, err := filesOf(path)
 	if err != nil {
@@ -71,12 +71,12 @@ func Is(path string) bool {
 	return err == nil && regexp.MustCompile(`^\s*{\s*"schema":\s*"autotune/pack/`).Match(head)
 }
 
-// isPath tells whether a name is that of a file below a pack's folder on every system.
+// isPath reports whether a name is a valid path below a pack's folder on every operating system.
 func isPath(name string) bool {
 	return fs.ValidPath(name) && name != "." && filepath.IsLocal(filepath.FromSlash(name)) && !strings.ContainsAny(name, "\\:") && output.Line(name) == name
 }
 
-// folder is a pack's files. A link cannot lead out of it.
+// folder reads a pack's files. Links that lead out of the pack's folder are not followed.
 type folder struct{ *os.Root }
 
 func filesOf(path string) (folder, error) {
@@ -87,12 +87,12 @@ func filesOf(path string) (folder, error) {
 	return folder{root}, nil
 }
 
-// Open opens a file. It does not wait for a writer where the file is a pipe.
+// Open opens a file. If the file is a pipe, Open does not wait for a writer.
 func (f folder) Open(name string) (fs.File, error) {
 	return f.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 }
 
-// errIrregular means that something else stands in a file's place.
+// errIrregular means that a name which should be a file is a link, a pipe, a device or a folder.
 var errIrregular = errors.New("it is no regular file; a pack has files and folders")
 
 func read(files fs.FS) (*Pack, error) {
@@ -125,11 +125,12 @@ func read(files fs.FS) (*Pack, error) {
 	return p, nil
 }
 
-// Kernel is a file that kernels are in, as it was verified.
+// Kernel returns the verified contents of a file with kernels.
 func (p *Pack) Kernel(file string) []byte { return bytes.TrimSuffix(p.files[file], []byte{0}) }
 
-// Unlisted refuses a pack with files that its manifest does not list. Open reads none of them, but what loads a pack
-// in Python or C could: a compiled module in __pycache__ runs in the place of the module beside it.
+// Unlisted returns an error if the folder has files that the manifest does not list. Open does not read unlisted
+// files, but Python or C could load them: Python runs a compiled module in __pycache__ in place of the module's
+// source.
 func (p *Pack) Unlisted() error {
 	files, err := filesOf(p.Path)
 	if err != nil {
@@ -152,7 +153,7 @@ func (p *Pack) Unlisted() error {
 	})
 }
 
-// readFile reads a regular file of at most so many bytes.
+// readFile reads a regular file of at most the given number of bytes.
 func readFile(files fs.FS, name string, most int64) ([]byte, error) {
 	f, err := files.Open(name)
 	switch {
@@ -162,7 +163,7 @@ func readFile(files fs.FS, name string, most int64) ([]byte, error) {
 		return nil, fmt.Errorf("%s: %w", name, input.Reason(err))
 	}
 	defer f.Close()
-	info, err := f.Stat() // of what was opened, whatever is there by now
+	info, err := f.Stat() // the opened file, even if its name was replaced
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", name, input.Reason(err))
@@ -181,7 +182,7 @@ func readFile(files fs.FS, name string, most int64) ([]byte, error) {
 	return data, nil
 }
 
-// verify reads every file and holds it against the manifest.
+// verify reads every file and compares its size and digest with the manifest.
 func (p *Pack) verify(files fs.FS) error {
 	for name, want := range sorted(p.Files) {
 		data, err := readFile(files, name, want.Bytes)

@@ -10,7 +10,7 @@ import (
 	"autotune/internal/test/must"
 )
 
-// onDisk is the seed as a folder.
+// onDisk writes the seed pack into a temporary folder.
 func onDisk(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "pack")
@@ -18,7 +18,7 @@ func onDisk(t *testing.T) string {
 	return dir
 }
 
-// fails wants one line with a text.
+// fails checks that an error is one line that contains a text.
 func fails(t *testing.T, err error, want string) {
 	t.Helper()
 	if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
@@ -26,7 +26,7 @@ func fails(t *testing.T, err error, want string) {
 	}
 }
 
-// A manifest that loaders could understand differently is refused.
+// Open must refuse a manifest that different loaders could understand differently.
 func TestManifestsOfTwoMeanings(t *testing.T) {
 	for _, c := range []struct{ old, new, want string }{
 		{`"entries":[{"operator"`, `"Entries":[],"entries":[{"operator"`, `the key "Entries" is spelled "entries"`},
@@ -63,7 +63,7 @@ func TestManifestsOfTwoMeanings(t *testing.T) {
 	}
 }
 
-// Nothing but plain files is read, and no pipe is waited for.
+// Open must read only regular files, and must not wait for a writer to a pipe.
 func TestIrregularFiles(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(dir string) error
@@ -93,7 +93,7 @@ func TestIrregularFiles(t *testing.T) {
 	}
 }
 
-// What the manifest does not list is refused, since a program in Python or C could load it.
+// Unlisted must refuse files that the manifest does not list, since a program in Python or C could load them.
 func TestUnlistedFiles(t *testing.T) {
 	for name, want := range map[string]string{
 		"python/layers/torch.py":                       "python/layers/torch.py is not among the files that its manifest lists",
@@ -116,7 +116,7 @@ func TestUnlistedFiles(t *testing.T) {
 	fails(t, p.Unlisted(), "more: it is no regular file")
 }
 
-// Formulas end, whatever they compute.
+// Formulas whose value would be huge or undefined must return quickly, with or without an error.
 func TestFormulasAreBounded(t *testing.T) {
 	for _, formula := range []string{"9**9**9", "n**9**9", "(-9223372036854775807-1)//-1", "(0-9223372036854775807-1) % -1", "n // 0", "n % 0", "ceil_div(n, 0)", "2**63", "gcd(0-9223372036854775807-1, 0)",
 		"abs(0-9223372036854775807-1)", "int(1e300)", "round(1e300)", "'a' * 9", "0**-1", strings.Repeat("n*", 30000) + "n", strings.Repeat("(", 190) + "n" + strings.Repeat(")", 190)} {

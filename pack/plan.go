@@ -14,13 +14,13 @@ import (
 	"autotune/space/expr"
 )
 
-// Tensor is what a call takes a pointer for.
+// Tensor is a tensor or workspace that a launch takes a pointer for.
 type Tensor struct {
 	Name  string
 	Role  string // input, weight, output, inout or workspace
-	Type  string // "" of a workspace
+	Type  string // "" for a workspace
 	Shape []int64
-	Bytes int64 // 0: the pointer is null
+	Bytes int64 // if 0, the pointer may be null
 	Last  bool  // the second dimension lies last in memory
 }
 
@@ -29,20 +29,22 @@ type Plan struct {
 	Entry   *Entry
 	Tensors []Tensor // what Launch takes, in order: the operator's, then workspaces
 	loader  *Loader
-	mutex   sync.Mutex // of kernels
-	kernels []Kernel   // of the entry's launches, once they are loaded
+	mutex   sync.Mutex // guards kernels
+	kernels []Kernel   // one for each launch, after loading
 	places  [][]int    // of each launch's arguments among the plan's tensors and, behind them, scalars and words of maps
 	maps    []passedMap
 }
 
-// passedMap is a tensor map that a launch passes.
+// passedMap is a tensor map that a launch passes to a kernel.
 type passedMap struct {
-	of     int                   // the tensor's index
-	behind [mapWords - 1]Pointer // the words behind its address
+	of     int                   // index of the tensor among the plan's
+	behind [mapWords - 1]Pointer // the words after the tensor's address
 }
 
-// Plan finds the kernel that was packed for a problem, of several the one that suits the GPU best. Parameters are
-// written as for --set, as "3x5"; a math mode of "" is the one that PyTorch would take.
+// Plan finds the kernel that was packed for a problem. If the pack has several kernels for the problem, Plan chooses
+// the kernel that was measured on this model of GPU or, without one, the kernel for the newest architecture. Parameters
+// are written as for --set, for example "3x5". If the argument math is "", Plan uses the math mode that PyTorch would
+// use.
 func (l *Loader) Plan(operator string, shape []int64, parameters map[string]string, math string) (*Plan, error) {
 	o := l.pack.operator(operator)
 	if o == nil {
@@ -89,7 +91,7 @@ func (l *Loader) plan(o *Operator, shape []int64, parameters map[string]string, 
 	return p, nil
 }
 
-// arrange finds the places of what the entry's launches take.
+// arrange finds the places of the launches' arguments among the plan's tensors, scalars and tensor maps.
 func (p *Plan) arrange() {
 	for _, w := range p.Entry.Workspaces {
 		p.Tensors = append(p.Tensors, Tensor{Name: w.Name, Role: "workspace", Shape: []int64{w.Value}, Bytes: w.Value})
@@ -112,7 +114,7 @@ func (p *Plan) arrange() {
 	}
 }
 
-// values are those of a problem's dimensions and parameters.
+// values returns the values of a problem's dimensions and of its parameters' components, by their names.
 func (o *Operator) values(shape []int64, given map[string]string, arch int) (map[string]expr.Value, error) {
 	values := map[string]expr.Value{"arch": expr.Int(int64(arch))}
 	if len(shape) != len(o.Shape) {
@@ -135,7 +137,8 @@ func (o *Operator) values(shape []int64, given map[string]string, arch int) (map
 	return values, nil
 }
 
-// set gives a parameter's components their values: those of a text, or their defaults.
+// set parses a parameter's text into the values of its components. If the argument given is false, the components of
+// the parameter get their defaults.
 func (s Parameter) set(values map[string]expr.Value, text string, given bool) (err error) {
 	parts := strings.Split(text, "x")
 	if s.Type == "word" || s.Type == "float" || len(parts) == 1 {
@@ -165,7 +168,7 @@ func (s Parameter) set(values map[string]expr.Value, text string, given bool) (e
 	return nil
 }
 
-// value reads one component.
+// value parses the value of one component of a parameter.
 func (s Parameter) value(text string) (expr.Value, error) {
 	switch s.Type {
 	case "word":
@@ -181,7 +184,7 @@ func (s Parameter) value(text string) (expr.Value, error) {
 	return expr.Int(n), err
 }
 
-// Sized computes the types and shapes of a problem's tensors, and adds derived values to the problem's.
+// Sized computes the types and shapes of a problem's tensors, and adds the operator's derived values to the map values.
 func (o *Operator) Sized(values map[string]expr.Value, types map[string]int64) (all []Tensor, err error) {
 	for _, d := range o.Derived {
 		if values[d.Name], err = d.Value.Eval(values); err != nil {
@@ -218,7 +221,7 @@ func (o *Operator) components() []string {
 	return names
 }
 
-// sorted goes over a map in the order of its keys.
+// sorted iterates over a map in the order of its keys.
 func sorted[V any](m map[string]V) iter.Seq2[string, V] {
 	return func(yield func(string, V) bool) {
 		for _, key := range slices.Sorted(maps.Keys(m)) {

@@ -18,6 +18,8 @@ type Tensor struct {
 	Type    string  `json:"type"`           // "float32", "bfloat16", "float16", "int64", ... as PyTorch calls it
 	Shape   []int64 `json:"shape"`
 	Strides []int64 `json:"strides"` // in elements
+	// Values are a constant's elements in order: no attribute of the module holds it. A truth is 0 or 1.
+	Values []float64 `json:"values,omitempty"`
 }
 
 // Node is a call of an ATen function.
@@ -28,6 +30,16 @@ type Node struct {
 	Keywords  map[string]Argument `json:"keywords,omitempty"` // by name
 	Results   []Tensor            `json:"results"`            // one, or several; the first has the node's name
 	Mutates   []string            `json:"mutates,omitempty"`  // values that the call writes in place, as running statistics
+	Problem   *Problem            `json:"problem,omitempty"`  // what an operator computes; nil: none computes the call
+	Why       string              `json:"why,omitempty"`      // why there is no problem, where an operator computes others
+}
+
+// Problem is what an operator makes of a call, as op.yaml says. It makes the first result.
+type Problem struct {
+	Operator   string            `json:"operator"`
+	Shape      []int64           `json:"shape"`
+	Parameters map[string]string `json:"parameters"` // as --set takes them
+	Inputs     []Input           `json:"inputs"`     // the operator's tensors that the call gives, in the operator's order
 }
 
 // Argument is one of: the name of a value, a constant, or a list of arguments. The JSON is {"value": NAME}, a constant
@@ -35,6 +47,6 @@ type Node struct {
 type Argument struct {
 	Value    string     // the name of a value; "": no value
 	Constant any        // nil, bool, int64, float64, string
-	Python   string     // a constant's text in Python, where Constant cannot hold it
+	Python   string     // a constant's text in Python, where Constant cannot hold it; `device` is that of the inputs
 	List     []Argument // nil: no list
 }

@@ -1,16 +1,14 @@
-// Package recordings holds searches recorded on real GPUs, embedded in the
-// binary, so that a machine without a GPU can replay them.
+// Package recordings embeds searches that were recorded on real GPUs, so that a machine without a GPU can replay them.
 //
-// README.md says how they came about; docs/recordings.md describes the format.
+// README.md says how the recordings were made; docs/recordings.md describes their format.
 package recordings
 
 import "embed"
 
 // FS holds the recordings, *.json.gz, at its root.
 //
-// The pattern takes the compressed recordings ("gz") and README.md ("md"):
-// embedding fails for a pattern that nothing matches, and this one always
-// matches, also while there is no recording.
+// The pattern for embedding matches the compressed recordings ("gz") and README.md ("md"), because embedding fails for
+// a pattern without a match, even while there is no recording.
 //
 //go:embed *.[gm][zd]
 var FS embed.FS

@@ -9,7 +9,7 @@ import (
 	"autotune/tuner/explain"
 )
 
-// WinnerText names a winner, its problem and its time.
+// WinnerText describes a winner: its problem, its configuration and its time.
 func WinnerText(b bestconfig.Document) string {
 	return Hang("", strings.Join(append([]string{Title(b)}, parametersOf(b)...), " ")) + Hang("", settingOf(b)) +
 		Hang("", b.Configuration.String()+": "+timeText(b))

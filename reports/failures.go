@@ -9,18 +9,18 @@ import (
 	"autotune/internal/lists"
 )
 
-// Failure is how trials failed: a status with its commonest reason.
+// Failure describes the trials that failed with one status, and the commonest reason among them.
 type Failure struct {
 	Status trial.Status
 	Count  int
 	Reason string // the first line of the message
-	Alike  int    // trials with this reason, whatever numbers are in it
-	Config string // one of them, as `autotune verify --config` takes it
-	Show   string // the command that shows it, "" where none can
+	Alike  int    // trials with this reason, ignoring numbers in it
+	Config string // the configuration of one such trial, for --config
+	Show   string // the command that shows this trial, if any can
 }
 
-// FailuresOf lists the statuses of trials that failed. verify is the beginning of a command that
-// checks one variant, "" where nothing can run it. Pruned trials have not failed.
+// FailuresOf lists the statuses of trials that failed. verify is the beginning of the command that checks one variant,
+// or "" if no command can run it. Trials that were pruned do not count as failed.
 func FailuresOf(trials []trial.Trial, verify string) []Failure {
 	var list []Failure
 	for _, status := range trial.Statuses {
@@ -38,10 +38,10 @@ func FailuresOf(trials []trial.Trial, verify string) []Failure {
 	return list
 }
 
-// digits are replaced before messages are compared.
+// digits matches the numbers in an error message, which are ignored when messages are compared.
 var digits = regexp.MustCompile(`[0-9]+`)
 
-// commonest is the reason that most of the trials have; of several the first.
+// commonest returns the reason that most of the trials have, and the first such reason if there are several.
 func commonest(trials []trial.Trial) Failure {
 	kinds := map[string]int{}
 	var list []Failure

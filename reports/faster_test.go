@@ -10,7 +10,8 @@ import (
 	"autotune/tuner/torchtimes"
 )
 
-// inTurnsWith is a search whose winner took turns with PyTorch: its speedups over ways of it, with intervals of 2 %.
+// inTurnsWith is a search whose winner was timed in turns with PyTorch. The confidence interval of each given speedup
+// over PyTorch extends 2 % to either side.
 func inTurnsWith(speedups map[string]float64) bestconfig.Document {
 	b := convolution()
 	for name, speedup := range speedups {
@@ -19,7 +20,8 @@ func inTurnsWith(speedups map[string]float64) bestconfig.Document {
 	return b
 }
 
-// The first line says that PyTorch is faster, where the interval shows it, and else nothing says so.
+// If the confidence interval shows that PyTorch is faster than the winner, the first line of a table must say so;
+// otherwise no line may say that PyTorch is faster.
 func TestPyTorchIsFaster(t *testing.T) {
 	for want, b := range map[string]bestconfig.Document{
 		"PyTorch eager is 5.81x as fast as the winner": inTurnsWith(map[string]float64{torchtimes.Eager: 0.172, torchtimes.Compile: 0.3}),
@@ -38,7 +40,7 @@ func TestPyTorchIsFaster(t *testing.T) {
 		}
 	}
 	elsewhere := convolution()
-	elsewhere.Compare(torchtimes.Eager, 0.1) // in no turns: nobody can tell
+	elsewhere.Compare(torchtimes.Eager, 0.1) // not timed in turns, so nobody can tell
 	for name, b := range map[string]bestconfig.Document{
 		"a time measured elsewhere":  elsewhere,
 		"an interval that reaches 1": inTurnsWith(map[string]float64{torchtimes.Eager: 0.985}),
@@ -50,7 +52,8 @@ func TestPyTorchIsFaster(t *testing.T) {
 	}
 }
 
-// A summary of winners that took turns with PyTorch has the faster way of it in one column, and marks where it is faster.
+// A summary must have one column for the faster of PyTorch's modes (eager and torch.compile), with a mark if PyTorch is
+// faster than the winner.
 func TestSummaryMarksFasterPyTorch(t *testing.T) {
 	slow, fast := inTurnsWith(map[string]float64{torchtimes.Eager: 0.5, torchtimes.Compile: 0.17}), inTurnsWith(map[string]float64{torchtimes.Eager: 2, torchtimes.Compile: 1.5})
 	for width, want := range map[int][]string{
@@ -76,7 +79,7 @@ func TestSummaryMarksFasterPyTorch(t *testing.T) {
 	}
 }
 
-// Problems that went wrong have a line each, whatever their texts hold.
+// Each problem without a kernel must have exactly one line, whatever its texts contain.
 func TestUnsolvedTable(t *testing.T) {
 	var out strings.Builder
 	err := UnsolvedTable(&out, []Unsolved{{"conv2d 1x2", "no variant", "it\nfails"}, {"matmul 1x2x3x4", "too large", "80 GiB"}})

@@ -18,7 +18,7 @@ import (
 	"autotune/internal/lists"
 )
 
-// What the plots have in common: size, colours, type.
+// Sizes, colours and typefaces that all plots share.
 const (
 	figureWidth = 9 * vg.Inch
 	figureDPI   = 200 // 1800 pixels wide
@@ -30,7 +30,7 @@ var (
 	faint   = color.NRGBA{0x6a, 0x73, 0x7d, 0xff}
 	gridCol = color.NRGBA{0xe6, 0xe9, 0xec, 0xff}
 	accent  = color.NRGBA{0x0b, 0x7a, 0x75, 0xff} // the winner
-	muted   = color.NRGBA{0xa9, 0xb8, 0xc6, 0xff} // what it is compared with
+	muted   = color.NRGBA{0xa9, 0xb8, 0xc6, 0xff} // the baselines
 	second  = color.NRGBA{0x5b, 0x8d, 0xc9, 0xff}
 	roof    = color.NRGBA{0xd9, 0x6b, 0x1d, 0xff}
 	bad     = color.NRGBA{0xc0, 0x39, 0x2b, 0xff}
@@ -50,13 +50,14 @@ func typeface(size float64, bold bool, c color.Color) text.Style {
 	return text.Style{Color: c, Font: f, Handler: plot.DefaultTextHandler, YAlign: text.YCenter}
 }
 
-// figure is a page with a heading and room below it.
+// figure is a page with a heading and space for plots below it.
 type figure struct {
 	image *vgimg.Canvas
-	body  draw.Canvas // below the heading, within the margins
+	body  draw.Canvas // the space below the heading, within the margins
 }
 
-// newFigure draws the heading: a title, then lines of smaller text. bodyHeight is what is left for the rest.
+// newFigure draws a title and lines of smaller text below it. bodyHeight is the height of the figure below the
+// heading.
 func newFigure(bodyHeight vg.Length, title string, lines ...string) figure {
 	width := figureWidth - 2*margin
 	small := typeface(9.5, false, faint)
@@ -86,7 +87,7 @@ func (f figure) writePNG(w io.Writer) error {
 	return err
 }
 
-// wrap breaks text between words into at most two lines.
+// wrap breaks a text between words into at most two lines.
 func wrap(s string, style text.Style, width vg.Length) []string {
 	lines := wrapped(strings.Fields(s), func(line string) bool { return style.Width(line) <= width })
 	if len(lines) > 2 {
@@ -106,7 +107,7 @@ func ellipsis(s string, style text.Style, width vg.Length) string {
 	return s
 }
 
-// newPlot is an empty plot in our style, with labels for its axes.
+// newPlot makes an empty plot in the style of this package, with labels for its axes.
 func newPlot(x, y string) *plot.Plot {
 	p := plot.New()
 	p.BackgroundColor = nil
@@ -121,7 +122,7 @@ func newPlot(x, y string) *plot.Plot {
 	return p
 }
 
-// restyled is our type with a style's alignment.
+// restyled returns this package's typeface with the alignment of another style.
 func restyled(style text.Style, size float64, c color.Color) text.Style {
 	s := typeface(size, false, c)
 	s.XAlign, s.YAlign = style.XAlign, style.YAlign
@@ -132,7 +133,7 @@ func straight(style draw.LineStyle, x0, y0, x1, y1 float64) *plotter.Line {
 	return &plotter.Line{XYs: plotter.XYs{{X: x0, Y: y0}, {X: x1, Y: y1}}, LineStyle: style}
 }
 
-// tag is a text beside a point of a plot.
+// tag is a text next to a point of a plot.
 type tag struct {
 	x, y  float64
 	shift vg.Point
@@ -140,7 +141,7 @@ type tag struct {
 	text  string
 }
 
-// tags are drawn on white, so that no line runs through them. The plot makes room for them.
+// tags draws texts on a white background, so that no line runs through them, and makes the plot leave space for them.
 type tags []tag
 
 func (list tags) Plot(c draw.Canvas, p *plot.Plot) {
@@ -162,7 +163,7 @@ func (list tags) GlyphBoxes(p *plot.Plot) []plot.GlyphBox {
 	})
 }
 
-// newLegend explains marks below each other, from the top left of a canvas on.
+// newLegend makes a legend at the top left of a canvas, with one mark below the other.
 func newLegend() plot.Legend {
 	l := plot.NewLegend()
 	l.TextStyle = typeface(9.5, false, ink)
@@ -171,10 +172,10 @@ func newLegend() plot.Legend {
 	return l
 }
 
-// manyTimes is the ratio beyond which small values cannot be seen on an axis.
+// manyTimes is how many times the smallest value may fit on an axis, so that it can still be seen.
 const manyTimes = 10
 
-// ending is where an axis from 0 on ends: before values that dwarf the least one.
+// ending returns where an axis from 0 should end, so that values far above the smallest one do not hide it.
 func ending(values []float64) float64 {
 	low := slices.Min(values)
 	if slices.Max(values) <= manyTimes*low {

@@ -17,7 +17,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// golden compares with a file in testdata, or rewrites it.
+// golden compares an output with a file in testdata, or overwrites the file if -update is given.
 func golden(t *testing.T, name string, got []byte) {
 	t.Helper()
 	path := filepath.Join("testdata", name)
@@ -35,7 +35,7 @@ func golden(t *testing.T, name string, got []byte) {
 	}
 }
 
-// document reads one of the documents that package bestconfig's tests have.
+// document reads one of the documents in the testdata folder of package bestconfig.
 func document(name string) bestconfig.Document {
 	f, err := os.Open(filepath.Join("..", "tuner", "bestconfig", "testdata", name+".json"))
 	if err != nil {
@@ -49,16 +49,16 @@ func document(name string) bestconfig.Document {
 	return d
 }
 
-// convolution is a search on a GPU where everything is known.
+// convolution is a search on a GPU whose document has a value in every field.
 func convolution() bestconfig.Document { return document("cuda") }
 
-// replayed is the same search, answered from a recording.
+// replayed is the document of the search convolution, as a replay of a recording would write it.
 func replayed() bestconfig.Document { return document("replay") }
 
-// emulated is a small search on the CPU: no roofline, no PyTorch.
+// emulated is a small search on the CPU emulator, without a roofline and without PyTorch.
 func emulated() bestconfig.Document { return document("emulator") }
 
-// failed is a search without a valid variant.
+// failed is a search that found no valid variant.
 func failed() bestconfig.Document {
 	b := convolution()
 	b.Configuration, b.Macros, b.Baselines = space.Configuration{}, nil, nil
@@ -68,7 +68,7 @@ func failed() bestconfig.Document {
 	return b
 }
 
-// trials are n made-up trials that get nearer to best; of every hundred, failures fail.
+// trials makes n trials whose times approach best. Of every hundred trials, as many fail as the argument failures says.
 func trials(n, failures int, best float64) []trial.Trial {
 	rng := rand.New(rand.NewPCG(7, uint64(n)))
 	bad := []trial.Status{trial.CompileError, trial.LaunchError, trial.WrongResult, trial.Timeout, trial.Crashed, trial.Pruned}

@@ -14,13 +14,13 @@ import (
 	"autotune/tuner/bestconfig"
 )
 
-// Unit is what all times of one search are written in.
+// Unit is the unit in which all times of one search are printed.
 type Unit struct {
 	Name  string  `json:"name"`
-	PerMS float64 `json:"per_ms"` // how many of it a millisecond has
+	PerMS float64 `json:"per_ms"` // how many units a millisecond has
 }
 
-// UnitOf is the unit in which a time in milliseconds reads best.
+// UnitOf returns the unit in which a time in milliseconds is easiest to read.
 func UnitOf(ms float64) Unit {
 	switch {
 	case ms > 0 && ms < 0.1:
@@ -33,7 +33,7 @@ func UnitOf(ms float64) Unit {
 
 func (u Unit) Format(ms float64) string { return significant(ms*u.PerMS, 4) + " " + u.Name }
 
-// unitOf is the unit of the untuned default's time, which is known from a search's beginning, or else of the winner's.
+// unitOf returns the unit for the time of the untuned default, which is known early, or else of the winner.
 func unitOf(b bestconfig.Document) Unit {
 	if base, known := b.Baselines[bestconfig.Default]; known {
 		return UnitOf(base.TimeMS)
@@ -43,7 +43,7 @@ func unitOf(b bestconfig.Document) Unit {
 
 func FormatMS(ms float64) string { return UnitOf(ms).Format(ms) }
 
-// significant writes x with that many significant digits, and never an exponent.
+// significant formats x with the given number of significant digits and without an exponent.
 func significant(x float64, digits int) string {
 	_, exponent, _ := strings.Cut(strconv.FormatFloat(x, 'e', digits-1, 64), "e")
 	power, err := strconv.Atoi(exponent)
@@ -55,7 +55,7 @@ func significant(x float64, digits int) string {
 
 func formatPercent(share float64) string { return significant(100*share, 3) + " %" }
 
-// formatChance writes a chance; a small one is not rounded to zero.
+// formatChance formats a probability in percent. A small probability becomes "under 1 %" instead of 0.
 func formatChance(chance float64) string {
 	if chance > 0 && chance < 0.01 {
 		return "under 1 %"
@@ -63,7 +63,7 @@ func formatChance(chance float64) string {
 	return fmt.Sprintf("%.0f %%", 100*chance)
 }
 
-// formatBandwidth writes bytes a second in the decimal units that GPUs are sold by.
+// formatBandwidth formats bytes per second in GB/s or TB/s, the decimal units of GPUs' data sheets.
 func formatBandwidth(bytesPerSecond float64) string {
 	if bytesPerSecond >= 1e12 {
 		return significant(bytesPerSecond/1e12, 3) + " TB/s"
@@ -71,7 +71,7 @@ func formatBandwidth(bytesPerSecond float64) string {
 	return significant(bytesPerSecond/1e9, 3) + " GB/s"
 }
 
-// perSecond writes billions of things a second, when n of them take ms.
+// perSecond formats a rate in billions per second, for n operations or bytes that take ms milliseconds.
 func perSecond(n int64, ms float64) string { return significant(float64(n)/ms/1e6, 4) }
 
 func formatBytes(n int64) string {
@@ -87,13 +87,12 @@ func formatBytes(n int64) string {
 	}
 }
 
-// Title names the problem briefly: "conv2d 16x16x1024x1024".
+// Title names a problem briefly, for example "conv2d 16x16x1024x1024".
 func Title(b bestconfig.Document) string {
 	return output.Line(b.Operator + " " + operator.FormatShape(b.Problem.Shape))
 }
 
-// parametersOf are the problem's parameters, "kernel=3x3", and its math mode,
-// in the order of the problem's own text where there is one.
+// parametersOf returns the problem's parameters, such as "kernel=3x3", and its math mode, in the problem's order.
 func parametersOf(b bestconfig.Document) []string {
 	if words := strings.Fields(output.Line(b.Problem.Text)); len(words) > 2 {
 		return words[2:]
@@ -105,7 +104,7 @@ func parametersOf(b bestconfig.Document) []string {
 	return words
 }
 
-// originOf says where the times come from, so that nobody takes an emulator or a replay for a GPU measured now.
+// originOf says where the times come from, so that emulated or replayed times are not mistaken for new ones of a GPU.
 func originOf(b bestconfig.Document) string {
 	kind := b.Device.Kind.Properties()
 	switch {
@@ -127,10 +126,10 @@ func joined(separator string, texts ...string) string {
 	return strings.Join(lists.Where(texts, func(text string) bool { return text != "" }), separator)
 }
 
-// number matches a word that is a number. The next word is its unit, and both stay on one line.
+// number matches a word that is a number. Lines are not broken between a number and the next word, which is its unit.
 var number = regexp.MustCompile(`^[0-9][0-9.,]*$`)
 
-// phrases are a text's words; a number and its unit are one.
+// phrases splits a text into words, except that a number and its unit form one phrase.
 func phrases(text string) []string {
 	var list []string
 	after := false
@@ -145,7 +144,7 @@ func phrases(text string) []string {
 	return list
 }
 
-// middle shortens a text to a number of letters by leaving out its middle: names that begin alike differ at the end.
+// middle shortens a text by leaving out its middle, since names that begin alike often differ at the end.
 func middle(s string, most int) string {
 	runes := []rune(s)
 	if len(runes) <= most {
@@ -155,22 +154,23 @@ func middle(s string, most int) string {
 	return string(runes[:head]) + "…" + string(runes[len(runes)-(most-head-1):])
 }
 
-// Wrap breaks a text between words into lines of a width, all but the first indented.
+// Wrap breaks a text between words into lines of at most the given width. Wrap indents all lines of the text but the
+// first.
 func Wrap(text string, width int) string {
 	const indent = "  "
 	fits := func(line string) bool { return len(indent)+utf8.RuneCountInString(line) <= width }
 	return strings.Join(wrapped(phrases(text), fits), "\n"+indent)
 }
 
-// Hang is a text behind a label, in lines of a table's width, the later ones under the first; nothing where there is
-// no text.
+// Hang writes a label and a text in lines of a table's width, and indents the later lines to where the text began. For
+// an empty text, Hang returns "".
 func Hang(label, text string) string {
 	t := &table{}
 	t.wrap(label, utf8.RuneCountInString(label), text)
 	return t.lines.String()
 }
 
-// wrapped puts as many words on each line as fit, and one at least.
+// wrapped fills lines with as many words as fit, and with at least one word each.
 func wrapped(words []string, fits func(line string) bool) []string {
 	var lines []string
 	for i, word := range words {

@@ -8,8 +8,7 @@ import (
 	"autotune/tuner/bestconfig"
 )
 
-// Names in documents and recordings come from anywhere. What a terminal would obey
-// and line breaks are spaces in tables and plots.
+// Control characters and line breaks in the names of documents and recordings must be spaces in tables and plots.
 func TestNamesAreOneHarmlessLine(t *testing.T) {
 	named := func(separator string) bestconfig.Document {
 		b := convolution()
@@ -35,7 +34,7 @@ func TestNamesAreOneHarmlessLine(t *testing.T) {
 		}
 		want := drawn(" ")
 		for _, separator := range []string{"\n", "\x1b", "\u009b", "\u202e"} {
-			// A table breaks its lines elsewhere where there is no space.
+			// The test ignores line breaks in tables, because their places depend on the spaces in the names.
 			if got := drawn(separator); got != want && (what != "table" || strings.Contains(got, separator+"winner")) {
 				t.Errorf("%s: a name with %q looks other than one with a space", what, separator)
 			}

@@ -21,26 +21,26 @@ import (
 	"autotune/tuner/torchtimes"
 )
 
-// barChart is a plot of rows with horizontal bars, and a line through all rows.
+// barChart is a plot with rows of horizontal bars, and one vertical line through all rows.
 type barChart struct {
 	axis   string
-	end    float64 // of the axis, which begins at 0
+	end    float64 // the end of the axis, which begins at 0
 	rows   []barRow
-	high   vg.Length // of a row
-	line   float64   // a number; 0: there is no line
+	high   vg.Length // the height of a row
+	line   float64   // position of the line, or 0 for no line
 	style  draw.LineStyle
-	about  string   // the line
-	series []series // what colours mean
+	about  string   // explains the line
+	series []series // the meaning of the bars' colours
 }
 
-// barRow is a row: its name, in bold where it is the first thing to see, what is below the name, and its bars.
+// barRow is a row of a bar chart: its name, a note below the name, and its bars. bold emphasizes the row's name.
 type barRow struct {
 	name, note string
 	bold       bool
 	bars       []bar
 }
 
-// bar is a bar with texts behind its end.
+// bar is a horizontal bar of a chart, with texts behind its end.
 type bar struct {
 	value float64
 	color color.Color
@@ -52,7 +52,7 @@ type words struct {
 	style text.Style
 }
 
-// barWidth is that of bars, of which a row has one or two.
+// barWidth is the width of one bar; a row has one or two bars.
 const barWidth, barGap = vg.Length(15), vg.Length(2)
 
 func (c barChart) draw(body draw.Canvas) {
@@ -74,7 +74,7 @@ func (c barChart) draw(body draw.Canvas) {
 			if b.value > c.end {
 				b.texts = append(b.texts, words{"beyond the scale", typeface(9.5, false, faint)})
 			}
-			// Texts stand behind a line that they would cross.
+			// A bar's texts begin to the right of the vertical line if they would otherwise cross it.
 			if end < c.line && c.line-end < c.end/4 {
 				end = c.line
 			}
@@ -102,7 +102,7 @@ func (c barChart) draw(body draw.Canvas) {
 	p.Draw(draw.Crop(body, 0, 0, 0, -4-17*vg.Length(len(c.series))))
 }
 
-// names are the tags of a row's name and of the note below it.
+// names returns the texts for a row's name and for the note below it.
 func (r barRow) names(y float64) tags {
 	name, small := typeface(10.5, r.bold, ink), typeface(8.5, false, faint)
 	name.XAlign, small.XAlign = text.XRight, text.XRight
@@ -115,8 +115,7 @@ func (r barRow) names(y float64) tags {
 	return list
 }
 
-// SpeedupPlot writes a PNG of the winner's time beside those of the baselines,
-// the winner's speedup over each, and the roofline.
+// SpeedupPlot writes a PNG with the times of winner, baselines and roofline, and the speedup over each baseline.
 func SpeedupPlot(w io.Writer, b bestconfig.Document) error {
 	if !b.Found() {
 		return errors.New("nothing to plot: the search found no valid variant")
@@ -163,7 +162,7 @@ func (c barChart) write(w io.Writer, title string, lines ...string) error {
 	return f.writePNG(w)
 }
 
-// mostSpeedup is the ratio, either way, beyond which a number is no speedup.
+// mostSpeedup is the largest ratio of two times that can be a real speedup.
 const mostSpeedup = 1e9
 
 type series struct {
@@ -171,8 +170,9 @@ type series struct {
 	color       color.Color
 }
 
-// SummaryPlot writes a PNG with a row for each problem: the winner's speedups over PyTorch eager and torch.compile
-// (over the untuned default where PyTorch was never measured), and its share of the roofline in words.
+// SummaryPlot writes a PNG with a row for each problem: the winner's speedups over PyTorch eager and torch.compile,
+// and its share of the roofline as text. If PyTorch was never measured, the speedups are those over the untuned
+// default.
 func SummaryPlot(w io.Writer, list []bestconfig.Document) error {
 	list = lists.Where(list, bestconfig.Document.Found)
 	if len(list) == 0 {

@@ -21,12 +21,12 @@ import (
 	"autotune/tuner/bestconfig"
 )
 
-// progressLegend is the width of the column right of the progress plot.
+// progressLegend is the width of the legend to the right of the progress plot.
 const progressLegend = vg.Length(124)
 
-// ProgressPlot writes a PNG of the best time so far against the evaluations: a dot for each valid trial, hollow for
-// those from the cache, which come first, and a tick at the top for each that failed. b gives the heading and the lines
-// to compare with; it need not have a winner.
+// ProgressPlot writes a PNG of the best time so far over the number of evaluations. The plot has a dot for each valid
+// trial, hollow if the trial came from the cache, and a tick at the top for each failed trial. The plot's heading, and
+// the horizontal lines for the baselines' times, come from the document b, which need not have a winner.
 func ProgressPlot(w io.Writer, b bestconfig.Document, trials []trial.Trial) error {
 	levels := lists.Where(comparedIn(b), func(c compared) bool { return c.level })
 	times := lists.Of(levels, func(l compared) float64 { return l.ms })
@@ -62,20 +62,21 @@ func ProgressPlot(w io.Writer, b bestconfig.Document, trials []trial.Trial) erro
 	return f.writePNG(w)
 }
 
-// mostSlower is how many times the best time the axis goes up to. What is slower stands at its end.
+// The plot's time axis ends at mostSlower times the best time. Trials beyond the end of the time axis are drawn at its
+// end.
 const mostSlower = 4
 
 type progress struct {
 	*plot.Plot
-	unit   Unit // of the times
+	unit   Unit // the unit of the times
 	legend plot.Legend
-	size   vg.Length // of a mark: smaller the more there are
+	size   vg.Length // size of a mark, smaller if there are many
 }
 
 func (run *progress) at(ms float64) float64 { return min(run.unit.PerMS*ms, run.Y.Max) }
 
-// addTimes adds the valid trials; the first of them may be remembered. The best so far is a stair that goes on to the
-// last evaluation.
+// addTimes adds the valid trials, of which the first `remembered` ones came from the cache. A step line shows the best
+// time so far, up to the last evaluation.
 func (run *progress) addTimes(trials []trial.Trial, remembered int) {
 	var now, before plotter.XYs
 	stair := &plotter.Line{StepStyle: plotter.PostStep, LineStyle: draw.LineStyle{Color: accent, Width: vg.Points(2)}}
@@ -106,7 +107,7 @@ func (run *progress) addTimes(trials []trial.Trial, remembered int) {
 	run.legend.Add("best "+run.unit.Format(best), stair)
 }
 
-// addMarks adds a mark for each trial, and says in the legend how many there are.
+// addMarks adds a mark for each trial, and shows their number in the legend.
 func (run *progress) addMarks(at plotter.XYs, what string, style draw.GlyphStyle) {
 	if len(at) > 0 {
 		style.Radius = run.size
@@ -129,7 +130,7 @@ func (run *progress) addLevels(levels []compared) {
 	run.Y.Label.Text = "time of a launch, " + run.unit.Name
 }
 
-// addFailures adds a tick at the top for each trial without a time.
+// addFailures adds a tick at the top of the plot for each trial without a time.
 func (run *progress) addFailures(trials []trial.Trial) {
 	var failed plotter.XYs
 	counts := tuner.Counts{ByStatus: map[trial.Status]int{}}
@@ -146,7 +147,7 @@ func (run *progress) addFailures(trials []trial.Trial) {
 	}
 }
 
-// stroke is a short upright line, thinner the smaller the mark.
+// stroke is a short vertical line, whose width depends on the size of the marks.
 type stroke struct{}
 
 func (stroke) DrawGlyph(c *draw.Canvas, style draw.GlyphStyle, at vg.Point) {

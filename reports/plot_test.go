@@ -19,7 +19,7 @@ import (
 
 var keep = flag.String("keep", "", "a folder to keep the plots in, to look at them")
 
-// scenes are plots of data that have been awkward: each is drawn by a test.
+// scenes returns functions that draw plots of data that once caused problems, such as overlapping texts.
 func scenes() map[string]func(io.Writer) error {
 	speedup := func(change func(*bestconfig.Document)) func(io.Writer) error {
 		b := convolution()
@@ -74,7 +74,7 @@ func scenes() map[string]func(io.Writer) error {
 	}
 }
 
-// summary is the five problems of a whole run, with large ratios among them.
+// summary is a run of five problems, some with large speedups.
 func summary() []bestconfig.Document {
 	var list []bestconfig.Document
 	for _, c := range []struct {
@@ -134,7 +134,7 @@ func TestPlotsWithoutWinner(t *testing.T) {
 	}
 }
 
-// A number that no measurement gives is an error, not a panic.
+// A number that no measurement can produce must cause an error and not a panic.
 func TestPlotsOfAbsurdNumbers(t *testing.T) {
 	if testing.Short() {
 		t.Skip("draws large pictures")

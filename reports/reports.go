@@ -1,9 +1,9 @@
-// Package reports shows the outcome of searches to people: the table that a search ends with, tables of
-// several problems, and plots.
+// Package reports presents the results of searches to users: the table at the end of a search, tables of several
+// problems, and plots.
 //
-// All of it is made from best-config documents (package bestconfig). TextsOf has the sentences that tables, plots
-// and the web page share. A search that found no valid variant has a document too, without a template; the table and
-// the progress plot show it.
+// All reports are made from best-config documents (package bestconfig). Tables, plots and the web page share the
+// sentences that TextsOf returns. The document of a search that found no valid variant has no template; only the table
+// and the progress plot can show such a search.
 //
-// Everything is written to an io.Writer; package output makes files of that.
+// Every report is written to an io.Writer, so that package output can write it to a file.
 package reports

@@ -41,7 +41,7 @@ func TestWrapAndEllipsis(t *testing.T) {
 	}
 }
 
-// Texts are measured by the font within the program, so they are as wide on every machine, whatever fonts that has.
+// Texts are measured with a font inside the program, so their width must be the same on every machine.
 func TestTextIsAsWideEverywhere(t *testing.T) {
 	for _, tt := range []struct {
 		bold bool

@@ -59,13 +59,13 @@ func shown(t *testing.T, b bestconfig.Document) string {
 	return out.String()
 }
 
-// Whatever the times are, all of a table are in one unit, and no line ends between a number and its unit.
+// All times in a table must have the same unit, and no line may end between a number and its unit.
 func TestOneUnit(t *testing.T) {
 	units := regexp.MustCompile(`[0-9] (µs|ms|s)\b`)
 	for _, untuned := range []float64{2e-6, 0.004, 0.0999, 0.1001, 7, 99999, 1e5, 1e8} {
 		for _, median := range []float64{1e-6, 0.002, 0.09, 0.11, 5, 1.1e5} {
 			if untuned/median > 1e5 || median/untuned > 1e5 {
-				continue // columns run into each other, and nobody asks
+				continue // so large a ratio never occurs, and columns would overlap
 			}
 			b := convolution()
 			b.Search.Evaluations, b.Search.Resumed = 0, 412
@@ -87,7 +87,7 @@ func TestOneUnit(t *testing.T) {
 	}
 }
 
-// What a replay does not know is not counted as evaluated.
+// A configuration that a replay has no recording of must not count as evaluated.
 func TestReplayCountsWhatItAnswered(t *testing.T) {
 	r := tuner.Record{
 		Device: device.Info{Name: "NVIDIA H100", Kind: device.Replay}, Strategy: "random",
@@ -100,13 +100,13 @@ func TestReplayCountsWhatItAnswered(t *testing.T) {
 	if got := strings.Join(strings.Fields(shown(t, b)), " "); !strings.Contains(got, "21 evaluated in 0.00 s; the recording lacks 479 others that the strategy asked for") {
 		t.Error(got)
 	}
-	r.Device.Kind = device.CUDA // there a launch may be ruled out by what it needs
+	r.Device.Kind = device.CUDA // on a GPU, resources can rule out a launch
 	if b := bestconfig.FromRecord(r); b.Search.Evaluations != 500 {
 		t.Errorf("%d evaluations on a GPU, want 500", b.Search.Evaluations)
 	}
 }
 
-// A long name is shortened, so that no line is wider than a terminal.
+// A long name must be shortened, so that no line is wider than a terminal.
 func TestSimulationTable(t *testing.T) {
 	r := &simulate.Report{Repeats: 50}
 	r.Recordings = []simulate.About{{Name: strings.Repeat("a_very_long_name", 6), Configurations: 7689}, {Name: "part"}}
@@ -134,7 +134,7 @@ func TestSimulationTable(t *testing.T) {
 	}
 }
 
-// In a terminal that is too narrow for Markdown, the summary is a table that fits.
+// If a terminal is too narrow for the Markdown table, the summary must be a narrower table that fits.
 func TestSummaryFitsTheTerminal(t *testing.T) {
 	list := []bestconfig.Document{convolution(), convolution(), convolution()}
 	list[1].Operator = strings.Repeat("long", 20)

@@ -7,7 +7,7 @@ import (
 	"autotune/tuner/simulate"
 )
 
-// SimulationTable prints a row for each recording with a column for each strategy, then the means of the columns.
+// SimulationTable prints a row for each recording and a column for each strategy, and the columns' means below.
 func SimulationTable(w io.Writer, r *simulate.Report) error {
 	rows := [][]string{{"recording", "configurations"}}
 	mean, interval := []string{"mean", ""}, []string{"95 %", ""}

@@ -12,16 +12,17 @@ import (
 	"autotune/tuner/torchtimes"
 )
 
-// pyTorch stands for the faster of PyTorch's ways, in summaries.
+// pyTorch names the summary's column for the faster of eager PyTorch and torch.compile.
 const pyTorch = "PyTorch"
 
-// fasterMark stands behind a speedup over PyTorch where that is faster.
+// fasterMark follows a speedup over PyTorch if PyTorch is faster than the winner.
 const fasterMark = "!"
 
-// SummaryTable writes a table of several problems: the winner's time, its speedup over each baseline that any of them
-// knows, and its share of the measured copy bandwidth. Where PyTorch took turns with winners, one column has the faster
-// of its ways, and a mark where that is faster than the winner. Columns name the devices and conditions, where there
-// are several. It is Markdown, unless that is wider than a terminal; a width of 0 is any width.
+// SummaryTable writes a table of several problems: the winner's time, its speedup over each known baseline, and its
+// share of the measured copy bandwidth. If winners were timed in turns with PyTorch, one column compares with the
+// faster way to run PyTorch, and fasterMark marks the rows in which PyTorch wins. If problems differ in devices or
+// conditions, the table has columns for the devices and conditions. The table is Markdown, unless a Markdown table
+// would be wider than width; a width of 0 means no limit.
 func SummaryTable(w io.Writer, list []bestconfig.Document, width int) error {
 	over := summaryBaselines(list)
 	rows := rowsOf(summaryColumns(list, over, func(title, _ string) string { return "over " + title }), list)
@@ -51,7 +52,8 @@ func SummaryTable(w io.Writer, list []bestconfig.Document, width int) error {
 	return err
 }
 
-// summaryColumns are the columns of the table in Markdown. A baseline's head is made of its title and its short title.
+// summaryColumns returns the columns of the summary in Markdown. The function head makes a column's heading from a
+// baseline's title and short title.
 func summaryColumns(
 	list []bestconfig.Document, over []string, head func(title, short string) string,
 ) (columns []column[bestconfig.Document]) {
@@ -71,7 +73,7 @@ func summaryColumns(
 	return append(columns, ratioColumns(over, head, "of copy bandwidth")...)
 }
 
-// ratioColumns are the speedups over baselines, and the share of the copy bandwidth; "" where one is not known.
+// ratioColumns returns the columns for speedups over baselines and for the share of the copy bandwidth, "" if unknown.
 func ratioColumns(
 	over []string, head func(title, short string) string, share string,
 ) (columns []column[bestconfig.Document]) {
@@ -101,7 +103,7 @@ func ratioColumns(
 	}})
 }
 
-// narrowSummary is the table for a terminal: short heads, and a second line a problem.
+// narrowSummary writes the summary for a terminal, with short headings and two lines for each problem.
 func narrowSummary(w io.Writer, list []bestconfig.Document, over []string, width int) error {
 	columns := append([]column[bestconfig.Document]{
 		{head: "problem", cell: func(b bestconfig.Document) string { return Title(b) + " " + b.Problem.Math }},
@@ -118,7 +120,8 @@ func narrowSummary(w io.Writer, list []bestconfig.Document, over []string, width
 	return t.write(w)
 }
 
-// speedupsKnown are the usual baselines that a user compares with and any problem knows.
+// speedupsKnown returns the usual baselines over which at least one problem has a known speedup; it leaves out the
+// reference.
 func speedupsKnown(list []bestconfig.Document) []string {
 	return lists.Where(bestconfig.Names(list...), func(name string) bool {
 		known := func(b bestconfig.Document) bool { return b.Baselines[name].Speedup > 0 }
@@ -126,8 +129,8 @@ func speedupsKnown(list []bestconfig.Document) []string {
 	})
 }
 
-// summaryBaselines are the baselines that the summary has columns for. PyTorch's ways are one where they took turns with
-// a winner: then it is known which is the faster one.
+// summaryBaselines returns the baselines that have a column in the summary. Eager PyTorch and torch.compile share one
+// column if any winner was timed in turns with PyTorch.
 func summaryBaselines(list []bestconfig.Document) []string {
 	known := speedupsKnown(list)
 	inTurns := func(b bestconfig.Document) bool { way, _ := b.PyTorch(bestconfig.InTurns); return way != "" }
@@ -141,7 +144,7 @@ func summaryBaselines(list []bestconfig.Document) []string {
 
 type Unsolved struct {
 	Problem string
-	Status  string // in a word or two
+	Status  string // status in a word or two
 	Reason  string
 }
 

@@ -15,21 +15,21 @@ import (
 	"autotune/tuner/final"
 )
 
-// tableWidth is what the table keeps to, so that it looks the same in a terminal, a pipe and a log.
+// tableWidth is the width of tables in columns, whether they go to a terminal, a pipe or a log.
 const tableWidth = 80
 
 // labelWidth is the column in which the table's contents begin.
 const labelWidth = 12
 
-// table is text with lines no longer than tableWidth, except those that cannot be broken.
+// table is a text whose lines are no longer than tableWidth, except lines that cannot be broken.
 type table struct{ lines strings.Builder }
 
 func (t *table) blank() { t.lines.WriteByte('\n') }
 
-// text writes a label and a text, wrapped; nothing where there is no text.
+// text writes a label and a wrapped text after it, or nothing if the text is empty.
 func (t *table) text(label, text string) { t.wrap(label, labelWidth, text) }
 
-// list writes texts under each other behind a label.
+// list writes texts below each other, with a label before the first.
 func (t *table) list(label string, texts []string) {
 	for _, text := range texts {
 		t.text(label, text)
@@ -37,7 +37,7 @@ func (t *table) list(label string, texts []string) {
 	}
 }
 
-// wrap writes a text, wrapped, behind a column of this width with a label.
+// wrap writes a label and, from column indent on, a wrapped text.
 func (t *table) wrap(label string, indent int, text string) {
 	fits := func(line string) bool { return indent+utf8.RuneCountInString(line) <= tableWidth }
 	for _, line := range wrapped(phrases(text), fits) {
@@ -54,8 +54,8 @@ func (t *table) line(format string, args ...any) {
 	t.lines.WriteByte('\n')
 }
 
-// grid writes rows with their cells under each other, the first to the left and the others to the right. The first is
-// shortened where lines would be longer than width. A row of one cell is a line of its own.
+// grid writes rows of cells, of which it aligns the first column to the left and all other columns to the right. Cells
+// of the first column are shortened if lines would be longer than width. A row of one cell becomes a line by itself.
 func (t *table) grid(rows [][]string, width int) {
 	widths := columnWidths(rows)
 	for _, w := range widths[1:] {
@@ -92,7 +92,7 @@ func columnWidths(rows [][]string) []int {
 	return widths
 }
 
-// column is a column of a table with a row for each T.
+// column is a table's column: its heading, and the function that makes its cell for each T.
 type column[T any] struct {
 	head string
 	cell func(T) string
@@ -106,10 +106,10 @@ func rowsOf[T any](columns []column[T], list []T) [][]string {
 	return rows
 }
 
-// inTable keeps a cell of a Markdown table in its place.
+// inTable escapes the characters that would end a cell of a Markdown table.
 var inTable = strings.NewReplacer("\\", "\\\\", "|", "\\|", "<", "&lt;", "`", "\\`")
 
-// markdown lays rows out as a table whose source is aligned too.
+// markdown writes rows as a Markdown table whose source text is aligned, too.
 func markdown(w io.Writer, rows [][]string) error {
 	escaped := lists.Of(rows, func(row []string) []string { return lists.Of(row, inTable.Replace) })
 	rule := lists.Of(columnWidths(escaped), func(width int) string { return strings.Repeat("-", width) })
@@ -120,7 +120,7 @@ func markdown(w io.Writer, rows [][]string) error {
 	return t.Flush()
 }
 
-// aligned lays rows out with all cells to the left.
+// aligned writes rows with all cells aligned to the left.
 func aligned(w io.Writer, rows [][]string) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, row := range rows {
@@ -129,8 +129,8 @@ func aligned(w io.Writer, rows [][]string) error {
 	return t.Flush()
 }
 
-// SearchTable writes what a search ends with: the problem, the winner, its time against the baselines and the
-// roofline, the trials and the warnings.
+// SearchTable writes the table at the end of a search: the problem, the winner, its time compared with the baselines
+// and the roofline, the trials and the warnings.
 func SearchTable(w io.Writer, b bestconfig.Document, failures []Failure) error {
 	t := &table{}
 	t.problem(b)
@@ -147,7 +147,7 @@ func SearchTable(w io.Writer, b bestconfig.Document, failures []Failure) error {
 	return t.write(w)
 }
 
-// BenchTable writes what a kept winner's comparison ends with.
+// BenchTable writes the table at the end of `autotune bench`, which times a stored winner again.
 func BenchTable(w io.Writer, b bestconfig.Document) error {
 	t := &table{}
 	t.problem(b)
@@ -156,7 +156,7 @@ func BenchTable(w io.Writer, b bestconfig.Document) error {
 	return t.write(w)
 }
 
-// problem writes the problem, the device and the conditions; before them that PyTorch is faster, where it is.
+// problem writes the problem, the device and the conditions, and on the first line whether PyTorch is faster.
 func (t *table) problem(b bestconfig.Document) {
 	if faster, ok := b.FasterPyTorch(); ok {
 		t.line("%s", faster)
@@ -191,7 +191,8 @@ func (t *table) winner(b bestconfig.Document) {
 // shownTies is how many of the variants that tie with the winner a table names.
 const shownTies = 3
 
-// ties names the variants that the finals could not tell from the winner.
+// ties names the variants whose times, in the final measurements of a search, could not be distinguished from the
+// winner's.
 func (t *table) ties(b bestconfig.Document) {
 	others := lists.Where(b.Ties, func(c final.Contender) bool { return c.Key() != b.Configuration.Key() })
 	if len(others) == 0 {
@@ -207,8 +208,8 @@ func (t *table) ties(b bestconfig.Document) {
 	}
 }
 
-// comparison is the part with columns: what, its time, the winner's speedup and,
-// where the roofline is known, the rates at which bytes and operations go by.
+// comparison writes the rows that compare times: a name, its time and the winner's speedup. If the roofline is known,
+// each row also has the rates of bytes and operations.
 func (t *table) comparison(b bestconfig.Document) {
 	row := func(label string, c compared) {
 		t.line("%-*s%-20s%12s%11s%11s%11s", labelWidth, label, c.name, c.time, c.times, c.bytes, c.compute)
@@ -241,11 +242,11 @@ func (t *table) comparison(b bestconfig.Document) {
 	}
 }
 
-// mostReason is how much of a reason is shown.
+// mostReason limits how many characters of a trial's reason for failing the table shows.
 const mostReason = 300
 
-// failures writes a line a status, and how to see one such variant. The command
-// is not wrapped, so that it can be copied.
+// failures writes a line for each status of failed trials, and the command that runs one variant with this status
+// again. failures does not wrap the command, so that users can copy it.
 func (t *table) failures(list []Failure) {
 	for i, f := range list {
 		label := ""
@@ -274,13 +275,13 @@ func (t *table) warnings(b bestconfig.Document) {
 	}
 }
 
-// The columns of the table of devices.
+// deviceWidth and problemWidth are the widths of two columns in the table of devices.
 const (
 	deviceWidth  = 10
 	problemWidth = tableWidth - deviceWidth - 2
 )
 
-// DevicesTable says what devices there are: what --device takes, then what that is, and the problems of recordings.
+// DevicesTable lists the devices: the value for --device, a description, and the problems in recordings.
 func DevicesTable(list []devices.Listing) string {
 	t := &table{}
 	t.line("%-*s%s", deviceWidth, "--device", "what")

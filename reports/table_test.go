@@ -44,7 +44,8 @@ type brokenPipe struct{}
 
 func (brokenPipe) Write([]byte) (int, error) { return 0, errPipe }
 
-// What not every search knows has a row where it is known.
+// The table of a search must have a row for a value that only some documents contain, such as the reason for the math
+// mode, if the document contains the value.
 func TestRowsOfWhatIsKnown(t *testing.T) {
 	plain := shown(t, convolution())
 	for row, change := range map[string]func(*bestconfig.Document){
@@ -58,7 +59,7 @@ func TestRowsOfWhatIsKnown(t *testing.T) {
 	}
 }
 
-// Where outputs were compared, the table and the document say whether they agree.
+// If outputs were compared with the winner's, the table and the document must say whether they agree.
 func TestOutputsWhereCompared(t *testing.T) {
 	b := convolution()
 	for name, o := range map[string]final.Outputs{

@@ -14,15 +14,15 @@ import (
 type compared struct {
 	name           string
 	ms             float64
-	speedup        float64 // of the winner over it; 0: it is the winner, or the roofline
-	level          bool    // a line in charts of a search: the untuned default or the roofline
+	speedup        float64 // the winner's speedup; 0 for winner and roofline
+	level          bool    // drawn as a line in charts: default or roofline
 	roofline       bool
 	time, times    string // the time and the speedup in words
-	between        string // the speedup's interval in words; "": the two did not take turns
-	bytes, compute string // GB/s and GFLOP/s; "": not known
+	between        string // the speedup's interval as text, "" if not timed in turns
+	bytes, compute string // GB/s and GFLOP/s, "" if not known
 }
 
-// comparedIn are the rows of the comparison, the winner first and the roofline last, as far as they are known.
+// comparedIn returns the rows of the comparison whose times are known, the winner first and the roofline last.
 func comparedIn(b bestconfig.Document) (rows []compared) {
 	u, r := unitOf(b), b.Roofline
 	add := func(name string, ms float64, base tuner.Baseline) *compared {
@@ -56,7 +56,7 @@ func comparedIn(b bestconfig.Document) (rows []compared) {
 	return rows
 }
 
-// outputsTexts say whose outputs agree with the winner's, and whose differ.
+// outputsTexts names the baselines whose outputs agree with the winner's, and those whose outputs differ.
 func outputsTexts(b bestconfig.Document) (texts []string) {
 	words, tolerance := map[bool][]string{}, ""
 	for _, name := range bestconfig.Names(b) {
@@ -121,7 +121,7 @@ func trialsText(b bestconfig.Document) string {
 	return text
 }
 
-// statusWords count the trials by status: "80 ok", "3 compile_error".
+// statusWords counts the trials of each status, for example "80 ok" and "3 compile_error".
 func statusWords(t tuner.Counts) []string {
 	var words []string
 	for _, status := range trial.Statuses {
@@ -132,7 +132,7 @@ func statusWords(t tuner.Counts) []string {
 	return words
 }
 
-// searchText says how much was evaluated now, and what was known.
+// searchText says how many variants this search evaluated, and how many results came from the cache.
 func searchText(b bestconfig.Document) string {
 	s := b.Search
 	text := fmt.Sprintf("%d evaluated in %s s", s.Evaluations, significant(s.Seconds, 3))
@@ -159,13 +159,13 @@ func searchText(b bestconfig.Document) string {
 	return joined(", ", s.Strategy, text+endText(b))
 }
 
-// endings are why a search ended that estimated what is left to gain.
+// endings describes why a search ended, for searches that estimate what is left to gain.
 var endings = map[tuner.Stop]string{
 	tuner.Satisfied: "nothing left to gain", tuner.AtRoofline: "at the roofline", tuner.TimeSpent: "the time was up",
 	tuner.BudgetSpent: "the budget was spent",
 }
 
-// endText says why a search ended that estimated what is left to gain, and the estimate.
+// endText says why a search ended and what it estimated to be left to gain, or "" if it made no estimate.
 func endText(b bestconfig.Document) string {
 	s := b.Search
 	why := endings[s.Stop]

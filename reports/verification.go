@@ -12,22 +12,22 @@ import (
 	"autotune/tuner/final"
 )
 
-// Verification is what became of variants that were compared with the reference.
+// Verification is the outcome of comparing variants with the reference.
 type Verification struct {
 	Problem             operator.ProblemRecord `json:"problem"`
 	Device              string                 `json:"device"`
 	Kind                device.Kind            `json:"kind"`
-	ValidConfigurations int64                  `json:"valid_configurations"` // of the whole problem
+	ValidConfigurations int64                  `json:"valid_configurations"` // in the whole problem
 	Part                string                 `json:"part,omitempty"`
-	Conditions          device.Conditions      `json:"conditions,omitzero"` // of times
+	Conditions          device.Conditions      `json:"conditions,omitzero"` // conditions of the timing
 	Agree               int                    `json:"agree"`
 	MaxAbsError         float64                `json:"max_abs_error"`
-	Gates               *final.Gates           `json:"gates,omitempty"`    // which those that agree passed
-	Warnings            []string               `json:"warnings,omitempty"` // about the operator
+	Gates               *final.Gates           `json:"gates,omitempty"`    // gates that the correct variants passed
+	Warnings            []string               `json:"warnings,omitempty"` // warnings about the operator
 	Variants            []trial.Trial          `json:"variants"`
 }
 
-// VerificationOf is what a search without times found.
+// VerificationOf summarizes the result of a search that checked results and did not measure times.
 func VerificationOf(r *tuner.Result, warnings []string) Verification {
 	v := Verification{
 		Problem: r.Record.Problem, Device: r.Device.Name, Kind: r.Device.Kind, ValidConfigurations: r.Valid, Part: r.Part,
@@ -46,7 +46,8 @@ func VerificationOf(r *tuner.Result, warnings []string) Verification {
 
 func Failed(t trial.Trial) bool { return t.Status != trial.OK && t.Status != trial.Pruned }
 
-// Text says of one variant all that is known, and of many what failed.
+// Text lists the variants that failed or, if the argument one says that only one variant was verified, everything that
+// is known about that variant.
 func (v Verification) Text(one bool) string {
 	text, part := "", ""
 	for _, t := range v.Variants {
@@ -56,7 +57,7 @@ func (v Verification) Text(one bool) string {
 			text += fmt.Sprintf("%s  %s: %s\n", t.Status, t.Configuration, t.Reason())
 		}
 	}
-	if v.Part != "" && !one { // of one, the line above says which
+	if v.Part != "" && !one { // the variant's own line names its part
 		part = "; only " + v.Part
 	}
 	if v.Gates != nil {
@@ -73,10 +74,10 @@ func (v Verification) Text(one bool) string {
 		v.Agree, len(v.Variants), v.ValidConfigurations, part, v.MaxAbsError)
 }
 
-// TrialText is all that is known of a trial, as a block of lines.
+// TrialText returns everything that is known about a trial, as a block of lines.
 func TrialText(t trial.Trial, kind device.Properties) string {
 	lines := append(t.Launches.Lines(), resourcesText(t.Resources))
-	if t.Status == trial.OK { // else its message says more
+	if t.Status == trial.OK { // a failed trial has a message instead
 		lines = append(lines, trialTime(t, kind), fmt.Sprintf("largest error %.3g", t.MaxAbsError))
 	}
 	lines = append(lines, phasesText(t.Phases))
@@ -94,8 +95,8 @@ func TrialText(t trial.Trial, kind device.Properties) string {
 	return text
 }
 
-// compilerWords is why a trial failed, and what the compiler said. What the log says as
-// well, behind the place, is not said twice.
+// compilerWords returns why a trial failed, and the compiler's log. If the compiler's log contains the trial's error
+// message, compilerWords returns only the log.
 func compilerWords(t trial.Trial) string {
 	message, log := strings.TrimSpace(t.Message), strings.TrimSpace(t.Log)
 	_, said, _ := strings.Cut(t.Reason(), ": ")
@@ -105,7 +106,7 @@ func compilerWords(t trial.Trial) string {
 	return message + "\n" + log
 }
 
-// resourcesText is "" where the device does not tell.
+// resourcesText returns a kernel's registers, spills, shared memory and occupancy, or "" if they are not known.
 func resourcesText(r trial.Resources) string {
 	if r.Registers == 0 {
 		return ""

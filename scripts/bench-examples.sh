@@ -1,9 +1,9 @@
 #!/bin/sh
-# Searches each operator under examples/ on this machine's GPU, on the problem that it
-# names as its example, and writes the table of `autotune report` as examples.md into
-# docs/results/<gpu>/ (or the folder given). Every search starts from an empty cache and
-# ends after TIME (15s) at the latest. An example that has no winner does not keep the
-# others from being searched; the exit code is 1 then.
+# Searches each operator under examples/ on this machine's GPU, for the operator's example
+# problem, and writes the table of `autotune report` as examples.md into docs/results/<gpu>/
+# or FOLDER. Every search starts from an empty cache and ends after TIME (15s by default).
+# If a search finds no winner, the other operators are still searched, and the exit code
+# is 1.
 #
 #   EXAMPLES="scan reduce_sum" TIME=30s scripts/bench-examples.sh [FOLDER]
 set -eu

@@ -1,10 +1,9 @@
 #!/bin/sh
-# Measures on this machine's GPU the five operators that are tuned for, and writes into
-# docs/results/<gpu>/ (or the folder given): for each problem the best configuration (JSON),
-# its plots (PNG) and what the command printed (text); for all of them summary.json,
-# summary.md and summary.png; throughput.txt; and the searches as recordings. Every search
-# starts from an empty cache and an empty cache of binaries. PyTorch is timed in the same run
-# if it is there.
+# Measures the five main operators on this machine's GPU, and writes into docs/results/<gpu>/
+# or FOLDER: for each problem the best configuration (JSON), its plots (PNG) and the command's
+# output (text); for all problems summary.json, summary.md and summary.png; throughput.txt; and
+# the searches as recordings. Every search starts from empty caches of trials and binaries.
+# PyTorch is timed in the same run if it is installed.
 #
 #   scripts/bench-gpu.sh [FOLDER] [RECORDINGS]
 set -eu
@@ -15,7 +14,7 @@ mkdir -p "$recordings"
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
-# A problem a line: name, operator, shape, math.
+# Each line is a problem: its name, operator, shape and math mode.
 cat >"$scratch/problems" <<END
 avg_pool2d avg_pool2d 16x64x2048x2048 fp32
 avg_pool1d avg_pool1d 64x128x65536 fp32
@@ -29,7 +28,7 @@ if python3 -c 'import torch; assert torch.cuda.is_available()' 2>/dev/null; then
 	torch='--baseline torch,torch-compile'
 fi
 
-# measure NAME OPERATOR SHAPE MATH: the search, with PyTorch's times beside it.
+# measure NAME OPERATOR SHAPE MATH searches a problem and times PyTorch in the same run.
 measure() {
 	name=$1 operator=$2 shape=$3 math=$4
 	{
@@ -51,12 +50,12 @@ done <"$scratch/problems"
 # shellcheck disable=SC2086
 $bin report $files --json "$out/summary.json" --plot "$out" | tee "$out/summary.md"
 
-# Throughput, end to end: from the start of the process to its end, everything
+# The throughput is measured from the start of the process to its end, with every variant
 # compiled, verified and timed.
 {
 	echo "\$ autotune search max_pool2d --shape 1x256x512x512 --budget 84 --baseline none"
 	start=$(date +%s.%N)
-	# NVRTC has a cache of its own since 12.9, which would make the compilations look cheap.
+	# Since 12.9, NVRTC has a cache of its own, which would make compilations look faster.
 	XDG_CACHE_HOME=$scratch/throughput CUDA_CACHE_PATH=$scratch/nvrtc $bin search max_pool2d --shape 1x256x512x512 --budget 84 --device cuda --baseline none --quiet
 	end=$(date +%s.%N)
 	echo "$start $end" | awk '{ printf "84 configurations in %.2f s from start to end of the process: %.1f a second\n", $2 - $1, 84 / ($2 - $1) }'

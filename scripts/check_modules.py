@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Holds exported PyTorch modules against PyTorch itself, on a GPU.
+"""Compares exported PyTorch modules with PyTorch itself, on a GPU.
 
     scripts/check_modules.py FILE...
 
-Each FILE is what `autotune export --format pytorch` wrote of a convolution or a pool. Beyond the tuned problem it tries
-other shapes and parameters, views, streams, gradients and inputs that must be refused. Prints a line a check; the exit
-code is 1 if one failed.
+Each FILE is a convolution or a pool that `autotune export --format pytorch` wrote. Beyond the tuned problem, the script
+tries other shapes and parameters, views, streams, gradients and inputs that must be refused. It prints a line for each
+check; the exit code is 1 if a check failed.
 
-The tuned problem is compared with PyTorch's answer in FILE's math mode and type of tensors, all others with PyTorch's
-in double precision, from factors rounded to TF32 where FILE's kernels do that.
+The tuned problem is compared with PyTorch's result in FILE's math mode and type, all other problems with PyTorch's
+result in double precision, for inputs rounded to TF32 if FILE's kernels round them.
 """
 import copy
 import importlib.util
@@ -33,15 +33,15 @@ def check(name, passed, note=""):
 def close(ours, theirs, usual=1e-4):
     if ours.shape != theirs.shape or ours.dtype != theirs.dtype:
         return False
-    rtol = max(usual, torch.finfo(ours.dtype).eps)  # a sum of 16 bits may be rounded to either neighbour
+    rtol = max(usual, torch.finfo(ours.dtype).eps)  # a 16-bit sum may round to either neighbour
     return torch.allclose(ours.float(), theirs.float(), rtol, usual, equal_nan=True)
 
 
-NAMES = {"kernel": "kernel_size", "c_out": "out_channels"}  # of constructors
+NAMES = {"kernel": "kernel_size", "c_out": "out_channels"}  # names of the constructors' arguments
 
 
 def cases_of(operator):
-    """Pairs of a constructor's arguments and shapes: the problems of scripts/vectors.txt."""
+    """Returns pairs of a constructor's arguments and shapes, for the problems in scripts/vectors.txt."""
     found = []
     asked = listed((problems.ROOT / "scripts/vectors.txt").read_text().splitlines())[operator]
     for p in problems.bound([request for *_, request in asked if "type" not in request["parameters"]]):
@@ -53,8 +53,8 @@ def cases_of(operator):
 
 
 def ties(shape):
-    """Numbers on the GPU that each lie half way between two of TF32."""
-    few = {"device": "cuda", "dtype": torch.int16}  # bytes, for shapes that nearly fill the GPU
+    """Returns numbers on the GPU that each lie half way between two TF32 numbers."""
+    few = {"device": "cuda", "dtype": torch.int16}  # few bytes, since some shapes nearly fill the GPU
     odd = torch.randint(1024, 2048, shape, **few) * 2 + 1
     return (odd * (torch.randint(0, 2, shape, **few) * 2 - 1) / 4096).float()
 
@@ -67,13 +67,13 @@ def load(path):
 
 
 def both_models(module, arguments):
-    """Ours and PyTorch's, of the module's type and with the same weights: a module has PyTorch's own layer within."""
+    """Makes our module and PyTorch's with the same type and weights; ours contains PyTorch's layer."""
     ours = (module.ModelNew(**arguments) if isinstance(arguments, dict) else module.ModelNew(*arguments)).cuda()
     return ours, copy.deepcopy(next(ours.children()))
 
 
 def tensor(module, shape):
-    """What a call takes, on the GPU, of the module's type."""
+    """Makes the input of a call on the GPU, with the module's type."""
     return torch.randn(shape, device="cuda").to(getattr(module, "DTYPE", torch.float32))
 
 
@@ -87,7 +87,7 @@ def refused(name, call, *words):
 
 
 class Exact:
-    """PyTorch's module in double precision, from factors as a math mode rounds them."""
+    """PyTorch's module in double precision, with inputs and weights rounded as in a math mode."""
 
     def __init__(self, theirs, math):
         self.math = math
@@ -97,21 +97,21 @@ class Exact:
         self.module.double()
 
     def factor(self, tensor):
-        return rounded(tensor, self.math) if tensor.dim() > 1 else tensor  # a bias is no factor
+        return rounded(tensor, self.math) if tensor.dim() > 1 else tensor  # a bias is not rounded
 
     def __call__(self, x):
         return self.module(self.factor(x).double()).to(x.dtype)
 
 
 def check_ties(name, ours, theirs, x, math):
-    """Factors that lie on ties: the answer is that of the module's own rounding alone."""
+    """Checks with inputs half way between two TF32 numbers that the module rounds as its math mode says."""
     for p, q in zip(ours.parameters(), theirs.parameters()):
         q.data = ties(q.shape) if q.dim() > 1 else q.data
         p.data = q.data.clone()
     x = ties(x.shape)
     y = ours(x)
     for rule in ("tf32", "tf32_even"):
-        # Sums of tensor cores are off by less than 3e-4, the other rounding by more than 5e-3.
+        # Errors of tensor cores' sums are below 3e-4, and those of the other rounding above 5e-3.
         same = close(y, Exact(theirs, rule)(x), 3e-4)
         check(f"{name} {math} of ties is {'' if rule == math else 'not '}that of {rule}", same == (rule == math))
 
@@ -151,7 +151,7 @@ def check_views(name, ours, exact, x):
 def check_streams(name, ours, exact, x):
     side = torch.cuda.Stream()
     with torch.cuda.stream(side):
-        y = x * 2  # only this stream knows when it is ready
+        y = x * 2  # only this stream knows when x * 2 is ready
         output = ours(y)
     side.synchronize()
     check(f"{name} on another stream", close(output, exact(x * 2)))
@@ -182,7 +182,7 @@ def check_file(path):
     module = load(path)
     name, math = module.OPERATOR, module.MATH
     torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = math != "fp32"
-    torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False  # of parts of a sum
+    torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False  # no reductions of partial sums in bf16
     torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = False
     cases = cases_of(name)
     with torch.no_grad():

@@ -1,17 +1,17 @@
 #!/bin/sh
-# Runs every fuzz target of the project, or of a folder, for a while, as many at once as
-# there are processors; the first failure ends it. A package's targets share its
-# test binary, which takes longer to link than CI fuzzes.
+# Runs every fuzz target of the project, or of FOLDER, for TIME each, as many at once as
+# there are processors. The first failure ends the script. The targets of a package share
+# one test binary, since linking it takes longer than CI fuzzes.
 #
-#   scripts/fuzz.sh [TIME [FOLDER]]      as 20s (the default), 5m device/remote
+#   scripts/fuzz.sh [TIME [FOLDER]]      TIME is 20s by default; an example: 5m device/remote
 #
-# testdata/fuzz holds inputs that reach far into the parsers, to start from. What a
-# target finds lies in its package's testdata/fuzz and fails every test
-# run until the fault is mended: commit it with the mending.
+# Fuzzing starts from the inputs in testdata/fuzz, which reach far into the parsers. A
+# failing input is added to its package's testdata/fuzz and fails every test run until
+# the bug is fixed: commit it together with the fix.
 #
-# Go before 1.27 sometimes takes the end of the time for a failure
-# (https://go.dev/issue/75804): "context deadline exceeded" and no input. That is
-# no finding, since a finding is written down.
+# Go before 1.27 sometimes reports the end of TIME as a failure with the message "context
+# deadline exceeded" (https://go.dev/issue/75804). Such a failure has no input in
+# testdata/fuzz and is not a bug.
 set -eu
 cd "$(dirname "$0")/.."
 time=${1:-20s}
@@ -24,7 +24,7 @@ grep -rE '^func Fuzz[A-Z]' --include='*_test.go' "./${2:-}" | sort |
 		shift
 		binary=$(mktemp)
 		trap "rm -f $binary" EXIT
-		go test -c -vet=off -ldflags "-s -w" -tags cuda -fuzz . -o "$binary" "$folder" || exit 255 # xargs starts no other
+		go test -c -vet=off -ldflags "-s -w" -tags cuda -fuzz . -o "$binary" "$folder" || exit 255 # xargs then stops
 		cache=$(go env GOCACHE)/fuzz/$(go list "$folder")
 		cd "$folder"
 		for target; do

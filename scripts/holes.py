@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
-"""Where PyTorch is faster: every built-in operator in every layout and type that it takes, at three shapes of networks
-each (scripts/holes.txt), searched and timed in turns with PyTorch eager and torch.compile on this machine's GPU.
+"""Finds problems for which PyTorch is faster: every built-in operator in each of its layouts and types, at three shapes
+from networks (scripts/holes.txt), is searched and timed in turns with PyTorch eager and torch.compile on this GPU.
 
-    scripts/holes.py                        # measure what is not measured yet, and write the table
+    scripts/holes.py                        # measure the missing rows, and write the table
     scripts/holes.py --only conv_transpose2d --again
-    timeout -s INT 500 scripts/holes.py     # for 500 s; the rest is for the next time
-    scripts/holes.py --table                # the table alone, of what is there
+    timeout -s INT 500 scripts/holes.py     # stop after 500 s; the next run continues
+    scripts/holes.py --table                # write only the table, from the stored rows
     scripts/holes.py --problems scripts/layers.txt --work bench-out/layers
 
-PyTorch's compiler first fills its cache, in several processes at a time. Then one `autotune search --problems` times
-all rows. The folder of --work keeps what was done, and the same command goes on where the last one ended.
+First torch.compile fills its cache, in several processes at a time. Then one `autotune search --problems` times all
+rows. Results are stored in the folder of --work, and the same command continues where the last one ended.
 
-A row is an operator's problem of a type and a layout. Floats, and by turns bf16 or f16, make some 300 rows.
+A row is an operator's problem in one type and layout. There are some 300 rows in f32 and, in turns, bf16 or f16.
 """
 import argparse
 import concurrent.futures
@@ -46,13 +46,13 @@ def arguments():
 
 
 def choices(operator, parameter):
-    """The values of an enum parameter; one, which is empty, if the operator lacks it."""
+    """Returns the values of an enum parameter, or one empty value if the operator does not have it."""
     described = problems.described(operator)["parameters"]
     return next((p["choices"] for p in described if p["name"] == parameter), [""])
 
 
 def all_rows(path):
-    """The rows by name: all operators' first problems, then their second, then others."""
+    """Returns the rows by name: first each operator's first problem, then the second problems, and so on."""
     made, seen = [], {}
     for line, asked in problems.listed(path.read_text().splitlines()):
         operator, given = asked["operator"], asked["parameters"]
@@ -67,11 +67,11 @@ def all_rows(path):
 
 
 def compiled(calls, modes):
-    """Has torch.compile compile a problem's call with TF32 allowed or not, as a search does. Returns the fault."""
+    """Lets torch.compile compile a problem's call with or without TF32, as a search does. Returns the error, if any."""
     import torch
 
     try:
-        torch.cuda.empty_cache()  # of the call before
+        torch.cuda.empty_cache()  # frees the memory of the previous call
         function, call = torch_calls.found(calls)
         lie = {name: torch_calls.standing(t, torch_calls.uniform(t)) for name, t in call["tensors"].items()}
         for mode in modes:
@@ -86,14 +86,14 @@ def compiled(calls, modes):
 
 
 def prepare(rows, ready):
-    """Fills torch.compile's cache for the rows that lack it."""
+    """Fills torch.compile's cache for the rows that are not in it."""
     bound = dict(zip(rows, problems.bound(list(rows.values()))))
     wanted, began = {name: p for name, p in bound.items() if name not in ready.all}, time.monotonic()
     spawn = multiprocessing.get_context("spawn")
     if wanted:
-        os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"  # here processes are the threads
+        os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"  # the parallel work is done by processes instead
         with concurrent.futures.ProcessPoolExecutor(max(1, min(14, os.cpu_count() - 2)), spawn) as pool:
-            # PyTorch has yet to say whether it rounds a problem whose mode is asked for.
+            # PyTorch has not said yet whether it uses TF32 for a problem whose math mode depends on that.
             modes = {name: (False, True) if p.about["ask_math"] else (rows[name]["math"] not in ("auto", "fp32"),)
                      for name, p in wanted.items()}
             jobs = {pool.submit(compiled, p.calls, modes[name]): name for name, p in wanted.items() if p.calls}
@@ -104,12 +104,12 @@ def prepare(rows, ready):
 
 
 def same(given, known):
-    """Whether a parameter is as it was given: one number stands for all of its components."""
+    """Whether a parameter has the requested value. One number stands for all components."""
     return set(given.split("x")) == set(known.split("x")) if "x" not in given else given == known
 
 
 def answers(best, asked):
-    """Whether a best configuration is of the problem that was asked for."""
+    """Whether a best configuration is for the requested problem."""
     problem = best["problem"]
     parameters = {"type": "f32", "layout": "nchw", **problem["parameters"]}  # a document may leave these out
     return (best["operator"] == asked["operator"] and "x".join(map(str, problem["shape"])) == asked["shape"] and
@@ -118,7 +118,7 @@ def answers(best, asked):
 
 
 def search(rows, options):
-    """One search of all rows: its exit code (negative: a signal; None: it was interrupted) and its errors."""
+    """Searches all rows. Returns the exit code (negative for a signal, None for an interruption) and the errors."""
     listed, said = options.work / "problems.json", options.work / "search.txt"
     (options.work / "found.json").unlink(missing_ok=True)
     asked = [{key: row[key] for key in ("operator", "shape", "parameters", "math")} for row in rows.values()]
@@ -130,7 +130,7 @@ def search(rows, options):
         try:
             code = process.wait()
         except KeyboardInterrupt:
-            process.send_signal(signal.SIGINT)  # it keeps what it has
+            process.send_signal(signal.SIGINT)  # the search saves what it has found
             process.wait()
             code = None
     lines = said.read_text().splitlines()
@@ -138,7 +138,7 @@ def search(rows, options):
 
 
 def take(rows, kept, path):
-    """Keeps the rows that the search has found, and returns their names."""
+    """Saves the rows that the search has found, and returns their names."""
     found, names = json.loads(path.read_text()) if path.exists() else [], []
     found = [found] if isinstance(found, dict) else found
     for name, asked in rows.items():
@@ -154,7 +154,7 @@ def take(rows, kept, path):
 
 
 def measure(rows, kept, options):
-    """Searches rows. One without a winner is kept as a failure."""
+    """Searches rows, and saves a row without a winner as a failure."""
     if not rows:
         return
     code, faults = search(rows, options)
@@ -162,9 +162,9 @@ def measure(rows, kept, options):
     print(f"{len(found)} of {len(rows)} rows have a winner", flush=True)
     if code is None:
         return
-    if code == 2 or code < 0:  # a signal: what was searched is in the cache
+    if code == 2 or code < 0:  # what was searched before the signal is in the cache
         sys.exit("holes.py: " + ("; ".join(faults) if code == 2 else f"the search ended by signal {-code}"))
-    for name, asked in rows.items():  # errors come in the rows' order
+    for name, asked in rows.items():  # errors come in the order of the rows
         if name in found:
             continue
         start = f"{asked['operator']} {asked['shape']} "

@@ -1,9 +1,9 @@
-"""The page of scripts/holes.py: its rows as tables in Markdown."""
+"""Writes the page of scripts/holes.py, with its rows as Markdown tables."""
 import statistics
 
 from kept import between, table
 
-SLOWER = 0.95  # a row below it is a hole
+SLOWER = 0.95  # a speedup below this makes the row a hole
 WAYS = ("torch_eager", "torch_compile")
 HEAD = ("operator", "network", "problem", "math", "type", "layout", "winner", "ms", "eager, ms", "compile, ms",
         "over the better")
@@ -13,13 +13,13 @@ type, with its 95 % interval."""
 
 
 def better(row):
-    """The better way of PyTorch, as a baseline of the winner; None if it was not timed."""
+    """Returns the baseline of the faster way to run PyTorch, or None if PyTorch was not timed."""
     baselines = row.get("baselines") or {}
     return min((baselines[way] for way in WAYS if way in baselines), key=lambda b: b["speedup"], default=None)
 
 
 def over_the_better(row):
-    """The factor with its interval, and that PyTorch's outputs differ; or why there is no factor."""
+    """Returns the speedup with its interval and whether outputs differ, or why there is no speedup."""
     if "fault" in row:
         return row["fault"]
     if not (found := better(row)):
@@ -44,7 +44,7 @@ def cells(row):
 
 
 def by_operator(timed):
-    """An operator a line: how many rows, their geometric mean, and the lowest."""
+    """Returns a line for each operator: the number of rows, the geometric mean and the lowest speedup."""
     groups = {}
     for row in timed:
         groups.setdefault(row["asked"]["operator"], []).append(better(row)["speedup"])
@@ -54,7 +54,7 @@ def by_operator(timed):
 
 
 def measured_on(rows):
-    """Device, driver, PyTorch and dates, in words."""
+    """Returns the device, the driver, PyTorch's version and the dates as text."""
     found = [row for row in rows if "device" in row]
     if not found:
         return "Nothing was found on any device."

@@ -1,4 +1,4 @@
-"""What scripts that measure for long share: results that are kept, processes that are ended, pages in Markdown."""
+"""Helpers for scripts that measure for a long time: stored results, ending processes, and pages in Markdown."""
 import json
 import pathlib
 import subprocess
@@ -7,7 +7,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 
 class Kept:
-    """A file with a line of JSON for each name; a later line replaces an earlier one."""
+    """A file with one line of JSON for each name. A later line replaces an earlier one of the same name."""
 
     def __init__(self, path):
         self.path, self.all = path, {}
@@ -15,7 +15,7 @@ class Kept:
         for line in path.read_text().splitlines() if path.exists() else []:
             try:
                 entry = json.loads(line)
-            except ValueError:  # the end of a process that was killed
+            except ValueError:  # the process was killed while it wrote this line
                 continue
             self.all[entry["name"]] = entry
 
@@ -26,31 +26,31 @@ class Kept:
 
 
 def results_page(gpu, name):
-    """Where a page about a GPU goes: docs/results/h200/NAME."""
+    """Returns the path of a page about a GPU, such as docs/results/h200/NAME."""
     path = ROOT / "docs/results" / gpu.lower().removeprefix("nvidia ").split()[0] / name
     path.parent.mkdir(parents=True, exist_ok=True)
     return path
 
 
 def forget_tried(cache):
-    """Removes what Inductor found to be the fastest configurations of its kernels. On a busy GPU that was a guess."""
+    """Removes Inductor's choices of the fastest configurations, which on a busy GPU were guesses."""
     for tried in pathlib.Path(cache).rglob("*.best_config"):
         tried.unlink()
 
 
 def nvidia_smi(field):
-    """What the driver says of the first GPU."""
+    """Returns properties of the first GPU from nvidia-smi."""
     command = ["nvidia-smi", f"--query-gpu={field}", "--format=csv,noheader"]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()[0].strip()
 
 
 def table(head, lines):
-    """A table of Markdown, of lists of cells."""
+    """Writes rows of cells as a Markdown table."""
     marks = ["---:" if name.endswith(("ms", "rows", "better", "lowest", "speedup")) else "---" for name in head]
     shown = [" | ".join(str(cell).replace("|", "/").replace("\n", " ") for cell in line) for line in lines]
     return "\n".join(f"| {line} |" for line in [" | ".join(head), " | ".join(marks), *shown])
 
 
 def between(dates):
-    """The first and the last date, or the only one."""
+    """Returns the first and the last date, or one date if they are equal."""
     return " to ".join(dict.fromkeys([min(dates), max(dates)])) if dates else "at an unknown time"

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Has KernelBench judge autotune's winners of its level 1 with its own functions.
+"""Lets KernelBench judge autotune's winners for the problems of its level 1, with KernelBench's own functions.
 
     scripts/kernelbench.py CHECKOUT [--search SECONDS] [--only N...] [--compile]
 
-CHECKOUT is a clone of https://github.com/ScalingIntelligence/KernelBench. scripts/kernelbench.txt says which operator,
-shape and parameters each problem is. Its winner is searched, exported as a PyTorch module, read by KernelBench's static
-checker and evaluated by its eval_kernel_against_ref: five correctness trials, then times of both. While one problem is
-searched and another one judged, modules in between are compiled. The exit code is 1 if a problem failed.
+CHECKOUT is a clone of https://github.com/ScalingIntelligence/KernelBench. scripts/kernelbench.txt lists the operator,
+shape and parameters of each problem. A problem's winner is searched, exported as a PyTorch module, read by KernelBench's
+static checker and evaluated by its eval_kernel_against_ref: five correctness trials, then the times of both. Modules
+are compiled while other problems are searched or judged. The exit code is 1 if a problem failed.
 
-The folder of --work keeps what was done: rows.jsonl has a line for each problem, and the same command goes on where the
-last one ended. The page is docs/results/<gpu>/kernelbench-level1.md.
+Results are stored in the folder of --work: rows.jsonl has a line for each problem, and the same command continues where
+the last one ended. The page is docs/results/<gpu>/kernelbench-level1.md.
 """
 import argparse
 import collections
@@ -32,7 +32,7 @@ from problems import AUTOTUNE
 
 COMPILE_LIMIT_S = 120
 
-# What stands behind an exported module: problems name their sizes in orders of their own.
+# Code after an exported module, for problems whose sizes come in another order.
 ADAPTER = '''
 
 class ModelOfProblem(ModelNew):
@@ -42,13 +42,13 @@ class ModelOfProblem(ModelNew):
         super().__init__(*ARGUMENTS)
 '''
 
-# For problems whose inputs come in another order.
+# Code after an exported module, for problems whose inputs come in another order.
 REORDERED = '''
     def forward(self, *inputs):
         return super().forward(PASSED)
 '''
 
-# Compiles a module for a GPU that the process does not see, so that it disturbs no measurement.
+# Compiles a module for a GPU that this process cannot see, so that measurements are not disturbed.
 COMPILE = """
 import runpy, sys, types
 module = runpy.run_path(sys.argv[1])
@@ -74,7 +74,7 @@ HEAD = ("problem", "autotune's", "winner", "tried", "correct", "static checker",
 
 
 class Failed(Exception):
-    """Why a problem has no row of numbers, in a line."""
+    """The reason, in one line, why a problem has no row of numbers."""
 
 
 def arguments():
@@ -94,14 +94,14 @@ def arguments():
 
 @dataclasses.dataclass
 class Problem:
-    """A problem as scripts/kernelbench.txt has it."""
+    """A problem as a line of scripts/kernelbench.txt describes it."""
 
     number: int
     file: pathlib.Path
     operator: str
-    text: str  # shape and settings
-    arguments: str  # of the exported module; "": those that it gives itself
-    passed: str  # what its forward is given of the problem's `inputs`; "": those
+    text: str  # shape and parameters
+    arguments: str  # arguments of the exported module, or "" for its own
+    passed: str  # what forward takes of the problem's `inputs`, or "" for those
 
     @property
     def name(self):
@@ -109,11 +109,11 @@ class Problem:
 
     @property
     def title(self):
-        """From the file's name."""
+        """Derives the problem's title from the file's name."""
         return re.sub("[ _]+", " ", self.file.stem).strip()
 
     def flags(self):
-        """The problem on autotune's command line."""
+        """Returns the problem as flags of autotune."""
         shape, *settings = self.text.split()
         return [self.operator, "--shape", shape, *(word for s in settings for word in ("--set", s))]
 
@@ -145,11 +145,11 @@ class Bench:
     def __init__(self, options, cache):
         self.options, self.judge = options, Judge(options.checkout, options.compile)
         self.environment = os.environ | {"XDG_CACHE_HOME": cache}
-        # A module takes two compilers, and searches compile, too.
+        # A module needs two compiler processes, and searches compile as well.
         self.compilers = concurrent.futures.ThreadPoolExecutor(max(1, (os.cpu_count() or 1) // 3))
 
     def begin(self, problem):
-        """Searches and exports. Returns the row so far, the module, and the compilation that has begun."""
+        """Searches and exports a problem. Returns its row so far, the module, and the running compilation."""
         best = self.options.work / f"{problem.name}_{problem.operator}.json"
         module = best.with_suffix(".py")
         seconds = self.options.search
@@ -167,14 +167,14 @@ class Bench:
         return row, module, self.compilers.submit(self.compile, module)
 
     def compile(self, module):
-        """Compiles a module, behind all that is measured meanwhile."""
+        """Compiles a module at low priority, since other problems are measured at the same time."""
         command = ["nice", "-n", "19", sys.executable, "-c", COMPILE, module, *map(str, self.judge.capability)]
         with open(module.with_suffix(".log"), "w") as log:
             unseen = os.environ | {"CUDA_VISIBLE_DEVICES": ""}
             subprocess.run(command, stdout=log, stderr=log, env=unseen, timeout=COMPILE_LIMIT_S)
 
     def finish(self, problem, row, module, compilation):
-        """The row, once the module is compiled. If it was not, KernelBench says so."""
+        """Returns the finished row after the compilation. If it failed, KernelBench reports the error."""
         try:
             compilation.result()
             return row | self.judge.ask(problem.file, module)
@@ -187,7 +187,7 @@ class Bench:
         for problem in wanted:
             try:
                 waiting.append((problem, *self.begin(problem)))
-            except Exception as e:  # one problem's trouble is a row, not the end
+            except Exception as e:  # an error in one problem becomes its row
                 done(problem, {"fault": str(e) if isinstance(e, Failed) else f"{type(e).__name__}: {e}"})
             while waiting and waiting[0][-1].done():
                 done(waiting[0][0], self.finish(*waiting.popleft()))
@@ -196,7 +196,7 @@ class Bench:
 
 
 def speedup(row, over="eager"):
-    """Over PyTorch, where both times are known."""
+    """Returns the speedup over PyTorch, if both times are known."""
     return row[over] / row["ms"] if row.get("ms", -1) > 0 and row.get(over, -1) > 0 else None
 
 
@@ -213,7 +213,7 @@ def cells(row):
 
 
 def summary(rows):
-    """All rows in a few sentences."""
+    """Summarizes all rows in a few sentences."""
     said = f"Correct, and valid for the static checker: {sum(map(passed, rows))} of {len(rows)}."
     timed = sorted((speedup(row), row["number"]) for row in rows if passed(row) and speedup(row))
     if not timed:

@@ -1,5 +1,5 @@
-"""KernelBench's own evaluation of exported modules, in a process. It outlives one question, since PyTorch takes seconds
-to start, and a question may outlive it: a kernel that hangs or breaks the GPU's context costs one answer."""
+"""Runs KernelBench's evaluation of exported modules in a separate process, which answers many requests, since
+PyTorch takes seconds to start. A kernel that hangs or breaks the GPU's context costs only its own answer."""
 import gc
 import importlib.machinery
 import importlib.util
@@ -11,15 +11,15 @@ import time
 
 from kept import nvidia_smi
 
-LIMIT_S = 120  # for one answer
-CORRECTNESS_TRIALS, TRIALS = 5, 100  # the latter are samples of a time
+LIMIT_S = 120  # seconds for one answer
+CORRECTNESS_TRIALS, TRIALS = 5, 100  # TRIALS are the samples of a time
 
-# A compiler's line about an error: "conv.cu(12): error: ...", "ptxas error : ...".
+# Matches a compiler's error message, such as "conv.cu(12): error: ..." or "ptxas error : ...".
 ERROR = re.compile(r"\berror\s*:")
 
 
 class Judge:
-    """Asks the process, and starts another one when it is gone."""
+    """Sends requests to the process, and starts a new one when it has ended."""
 
     def __init__(self, checkout, compiled):
         self.gpu, capability = nvidia_smi("name,compute_cap").split(", ")
@@ -35,7 +35,7 @@ class Judge:
         theirs.close()
 
     def ask(self, reference, module):
-        """The row of a module's evaluation, or its fault."""
+        """Returns the row of a module's evaluation, or its error."""
         row, goes_on = {"fault": f"no answer in {LIMIT_S} s"}, False
         try:
             self.connection.send((reference, module))
@@ -51,8 +51,8 @@ class Judge:
 
 
 def serve(connection, checkout, compiled):
-    """Answers until nobody asks any more, or the GPU's context is broken."""
-    os.dup2(2, 1)  # KernelBench talks; standard output is for the rows
+    """Answers requests until there are no more, or the GPU's context is broken."""
+    os.dup2(2, 1)  # KernelBench prints to stdout, which is for rows
     kernelbench = import_kernelbench(checkout)
     goes_on = True
     while goes_on:
@@ -69,7 +69,7 @@ def serve(connection, checkout, compiled):
 
 
 def tidy():
-    """Gives memory back for the next search. Returns whether the GPU still answers."""
+    """Frees memory for the next search. Returns whether the GPU still works."""
     import torch
 
     gc.collect()
@@ -82,7 +82,7 @@ def tidy():
 
 
 def stand_in(name, **members):
-    """A module in the place of one that is not installed."""
+    """Puts an empty module in place of one that is not installed."""
     if importlib.util.find_spec(name) is None:
         module = importlib.util.module_from_spec(importlib.machinery.ModuleSpec(name, None))
         vars(module).update(members)
@@ -90,7 +90,7 @@ def stand_in(name, **members):
 
 
 class Record:
-    """What the evaluation needs of pydantic's BaseModel: fields with defaults."""
+    """The part of pydantic's BaseModel that the evaluation needs: fields with defaults."""
 
     def __init__(self, **fields):
         for name, value in vars(type(self)).items():
@@ -100,8 +100,8 @@ class Record:
 
 
 def import_kernelbench(checkout):
-    """KernelBench's evaluation, checker and timing. Its package also imports what asks language models for kernels;
-    where that is not installed, empty modules do. Inputs are made on the GPU, and labels and masks keep their types."""
+    """Imports KernelBench's evaluation, checker and timing. Empty modules replace the packages for language models
+    if they are not installed. Inputs are made on the GPU, and labels and masks keep their types."""
     sys.path.insert(0, str(checkout / "src"))
     unused = lambda *_, **__: None
     members = {"dotenv": {"load_dotenv": unused}, "openai": {"OpenAI": unused}, "litellm": {"completion": unused},
@@ -116,7 +116,7 @@ def import_kernelbench(checkout):
 
 
 def at_precision(given, device, backend="cuda", precision=None):
-    """An input on the GPU, cast only where it is of floating point."""
+    """Moves an input to the GPU, and converts its type only if it is a floating-point one."""
     import torch
 
     if not isinstance(given, torch.Tensor):
@@ -125,8 +125,8 @@ def at_precision(given, device, backend="cuda", precision=None):
 
 
 def make_inputs_on_gpu(evaluation):
-    """Has KernelBench make inputs on the GPU, which takes minutes on the CPU. PyTorch's default device is set only
-    meanwhile: it costs each of PyTorch's functions, and so each call that is timed, microseconds."""
+    """Lets KernelBench make inputs on the GPU, since that takes minutes on the CPU. PyTorch's default device is set
+    only for this, since it adds microseconds to each call that is timed."""
     import torch
 
     original = evaluation.load_original_model_and_inputs
@@ -144,7 +144,7 @@ def make_inputs_on_gpu(evaluation):
 
 
 def evaluate(kernelbench, reference, module, compiled):
-    """A row of the table."""
+    """Evaluates one module, and returns its row of the table."""
     import torch
 
     evaluation, checker, timing = kernelbench
@@ -173,8 +173,8 @@ def evaluate(kernelbench, reference, module, compiled):
 
 
 def compiled_ms(evaluation, timing, original):
-    """The time of what torch.compile makes of a reference, taken as KernelBench takes the others. Its own function for
-    that casts labels and masks, too."""
+    """Times the compiled reference as KernelBench times modules. Its own function would also convert labels and
+    masks."""
     import torch
 
     device = torch.device("cuda:0")
@@ -197,7 +197,7 @@ def compiled_ms(evaluation, timing, original):
 
 
 def fault(metadata):
-    """What KernelBench says is wrong, in one line: a compiler's first error, if it has one."""
+    """Returns KernelBench's error in one line: the compiler's first error, if there is one."""
     for what in ("compilation_error", "runtime_error", "correctness_issue"):
         if what in metadata:
             off = f", by {', '.join(metadata['max_difference'])} at most" if "max_difference" in metadata else ""

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Whole networks before and after README's commands: eight untrained networks (scripts/networks_models.py) are
-captured, tuned, packed, given the pack's kernels, and timed plain, in a CUDA graph and under torch.compile.
+"""Times whole networks before and after the commands in README.md: eight untrained networks (networks_models.py) are
+captured, tuned, packed and given the pack's kernels, and are timed plain, in a CUDA graph and with torch.compile.
 
     scripts/networks.py                               # all; writes docs/results/<gpu>/networks.md
     scripts/networks.py --only resnet50 vit --modes plain graph
 
-First `autotune capture` runs, and torch.compile fills its cache, for all networks at a time. Then one network after
-another is tuned, packed and timed, with the GPU for itself. The folder of --work has what each step made, and
-results.jsonl a line for each network and mode. The same command goes on where the last one ended.
+First `autotune capture` runs, and torch.compile fills its cache, for all networks in parallel. Then one network after
+another is tuned, packed and timed, with the GPU to itself. The folder of --work contains the results of each step, and
+its results.jsonl a line for each network and mode. The same command continues where the last one ended.
 """
 import argparse
 import datetime
@@ -22,7 +22,7 @@ import time
 from kept import ROOT, Kept, between, forget_tried, nvidia_smi, results_page, table
 from problems import AUTOTUNE
 
-NETWORKS = {  # as the page shows them
+NETWORKS = {  # titles on the page
     "resnet50": "ResNet-50, f16 channels-last, 64x3x224x224",
     "vit": "ViT-B/16, bf16, 32x3x224x224",
     "llama": "Llama of 8 layers, 2048 wide, bf16, 1x1024 tokens",
@@ -54,7 +54,7 @@ def arguments():
 
 
 class Failed(Exception):
-    """Why a step of a network failed, in a line."""
+    """The reason, in one line, why a step of a network failed."""
 
 
 class Network:
@@ -71,7 +71,7 @@ class Network:
         return ["python3", ROOT / "scripts/networks_run.py", *words]
 
     def begin(self, what, command, stdout=None):
-        """A process with a log of its own."""
+        """Starts a process with its own log file."""
         log = open(self.folder / f"{what}.txt", "w")
         return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=stdout or log, stderr=log,
                                 env=self.environment, text=True)
@@ -85,7 +85,7 @@ class Network:
         return lines[-1].removeprefix("autotune: ")[:300] if lines else "it wrote nothing"
 
     def packed(self):
-        """Tunes the captured problems and packs what was found. Some may fail, and the others are packed."""
+        """Tunes the captured problems and packs the winners. Problems that fail are left out."""
         o, failed = self.options, ""
         shutil.rmtree(self.pack, ignore_errors=True)
         try:
@@ -95,11 +95,11 @@ class Network:
             failed = f"; {why}"
         try:
             self.run("pack", "pack", self.pack)
-        except Failed as why:  # also where no problem has a winner
+        except Failed as why:  # also if no problem has a winner
             raise Failed(f"{why}{failed}") from None
 
     def measure(self, modes):
-        """A row for each mode, as it is ready."""
+        """Yields the row of each mode when it is ready."""
         command = self.python("measure", self.name, self.pack, *modes)
         process, left = self.begin("measure", command, subprocess.PIPE), list(modes)
         for line in process.stdout:
@@ -113,7 +113,7 @@ class Network:
 
 
 def side_by_side(networks):
-    """Captures, and fills torch.compile's cache, for all networks that were not captured yet."""
+    """Captures all networks that were not captured yet, and fills torch.compile's cache, in parallel."""
     begun = []
     for n in (n for n in networks if not n.problems.exists()):
         capture = [AUTOTUNE, "capture", "-o", n.problems, "--", *n.python("forward", n.name)]

@@ -1,11 +1,10 @@
-"""Eight networks for scripts/networks.py, untrained, for inference. Each is a function that makes the model and its
-arguments."""
+"""Eight untrained networks for inference, for scripts/networks.py. Each function makes a model and its arguments."""
 import torch
 from torch import nn
 
 
 def image(model, batch, size, dtype, last=True, channels=3):
-    """A convolutional network with a batch of pictures, channels-last where `last` says so."""
+    """Makes a convolutional network and a batch of images, channels-last if `last` is true."""
     form = torch.channels_last if last else torch.contiguous_format
     x = torch.randn(batch, channels, size, size).to(dtype).to(memory_format=form)
     return model.to(dtype).to(memory_format=form), (x,)
@@ -34,7 +33,7 @@ def vit():
 
     model = torchvision.models.VisionTransformer(
         image_size=224, num_layers=12, patch_size=16, num_heads=12, hidden_dim=768, mlp_dim=3072)
-    torch.nn.init.normal_(model.heads.head.weight, std=0.02)  # torchvision begins with zeros
+    torch.nn.init.normal_(model.heads.head.weight, std=0.02)  # torchvision initializes this weight with zeros
     return image(model, 32, 224, torch.bfloat16, last=False)
 
 
@@ -58,7 +57,7 @@ def bert():
 
 
 def twice(channels, out):
-    """Two convolutions, as each level of a U-Net has them."""
+    """Two convolutions, as in each level of a U-Net."""
     layers = []
     for c in (channels, out):
         layers += [nn.Conv2d(c, out, 3, padding=1, bias=False), nn.BatchNorm2d(out), nn.ReLU(inplace=True)]
@@ -117,7 +116,7 @@ NETWORKS = {f.__name__: f for f in (resnet50, vit, llama, convnext, unet, effici
 
 
 def made(name):
-    """A network and its arguments: the same weights and numbers each time."""
+    """Makes a network and its arguments, with the same random numbers each time."""
     torch.manual_seed(0)
     model, inputs = NETWORKS[name]()
     return model.cuda().eval(), tuple(t.cuda() for t in inputs)

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""One network of scripts/networks.py in a process of its own.
+"""Runs one network of scripts/networks.py in a separate process.
 
     networks_run.py forward NAME            # a few passes, for `autotune capture`
-    networks_run.py compile NAME            # torch.compile, for its cache
-    networks_run.py measure NAME PACK MODE...   # before and after replace, a line of JSON for each mode
+    networks_run.py compile NAME            # fill torch.compile's cache
+    networks_run.py measure NAME PACK MODE...   # times before and after replace, one JSON line per mode
 """
 import importlib
 import json
@@ -16,17 +16,17 @@ from networks_models import made
 
 
 def package(root):
-    """The pack as a Python module."""
+    """Imports the pack as a Python module."""
     sys.path.insert(0, str(root / "python"))
     return importlib.import_module(json.loads((root / "manifest.json").read_text())["name"])
 
 
 def measure(pack, mode, name):
-    """A mode's row, by the code with which replace itself times a model."""
+    """Measures the row of a mode, with the code by which replace itself times a model."""
     times = sys.modules[pack.__name__ + ".measure"]
     (model, inputs), (other, _) = made(name), made(name)
     done, clock = pack.replace(other, inputs, run=mode), times.Clock()
-    torch.compiler.reset()  # what replace compiled counts against what may be compiled
+    torch.compiler.reset()  # compilations by replace count against torch.compile's limit
     programs = [times.Program(m, inputs, mode, clock) for m in (model, other)]
     timed = times.Times(programs[0].in_turns(*(program.way([]) for program in programs)))
     y, z = (next(times.tensors_of(program.forward())).double() for program in programs)
@@ -52,7 +52,7 @@ def main(what, name, root=None, *modes):
         for mode in modes:
             try:
                 row = measure(pack, mode, name)
-            except Exception as error:  # a row of the table
+            except Exception as error:  # the error becomes a row of the table
                 row = {"fault": f"{type(error).__name__}: {error}".splitlines()[0]}
             print(json.dumps({"network": name, "mode": mode, **about, **row}), flush=True)
             torch.compiler.reset()

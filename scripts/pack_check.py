@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Holds a pack against PyTorch on this machine's GPU.
+"""Compares a pack with PyTorch on this machine's GPU.
 
     scripts/pack_check.py PACK
 
-Every entry's problem, one of another shape, and shapes of every family's range, through the pack's functions; under
-torch.compile, in a CUDA graph, with gradients and exported; the time of a call on the host, and of PyTorch's.
-scripts/networks.py looks at replace(model, inputs).
+The script calls the pack's functions for each entry's problem, for another shape, and for shapes in each family's range:
+directly, with torch.compile, in a CUDA graph, with gradients and exported. It also measures the host's time for a call
+and for PyTorch's call. scripts/networks.py tests replace(model, inputs).
 """
 import importlib
 import json
@@ -24,12 +24,12 @@ imported = time.perf_counter()
 import problems  # noqa: E402
 from problems import torch_calls  # noqa: E402
 
-SLOW_S = 0.01  # of a call with the GPU's time, as of a general kernel of a loss: its host's time is not asked for
+SLOW_S = 0.01  # a slower call, such as a general kernel's of a loss, is not timed on the host
 CALLS = 200
 
 
 def host_us(call):
-    """Microseconds of the host for a call."""
+    """Returns the host's time for a call in microseconds."""
     for _ in range(2):
         torch.cuda.synchronize()
         begin = time.perf_counter()
@@ -48,7 +48,7 @@ def largest(t):
 
 
 class Pack:
-    """A pack, opened; seconds is how long Python took to import it, beyond torch."""
+    """An imported pack. seconds is how long the import took, without that of torch."""
 
     def __init__(self, root):
         self.manifest = json.loads((root / "manifest.json").read_text())
@@ -59,7 +59,7 @@ class Pack:
         self.pack, self.functions = (importlib.import_module(f"{name}.{part}") for part in ("pack", "functions"))
 
     def problem(self, name, values, math):
-        """An operator's problem of values of dimensions and components; None if the operator does not allow them."""
+        """Returns an operator's problem with these dimensions and components, or None if it is not allowed."""
         operator = self.pack.Operator(self.pack.OPERATORS[name])
         parameters = {p["name"]: [values[c["name"]] for c in p["components"]] for p in operator.spec["parameters"]}
         try:
@@ -70,7 +70,7 @@ class Pack:
 
 
 class Problem:
-    """A problem with tensors that are drawn: None where it has none, in the order that its kernels take."""
+    """A problem with random tensors in the kernels' order, and None for tensors that it does not have."""
 
     def __init__(self, opened, operator, values, bound):
         self.operator, self.kernels, self.bound = operator, getattr(opened.functions, "_" + operator.name), bound
@@ -88,13 +88,13 @@ class Problem:
         return self.kernels.run(self.settings, *self.tensors, mode=mode)
 
     def theirs(self, change=lambda t: t):
-        """PyTorch's own answer, of tensors that may be changed first."""
+        """Returns PyTorch's result for these tensors, after an optional change of them."""
         given = zip(self.names, self.tensors)
         return self.bound.answer({name: change(t) for name, t in given if t is not None})
 
 
 class Check:
-    """The checks of a pack; wrong counts those that failed."""
+    """The checks of a pack. wrong counts the failed ones."""
 
     def __init__(self, opened):
         self.opened, self.manifest, self.wrong = opened, opened.manifest, 0
@@ -104,7 +104,7 @@ class Check:
         print(f"{'ok   ' if good else 'WRONG'} {words}", flush=True)
 
     def compared(self, name, values, mode, what):
-        """Compares the pack's answer with PyTorch's in double precision. Returns the problem and the answer."""
+        """Compares the pack's result with PyTorch's in double precision. Returns the problem and the result."""
         problem = self.opened.problem(name, values, mode)
         if problem is None:
             return None, None
@@ -136,10 +136,10 @@ class Check:
         self.ways(problem, got, entry["math"])
 
     def ways(self, problem, got, mode):
-        """One problem as programs run it."""
+        """Runs one problem in the ways that programs do."""
         kernels, settings, tensors = problem.kernels, problem.settings, problem.tensors
         run = kernels.run
-        torch._dynamo.reset()  # the same function for each entry, and few compilations of one are allowed
+        torch._dynamo.reset()  # all entries share a function, which may be compiled only a few times
         again = torch.compile(lambda *t: run(settings, *t, mode=mode), fullgraph=True)(*tensors)
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph):
@@ -164,7 +164,7 @@ class Check:
         for way in (run, torch.compile(lambda *t: run(settings, *t[1:]), fullgraph=True)):
             first.grad = None
             answer = way(settings, *tensors)
-            way(settings, *tensors)  # a later call changes nothing of it
+            way(settings, *tensors)  # a later call must not change the result
             answer.sum().backward()
             found.append(first.grad)
         first.requires_grad_(False)

@@ -1,7 +1,7 @@
-"""Operators' problems for the scripts beside this file: as autotune binds them, and what PyTorch answers to them.
+"""Makes operators' problems for the other scripts, as autotune binds them, and computes PyTorch's results for them.
 
-op.yaml says which function of PyTorch's computes a problem, and with which arguments; `autotune ops calls` evaluates
-that. This file adds what PyTorch has no single function for (COMPOSED), and the functions of expressions.
+`autotune ops calls` evaluates which PyTorch function computes a problem according to op.yaml, and its arguments. This
+file adds problems for which PyTorch has no single function (COMPOSED), and expressions.
 """
 import functools
 import json
@@ -19,7 +19,7 @@ import torch_calls  # noqa: E402
 
 
 def listed(lines):
-    """Name and request of each line that holds a problem, as scripts/layers.txt."""
+    """Returns the name and the request of each line with a problem, in files such as scripts/layers.txt."""
     for line in lines:
         if line.strip() and not line.startswith("#"):
             name, operator, shape, math, *settings = line.split()
@@ -28,25 +28,25 @@ def listed(lines):
 
 
 def as_set(value):
-    """The text that --set takes for a value."""
+    """Writes a value as --set accepts it."""
     if isinstance(value, bool):
         return "true" if value else "false"
     return "x".join(map(str, value)) if isinstance(value, (tuple, list)) else str(value)
 
 
 def request(operator, shape, parameters, math="auto"):
-    """A problem as a list of problems has it."""
+    """Returns a problem in the form of a problems file."""
     given = {name: as_set(v) for name, v in parameters.items()}
     return {"operator": operator, "shape": as_set(shape), "math": math, "parameters": given}
 
 
 def autotune(*words):
-    """What a command of autotune's writes."""
+    """Returns the output of an autotune command."""
     return subprocess.run([AUTOTUNE, *words], check=True, stdout=subprocess.PIPE, text=True).stdout
 
 
 def bound(requests):
-    """The problems that autotune makes of requests."""
+    """Returns the problems that autotune binds for requests."""
     with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
         json.dump([{k: r[k] for k in ("operator", "shape", "parameters")} | {"math": "fp32"} for r in requests], file)
         file.flush()
@@ -55,17 +55,17 @@ def bound(requests):
 
 @functools.cache
 def described(operator):
-    """What `autotune ops show` says of an operator."""
+    """Returns what `autotune ops show` says about an operator."""
     return json.loads(autotune("ops", "show", operator, "--json", "-"))
 
 
 def exact(operator):
-    """Whether the answer is one of the inputs, and so the same in any precision."""
+    """Whether the result is one of the inputs, and so the same in any precision."""
     return operator.startswith(("max", "min", "argm"))
 
 
 class Problem:
-    """A problem with its parameters, its tensors and the calls of PyTorch that compute it."""
+    """A problem with its parameters, its tensors and the PyTorch calls that compute it."""
 
     def __init__(self, about):
         self.about, self.operator, self.shape = about, about["operator"], about["shape"]
@@ -77,11 +77,11 @@ class Problem:
         self.read = {a["Name"]: a for a in filled}
 
     def call(self):
-        """The first call whose function PyTorch has; None if it has none."""
+        """Returns the first call whose function PyTorch has, or None."""
         return next((c for c in self.calls if torch_calls.function(c["function"])), None)
 
     def drawn(self, device="cuda"):
-        """Tensors by name: labels, truths, or normal numbers; variances are positive."""
+        """Returns random tensors by name: labels, booleans, or normal numbers. Variances are positive."""
         import torch
 
         made = {}
@@ -96,7 +96,7 @@ class Problem:
         return made
 
     def answer(self, tensors):
-        """PyTorch's answer to tensors by the operator's names."""
+        """Returns PyTorch's result for tensors with the operator's names."""
         call = self.call()
         if call is None:
             y = COMPOSED[self.operator](self.parameters, {name: t for name, t in tensors.items() if t.numel()})
@@ -106,7 +106,8 @@ class Problem:
         return y.reshape(-1, *self.output["Shape"][1:])
 
     def given(self, wanted, t):
-        """A tensor as the call takes it: in its shape, or swapped. What PyTorch renews is copied first."""
+        """Returns a tensor in the call's form, reshaped or transposed. A tensor that PyTorch changes is copied
+        first."""
         own = self.arguments[wanted["is"]]
         rank = len(own["Shape"])
         if len(wanted["order"]) == rank and wanted["order"] != (own["Order"] or list(range(rank))):
@@ -118,8 +119,8 @@ class Problem:
 
 
 def rounded(x, math):
-    """Factors as a math mode rounds them: to 10 bits after the leading one, ties away from zero in tf32 (as cvt.rna
-    does) and to even in tf32_even (as cvt.rn does); not at all in fp32."""
+    """Rounds inputs as a math mode does: to 10 bits after the leading one, with ties away from zero in tf32 (like
+    cvt.rna) and ties to even in tf32_even (like cvt.rn). In fp32 nothing is rounded."""
     import torch
 
     if math == "fp32":
@@ -139,14 +140,14 @@ def functions():
 
 
 def expression(text, **tensors):
-    """What an expression of autotune's is, of tensors by name."""
+    """Computes an autotune expression of tensors by name."""
     code = compile(text, "f", "eval")
     known = {name: getattr(functions(), name) for name in code.co_names if name not in tensors}
     return eval(code, {"__builtins__": {}}, known | tensors)
 
 
 def epilogue(text, axes, x, tensors):
-    """What an epilogue makes of outputs: its tensors, as `r[m,n]`, have some of the output's axes."""
+    """Applies an epilogue to outputs. Its tensors, such as `r[m,n]`, have some of the output's axes."""
     named = {}
     for name, within in re.findall(r"(\w+)\[([\w,]*)\]", text):
         has = within.split(",")
@@ -169,18 +170,18 @@ def product(p, t):
 
 
 def separable(p, t):
-    """A depthwise convolution, and one of 1 x 1 over its channels."""
+    """A depthwise convolution followed by a 1 x 1 convolution over its channels."""
     import torch.nn.functional as F
 
     window, channels = (p["stride"], p["padding"], p["dilation"]), t["x"].shape[1]
     between = F.conv2d(t["x"], t["depthwise"], t.get("depthwise_bias"), *window, channels)
-    if p["type"] != "f32":  # also where it is added up in double
+    if p["type"] != "f32":  # rounded even if the sums are computed in double
         between = between.to(torch_calls.dtype(p["type"])).to(between.dtype)
     return F.conv2d(between, t["pointwise"], t.get("pointwise_bias"))
 
 
 def row_norm(p, t):
-    """A norm along the dimension 1: layer_norm where there is a bias or might be, else rms_norm."""
+    """A norm along dimension 1: layer_norm if there is, or may be, a bias, and otherwise rms_norm."""
     import torch.nn.functional as F
 
     last, weight = t["x"].movedim(1, -1), t.get("weight")
@@ -190,7 +191,7 @@ def row_norm(p, t):
 
 
 def p_norm(p, t):
-    """The p-norm along the dimension 1; where there is an eps, the elements over it."""
+    """The p-norm along dimension 1 or, if there is an eps, the elements divided by it."""
     import torch
 
     size = torch.linalg.vector_norm(t["x"], p["p"] or float("inf"), 1, "eps" in p)
@@ -200,7 +201,7 @@ def p_norm(p, t):
 
 
 def scan(name, p, t):
-    """A scan along the dimension 1: cumulative, backwards, or without each element itself."""
+    """A scan along dimension 1: cumulative, reversed, or excluding each element itself."""
     import torch
 
     x = t["x"] * t["mask"] if "mask" in t else t["x"]
@@ -211,7 +212,7 @@ def scan(name, p, t):
     return y.flip(1) if p["reverse"] else y
 
 
-# What PyTorch has no single function for, by operators: of parameters and tensors.
+# Functions of parameters and tensors for operators that PyTorch has no single function for.
 COMPOSED = {
     "elementwise": elementwise, "matmul": product, "conv_separable2d": separable, "layer_norm": row_norm,
     "rms_norm": row_norm, "norm": p_norm, "normalize": p_norm, "cumsum": functools.partial(scan, "cumsum"),

@@ -1,15 +1,15 @@
 #!/bin/sh
-# Runs the tests that need a GPU, from binaries that `make test-gpu-binaries`
-# has built here or on another machine: bin/cuda_gpu.test, the device itself;
-# bin/gputest.test, every template over a table of shapes and parameters; and
-# bin/library, a program that searches, packs and launches.
+# Runs the tests that need a GPU, from binaries that `make test-gpu-binaries` built on
+# this or another machine: bin/cuda_gpu.test tests the CUDA device, bin/gputest.test
+# every template with a table of shapes and parameters, and bin/library is a program
+# that searches, packs and launches.
 #
-#   scripts/test-gpu.sh [TEST-FLAGS]     as -test.v, -test.run PATTERN
+#   scripts/test-gpu.sh [TEST-FLAGS]     for example -test.v or -test.run PATTERN
 #
-# Tests that need no GPU are in these binaries, too. They run only where a PATTERN names them.
+# The binaries also contain tests that need no GPU, which run only if PATTERN matches them.
 #
-# AUTOTUNE_TEST_VARIANTS is how many configurations are drawn at random for each
-# template and row of the table, 6 unless it is set.
+# AUTOTUNE_TEST_VARIANTS is the number of random configurations for each template and
+# row of the table, 6 by default.
 set -u
 cd "$(dirname "$0")/.."
 folder=$(mktemp -d)

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Writes internal/test/torchvectors/testdata/OPERATOR.json.gz: what PyTorch answers to the small cases of
-scripts/vectors.txt. Tests compare the reference kernels with it.
+"""Writes internal/test/torchvectors/testdata/OPERATOR.json.gz: PyTorch's results for the small
+cases in scripts/vectors.txt, with which tests compare the reference kernels.
 
     python3 scripts/torch_vectors.py [FOLDER]
 
-Needs PyTorch (the CPU build will do), bin/autotune and no GPU. The files do not change from run to run: seeds are
-fixed, sums are made in float64 and rounded once at the end, to the type of the case's tensors. Data are little-endian
-float32 in base64.
+The script needs PyTorch (a CPU build is enough) and bin/autotune, but no GPU. It always writes the same files: seeds are
+fixed, and sums are computed in float64 and rounded once at the end, to the type of the case's tensors. The data are
+little-endian float32 in base64.
 """
 import base64
 import gzip
@@ -27,13 +27,13 @@ def pack(tensor):
 
 
 def fill(shape, seed, distribution="normal"):
-    """A tensor of a kind that kernels get wrong in different ways."""
+    """Makes a tensor of one of the kinds with which kernels tend to fail."""
     generator = torch.Generator().manual_seed(seed)
     if distribution == "nothing":
         return torch.full(shape, float("-inf"))
     if distribution == "negative":
         return -0.5 - torch.rand(shape, generator=generator)
-    if distribution == "coarse":  # many of them are the same
+    if distribution == "coarse":  # many elements are equal
         return torch.randint(-2, 3, shape, generator=generator).float()
     if distribution == "integers":
         return torch.randint(-3, 4, shape, generator=generator).float()
@@ -50,8 +50,7 @@ def fill(shape, seed, distribution="normal"):
 
 
 def nearest(y, dtype):
-    """Numbers of double precision as the nearest of a type, ties to even. On the way to 16 bits, .to() would round them
-    to float32 first."""
+    """Rounds doubles to a type, ties to even. For 16-bit types, .to() would round to float32 first."""
     if dtype == torch.float32:
         return y
     about = torch.finfo(dtype)
@@ -61,7 +60,7 @@ def nearest(y, dtype):
 
 
 def dense(p, seed, distribution):
-    """Inputs of a distribution, and weights within their bounds."""
+    """Makes inputs of a distribution, and weights within their bounds."""
     generator = torch.Generator().manual_seed(1000 + seed)
     made = {name: fill(a["Shape"], seed, distribution) for name, a in p.read.items() if a["Role"] == "input"}
     others = [name for name in p.read if name not in made]
@@ -71,10 +70,10 @@ def dense(p, seed, distribution):
 
 
 def rows(p, seed, distribution):
-    """Inputs of a distribution, labels, masks, and normal weights."""
+    """Makes inputs of a distribution, labels, masks, and normal weights."""
     inputs = [a for a in p.read.values() if a["Role"] == "input"]
     made = {a["Name"]: fill(a["Shape"], 2000 + seed + 500 * i, distribution) for i, a in enumerate(inputs)}
-    if "target" in made:  # a label, or one that is ignored
+    if "target" in made:  # a label, or the one that is ignored
         generator = torch.Generator().manual_seed(seed)
         made["target"] = torch.randint(p.shape[1], made["target"].shape, generator=generator).float()
         made["target"][0, 0] = p.parameters["ignore_index"] % 100
@@ -88,14 +87,14 @@ def rows(p, seed, distribution):
 
 
 def chains(p, seed, distribution):
-    """Inputs of a distribution, and what is broadcast between 0.5 and 1.5."""
+    """Makes inputs of a distribution, and broadcast tensors with values between 0.5 and 1.5."""
     generator = torch.Generator().manual_seed(3000 + seed)
     beside = {name: 0.5 + torch.rand(a["Shape"], generator=generator) for name, a in p.read.items() if name != "x"}
     return {"x": fill(p.shape, 3000 + seed, distribution), **beside}
 
 
 def attended(p, seed, distribution):
-    """Inputs of a distribution; only a mask may be infinite."""
+    """Makes inputs of a distribution, and a mask, which alone may be infinite."""
     kinds = {name: distribution if name == "mask" or distribution != "infinite" else "normal" for name in p.read}
     return {name: fill(a["Shape"], 7 * seed + i, kinds[name]) for i, (name, a) in enumerate(p.read.items())}
 
@@ -105,7 +104,7 @@ def of_type(p):
 
 
 def listed(lines):
-    """By operator: the name, the distribution and the request of each case."""
+    """Returns the name, the distribution and the request of each case, by operator."""
     found = {}
     for line in lines:
         if not line.strip() or line.startswith("#"):
@@ -137,7 +136,7 @@ def cases(operator, table):
             }
 
 
-# How an operator's tensors are made, and its math modes. What is not listed is made as rows are, in fp32.
+# How the tensors of an operator are made, and its math modes. An operator that is not listed uses rows and fp32.
 HOW = {
     **{f"{kind}_pool{axes}d": (dense, ("fp32",)) for kind in ("avg", "max") for axes in (1, 2, 3)},
     **{f"{kind}{axes}d": (dense, ("fp32", "tf32")) for kind in ("conv", "conv_transpose") for axes in (1, 2, 3)},

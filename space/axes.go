@@ -7,23 +7,23 @@ import (
 	"autotune/space/expr"
 )
 
-// Dim is one column of the numeric view that Features gives.
+// Dim describes one column of the numbers that Features returns.
 type Dim struct {
 	Name        string // "template=direct" for a part, or the tunable's name
 	Values      int    // how many values it takes: 2 for a part
 	Categorical bool   // the distance between two values means nothing
 }
 
-// axes maps tunables of parts to columns of Features. Tunables of several
-// parts with one name share a column, whose steps are the values of all.
+// axes maps the tunables of parts to columns of Features. Tunables of several parts share a column of Features if they
+// have the same name; the steps of the column are the values of all these tunables.
 type axes struct {
 	dims   []Dim
 	hot    int           // how many columns say which part
 	column [][]int       // part -> tunable -> column, or -1 for one that never varies
-	scaled [][][]float64 // part -> tunable -> value -> place in [0, 1]
+	scaled [][][]float64 // part -> tunable -> value -> position in [0, 1]
 }
 
-// absent stands in the columns of tunables that a configuration's part lacks.
+// absent is the number in the column of a tunable for configurations of a part that lacks the tunable.
 const absent = 0.5
 
 func newAxes(parts []*part) (a axes) {
@@ -64,7 +64,7 @@ func newAxes(parts []*part) (a axes) {
 	return a
 }
 
-// sortNumbers numbers values in increasing order if all are numbers, and says whether they are.
+// sortNumbers numbers the values in increasing order, or returns false if any value is not a number.
 func sortNumbers(at map[expr.Value]int) bool {
 	values := make([]expr.Value, len(at))
 	for v, i := range at {
@@ -83,13 +83,14 @@ func sortNumbers(at map[expr.Value]int) bool {
 	return true
 }
 
-// Dims describes the columns of Features: which part, one column a part (none
-// if there is only one), then each tunable that varies, in declared order.
+// Dims describes the columns of Features: one for each part (none if there is only one part), then one for each tunable
+// with several values, in declared order.
 func (s *Space) Dims() []Dim { return slices.Clone(s.axes.dims) }
 
-// Features appends configuration i as numbers in [0, 1] to dst, one a Dim. A part's column is 1 for its configurations
-// and 0 for others. A tunable's column is the place of its value among all values that tunables of this name have, in
-// increasing order (strings: in declared order); 0.5 where the configuration's template has no such tunable.
+// Features appends configuration i to dst as numbers in [0, 1], one for each Dim. The column of a part contains 1 if
+// configuration i belongs to the part, otherwise 0. The column of a tunable contains the rank of the value among all
+// values of tunables with the same name; strings rank in declared order. The column of a tunable is 0.5 if the template
+// of configuration i has no tunable of that name.
 func (s *Space) Features(i int64, dst []float64) []float64 {
 	p := s.PartOf(i)
 	start := len(dst)

@@ -15,7 +15,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// drawPart makes a small random part: tunables of every kind, and constraints that tie, nest and sometimes fail.
+// drawPart draws a small random part with all kinds of tunables and constraints, including constraints whose evaluation
+// can fail.
 func drawPart(t *rapid.T) space.Part {
 	var p space.Part
 	n := rapid.IntRange(1, 5).Draw(t, "tunables")
@@ -80,8 +81,8 @@ func drawNumber(t *rapid.T, n, depth int) string {
 	return fmt.Sprintf(form, a, b)
 }
 
-// enumerate finds the valid configurations by trying all, in the order of the declaration. It fails as a space does:
-// where no constraint rules out a configuration, but one cannot be evaluated.
+// enumerate finds the valid configurations by trying all combinations in declared order. Like New, enumerate fails if a
+// constraint cannot be evaluated for a configuration that no other constraint rules out.
 func enumerate(p space.Part) (valid []map[string]expr.Value, failed bool) {
 	env := maps.Clone(p.Constants)
 	var conditions []*expr.Expr
@@ -116,7 +117,7 @@ func enumerate(p space.Part) (valid []map[string]expr.Value, failed bool) {
 	return valid, failed
 }
 
-// written shows a part's constraints, one a line.
+// written returns a text with a part's constraints, one per line.
 func written(p space.Part) string {
 	var lines []string
 	for _, c := range p.Constraints {
@@ -125,7 +126,7 @@ func written(p space.Part) string {
 	return strings.Join(lines, "\n")
 }
 
-// TestBruteForce compares random spaces with trying every combination.
+// TestBruteForce compares random spaces with the result of trying every combination.
 func TestBruteForce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := drawPart(t)
@@ -163,7 +164,7 @@ func TestBruteForce(t *testing.T) {
 	})
 }
 
-// TestWalks checks samples, neighbours and Nearest against trying every pair.
+// TestWalks compares samples, neighbours and Nearest with the results of trying all pairs of configurations.
 func TestWalks(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := drawPart(t), drawPart(t)
@@ -233,7 +234,7 @@ func checkNearest(t *rapid.T, s *space.Space, choices [][]int, rng *rand.Rand, p
 	}
 }
 
-// positions are where a configuration lies along each tunable of its part: 0 is the first declared value, 1 the last.
+// positions returns where the configuration's values lie along their tunables, from 0 (first value) to 1 (last value).
 func positions(s *space.Space, i int64) (all []float64) {
 	tunables := s.Parts()[s.PartOf(i)].Tunables
 	for k, v := range s.Choice(i) {

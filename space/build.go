@@ -10,26 +10,27 @@ import (
 	"autotune/space/expr"
 )
 
-// builder grows the layers of a diagram from the root downwards. A node of a layer is known by its items: the values of
-// the bound terms that later checks still need, one machine word each. Nodes with equal items are one node.
+// builder builds the layers of a diagram from the root downwards. A node is identified by its items, one machine
+// word each: the values of the bound terms that later checks still need. Two partial configurations lead to the
+// same node of a layer if their items (the values that later checks need) are equal.
 type builder struct {
 	*model
 	order  []int
 	level  map[expr.Term]int // variable -> its layer
-	last   []int             // term -> the last layer that binds one of its variables, -1 if there are none
+	last   []int             // term -> the last layer that binds one of its variables, -1 if it has no variables
 	layers []layer
-	items  []expr.Term // of the nodes of the layer at hand
-	states []uint64    // their words, node after node
+	items  []expr.Term // of the nodes of the current layer
+	states []uint64    // the words of the items, node after node
 	nodes  int
 	made   int
-	most   int       // nodes to make
-	failed expr.Term // item 0 if some check may fail: 0, or the number of the check that did + 1
+	most   int       // the most nodes to make
+	failed expr.Term // item 0 if some check may fail; its word is 0, or 1 + the number of the check that failed
 }
 
-// mostRoom is the most edges that a layer has room for before its edges are known.
+// mostRoom is the largest number of edges for which a layer allocates memory before it knows how many edges it has.
 const mostRoom = 1 << 18
 
-// stride is how many values are tried between two looks at the context.
+// stride is the number of values that a build tries before it checks again whether its context has ended.
 const stride = 4096
 
 func (m *model) build(ctx context.Context, maxNodes int) (*diagram, error) {
@@ -69,8 +70,8 @@ func (b *builder) lastOf(x expr.Term) int {
 	return b.last[x]
 }
 
-// itemsAfter lists what must be remembered once a layer is bound: of the checks that are
-// still to be made the largest terms that are bound and are a machine word.
+// itemsAfter lists the terms whose values a build must remember after it has bound layer l: the largest terms of
+// the remaining checks that depend on bound tunables only and fit a machine word.
 func (b *builder) itemsAfter(l int) (items []expr.Term) {
 	seen := map[expr.Term]bool{0: true}
 	var collect func(x expr.Term)
@@ -99,8 +100,8 @@ func (b *builder) itemsAfter(l int) (items []expr.Term) {
 	return items
 }
 
-// step is one layer's work for each value of its tunable at each node. It also gives the
-// checks of the layer that may fail.
+// step returns the code that layer l runs for each value at each node, and the checks of the layer whose evaluation may
+// fail.
 func (b *builder) step(l int, next []expr.Term) (code *expr.Code, risky []*check) {
 	code = b.program.Code(append(b.items, b.variables[b.order[l]])...)
 	early := func(x expr.Term) bool { return b.lastOf(x) < l }
@@ -122,7 +123,7 @@ func (b *builder) step(l int, next []expr.Term) (code *expr.Code, risky []*check
 	return code, risky
 }
 
-// grow binds the tunable of layer l at every node of the layer.
+// grow adds layer l of the diagram: for every node of the layer above, grow tries each value of the layer's tunable.
 func (b *builder) grow(ctx context.Context, l int) error {
 	tunable := b.order[l]
 	next := b.itemsAfter(l)
@@ -179,7 +180,8 @@ func (b *builder) grow(ctx context.Context, l int) error {
 	return nil
 }
 
-// noteFailure remembers the first check that failed; before is what was remembered so far.
+// noteFailure stores the number, from 1, of the first check whose evaluation failed, or 0 if none failed; `before` is
+// the number that an earlier layer stored, which is kept unless it is 0.
 func (b *builder) noteFailure(risky []*check, before uint64) {
 	for _, c := range risky {
 		if before == 0 && b.program.Slots.Failed(c.term) {
@@ -189,7 +191,7 @@ func (b *builder) noteFailure(risky []*check, before uint64) {
 	b.program.Slots.Set(b.failed, before)
 }
 
-// finish assembles the diagram, unless a configuration that all other checks allow makes one fail.
+// finish assembles the diagram, or reports a check that failed for a configuration that all other checks allow.
 func (b *builder) finish(ctx context.Context) (*diagram, error) {
 	if b.failed != 0 {
 		for n := range b.nodes {
@@ -204,7 +206,7 @@ func (b *builder) finish(ctx context.Context) (*diagram, error) {
 	return assemble(ctx, b.order, b.layers, b.nodes)
 }
 
-// pathTo finds the values on some path to a node after the last layer.
+// pathTo returns the values of the tunables along one path from the root to a node of the last layer.
 func (b *builder) pathTo(node uint32) []int {
 	choice := make([]int, len(b.order))
 	for l := len(b.layers) - 1; l >= 0; l-- {
@@ -216,9 +218,10 @@ func (b *builder) pathTo(node uint32) []int {
 	return choice
 }
 
-// relax returns a condition on what layer l binds that a harmless x implies, or 0 if none is found. It cuts partial
-// configurations that nothing can complete: each unbound term is taken at the bound that suits the check best. x * y <=
-// 100 fails already once x * (the least y) exceeds 100.
+// relax returns a condition that depends only on variables bound up to layer l and that must hold if x holds, or 0
+// if it finds no such condition. A build drops partial configurations for which the returned condition fails, since
+// they cannot be completed: relax replaces each unbound term of x by the bound with which x holds most easily. For
+// example, x * y <= 100 fails for every y if it fails for the least y, so a large x is dropped before y is bound.
 func (b *builder) relax(x expr.Term, l int) expr.Term {
 	if b.lastOf(x) <= l {
 		return x
@@ -245,7 +248,8 @@ func (b *builder) relax(x expr.Term, l int) expr.Term {
 	return 0
 }
 
-// extreme gives the least (or the greatest) value that an int can still take, as a term over what layer l binds.
+// extreme returns the least (or greatest) value that an int term can still take, as a term that uses only variables
+// bound up to layer l.
 func (b *builder) extreme(x expr.Term, l int, greatest bool) expr.Term {
 	op, left, right, _ := b.program.Operation(x)
 	factors := op == expr.OpMul && b.program.Range(left).Lo >= 0 && b.program.Range(right).Lo >= 0

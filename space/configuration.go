@@ -11,15 +11,15 @@ import (
 	"autotune/space/expr"
 )
 
-// Configuration is a template and one value for each of its tunables. As JSON it
-// has the fields "template" and "configuration"; what embeds one has them too.
+// Configuration is a template and one value for each of its tunables. In JSON a Configuration has the fields "template"
+// and "configuration", and so does a struct that embeds it.
 type Configuration struct {
 	Template string `json:"template"`
 	Values   Values `json:"configuration"`
 }
 
-// Values are the values of tunables, in the order in which the template declares
-// them. As JSON they are an object; order and the types of numbers survive.
+// Values are the values of tunables, in the order in which the template declares them. Values are written as a JSON
+// object; reading that object preserves the order of the tunables and the types of numbers.
 type Values []Value
 
 type Value struct {
@@ -48,8 +48,8 @@ func (v Values) Differences(others Values) int {
 
 const templateName = "template"
 
-// Flat returns the values by name with the template among them, under
-// "template", which is how autotuners' results formats write a configuration.
+// Flat returns a configuration as a map from the names of tunables to values, with the template as one more value
+// called "template". Result formats of autotuners write configurations as Flat returns them.
 func (c Configuration) Flat() Values {
 	flat := slices.Clone(c.Values)
 	if c.Template != "" {
@@ -59,8 +59,8 @@ func (c Configuration) Flat() Values {
 	return flat
 }
 
-// Unflatten is the inverse of Flat, but for the values' order. Without a string under "template" the
-// configuration's template is empty.
+// Unflatten is the inverse of Flat except for the order of the values. If the map contains no string named "template",
+// Unflatten leaves the configuration's template empty.
 func Unflatten(flat Values) Configuration {
 	i := slices.IndexFunc(flat, func(v Value) bool { return v.Name == templateName && v.Kind() == expr.KindString })
 	if i < 0 {
@@ -69,7 +69,7 @@ func Unflatten(flat Values) Configuration {
 	return Configuration{Template: flat[i].String(), Values: slices.Delete(slices.Clone(flat), i, i+1)}
 }
 
-// Words are the values as "a=1", in order.
+// Words returns the values as words such as "a=1", in order.
 func (v Values) Words() []string {
 	return lists.Of(v, func(one Value) string { return one.Name + "=" + one.Value.String() })
 }
@@ -77,7 +77,7 @@ func (v Values) Words() []string {
 // Key returns a string that identifies the configuration: "template|a=1|b=2".
 func (c Configuration) Key() string { return c.join("|") }
 
-// String shows the configuration to a reader: "template a=1 b=2".
+// String returns the configuration for display: "template a=1 b=2".
 func (c Configuration) String() string { return c.join(" ") }
 
 func (c Configuration) join(separator string) string {
@@ -92,7 +92,7 @@ func (v Values) MarshalJSON() ([]byte, error) {
 	return jsonobject.Write(v, func(one Value) (string, any) { return one.Name, one.Value })
 }
 
-// UnmarshalJSON reads what MarshalJSON writes, and null.
+// UnmarshalJSON reads the object that MarshalJSON writes, or null.
 func (v *Values) UnmarshalJSON(data []byte) error {
 	*v = nil
 	return jsonobject.Read(data, func(name string, text json.RawMessage) error {

@@ -12,7 +12,7 @@ import (
 	"autotune/space/expr"
 )
 
-// listed are the values of a map, in no order of their own.
+// listed returns the values of a map in random order.
 func listed(values map[string]expr.Value) space.Values {
 	var list space.Values
 	for name, v := range values {

@@ -9,26 +9,28 @@ import (
 )
 
 // diagram is a part's decision diagram: a layered graph in which each path from the root to the end is a valid
-// configuration. Layer l decides tunable order[l]; the end is the one node of the layer after the last.
+// configuration. Layer l of a diagram has an edge for each value of tunable order[l], and the only node behind the last
+// layer is the end.
 //
-// The edges of a node lie side by side, sorted by value. Each edge knows how many configurations lie under the edges
-// before it at the same node. The number of a configuration is the sum of that along its path.
+// The edges of a diagram's node are stored one after another and sorted by value. Each edge stores the number of
+// configurations that the earlier edges of the same node lead to. The number of a configuration is the sum of the
+// counts that the edges along its path store.
 type diagram struct {
 	order  []int    // layer -> tunable
 	root   uint32   // meaningless when total is 0
 	edges  []uint32 // node -> its first edge; one more entry ends the last node's
 	value  []uint32 // edge -> index of the value
-	target []uint32 // edge -> node
-	before []int64  // edge -> configurations under the node's earlier edges
+	target []uint32 // edge -> the node it leads to
+	before []int64  // edge -> configurations that the node's earlier edges lead to
 	total  int64
 }
 
-// unrank writes configuration number rank into choice, by tunable.
+// unrank computes the configuration with number `rank`, and stores the chosen value index of each tunable in `choice`.
 func (d *diagram) unrank(rank int64, choice []int) {
 	node := d.root
 	for _, tunable := range d.order {
 		lo, hi := d.edges[node], d.edges[node+1]
-		for hi-lo > 1 { // the last edge with before <= rank
+		for hi-lo > 1 { // find the last edge with before <= rank
 			if mid := (lo + hi) / 2; d.before[mid] <= rank {
 				lo = mid
 			} else {
@@ -41,7 +43,8 @@ func (d *diagram) unrank(rank int64, choice []int) {
 	}
 }
 
-// rank is the inverse of unrank; false if choice is no valid configuration.
+// rank returns the number of the configuration with the given value indices, or false if that configuration is not
+// valid.
 func (d *diagram) rank(choice []int) (int64, bool) {
 	if d.total == 0 {
 		return 0, false
@@ -49,7 +52,7 @@ func (d *diagram) rank(choice []int) (int64, bool) {
 	return d.rankFrom(0, d.root, choice)
 }
 
-// rankFrom sums up the path that choice takes from a node of a layer.
+// rankFrom returns false if the diagram has no edge for one of the chosen values.
 func (d *diagram) rankFrom(layer int, node uint32, choice []int) (int64, bool) {
 	rank := int64(0)
 	for _, tunable := range d.order[layer:] {
@@ -69,8 +72,7 @@ func (d *diagram) edge(node uint32, value int) (uint32, bool) {
 	return i, i < hi && int(d.value[i]) == value
 }
 
-// layer is a layer of a diagram under construction: the edges of its nodes,
-// whose targets are numbers within the layer below.
+// layer is a layer of a diagram under construction. An edge's target is the number of a node within the next layer.
 type layer struct {
 	edges  []uint32 // node -> first edge, and one more
 	value  []uint32
@@ -80,16 +82,15 @@ type layer struct {
 // dead marks nodes from which no path leads to the end.
 const dead = math.MaxUint32
 
-// assembler turns layers into a diagram, from the end upwards: dead ends go, nodes below which the same configurations
-// lie become one, and configurations are counted.
+// assembler turns layers into a diagram, from the end upwards. The assembler removes nodes that do not lead to the end,
+// merges nodes that lead to the same configurations, and counts the configurations.
 type assembler struct {
 	*diagram
-	counts []int64  // node -> configurations below it
+	counts []int64  // node -> configurations that the node leads to
 	final  []uint32 // node of the layer below, as built -> node of the diagram
 }
 
-// assemble makes the diagram of layers that were built for an order. After the last layer there is one node, in which
-// all paths end, or none: ends says how many.
+// The argument `ends` is 1 if some path reaches the end of the diagram, otherwise 0.
 func assemble(ctx context.Context, order []int, layers []layer, ends int) (*diagram, error) {
 	a := &assembler{diagram: &diagram{order: order, edges: []uint32{0, 0}}, counts: []int64{1}}
 	a.final = make([]uint32, ends) // node 0 of the diagram is the end
@@ -106,7 +107,7 @@ func assemble(ctx context.Context, order []int, layers []layer, ends int) (*diag
 	return a.diagram, nil
 }
 
-// add puts a layer on top of those added before.
+// add adds one layer to the diagram, above the layers that were added before, since the assembler begins at the end.
 func (a *assembler) add(ctx context.Context, in *layer) error {
 	nodes := len(in.edges) - 1
 	first := uint32(len(a.counts))
@@ -148,7 +149,7 @@ func (a *assembler) add(ctx context.Context, in *layer) error {
 	return nil
 }
 
-// addEdges appends the edges of a node that lead to the end, and counts what lies below them.
+// addEdges appends the edges of a node that lead to the end, and counts the configurations that these edges lead to.
 func (a *assembler) addEdges(in *layer, n int) (count int64, err error) {
 	for e := in.edges[n]; e < in.edges[n+1]; e++ {
 		t := a.final[in.target[e]]
@@ -166,8 +167,8 @@ func (a *assembler) addEdges(in *layer, n int) (count int64, err error) {
 	return count, nil
 }
 
-// numbers counts distinct things, which lie elsewhere, and finds the number of
-// one by its hash: a hash table with open addressing.
+// numbers is a hash table with open addressing that gives distinct items the numbers 0, 1, 2 and so on; the caller
+// stores the items.
 type numbers struct {
 	slots  []uint32 // 1 + a number, or 0
 	hashes []uint64 // by number
@@ -183,8 +184,8 @@ func newNumbers(expected int) *numbers {
 
 func (x *numbers) len() int { return len(x.hashes) }
 
-// of returns the number of the thing with a hash that same recognises by its
-// number, or the next number if there is none.
+// of looks an item up by its hash and returns its number, or the next free number if the item is new; `same` compares
+// the item with the item of a given number.
 func (x *numbers) of(hash uint64, same func(uint32) bool) (n uint32, isNew bool) {
 	mask := uint64(len(x.slots) - 1)
 	at := hash & mask

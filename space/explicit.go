@@ -9,7 +9,7 @@ import (
 	"autotune/internal/lists"
 )
 
-// Listed is what one template contributes to a space that is given as a list.
+// Listed contains the configurations of one template in a space that is built from lists.
 type Listed struct {
 	Template       string
 	Tunables       []Tunable
@@ -17,8 +17,8 @@ type Listed struct {
 }
 
 // Explicit builds a space of exactly the listed configurations, such as those of a recorded search, whose constraints
-// are not known. Nothing but the way it was made tells it from other spaces: configurations are numbered by part, and
-// within a part in lexicographic order of their values' places. One that is listed twice is there once.
+// are not known. Listed configurations are numbered by part, and within a part in lexicographic order of their values'
+// indices. A configuration that is listed twice counts once.
 func Explicit(lists ...Listed) (*Space, error) { return union(lists, Listed.part) }
 
 func (l Listed) part() (*part, error) {
@@ -39,8 +39,8 @@ func (l Listed) part() (*part, error) {
 	})
 }
 
-// prefixTree makes a layer a tunable, in which each node stands for a prefix
-// of the sorted rows. Merging equal suffixes is left to assemble.
+// prefixTree returns layers, one for each tunable, in which each node stands for a common prefix of rows; assemble then
+// merges equal nodes.
 func prefixTree(rows [][]int, width int) []layer {
 	layers := make([]layer, width)
 	for r, row := range rows {
@@ -57,7 +57,7 @@ func prefixTree(rows [][]int, width int) []layer {
 			}
 			target := uint32(0)
 			if l+1 < width {
-				target = uint32(len(layers[l+1].edges)) // made in the next round
+				target = uint32(len(layers[l+1].edges)) // a node that the next round of the loop adds
 			}
 			at.value = append(at.value, uint32(row[l]))
 			at.target = append(at.target, target)

@@ -23,7 +23,7 @@ func listedTunables(sizes ...int) []space.Tunable {
 	return tunables
 }
 
-// valuesOf are the values of listedTunables in these places.
+// valuesOf returns the values that listedTunables have at the given indices.
 func valuesOf(choices ...[]int) []space.Values {
 	all := make([]space.Values, len(choices))
 	for i, choice := range choices {
@@ -34,7 +34,7 @@ func valuesOf(choices ...[]int) []space.Values {
 	return all
 }
 
-// A space holds what was listed and nothing else, whatever the list.
+// A space built by Explicit contains the listed configurations and no others.
 func TestExplicitHoldsTheList(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		sizes := rapid.SliceOfN(rapid.IntRange(1, 4), 1, 4).Draw(t, "sizes")

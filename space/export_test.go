@@ -2,7 +2,8 @@ package space
 
 import "context"
 
-// Nodes is the size of the decision diagrams: memory and the time to build are proportional to it.
+// Nodes returns the number of nodes of the space's decision diagrams. The memory of a diagram and the time to build it
+// are proportional to the number of nodes.
 func (s *Space) Nodes() int {
 	n := 0
 	for _, p := range s.parts {
@@ -11,7 +12,7 @@ func (s *Space) Nodes() int {
 	return n
 }
 
-// NewWithin is New with another bound on the nodes of a part's diagram.
+// NewWithin is New with a given limit on the nodes of a part's diagram.
 func NewWithin(maxNodes int, parts ...Part) (*Space, error) {
 	return union(parts, func(p Part) (*part, error) { return newPart(context.Background(), p, maxNodes) })
 }

@@ -14,15 +14,15 @@ import (
 	"autotune/space/expr"
 )
 
-// Published is a tuning space read from a document that others published.
+// Published is a tuning space that was read from a published document.
 type Published struct {
 	Name      string // may be empty
 	Part      Part   // its template is empty
-	Valid     int64  // how many configurations are said to be valid, or -1
+	Valid     int64  // how many valid configurations the document claims, or -1
 	Cartesian float64
 }
 
-// ReadPublished is ParsePublished of a file, compressed or not.
+// ReadPublished reads a document of published tuning spaces from r, which may be compressed.
 func ReadPublished(r io.Reader) ([]Published, error) {
 	data, err := Bound.Unpack(r)
 	if err != nil {
@@ -32,8 +32,8 @@ func ReadPublished(r io.Reader) ([]Published, error) {
 }
 
 // ParsePublished reads tuning spaces from JSON: {"params": {name: [values]}, "constraints": [expressions]}, or a list
-// of such objects, with optional "name", "valid", "cartesian", "source", "note", "published_valid" and
-// "published_cartesian". Tunables keep the order in which the document names them. Another key is an error.
+// of such objects. The keys "name", "valid", "cartesian", "source", "note", "published_valid" and "published_cartesian"
+// are optional; any other key is an error. The tunables keep the order in which the document lists them.
 func ParsePublished(data []byte) ([]Published, error) {
 	if err := Bound.JSON(data); err != nil {
 		return nil, err
@@ -51,7 +51,7 @@ func ParsePublished(data []byte) ([]Published, error) {
 	}
 	all := make([]Published, len(list))
 	for i, item := range list {
-		// Line breaks before an item make its errors name the document's lines.
+		// Line breaks in front of the item make errors report line numbers of the whole document, not of the item.
 		before := bytes.Count(data[:max(0, bytes.Index(data, item))], []byte("\n"))
 		var err error
 		if all[i], err = parsePublished(append(bytes.Repeat([]byte("\n"), before), item...)); err != nil {
@@ -61,7 +61,7 @@ func ParsePublished(data []byte) ([]Published, error) {
 	return all, nil
 }
 
-// Bound is what a space file may have: half a million values, which take less than a second to read.
+// Bound limits the size of a space file to half a million values, which can be read in less than a second.
 var Bound = input.Bound{Kind: "a space file", Bytes: 8 << 20, Values: 500_000, Depth: 64}
 
 type document struct {
@@ -71,7 +71,7 @@ type document struct {
 	Valid       *int64          `json:"valid"`
 	Cartesian   float64         `json:"cartesian"`
 
-	Source             any `json:"source"` // these describe the document and are not used
+	Source             any `json:"source"` // these fields describe the document and are not used
 	Note               any `json:"note"`
 	PublishedValid     any `json:"published_valid"`
 	PublishedCartesian any `json:"published_cartesian"`
@@ -99,7 +99,7 @@ func parsePublished(data []byte) (p Published, err error) {
 	return p, nil
 }
 
-// strict decodes data into a struct and refuses keys that it does not have.
+// strict decodes data into a struct and refuses keys that the struct does not have.
 func strict(data []byte, to any) error {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
@@ -117,7 +117,7 @@ func malformed(data []byte, err error) error {
 	return fmt.Errorf("malformed JSON at %w", jsonerror.Describe(err, data, 0))
 }
 
-// parseParams reads an object of lists and keeps its order.
+// parseParams reads an object whose values are lists, and keeps its order.
 func parseParams(data []byte) ([]Tunable, error) {
 	switch {
 	case data == nil:
@@ -127,7 +127,7 @@ func parseParams(data []byte) ([]Tunable, error) {
 	}
 	var tunables []Tunable
 	err := jsonobject.Read(data, func(name string, list json.RawMessage) error {
-		if list[0] != '[' { // known before all of it is decoded
+		if list[0] != '[' { // refused before the whole list is decoded
 			return fmt.Errorf("tunable %s: its values are no list: write {%q: [values]}", name, name)
 		}
 		var values []expr.Value

@@ -11,27 +11,27 @@ import (
 	"autotune/space/expr"
 )
 
-// model is a part on its way to a diagram: the values that tunables may still
-// have and the checks that are left to make.
+// model is a part of a space while its diagram is being prepared. A model stores the values that tunables can still
+// have and the checks that remain.
 type model struct {
 	Part
 	allowed   [][]int // tunable -> indexes of the values still possible
 	checks    []*check
 	program   *expr.Program // computes the checks
 	variables []expr.Term   // tunable -> its term
-	words     [][]uint64    // tunable -> value -> machine word
-	failing   *check        // a constraint that cannot be evaluated whatever the values
-	empty     bool          // a constraint is always false
+	words     [][]uint64    // tunable -> value -> its machine word
+	failing   *check        // a constraint that cannot be evaluated for any values
+	empty     bool          // some constraint is always false
 }
 
-// check is a condition that all configurations must satisfy: a constraint, or one of the operands of its `and`.
+// check is a condition that all configurations must satisfy: a constraint, or an operand of a constraint's `and`.
 type check struct {
-	constraint int        // which one, from 0
+	constraint int        // index of the constraint
 	node       *expr.Node // as written
-	folded     *expr.Node // with constants and definitions filled in
+	folded     *expr.Node // with constants and definitions replaced
 	vars       []int      // the tunables in it, sorted
 	term       expr.Term
-	level      int // the layer that binds the last of vars
+	level      int // the layer that binds the last tunable of vars
 }
 
 func newModel(ctx context.Context, p Part) (*model, error) {
@@ -54,7 +54,7 @@ func newModel(ctx context.Context, p Part) (*model, error) {
 	return m, nil
 }
 
-// checkNames makes sure that all names mean something.
+// checkNames checks that every name in a constraint or definition is known.
 func (m *model) checkNames() error {
 	defined := slices.Sorted(maps.Keys(m.Definitions))
 	needs := func(name string) []string { return m.Definitions[name].Names() }
@@ -84,7 +84,8 @@ func (m *model) checkNames() error {
 	return nil
 }
 
-// conjuncts are the parts that must all be true for n to be true, also where n holds them by a name.
+// conjuncts splits n into the conditions that must all be true for n to be true, and also splits the definitions that n
+// refers to.
 func (m *model) conjuncts(n *expr.Node) (all []*expr.Node) {
 	if d, ok := m.Definitions[n.Name]; ok && n.Op == expr.OpName {
 		return m.conjuncts(d.Root())
@@ -99,8 +100,9 @@ func (m *model) conjuncts(n *expr.Node) (all []*expr.Node) {
 	return all
 }
 
-// narrow removes the values that a check on one tunable alone rules out, until
-// there are no more such checks. A tunable with one value left is a constant.
+// narrow removes the values that a check on a single tunable rules out. narrow repeats the removal until nothing
+// changes, because a tunable with only one value left becomes a constant, and other checks may then depend on a single
+// tunable.
 func (m *model) narrow(ctx context.Context) error {
 	for again := true; again && !m.empty; {
 		again = false
@@ -127,8 +129,8 @@ func (m *model) narrow(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// tryAlone settles a check with at most one tunable. It keeps the check where
-// evaluating fails: another check may yet rule that value out.
+// tryAlone evaluates a check that depends on at most one tunable, once for each value of the tunable. tryAlone keeps
+// the check if its evaluation fails for a value, because another check may rule that value out.
 func (m *model) tryAlone(ctx context.Context, c *check) (keep, narrowed bool) {
 	if len(c.vars) > 1 {
 		return true, false
@@ -147,7 +149,7 @@ func (m *model) tryAlone(ctx context.Context, c *check) (keep, narrowed bool) {
 	before := len(m.allowed[i])
 	m.allowed[i] = lists.Where(m.allowed[i], func(k int) bool {
 		if k%stride == 0 && ctx.Err() != nil {
-			return true // narrow gives up
+			return true // narrow stops then
 		}
 		env[t.Name] = t.Values[k]
 		v, err := e.Eval(env)
@@ -158,7 +160,8 @@ func (m *model) tryAlone(ctx context.Context, c *check) (keep, narrowed bool) {
 	return keep, len(m.allowed[i]) < before
 }
 
-// compile makes terms of the checks and drops those that are always true: fewer checks tie fewer tunables together.
+// compile turns the checks into terms and drops checks that are always true, so that such checks do not connect
+// tunables.
 func (m *model) compile() {
 	m.words = make([][]uint64, len(m.Tunables))
 	m.variables = make([]expr.Term, len(m.Tunables))
@@ -173,10 +176,11 @@ func (m *model) compile() {
 	})
 }
 
-// order decides in which order the diagram binds tunables. Those tied by checks, directly or through others, stand
-// together and form a component; components follow each other as declared, so that each of them ends in a single node.
-// Within a component the next is the one that settles the most checks, and among equals the one that is tied most to
-// what is bound, so that little must be remembered.
+// order returns the order in which the diagram binds tunables. Tunables that checks connect, directly or through
+// others, form a component. Components of connected tunables follow each other in declared order, so that the diagram
+// of each component ends in a single node. Within a component of connected tunables, the next tunable is always the one
+// with which the most checks become decidable. Among tunables with which equally many checks become decidable, order
+// prefers the one that shares checks with the most bound tunables, so that few values must be remembered.
 func (m *model) order() (order []int) {
 	component := lists.Places(len(m.Tunables)) // tunable -> the first one of its component
 	for _, c := range m.checks {
@@ -208,7 +212,8 @@ func (m *model) order() (order []int) {
 	return order
 }
 
-// ties counts the checks that a tunable settles, and the bound tunables that its checks tie it to.
+// ties returns how many checks become decidable when a tunable is bound, and with how many bound tunables the tunable
+// shares a check.
 func (m *model) ties(tunable int, bound []bool) (settled, tied int) {
 	for _, c := range m.checks {
 		if !slices.Contains(c.vars, tunable) {
@@ -223,7 +228,7 @@ func (m *model) ties(tunable int, bound []bool) (settled, tied int) {
 	return settled, tied
 }
 
-// describe tells which values a failing constraint met.
+// describe returns an error that says for which values of the tunables a constraint fails.
 func (m *model) describe(c *check, choice []int) error {
 	names := (&expr.Folder{Definitions: m.Definitions}).Fold(m.Constraints[c.constraint].Root()).Names()
 	env := map[string]expr.Value{}

@@ -11,7 +11,7 @@ import (
 	"autotune/space"
 )
 
-// published reads the spaces of a file in testdata.
+// published reads the spaces in a file of testdata.
 func published(t testing.TB, file string) []space.Published {
 	t.Helper()
 	f, err := os.Open(filepath.Join("testdata", file))

@@ -12,7 +12,7 @@ import (
 	"autotune/space/expr"
 )
 
-// Tunable is a parameter of a template that a search may choose.
+// Tunable is a parameter of a template whose value a search chooses.
 type Tunable struct {
 	Name   string       `json:"name"`
 	Values []expr.Value `json:"values"` // in the order that Adjacent neighbours follow
@@ -21,17 +21,17 @@ type Tunable struct {
 type Part struct {
 	Template    string
 	Tunables    []Tunable
-	Constraints []*expr.Expr          // all must be true
-	Constants   map[string]expr.Value // names that constraints may use beside the tunables
-	Definitions map[string]*expr.Expr // names for expressions over tunables, constants and each other
+	Constraints []*expr.Expr          // all must be true for a configuration to be valid
+	Constants   map[string]expr.Value // further names that constraints may use
+	Definitions map[string]*expr.Expr // names of expressions over tunables, constants and each other
 }
 
-// maxNodes bounds the nodes of a part's decision diagram, and so the memory. What matters is not how many
-// configurations there are but how entangled the constraints are.
+// maxNodes bounds the nodes of a part's decision diagram, and so its memory. The number of nodes in a diagram depends
+// on how strongly constraints connect tunables, and little on the number of configurations.
 const maxNodes = 1_000_000
 
-// Space is the union of the valid configurations of its parts, numbered from
-// 0 to Len()-1, part after part. It is safe for concurrent use.
+// Space is the union of the valid configurations of its parts, numbered from 0 to Len()-1, part after part. A Space is
+// safe for concurrent use.
 type Space struct {
 	parts []*part
 	first []int64 // first[p] is the number of part p's first configuration
@@ -41,19 +41,20 @@ type Space struct {
 
 type part struct {
 	Part
-	position []map[expr.Value]int // value -> its index, by tunable
+	position []map[expr.Value]int // tunable -> value -> its index
 	diagram  *diagram
 }
 
-// ErrTooLarge is wrapped by errors about spaces that cannot be represented.
+// ErrTooLarge says that the decision diagram of a space would be too large.
 var ErrTooLarge = errors.New("the space is too large")
 
-// New builds the union of parts. It ends with the context's error soon after the context does.
+// New builds the space that is the union of the given parts. New returns the context's error soon after the context
+// ends.
 func New(ctx context.Context, parts ...Part) (*Space, error) {
 	return union(parts, func(p Part) (*part, error) { return newPart(ctx, p, maxNodes) })
 }
 
-// union makes the space of parts that are still to be made ready.
+// union builds a space from several sources of parts; the function ready turns each source into a part.
 func union[P any](sources []P, ready func(P) (*part, error)) (*Space, error) {
 	s := &Space{}
 	for _, source := range sources {
@@ -85,7 +86,7 @@ func newPart(ctx context.Context, p Part, maxNodes int) (*part, error) {
 	})
 }
 
-// ready checks a part's tunables and adds its diagram. Its error names the template.
+// ready checks a part's tunables and builds its diagram. An error that ready returns names the template.
 func (p Part) ready(build func(*part) (*diagram, error)) (*part, error) {
 	p.Tunables = slices.Clone(p.Tunables)
 	built := &part{Part: p}
@@ -138,7 +139,7 @@ func positions(t Tunable) (map[expr.Value]int, error) {
 // Len returns the number of valid configurations of all parts.
 func (s *Space) Len() int64 { return s.total }
 
-// Cartesian returns the number of combinations of values, valid or not.
+// Cartesian returns the number of all combinations of values, whether valid or not.
 func (s *Space) Cartesian() float64 {
 	sum := 0.0
 	for _, p := range s.parts {
@@ -151,13 +152,13 @@ func (s *Space) Cartesian() float64 {
 	return sum
 }
 
-// Parts returns the parts that the space was built from. Do not modify them.
+// Parts returns the parts that the space was built from. The caller must not modify the parts that Parts returns.
 func (s *Space) Parts() []Part {
 	return lists.Of(s.parts, func(p *part) Part { return p.Part })
 }
 
-// PartOf returns which part configuration i belongs to. Like an index of a
-// slice, i out of range panics; so it does for all that ask for one by number.
+// PartOf returns the part of the space that configuration i belongs to. Like all methods that take the number of a
+// configuration, PartOf panics if i is out of range.
 func (s *Space) PartOf(i int64) int {
 	if i < 0 || i >= s.total {
 		panic(fmt.Sprintf("space: configuration %d of %d", i, s.total))
@@ -178,7 +179,7 @@ func (s *Space) At(i int64) Configuration {
 	return c
 }
 
-// Choice returns which value each tunable of configuration i's part has: its index among the tunable's values.
+// Choice returns the index of the chosen value for each tunable of configuration i.
 func (s *Space) Choice(i int64) []int {
 	p := s.PartOf(i)
 	choice := make([]int, len(s.parts[p].Tunables))
@@ -186,7 +187,8 @@ func (s *Space) Choice(i int64) []int {
 	return choice
 }
 
-// IndexOf is the inverse of Choice: the number of the configuration of a part that has these values, if it is valid.
+// IndexOf is the inverse of Choice: it returns the number of the configuration of a part that has the chosen values, or
+// false if that configuration is not valid.
 func (s *Space) IndexOf(part int, choice []int) (int64, bool) {
 	p := s.parts[part]
 	if len(choice) != len(p.Tunables) {
@@ -196,8 +198,8 @@ func (s *Space) IndexOf(part int, choice []int) (int64, bool) {
 	return s.first[part] + rank, ok
 }
 
-// Index returns the number of a configuration, found by its template and the
-// names of its tunables in any order; false if it is not in the space.
+// Index returns the number of a configuration, which may list its values in any order. Index returns false if the space
+// does not contain the configuration.
 func (s *Space) Index(c Configuration) (int64, bool) {
 	i := slices.IndexFunc(s.parts, func(p *part) bool { return p.Template == c.Template })
 	if i < 0 {
@@ -210,7 +212,8 @@ func (s *Space) Index(c Configuration) (int64, bool) {
 	return s.IndexOf(i, choice)
 }
 
-// choice finds values among those of the tunables, whatever their order; false if these are others.
+// choice returns the index of each tunable's value, for values in any order, or false if the values do not belong to
+// the part's tunables.
 func (p *part) choice(values Values) ([]int, bool) {
 	choice := make([]int, len(p.Tunables))
 	for k, t := range p.Tunables {

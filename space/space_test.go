@@ -73,7 +73,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// A constraint that fails does no harm where another rules the values out, in whatever order they are written.
+// A failing constraint is ignored if another constraint rules the values out, whatever the order of the constraints.
 func TestFailingConstraintRuledOut(t *testing.T) {
 	a := space.Tunable{Name: "a", Values: ints(0, 1, 2)}
 	b := space.Tunable{Name: "b", Values: ints(1, 2)}
@@ -149,7 +149,7 @@ func TestUnion(t *testing.T) {
 	}
 }
 
-// A space far too large to list is sampled, numbered and walked all the same.
+// Sampling, numbering and neighbours also work in a space that is far too large to list.
 func TestHugeSpace(t *testing.T) {
 	s := must(t, published(t, "atf_gaussian_convolution_pow2.json")[0].Part)
 	rng := rand.New(rand.NewPCG(7, 7))

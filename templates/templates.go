@@ -1,12 +1,11 @@
-// Package templates holds the built-in operators as data: a folder each, with
-// op.yaml, the kernels and the PyTorch side, and the folder include, which all
-// kernels share. Package operator reads them.
+// Package templates embeds the built-in operators. Each operator is a folder with op.yaml, the kernels and the PyTorch
+// code; all kernels share the folder include. Package operator reads the folders of operators.
 package templates
 
 import "embed"
 
-// FS is the tree of the built-in operators. A user's own operator is a folder of
-// the same form.
+// FS is the tree of the built-in operators. A user writes an operator as a folder of the same form as each folder in
+// FS.
 //
 //go:embed */*.yaml */*.cu */*.cuh */*.py
 var FS embed.FS

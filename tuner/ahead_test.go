@@ -2,8 +2,8 @@ package tuner
 
 import "testing"
 
-// As many configurations are at the compilers as it takes for one to be ready whenever a
-// device is, with a margin; before anything is known, a few.
+// Enough configurations are compiled at a time that one is ready whenever a device becomes free, plus a margin; before
+// the first compilation has been timed, policy.aheadAtFirst configurations are compiled at a time.
 func TestCompilationsAnEvaluation(t *testing.T) {
 	for want, b := range map[int]Spent{
 		policy.aheadAtFirst: {},

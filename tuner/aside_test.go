@@ -12,21 +12,21 @@ import (
 	"autotune/tuner"
 )
 
-// twoTemplates is the toy with another template of the same tunables, `other`.
+// twoTemplates returns the toy operator's text with a second template, `other`, that has the same tunables.
 func twoTemplates(text string) string {
 	return text + strings.ReplaceAll(text[strings.Index(text, "  - name: plain"):], "plain", "other")
 }
 
-// A template that does nothing but crash and hang is given up, and the user told so; not
-// one that does something else, and not where there is nothing else.
+// A search stops trying a template whose kernels only crash and hang, and says so to the user. A search continues to
+// try a template if some of its variants neither crash nor hang, or if the operator has no other template.
 func TestHarmfulTemplates(t *testing.T) {
 	for _, test := range []struct {
 		name   string
-		other  []trial.Status // of that template, in turn
+		other  []trial.Status // statuses of trials of the template `other`, in order
 		plain  trial.Status
 		budget int
 		most   int    // variants of `other`: two more may be with the device
-		told   string // the first one's status
+		told   string // the first template's status in the notice
 	}{
 		{"crashes", []trial.Status{trial.Crashed}, trial.OK, 40, 3 + 2, "crashed"},
 		{"hangs and crashes", []trial.Status{trial.Timeout, trial.Crashed}, trial.OK, 40, 3 + 2, "timeout"},
@@ -55,7 +55,7 @@ func TestHarmfulTemplates(t *testing.T) {
 			if (err != nil) != (test.plain != trial.OK) {
 				t.Fatal(err)
 			}
-			if n := len(r.Trials); n > test.budget || n < test.budget-8 { // some of the budget may have been compiled for nothing
+			if n := len(r.Trials); n > test.budget || n < test.budget-8 { // some of the budget may have been compiled in vain
 				t.Errorf("%d trials, want %d", n, test.budget)
 			}
 			if n := evaluated["other"]; n > test.most || test.told == "" && n < 8 {

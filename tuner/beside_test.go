@@ -14,7 +14,7 @@ import (
 	"autotune/tuner/final"
 )
 
-// rival takes a tenth of a millisecond, or is not there. It notes what it is asked.
+// rival is a fake rival: it takes 0.1 ms or is absent, and it records the calls of its methods.
 type rival struct {
 	fails error
 	asked []string
@@ -42,8 +42,8 @@ func speedupOver(r *tuner.Result, name string) float64 {
 	return r.Baselines[at].Speedup
 }
 
-// Rivals prepare themselves while the search goes on. A search that finds the same winner again takes over what was timed
-// beside it, unless it was asked to time them.
+// Rival programs prepare themselves while the search goes on. A search that finds the same winner again reuses the
+// rivals' stored times, unless the user asked for them to be timed.
 func TestRivalsOfASearch(t *testing.T) {
 	s := openStore(t, filepath.Join(t.TempDir(), "cache.db"))
 	search := func(unasked bool) (*rival, *tuner.Result) {
@@ -65,7 +65,8 @@ func TestRivalsOfASearch(t *testing.T) {
 	}
 }
 
-// Where nobody asked for rivals, nobody hears that there are none; everybody hears of one that fails.
+// If the user did not ask for rivals, a search does not mention rivals that are absent; it always mentions a rival that
+// fails.
 func TestRivalsThatAreNotThere(t *testing.T) {
 	absent, fails := &final.AbsentError{Err: errors.New("python3 has no torch")}, errors.New("out of memory")
 	for _, c := range []struct {

@@ -13,36 +13,37 @@ import (
 	"autotune/tuner/final"
 )
 
-// What a search does beside its loop to make sure of its winner: the math mode, the finals and the gates, the rivals
-// that it is compared with, and the winner that the cache keeps.
+// This file holds the steps after a search's loop, which confirm its winner: the math mode, the finals and gates, the
+// rivals that the winner is compared with, and the winner in the cache.
 
-// closing is what a search has for its finals and gates.
+// closing holds the state of the steps after a search's loop.
 type closing struct {
-	held   map[int64]device.Variant // compiled, by configuration: those that the finals may need
-	near   map[int64]*final.Nearby  // what leaders will need at the gates, by configuration
-	waited time.Duration            // for the math mode
+	held   map[int64]device.Variant // binaries that the finals may need, by configuration
+	near   map[int64]*final.Nearby  // neighbours of leading variants for the gates, by configuration
+	waited time.Duration            // time of waiting for PyTorch's answer about the math mode
 }
 
-// hold keeps a finished job's binary if the finals may need it.
+// hold keeps the binary of a finished configuration if its variant may take part in the finals.
 func (c *closing) hold(f *final.Field, j job) {
 	leader, ok := f.Leader()
 	if j.variant.Binary == nil || j.trial.Status != trial.OK || !ok || f.Behind(j.id) {
 		return
 	}
 	c.held[j.id] = j.variant
-	if leader == j.id { // only then may others be behind now
+	if leader == j.id { // a new leader may put other variants behind
 		maps.DeleteFunc(c.held, func(id int64, _ device.Variant) bool { return f.Behind(id) })
 	}
 }
 
-// settleMode takes note of who chose the problem's math mode. A search in another mode ends.
+// settleMode records who chose the problem's math mode. A search in another math mode than PyTorch's ends.
 func (s *search) settleMode(c device.ModeChoice) {
 	s.Mode = nil
 	s.out.Problem.MathBy = c.By
 	s.fail(c.Err)
 }
 
-// awaitMode waits until it is known who chose the mode. The judge has as much time as if that had taken none.
+// awaitMode waits for PyTorch's answer about the math mode. The time limit of the finals and gates does not include the
+// wait for PyTorch.
 func (c *closing) awaitMode(ctx context.Context, s *search) {
 	if s.Mode == nil {
 		return
@@ -58,8 +59,8 @@ func (c *closing) awaitMode(ctx context.Context, s *search) {
 	c.waited = time.Since(start)
 }
 
-// settleWinner has the judge run the finals and the gates, once the math mode is known; the field then names the
-// winner.
+// settleWinner waits for the math mode, then runs the finals and the gates. The winner is the one that Field.Decide
+// returns after settleWinner.
 func (c *closing) settleWinner(ctx context.Context, s *search) (err error) {
 	c.awaitMode(ctx, s)
 	if s.err != nil || s.out.Stop == Interrupted || !s.can.Compiles || s.field.Best() == nil || s.stages.session == nil {
@@ -89,8 +90,8 @@ func (c *closing) settleWinner(ctx context.Context, s *search) (err error) {
 	return err
 }
 
-// whileThere is a context that ends when the time is up and the pool has no worker, so that nothing waits for one any
-// longer.
+// whileThere returns a context that is cancelled when the search's time is up and its pool has no worker left, so
+// that the finals do not wait for workers for ever.
 func whileThere(
 	ctx context.Context, pool device.Pool, began time.Time, limit time.Duration,
 ) (context.Context, context.CancelCauseFunc) {
@@ -113,8 +114,8 @@ func whileThere(
 	return ctx, cancel
 }
 
-// recall finds what an earlier search of the same provenance measured beside its trials, so that one with nothing left
-// to evaluate needs no device.
+// recall reads gates and ceilings from the winner's record in the cache. If recall has read the ceilings, a search with
+// nothing left to evaluate needs no device.
 func (s *search) recall() bool {
 	record, err := s.course.ledger.winner()
 	if err != nil || record == nil {
@@ -123,14 +124,14 @@ func (s *search) recall() bool {
 	winner, _ := s.field.Decide()
 	same := winner != nil && record.Winner.KernelDigest == winner.KernelDigest
 	if s.can.Compiles && (record.Gates == nil || !same) {
-		return false // this winner has not been through the gates
+		return false // this winner has not passed the gates
 	}
 	s.out.Gates, s.out.Ceilings = record.Gates, withBaselines(record.Ceilings, s.Baselines)
 	return true
 }
 
-// crown keeps the winner and the record around it. The winner of a part of the space does not take the place of a
-// faster one.
+// crown stores the winner and the search's record in the cache. If only a part of the space was searched, crown does
+// not replace a faster winner that the cache already holds.
 func (s *search) crown(r *Result) error {
 	if s.Only.IsZero() {
 		return s.course.ledger.crown(r.Record)
@@ -145,15 +146,15 @@ func (s *search) crown(r *Result) error {
 	return s.course.ledger.crown(r.Record)
 }
 
-// prepareRivals has the rivals begin what takes long, while the search goes on.
+// prepareRivals lets the rivals begin their slow preparations while the search goes on.
 func (s *search) prepareRivals(ctx context.Context) {
-	p, has := s.subject.Problem, s.subject.Device.Info().Limits.MemoryBytes // 0: not known
+	p, has := s.subject.Problem, s.subject.Device.Info().Limits.MemoryBytes // 0: unknown
 	if s.Rivals != nil && s.can.Measures && (has == 0 || policy.besideRivals*p.MemoryBytes() < has) {
 		s.Rivals.Prepare(ctx, p, s.Protocol)
 	}
 }
 
-// compare times the rivals beside the winner. One that is not there, or fails, costs a warning.
+// compare times the rivals in turns with the winner. A rival that is absent or fails causes a warning, not an error.
 func (s *search) compare(ctx context.Context) {
 	if s.Rivals == nil || s.err != nil || ctx.Err() != nil || s.field.Best() == nil {
 		return
@@ -173,8 +174,8 @@ func (s *search) compare(ctx context.Context) {
 	s.out.addBaselines(all)
 }
 
-// compared tells whether an earlier search has timed rivals beside this winner, and takes what it found. A search that
-// evaluates anything compares anew.
+// compared reports whether an earlier search has already timed the rivals beside the same winner, in which case it adds
+// their times to the result. `compared` returns false if this search has evaluated a variant of its own.
 func (s *search) compared() bool {
 	if s.began {
 		return false

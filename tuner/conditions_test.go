@@ -10,8 +10,8 @@ import (
 	"autotune/tuner/winners"
 )
 
-// What was timed under some conditions is no answer under others: a search makes
-// its own trials, starts from the other's winner, and leaves it in its place.
+// A search under new timing conditions makes its own trials, starts from the winner under the old conditions, and does
+// not replace that winner in the cache.
 func TestConditionsAreApart(t *testing.T) {
 	s := openStore(t, filepath.Join(t.TempDir(), "cache.db"))
 	search := func(c device.Conditions) *tuner.Result {

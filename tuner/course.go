@@ -11,25 +11,26 @@ import (
 	"autotune/tuner/strategy"
 )
 
-// course decides what a search tries next, and tells the strategy what came of it. Defaults, low estimates and earlier
-// winners come first, then what the strategy proposes. It leaves out templates whose variants all crash or hang.
+// course decides what a search tries next, and tells the strategy the outcomes. A search tries defaults, configurations
+// with low estimated times and earlier winners before the configurations that its strategy proposes. The course of a
+// search no longer tries a template if all variants of the template have crashed or hung.
 type course struct {
 	kernel   func(space.Configuration) (operator.Kernel, error)
 	space    *space.Space
 	field    *final.Field
 	ledger   *ledger
 	strategy strategy.Strategy
-	recheck  bool              // only first is tried
-	first    []int64           // configurations that come before anything the strategy wants
-	warn     func(text string) // tells the user
-	outcomes []strategy.Seen   // of the field's trials, as the strategy was told
-	worked   []int64           // configurations whose trials are correct, of those: asked for at each turn
-	begun    map[int64]int     // turns, from 1, of configurations that were proposed or remembered
-	resumed  int               // trials of earlier searches
-	conducts map[int]*conduct  // of templates, by their part of the space
+	recheck  bool              // only the configurations in first are tried
+	first    []int64           // configurations to try before the strategy's proposals
+	warn     func(text string) // warns the user
+	outcomes []strategy.Seen   // outcomes of the field's trials, as told to the strategy
+	worked   []int64           // configurations whose trials are correct
+	begun    map[int64]int     // the turn, from 1, in which each configuration was proposed or remembered
+	resumed  int               // number of trials from earlier searches
+	conducts map[int]*conduct  // how each template's variants behaved, by the template's part of the space
 }
 
-// next is the configuration to be tried next; not ok if there is none now.
+// next returns the configuration that the search should try next, or ok=false if there is none at the moment.
 func (c *course) next() (id int64, ok bool) {
 	for len(c.first) > 0 {
 		if id, c.first = c.first[0], c.first[1:]; c.take(id) {
@@ -44,7 +45,7 @@ func (c *course) next() (id int64, ok bool) {
 	return 0, false
 }
 
-// take tells whether a configuration may be tried now: it was not begun, and its template is not given up.
+// take reports whether a configuration may be tried now: it was not begun before, and its template is not given up.
 func (c *course) take(id int64) bool { return c.begun[id] == 0 && !c.setAside(id) }
 
 func (c *course) begin(id int64) { c.begun[id] = len(c.begun) + 1 }
@@ -59,8 +60,8 @@ func (c *course) tell(id int64, t trial.Trial) {
 	c.strategy.Tell(id, o)
 }
 
-// resume takes in the trials that earlier searches left in the store, those whose kernels are today what they were. A
-// cache may hold many trials of one configuration whose kernel was edited since.
+// resume takes over the trials of earlier searches from the store if their kernels have not changed since. A cache may
+// contain several trials of one configuration, made before and after the kernel was edited.
 func (c *course) resume() error {
 	trials, err := c.ledger.trials()
 	digests := map[int64]string{} // of kernels as they are today; "": there is none
@@ -69,7 +70,7 @@ func (c *course) resume() error {
 		if !ok {
 			continue
 		}
-		t.Configuration = c.space.At(id) // with today's order and types
+		t.Configuration = c.space.At(id) // configuration in the order and with the types of op.yaml today
 		if _, known := digests[id]; !known {
 			if k, err := c.kernel(t.Configuration); err == nil {
 				digests[id] = k.Digest()
@@ -85,9 +86,10 @@ func (c *course) resume() error {
 	return err
 }
 
-// polish has the search try, before it ends, configurations that differ from the best in one tunable and may well be
-// faster. The target leaves gains of a few percent, most of which are there. It tells whether any such configuration
-// has no trial yet. A remembered search has done so already.
+// polish makes the search try, before it ends, configurations that differ from the best one in a single tunable and
+// are likely to be faster. A search that stops at its target has often missed configurations that are a few percent
+// faster, and most of them are neighbours of the best configuration. `polish` reports whether it found such a
+// neighbour without a trial. If all trials of the search come from the cache, `polish` does nothing.
 func (c *course) polish(p strategy.Prospect) bool {
 	if len(c.field.Trials) == c.resumed {
 		return false
@@ -102,8 +104,8 @@ func (c *course) polish(p strategy.Prospect) bool {
 type conduct struct {
 	harm  int
 	first trial.Trial
-	ended bool // a variant neither crashed nor hung
-	told  bool // the user was told that it is given up
+	ended bool // some variant neither crashed nor hung
+	told  bool // the user was warned that the template is given up
 }
 
 func (c *course) watch(id int64, t trial.Trial) {
@@ -122,7 +124,8 @@ func (c *course) watch(id int64, t trial.Trial) {
 	}
 }
 
-// setAside tells whether a configuration is of a template that is given up. If so, the strategy is told that it failed.
+// setAside reports whether a configuration's template is given up, and if so tells the strategy that the configuration
+// failed.
 func (c *course) setAside(id int64) bool {
 	of := c.conducts[c.space.PartOf(id)]
 	if of == nil || of.ended || of.harm < policy.asideAfter || c.field.Best() == nil {

@@ -15,7 +15,7 @@ import (
 	"autotune/tuner/strategy"
 )
 
-// wishes is a strategy that wants these configurations, in this order.
+// wishes is a strategy that proposes a fixed list of configurations.
 type wishes struct {
 	ids  []int64
 	told []int64
@@ -30,7 +30,7 @@ func (w *wishes) Ask() (id int64, ok bool) {
 
 func (w *wishes) Tell(id int64, _ strategy.Outcome) { w.told = append(w.told, id) }
 
-// threadsProblem has three configurations of one template.
+// threadsProblem returns a toy problem with three configurations of one template.
 func threadsProblem(t *testing.T) *operator.Problem {
 	return toy.Problem(t, toy.OpYAML("m", "tunables: {threads: [32, 64, 128]}", "default: {threads: 64}"), 1000)
 }
@@ -44,7 +44,8 @@ func timed(threads int64, samples ...float64) trial.Trial {
 	return x
 }
 
-// courseOf is a course through the three configurations of the measured problem.
+// courseOf returns a course, which decides what a search tries next, through the three configurations of
+// threadsProblem.
 func courseOf(t *testing.T, s strategy.Strategy, l *ledger, first ...int64) (c *course, warned *[]string) {
 	t.Helper()
 	p := threadsProblem(t)
@@ -57,7 +58,7 @@ func courseOf(t *testing.T, s strategy.Strategy, l *ledger, first ...int64) (c *
 	}, warned
 }
 
-// walk takes what a course has to offer, beginning all of it.
+// walk begins every configuration that a course offers, and returns them in order.
 func walk(t *testing.T, c *course) (ids []int64) {
 	t.Helper()
 	for {
@@ -70,7 +71,8 @@ func walk(t *testing.T, c *course) (ids []int64) {
 	}
 }
 
-// What comes first comes first, nothing comes twice, and in a recheck nothing follows.
+// A course tries the configurations in `first` before those of the strategy, and none of them twice; in a recheck
+// it tries only the configurations in `first`.
 func TestCourse(t *testing.T) {
 	c, _ := courseOf(t, &wishes{ids: []int64{1, 0, 2, 0}}, &ledger{}, 2, 2)
 	if got := walk(t, c); !slices.Equal(got, []int64{2, 1, 0}) {
@@ -83,7 +85,8 @@ func TestCourse(t *testing.T) {
 	}
 }
 
-// A template that only crashes is given up once something else is known, and the user hears of it once.
+// A template whose variants only crash or hang is given up, with one warning, once another template has a correct
+// trial.
 func TestCourseSetsAside(t *testing.T) {
 	for _, test := range []struct {
 		statuses []trial.Status
@@ -105,7 +108,7 @@ func TestCourseSetsAside(t *testing.T) {
 			bad.Fail(status, "bad")
 			c.watch(1, bad)
 		}
-		first, second := c.setAside(1), c.setAside(1) // the second time without another warning
+		first, second := c.setAside(1), c.setAside(1) // the second call must not warn again
 		if first != test.aside || second != test.aside || (len(*warned) == 1) != test.aside {
 			t.Errorf("%v: want %v; warned %q", test.statuses, test.aside, *warned)
 		}

@@ -9,8 +9,8 @@ import (
 	"autotune/tuner"
 )
 
-// A search needs a problem and a device. Here the device replays a recording, so
-// the search takes a moment and needs no GPU.
+// Search needs a problem and a device. The device in this example replays a recording, so the search takes a moment
+// and needs no GPU.
 func ExampleSearch() {
 	recorded, err := recording.LoadFS(recording.Shipped(), "h200-avg_pool1d-64x128x65536-fp32-3e9e8d25.json.gz")
 	if err != nil {

@@ -20,13 +20,13 @@ import (
 
 var errBroken = errors.New("the device broke")
 
-// failing is a device of which one call fails, the one with this number.
+// failing is a device whose call number `at` returns an error, for every method that the device and its compiler have.
 type failing struct {
 	*fakeDevice
-	at int // from 1; 0: none
+	at int // number of the call, from 1; 0: no call fails
 
 	mu    sync.Mutex
-	calls []string // methods
+	calls []string // names of called methods, in order
 }
 
 func (f *failing) breaks(method string) error {
@@ -39,7 +39,7 @@ func (f *failing) breaks(method string) error {
 	return nil
 }
 
-// count is how often a method was called.
+// count returns the number of calls of a method so far.
 func (f *failing) count(method string) (n int) {
 	for _, call := range f.calls {
 		if call == method {
@@ -96,8 +96,8 @@ func (s *failingSession) Close() error {
 	return errors.Join(s.device.breaks("Close"), s.Session.Close())
 }
 
-// Whichever call of the device or the compiler fails, the search ends soon with that error. It keeps every trial that
-// was finished, and the next search goes on from them.
+// If any single call of the device or the compiler fails, the search ends soon with that error. The store keeps every
+// finished trial, and the next search of the problem continues from the stored trials.
 func TestEveryCallFailsOnce(t *testing.T) {
 	whole := &failing{fakeDevice: &fakeDevice{Evaluate: bowl}}
 	search := func(d *failing, s *store.Store) (*tuner.Result, error) {
@@ -108,7 +108,7 @@ func TestEveryCallFailsOnce(t *testing.T) {
 	if _, err := search(whole, nil); err != nil {
 		t.Fatal(err)
 	}
-	// Finals evaluate again, gates check, refill, and open the neighbours.
+	// The finals evaluate variants again, and the gates check a variant with other inputs and at neighbouring shapes.
 	for method, least := range map[string]int{"Compile": 15, "Open": 2, "Evaluate": 15, "Check": 2, "Refill": 2, "Close": 2} {
 		if n := whole.count(method); n < least {
 			t.Errorf("%s is called %d times, want %d at least", method, n, least)

@@ -11,7 +11,7 @@ import (
 	"autotune/tuner"
 )
 
-// Before a search, those kernels are compiled that it tries first.
+// FirstCompilations returns the kernels that a search of the problem tries before all others.
 func TestFirstCompilations(t *testing.T) {
 	for name, estimate := range map[string]string{"estimates": "    estimate: abs(a - 2) + abs(b - 4)\n", "none": ""} {
 		p := toy.Problem(t, strings.Replace(toyOperator, "    launch:", estimate+"    launch:", 1), 64)
@@ -34,7 +34,7 @@ func TestFirstCompilations(t *testing.T) {
 	}
 }
 
-// A pool whose window is the whole image is tried first as the row that it is.
+// If a pooling window covers the whole image, a search first tries kernels that reduce one row at a time.
 func TestWholeWindowsBeginAsRows(t *testing.T) {
 	limits := operator.Limits{Arch: 90, SMs: 132, MaxThreadsPerBlock: 1024, MaxSharedPerBlock: 232448, WarpSize: 32}
 	for name, parameters := range map[string]map[string]string{
@@ -45,7 +45,7 @@ func TestWholeWindowsBeginAsRows(t *testing.T) {
 		must.OK(t, err)
 		p, err := o.Bind(operator.Request{Shape: []int64{64, 2048, 7, 7}, Parameters: parameters}, limits)
 		must.OK(t, err)
-		first := tuner.FirstCompilations(t.Context(), p.Whole(), &fakeDevice{}, 1)[1] // after the reference
+		first := tuner.FirstCompilations(t.Context(), p.Whole(), &fakeDevice{}, 1)[1] // index 0 is the reference
 		if first.Configuration.Template != "rows" {
 			t.Errorf("%s begins with %s", p, first.Configuration)
 		}

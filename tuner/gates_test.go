@@ -14,8 +14,8 @@ import (
 	"autotune/tuner/final"
 )
 
-// The fastest variant is wrong only where the search did not look: it does not win, its trial names the gate, and it
-// stays out of the next search too.
+// A variant that is wrong for some shape other than the searched one does not win, although it is the fastest. The
+// variant's trial names the gate that it failed, and the next search does not try it again.
 func TestGates(t *testing.T) {
 	fastest := func(c space.Configuration) bool { return number(c, "a") == 4 && number(c, "b") == 3 }
 	d := &fakeDevice{Evaluate: bowl}
@@ -33,7 +33,7 @@ func TestGates(t *testing.T) {
 	if fastest(r.Winner.Configuration) || i < 0 || r.Trials[i].Message != "gate neighbour toy 63: y differs" {
 		t.Errorf("winner %s, trials %+v", r.Winner.Configuration, r.Trials)
 	}
-	g := r.Gates // inputs: three seeds of both distributions, and the four extremes of uniform01
+	g := r.Gates // 10 inputs: three seeds of both distributions, and four extremes of uniform01
 	if g == nil || g.Launches != 100 || !g.Exact || g.Inputs != 10 || len(g.Neighbours) == 0 || len(g.LeftOut) > 0 {
 		t.Errorf("the winner passed %+v", g)
 	}
@@ -43,7 +43,7 @@ func TestGates(t *testing.T) {
 	}
 }
 
-// Every variant is wrong at some gate: there is no winner.
+// If every variant fails at a gate, there is no winner.
 func TestGatesLeaveNoWinner(t *testing.T) {
 	d := &fakeDevice{Evaluate: bowl, Check: func(space.Configuration, *operator.Problem, device.Inputs, int) trial.Outcome {
 		return trial.Outcome{Status: trial.WrongResult, Message: "sometimes wrong"}
@@ -54,7 +54,7 @@ func TestGatesLeaveNoWinner(t *testing.T) {
 	}
 }
 
-// Who asks for it has every variant put through the gates, or none.
+// The option Gating chooses whether every variant goes through the gates, only the winner, or none.
 func TestGating(t *testing.T) {
 	for gating, want := range map[final.Gating]int{final.GateAll: 4, final.GateWinner: 1, final.GateNone: 0} {
 		passed := map[string]bool{}

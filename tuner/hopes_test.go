@@ -14,10 +14,11 @@ import (
 	"autotune/tuner"
 )
 
-// A variant that waited with the device while another was evaluated races against that one.
+// A variant that waits at the device is timed against the best time so far, which includes the variant evaluated just
+// before it.
 func TestRacesAgainstTheOneAhead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var want float64 // which of two is compiled first is left to chance
+		var want float64 // either kernel may be compiled first
 		device := &fakeDevice{Evaluate: func(c space.Configuration) (trial.Outcome, error) {
 			time.Sleep(time.Second)
 			o, err := bowl(c)
@@ -35,22 +36,24 @@ func TestRacesAgainstTheOneAhead(t *testing.T) {
 
 const expected = "    estimate: 1 + abs(a - 2) + abs(b - 4)\n    launch:"
 
-// hopeful is the toy with another template, the only one with an estimate. Its default is not the untuned one.
+// hopeful returns the toy operator with a second template; only the second template has estimates of its times. In the
+// operator that hopeful returns, the untuned default belongs to the first template.
 func hopeful() string {
 	both := strings.ReplaceAll(twoTemplates(toyOperator), "    launch:", expected)
 	at := strings.Index(both, "    estimate:")
 	return both[:at] + both[at+strings.Index(both[at:], "\n")+1:]
 }
 
-// A search whose time is up goes on until it has seen what promises more than all that it saw. It does not wait for
-// more of the same, nor much longer than the time.
+// After its time limit, a search still waits for variants with estimates clearly below those of all variants that
+// worked. After its time limit, a search does not wait for variants whose estimates resemble those of variants that
+// worked, and it never waits much longer than the limit.
 func TestHopesForWhatPromisesMore(t *testing.T) {
-	const limit = 13333 * time.Millisecond // of which 10 s are for the search
+	const limit = 13333 * time.Millisecond // 10 s of the limit are for trials
 	other, both := hopeful(), strings.ReplaceAll(twoTemplates(toyOperator), "    launch:", expected)
 	for _, test := range []struct {
 		name, text string
-		compiling  time.Duration // of the other template
-		most       time.Duration // that the search takes
+		compiling  time.Duration // time that the other template's kernels take to compile
+		most       time.Duration // longest time of the search
 		wins       string
 	}{
 		{"promises more", other, 13 * time.Second, 13 * time.Second, "other"},
@@ -79,13 +82,13 @@ func TestHopesForWhatPromisesMore(t *testing.T) {
 	}
 }
 
-// A default of which nothing is expected is evaluated after what promises more, however soon it is compiled: the
-// untuned one when eight others worked, unless none of them does.
+// A default without an estimate is evaluated after variants with promising estimates, even if it is compiled earlier.
+// The untuned default is evaluated when eight other variants have worked, or at once if none of them works.
 func TestDefaultsWaitForWhatPromisesMore(t *testing.T) {
 	text := hopeful()
 	for _, test := range []struct {
 		name    string
-		works   bool // the other template
+		works   bool // whether the other template's variants are correct
 		least   int  // trials before the untuned default's
 		longest int
 	}{{"others work", true, 8, 10}, {"others fail", false, 5, 5}} {

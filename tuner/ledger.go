@@ -11,19 +11,19 @@ import (
 	"autotune/tuner/store"
 )
 
-// ledger keeps what a search finds in a store, and knows what earlier searches of the problem left there. A trial counts
-// only if its provenance is that of this search: the same device, driver, compiler, reference and protocol. The zero
-// value keeps nothing.
+// ledger stores what a search finds, and reads what earlier searches of the problem stored. An earlier trial counts
+// only if it has the provenance of this search: the same device, driver, compiler, reference and protocol. A ledger
+// with the zero value stores nothing.
 type ledger struct {
-	store      *store.Store // nil: nothing is kept
+	store      *store.Store // nil: nothing is stored
 	id         store.ProblemID
-	provenance store.Provenance // of every trial, except its kernel
-	resumes    bool             // earlier trials count
+	provenance store.Provenance // provenance of all trials, without the kernel
+	resumes    bool             // whether earlier trials count
 	writer     *store.Writer
 }
 
-// newLedger is that of a search whose trials have this provenance, except for their kernels. A fresh search keeps its
-// trials and ignores those of others.
+// newLedger returns the ledger of a search; p is the provenance that all trials of the search share, except for the
+// digests of their kernels. A fresh search stores its trials, but ignores those of earlier searches.
 func newLedger(s *store.Store, id store.ProblemID, p store.Provenance, fresh bool) *ledger {
 	l := &ledger{store: s, id: id, provenance: p}
 	if s != nil {
@@ -38,10 +38,10 @@ func (l *ledger) provenanceFor(kernel string) store.Provenance {
 	return p
 }
 
-// same says whether something was measured as this search measures.
+// same reports whether a trial has the provenance of this search, apart from the digests of its kernel.
 func (l *ledger) same(p store.Provenance) bool { return p == l.provenanceFor(p.KernelDigest) }
 
-// difference says in what the way something was measured differs from this search's.
+// difference describes how a provenance differs from that of this search.
 func (l *ledger) difference(p store.Provenance) string {
 	switch own := l.provenance; {
 	case p.ReferenceDigest != own.ReferenceDigest:
@@ -54,7 +54,7 @@ func (l *ledger) difference(p store.Provenance) string {
 	return "by another protocol"
 }
 
-// trials are those that count, in the order in which they were evaluated.
+// trials returns the earlier trials that this search may take over, in the order in which they were evaluated.
 func (l *ledger) trials() (all []trial.Trial, err error) {
 	if !l.resumes {
 		return nil, nil
@@ -85,7 +85,7 @@ func (l *ledger) close() error {
 	return kept("the trials", l.writer.Close())
 }
 
-// winner is the record that an earlier search of the same provenance kept beside its winner; nil: there is none.
+// winner returns the record of an earlier search's winner with the same provenance, or nil if there is none.
 func (l *ledger) winner() (*Record, error) {
 	if l.store == nil {
 		return nil, nil
@@ -98,8 +98,8 @@ func (l *ledger) winner() (*Record, error) {
 	return &r, nil
 }
 
-// faster is the time of the winner that is kept, if that is faster than a part's: 0 if it is not, or is of another
-// driver, compiler, protocol or kernel than this search's would be.
+// faster returns the time of the stored winner if the stored winner is faster than the given winner, otherwise 0.
+// faster also returns 0 if the stored winner has another provenance, or if its kernel has changed since.
 func (l *ledger) faster(p *operator.Problem, winner trial.Trial) (ms float64, err error) {
 	record, err := l.winner()
 	if err != nil || record == nil || record.Winner.Time.Median >= winner.Time.Median {
@@ -107,7 +107,7 @@ func (l *ledger) faster(p *operator.Problem, winner trial.Trial) (ms float64, er
 	}
 	k, err := p.Kernel(record.Winner.Configuration)
 	if err != nil || k.Digest() != record.Winner.KernelDigest {
-		return 0, nil // edited since
+		return 0, nil // the kernel was edited
 	}
 	return record.Winner.Time.Median, nil
 }

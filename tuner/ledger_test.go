@@ -20,7 +20,7 @@ func made(kernel string, second int64) trial.Trial {
 	return t
 }
 
-// books makes ledgers of searches with a driver that share a store.
+// books returns a function that opens the ledger of a search with the given driver; all these ledgers share one store.
 func books(t *testing.T) func(driver string, fresh bool) *ledger {
 	path := filepath.Join(t.TempDir(), "cache.db")
 	return func(driver string, fresh bool) *ledger {
@@ -40,8 +40,8 @@ func keptTrials(t *testing.T, l *ledger, trials ...trial.Trial) {
 	must.OK(t, l.close())
 }
 
-// A search takes the trials of earlier ones in the order of their evaluation, and not those that were measured
-// otherwise. A fresh one takes none.
+// A search takes over the trials of earlier searches in the order of their evaluation, but no trials with another
+// provenance. With the option Fresh, a search takes over no trials of earlier searches.
 func TestTrialsThatCount(t *testing.T) {
 	book := books(t)
 	keptTrials(t, book("1", false), made("c", 3), made("a", 1), made("b", 2))
@@ -56,7 +56,8 @@ func TestTrialsThatCount(t *testing.T) {
 	}
 }
 
-// The kept record comes back to searches that measure alike.
+// A search gets the stored record of an earlier winner only if the winner's provenance equals the provenance of the
+// search.
 func TestCrown(t *testing.T) {
 	book := books(t)
 	winner := made("k", 1)
@@ -68,7 +69,7 @@ func TestCrown(t *testing.T) {
 	}
 }
 
-// A store that fails says what it was asked to do.
+// If the store fails, the ledger's error says what was being read or stored.
 func TestClosedStore(t *testing.T) {
 	l := books(t)("1", false)
 	l.store.Close()

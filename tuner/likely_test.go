@@ -14,14 +14,14 @@ import (
 	"autotune/tuner"
 )
 
-// The configurations with the lowest estimates come first, with one default among them, however large the
-// space is; no two of them differ in one tunable alone.
+// In a space of any size, a search first tries the configurations with the lowest estimates and one default; no two of
+// these configurations share the value of a tunable.
 func TestLikelyFirst(t *testing.T) {
 	for _, test := range []struct {
 		name, text string
-		a, b       int64 // of the lowest estimate
+		a, b       int64 // the configuration with the lowest estimate
 		budget     int
-		best, all  int64 // how far from it the best and all are at most, in both tunables together
+		best, all  int64 // largest distance from that configuration for the best trial, and for all trials
 	}{
 		{"small", toyOperator, 4, 3, 3, 0, 4},
 		{"sampled", wideToy(1000), 900, 800, 8, 30, 90},
@@ -35,7 +35,7 @@ func TestLikelyFirst(t *testing.T) {
 			for _, x := range r.Trials {
 				a, b := number(x.Configuration, "a"), number(x.Configuration, "b")
 				if a == 1 && b == 1 {
-					continue // the default
+					continue // the default is not checked
 				}
 				away := max(a-test.a, test.a-a) + max(b-test.b, test.b-b)
 				if away > test.all {
@@ -56,7 +56,8 @@ func TestLikelyFirst(t *testing.T) {
 	}
 }
 
-// A template whose estimates are all lower leaves room for others.
+// If one template has all the lowest estimates, the first configurations still include some configurations of other
+// templates.
 func TestLikelyOfTemplates(t *testing.T) {
 	text := strings.Replace(wideToy(100), "    launch:", "    estimate: abs(a - 80) + abs(b - 90)\n    launch:", 1)
 	text = twoTemplates(text)
@@ -69,7 +70,7 @@ func TestLikelyOfTemplates(t *testing.T) {
 		r := search(t, toy.Problem(t, text, 64), &fakeDevice{Evaluate: bowl}, tuner.Options{Budget: budget, Strategy: "random"})
 		of := map[string]int{}
 		for _, x := range r.Trials {
-			if number(x.Configuration, "a") != 1 || number(x.Configuration, "b") != 1 { // else the default
+			if number(x.Configuration, "a") != 1 || number(x.Configuration, "b") != 1 { // count all but the defaults
 				of[x.Configuration.Template]++
 			}
 		}
@@ -79,8 +80,8 @@ func TestLikelyOfTemplates(t *testing.T) {
 	}
 }
 
-// Where the device takes longer to prepare than the search may take, it is the lowest estimate that
-// is evaluated, not what was compiled first.
+// If the device takes longer to prepare than the search may take, the search evaluates the variant with the lowest
+// estimate, not the one that was compiled first.
 func TestLikelyBeforeTimeIsUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		text := strings.Replace(toyOperator, "    launch:", "    estimate: abs(a - 2) + abs(b - 4)\n    launch:", 1)

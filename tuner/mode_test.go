@@ -11,13 +11,13 @@ import (
 	"autotune/tuner"
 )
 
-// The result says who chose the math mode, however late that is known. The finals wait for it, and nothing
-// is searched in a mode that is another.
+// The result says who chose the math mode, even if that becomes known only after the search began. The finals wait
+// until PyTorch has chosen the math mode, and a search that ran in another mode than the chosen one ends.
 func TestLateMode(t *testing.T) {
 	otherMode := errors.New("another mode")
 	for _, test := range []struct {
 		name   string
-		choice *device.ModeChoice // nil: it never comes, and the search is interrupted
+		choice *device.ModeChoice // nil: the choice never comes, and the search is interrupted
 		want   string
 	}{
 		{"the same", &device.ModeChoice{By: "as PyTorch does"}, "as PyTorch does"},
@@ -26,7 +26,7 @@ func TestLateMode(t *testing.T) {
 	} {
 		for _, late := range []bool{false, true} {
 			if test.choice == nil && !late {
-				continue // nothing is there to interrupt
+				continue // nothing would interrupt the search
 			}
 			t.Run(test.name, func(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())

@@ -11,34 +11,36 @@ import (
 	"autotune/tuner/strategy"
 )
 
-// looking is when a search last asked what it may still gain.
+// looking holds the state of a search's estimates of what a longer search could still gain.
 type looking struct {
 	space    *space.Space
 	expected *strategy.Expected
 	target   float64
 	seed     uint64
-	began    time.Time // of the search, earlier by what a remembered one took; zero: its clock means nothing
-	asking   bool      // an estimate is under way
-	asked    int       // outcomes that it was told
-	askedMS  float64   // the best of them
-	hoped    bool      // waited long enough for variants with clearly lower estimates
+	began    time.Time // start of the search, less the time of a resumed one; zero: its clock means nothing
+	asking   bool      // an estimate is being computed
+	asked    int       // number of outcomes in the last estimate
+	askedMS  float64   // the best time among these outcomes
+	hoped    bool      // waited long enough for variants with low estimates
 }
 
-// promises tells whether one of the configurations under way has a clearly lower estimate than some others, and is
-// worth waiting for.
+// promises reports whether a configuration that is being compiled or evaluated is worth waiting for, because its
+// estimate is clearly lower than the estimates of all configurations in `more`.
 func (l *looking) promises(begun map[int64]bool, more []int64) bool {
 	return !l.hoped && l.expected.PromiseMore(slices.Collect(maps.Keys(begun)), more)
 }
 
 func (l *looking) due(outcomes, news int) bool { return !l.asking && outcomes >= l.asked+news }
 
-// ask asks with these outcomes. What it returns works out what is left.
+// ask begins an estimate of what the search may still gain, based on the outcomes in `seen`. The function that ask
+// returns computes the estimate, and may run in another goroutine.
 func (l *looking) ask(seen []strategy.Seen, bestMS float64) (work func() strategy.Prospect) {
 	l.asking, l.asked, l.askedMS = true, len(seen), bestMS
 	return func() strategy.Prospect { return strategy.Look(l.space, seen, l.expected, l.target, l.seed) }
 }
 
-// answered is the outlook that an estimate gives. It is nil if the estimate was refuted while it was made.
+// answered returns the outlook (what the search may still gain) from an estimate, or nil if a much faster trial has
+// refuted the estimate meanwhile.
 func (l *looking) answered(chance, bestMS float64, atFloor bool) *strategy.Outlook {
 	l.asking = false
 	if bestMS*l.target < l.askedMS {
@@ -51,8 +53,9 @@ func (l *looking) answered(chance, bestMS float64, atFloor bool) *strategy.Outlo
 	return o
 }
 
-// considerKnown asks what is left to gain before anything is evaluated, if a search with this strategy has ended by
-// itself before. Trials from elsewhere may not have been chosen well enough for that.
+// considerKnown estimates the remaining gain before anything is evaluated, if an earlier search with the same
+// strategy ended because little was left to gain. The trials of a search with another strategy may not have been
+// chosen well enough to estimate the remaining gain.
 func (s *search) considerKnown() {
 	untried := slices.ContainsFunc(s.course.first, func(id int64) bool { return s.course.begun[id] == 0 })
 	if s.Target == 0 || s.course.resumed == 0 || untried {
@@ -80,7 +83,7 @@ func (s *search) consider(p strategy.Prospect) {
 		s.closing.near[leader] = final.Ahead(s.stages.underway, *s.subject, s.field.Best().Configuration)
 	}
 	switch {
-	case outlook.Over() && s.field.BestMS() < s.looking.askedMS: // its neighbours were not tried yet
+	case outlook.Over() && s.field.BestMS() < s.looking.askedMS: // the new best trial's neighbours are untried
 	case outlook.Over() && s.can.Compiles && s.course.polish(p):
 	case outlook.Sure():
 		s.end(Satisfied)
@@ -89,8 +92,8 @@ func (s *search) consider(p strategy.Prospect) {
 	}
 }
 
-// atRoofline tells whether the best takes no longer than a copy of what the problem must
-// move, as far as its interval tells.
+// atRoofline reports whether the confidence interval of the best time reaches down to the time of a copy of all bytes
+// that the problem must move.
 func atRoofline(best *trial.Trial, floorMS float64) bool {
 	return best != nil && best.Time.CI95[0] <= floorMS*(1+trial.Resolution)
 }

@@ -16,10 +16,10 @@ import (
 	"autotune/tuner/strategy"
 )
 
-// hilly is a problem with 1600 configurations.
+// hilly returns a toy problem with 1600 configurations.
 func hilly(t *testing.T, n int64) *operator.Problem { return toy.Problem(t, wideToy(40), n) }
 
-// slowly evaluates as f does and takes some time for it, as a GPU does.
+// slowly returns the function f with a delay of a few milliseconds, as an evaluation on a GPU would have.
 func slowly(f func(space.Configuration) (trial.Outcome, error)) func(space.Configuration) (trial.Outcome, error) {
 	return func(c space.Configuration) (trial.Outcome, error) {
 		time.Sleep(3 * time.Millisecond)
@@ -56,7 +56,9 @@ func TestSearchEndsWhenNothingIsLeft(t *testing.T) {
 			t.Errorf("%s, next to the winner, was not tried", c)
 		}
 	}
-	// The same again needs no device and counts the time of the first. Without a target the search goes on.
+	// When the same search is repeated, it needs no device, and its estimate of what it may still gain includes the
+	// time of the first search. A search without a target does not end because of its outlook, i.e. the estimate of
+	// what it may still gain.
 	opened, trials, seconds := d.Opened, len(r.Trials), r.Outlook.Seconds
 	r, err = tuner.Search(t.Context(), hilly(t, 64), d, o)
 	if err != nil || r.Stop != tuner.Satisfied || len(r.Trials) != trials || d.Opened != opened {
@@ -77,7 +79,8 @@ func TestSearchEndsWhenNothingIsLeft(t *testing.T) {
 	}
 }
 
-// The best takes 1 ms; of a billion elements 8 GB must be moved, which a copy does in 8.
+// In this search, the best variant takes 1 ms. The problem moves a billion elements, or 8 GB, and a copy of 8 GB takes
+// 8 ms, so the best variant is at the roofline.
 func TestSearchKnowsTheRoofline(t *testing.T) {
 	d := &fakeDevice{Evaluate: slowly(bowl)}
 	r := search(t, hilly(t, 1e9), d, tuner.Options{Target: strategy.Target})
@@ -86,7 +89,7 @@ func TestSearchKnowsTheRoofline(t *testing.T) {
 	}
 }
 
-// Where every outcome is a gain, a search does not end before its time.
+// A search in which every trial is faster than the one before goes on until its time limit.
 func TestSearchGoesOnWhileItGains(t *testing.T) {
 	ms := 1e6
 	d := &fakeDevice{Evaluate: slowly(func(space.Configuration) (trial.Outcome, error) {

@@ -13,8 +13,8 @@ import (
 	"autotune/tuner/winners"
 )
 
-// A part's search knows the whole, tells every trial it evaluates, and says that
-// it is of a part. The winner that the cache keeps is the fastest known.
+// The search of a part of the space knows the size of the whole space, reports every trial that it evaluates, and says
+// which part it searched. The cache keeps the fastest known winner.
 func TestSearchOfAPart(t *testing.T) {
 	store := openStore(t, filepath.Join(t.TempDir(), "cache.db"))
 	search := func(only operator.Restriction, driver string) (*tuner.Result, []trial.Trial) {
@@ -45,7 +45,7 @@ func TestSearchOfAPart(t *testing.T) {
 	if got := kept(); got != "plain a=1 b=3 of where a == 1" {
 		t.Errorf("with nothing kept before, %s is kept", got)
 	}
-	// The trials of the part are the whole's.
+	// A search of the whole space takes over the trials of an earlier search that was restricted to a part.
 	r, told = search(operator.Restriction{}, "1")
 	if r.Resumed != 4 || len(told) != 10 || r.Part != "" {
 		t.Errorf("%d resumed, %d told, part %q", r.Resumed, len(told), r.Part)
@@ -54,7 +54,7 @@ func TestSearchOfAPart(t *testing.T) {
 	if best != "plain a=4 b=3 of " {
 		t.Errorf("the whole's winner is kept as %s", best)
 	}
-	// A slower winner of a part takes no place, but tells.
+	// The slower winner of a part does not replace the stored winner, and a warning says so.
 	r, told = search(operator.Restriction{Fixed: map[string]string{"a": "8", "b": "1"}}, "1")
 	if got := kept(); got != best || len(told) != 0 || r.Winner.Configuration.String() != "plain a=8 b=1" {
 		t.Errorf("after a slower part %s is kept, %d told, winner %s", got, len(told), r.Winner.Configuration)
@@ -62,14 +62,14 @@ func TestSearchOfAPart(t *testing.T) {
 	if !strings.Contains(strings.Join(r.Warnings, "\n"), "the cache keeps the winner that it has, which is faster") {
 		t.Errorf("warnings %v", r.Warnings)
 	}
-	// What another driver measured is nothing to compare with.
+	// The stored winner was found under another driver, so its time cannot be compared and it is replaced.
 	search(operator.Restriction{Templates: []string{"plain"}, Where: []string{"b == 1"}}, "2")
 	if got := kept(); got != "plain a=4 b=1 of template plain, where b == 1" {
 		t.Errorf("under another driver %s is kept", got)
 	}
 }
 
-// Every strategy walks a space whose tunables have one value left.
+// Every strategy can search a space in which each tunable has only one value left.
 func TestStrategiesOnOneConfiguration(t *testing.T) {
 	for _, name := range strategy.Names() {
 		for _, only := range []operator.Restriction{

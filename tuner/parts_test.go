@@ -17,7 +17,8 @@ import (
 
 func never(int64) bool { return false }
 
-// Jobs reach the device in the order in which they were begun, no more at once than its share.
+// Jobs are sent to the device in the order in which they were begun, and the device never has more jobs at once than
+// its share.
 func TestReadyJobs(t *testing.T) {
 	st := &stages{open: true, toDevice: make(chan job, 1)}
 	for _, turn := range []int{3, 1, 2, 5, 4} {
@@ -66,7 +67,7 @@ func TestAtRoofline(t *testing.T) {
 	}
 }
 
-// A result names the winner and warns of what it has not been through.
+// A result names the winner, and warns about checks that the winner has not passed.
 func TestResultNames(t *testing.T) {
 	f := final.NewField(0, nil)
 	f.Enter(0, timed(32, 4, 4, 4))
@@ -89,8 +90,8 @@ func TestResultNames(t *testing.T) {
 	}
 }
 
-// The winners of the nearest problems come first. One that this space lacks gives what is
-// nearest to it, and none comes twice.
+// nearestWinners lists the winners of the most similar problems first. A winner that is not valid in the searched space
+// is replaced by the nearest valid configuration. The list of winners to start from contains no configuration twice.
 func TestNearestWinners(t *testing.T) {
 	p := threadsProblem(t)
 	sp, err := p.Space(t.Context())

@@ -6,30 +6,35 @@ import (
 	"autotune/device"
 )
 
-// policy is what the loop of a search goes by. docs/strategies.md has the endings that the outlook gives.
+// policy holds the constants of the main loop of a search. docs/strategies.md lists how searches end with these
+// constants.
 var policy = struct {
-	// Before the strategy is asked.
-	likely int // configurations that are tried since their estimates are low (2026-11-22; docs/writing-an-operator.md)
-	warm   int // problems whose winners are tried
+	// The fields likely and warm limit the trials that a search makes before its strategy's proposals.
+	likely int // configurations tried for their low estimates (2026-11-22; docs/writing-an-operator.md)
+	warm   int // nearby problems whose winners are tried
 
-	// Time.
-	leastGrace       time.Duration // that a search without a winner goes on, at least
-	progressInterval time.Duration // from one call of Observe to the next while no trial ends
-	outlookInterval  time.Duration // from one estimate of what is left to gain to the next, if outcomes are new
-	outlookNews      int           // outcomes
-	replayedNews     int           // outcomes, in a replay, whose clock means nothing
-	lookInterval     time.Duration // from one look for a pool's workers to the next, once the time is up
+	// The fields from leastGrace to replayedNews say how long a search's loop waits, and after how many outcomes
+	// the search estimates again what is left to gain.
+	leastGrace       time.Duration // least time that a search without a winner continues after its limit
+	progressInterval time.Duration // time between calls of Observe while no trial ends
+	outlookInterval  time.Duration // time between estimates of what is left to gain
+	outlookNews      int           // new outcomes that a new estimate needs
+	replayedNews     int           // new outcomes that a new estimate needs in a replay, whose clock means nothing
+	lookInterval     time.Duration // time between looks for a pool's workers, after the time limit
 
-	// Work under way. The strategy knows fewer outcomes the more is under way, so there is only as much as keeps all
+	// The fields from deviceShare to besideRivals limit how many configurations are compiled or evaluated at once. With
+	// more work under way, the strategy proposes with fewer outcomes, so only as much work is begun as keeps all
 	// devices busy (docs/distributed.md, 2026-11-22).
-	deviceShare  int     // jobs that a device has at once: the one that it evaluates and the next
-	compilations int     // side by side, at most
-	aheadAtFirst int     // compilations a device before anything is known
-	aheadMargin  float64 // since no two compilations take as long
-	besideRivals int64   // times a problem's memory a GPU must have for a search while a rival prepares the problem, too
+	deviceShare  int     // jobs that a device has at once: one that it evaluates and the next
+	compilations int     // most compilations at the same time
+	aheadAtFirst int     // compilations for each device before any time is known
+	aheadMargin  float64 // margin, since compilations differ in length
+	besideRivals int64   // a rival may prepare during the search if the GPU has this many times the memory
 
-	// A template is given up at this sum of harms if none of its variants has ended well, and other templates are
-	// there. Three crashes cost as much time as a hundred other variants, two that hang cost seconds (2026-11-23).
+	// Each crash and each hang of a template's variants counts with the weight in the field crash or hang; a search
+	// gives the template up when the sum reaches asideAfter, provided that no variant of the template ended well
+	// and variants of other templates did. Three crashes cost as much time as a hundred other variants, and two
+	// variants that hang cost seconds (2026-11-23).
 	asideAfter, crash, hang int
 }{
 	likely: 8, warm: 3,

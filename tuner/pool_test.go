@@ -21,19 +21,19 @@ import (
 	"autotune/tuner"
 )
 
-// fakePool is several fake devices, one a name.
+// fakePool is a pool of fake devices with the given names.
 type fakePool struct {
 	*fakeDevice
-	takes time.Duration // of an evaluation
-	// says is what a worker says instead; nil: what the device does.
+	takes time.Duration // time of an evaluation
+	// The function says, if not nil, replaces the outcome that the device returns for a worker's evaluation.
 	says func(worker string, c space.Configuration) (trial.Outcome, error)
 
 	mu     sync.Mutex
 	names  []string
 	busy   map[string]bool
-	most   int // that were asked at once
+	most   int // largest number of workers asked at the same time
 	asked  int
-	log    []string // who evaluated what, in one place
+	log    []string // worker and configuration of each evaluation in the finals
 	opened []string
 }
 
@@ -47,7 +47,7 @@ func (p *fakePool) Workers() []string {
 	return slices.Clone(p.names)
 }
 
-// come and leave change who is there.
+// The method come adds a worker to the fake pool, and the method leave removes one.
 func (p *fakePool) come(name string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -70,7 +70,7 @@ func (p *fakePool) Open(ctx context.Context, problem *operator.Problem, b *compi
 	return &poolSession{s, p, ""}, nil
 }
 
-// fakeMember is one of them alone.
+// fakeMember is one worker of the pool.
 type fakeMember struct {
 	*fakePool
 	name string
@@ -123,7 +123,7 @@ func (s *poolSession) Evaluate(ctx context.Context, v device.Variant, best float
 	return o, err
 }
 
-// take waits for a worker that is free.
+// take waits for a free worker.
 func (p *fakePool) take(ctx context.Context, only string) (string, error) {
 	for ctx.Err() == nil {
 		p.mu.Lock()
@@ -149,8 +149,8 @@ func searchPool(t *testing.T, p *fakePool, o tuner.Options) *tuner.Result {
 	return search(t, toyProblem(t), p, o)
 }
 
-// However many workers there are, every configuration has one trial, and the winner and
-// the tie set are those of one device.
+// With any number of workers, every configuration has one trial, and the winner and the tie set are the same as with
+// one device.
 func TestPoolFindsWhatOneDeviceDoes(t *testing.T) {
 	one := search(t, toyProblem(t), &fakeDevice{Evaluate: bowl}, tuner.Options{})
 	for _, names := range [][]string{{"a"}, {"a", "b"}, {"a", "b", "c", "d", "e"}} {
@@ -183,7 +183,7 @@ func TestPoolFindsWhatOneDeviceDoes(t *testing.T) {
 	}
 }
 
-// All workers work, and a search with several of them is done sooner.
+// All workers get trials, and a search with several workers takes less time.
 func TestPoolUsesAllWorkers(t *testing.T) {
 	problem := toy.Problem(t, wideToy(12), 64)
 	p := newFakePool("a", "b", "c", "d")
@@ -200,7 +200,7 @@ func TestPoolUsesAllWorkers(t *testing.T) {
 	}
 }
 
-// The finals and the gates are in one place, and the winner is confirmed in another.
+// The finals and the gates run on one worker, and another worker confirms the winner.
 func TestPoolSettlesInOnePlace(t *testing.T) {
 	p := newFakePool("a", "b", "c")
 	r := searchPool(t, p, tuner.Options{})
@@ -216,7 +216,7 @@ func TestPoolSettlesInOnePlace(t *testing.T) {
 	}
 }
 
-// A winner that is wrong on another worker is none.
+// A winner that is wrong on a second worker does not win.
 func TestPoolWinnerMustHoldOnASecond(t *testing.T) {
 	p := newFakePool("a", "b")
 	best := searchPool(t, newFakePool("a"), tuner.Options{}).Winner.Configuration.Key()
@@ -237,7 +237,7 @@ func TestPoolWinnerMustHoldOnASecond(t *testing.T) {
 	}
 }
 
-// A worker that goes in the finals takes nothing with it.
+// If a worker goes away during the finals, no trial is lost.
 func TestPoolWorkerGoesInTheFinals(t *testing.T) {
 	p := newFakePool("a", "b")
 	var once sync.Once
@@ -254,7 +254,7 @@ func TestPoolWorkerGoesInTheFinals(t *testing.T) {
 	}
 }
 
-// Workers that come later are used too.
+// Workers that join during a search get trials, too.
 func TestPoolGrows(t *testing.T) {
 	problem := toy.Problem(t, wideToy(12), 64)
 	p := newFakePool("a")
@@ -277,7 +277,7 @@ func TestPoolGrows(t *testing.T) {
 	}
 }
 
-// Without any worker the search ends with that.
+// If no worker is left, the search ends with the error device.ErrGone.
 func TestPoolWithoutWorkers(t *testing.T) {
 	p := newFakePool("a")
 	p.says = func(string, space.Configuration) (trial.Outcome, error) {
@@ -288,12 +288,12 @@ func TestPoolWithoutWorkers(t *testing.T) {
 	}
 }
 
-// Where the workers go after some trials, the result has what was found, and says why it
-// ended. Finals wait for a worker that comes back.
+// If all workers go away after some trials, the result holds these trials and says why the search ended. If no worker
+// is left when the search is over, the finals wait for a worker to come back.
 func TestPoolGoes(t *testing.T) {
 	p := newFakePool("a")
 	p.takes = time.Millisecond
-	var done atomic.Int64 // the pool asks beside the search
+	var done atomic.Int64 // the pool reads it concurrently
 	goes := tuner.Options{Evaluated: func(trial.Trial) { done.Add(1) }}
 	p.says = func(_ string, c space.Configuration) (trial.Outcome, error) {
 		if done.Load() >= 5 {

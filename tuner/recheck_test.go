@@ -11,7 +11,8 @@ import (
 	"autotune/tuner"
 )
 
-// A winner of another driver is tried first, beside the default, and the result says so.
+// If the winner in the cache was found with another driver, a search tries it first together with the default, and the
+// result says so.
 func TestWinnerOfAnotherDriverIsTriedFirst(t *testing.T) {
 	s := openStore(t, filepath.Join(t.TempDir(), "cache.db"))
 	if _, err := tuner.Search(t.Context(), toyProblem(t), &fakeDevice{Evaluate: bowl, Driver: "1"}, tuner.Options{Store: s}); err != nil {
@@ -28,7 +29,7 @@ func TestWinnerOfAnotherDriverIsTriedFirst(t *testing.T) {
 	}
 }
 
-// A recheck tries what it is given, and the default.
+// A search with the option Recheck tries only the configurations in First and the untuned default.
 func TestRecheckOfAWinnerFromElsewhere(t *testing.T) {
 	p, d := toyProblem(t), &fakeDevice{Evaluate: bowl}
 	c := p.Defaults(t.Context())[0]

@@ -9,12 +9,12 @@ import (
 	"autotune/tuner/strategy"
 )
 
-// recordedOrder is the name of the walk along a recording.
+// recordedOrder is the name of the strategy of a replay that tries configurations in the order of the recording.
 const recordedOrder = "as recorded"
 
 type recorded struct{ left []int64 }
 
-// foreign warns of recorded configurations that the problem's whole space does not have: they cannot be replayed.
+// foreign warns about recorded configurations that cannot be replayed, since the problem's whole space lacks them.
 func foreign(d device.Device, whole *space.Space) []string {
 	r, ok := d.(device.Recorded)
 	if !ok {

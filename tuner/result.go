@@ -22,7 +22,7 @@ func (s *search) result() *Result {
 	return r
 }
 
-// view is what the user sees of a search while it runs.
+// view shows the user how far the search has come.
 type view struct {
 	options *Options
 	course  *course
@@ -55,7 +55,7 @@ func copyOf(t *trial.Trial) *trial.Trial {
 
 func (r *Record) warn(lines ...string) { r.Warnings = append(r.Warnings, lines...) }
 
-// name fills in a field's trials, the winner, and the times to compare it with.
+// name stores in the result the trials, the winner, and the times to compare the winner with.
 func (r *Result) name(f *final.Field, can device.Properties, gated bool) {
 	r.Trials, r.ByStatus = f.Trials, f.ByStatus
 	winner, ties := f.Decide()
@@ -84,7 +84,8 @@ func (r *Result) name(f *final.Field, can device.Properties, gated bool) {
 	r.Baselines = baselines(r.Default, r.Ceilings, r.Baselines)
 }
 
-// baselines are the known times that the winner is compared with. Rivals have speedups, too.
+// baselines returns the known times to compare the winner with. Only times of rivals, which were measured in turns with
+// the winner, have speedups.
 func baselines(untuned *trial.Trial, c device.Ceilings, rivals []Baseline) []Baseline {
 	var all []Baseline
 	add := func(name string, ms float64) {
@@ -104,7 +105,7 @@ func baselines(untuned *trial.Trial, c device.Ceilings, rivals []Baseline) []Bas
 	return all
 }
 
-// withBaselines adds the caller's baselines to those that a recording brings.
+// withBaselines returns ceilings with the given baseline times added to those that the ceilings of a recording contain.
 func withBaselines(c device.Ceilings, more map[string]float64) device.Ceilings {
 	all := map[string]float64{}
 	maps.Copy(all, c.Baselines)
@@ -122,8 +123,8 @@ func (r *Record) addBaselines(all []Baseline) {
 	r.Ceilings = withBaselines(r.Ceilings, times)
 }
 
-// noVariant says why there is no winner. A late search was given up far beyond its time; the
-// device may not even have been opened by then.
+// noVariant returns the error of a search without a winner. `late` says that the search ended long after its time
+// limit, and `opened` that the device had been opened by then.
 func (r *Result) noVariant(o Options, late, opened bool) error {
 	switch {
 	case late && !opened:

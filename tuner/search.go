@@ -14,11 +14,11 @@ import (
 	"autotune/tuner/strategy"
 )
 
-// ErrNoVariant means that the search ended without one correct variant.
+// ErrNoVariant means that the search ended without finding a correct variant.
 var ErrNoVariant = errors.New("no valid variant")
 
-// search is one running Search. One goroutine owns it: it alone touches the strategy, the
-// trials and the one reason to stop, out.Stop.
+// search is the state of a running Search. Only one goroutine uses a search, and no other goroutine changes the
+// strategy, the trials or the reason to stop (out.Stop).
 type search struct {
 	Options
 	subject *final.Subject // the problem and the device
@@ -26,26 +26,26 @@ type search struct {
 	space   *space.Space
 
 	field   *final.Field // the trials, and which of them leads
-	course  *course      // what is tried next
-	stages  *stages      // compilers and the device
-	looking looking      // what may be left to gain
-	closing closing      // what makes sure of the winner
-	view    view         // what the user sees
+	course  *course      // decides what is tried next
+	stages  *stages      // compile and evaluate
+	looking looking      // estimates what is left to gain
+	closing closing      // state of the finals and gates
+	view    view         // shows progress
 
-	out   Record // the outcome, as far as it is known
-	began bool   // the stages work
-	late  bool   // far beyond its time without a winner: given up
-	err   error  // ended the search
-	lost  error  // ended it, too: the store cannot keep trials
+	out   Record // the result so far
+	began bool   // the stages have started
+	late  bool   // ended without a winner, long after the time limit
+	err   error  // the error that ended the search
+	lost  error  // the store's error that ended the search
 }
 
 // Search finds the fastest correct configuration of a problem on a device.
 //
-// Cancelling ctx ends the search early and is not an error: the Result says Interrupted and holds what was found so
-// far. ErrNoVariant comes with a Result, too, whose trials say what went wrong. So does the error of a store that could
-// not keep them: the search ends there. An error that wraps device.ErrGone comes with what was found before the workers
-// went, if that is anything: the Result says Interrupted. Any other error means that the device or the compiler could
-// not go on.
+// Cancelling ctx ends the search early and is not an error: the Result says Interrupted and holds the trials so far. If
+// no variant is correct, the error is ErrNoVariant, and the trials in the Result say what went wrong. If trials or the
+// winner cannot be stored, the search ends at once and returns its Result with the error. If all workers of a pool went
+// away, the error wraps device.ErrGone; the Result then says Interrupted and holds the earlier trials, if there are
+// any. If the device or the compiler failed, Search returns that error and no Result.
 func Search(ctx context.Context, p *operator.Problem, d device.Device, o Options) (*Result, error) {
 	s, err := newSearch(ctx, p, d, o.withDefaults(p, d))
 	if err != nil {
@@ -75,9 +75,9 @@ func Search(ctx context.Context, p *operator.Problem, d device.Device, o Options
 	return r, fmt.Errorf("%s: %w", p, r.noVariant(s.Options, s.late, s.stages.open))
 }
 
-// run is the search. It tries configurations until there is a reason to stop and nothing is under
-// way. Then the judge runs the finals and the gates. The stages around it compile and evaluate. A
-// device or compiler that cannot go on ends it with that error.
+// run runs the search. The search tries configurations until there is a reason to stop and no work under way, while the
+// stages compile and evaluate. When no work is left, the judge runs the finals and the gates. If the device or the
+// compiler fails, run returns that error.
 func (s *search) run(ctx context.Context) error {
 	start := time.Now()
 	s.considerKnown()
@@ -91,7 +91,7 @@ func (s *search) run(ctx context.Context) error {
 	s.stages.start(ctx)
 	deadline, look := timers(s.Options, start, !s.can.Compiles)
 	prospects := make(chan strategy.Prospect, 1)
-	var hope, last <-chan time.Time // until when to wait for variants with clearly lower estimates, and for a winner
+	var hope, last <-chan time.Time // end of the wait for low estimates, and for a winner
 	idle := time.NewTicker(policy.progressInterval)
 	defer idle.Stop()
 	if s.can.Compiles {
@@ -140,7 +140,7 @@ func (s *search) run(ctx context.Context) error {
 		s.err = s.closing.settleWinner(ctx, s)
 	}
 	s.stages.close()
-	for j := range s.stages.evaluated { // what the device still finished when the search was cut short
+	for j := range s.stages.evaluated { // evaluations that ended after the search was cut short
 		if j.err == nil {
 			s.finish(j)
 		}
@@ -161,8 +161,9 @@ func isCancel(err error) bool {
 	return err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// timers are a search's time limit, less what the judge needs, and the ticks at which a search with
-// a target asks for the outlook; nil without a limit or target.
+// timers returns two channels: one for a search's deadline, which leaves time for the finals and gates, and one for the
+// ticks at which a search with a target estimates its outlook. The channel of the deadline is nil for a search without
+// a time limit, and the channel of the ticks is nil for a search without a target.
 func timers(o Options, start time.Time, replayed bool) (deadline, look <-chan time.Time) {
 	if o.Time > 0 {
 		deadline = time.After(time.Until(start.Add(o.Time - final.Reserve(o.Time))))
@@ -173,8 +174,8 @@ func timers(o Options, start time.Time, replayed bool) (deadline, look <-chan ti
 	return deadline, look
 }
 
-// feed gives configurations to free compilers, but not so many that the strategy proposes too far
-// ahead of its outcomes. It tells whether there is anything to wait for.
+// feed gives configurations to free compilers, but only as many as let the strategy base its proposals on recent
+// outcomes. feed reports whether there is anything to wait for.
 func (s *search) feed() bool {
 	st := s.stages
 	st.staff()
@@ -205,7 +206,8 @@ func (s *search) ended() bool {
 	return s.out.Stop != ""
 }
 
-// end sets the reason to stop. The first one stays, unless a later one also cuts short what is under way.
+// end ends the search and stores the reason. The first reason to stop remains, unless a later reason also drops the
+// configurations under way.
 func (s *search) end(why Stop) {
 	if s.out.Stop == "" || why == Interrupted || why == TimeSpent || why == CacheFailed {
 		s.out.Stop = why
@@ -213,8 +215,8 @@ func (s *search) end(why Stop) {
 	s.cutShort()
 }
 
-// cutShort drops what is under way when the search is at its end and has a winner: it is not worth waiting for, unless
-// the time is up and estimates are clearly lower than of all that worked.
+// cutShort drops the work under way when a search with a winner ends early. After the time limit, the search still
+// waits for variants with estimates clearly below those of all correct variants.
 func (s *search) cutShort() {
 	hasty := slices.Contains([]Stop{TimeSpent, Satisfied, AtRoofline, CacheFailed}, s.out.Stop)
 	hopes := s.out.Stop == TimeSpent && s.looking.promises(s.stages.begun, s.course.worked)
@@ -223,23 +225,23 @@ func (s *search) cutShort() {
 	}
 }
 
-// waits tells whether a compiled configuration should wait for others under way with clearly lower
-// estimates. One of those should be evaluated first: racing against it, slow ones are soon dropped.
-// The untuned default may be so slow that its only launch takes the time of many others.
+// waits reports whether a compiled configuration should wait for configurations under way whose estimates are clearly
+// lower. If a fast variant is evaluated first, slow variants are soon found to be slower and get few samples. Among all
+// variants, the untuned default may be especially slow: one launch of it can take as long as many other trials.
 func (s *search) waits(id int64) bool {
 	worked := s.course.worked
 	early := len(worked) == 0 || s.field.IsUntuned(id) && len(worked) < policy.likely
 	return early && s.looking.promises(s.stages.begun, []int64{id})
 }
 
-// fail ends the search with an error, if there is one that giving up the whole search has not caused.
+// fail ends the search with an error, unless the error only comes from cancelling the search.
 func (s *search) fail(err error) {
 	if s.err == nil && !(s.stages.cancelled() && isCancel(err)) {
 		s.err = err
 	}
 }
 
-// lose ends the search if err says that its trials cannot be kept. The result is what is known by then.
+// lose ends the search if err says that trials cannot be stored; the result holds the trials up to that error.
 func (s *search) lose(err error) {
 	if err != nil && s.lost == nil {
 		s.lost = err
@@ -258,7 +260,8 @@ func (s *search) open(o opening) {
 	s.subject.Ceilings = s.out.Ceilings
 }
 
-// take accepts what a compiler finished. A configuration that does not compile is a finished trial.
+// take receives a job from a compiler, with either a variant or the failure of the compilation. A configuration that
+// does not compile gets a trial whose status says so.
 func (s *search) take(j job) {
 	s.stages.compiling--
 	switch {
@@ -285,7 +288,7 @@ func (s *search) finish(j job) {
 	s.closing.hold(s.field, j)
 }
 
-// record enters a finished trial everywhere: the field, the strategy, the store and the caller's view.
+// record adds a finished trial to the field, the strategy, the store and the user's view.
 func (s *search) record(j job) {
 	j.trial.At = time.Now().UTC()
 	delete(s.stages.begun, j.id)
@@ -294,7 +297,7 @@ func (s *search) record(j job) {
 	s.course.watch(j.id, j.trial)
 	s.lose(s.course.ledger.keep(j.trial))
 	s.cutShort()
-	// A replay is asked after fixed numbers of trials, so that it is repeatable.
+	// A replay estimates the remaining gain after fixed numbers of trials, so that replays are repeatable.
 	if s.Target > 0 && !s.can.Compiles && s.looking.due(len(s.course.outcomes), policy.replayedNews) {
 		s.consider(s.looking.ask(s.course.outcomes, s.field.BestMS())())
 	}

@@ -22,7 +22,7 @@ import (
 	"autotune/tuner/winners"
 )
 
-// bowl is fastest at a=4, b=3: 1 ms there.
+// bowl evaluates a configuration of the toy operator; the fastest, a=4 b=3, takes 1 ms.
 func bowl(c space.Configuration) (trial.Outcome, error) {
 	a, b := float64(number(c, "a")), float64(number(c, "b"))
 	return took(1 + (a-4)*(a-4) + (b-3)*(b-3)), nil
@@ -48,7 +48,7 @@ func TestSearchFindsTheFastest(t *testing.T) {
 	}
 }
 
-// What goes wrong with one variant is that trial's status.
+// A variant that fails gets a trial with the status of the failure, and does not end the search.
 func TestSearchSurvivesBadVariants(t *testing.T) {
 	statuses := []trial.Status{trial.WrongResult, trial.Timeout, trial.Crashed, trial.LaunchError, trial.Pruned}
 	d := &fakeDevice{
@@ -100,7 +100,7 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-// When the time is up, variants under way are dropped; but not before there is a winner.
+// When its time is up, a search drops the variants under way, but only if it already has a winner.
 func TestTimeEndsTheSearch(t *testing.T) {
 	for _, limit := range []time.Duration{time.Nanosecond, 50 * time.Millisecond} {
 		d := &fakeDevice{Evaluate: bowl}
@@ -151,7 +151,7 @@ func TestSecondSearchEvaluatesNothing(t *testing.T) {
 	}
 }
 
-// What an old trial was measured under must be what a new one would be.
+// A search does not reuse a trial with another provenance.
 func TestOtherProvenanceIsNotReused(t *testing.T) {
 	s := openStore(t, filepath.Join(t.TempDir(), "cache.db"))
 	if _, err := tuner.Search(t.Context(), toyProblem(t), &fakeDevice{Evaluate: bowl}, tuner.Options{Store: s}); err != nil {
@@ -178,7 +178,7 @@ func TestOtherProvenanceIsNotReused(t *testing.T) {
 	}
 }
 
-// A search starts from what won at the nearest problems, or next to it where that is not valid.
+// A search starts from the winners of the most similar problems, or from valid configurations next to them.
 func TestStartsFromTheNearestProblem(t *testing.T) {
 	s := openStore(t, filepath.Join(t.TempDir(), "cache.db"))
 	if _, err := tuner.Search(t.Context(), toyProblem(t), &fakeDevice{Evaluate: bowl}, tuner.Options{Store: s}); err != nil {
@@ -189,7 +189,7 @@ func TestStartsFromTheNearestProblem(t *testing.T) {
 		early []string
 	}{
 		{128, []string{"plain a=4 b=3"}},
-		{1000, []string{"plain a=4 b=2", "plain a=2 b=3", "plain a=2 b=4"}}, // the winner has a*b = 12
+		{1000, []string{"plain a=4 b=2", "plain a=2 b=3", "plain a=2 b=4"}}, // the winner, with a*b = 12, is not valid here
 	} {
 		d := &fakeDevice{Evaluate: bowl}
 		r := search(t, toy.Problem(t, toyOperator, test.n), d, tuner.Options{Store: s, Budget: 2})
@@ -202,11 +202,11 @@ func TestStartsFromTheNearestProblem(t *testing.T) {
 	}
 }
 
-// A median that was lucky once does not win.
+// A variant whose first median was small by luck does not win.
 func TestFinals(t *testing.T) {
 	for _, test := range []struct {
 		name    string
-		again   trial.Outcome // of a=2 b=2, which looks fastest at first
+		again   trial.Outcome // final outcome of a=2 b=2, which looks fastest at first
 		winnerA int64
 	}{
 		{"the lucky one falls behind", took(9), 4},
@@ -232,7 +232,7 @@ func TestFinals(t *testing.T) {
 			if total := r.ByStatus[trial.OK] + r.ByStatus[trial.WrongResult]; total != 14 || r.Spent.Finals == 0 {
 				t.Errorf("%v after %v of finals; want 14 trials", r.ByStatus, r.Spent.Finals)
 			}
-			// What the finals found out is remembered.
+			// The cache remembers the results of the finals.
 			again, err := tuner.Search(t.Context(), toyProblem(t), &fakeDevice{Evaluate: bowl}, tuner.Options{Store: s})
 			if err != nil || again.Winner.Time != r.Winner.Time || again.Resumed != 14 {
 				t.Errorf("searched again: %+v, %v; want the same winner from the cache", again.Winner, err)
@@ -241,7 +241,7 @@ func TestFinals(t *testing.T) {
 	}
 }
 
-// finalSamples is what the fake device takes a round.
+// finalSamples is the number of samples that the fake device takes of a variant in a round of the finals.
 const finalSamples = 3
 
 func openStore(t *testing.T, path string) *store.Store {
@@ -252,7 +252,7 @@ func openStore(t *testing.T, path string) *store.Store {
 	return s
 }
 
-// A search is on the distribution that the operator lists first, unless the protocol given says otherwise.
+// A search uses the distribution that the operator lists first, unless the given protocol names another.
 func TestSearchesOnTheFirstDistribution(t *testing.T) {
 	p := toyProblem(t)
 	p.Operator.Inputs = []string{"normal", "uniform01"}
@@ -262,7 +262,7 @@ func TestSearchesOnTheFirstDistribution(t *testing.T) {
 	}
 }
 
-// A resumed search remembers its trials in the order in which they were evaluated, however often it is resumed.
+// A resumed search lists its trials in the order in which they were evaluated, however often it is resumed.
 func TestResumedInTheOrderOfEvaluation(t *testing.T) {
 	s := openStore(t, filepath.Join(t.TempDir(), "cache.db"))
 	first := search(t, toyProblem(t), &fakeDevice{Evaluate: bowl}, tuner.Options{Store: s})
@@ -283,7 +283,7 @@ func configurations(r *tuner.Result) []string {
 	return all
 }
 
-// Winners come newest first, whatever the order of their problems in the store.
+// Winners are listed from the newest to the oldest, whatever the order of their problems in the store.
 func TestWinnersNewestFirst(t *testing.T) {
 	s := openStore(t, filepath.Join(t.TempDir(), "cache.db"))
 	for _, n := range []int64{64, 256, 16, 128} {
@@ -302,8 +302,8 @@ func TestWinnersNewestFirst(t *testing.T) {
 	}
 }
 
-// A reference that takes for ever does not keep a search with a time limit, and
-// the caller hears what it is waiting for.
+// A search with a time limit ends even if the reference never finishes, and the progress report says what the search
+// waits for.
 func TestTimeCountsTheReference(t *testing.T) {
 	d := &fakeDevice{Evaluate: bowl, OpenHangs: true}
 	var phases []tuner.Phase
@@ -322,7 +322,8 @@ func TestTimeCountsTheReference(t *testing.T) {
 	}
 }
 
-// A store that cannot keep trials ends the search. The result holds what the search knows by then.
+// A store that cannot keep trials ends the search. A search whose store fails returns the trials that ended before the
+// failure.
 func TestStoreThatFails(t *testing.T) {
 	s := openStore(t, filepath.Join(t.TempDir(), "cache.db"))
 	n := 0

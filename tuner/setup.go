@@ -14,8 +14,8 @@ import (
 	"autotune/tuner/strategy"
 )
 
-// newSearch prepares everything but the stages' goroutines: the space, remembered trials,
-// the first configurations, the strategy.
+// newSearch prepares everything that a search needs before its goroutines start: the space, remembered trials, the
+// first configurations and the strategy.
 func newSearch(ctx context.Context, p *operator.Problem, d device.Device, o Options) (*search, error) {
 	part, err := p.Part(o.Only)
 	if err != nil {
@@ -68,8 +68,7 @@ func newSearch(ctx context.Context, p *operator.Problem, d device.Device, o Opti
 	return s, nil
 }
 
-// spaces are the space that is searched, and that of all the problem's configurations. The
-// first may be a part of the second.
+// spaces returns the space to search, which a restriction may limit to a part, and the whole space of the problem.
 func spaces(ctx context.Context, part *operator.Part) (sp, whole *space.Space, err error) {
 	p := part.Problem
 	if sp, err = part.Space(ctx); err == nil && !part.Restriction.IsZero() {
@@ -80,7 +79,7 @@ func spaces(ctx context.Context, part *operator.Part) (sp, whole *space.Space, e
 	var refused *operator.RequestError
 	switch {
 	case errors.As(err, &refused):
-		return nil, nil, err // it names the problem
+		return nil, nil, err // the error names the problem
 	case err != nil:
 		return nil, nil, fmt.Errorf("build the space of %s: %w", p, err)
 	case sp.Len() == 0:
@@ -89,8 +88,8 @@ func spaces(ctx context.Context, part *operator.Part) (sp, whole *space.Space, e
 	return sp, whole, nil
 }
 
-// chart makes the course, with the configurations to try before the strategy is asked: those with
-// the lowest estimates, untuned defaults, and winners of similar problems.
+// chart makes the course, the part of a search that decides which configuration is tried next. Before the strategy's
+// proposals, a search tries configurations with the lowest estimates, untuned defaults and winners of similar problems.
 func (s *search) chart(defaults []space.Configuration, book *ledger) error {
 	var start []int64
 	if book.resumes {
@@ -103,7 +102,7 @@ func (s *search) chart(defaults []space.Configuration, book *ledger) error {
 	}
 	start = append(start, indices(s.space, s.First)...)
 	untuned := indices(s.space, defaults)
-	if s.can.Compiles && s.can.Caveat == "" && !s.Recheck { // estimates are of a GPU
+	if s.can.Compiles && s.can.Caveat == "" && !s.Recheck { // estimates are valid for a GPU only
 		var err error
 		if s.looking.expected, err = expectedOf(s.subject.Problem, s.space, s.Seed); err != nil {
 			return err
@@ -124,8 +123,8 @@ func (s *search) chart(defaults []space.Configuration, book *ledger) error {
 	return nil
 }
 
-// chooseStrategy makes the strategy that was asked for. A recording is by default walked as
-// it was recorded: its own search found its own best.
+// chooseStrategy makes the strategy that the options name. A replay tries the recorded configurations in their order by
+// default, since the recorded search found its best configuration in that order.
 func (s *search) chooseStrategy() (strategy.Strategy, error) {
 	s.out.Strategy = s.Strategy
 	if r, ok := s.subject.Device.(device.Recorded); ok && s.Strategy == strategy.Default {

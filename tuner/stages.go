@@ -16,14 +16,14 @@ import (
 	"autotune/tuner/final"
 )
 
-// job is a configuration on its way through the stages. Each adds what it found out. An
-// err means that the stage itself cannot go on.
+// job is a configuration on its way through compilation and evaluation; each step stores its results in the job. The
+// job's field `err` means that the compiler or the device itself failed, not that the variant did.
 type job struct {
 	id      int64
-	turn    int // jobs keep the order in which they were begun
+	turn    int // position in the order in which jobs were begun
 	variant device.Variant
 	trial   trial.Trial
-	best    float64 // fastest median when the device was given it, for racing
+	best    float64 // fastest median when the job was sent to the device, for racing
 	outcome trial.Outcome
 	err     error
 }
@@ -34,38 +34,38 @@ type opening struct {
 	err     error
 }
 
-// stages are the goroutines beside the search's loop: compilers and the device. No channel
-// ever blocks one of them: each has room for all that can be on the way to the loop.
+// stages are the goroutines beside the search's loop: the compilers and the device. The stages never block when they
+// send, since each channel has capacity for all configurations under way.
 type stages struct {
 	subject *final.Subject // the problem and the device
 	space   *space.Space
-	pool    device.Pool // the device, if it is several; nil: it is one
+	pool    device.Pool // the workers, if the device is a pool; else nil
 	can     device.Properties
 	pace    pace
 
 	toCompile chan job
 	compiled  chan job
 	toDevice  chan job
-	servers   chan int // how many more goroutines are to take from toDevice
+	servers   chan int // numbers of goroutines to add at toDevice
 	opened    chan opening
 	evaluated chan job
 
-	// What only the loop touches.
-	session   device.Session // once the device is open
-	open      bool           // it is, or failed to be
-	dropped   bool           // what is under way is not waited for, but for the device's job
-	compilers int            // goroutines that take from toCompile
-	serving   int            // that take from toDevice, or were asked to
-	compiling int            // configurations with the compilers
-	ready     []job          // compiled, waiting for the device
-	chosen    int            // of those, what it gets next
-	onDevice  int            // with the device, or next in its turn
+	// The fields from session to serving are used only by the goroutine of the search's loop.
+	session   device.Session // nil until the device is open
+	open      bool           // the device is open, or opening it failed
+	dropped   bool           // the search waits only for the job on the device
+	compilers int            // goroutines that receive from toCompile
+	serving   int            // goroutines at toDevice, including requested ones
+	compiling int            // number of configurations with the compilers
+	ready     []job          // compiled jobs that wait for the device
+	chosen    int            // index in ready of the next job for the device
+	onDevice  int            // jobs on the device, or waiting at it
 	begun     map[int64]bool // configurations under way
 
-	underway     context.Context // of everything; compilations are a part of it
+	underway     context.Context // context of all work; that of compilations is derived from it
 	compilations context.Context
-	drop         context.CancelFunc // ends the compilations
-	cancel       context.CancelFunc // ends everything under way
+	drop         context.CancelFunc // cancels the compilations
+	cancel       context.CancelFunc // cancels all work under way
 	group        sync.WaitGroup
 }
 
@@ -73,7 +73,7 @@ func (st *stages) start(ctx context.Context) {
 	ctx, st.cancel = context.WithCancel(ctx)
 	st.underway = ctx
 	compilations, share := st.workers(), policy.deviceShare
-	if st.pool != nil { // its workers come and go
+	if st.pool != nil { // workers may join and leave
 		compilations, share = policy.compilations, policy.deviceShare*device.MostWorkers
 	}
 	st.toCompile, st.compiled = make(chan job, compilations), make(chan job, compilations)
@@ -99,8 +99,9 @@ func (st *stages) devices() int {
 
 func (st *stages) share() int { return policy.deviceShare * st.devices() }
 
-// lookahead is how many configurations may be under way: enough that the devices never wait for a compiler. When
-// nothing is compiled it is one, which makes a replayed search repeatable to the last trial.
+// lookahead returns how many configurations may be under way at once, so that devices never wait for a compiler. A
+// device that compiles nothing, such as a recording, gets one configuration at a time, so that a repeated replay makes
+// the same trials.
 func (st *stages) lookahead(spent Spent) int {
 	if !st.can.Compiles {
 		return 1
@@ -118,10 +119,10 @@ func (st *stages) room(spent Spent) bool {
 	return st.compiling < st.workers() && st.underWay() < st.lookahead(spent)
 }
 
-// underWay is how many configurations were begun and have no trial yet, without those that are not waited for.
+// underWay returns how many configurations are being compiled or evaluated, not counting dropped configurations.
 func (st *stages) underWay() int {
 	if st.dropped && st.pool != nil && len(st.pool.Workers()) == 0 {
-		return 0 // nobody is there to finish them
+		return 0 // no worker is left to finish them
 	}
 	if st.dropped {
 		return st.onDevice
@@ -135,8 +136,7 @@ func (st *stages) begin(id int64, turn int) {
 	st.toCompile <- job{id: id, turn: turn}
 }
 
-// await has a compiled job wait for the device. Jobs wait in the order in which they were begun,
-// not in that in which they were compiled.
+// await queues a compiled job for the device, in the order in which jobs were begun, not in which they were compiled.
 func (st *stages) await(j job) {
 	at, _ := slices.BinarySearchFunc(st.ready, j, func(a, b job) int { return cmp.Compare(a.turn, b.turn) })
 	st.ready = slices.Insert(st.ready, at, j)
@@ -152,8 +152,9 @@ func (st *stages) leaveOut(unwanted func(id int64) bool) {
 	})
 }
 
-// next is the job that the device gets next, and the channel to it. It is the first that need not wait for
-// others; the channel is nil while there is none, the device is not open, or it has its share.
+// next returns the next job for the device and the channel to send it to. A job is chosen if it need not wait for other
+// configurations, and the earliest such job comes first. The channel that next returns is nil if every job must wait,
+// if the device is not open, or if the device already has as many jobs as it may have at once.
 func (st *stages) next(waits func(id int64) bool) (chan<- job, job) {
 	if !st.open || st.onDevice >= st.share() {
 		return nil, job{}
@@ -169,7 +170,7 @@ func (st *stages) sent() {
 	st.ready, st.onDevice = slices.Delete(st.ready, st.chosen, st.chosen+1), st.onDevice+1
 }
 
-// dropAll gives up what is under way. What the device is at may finish.
+// dropAll drops all configurations under way, except for the one that the device is evaluating.
 func (st *stages) dropAll() {
 	st.dropped, st.ready = true, nil
 	st.drop()
@@ -180,7 +181,7 @@ func (st *stages) dropAll() {
 	}
 }
 
-// close ends the stages; what the device finished by then is left in evaluated.
+// close ends the stages. After close, jobs that the device has finished can still be read from the channel `evaluated`.
 func (st *stages) close() {
 	st.cancel()
 	close(st.toCompile)
@@ -190,8 +191,8 @@ func (st *stages) close() {
 	close(st.evaluated)
 }
 
-// staff starts goroutines at the stages until there are as many as there is work for. New workers
-// of a pool get goroutines, too.
+// staff starts goroutines until there is one for each compiler and each worker of the device, including workers that
+// have joined a pool.
 func (st *stages) staff() {
 	for ; st.compilers < st.workers(); st.compilers++ {
 		st.group.Go(func() {
@@ -201,7 +202,7 @@ func (st *stages) staff() {
 		})
 	}
 	want := 1
-	if st.pool != nil { // the job that a worker takes next waits with it, not here
+	if st.pool != nil { // each worker's next job waits at the worker, not here
 		want = st.share()
 	}
 	if want > st.serving {
@@ -210,7 +211,7 @@ func (st *stages) staff() {
 	}
 }
 
-// prepare turns a configuration into a variant. One that the compiler refuses comes back with that status.
+// prepare compiles a job's configuration to a variant, or sets the trial's status if the compiler refuses the kernel.
 func (st *stages) prepare(ctx context.Context, j job) job {
 	p, c := st.subject.Problem, st.space.At(j.id)
 	k, err := p.Kernel(c)
@@ -228,7 +229,7 @@ func (st *stages) prepare(ctx context.Context, j job) job {
 	})
 	j.trial.Phases.CompileMS = trial.MS(time.Since(start))
 	var refused *compile.Error
-	var reference *device.ReferenceError // from a worker that opened the problem for this kernel
+	var reference *device.ReferenceError // comes from a worker that opens the problem to compile this kernel
 	switch {
 	case err == nil:
 		j.variant.Binary, j.trial.Log = binary, binary.Log
@@ -244,8 +245,7 @@ func (st *stages) prepare(ctx context.Context, j job) job {
 	return j
 }
 
-// serve opens the device's session, in which each of the goroutines that staff asks for
-// evaluates one variant at a time.
+// serve opens the device's session, and starts goroutines on request, each of which evaluates one variant at a time.
 func (st *stages) serve(ctx context.Context) {
 	o := st.prepareDevice(ctx)
 	st.opened <- o
@@ -262,15 +262,15 @@ func (st *stages) serve(ctx context.Context) {
 	serving.Wait()
 }
 
-// pace is the fastest median that the devices know of. A job waits at the device while the one
-// ahead is evaluated. So the best time that it was given may be out of date.
+// pace holds the shortest median time that the devices have measured so far. The best time that is sent with a job may
+// become out of date while the job waits for another evaluation to end.
 type pace struct {
 	mu sync.Mutex
 	ms float64 // 0: none
 }
 
-// beside is the time that a variant races against: the best that the devices know of, or the one
-// that was given with the variant.
+// beside returns the time against which a variant races, which ends the timing of slow variants early: the shortest
+// median measured so far, or the given time if that is shorter.
 func (p *pace) beside(given float64) float64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -11,11 +11,10 @@ import (
 	"autotune/tuner"
 )
 
-// twins is an operator with ten configurations of one and the same kernel and a default that is slower.
+// twins is the text of an operator with ten equal configurations and a slower default.
 var twins = toy.OpYAML("twins", "tunables: {twin: [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10]}", "default: {twin: 0}")
 
-// noisy is a time with noise as a quiet GPU has it: a launch varies by a quarter
-// per cent, and a round as a whole by a twentieth.
+// noisy returns an outcome with the noise of a quiet GPU: launches vary by 0.25 %, and whole rounds by 0.05 %.
 func noisy(r *rand.Rand, ms float64) trial.Outcome {
 	o := trial.Outcome{Status: trial.OK}
 	ms *= 1 + 0.0005*r.NormFloat64()
@@ -27,15 +26,15 @@ func noisy(r *rand.Rand, ms float64) trial.Outcome {
 	return o
 }
 
-// One kernel under ten names is one tie set, and whatever the noise says the
-// same one of them wins; a kernel that is faster by a hundredth stands alone.
+// Ten configurations with the same kernel form one tie set, and the same configuration wins whatever the noise is. A
+// kernel that is 1 % faster than all others ties with none of them.
 func TestTies(t *testing.T) {
 	for _, test := range []struct {
 		name       string
 		factor     func(twin int64) float64
-		ties       int // those that the finals could not tell apart, the winner included
+		ties       int // size of the tie set, with the winner
 		winner     int64
-		everyTime  int // of 20 seeds
+		everyTime  int // least number of 20 seeds with this result
 		registered func(twin int64) trial.Resources
 	}{
 		{"equals", func(int64) float64 { return 1 }, 10, 1, 19, nil},

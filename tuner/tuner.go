@@ -1,19 +1,21 @@
-// Package tuner is the engine: a problem and a device go in, the fastest correct
-// configuration comes out, with the evidence.
+// Package tuner is the search engine: for a problem and a device, it finds the fastest correct configuration and
+// returns it with the evidence.
 //
-// A problem is an operator bound to a shape (package operator). A device is opened by package devices, or is a
-// recording that answers in its place (package replay). Search does the rest:
+// A problem is an operator bound to a shape (package operator). A device is opened by package devices; a recording of a
+// search can stand for a device (package recording). Search does the rest:
 //
 //	result, err := tuner.Search(ctx, problem, device, tuner.Options{Time: time.Minute})
 //
 // A search walks the space of configurations that satisfy the problem's constraints: first those with the lowest
-// estimates, the untuned default and what won at similar problems, then what a strategy proposes. Compilers work ahead
-// of the device, which verifies and times the variants. Each outcome is a trial, which the strategy learns and the store
-// keeps as it arrives, so that a search that is interrupted or run again goes on where it was. A variant that does not
-// compile, faults, hangs or answers wrongly is one trial with that status, and never the end of a search. At the end
-// package final times the fastest again, side by side, and tries the winner on other inputs and shapes.
+// estimates, the untuned default and the winners of similar problems, then what a strategy proposes. While the device
+// verifies and times a variant, compilers already work on the next ones. Each evaluation gives a trial, from which the
+// strategy learns and which the store keeps at once, so that a search that is interrupted or repeated continues from
+// the stored trials. A variant that does not compile, faults, hangs or answers wrongly becomes a trial with that status
+// and never ends a search. At the end, package final times the fastest variants again in turns, and checks the winner
+// on other inputs and shapes.
 //
-// A Result is data: the Record that is kept beside a winner, and all trials. Its fields keep their names in JSON.
+// A Result contains the Record, which the cache stores with the winner, and all trials. The names of a Result's fields
+// in JSON do not change.
 package tuner
 
 import (
@@ -29,42 +31,45 @@ import (
 	"autotune/tuner/strategy"
 )
 
-// Options are what a search needs to know beyond the problem and the device. The zero value searches with the default
-// strategy until the space is exhausted, and remembers nothing.
+// Options configure a search. A search with the zero value of Options uses the default strategy on the whole space, and
+// stores nothing.
 type Options struct {
-	Strategy string        // by name; empty: strategy.Default
-	Seed     uint64        // of the strategy
-	Budget   int           // trials at most, remembered ones included; 0: no limit
-	Time     time.Duration // wall time at most; 0: no limit
-	// Target ends the search when a configuration faster than the best by more than this factor (1.05: 5 %) is unlikely
-	// to be left, and sooner when the best is at the roofline; 0: never. strategy.Target is usual.
+	Strategy string        // name; empty: strategy.Default
+	Seed     uint64        // seed of the strategy
+	Budget   int           // most trials, with remembered ones; 0: no limit
+	Time     time.Duration // most wall time; 0: no limit
+	// Target ends the search when it is unlikely that a configuration is faster than the best one by more than this
+	// factor; 1.05 stands for 5 %. A search whose best time is at the roofline, i.e. as short as a copy of the data,
+	// ends at a higher chance of a gain. Target is usually strategy.Target; 0 means that no target ends the search.
 	Target   float64
-	Store    *store.Store         // where trials are kept; nil: nowhere
-	Fresh    bool                 // do not use what the store remembers
-	Only     operator.Restriction // the part of the space that is searched
-	Gating   final.Gating         // what is put through the gates
-	Recheck  bool                 // propose nothing new: time First and the default, and gate the winner
-	Launches int                  // of the gate that repeats a launch; 0: 100
-	// First are tried before all but the untuned default, a recheck's too: winners from elsewhere.
-	// Those that are not in the space are left out.
+	Store    *store.Store         // stores trials; nil: nothing is stored
+	Fresh    bool                 // ignore the trials in the store
+	Only     operator.Restriction // the part of the space to search
+	Gating   final.Gating         // which variants go through the gates
+	Recheck  bool                 // try only First and the default, and gate the winner
+	Launches int                  // launches that the first gate repeats; 0: 100
+	// First lists configurations that the search tries right after the untuned default, such as winners of other
+	// searches or of a recheck. Configurations in First that are not in the space are ignored.
 	First    []space.Configuration
 	Protocol device.Protocol // how to verify and time; zero: device.ProtocolFor
-	// Conditions are those of the default protocol's samples.
+	// Conditions are the timing conditions, which are used if no other protocol is given.
 	Conditions device.Conditions
-	// Baselines are times in milliseconds measured elsewhere in the same
-	// session, by name (torch_eager, torch_compile), to compare the winner with.
+	// Baselines contains times in milliseconds with which the winner is compared, and which the caller has measured in
+	// the same session. The keys of Baselines are names such as torch_eager and torch_compile.
 	Baselines map[string]float64
-	// Rivals is, if not nil, timed beside the winner at the search's end, in turns.
+	// Rivals, if not nil, is a program such as PyTorch that is timed in turns with the winner at the end of the search.
 	Rivals final.Rivals
-	// Unasked: nobody asked for the rivals. Where there are none nothing is said, and a search that finds an earlier one's
-	// winner again takes over what was timed beside it.
+	// Unasked says that the search times the rivals although the user did not ask for their times. If Unasked is
+	// set, the search does not warn about rival programs that this machine lacks, and reuses the rivals' times from
+	// an earlier search that found the same winner.
 	Unasked bool
-	// Mode gives, if it is not nil, who chose the problem's math mode, once that is known. The finals wait for it.
+	// Mode, if not nil, is a channel that delivers the choice of the problem's math mode; the finals wait for that
+	// choice.
 	Mode <-chan device.ModeChoice
-	// Observe is called after every trial, and once a second while none ends. The search waits for
-	// it, so it must return soon.
+	// Observe is called after every trial, and once a second during a longer evaluation. The search waits until Observe
+	// returns, so Observe must be quick.
 	Observe func(Progress)
-	// Evaluated is called, if not nil, with every trial evaluated, as Observe is.
+	// Evaluated, if not nil, is called with every evaluated trial; the search waits until Evaluated returns.
 	Evaluated func(trial.Trial)
 }
 
@@ -74,10 +79,10 @@ func (o Options) withDefaults(p *operator.Problem, d device.Device) Options {
 		o.Protocol = device.ProtocolFor(p.Operator)
 		o.Protocol.Conditions = o.Conditions
 	}
-	if r, ok := d.(device.Recorded); ok { // whatever is asked for
+	if r, ok := d.(device.Recorded); ok { // a replay always uses the recorded protocol
 		o.Protocol.Conditions = r.Conditions()
 	} else if !d.Info().Kind.Properties().Measures {
-		o.Protocol.Conditions = device.Conditions{} // they do not apply to this device
+		o.Protocol.Conditions = device.Conditions{} // conditions do not apply to this device
 	}
 	if o.Evaluated == nil {
 		o.Evaluated = func(trial.Trial) {}
@@ -102,68 +107,68 @@ const (
 
 type Progress struct {
 	Phase    Phase
-	Done     int   // trials, remembered ones included
-	Planned  int64 // trials that the search will have at its end
+	Done     int   // trials, with remembered ones
+	Planned  int64 // expected number of trials at the end
 	Valid    int64 // configurations in the space
-	Resumed  int   // of Done, remembered
+	Resumed  int   // remembered trials in Done
 	ByStatus map[trial.Status]int
 	Best     *trial.Trial // nil: none yet
-	Default  *trial.Trial // the untuned baseline, nil until it is known
+	Default  *trial.Trial // the untuned default; nil until it is known
 	Elapsed  time.Duration
-	Limit    time.Duration     // wall time at most, 0: no limit
-	Outlook  *strategy.Outlook // what may be left to gain; nil: not known
+	Limit    time.Duration     // most wall time; 0: no limit
+	Outlook  *strategy.Outlook // what may be left to gain; nil: unknown
 }
 
-// Record is the outcome of a search without its trials. It is kept beside a
-// winner, and a best-config document is made of it.
+// Record is the result of a search without its trials. The cache stores a Record with each winner, and FromRecord makes
+// a best-config document from a Record.
 type Record struct {
 	Problem  operator.ProblemRecord `json:"problem"`
 	Device   device.Info            `json:"device"`
 	Protocol device.Protocol        `json:"protocol"`
 	Strategy string                 `json:"strategy"`
 	Valid    int64                  `json:"valid"`            // configurations in the whole space
-	Winner   *trial.Trial           `json:"winner,omitempty"` // nil: no variant was valid
-	Evidence                        // for the winner
-	Default  *trial.Trial           `json:"default,omitempty"` // the untuned baseline's trial
+	Winner   *trial.Trial           `json:"winner,omitempty"` // nil: no variant was correct
+	Evidence                        // evidence for the winner
+	Default  *trial.Trial           `json:"default,omitempty"` // the untuned default's trial
 	Counts
-	Resumed   int             `json:"resumed"` // trials remembered from earlier searches
+	Resumed   int             `json:"resumed"` // trials from earlier searches
 	Ceilings  device.Ceilings `json:"ceilings"`
 	Baselines []Baseline      `json:"baselines"`
-	Seconds   float64         `json:"seconds"` // of wall time
+	Seconds   float64         `json:"seconds"` // wall time
 	Spent     Spent           `json:"spent"`
 	Extent
-	Warnings []string `json:"warnings,omitempty"` // for people; those about the winner's measurement too
-	// Doubts are the warnings of all trials, by kind.
+	Warnings []string `json:"warnings,omitempty"` // warnings for the user, also about the winner's measurement
+	// Doubts contains the warnings about the measurements of all trials, by kind.
 	Doubts []trial.Warning `json:"doubts,omitempty"`
 	At     time.Time       `json:"at"`
-	// ReferenceDigest is of the kernel that every variant was verified against.
+	// ReferenceDigest is the digest of the kernel that every variant was verified against.
 	ReferenceDigest string `json:"reference_digest,omitempty"`
 }
 
 type Evidence struct {
-	Ties  []final.Contender `json:"ties,omitempty"`  // the winner and those that the finals could not tell from it; empty if it stands alone
-	Gates *final.Gates      `json:"gates,omitempty"` // what it passed; nil: no gates
-	// Confirmation is what a second worker said of it; nil: it was not asked.
+	Ties  []final.Contender `json:"ties,omitempty"`  // the tie set, the winner included; empty if nothing ties with it
+	Gates *final.Gates      `json:"gates,omitempty"` // gates that the winner passed; nil: none
+	// Confirmation holds the time of the winner on a second worker, or is nil if no second worker timed it.
 	Confirmation *final.Confirmation `json:"confirmation,omitempty"`
 }
 
 type Counts struct {
 	Total    int                  `json:"total"`
-	ByStatus map[trial.Status]int `json:"by_status"` // those that occurred
+	ByStatus map[trial.Status]int `json:"by_status"` // counts of the statuses that occurred
 }
 
 type Extent struct {
-	Part    string            `json:"part,omitempty"`    // of the space; empty: all of it
+	Part    string            `json:"part,omitempty"`    // searched part of the space; empty: all of it
 	Stop    Stop              `json:"stop,omitempty"`    // why the search ended
-	Outlook *strategy.Outlook `json:"outlook,omitempty"` // what may be left to gain, as last estimated; nil: it was not
-	// StartedFrom are the problems whose winners were tried first.
+	Outlook *strategy.Outlook `json:"outlook,omitempty"` // last estimate of what is left to gain; nil: none
+	// StartedFrom lists the problems whose winners the search tried first.
 	StartedFrom []string `json:"started_from,omitempty"`
 }
 
 type Result struct {
 	Record
 	Problem *operator.Problem
-	Trials  []trial.Trial // the cache's, then this search's, in the order in which they ended
+	Trials  []trial.Trial // trials of the cache, then of this search, in the order in which they ended
 }
 
 type Baseline = final.Compared
@@ -172,11 +177,11 @@ type Stop string
 
 const (
 	Exhausted   Stop = "exhausted"   // every valid configuration was evaluated
-	BudgetSpent Stop = "budget"      // as many trials as asked for
-	TimeSpent   Stop = "time"        // as long as asked for
-	StrategyEnd Stop = "strategy"    // the strategy had no more to propose
+	BudgetSpent Stop = "budget"      // the limit of trials was reached
+	TimeSpent   Stop = "time"        // the time limit was reached
+	StrategyEnd Stop = "strategy"    // the strategy had no more proposals
 	Satisfied   Stop = "target"      // something much faster is unlikely to be left
-	AtRoofline  Stop = "roofline"    // the same at a higher chance: the best is as fast as a copy
+	AtRoofline  Stop = "roofline"    // the chance is higher, but the best is as fast as a copy
 	CacheFailed Stop = "cache"       // the store could not keep trials
-	Interrupted Stop = "interrupted" // the caller cancelled it
+	Interrupted Stop = "interrupted" // the caller cancelled the search
 )

@@ -16,8 +16,8 @@ import (
 	"autotune/tuner/strategy"
 )
 
-// similar are the records beside the winners of the same operator on the same device. This
-// problem's own is left out if it was measured as it would be now, since its trials count then.
+// similar returns the records of the cache's winners for the same operator on the same device. The record of the same
+// problem is left out if it has the provenance of this search, which in that case resumes the problem's trials.
 func similar(book *ledger) (records []Record, warnings []string, err error) {
 	winners, err := book.store.Winners(book.id.Operator(), book.id.Device)
 	if err != nil {
@@ -38,8 +38,8 @@ func similar(book *ledger) (records []Record, warnings []string, err error) {
 	return records, warnings, nil
 }
 
-// nearestWinners are the winners of the records most like this search, as configurations
-// of its space, and the problems that they are of.
+// nearestWinners returns the winners of the problems that are most similar to the searched one, as configurations of
+// the search's space, and the names of these problems.
 func nearestWinners(records []Record, here Record, sp *space.Space) (ids []int64, from []string) {
 	slices.SortStableFunc(records, func(a, b Record) int { return cmp.Compare(distance(here, a), distance(here, b)) })
 	for _, r := range records {
@@ -62,8 +62,8 @@ func nearestWinners(records []Record, here Record, sp *space.Space) (ids []int64
 	return ids, from
 }
 
-// closest is the configuration of a space that is nearest to one of another problem's: the
-// same one, where it is valid here, too.
+// closest returns the configuration of a space that is nearest to c, the winner of another problem; if c is valid in
+// the space, closest returns c.
 func closest(sp *space.Space, c space.Configuration) (int64, bool) {
 	if id, ok := sp.Index(c); ok {
 		return id, true
@@ -77,7 +77,7 @@ func closest(sp *space.Space, c space.Configuration) (int64, bool) {
 			v, known := c.Get(tunable.Name)
 			rank := slices.IndexFunc(tunable.Values, v.Equal)
 			if !known || rank < 0 || len(tunable.Values) < 2 {
-				continue // its first value
+				continue // the tunable keeps its first value
 			}
 			positions[at] = float64(rank) / float64(len(tunable.Values)-1)
 		}
@@ -86,8 +86,8 @@ func closest(sp *space.Space, c space.Configuration) (int64, bool) {
 	return 0, false
 }
 
-// distance says how unlike two searches of an operator are. A factor of two in a dimension counts one. So does another
-// value of a parameter or math mode, and so do other conditions of timing.
+// distance returns a measure of how much the problems of two searches differ. In distance, a dimension that differs by
+// a factor of two counts as 1, and so does a different parameter, math mode or condition of timing.
 func distance(x, y Record) float64 {
 	a, b, d := x.Problem, y.Problem, 0.0
 	if x.Protocol.Conditions != y.Protocol.Conditions {
@@ -118,13 +118,13 @@ func expectedOf(problem *operator.Problem, sp *space.Space, seed uint64) (*strat
 	})
 }
 
-// FirstCompilations are what a search without remembered trials compiles first, in that order: the
-// reference, then some configurations with low estimates, with defaults among them.
+// FirstCompilations returns the kernels that a search without earlier trials compiles first: the reference, then
+// configurations with low estimates and some defaults.
 func FirstCompilations(ctx context.Context, part *operator.Part, d device.Device, likely int) (all []compile.Request) {
 	p := part.Problem
 	sp, err := part.Space(ctx)
 	if err != nil {
-		return nil // the search says why
+		return nil // the search reports the error
 	}
 	expected, err := expectedOf(p, sp, 1)
 	if err != nil {
@@ -143,7 +143,7 @@ func FirstCompilations(ctx context.Context, part *operator.Part, d device.Device
 	return all
 }
 
-// indices are without those that the space does not have: they cannot be proposed.
+// indices returns the space's indices of the given configurations, without configurations that the space lacks.
 func indices(sp *space.Space, all []space.Configuration) (ids []int64) {
 	for _, c := range all {
 		if id, ok := sp.Index(c); ok {
@@ -153,10 +153,12 @@ func indices(sp *space.Space, all []space.Configuration) (ids []int64) {
 	return ids
 }
 
-// afterLikely orders what is tried first. The lowest estimate comes first, so that slow variants
-// are soon dropped in the race against it. Then come the untuned default, which speedups refer to,
-// and what won at similar problems. Defaults of templates without estimates are next, since they
-// may be as good. The other low estimates follow, and the other defaults are last.
+// afterLikely returns the order in which a search tries its first configurations, before those that the strategy
+// proposes. A search first tries the configuration with the lowest estimate, because slow variants are given up early
+// once a fast one is known. After the configuration with the lowest estimate, a search tries the untuned default, which
+// is the baseline of speedups, and the winners of similar problems. Before the strategy's proposals begin, a search
+// tries defaults of templates without estimates, which may be fast, then the other configurations with low estimates,
+// then the other defaults.
 func afterLikely(likely, untuned, won []int64, expects func(id int64) bool) []int64 {
 	one := func(ids []int64) int { return min(len(ids), 1) }
 	others := untuned[one(untuned):]

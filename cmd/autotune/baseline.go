@@ -14,8 +14,8 @@ import (
 	"autotune/tuner/torchtimes"
 )
 
-// baselineWays are the words of --baseline, and in which ways each has PyTorch called. The untuned default and the
-// reference are measured in any case. none leaves out PyTorch, which takes part in a search otherwise.
+// baselineWays lists the words that --baseline accepts, each with the ways in which PyTorch is timed for it. A search
+// always measures the untuned default and the reference, and times PyTorch unless --baseline is none.
 var baselineWays = []struct {
 	word string
 	ways []string
@@ -39,7 +39,7 @@ func baselineFlag(to *[]string) flag {
 		"with a comma; none: PyTorch is left out; or a time measured elsewhere, as torch_eager=7.1")
 }
 
-// baselinesOf are the times that --baseline gives, and the ways in which PyTorch is to be timed.
+// baselinesOf parses --baseline into times that were measured elsewhere and the ways in which to time PyTorch.
 func baselinesOf(given []string) (times map[string]float64, ways []string, err error) {
 	times = map[string]float64{}
 	for _, word := range strings.Split(strings.Join(given, ","), ",") {
@@ -73,7 +73,8 @@ func checkBaselines(times map[string]float64) error {
 	return nil
 }
 
-// rivals is PyTorch, to be timed in these ways on the one GPU of this machine that the flags name; nil without ways.
+// rivals starts PyTorch, to be timed in the given ways on the GPU that the flags name; if ways is empty, rivals returns
+// nil.
 func rivals(d deviceFlags, wait time.Duration, ways []string) (*torchtimes.Torch, error) {
 	if len(ways) == 0 {
 		return nil, nil
@@ -92,9 +93,10 @@ func rivals(d deviceFlags, wait time.Duration, ways []string) (*torchtimes.Torch
 var errOneGPU = errors.New("--baseline times PyTorch on one GPU of this machine, as --device cuda:0 names one; or " +
 	"give times, as torch_eager=7.1")
 
-// rivalsInto has PyTorch timed beside the winners of searches, as --baseline says, and otherwise in the usual ways
-// where there is one GPU. Several problems are a program's, and torch.compile takes seconds for each: a pack's
-// replace measures in the program what it makes of the program's own chains. What rivalsInto returns ends PyTorch.
+// rivalsInto lets a search time PyTorch beside its winners: in the ways that --baseline names or, without the flag, in
+// eager mode and by torch.compile if there is one GPU. For a list of problems, rivalsInto leaves out torch.compile,
+// which takes seconds for each problem. (The function replace of a pack times torch.compile in the user's program.) The
+// returned function end stops the PyTorch process.
 func rivalsInto(o *tuner.Options, given []string, d deviceFlags, several bool) (end func(), err error) {
 	end = func() {}
 	_, ways, err := baselinesOf(given)

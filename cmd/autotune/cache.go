@@ -52,7 +52,7 @@ func writeProblems(json string, problems []store.Summary) error {
 		if unusual := p.Conditions.Unusual(); unusual != "" {
 			best += " (" + unusual + ")"
 		}
-		text += p.Problem + "\n" + // whole, as `cache rm` takes it
+		text += p.Problem + "\n" + // not shortened, so that `cache rm` accepts it
 			reports.Hang("  ", fmt.Sprintf("%s, %s, %s, %s", output.Count(p.Trials, "trial"), best,
 				p.UpdatedAt.Local().Format("2006-01-02 15:04"), p.Device))
 	}
@@ -86,7 +86,7 @@ func cacheRm() *cli.Command {
 		}, cacheFlag(&cache), boolFlag(&all, "all", "remove everything"))
 }
 
-// openExisting opens a cache that must be there: to remove from it is no reason to make it.
+// openExisting opens a cache that must exist already: a command that removes trials must not create a cache.
 func openExisting(ctx context.Context, named string) (*store.Store, error) {
 	path, err := cachePath(named)
 	if err != nil {

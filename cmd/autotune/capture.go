@@ -33,7 +33,7 @@ func captureCommand() *cli.Command {
 		textFlag(&path, "output", "problems.yaml", "write the problems to `FILE`", "o"))
 }
 
-// endedError is that the program which a command ran ended with a code, which is the command's then.
+// endedError says that a captured program ended with an exit code other than 0, which autotune returns, too.
 type endedError struct{ code int }
 
 func (e *endedError) Error() string { return fmt.Sprintf("the program ended with %d", e.code) }
@@ -62,7 +62,7 @@ func captured(words []string, path string) (err error) {
 		return badInput(err)
 	}
 	err = writeSeen(watcher, path)
-	if code != 0 { // the command's own code, whatever became of the file
+	if code != 0 { // the program's code wins over a failure to write the file
 		if err != nil {
 			say("autotune: " + explain(err))
 		}
@@ -71,7 +71,8 @@ func captured(words []string, path string) (err error) {
 	return err
 }
 
-// writeSeen writes what a program did. A program that did nothing with PyTorch takes no earlier file's place.
+// writeSeen writes a program's PyTorch calls to a file. If the program made no PyTorch call, writeSeen leaves an
+// earlier file unchanged.
 func writeSeen(watcher *capture.Watcher, path string) error {
 	seen, err := watcher.Read()
 	if err != nil {
@@ -89,8 +90,8 @@ func writeSeen(watcher *capture.Watcher, path string) error {
 	return seen.Show(os.Stderr, path)
 }
 
-// runProgram runs a program in this one's place, and gives its exit code. One that a signal ended
-// has the code that shells give it.
+// runProgram runs a program with this process's input and output, passes signals on to it, and returns its exit code.
+// As in a shell, the exit code is 128 plus the signal's number if a signal ended the program.
 func runProgram(words, environment []string) (code int, err error) {
 	command := exec.Command(words[0], words[1:]...)
 	command.Env, command.Stdin, command.Stdout, command.Stderr = environment, os.Stdin, os.Stdout, os.Stderr
@@ -107,7 +108,7 @@ func runProgram(words, environment []string) (code int, err error) {
 		select {
 		case s := <-signals:
 			if !fromTerminal(s) {
-				_ = command.Process.Signal(s) // one that has ended takes none
+				_ = command.Process.Signal(s) // a process that has ended cannot be signalled
 			}
 		case err := <-done:
 			var exit *exec.ExitError
@@ -122,7 +123,8 @@ func runProgram(words, environment []string) (code int, err error) {
 	}
 }
 
-// fromTerminal tells whether a signal comes from the terminal's keys, which the program has then, too.
+// fromTerminal tells whether a signal is one that the terminal's keys send, to this process and to the captured program
+// alike.
 func fromTerminal(s os.Signal) bool {
 	if s != syscall.SIGINT && s != syscall.SIGQUIT {
 		return false

@@ -38,7 +38,7 @@ func newApp() *cli.App {
 		category string
 		commands []*cli.Command
 	}{
-		// The library sorts these names.
+		// urfave/cli sorts the commands by the names of their groups.
 		{"Find kernels", []*cli.Command{searchCommand(), tuneCommand(), captureCommand(), simulateCommand()}},
 		{"Keep and use them", []*cli.Command{bestCommand(), explainCommand(), benchCommand(), exportCommand(), packCommand(),
 			reportCommand(), cacheCommand()}},
@@ -78,8 +78,9 @@ func init() {
 	cli.VersionPrinter = func(*cli.Context) { fmt.Fprint(stdout, versionText()) }
 }
 
-// flagsFirst puts flags before arguments, since urfave/cli reads none behind the first argument. What follows the
-// program that `capture` runs is the program's.
+// flagsFirst moves flags before arguments, since urfave/cli reads no flag after the first argument. On the command line
+// of `capture`, flagsFirst leaves the words behind the program's name in their places, because they are arguments of
+// the program.
 func flagsFirst(app *cli.App, words []string) []string {
 	var c *cli.Command
 	at, commands := 0, app.Commands
@@ -107,17 +108,17 @@ func flagsFirst(app *cli.App, words []string) []string {
 		}
 		name, value, given := strings.Cut(strings.TrimLeft(word, "-"), "=")
 		f, found := flagNamed(c.Flags, name)
-		if found { // by one of its names, as package flag wants it
+		if found { // package flag accepts only the flag's first name
 			if word = "--" + f.Names()[0]; given {
 				word += "=" + value
 			}
 		}
 		switch {
-		case name == "help" || name == "h": // urfave/cli would take an argument for a topic
+		case name == "help" || name == "h": // urfave/cli would take the argument for a help topic
 			return append(words[:at:at], "--help")
 		case given || !found || !f.(cli.DocGenerationFlag).TakesValue():
 			flags = append(flags, word)
-		case len(rest) == 0: // package flag says that the value is missing
+		case len(rest) == 0: // package flag reports the missing value
 			return slices.Concat(words[:at], flags, []string{word})
 		default:
 			flags, rest = append(flags, word, rest[0]), rest[1:]
@@ -130,10 +131,10 @@ func flagNamed(flags []flag, name string) (flag, bool) {
 	return lists.First(flags, func(f flag) bool { return slices.Contains(f.Names(), name) })
 }
 
-// line is what a command is given beside the flags that it reads into its own variables.
+// line describes a command line: the arguments, the command's name, and which flags were given, without their values.
 type line struct {
 	arguments []string
-	command   string                 // its name, with those of the commands above it
+	command   string                 // the full name, such as "cache ls"
 	given     func(flag string) bool // whether a flag is given, even with its default value
 }
 
@@ -146,7 +147,7 @@ func (l line) first() string {
 
 func (l line) allGiven(names ...string) []string { return lists.Where(names, l.given) }
 
-// command is a command with its flags. use has its name, and what its arguments are called.
+// command makes a command with its flags. use is the command's name followed by what the help calls its arguments.
 func command(use, short, long string, run func(context.Context, line) error, flags ...flag) *cli.Command {
 	name, arguments, _ := strings.Cut(use, " ")
 	c := &cli.Command{
@@ -168,13 +169,13 @@ func command(use, short, long string, run func(context.Context, line) error, fla
 	return c
 }
 
-// group is a command that has only commands of its own.
+// group makes a command that consists of subcommands alone.
 func group(name, short string, commands ...*cli.Command) *cli.Command {
 	return &cli.Command{Name: name, Usage: short, ArgsUsage: "COMMAND", HideHelpCommand: true, Subcommands: commands,
 		Action: whichCommand, OnUsageError: flagError}
 }
 
-// whichCommand is the error of a line that lacks a command, or names one that does not exist.
+// whichCommand returns the error for a command line that names no command, or one that does not exist.
 func whichCommand(c *cli.Context) error {
 	path, commands := c.App.Name, c.App.Commands
 	if len(c.Command.Subcommands) > 0 && c.Command.HelpName != "" {
@@ -191,12 +192,13 @@ func whichCommand(c *cli.Context) error {
 	return fmt.Errorf("unknown command %q; `%s` has %s", word, path, strings.Join(names, ", "))
 }
 
-// flagError says which flag is meant where one is unknown, and where to read on.
+// flagError turns the library's error about a flag into one that says what would be right. For an unknown flag, the new
+// error suggests a similar flag or the help page.
 func flagError(c *cli.Context, err error, _ bool) error {
 	page := cmp.Or(c.Command.HelpName, c.App.Name)
 	name, unknown := strings.CutPrefix(err.Error(), "flag provided but not defined: -")
 	if !unknown {
-		text := strings.TrimSuffix(err.Error(), ": parse error") // package flag's, which says nothing
+		text := strings.TrimSuffix(err.Error(), ": parse error") // package flag appends this text, which says nothing
 		return fmt.Errorf("%s; `%s --help` says what the flag takes", text, page)
 	}
 	name, _, _ = strings.Cut(strings.TrimLeft(name, "-"), "=")
@@ -250,7 +252,8 @@ func example(command string) string {
 	return command + " conv2d"
 }
 
-// completionScripts ask this program for the words that may come next, and complete file names where it has none.
+// completionScripts holds a completion script for each shell. A completion script runs autotune to ask for the words
+// that may come next, and completes file names if autotune prints none.
 var completionScripts = map[string]string{
 	"bash": `_autotune() {
   local words=("${COMP_WORDS[@]:0:COMP_CWORD}") typed="${COMP_WORDS[COMP_CWORD]}"

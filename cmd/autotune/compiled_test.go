@@ -13,17 +13,17 @@ import (
 	"autotune/operator"
 )
 
-// compiledTogether makes a user's cache folder whose compiled kernels are those of the tests, of all of them and of the
-// next run's: commands search the same small problems again and again. Its trials are its own.
+// compiledTogether returns a function that gives each test a cache folder of its own for trials, in which links lead to
+// a shared folder of compiled kernels. The tests search the same small problems, so they share compiled kernels.
 func compiledTogether(t *testing.T) (linkTo func(xdg string) error) {
 	t.Helper()
 	shared := testcache.Dir()
-	for i := range 256 { // the folders that entries lie in
+	for i := range 256 { // the cache's folders, one for each first byte of a digest
 		if err := os.MkdirAll(filepath.Join(shared, fmt.Sprintf("%02x", i)), 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for _, sanitize := range []bool{false, true} { // what the emulator compiles once for all variants
+	for _, sanitize := range []bool{false, true} { // the emulator compiles a library once for all variants
 		d, err := emulator.Open(emulator.Options{Sanitize: sanitize, CacheDir: shared})
 		if errors.Is(err, emulator.ErrNoCompiler) {
 			break

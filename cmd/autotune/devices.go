@@ -23,11 +23,11 @@ func devicesCommand() *cli.Command {
 		func(ctx context.Context, _ line) error { return listDevices(ctx, json) }, jsonFlag(&json))
 }
 
-// listing is what `devices --json` writes of a device that is here, or of what is missing.
+// listing is an entry of `devices --json`: a device that can be used, or one that cannot and what it lacks.
 type listing struct {
-	Device string `json:"device,omitempty"` // as --device takes it; absent: about the one before
+	Device string `json:"device,omitempty"` // the value for --device; absent in entries about the previous device
 	About  string `json:"about,omitempty"`
-	// Problems are those of recordings.
+	// Problems lists the problems whose searches a recording can replay.
 	Problems []string `json:"problems,omitempty"`
 	Missing  string   `json:"missing,omitempty"`
 }
@@ -105,7 +105,7 @@ func (f *workerFlags) work(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	b.Close() // it answers; each worker has a connection of its own
+	b.Close() // the server answers; workers connect by themselves
 	offer := devices.Offer{Login: f.nats.login, Name: f.name, Worker: o, Say: tell}
 	offer.CacheDir, _ = cacheDir()
 	return withCode(exitDevice, offer.Serve(ctx, spec))

@@ -22,12 +22,12 @@ import (
 	"autotune/tuner/strategy"
 )
 
-// These tests hold what the pages of docs/ list against the code: names are
-// compared both ways, so neither can have one that the other lacks.
+// The tests of this file compare the names in the tables of docs/ with those in the code, in both directions, so that
+// neither can have a name that the other lacks.
 
 const repository = "../.."
 
-// page reads a document.
+// page reads a file of the repository as text.
 func page(t *testing.T, path string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(repository, path))
@@ -37,7 +37,7 @@ func page(t *testing.T, path string) string {
 	return string(text)
 }
 
-// table is the table under a header row, as cells by row.
+// table returns the table below a header row of a page, as the cells of each row.
 func table(t *testing.T, path, header string) [][]string {
 	t.Helper()
 	_, rest, found := strings.Cut(page(t, path), "\n| "+header+" |")
@@ -45,7 +45,7 @@ func table(t *testing.T, path, header string) [][]string {
 		t.Fatalf("%s has no table headed | %s |", path, header)
 	}
 	var rows [][]string
-	for _, line := range strings.Split(rest, "\n")[2:] { // past the header's rest and the rule
+	for _, line := range strings.Split(rest, "\n")[2:] { // skip the header's rest and the line below it
 		if !strings.HasPrefix(line, "|") {
 			break
 		}
@@ -60,7 +60,7 @@ func table(t *testing.T, path, header string) [][]string {
 
 var codeForm = regexp.MustCompile("`([^`]+)`")
 
-// codes are the words between backquotes.
+// codes returns the words of a text that stand between backquotes.
 func codes(text string) []string {
 	var words []string
 	for _, match := range codeForm.FindAllStringSubmatch(text, -1) {
@@ -69,7 +69,7 @@ func codes(text string) []string {
 	return words
 }
 
-// column is the words between backquotes in one column of a table.
+// column returns the words between backquotes in one column of a table.
 func column(rows [][]string, at int) []string {
 	var words []string
 	for _, row := range rows {
@@ -78,7 +78,7 @@ func column(rows [][]string, at int) []string {
 	return words
 }
 
-// same compares two lists in any order.
+// same reports names that are documented and do not exist, and names that exist and are not documented.
 func same(t *testing.T, where string, documented, real []string) {
 	t.Helper()
 	for _, name := range documented {
@@ -93,7 +93,7 @@ func same(t *testing.T, where string, documented, real []string) {
 	}
 }
 
-// everyCommand has the commands by their names, with those below them.
+// everyCommand returns all commands and subcommands by their full names.
 func everyCommand(prefix string, commands []*cli.Command) map[string]*cli.Command {
 	all := map[string]*cli.Command{}
 	for _, c := range commands {
@@ -201,7 +201,7 @@ func TestDocumentedNames(t *testing.T) {
 	}
 }
 
-// rowOf is the row of any of a page's tables whose first cell begins with a word.
+// rowOf finds the table row that begins with a word, in any table of a documentation page.
 func rowOf(t *testing.T, path, word string) []string {
 	t.Helper()
 	for line := range strings.Lines(page(t, path)) {
@@ -216,7 +216,7 @@ func rowOf(t *testing.T, path, word string) []string {
 
 var linkForm = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 
-// Links to files of the repository lead somewhere.
+// Every link to a file of the repository must lead to a file that exists.
 func TestDocumentedLinks(t *testing.T) {
 	err := filepath.WalkDir(repository, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
@@ -248,7 +248,7 @@ func TestDocumentedLinks(t *testing.T) {
 	}
 }
 
-// documentPaths are the fields of a best-config document, as the page names them.
+// documentPaths collects the paths of all fields of a best-config document, written as docs/ writes them.
 func documentPaths(prefix string, value any, found map[string]bool) {
 	object, ok := value.(map[string]any)
 	if !ok || slices.Contains([]string{"configuration", "macros", "problem.parameters", "trials.by_status", "search.spent"}, prefix) {
@@ -267,7 +267,7 @@ func documentPaths(prefix string, value any, found map[string]bool) {
 	}
 }
 
-// The page about best-config documents has every field of those in this repository.
+// docs/ must list every field that the best-config documents in this repository have.
 func TestDocumentedBestConfig(t *testing.T) {
 	var examples []string
 	for _, pattern := range []string{"tuner/bestconfig/testdata/*.json", "docs/results/*/[a-r]*.json"} { // a summary is a list
@@ -291,7 +291,7 @@ func TestDocumentedBestConfig(t *testing.T) {
 	}
 	var documented []string
 	for _, name := range column(table(t, "docs/best-config.md", "field | type | meaning"), 0) {
-		if strings.HasPrefix(name, ".") { // goes on with the object before
+		if strings.HasPrefix(name, ".") { // continues the name of the object before it
 			object, _, _ := strings.Cut(documented[len(documented)-1], ".")
 			name = object + name
 		}
@@ -304,7 +304,7 @@ func TestDocumentedBestConfig(t *testing.T) {
 	}
 }
 
-// The tables of types and fills are the operator package's.
+// The documented tables of element types and of ways to fill inputs must equal those of package operator.
 func TestDocumentedTypes(t *testing.T) {
 	const page = "docs/writing-an-operator.md"
 	var documented, real []string

@@ -26,8 +26,9 @@ import (
 	"autotune/tuner/store"
 )
 
-// cacheUses are all commands that use a cache. They are killed, run on a full disk and on damaged files. CACHE is a
-// copy of a cache that searches have filled. Commands take from OTHER. NEW is a name without a file.
+// cacheUses lists all commands that use a cache. The endurance tests kill the commands in cacheUses, and run them on
+// full disks and with damaged files. CACHE stands for a copy of a filled cache, OTHER for a second cache to read from,
+// and NEW for the name of a file that does not exist.
 var cacheUses = []cacheUse{
 	{name: "search", line: "search max_pool2d --shape 1x1x8x8 --device emulator --budget 4 --fresh --cache CACHE -q --json NEW.json --plot NEW --record NEW.t4", searches: true},
 	{name: "ls", line: "cache ls --cache CACHE"},
@@ -44,7 +45,7 @@ type cacheUse struct {
 	searches   bool // compiles and runs kernels
 }
 
-// What no command may lose a trial to.
+// No command may lose a trial to a kill, a full disk or a damaged file.
 func TestEndurance(t *testing.T) {
 	testneeds.Nothing(t)
 	if testing.Short() {
@@ -55,13 +56,13 @@ func TestEndurance(t *testing.T) {
 	t.Run("full", func(t *testing.T) { fullDisks(t, s) })
 }
 
-// The problem that `rm` removes from the cache; all others are to stay.
+// removable is the problem that the tested command `cache rm` removes, without removing any other problem.
 var removable = store.ProblemID{Problem: "avg_pool1d 1x1x64 kernel=2", Device: "NVIDIA A100", Kind: device.CUDA}
 
-// seasoned is what the commands start from.
+// seasoned holds filled caches, of which each command in the endurance tests gets copies.
 type seasoned struct {
 	cache, other string
-	xdg          string // compiled binaries
+	xdg          string // the folder of compiled binaries
 }
 
 func season(t *testing.T) *seasoned {
@@ -91,7 +92,7 @@ func (s *seasoned) bytes(t *testing.T) []byte {
 	return raw
 }
 
-// crafted puts trials of a problem into a cache.
+// crafted writes n made-up trials of a problem into a cache.
 func crafted(t *testing.T, path string, id store.ProblemID, n int) {
 	t.Helper()
 	s, err := store.Open(t.Context(), path, store.Options{})
@@ -114,7 +115,7 @@ func crafted(t *testing.T, path string, id store.ProblemID, n int) {
 	}
 }
 
-// workplace is a folder with a copy of the cache, in which a command runs.
+// workplace is a folder with a copy of the cache, in which one command runs.
 type workplace struct {
 	dir, cache string
 	line       string // the command
@@ -130,16 +131,16 @@ func (s *seasoned) workplace(t *testing.T, dir string, use cacheUse, cache []byt
 	return w
 }
 
-// ended is how a command ended.
+// ended records how a command ended: its exit code, its messages, and the time and memory that it took.
 type ended struct {
 	code      int
 	complaint string
-	seconds   float64 // of processor time, without those of compilers and kernels
+	seconds   float64 // processor time, without compilers and kernels
 	mb        int64
 	hung      bool
 }
 
-// prepared is a program that can be started, with a user's memory.
+// prepared makes a program ready to start and collects its standard error.
 func prepared(t *testing.T, name string, arguments ...string) (c *exec.Cmd, complaint *bytes.Buffer) {
 	c, complaint = exec.CommandContext(t.Context(), name, arguments...), &bytes.Buffer{}
 	c.Env = append(os.Environ(), "GOGC=")
@@ -147,21 +148,21 @@ func prepared(t *testing.T, name string, arguments ...string) (c *exec.Cmd, comp
 	return c, complaint
 }
 
-// command prepares a program. What it compiles is kept among the tests' own.
+// command prepares a command of autotune that uses the tests' shared folder of compiled kernels.
 func (s *seasoned) command(t *testing.T, name string, arguments ...string) (c *exec.Cmd, complaint *bytes.Buffer) {
 	c, complaint = prepared(t, name, arguments...)
 	c.Env = append(c.Env, "XDG_CACHE_HOME="+s.xdg)
 	return c, complaint
 }
 
-// run runs autotune to its end.
+// run runs autotune and waits until it ends.
 func (s *seasoned) run(t *testing.T, line string) ended {
 	t.Helper()
 	c, complaint := s.command(t, "autotune", strings.Fields(line)...)
 	return end(t, c, complaint)
 }
 
-// end runs a program to its end, or stops it where it hangs.
+// end runs a program to its end, and kills a program that hangs.
 func end(t *testing.T, c *exec.Cmd, complaint *bytes.Buffer) ended {
 	t.Helper()
 	if err := c.Start(); err != nil {
@@ -184,8 +185,8 @@ func waited(c *exec.Cmd, complaint *bytes.Buffer) ended {
 	return e
 }
 
-// fault says what is wrong with how a command ended that may fail; "" if nothing:
-// within the bounds, with a code of the contract, and one line of complaint.
+// fault says what is wrong with a command's exit code or messages, or returns "" if all is right. A tested command may
+// fail, but only with a documented exit code and an error of one line, and within the bounds on time and memory.
 func (e ended) fault(use cacheUse) string {
 	complaints := slices.DeleteFunc(strings.Split(strings.TrimSpace(e.complaint), "\n"), func(line string) bool {
 		return strings.HasPrefix(line, "autotune: kernels run on the CPU emulator") || strings.HasPrefix(line, "autotune: wrote ")
@@ -203,7 +204,7 @@ func (e ended) fault(use cacheUse) string {
 	return ""
 }
 
-// trialKeys are the trials that a cache holds, but for those that commands remove.
+// trialKeys returns the keys of all trials in a cache, except those of the problem that a command removes.
 func trialKeys(t *testing.T, path string) (map[string]bool, error) {
 	t.Helper()
 	s, err := store.Open(t.Context(), path, store.Options{ReadOnly: true})
@@ -228,12 +229,12 @@ func trialKeys(t *testing.T, path string) (map[string]bool, error) {
 	return all, err
 }
 
-// lost are the trials that are no longer there.
+// lost returns the keys of trials that were in a cache before and are missing after.
 func lost(before, after map[string]bool) []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(before)), func(key string) bool { return after[key] })
 }
 
-// mustBeWhole sees that the new files of a folder are complete under their names.
+// mustBeWhole fails the test if a file that a command wrote into the folder is incomplete.
 func (w workplace) mustBeWhole(t *testing.T) {
 	t.Helper()
 	err := filepath.WalkDir(filepath.Join(w.dir), func(path string, d fs.DirEntry, err error) error {
@@ -242,7 +243,7 @@ func (w workplace) mustBeWhole(t *testing.T) {
 		}
 		switch name := filepath.Base(path); {
 		case d.IsDir() && strings.HasSuffix(name, ".new"):
-			return fs.SkipDir // what a killed process leaves has no one's name
+			return fs.SkipDir // a killed process may leave an unfinished folder
 		case name == "new.db":
 			issues, err := store.CheckFile(t.Context(), path)
 			if err == nil && len(issues) > 0 {

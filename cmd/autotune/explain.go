@@ -26,11 +26,11 @@ type explainFlags struct {
 	view    view
 }
 
-// explained is what `explain --json` writes.
+// explained is the document that `explain --json` writes.
 type explained struct {
 	Problem    string `json:"problem"`
 	Device     string `json:"device"`
-	MeasuredOn string `json:"measured_on,omitempty"` // the device that timed neighbours; "": none did
+	MeasuredOn string `json:"measured_on,omitempty"` // the device that timed the neighbours, if any did
 	why.Explanation
 }
 
@@ -79,8 +79,9 @@ func subject(best bestconfig.Document, trials []trial.Trial, p *operator.Problem
 	}
 }
 
-// around times the changes of a winner that are worth it, and adds them to the subject. On another device than the
-// winner's, the winner's time and the limits are those measured there, too.
+// around measures the times of the winner's neighbours, which differ from the winner in one tunable, for the
+// explanation. If the winner was found on another device, the explanation gets the time and the limits of the present
+// device, too.
 func (f *explainFlags) around(ctx context.Context, l line, w chosen, s *why.Subject) (here device.Info, err error) {
 	a, err := w.rerun(ctx, l, f.view, f.device)
 	if err != nil {

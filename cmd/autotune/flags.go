@@ -21,8 +21,8 @@ import (
 	"autotune/tuner/store"
 )
 
-// Each command reads its flags into variables of its own, once. Flags that several commands have are read into the
-// structs of this file.
+// Each command parses its flags once, into variables of the command's own. This file's structs hold flags that commands
+// share.
 
 type flag = cli.Flag
 
@@ -54,7 +54,8 @@ func listFlag(to *[]string, name, usage string) flag {
 	return &cli.GenericFlag{Name: name, Value: (*words)(to), Usage: usage}
 }
 
-// words are the values of a flag that may be repeated. A comma is part of a value.
+// words holds the values of a command-line flag that may be repeated. In the text of a repeatable flag, a comma does
+// not separate values.
 type words []string
 
 func (w *words) Set(value string) error { *w = append(*w, value); return nil }
@@ -66,7 +67,7 @@ type problemFlags struct {
 	shape      string
 	set        []string
 	math, free string
-	only       partFlags // of commands that have them
+	only       partFlags // for commands that have these flags
 }
 
 func (p *problemFlags) flags() []flag {
@@ -78,7 +79,7 @@ func (p *problemFlags) unshaped() []flag {
 		textFlag(&p.free, "free", "", "`DIMENSIONS` that the kernel takes when it runs, as n,h,w: one kernel for all sizes"))
 }
 
-// fixed are the flags of what all shapes of a family share.
+// fixed returns the flags for properties that all shapes of a family share, such as parameters and the math mode.
 func (p *problemFlags) fixed() []flag {
 	return []flag{
 		listFlag(&p.set, "set", "operator parameter, as `NAME=VALUE`; a pair may be 3 or 3x5; may be repeated"),
@@ -91,8 +92,8 @@ func (p *problemFlags) given() bool {
 	return p.shape != "" || p.set != nil || p.math != "auto" || p.free != ""
 }
 
-// request reads the flags as a request for the operator. Without --shape it is for the shape of example, if that is
-// set.
+// request turns --shape and the other flags into a request for a problem of the operator. Without --shape, the
+// request's shape is the argument example.
 func (p *problemFlags) request(op *operator.Operator, example []int64) (r operator.Request, err error) {
 	shape := p.shape
 	if shape == "" && example != nil {
@@ -108,7 +109,8 @@ func (p *problemFlags) request(op *operator.Operator, example []int64) (r operat
 	return r, err
 }
 
-// exampleRequest is request with the operator's example, and says so.
+// exampleRequest is like the method request, with the operator's example as the default shape. exampleRequest prints a
+// notice if the shape is the example's.
 func (p *problemFlags) exampleRequest(op *operator.Operator) (operator.Request, error) {
 	if p.shape == "" && op.Example != nil {
 		tell(fmt.Sprintf("without --shape this is %s's example, --shape %s", op.Name, operator.FormatShape(op.Example)))
@@ -171,8 +173,8 @@ func (p *partFlags) restriction() (operator.Restriction, error) {
 	return only, err
 }
 
-// configPairs splits a configuration into pairs, at commas or spaces. Where autotune prints one, the template's name
-// stands first and alone.
+// configPairs splits a configuration into NAME=VALUE pairs, at commas or spaces. A first word without "=" is the
+// template's name, as in the configurations that autotune prints.
 func configPairs(given []string) []string {
 	pairs := strings.FieldsFunc(strings.Join(given, ","), func(r rune) bool { return r == ',' || unicode.IsSpace(r) })
 	if len(pairs) > 0 && !strings.Contains(pairs[0], "=") {
@@ -199,7 +201,8 @@ func (f *conditionFlags) conditions() (device.Conditions, error) {
 	return device.ConditionsOf(l2, launch), err
 }
 
-// check refuses conditions other than those that a recording was made under, and says where they mean nothing.
+// check returns an error if the flags ask for conditions other than those of a recording. check prints a warning if the
+// device's times do not depend on measuring conditions at all.
 func (f *conditionFlags) check(d device.Device, asked device.Conditions) error {
 	if !f.asked() {
 		return nil
@@ -244,11 +247,11 @@ func (f *deviceFlags) opener(v view, o devices.Options) (*devices.Opener, error)
 	if o.GPU = f.gpu; o.GPU != "" && o.Server.URL == "" {
 		return nil, errors.New("--gpu chooses among the workers at a server; name it with --nats URL")
 	}
-	o.CacheDir, _ = cacheDir() // a cache directory that cannot be had costs speed, not the search
+	o.CacheDir, _ = cacheDir() // without a cache directory, searches are slower but work
 	return devices.NewOpener(spec, o), nil
 }
 
-// whoseFlag chooses among the devices that the cache has something of.
+// whoseFlag makes the flag that chooses a device among those whose winners or trials the cache holds.
 func whoseFlag(to *string, what string) flag {
 	return textFlag(to, "device", "auto",
 		"whose "+what+": `DEVICE` is a kind (cuda, emulator) or part of a GPU's name; auto takes a GPU's before the "+
@@ -269,7 +272,7 @@ func (f *natsFlags) flags() []flag {
 	}
 }
 
-// connect connects a command that is of no use without a server.
+// connect connects to the NATS server, and fails if no flag names a server.
 func (f *natsFlags) connect(name string) (*fleet.Broker, error) {
 	if f.login.URL == "" {
 		return nil, errors.New("which server? --nats URL names it, as --nats nats://localhost:4222")
@@ -305,7 +308,7 @@ func openStore(ctx context.Context, named string, o store.Options) (*store.Store
 	return store.Open(ctx, path, o)
 }
 
-// readWait is how long a command that only reads a cache waits for others that write it.
+// readWait is how long a command that only reads a cache waits while another process writes to it.
 const readWait = 5 * time.Second
 
 func archs(list string) []string {
@@ -324,7 +327,7 @@ var sizeUnits = map[string]float64{
 	"B": 1, "KB": 1e3, "MB": 1e6, "GB": 1e9, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30,
 }
 
-// sizeOf reads a flag's number of bytes, which a unit must follow.
+// sizeOf parses the value of a flag that is a number of bytes with a unit, such as 4 GiB.
 func sizeOf(flag, text string) (int64, error) {
 	text = strings.TrimSpace(text)
 	digits := strings.TrimRight(text, "BGKMi")

@@ -13,22 +13,21 @@ import (
 	"autotune/internal/test/endurance"
 )
 
-// filled are the ways in which a command finds no room: a disk that is full after
-// so many kilobytes more than the cache's, and files that may have so many.
+// filled lists the ways to let a command run out of disk space: a disk with ROOM kilobytes more than the cache takes,
+// and a limit on the size of each file.
 var filled = []struct{ name, script, reason string }{
-	// The command sees a disk of its own under the folder's name. What it leaves
-	// there is copied to where others see it.
+	// The script mounts a disk over the folder that only the command sees, and afterwards copies the command's files
+	// to a folder that the test can read.
 	{"disk", `mount -t tmpfs -o size=$((ROOM + SIZE))k none "$DISK" && cp CACHE "$DISK"/cache.db && autotune "$@"; code=$?; cp -r "$DISK"/. "$LEFT" && exit $code`,
 		"no space left on device"},
 	{"limit", `cp CACHE "$DISK"/cache.db && (ulimit -f $((2 * ROOM)) && autotune "$@"); code=$?; cp -r "$DISK"/. "$LEFT" && exit $code`,
 		"file too large"},
 }
 
-// elsewhere are kernels compiled on the full disk, too.
+// elsewhere is a command that searches, and stores both its results and its compiled kernels on the full disk.
 var elsewhere = cacheUse{name: "search-compiling", line: "search max_pool2d --shape 1x1x8x8 --device emulator --budget 2 --cache CACHE -q", searches: true}
 
-// However much room is left, a command that finds too little says which file it
-// could not write and why, and no trial is lost.
+// A command that runs out of disk space at any point must say which file it could not write, and lose no trial.
 func fullDisks(t *testing.T, s *seasoned) {
 	cache := s.bytes(t)
 	for _, way := range filled {
@@ -38,7 +37,7 @@ func fullDisks(t *testing.T, s *seasoned) {
 				rng := rand.New(rand.NewPCG(17, uint64(len(use.line))))
 				refused := 0
 				for n := range endurance.Times(1, 60) {
-					room := 4 * n // first each page more, in kilobytes
+					room := 4 * n // kilobytes; the first runs get one page more each
 					switch {
 					case use.name == elsewhere.name:
 						room = rng.IntN(400)
@@ -76,7 +75,8 @@ func fullDisks(t *testing.T, s *seasoned) {
 	}
 }
 
-// runFull runs a command with so little room, and returns what is left.
+// runFull runs a command with room kilobytes of disk space left. runFull returns how the command ended and the files
+// that it left.
 func (s *seasoned) runFull(t *testing.T, w workplace, use cacheUse, script string, room, size int) (ended, workplace) {
 	t.Helper()
 	disk, left := filepath.Join(w.dir, "disk"), filepath.Join(w.dir, "left")

@@ -18,26 +18,27 @@ import (
 	"autotune/internal/test/testneeds"
 )
 
-// What refusing a file may take, of processor time and of memory, and how long the test waits for it on a busy machine.
-// The time is several times what the slowest file takes (docs/reliability.md), since machines differ: what grows
-// without bound, or as the square, takes far more.
+// These constants limit the processor time and the memory with which the program must refuse a file, and how long the
+// test waits on a busy machine. Since machines differ, refusalTime is several times the processor time that the slowest
+// file takes (docs/reliability.md). A program whose work grows with the square of the file's size, or without bound,
+// needs far longer than refusalTime.
 const (
 	refusalTime   = 3 * time.Second
 	refusalMB     = 256
 	refusalWait   = 20 * time.Second
-	refusalMostMB = 4096 // of addresses: so that a fault of the program does no harm to the machine
+	refusalMostMB = 4096 // limit on virtual memory, to protect the machine
 )
 
-// reader is a way in which the program comes to read a file that a user names.
+// reader describes a command that reads one kind of file, and the bounds on such a file.
 type reader struct {
 	kind    string
-	command string // FILE stands for the file, FOLDER for that with the operator
-	file    string // where the file lies, if that matters
-	bytes   int    // its bounds, as docs/reliability.md has them
+	command string // FILE is the file, FOLDER the operator's folder
+	file    string // the file's name in the operator's folder, if it is there
+	bytes   int    // bounds on the file, from docs/reliability.md
 	values  int
-	items   int // of one list
+	items   int // the most items of one list
 	packed  bool
-	places  []string // in a document, %s is where the hostile content stands
+	places  []string // documents with %s in place of the hostile content
 }
 
 var readers = []reader{
@@ -59,7 +60,7 @@ var readers = []reader{
 	{kind: "family", command: "pack out --from FILE", bytes: 16 << 20, values: 1_000_000, items: 10_000, places: []string{`{"schema": "autotune/family/1", "samples": %s}`}},
 }
 
-// most is how many of a text one list or object may have.
+// most is how often a text can be repeated in one list or object before the reader's bounds are exceeded.
 func (r reader) most(text string) int {
 	n := r.room(text, 1)
 	if r.items > 0 {
@@ -68,7 +69,7 @@ func (r reader) most(text string) int {
 	return n
 }
 
-// room is how often a text fits into the file, each time with so many values.
+// room returns how often a text that holds the given number of values can be repeated within the bounds on a file.
 func (r reader) room(text string, values int) int {
 	n := r.bytes / len(text)
 	if r.values > 0 {
@@ -77,7 +78,7 @@ func (r reader) room(text string, values int) int {
 	return n * 99 / 100
 }
 
-// content is what a hostile file has in it.
+// content is what a hostile file contains.
 type content struct {
 	name    string
 	text    func(reader) io.Reader
@@ -107,10 +108,11 @@ var contents = []content{
 	{"aliases of aliases", func(reader) io.Reader { return strings.NewReader(aliases()) }, false},
 }
 
-// packedBomb is a file by itself: no place in a document is gzip.
+// packedBomb is a gzip file that unpacks to 1 GiB. The tests try packedBomb only as a whole file, since no field of a
+// document can be compressed.
 var packedBomb = content{"a bomb of 1 GiB", func(reader) io.Reader { return bytes.NewReader(bomb()) }, false}
 
-// Every kind of file that a user can name is refused with one line, at little cost, whatever is in it.
+// Every kind of file that a user can name must be refused, if it is wrong, with a one-line error and at little cost.
 func TestHostileFiles(t *testing.T) {
 	testneeds.Nothing(t)
 	if testing.Short() {
@@ -119,11 +121,11 @@ func TestHostileFiles(t *testing.T) {
 	for _, r := range readers {
 		t.Run(r.kind+"/"+packedBomb.name, func(t *testing.T) {
 			t.Parallel()
-			r.packed = false // it is already
+			r.packed = false // the bomb is compressed already
 			mustRefuse(t, r, packedBomb, "%s")
 		})
 		for _, c := range endurance.Some(contents, 4) {
-			// Bytes are counted, wherever they stand.
+			// Try endless content in one place of a document only, since the reader counts bytes alike everywhere.
 			for n, place := range r.places[:endurance.Times(1, len(r.places))] {
 				if c.endless && n > 0 {
 					continue
@@ -153,7 +155,7 @@ func mustRefuse(t *testing.T, r reader, c content, place string) {
 		if err := syscall.Mkfifo(path, 0o600); err != nil {
 			t.Skip(err)
 		}
-		// Opened for both, it never waits for the program to open it.
+		// A pipe that is opened for reading and writing does not make the test wait until the program opens it.
 		pipe, err := os.OpenFile(path, os.O_RDWR, 0)
 		if err != nil {
 			t.Fatal(err)
@@ -173,7 +175,7 @@ func mustRefuse(t *testing.T, r reader, c content, place string) {
 	refused(t, strings.Fields(line))
 }
 
-// fill writes a file, compressed or not.
+// fill writes a text to a file, compressed with gzip if packed is set.
 func fill(w io.Writer, text io.Reader, packed bool) error {
 	if !packed {
 		_, err := io.Copy(w, text)
@@ -187,7 +189,7 @@ func fill(w io.Writer, text io.Reader, packed bool) error {
 	return errors.Join(err, zip.Close())
 }
 
-// refused runs the program, which must end with one line and the code for bad input, within the bounds.
+// refused runs the program, which must exit with a one-line error and the code for bad input, within the bounds.
 func refused(t *testing.T, arguments []string) {
 	t.Helper()
 	limited := append([]string{"-c", fmt.Sprintf(`ulimit -v %d; exec autotune "$@"`, refusalMostMB<<10), "sh"}, arguments...)
@@ -203,7 +205,7 @@ func refused(t *testing.T, arguments []string) {
 	}
 }
 
-// ownOperator writes an operator that is right, and includes a file of its own.
+// ownOperator writes a correct operator into a folder, with a CUDA file that includes a second one.
 func ownOperator(t *testing.T, folder string) {
 	t.Helper()
 	err := os.CopyFS(folder, os.DirFS("../../internal/test/testoperators/testdata/affine"))
@@ -215,7 +217,8 @@ func ownOperator(t *testing.T, folder string) {
 	}
 }
 
-// The operator that hostile files are put into is right without them.
+// The operator into whose folder the tests write hostile files must load without these files, since otherwise the tests
+// would prove nothing.
 func TestHostileFilesInRightOperator(t *testing.T) {
 	testneeds.Nothing(t)
 	folder := t.TempDir()
@@ -226,10 +229,10 @@ func TestHostileFilesInRightOperator(t *testing.T) {
 	}
 }
 
-// repeated is a text again and again.
+// repeated reads a text again and again, up to a number of bytes.
 type repeated struct {
 	text []byte
-	left int // bytes
+	left int // bytes still to read
 	at   int
 }
 
@@ -248,12 +251,12 @@ func (r *repeated) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// list makes a list in JSON of items that end with commas.
+// list makes a list in JSON from items that each end with a comma.
 func list(items io.Reader) io.Reader {
 	return io.MultiReader(strings.NewReader("["), items, strings.NewReader("1]"))
 }
 
-// keys is an object with n keys.
+// keys makes an object in JSON with n keys.
 func keys(n int) io.Reader {
 	var text bytes.Buffer
 	text.WriteString(`{"a":1`)
@@ -264,7 +267,7 @@ func keys(n int) io.Reader {
 	return &text
 }
 
-// aliases is a document of YAML that would be 10^9 items.
+// aliases makes a YAML document of a few lines whose aliases would expand to 10^9 items.
 func aliases() string {
 	text := "\n  - &a0 [x, x, x, x, x, x, x, x, x, x]\n"
 	for i := range 8 {
@@ -273,9 +276,9 @@ func aliases() string {
 	return text
 }
 
-// bomb is a gigabyte of blanks, compressed in parts one after another.
+// bomb is a gigabyte of spaces, compressed with gzip in 64 parts.
 var bomb = sync.OnceValue(func() []byte {
 	var part bytes.Buffer
-	_ = fill(&part, again(" ", 16<<20), true) // a buffer takes all
+	_ = fill(&part, again(" ", 16<<20), true) // a buffer cannot fail
 	return bytes.Repeat(part.Bytes(), 64)
 })

@@ -74,8 +74,8 @@ func (f *importFlags) importFile(ctx context.Context, l line) error {
 	return err
 }
 
-// recordedProblem is the problem that trials are of: of the operator that the command
-// names, or one that bears the kernel's name. op and template are nil without the first.
+// recordedProblem returns the problem that a recording's trials belong to. If the command line names no operator, the
+// recorded kernel's name becomes the problem's name, and the results op and template are nil.
 func (f *importFlags) recordedProblem(l line, r *recording.Recording) (problem operator.ProblemRecord,
 	op *operator.Operator, template *operator.Template, err error) {
 	shape := cmp.Or(f.problem.shape, operator.FormatShape(r.Metadata.Problem.Shape))

@@ -19,7 +19,8 @@ import (
 	"autotune/tuner/draft"
 )
 
-// firstOperator is an operator in one file that searches at once; NAME stands for its name.
+// firstOperator is the source of an operator that can be searched at once. `autotune init` replaces the word NAME in
+// firstOperator.
 //
 //go:embed begin/operator.cu
 var firstOperator string
@@ -69,7 +70,7 @@ func initOperator(ctx context.Context, l line, from string) error {
 	return err
 }
 
-// asPath is a path that commands do not take for the name of a built-in operator.
+// asPath adds "./" to a path that commands would take for the name of a built-in operator.
 func asPath(path string) string {
 	if !strings.ContainsRune(path, filepath.Separator) {
 		return "./" + path

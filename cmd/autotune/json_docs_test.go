@@ -16,7 +16,7 @@ import (
 	"autotune/tuner/store"
 )
 
-// told are types of other packages whose fields docs/cli.md lists, too.
+// told lists types of other packages whose JSON fields docs/cli.md must list, too.
 var told = []reflect.Type{
 	reflect.TypeFor[trial.Trial](), reflect.TypeFor[operator.ParameterSpec](), reflect.TypeFor[operator.ArgumentSpec](),
 	reflect.TypeFor[operator.TemplateDocument](), reflect.TypeFor[operator.LaunchSpec](), reflect.TypeFor[operator.Definition](),
@@ -24,8 +24,8 @@ var told = []reflect.Type{
 	reflect.TypeFor[space.Tunable](),
 }
 
-// fieldsOf are the JSON names of a type's fields, with those of the structs that it
-// embeds. Structs that it holds count, too, if they are of this package or told.
+// fieldsOf returns the JSON names of a type's fields, including those of embedded structs. Fields whose types belong
+// to this package or to the list `told` contribute their own fields, too.
 func fieldsOf(t reflect.Type) []string {
 	for t.Kind() == reflect.Slice || t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -64,7 +64,7 @@ func fieldsOf(t reflect.Type) []string {
 
 var fieldForm = regexp.MustCompile(`^[a-z_]+$`)
 
-// What docs/cli.md says of --json is what the types have.
+// docs/cli.md must list exactly the fields that the documents of --json have.
 func TestDocumentedJSON(t *testing.T) {
 	types := map[string]reflect.Type{
 		"ops show": reflect.TypeFor[operator.Operator](),
@@ -77,7 +77,7 @@ func TestDocumentedJSON(t *testing.T) {
 	}
 	for _, row := range table(t, "docs/cli.md", "command | what it writes") {
 		command := codes(row[0])[0]
-		if command == "ops" { // a list of another's
+		if command == "ops" { // its document is a list of another command's
 			continue
 		}
 		var documented []string

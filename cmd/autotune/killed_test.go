@@ -10,8 +10,8 @@ import (
 	"autotune/tuner/store"
 )
 
-// A command that uses a cache may be killed at any instant. It loses no trial that the
-// cache held before and leaves no half of a file. The same command then goes through.
+// A command that uses a cache may be killed at any instant. A killed command must lose no trial that the cache held
+// before and leave no incomplete file, and must succeed when it is run again.
 func killedAnywhere(t *testing.T, s *seasoned) {
 	cache := s.bytes(t)
 	for _, use := range endurance.Some(cacheUses, 7) {
@@ -31,7 +31,7 @@ func killedAnywhere(t *testing.T, s *seasoned) {
 					span = (span + after) / 2 // the first run was on a busier machine
 				}
 				if use.searches && tries%10 > 0 {
-					continue // a search takes long
+					continue // repeating a search takes too long
 				}
 				if again := s.run(t, w.line); again.code != usual.code && use.name != "rm" {
 					t.Errorf("the command ends with %d, and after a kill with %d: %s", usual.code, again.code, again.complaint)
@@ -45,7 +45,8 @@ func killedAnywhere(t *testing.T, s *seasoned) {
 	}
 }
 
-// kill starts a command, kills it after a while and looks at what is left. It tells false if the command was faster.
+// kill starts a command, kills it after a delay and checks the files that it left. kill returns false if the command
+// ended before the delay was over.
 func (s *seasoned) kill(t *testing.T, w workplace, after time.Duration) bool {
 	t.Helper()
 	c, _ := s.command(t, "autotune", strings.Fields(w.line)...)

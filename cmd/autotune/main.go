@@ -2,7 +2,8 @@
 //
 //	autotune search conv2d --shape 16x16x1024x1024
 //
-// Each file of this folder is a command, or commands of one subject: flags in, library calls, printing out.
+// Each file of this folder implements one command or a few related ones: it reads flags, calls the library and prints
+// the results.
 package main
 
 import (
@@ -27,8 +28,8 @@ import (
 	"autotune/tuner/winners"
 )
 
-// sameSignal is how long after the first signal others count as the same one:
-// timeout(1), for one, sends a process its signal twice, to it and to its group.
+// sameSignal is how long after the first signal further signals count as the same one. timeout(1), for example, sends
+// its signal twice: to the process and to its process group.
 const sameSignal = 300 * time.Millisecond
 
 func main() {
@@ -36,11 +37,11 @@ func main() {
 	os.Exit(run(os.Args))
 }
 
-// run is main without the process: it returns the exit code.
+// run executes the command line and returns the exit code with which main exits.
 func run(args []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), endingSignals()...)
-	// A second Ctrl-C ends the process at once, as the first asked for order. Until then, and
-	// while the process ends in order, no signal may take its exit code.
+	// The first Ctrl-C asks the program to save its results and stop; a second Ctrl-C ends the program at once. A
+	// signal that arrives twice within sameSignal counts once, so that the program can still choose its exit code.
 	context.AfterFunc(ctx, func() { time.AfterFunc(sameSignal, stop) })
 	app := newApp()
 	err := app.RunContext(ctx, append(args[:1:1], flagsFirst(app, args[1:])...))
@@ -48,15 +49,16 @@ func run(args []string) int {
 		return exitFound
 	}
 	var ended *endedError
-	if errors.As(err, &ended) { // the program has said itself what there was to say
+	if errors.As(err, &ended) { // the program has printed its own error
 		return ended.code
 	}
 	fmt.Fprintln(os.Stderr, "autotune: "+explain(err))
 	return exitCode(err)
 }
 
-// endingSignals are those that ask the program to end in order: Ctrl-C, kill, and
-// the terminal being closed, unless nohup keeps that from the program.
+// endingSignals returns the signals on which the program saves its results and stops: those of Ctrl-C, of kill and of a
+// closed terminal. endingSignals omits SIGHUP, the signal of a closed terminal, if nohup made the process ignore
+// SIGHUP.
 func endingSignals() []os.Signal {
 	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) {
@@ -65,7 +67,7 @@ func endingSignals() []os.Signal {
 	return signals
 }
 
-// Exit codes, part of the command line's contract (docs/cli.md).
+// The following exit codes of the command line are documented in docs/cli.md.
 const (
 	exitFound       = 0
 	exitNoVariant   = 1
@@ -91,8 +93,8 @@ func withCode(code int, err error) error {
 	return &coded{code, err}
 }
 
-// exitCode finds the exit code of an error. An error without a mark is of the user's
-// input, unless it comes from a device.
+// exitCode returns the exit code for an error. Errors without an assigned code mean bad input, unless a device caused
+// them.
 func exitCode(err error) int {
 	var c *coded
 	var damaged *store.DamagedError
@@ -100,7 +102,7 @@ func exitCode(err error) int {
 	var interrupted *batch.InterruptedError
 	var notAll *batch.NotAllError
 	switch {
-	case errors.Is(err, context.Canceled): // whatever it was that could not be finished
+	case errors.Is(err, context.Canceled): // whatever was interrupted
 		return exitInterrupted
 	case errors.As(err, &damaged):
 		return exitBadInput
@@ -111,7 +113,7 @@ func exitCode(err error) int {
 			return exitNoVariant
 		}
 		return exitCode(notAll.Last)
-	case errors.As(err, &none), errors.Is(err, cudasource.ErrSearchAgain): // an edited operator has no winner any more
+	case errors.As(err, &none), errors.Is(err, cudasource.ErrSearchAgain): // an edited operator has lost its winner
 		return exitNoVariant
 	case errors.As(err, &c):
 		return c.code
@@ -136,11 +138,11 @@ func versionText() string {
 }
 
 func version() string {
-	info, _ := debug.ReadBuildInfo() // a binary of a module has it
+	info, _ := debug.ReadBuildInfo() // a binary built from a module has build info
 	return info.Main.Version
 }
 
 func tool() string { return "autotune " + version() }
 
-// stdout is where results go. Names and messages of files, devices and compilers pass here.
+// stdout prints results without control characters, since names and messages come from files, devices and compilers.
 var stdout = output.Plain(os.Stdout)

@@ -24,11 +24,11 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"autotune": main, "natsserver": natsServer})
 }
 
-// concurrent are the scripts of commands that do several things at once: what
-// the race detector has to see. It makes each command slower by much.
+// concurrent lists the scripts of commands that use several goroutines. Short test runs, such as those with the race
+// detector, run only the scripts that the variable concurrent lists.
 var concurrent = []string{"search_emulator", "search_many", "simulate", "cache"}
 
-// Each file of testdata/script reads like a terminal session.
+// Each file of testdata/script is the transcript of a terminal session.
 func TestScripts(t *testing.T) {
 	p := testscript.Params{Dir: "testdata/script"}
 	if testing.Short() {
@@ -47,14 +47,15 @@ func TestScripts(t *testing.T) {
 			return err
 		}
 		e.Setenv("HOME", e.WorkDir)
-		// The compiler's temporary files stay with the test's.
+		// The compiler writes its temporary files into the test's own folder.
 		e.Setenv("TMPDIR", e.WorkDir)
 		e.Setenv("PATH", os.Getenv("PATH"))
-		// Where python3 finds NumPy, if it is not among the system's; and how often memory is collected.
+		// Python needs PYTHONPATH and LD_LIBRARY_PATH to find NumPy on some systems; GOGC sets how often Go collects
+		// garbage.
 		for _, name := range []string{"PYTHONPATH", "LD_LIBRARY_PATH", "GOGC"} {
 			e.Setenv(name, os.Getenv(name))
 		}
-		// For scripts with another PATH.
+		// Scripts that change PATH call the program as $AUTOTUNE.
 		program, err := exec.LookPath("autotune")
 		e.Setenv("AUTOTUNE", program)
 		if err != nil {
@@ -62,7 +63,7 @@ func TestScripts(t *testing.T) {
 		}
 		shipped, err := filepath.Abs("../../recordings")
 		e.Setenv("RECORDINGS", shipped)
-		// A PyTorch for scripts of programs that use one.
+		// FAKE_TORCH is a small imitation of PyTorch for scripts that run Python programs.
 		stand, err2 := filepath.Abs("../../pack/capture/testdata")
 		e.Setenv("FAKE_TORCH", stand)
 		return cmp.Or(err, err2)
@@ -80,7 +81,7 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, p)
 }
 
-// scriptsWithTools are those that ask for a tool.
+// scriptsWithTools returns the test scripts that run only if a tool, such as a C++ compiler, is installed.
 func scriptsWithTools(t *testing.T, folder string) (files []string) {
 	t.Helper()
 	all, err := filepath.Glob(folder + "/*.txtar")
@@ -102,7 +103,7 @@ func scriptsWithTools(t *testing.T, folder string) (files []string) {
 	return files
 }
 
-// The operator that docs/writing-an-operator.md shows is the one that is tested.
+// The operator shown in docs/writing-an-operator.md must be the one that the tests run.
 func TestDocumentedOperator(t *testing.T) {
 	page, err := os.ReadFile("../../docs/writing-an-operator.md")
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// goFile is one Go file of this module and what it imports.
+// goFile is a Go file of this module with the packages that it imports.
 type goFile struct {
 	path    string
 	folder  string // relative to the repository
@@ -21,7 +21,7 @@ type goFile struct {
 	imports []string
 }
 
-// goFiles are all Go files of this module, whatever their build tags.
+// goFiles returns all Go files of this module, whatever their build tags are.
 func goFiles(t *testing.T) []goFile {
 	t.Helper()
 	var files []goFile
@@ -34,7 +34,7 @@ func goFiles(t *testing.T) []goFile {
 		case filepath.Ext(path) != ".go":
 			return nil
 		}
-		text, _ := os.ReadFile(path) // without it there is nothing to parse
+		text, _ := os.ReadFile(path) // an unreadable file has no text to check
 		parsed, err := parser.ParseFile(token.NewFileSet(), path, text, parser.ImportsOnly)
 		if err != nil {
 			return err
@@ -59,7 +59,8 @@ var (
 	internalForm = regexp.MustCompile("`(internal/(?:test/)?[a-z0-9]+|docs)`")
 )
 
-// rooms are the packages in the list of docs/architecture.md, from above, and those that serve all of them.
+// rooms returns the packages in docs/architecture.md, from the top down, and the packages that every package may
+// import.
 func rooms(t *testing.T) (listed, servants []string) {
 	t.Helper()
 	text, _, found := strings.Cut(page(t, "docs/architecture.md"), "A fact has one type")
@@ -86,7 +87,8 @@ func TestDocumentedPackages(t *testing.T) {
 	same(t, "docs/architecture.md", append(listed, servants...), real)
 }
 
-// Imports run down the list of docs/architecture.md. What only tests import may import all of it.
+// A package may import only packages that are below it in the list of docs/architecture.md. Packages for tests may
+// import every package.
 func TestImportsRunDownwards(t *testing.T) {
 	listed, servants := rooms(t)
 	for _, f := range goFiles(t) {
@@ -108,7 +110,7 @@ func TestImportsRunDownwards(t *testing.T) {
 
 var directForm = regexp.MustCompile(`(?m)^\t(\S+) v\S+$`)
 
-// Each direct dependency has a row in docs/dependencies.md, and each package that a row names imports it.
+// Each direct dependency needs a row in docs/dependencies.md, and the packages named in the row must import it.
 func TestDocumentedDependencies(t *testing.T) {
 	module, err := os.ReadFile(filepath.Join(repository, "go.mod"))
 	if err != nil {
@@ -125,7 +127,7 @@ func TestDocumentedDependencies(t *testing.T) {
 		dependency := codes(row[0])[0]
 		for _, folder := range codes(row[1]) {
 			if info, err := os.Stat(filepath.Join(repository, folder)); err != nil || !info.IsDir() {
-				continue // no package, but a word of the library's
+				continue // not a package of ours, but a name from the library
 			}
 			if !slices.ContainsFunc(files, func(f goFile) bool { return f.folder == folder && f.uses(dependency) }) {
 				t.Errorf("docs/dependencies.md: %s does not import %s", folder, dependency)
@@ -134,12 +136,12 @@ func TestDocumentedDependencies(t *testing.T) {
 	}
 }
 
-// uses tells whether a file imports a package of a module.
+// uses reports whether a file imports a package of the given module.
 func (f goFile) uses(module string) bool {
 	return slices.ContainsFunc(f.imports, func(path string) bool { return path == module || strings.HasPrefix(path, module+"/") })
 }
 
-// Nothing below cmd prints or exits, but for the files that docs/architecture.md names.
+// No package below cmd may print or exit, except in the files that docs/architecture.md names.
 func TestDocumentedPrinters(t *testing.T) {
 	printing := regexp.MustCompile(`\b(fmt\.Print|print(ln)?\(|os\.(Exit\(|Stdout|Stderr)|log\.(Print|Fatal|Panic))`)
 	var found []string
@@ -157,7 +159,7 @@ func TestDocumentedPrinters(t *testing.T) {
 	same(t, "docs/architecture.md, who prints", column(table(t, "docs/architecture.md", "file | what it does"), 0), found)
 }
 
-// A type with more methods does several things.
+// A type with too many methods probably has several tasks and should be split.
 func TestNoTypeHasManyMethods(t *testing.T) {
 	method, counts := regexp.MustCompile(`(?m)^func \((?:\w+ )?\*?(\w+)[^)]*\) \w`), map[string]int{}
 	for _, f := range goFiles(t) {

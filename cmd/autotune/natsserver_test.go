@@ -13,8 +13,8 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// natsServer is a program for the scripts: `natsserver start` leaves a server running,
-// whose address is in nats.url then, and `natsserver stop` ends it.
+// natsServer is a program for the test scripts: `natsserver start` starts a NATS server and writes its address to the
+// file nats.url, and `natsserver stop` ends the server.
 func natsServer() {
 	if err := natsServerMain(os.Args[1]); err != nil {
 		fmt.Fprintln(os.Stderr, "natsserver:", err)
@@ -66,7 +66,7 @@ func natsServerMain(verb string) error {
 	signal.Notify(end, syscall.SIGTERM)
 	select {
 	case <-end:
-	case <-time.After(5 * time.Minute): // of a script that failed
+	case <-time.After(5 * time.Minute): // the script failed before its stop command
 	}
 	s.Shutdown()
 	return nil

@@ -65,12 +65,12 @@ func listOperators(all []*operator.Operator) string {
 	return layout(text.String())
 }
 
-// layout sets a text in 80 columns. Tabs part cells, which lines that follow each other have
-// under each other. What stands behind a ¦ is wrapped, and its lines hang under each other.
+// layout formats a text in 80 columns. Tabs separate cells, which are aligned across neighbouring lines. layout wraps
+// text after a ¦, and indents the further lines to the column in which the text began.
 func layout(text string) string {
 	var aligned, page strings.Builder
 	w := columns(&aligned)
-	io.WriteString(w, text) // neither can fail
+	io.WriteString(w, text) // neither writer can fail
 	w.Flush()
 	for line := range strings.Lines(aligned.String()) {
 		label, rest, hangs := strings.Cut(strings.TrimRight(line, " \n"), "¦")
@@ -83,17 +83,17 @@ func layout(text string) string {
 	return page.String()
 }
 
-// shapeForm is how an operator's shape is given, with its dimensions in upper case: NxCxHxW.
+// shapeForm shows how an operator's shape is written, with the dimensions in upper case: NxCxHxW.
 func shapeForm(op *operator.Operator) string {
 	return strings.ReplaceAll(strings.ToUpper(strings.Join(op.Shape, " ")), " ", "x")
 }
 
-// operatorPage shows an operator, in the language of text/template.
+// operatorPage is the page that shows an operator, as a template of text/template.
 //
 //go:embed pages/operator.txt
 var operatorPage string
 
-// mostShown is how many lines of an operator two screens have. Of one with more, --all shows the rest.
+// mostShown is the number of lines, about two screens, above which an operator's page is shortened without --all.
 const mostShown = 80
 
 func showOp(l line, json string, all bool) error {
@@ -141,8 +141,8 @@ func findOperators(names []string) (all []*operator.Operator, err error) {
 	return all, nil
 }
 
-// findOperator loads a built-in operator, the one in a folder, or the one of a .cu file. A word with a slash or dot
-// in it names a folder, and a word that no operator has may.
+// findOperator loads a built-in operator, an operator in a folder, or one in a single .cu file. A word with a slash or
+// a dot names a folder or file; so does a word that is no built-in operator.
 func findOperator(name string) (*operator.Operator, error) {
 	path := strings.ContainsAny(name, "/.")
 	if !path {
@@ -182,7 +182,7 @@ func findOperator(name string) (*operator.Operator, error) {
 	return op, err
 }
 
-// showOperator tells all of an operator, or what its user must know.
+// showOperator returns an operator's page: the whole page if all is set, otherwise only what a user must know.
 func showOperator(op *operator.Operator, all bool) (string, error) {
 	page, err := template.New("operator").Funcs(template.FuncMap{
 		"text":  func(x any) string { return strings.Join(strings.Fields(fmt.Sprint(x)), " ") },
@@ -210,13 +210,14 @@ func join(list any, separator string) string {
 	return strings.Join(words, separator)
 }
 
-// launchesTold tells whether there is more to a template's launches than one grid of blocks.
+// launchesTold reports whether an operator's page must describe the launches of a template, because they are more than
+// one plain grid of blocks.
 func launchesTold(t *operator.Template) bool {
 	one := t.Launches[0]
 	return len(t.Launches) > 1 || one.Cluster != nil || !one.Cooperative.IsZero()
 }
 
-// opsEditorCommand writes what clangd, and editors that ask it, read kernels with.
+// opsEditorCommand prints compile_commands.json, from which clangd and editors learn how kernels are compiled.
 func opsEditorCommand() *cli.Command {
 	return command("editor FOLDER...", "compile commands that let an editor read the kernels of operators",
 		"Prints a compile_commands.json: for each CUDA file the macros of its template's default, for the "+
@@ -246,7 +247,7 @@ func editor(_ context.Context, l line) error {
 	return printJSON(stdout, commands)
 }
 
-// compileCommands are those of an operator's files, which lie in its folder or in a folder `include` beside it.
+// compileCommands returns the commands for an operator's files, in its folder or in the folder `include` next to it.
 func compileCommands(name string) ([]compileCommand, error) {
 	info, err := os.Stat(name)
 	if err != nil {

@@ -27,7 +27,7 @@ type problemCalls struct {
 	Math       string              `json:"math"`
 	MathModes  []string            `json:"math_modes"`
 	Calls      []torchtimes.Call   `json:"calls"`
-	AskMath    any                 `json:"ask_math"` // a job for tuner/torchmath/ask.py; nil: PyTorch is not asked
+	AskMath    any                 `json:"ask_math"` // a job for tuner/torchmath/ask.py, or nil
 }
 
 func printCalls(ctx context.Context, l line) error {

@@ -30,16 +30,16 @@ import (
 
 type outputFlags struct{ json, plot, record string }
 
-// outputs prints results and writes the files that the flags ask for. The files of one problem have plain names; of
-// many, each has the problem's in front.
+// outputs prints results and writes the files that the flags ask for. If there are several problems, the name of each
+// plot begins with its problem.
 type outputs struct {
 	outputFlags
 	many     bool
-	device   string    // as --device names it
-	out      io.Writer // for people; standard error when a file takes standard output
+	device   string    // the value of --device
+	out      io.Writer // text for users: stdout, or stderr if a file goes to stdout
 	all      []bestconfig.Document
-	plots    []func() error   // drawn when all else is written
-	searches []webpage.Search // of the page
+	plots    []func() error   // drawn after all other files are written
+	searches []webpage.Search // for the page of --html
 	unsolved unsolved
 }
 
@@ -74,8 +74,8 @@ func (o *outputs) show(best bestconfig.Document, failures []reports.Failure) err
 	return reports.SearchTable(o.out, best, failures)
 }
 
-// verifyLine is the command that checks a variant of the problem, without the variant's name; "" if the device runs no
-// kernels.
+// verifyLine returns the command line that verifies a variant of the problem, without the variant's configuration, or
+// "" if the device does not run kernels.
 func (o *outputs) verifyLine(w batch.Request, kind device.Kind) string {
 	if !kind.Properties().Compiles {
 		return ""
@@ -89,7 +89,7 @@ func (o *outputs) verifyLine(w batch.Request, kind device.Kind) string {
 	return strings.Join(words, " ")
 }
 
-// named names an operator's problem as a command line does.
+// named returns the words by which a command line names a problem: the operator, --shape and the parameters.
 func named(operatorName string, r operator.Request) string {
 	words := []string{operatorName, "--shape", operator.FormatShape(r.Shape)}
 	for _, parameter := range slices.Sorted(maps.Keys(r.Parameters)) {
@@ -104,10 +104,10 @@ func named(operatorName string, r operator.Request) string {
 	return strings.Join(lists.Of(words, quoted), " ")
 }
 
-// plainWord is a word that every shell takes as it stands.
+// plainWord matches a word that needs no quotes in any shell.
 var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./=,:+-]+$`)
 
-// quoted writes a word as a shell reads it.
+// quoted quotes a word for the shell, if it needs quotes.
 func quoted(word string) string {
 	if plainWord.MatchString(word) {
 		return word
@@ -115,7 +115,7 @@ func quoted(word string) string {
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
-// plotLater keeps a problem's plot for the end, so that one that cannot be drawn costs nothing else.
+// plotLater stores a problem's plot to be drawn last, so that all other files are written even if drawing fails.
 func (o *outputs) plotLater(best bestconfig.Document, name string, draw func(io.Writer) error) {
 	if o.many {
 		name = fmt.Sprintf("%s-%s-%s-%s", best.Operator, operator.FormatShape(best.Problem.Shape), best.Problem.Math, name)
@@ -131,7 +131,8 @@ func (o *outputs) writePlot(name string, draw func(io.Writer) error) error {
 	return o.wrote(path, err)
 }
 
-// writeRecording records a search; of one interrupted before its first trial there is nothing to record.
+// writeRecording writes the recording of a search. A search that was interrupted before its first trial is not
+// recorded.
 func (o *outputs) writeRecording(r *tuner.Result, best bestconfig.Document) error {
 	if o.record == "" || len(r.Trials) == 0 {
 		return nil
@@ -144,7 +145,7 @@ func (o *outputs) writeRecording(r *tuner.Result, best bestconfig.Document) erro
 	return o.wrote(path, recording.Write(path, recorded))
 }
 
-// finish writes what is about all results together, and draws the plots and the page.
+// finish prints the summary of all results, and writes the plots and the page.
 func (o *outputs) finish() error {
 	var err error
 	if len(o.all) > 1 {
@@ -185,7 +186,7 @@ func (o *outputs) wrote(path string, err error) error {
 	return err
 }
 
-// check finds out before the search, not after it, that an output cannot be written.
+// check fails before a search begins if an output of the search could not be written after it.
 func (f outputFlags) check(problems int) error {
 	checkRecord := output.Check
 	if isFolder(f.record) {
@@ -212,7 +213,8 @@ func isFolder(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// distinct refuses two flags that name one file. Each flag stands before the path that it names.
+// distinct returns an error if two flags name the same file. The arguments of distinct are pairs of a flag's name and
+// the path that the user gave for the flag.
 func distinct(flags ...string) error {
 	for i := 0; i < len(flags); i += 2 {
 		for j := 0; j < i; j += 2 {
@@ -224,13 +226,13 @@ func distinct(flags ...string) error {
 	return nil
 }
 
-// Flags whose values are files that a command writes, and files that it reads.
+// written lists the flags that name files to write, and read lists the flags that name files to read.
 var (
 	written = []string{"json", "output", "record", "html"}
 	read    = []string{"from", "problems", "file", "cache"}
 )
 
-// checkNothingLost refuses, before a command works, an output that is a file that the command reads.
+// checkNothingLost fails, before a command does any work, if an output would overwrite a file that the command reads.
 func checkNothingLost(c *cli.Context) error {
 	inputs := filesRead(c)
 	for _, flag := range written {
@@ -247,12 +249,12 @@ func checkNothingLost(c *cli.Context) error {
 	return nil
 }
 
-// filesRead are the files that a command may read: its arguments, with all that an operator's folder holds, and the
-// values of flags.
+// filesRead returns the files that a command may read: its arguments, all files in an operator's folder, and the
+// values of flags that name files to read.
 func filesRead(c *cli.Context) []string {
 	var all []string
 	arguments := c.Args().Slice()
-	if c.Command.Name == captureName { // they are another program's
+	if c.Command.Name == captureName { // the arguments belong to another program
 		arguments = nil
 	}
 	for _, argument := range arguments {
@@ -280,8 +282,8 @@ func plotFlag(to *string) flag {
 	return textFlag(to, "plot", "", "write PNG plots into the folder `FOLDER`")
 }
 
-// checkPlots finds out whether plots can be written into a folder. It is made with the first plot: a search that fails
-// leaves no empty folder.
+// checkPlots fails if plots cannot be written into a folder. checkPlots does not make the folder, which a failed
+// search would leave behind empty.
 func checkPlots(path string) error {
 	_, err := os.Stat(path)
 	if err == nil && !isFolder(path) || err != nil && strings.EqualFold(filepath.Ext(path), ".png") || path == output.Standard {
@@ -303,7 +305,7 @@ func plotInto(folder, name string, draw func(io.Writer) error) (path string, err
 	return path, err
 }
 
-// write writes the JSON that --json names a file for, and prints the table, unless JSON takes standard output.
+// write writes a document to the file that --json names, and prints the table unless the document goes to stdout.
 func write(path string, table, document func(io.Writer) error) error {
 	if path != "" {
 		if err := output.To(path, document); err != nil || path == output.Standard {

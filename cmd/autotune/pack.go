@@ -108,7 +108,7 @@ func (f *packFlags) inputs(ctx context.Context, operators []string) (in prove.In
 	return in, nil
 }
 
-// within tells whether a path is that of a file or folder, or of something in it.
+// within reports whether a path is the folder itself or lies inside it.
 func within(path, folder string) bool {
 	path, err := filepath.Abs(path)
 	folder, err2 := filepath.Abs(folder)
@@ -120,7 +120,7 @@ func isPack(path string) bool {
 	return path != "" && err == nil && info.Mode().IsRegular()
 }
 
-// checkPack verifies a pack's files. Where there is a GPU, it verifies and times its entries again, too.
+// checkPack verifies a pack's files. On a machine with a GPU, checkPack also times the pack's entries again.
 func (f *checkFlags) checkPack(ctx context.Context, l line) error {
 	path := l.first()
 	p, err := pack.Open(path)

@@ -10,7 +10,7 @@ import (
 	"autotune/operator"
 )
 
-// Whatever --where and --config say, it is a part of the space or a complaint of one line, soon.
+// Any text for --where and --config must soon give either a part of the search space or an error of one line.
 func FuzzPart(f *testing.F) {
 	f.Add("block_x <= 64", "direct block_x=64 block_y=4 rows=1 vec=1 unroll=4", true)
 	f.Add("vec*unroll == 4 and (h_out % 2 == 0 or sm_count > 100)", "template=direct,block_x=64", true)

@@ -22,15 +22,15 @@ func knownPeaks(d device.Info) device.Peaks {
 	return ceilings.Known(file, d)
 }
 
-// addPeaks adds to a winner's document what this machine knows of its device.
+// addPeaks adds the device's peak rates to a winner's document, if they were measured on this machine before.
 func addPeaks(best *bestconfig.Document) {
 	if best.Roofline.Peaks == nil && best.Device.Kind.Properties().Measures {
 		best.SetPeaks(knownPeaks(best.Device))
 	}
 }
 
-// peaksOf are the peaks of a device. Where a page needs them and nobody has measured them they are measured, once for a
-// device and driver, in a few seconds.
+// peaksOf returns the peak rates of a device. Peak rates that are needed and unknown are measured in a few seconds,
+// once for each device and driver.
 func peaksOf(ctx context.Context, d device.Device, v view, needed bool) device.Peaks {
 	info := d.Info()
 	if !info.Kind.Properties().Measures {

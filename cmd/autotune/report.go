@@ -77,7 +77,7 @@ func (f *reportFlags) report(ctx context.Context, l line) error {
 	return err
 }
 
-// page is what the report is about: files, or the winner that the flags mean.
+// page collects what the report shows: the files that the arguments name, or the winner that the flags name.
 func (f *reportFlags) page(ctx context.Context, l line) (p webpage.Page, err error) {
 	if f.problem.given() || f.from != "" {
 		w, err := f.choose(ctx, l, winners.Request{Trials: true, AsRecorded: true})
@@ -119,7 +119,7 @@ func pageOf(ctx context.Context, best bestconfig.Document, trials []trial.Trial,
 	return s
 }
 
-// recordedSearch is the search in a recording, by the operator as it is today.
+// recordedSearch reads the search in a recording and interprets it with the operator as it is today.
 func recordedSearch(ctx context.Context, path string) (s webpage.Search, err error) {
 	recorded, err := recording.Load(ctx, path)
 	if err != nil {

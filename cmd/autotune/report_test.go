@@ -9,8 +9,8 @@ import (
 	"autotune/internal/test/must"
 )
 
-// The first sentence about a showcase says what profiles found (the kernels' READMEs): pools and
-// depthwise convolutions are limited by memory, and for conv2d memory and the L2 are near their limits.
+// The first sentence about a shipped recording must agree with the profiles in the kernels' READMEs: memory bandwidth
+// limits pools and depthwise convolutions, and conv2d is near the limits of memory and L2 cache.
 func TestShowcasesExplained(t *testing.T) {
 	pools, err := filepath.Glob("../../recordings/h100-*.json.gz")
 	must.OK(t, err)

@@ -33,7 +33,7 @@ import (
 	"autotune/tuner/strategy"
 )
 
-// A search ends, unless told otherwise, after so many variants or so long.
+// By default a search ends after defaultBudget variants or after defaultTime.
 const (
 	defaultBudget = 1000
 	defaultTime   = 30 * time.Second
@@ -42,7 +42,7 @@ const (
 type searchFlags struct {
 	problem    problemFlags
 	shapes     []string
-	problems   string // a file
+	problems   string // the file of --problems
 	conditions conditionFlags
 	device     deviceFlags
 	cache      string
@@ -98,8 +98,9 @@ func (f *searchFlags) check(l line) (err error) {
 	case o.Target != 0 && !(o.Target > 1 && o.Target <= math.MaxFloat64):
 		return fmt.Errorf("--target %v: want a factor above 1, as 1.05, or 0 to search on", o.Target)
 	}
-	// Whoever gives a number of variants wants them all. And the estimate of what there is to gain was only
-	// tested on searches of the default strategy.
+	// A user who sets the number of variants wants all of them, so the search does not end early. A search with a
+	// strategy other than the default does not end early, since the estimate of what is left to gain was tested with
+	// the default strategy only.
 	if !f.anyTarget && (l.given("budget") || o.Strategy != strategy.Default) {
 		o.Target = 0
 	}
@@ -147,7 +148,7 @@ func (f *searchFlags) search(ctx context.Context, l line) (err error) {
 	return errors.Join(err, out.finish())
 }
 
-// lazily opens a cache once it is needed, and closes it if it was.
+// lazily returns a function that opens the cache when it is first called, and one that closes an opened cache.
 func lazily(ctx context.Context, cache string) (open func() (*store.Store, error), closeStore func() error) {
 	var kept *store.Store
 	open = sync.OnceValues(func() (s *store.Store, err error) {
@@ -173,7 +174,8 @@ func newShown(v view, conditions conditionFlags, plot string, problems int) *sho
 	return &shownSearches{v, conditions, plot, v.many(problems)}
 }
 
-// search searches one problem, with a progress of its own unless others are searched beside it.
+// search searches one problem. The progress of a single problem is shown only if no other problem is searched at the
+// same time.
 func (s *shownSearches) search(ctx context.Context, r batch.Request, on *devices.Opened, o tuner.Options,
 	beside bool) (*tuner.Result, error) {
 	if err := s.conditions.check(on.Device, o.Conditions); err != nil {
@@ -196,8 +198,8 @@ func (s *shownSearches) search(ctx context.Context, r batch.Request, on *devices
 	return result, err
 }
 
-// search searches on a device that was opened, and shows how it goes. A search without a result has an error with its
-// exit code.
+// search runs a search on an open device and shows its progress. The error of a search without a result contains the
+// exit code for the program.
 func (v view) search(ctx context.Context, on *devices.Opened, o tuner.Options) (*tuner.Result, error) {
 	return v.searchWith(ctx, on, o, v.progressOn(on))
 }
@@ -212,7 +214,7 @@ func (v view) progressOn(on *devices.Opened) progress.Progress {
 func (v view) searchWith(ctx context.Context, on *devices.Opened, o tuner.Options,
 	show progress.Progress) (*tuner.Result, error) {
 	o.Observe = show.Update
-	if o.Protocol.Samples == 1 { // only results are checked, not times
+	if o.Protocol.Samples == 1 { // a verification checks results and measures no times
 		o.Observe = func(p tuner.Progress) {
 			p.Best = nil
 			show.Update(p)
@@ -221,7 +223,7 @@ func (v view) searchWith(ctx context.Context, on *devices.Opened, o tuner.Option
 	if v.verbose {
 		then, out := o.Evaluated, output.Plain(os.Stderr)
 		o.Evaluated = func(t trial.Trial) {
-			// The search goes on even if the output cannot be written.
+			// A failed write is ignored: the search must go on even if its output cannot be written.
 			_, _ = io.WriteString(out, reports.TrialText(t, on.Device.Info().Kind.Properties()))
 			if then != nil {
 				then(t)
@@ -236,7 +238,7 @@ func (v view) searchWith(ctx context.Context, on *devices.Opened, o tuner.Option
 	return result, err
 }
 
-// deviceTrouble gives an error its exit code: one that is not about what was asked for is about the device.
+// deviceTrouble adds the exit code for device errors to every error of a search that the user's request did not cause.
 func deviceTrouble(err error) error {
 	var refused *operator.RequestError
 	var reference *device.ReferenceError
@@ -293,14 +295,14 @@ type listed struct {
 	problems []batch.Request
 	plans    []family.Plan
 
-	places map[string]int // of problems in the list
-	again  int            // problems that were listed before
+	places map[string]int // each problem's index in the list
+	again  int            // how many problems were listed twice
 }
 
 type planner func(batch.Request, family.Shapes) (family.Plan, error)
 
-// readProblems reads a list of problems, in YAML or JSON. Flags may ask for part of each one's space. The list is
-// checked whole, before anything is searched.
+// readProblems reads a list of problems, in YAML or JSON, and checks all of it before anything is searched. Flags may
+// restrict the search to a part of each problem's space.
 func readProblems(ctx context.Context, path string, part partFlags, plan planner) (l listed, err error) {
 	text, err := input.File(ctx, path, problemsBound.Read)
 	if err != nil {
@@ -342,7 +344,8 @@ func readProblems(ctx context.Context, path string, part partFlags, plan planner
 	return l, errors.Join(faults...)
 }
 
-// add adds a problem, or the family of its ranges. A problem that was listed before has the sum of the shares.
+// add adds a problem to the list, or a family if the shape contains ranges. If the list already contains the problem,
+// the function add adds the new share to the problem's earlier share.
 func (l *listed) add(r batch.Request, ranges string, plan planner) error {
 	if ranges != "" {
 		shapes, err := family.ParseShapes(ranges)

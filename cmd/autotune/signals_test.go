@@ -16,17 +16,16 @@ import (
 	"autotune/internal/test/testneeds"
 )
 
-// signalWait is how long a command may go on after the first signal: a second, and
-// some more for a machine that does other things too.
+// signalWait is how long a command may run after the first signal: one second, plus some for a busy test machine.
 const signalWait = 5 * time.Second
 
-// interruptible are commands that go on for minutes. FOLDER has the files that they read.
+// interruptible lists commands that run for minutes. FOLDER stands for a folder with the files that the commands read.
 var interruptible = []struct {
 	name, command string
 	signals       []syscall.Signal
-	started       string // in the complaints, once it is in the midst of its work
+	started       string // a text on stderr once the command is at work
 	compiles      bool
-	file, part    string // what it must have written, and a part of it
+	file, part    string // a file that the command must write, and a text in it
 }{
 	{"search", "search max_pool2d --shape 1x1x24x24 --device emulator --budget 0 --time 0 --no-cache --json FOLDER/best.json", signals[:1],
 		"best", true, "FOLDER/best.json", `"schema": "autotune/best-config/`},
@@ -39,11 +38,12 @@ var interruptible = []struct {
 	{"problems", "search --problems FOLDER/pipe --device emulator", signals, "", false, "", ""},
 }
 
-// signals end a command. One that works until it is interrupted gets one of them, since that work costs processor time.
+// signals lists the signals that end a command. A command that computes until it is interrupted is tested with only
+// one signal, to save processor time.
 var signals = []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP}
 
-// The first signal ends a command with 130, also when it comes twice in a row, as
-// timeout(1) sends it; a search delivers what it has.
+// The first signal must end a command with exit code 130, even if it arrives twice in a row, as timeout(1) sends it. A
+// search that a signal ends must still deliver its results so far.
 func TestSignals(t *testing.T) {
 	testneeds.Nothing(t)
 	if testing.Short() {
@@ -54,7 +54,7 @@ func TestSignals(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("XDG_CACHE_HOME", caches)
-	notOurs := make(chan os.Signal, 1) // under nohup children would ignore what this process ignores
+	notOurs := make(chan os.Signal, 1) // children would ignore the signals that nohup ignores
 	signal.Notify(notOurs, syscall.SIGHUP)
 	t.Cleanup(func() { signal.Stop(notOurs) })
 	for _, c := range interruptible {
@@ -90,7 +90,7 @@ func TestSignals(t *testing.T) {
 	}
 }
 
-// interrupted starts the program, sends it a signal in the midst of its work, and returns what it printed.
+// interrupted starts the program, sends it a signal while it works, and returns what it printed.
 func interrupted(t *testing.T, arguments []string, sent syscall.Signal, isAtWork func(pid int, complaints string) bool) string {
 	t.Helper()
 	complaints := filepath.Join(t.TempDir(), "complaints")
@@ -126,7 +126,8 @@ func interrupted(t *testing.T, arguments []string, sent syscall.Signal, isAtWork
 	return out.String()
 }
 
-// isRead tells whether somebody has a pipe open to read, and keeps it open so that it brings nothing.
+// isRead reports whether a process has opened the pipe for reading. isRead keeps the pipe open for writing, so that
+// the reader waits for data that never comes.
 func isRead(t *testing.T, pipe string) bool {
 	t.Helper()
 	kept, err := os.OpenFile(pipe, os.O_WRONLY|syscall.O_NONBLOCK, 0)
@@ -137,18 +138,18 @@ func isRead(t *testing.T, pipe string) bool {
 	return true
 }
 
-// hasWorked tells whether a process has had the processor for 0.2 s, which none of them takes to start.
+// hasWorked reports whether a process has used 0.2 s of processor time, which is more than any command takes to start.
 func hasWorked(pid int) bool {
 	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
 	if len(fields) < 12 {
 		return false
 	}
-	ticks, _ := strconv.Atoi(fields[11]) // in user mode, a hundredth of a second each
+	ticks, _ := strconv.Atoi(fields[11]) // ticks in user mode, of 0.01 s each
 	return ticks >= 20
 }
 
-// endlessFiles is a folder with a pipe that brings nothing, and a space that takes minutes to enumerate.
+// endlessFiles makes a folder with a pipe that delivers no data and a search space that takes minutes to enumerate.
 func endlessFiles(t *testing.T) string {
 	t.Helper()
 	folder := t.TempDir()

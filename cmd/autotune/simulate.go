@@ -53,7 +53,7 @@ func (f *simulateFlags) simulate(ctx context.Context, l line) error {
 	return write(f.json, func(w io.Writer) error { return reports.SimulationTable(w, report) }, asJSON(report))
 }
 
-const mostRepeats = 10000 // far more than an interval can need
+const mostRepeats = 10000 // far more than a confidence interval needs
 
 func (f *simulateFlags) check() error {
 	o := &f.options

@@ -44,7 +44,7 @@ type namedSpace struct {
 	Cartesian float64 `json:"cartesian"`
 	Valid     int64   `json:"valid"`
 	Seconds   float64 `json:"seconds"`
-	Limits    string  `json:"limits,omitempty"` // whose they are
+	Limits    string  `json:"limits,omitempty"` // the GPU that the limits belong to
 	space     *space.Space
 }
 
@@ -163,7 +163,7 @@ func (f *spaceFlags) printCounts(spaces []namedSpace) error {
 	return w.Flush()
 }
 
-// printConfigurations prints n configurations, one a line, until it is interrupted. at gives their indexes.
+// printConfigurations prints the n configurations whose indexes the function at returns, or stops when ctx ends.
 func (f *spaceFlags) printConfigurations(ctx context.Context, s *space.Space, n int64, at func(int64) int64) error {
 	for i := range n {
 		err := ctx.Err()
@@ -179,5 +179,5 @@ func (f *spaceFlags) printConfigurations(ctx context.Context, s *space.Space, n 
 	return nil
 }
 
-// columns aligns the cells of lines, which tabs separate.
+// columns returns a writer that aligns the cells of lines, which tabs separate.
 func columns(w io.Writer) *tabwriter.Writer { return tabwriter.NewWriter(w, 0, 0, 2, ' ', 0) }

@@ -23,10 +23,10 @@ func (v *view) verboseFlag() flag {
 		"print every variant as it is done: status, registers, time, compiler's output", "v")
 }
 
-// tableColumns is what fits any terminal.
+// tableColumns is the width of tables, which fits in any terminal.
 const tableColumns = 80
 
-// columnsOf is how wide a terminal is; 0 if the file is none.
+// columnsOf returns the width of a terminal in columns, or 0 if the file is not a terminal.
 func columnsOf(f *os.File) int {
 	columns, _, err := term.GetSize(int(f.Fd()))
 	if err != nil {
@@ -35,16 +35,17 @@ func columnsOf(f *os.File) int {
 	return columns
 }
 
-// say prints a line on standard error. A terminal shows it broken between words and obeys nothing in it.
+// say prints a line on standard error, without control characters. If standard error is a terminal, say wraps the line
+// between words.
 func say(text string) {
 	text = output.Line(text)
 	if columns := columnsOf(os.Stderr); columns > 0 {
-		text = "\r\x1b[K" + reports.Wrap(text, columns) // a line of what is awaited may stand there
+		text = "\r\x1b[K" + reports.Wrap(text, columns) // erases a line that await may have shown
 	}
 	fmt.Fprintln(os.Stderr, text)
 }
 
-// tell says what a user may not expect.
+// tell prints a notice about something that the user may not expect.
 func tell(notice string) { say("autotune: " + notice) }
 
 func tellAll(notices []string) {
@@ -53,14 +54,14 @@ func tellAll(notices []string) {
 	}
 }
 
-// say is tell, unless the command is quiet.
+// say prints a notice unless the command is quiet.
 func (v view) say(text string) {
 	if !v.quiet {
 		tell(text)
 	}
 }
 
-// await begins to show what is awaited. The caller ends it.
+// await shows in the terminal what the command is waiting for. The caller must call Done of the returned Wait.
 func (v view) await(what string) *progress.Wait {
 	if v.quiet || !term.IsTerminal(int(os.Stderr.Fd())) {
 		return &progress.Wait{}
@@ -68,8 +69,8 @@ func (v view) await(what string) *progress.Wait {
 	return progress.Await(os.Stderr, columnsOf(os.Stderr), what)
 }
 
-// progress is how a search of a title shows how it goes. Beside a block of lines a variant there is no place for a live
-// line.
+// progress returns the display for a search's progress, with the given title. If the command prints a block of lines
+// for each variant, the display has no line that is updated in place.
 func (v view) progress(title string) progress.Progress {
 	if v.quiet {
 		return progress.Lines(io.Discard)

@@ -82,7 +82,7 @@ func (f *tuneFlags) tune(ctx context.Context, l line) (err error) {
 			return fmt.Errorf("--json %s: %w", f.json, err)
 		}
 	}
-	noLine := func(string) func() { return func() {} } // a family has a line of its own
+	noLine := func(string) func() { return func() {} } // a family shows its own progress line
 	opener, err := f.device.opener(f.view, devices.Options{Runs: true, Await: noLine})
 	if err != nil {
 		return err
@@ -99,7 +99,7 @@ func (f *tuneFlags) tune(ctx context.Context, l line) (err error) {
 	})))
 }
 
-// asked reads what to tune: --problems, or an operator and shapes with ranges.
+// asked reads which problems and families to tune, from --problems or from an operator and shapes with ranges.
 func (f *tuneFlags) asked(ctx context.Context, l line) (asked listed, err error) {
 	if f.problems != "" {
 		if len(l.arguments) > 0 || f.problem.shape != "" || f.problem.set != nil || f.problem.math != "auto" {
@@ -154,11 +154,12 @@ type tuning struct {
 	families []*family.Family
 	winners  []bestconfig.Document
 	unsolved unsolved
-	last     error // why the last of these has none
+	last     error // why the last problem without a kernel has none
 }
 
-// all searches problems and then tunes families, each in the order of its share. Where one fails, the others are still
-// searched. With --problems the budget is that of all of them.
+// all searches the problems and then tunes the families, each in the order of their shares. If the search of a problem
+// or family fails, all goes on with the next one. With --problems, the budget is the total for all problems and
+// families.
 func (t *tuning) all(ctx context.Context, asked listed) error {
 	problems := len(asked.problems)
 	shares := lists.Of(asked.problems, func(r batch.Request) float64 { return r.Share })
@@ -211,7 +212,7 @@ func (t *tuning) search(ctx context.Context, problems []batch.Request, part batc
 	var some *batch.NotAllError
 	var interrupted *batch.InterruptedError
 	switch {
-	case err == nil || errors.As(err, &some): // each was told of
+	case err == nil || errors.As(err, &some): // each failure was printed already
 		return nil
 	case batch.Ends(ctx, err) || errors.As(err, &interrupted) || len(problems) > 1:
 		return deviceTrouble(err)

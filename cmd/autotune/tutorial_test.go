@@ -14,10 +14,10 @@ import (
 	"autotune/internal/test/testneeds"
 )
 
-// blockForm is a block of code of a page: its language, perhaps a file's name, its text.
+// blockForm matches a fenced block of a page: its language, an optional file name, and its text.
 var blockForm = regexp.MustCompile("(?ms)^```(\\w+)(?: (\\S+))?\n(.*?)^```$")
 
-// TestTutorial does what docs/tutorial.md says, and counts its commands.
+// TestTutorial runs the commands of docs/tutorial.md and counts them.
 func TestTutorial(t *testing.T) {
 	testneeds.Nothing(t)
 	dir, commands := followPage(t, "docs/tutorial.md")
@@ -31,7 +31,7 @@ func TestTutorial(t *testing.T) {
 	}
 }
 
-// README.md shows what `make demo` prints on a machine without a GPU.
+// README.md must show what `make demo` prints on a machine without a GPU.
 func TestReadmeShowsTheDemo(t *testing.T) {
 	const command = "autotune search conv2d --shape 16x16x1024x1024"
 	_, after, found := strings.Cut(page(t, "README.md"), "    $ "+command+"\n")
@@ -50,7 +50,7 @@ func TestReadmeShowsTheDemo(t *testing.T) {
 	}
 }
 
-// README.md shows lines of a program that is compiled.
+// The Go code in README.md must consist of lines of a program that the tests compile.
 func TestReadmeShowsTheLibrary(t *testing.T) {
 	_, after, found := strings.Cut(page(t, "README.md"), "```go\n")
 	shown, _, ended := strings.Cut(after, "```\n")
@@ -62,7 +62,7 @@ func TestReadmeShowsTheLibrary(t *testing.T) {
 	}
 }
 
-// The kernel that docs/coming-from.md shows beside other tuners' is right.
+// The kernel that docs/coming-from.md compares with those of other tuners must be correct.
 func TestComingFrom(t *testing.T) {
 	testneeds.Nothing(t)
 	if _, commands := followPage(t, "docs/coming-from.md"); commands != 1 {
@@ -70,8 +70,9 @@ func TestComingFrom(t *testing.T) {
 	}
 }
 
-// followPage puts the named files of a page into a folder, runs its commands there, and looks for what they are said to
-// print. It tells how many there were. Other languages' blocks are only shown.
+// followPage writes the named files of a page into a folder, runs the page's commands there, and compares their output
+// with the page's. followPage returns the folder and the number of commands. followPage ignores fenced blocks that are
+// neither files, commands nor output.
 func followPage(t *testing.T, path string) (dir string, commands int) {
 	t.Helper()
 	needEmulator(t)
@@ -100,7 +101,7 @@ func followPage(t *testing.T, path string) (dir string, commands int) {
 	return dir, commands
 }
 
-// needEmulator leaves a test out where there is no emulator, and out of short runs.
+// needEmulator skips a test in short runs and on machines without a C++ compiler.
 func needEmulator(t *testing.T) {
 	t.Helper()
 	if testing.Short() {
@@ -111,7 +112,7 @@ func needEmulator(t *testing.T) {
 	c.Close()
 }
 
-// runIn runs a command in a folder, whose cache is its own, without a GPU. It gives what the command prints.
+// runIn runs a command in a folder, with a cache of its own and without a GPU, and returns what the command prints.
 func runIn(t *testing.T, dir, line string) string {
 	t.Helper()
 	out, err := commandIn(dir, line).Output()
@@ -124,7 +125,7 @@ func runIn(t *testing.T, dir, line string) string {
 	return string(out)
 }
 
-// commandIn is a command to be run there.
+// commandIn prepares a command to run in a folder, with a cache in that folder and without a GPU.
 func commandIn(dir, line string) *exec.Cmd {
 	words := strings.Fields(line)
 	command := exec.Command(words[0], words[1:]...)
@@ -133,14 +134,14 @@ func commandIn(dir, line string) *exec.Cmd {
 	return command
 }
 
-// What differs from run to run: numbers, and how wide they make a column.
+// number and blanks match what differs between runs: numbers, and the spaces that depend on the numbers' widths.
 var number, blanks = regexp.MustCompile(`\d[\d.]*(?:e-?\d+)?`), regexp.MustCompile(`\s+`)
 
 func withoutNumbers(line string) string {
 	return strings.TrimSpace(blanks.ReplaceAllString(number.ReplaceAllString(line, "#"), " "))
 }
 
-// saysInOrder sees that some lines stand in a text one after the other, numbers aside.
+// saysInOrder fails unless the given lines, apart from their numbers, appear in a text in this order.
 func saysInOrder(t *testing.T, text, lines string) {
 	t.Helper()
 	var rest []string

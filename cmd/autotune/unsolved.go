@@ -28,7 +28,7 @@ func (u *unsolved) add(problem, status string, err error) {
 
 const notSearched = "not searched"
 
-// statusOf says in a word or two how a problem without a kernel ended.
+// statusOf returns a word or two that say how a problem without a kernel ended.
 func statusOf(err error) string {
 	var refused *operator.RequestError
 	var reference *device.ReferenceError
@@ -47,7 +47,7 @@ func statusOf(err error) string {
 	return "failed"
 }
 
-// problemText is a problem with its parameters, as errors name it.
+// problemText returns a problem with its parameters, as error messages show it.
 func problemText(r batch.Request) string {
 	p, err := r.Operator.Bind(r.Request, operator.TypicalLimits())
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"autotune/tuner/batch"
 )
 
-// Each problem of a run that went wrong is a line with its status and the reason.
+// For each problem without a kernel, the list must have a line with its status and the reason.
 func TestUnsolved(t *testing.T) {
 	op, err := operator.Find("avg_pool1d")
 	if err != nil {

@@ -116,7 +116,7 @@ func (f *verifyFlags) verify(ctx context.Context, l line) error {
 	return errors.Join(badInput(f.write(result, request.Only)), verdictOf(ctx, result))
 }
 
-// protocol runs a variant once, on the inputs that the flags ask for.
+// protocol returns the settings for verifying a variant: a single run, on the inputs that the flags name.
 func (f *verifyFlags) protocol(op *operator.Operator) (p device.Protocol, err error) {
 	p = device.ProtocolFor(op)
 	if p.Conditions, err = f.conditions.conditions(); err != nil {
@@ -133,7 +133,7 @@ func (f *verifyFlags) protocol(op *operator.Operator) (p device.Protocol, err er
 	return p, nil
 }
 
-// write shows what failed, and how much was correct.
+// write prints which variants failed and how many were correct.
 func (f *verifyFlags) write(r *tuner.Result, only operator.Restriction) error {
 	part, err := r.Problem.Part(only)
 	if err != nil {
@@ -146,7 +146,7 @@ func (f *verifyFlags) write(r *tuner.Result, only operator.Restriction) error {
 	}, asJSON(v))
 }
 
-// verdictOf is the error of a check that found a wrong variant, or was interrupted.
+// verdictOf returns an error if a variant failed verification or the command was interrupted.
 func verdictOf(ctx context.Context, r *tuner.Result) error {
 	if ctx.Err() != nil {
 		return context.Canceled

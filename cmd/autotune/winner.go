@@ -76,7 +76,8 @@ func (f *exportFlags) export(ctx context.Context, l line) error {
 		return err
 	}
 	kernel := func() (cudasource.Winner, error) { return w.kernel(l) }
-	// The file is touched at last: a format that cannot say something of this kernel leaves it as it was.
+	// The command writes the output file last, so that the file keeps its contents if the format cannot express the
+	// winner's kernel.
 	var text bytes.Buffer
 	said := view{}.await("writing the winner as " + format.Name)
 	notes, err := format.Write(ctx, &text, export.Winner{Best: w.best, Path: f.output, Kernel: kernel})
@@ -91,14 +92,15 @@ func (f *exportFlags) export(ctx context.Context, l line) error {
 	return err
 }
 
-// chosen is the winner that a command is about. One of a document has no kernel yet: kernel looks for it.
+// chosen is the winner that a command works on. The kernel of a winner from a best-config document is not known at
+// first; the method kernel finds it.
 type chosen struct {
 	best bestconfig.Document
 	*winners.Chosen
 }
 
-// choose finds the winner that the flags mean: in the cache, in a document or in a recording. The request says what
-// else is wanted of it.
+// choose finds the winner that the flags name: in the cache, in a best-config document or in a recording. The argument
+// r says which parts of the winner the command needs.
 func (f *winnerFlags) choose(ctx context.Context, l line, r winners.Request) (chosen, error) {
 	w, err := f.find(ctx, l, r)
 	if err != nil || !f.conditions.asked() {
@@ -137,7 +139,8 @@ func (f *winnerFlags) find(ctx context.Context, l line, r winners.Request) (_ ch
 	return chosen{w.Best, &w}, nil
 }
 
-// read adds what the flags say of a problem and its winner. A problem that is wrong on every device is refused at once.
+// read adds the problem and the conditions that the flags name to the request. read returns an error for a problem that
+// no device can run.
 func (f *winnerFlags) read(l line, r *winners.Request) (err error) {
 	if r.Operator, err = operatorArgument(l); err != nil {
 		return err
@@ -151,7 +154,7 @@ func (f *winnerFlags) read(l line, r *winners.Request) (err error) {
 	return r.Check()
 }
 
-// inCache answers from the cache. Without a cache there is no winner.
+// inCache finds the winner in the cache; without a cache, inCache finds no winner.
 func (f *winnerFlags) inCache(ctx context.Context, l line, r winners.Request) (w winners.Chosen, err error) {
 	w, err = f.askCache(ctx, l, &r)
 	var absent *store.AbsentError
@@ -189,7 +192,8 @@ func (f *winnerFlags) shipped(ctx context.Context, l line, r winners.Request) (w
 	return w, err
 }
 
-// recorded answers from a recording, which names the problem; the flags may name it too.
+// recorded finds the winner in a recording. A recording names its problem, so flags that name a problem, too, must name
+// the same one.
 func (f *winnerFlags) recorded(ctx context.Context, l line, r winners.Request, path string) (w winners.Chosen,
 	err error) {
 	if path == "" {
@@ -218,7 +222,7 @@ func (f *winnerFlags) recorded(ctx context.Context, l line, r winners.Request, p
 	return r.Recorded(ctx, recorded)
 }
 
-// inDocument answers from a best-config document, which names the problem.
+// inDocument reads the winner, with its problem, from a best-config document.
 func (f *winnerFlags) inDocument(ctx context.Context, l line, r winners.Request) (chosen, error) {
 	if f.problem.given() {
 		return chosen{}, fmt.Errorf("--from %s names the problem; leave --shape, --set and --math away", f.from)
@@ -237,7 +241,7 @@ func (f *winnerFlags) inDocument(ctx context.Context, l line, r winners.Request)
 	return chosen{best: list[0]}, sameDevice(r, f.from, list[0].Device)
 }
 
-// sameDevice refuses a file of another device than the request is for.
+// sameDevice returns an error if a file was made on another device than the one that the request asks for.
 func sameDevice(r winners.Request, path string, d device.Info) error {
 	if r.Means(d) {
 		return nil
@@ -245,7 +249,7 @@ func sameDevice(r winners.Request, path string, d device.Info) error {
 	return fmt.Errorf("%s is of %s; --device %s means another", path, d.Name, r.Device)
 }
 
-// kernel finds the kernel of a winner. With --from the operator need not be named.
+// kernel returns the winner with the source of its kernel. A command line with --from may leave out the operator.
 func (w chosen) kernel(l line) (cudasource.Winner, error) {
 	if w.Chosen != nil {
 		return w.Winner, nil
@@ -257,7 +261,7 @@ func (w chosen) kernel(l line) (cudasource.Winner, error) {
 	return cudasource.Of(w.best, op, operator.TypicalLimits(), tool())
 }
 
-// operatorOr is the operator that the command's argument names, or else the one with that name.
+// operatorOr returns the operator that the command's argument names or, without one, the operator named name.
 func operatorOr(l line, name string) (*operator.Operator, error) {
 	if len(l.arguments) > 0 {
 		return operatorArgument(l)
@@ -265,14 +269,14 @@ func operatorOr(l line, name string) (*operator.Operator, error) {
 	return findOperator(name)
 }
 
-// rerun is a winner that was found earlier, on a device that can time it once more.
+// rerun holds the winner of an earlier search and an open device on which the winner can be timed again.
 type rerun struct {
 	final.Subject
 	close func() error
 }
 
-// rerun opens the winner's problem on the device that --device names, or else on one of the kind that the winner was
-// found on.
+// rerun opens the winner's problem on the device of --device, or else on a device of the same kind as the one on which
+// the winner was found.
 func (w chosen) rerun(ctx context.Context, l line, v view, named string) (a rerun, err error) {
 	k, err := w.kernel(l)
 	if err != nil {

@@ -1,8 +1,8 @@
-// Package answers runs the Python file of an operator that says what a problem's outputs should be. Devices ask it once
-// a problem and once a set of inputs.
+// Package answers runs an operator's Python file, which computes the right outputs of a problem. Devices run the Python
+// file once for each problem and set of inputs.
 //
-// A tensor's contents travel in files: they are a file's last bytes, dense and
-// row-major, so that raw files and .npy files are read alike, and where they are.
+// Tensors are passed to Python and back in files. A tensor's contents are the last bytes of its file, dense and
+// row-major, so that raw files and .npy files are mapped into memory in the same way.
 package answers
 
 import (
@@ -16,19 +16,19 @@ import (
 	"autotune/operator"
 )
 
-// Question is a problem with the inputs that it is asked on.
+// Question is a problem together with the inputs for which its right outputs are wanted.
 type Question struct {
 	Problem *operator.Problem
 	Inputs  device.Inputs
-	Drawn   string // what draws the inputs: on another device their last bits may differ
-	// CacheDir is where answers are kept; "": nowhere.
+	Drawn   string // the code that draws the inputs; the last bits may differ between devices
+	// CacheDir is the folder that keeps answers between runs; with "" no answer is kept.
 	CacheDir string
-	// Write writes what the tensors that are read hold into files of a folder, and
-	// gives their names by argument. It is asked only where the answer is not known.
+	// Write writes the contents of the tensors that a kernel reads into files of dir, and returns the files' names in
+	// the order of the arguments. Write is called only if the answer is not cached.
 	Write func(ctx context.Context, dir string) ([]string, error)
 }
 
-// Name is the file of a folder with a tensor's right answer; "" if the tensor is not compared.
+// Name returns the name of the file that holds a tensor's right answer, or "" if the tensor is not compared.
 func Name(a operator.Argument) string {
 	if !a.Role.Compared() || a.Elements == 0 {
 		return ""
@@ -36,8 +36,8 @@ func Name(a operator.Argument) string {
 	return a.Name + ".reference"
 }
 
-// Answer writes the right answers into files of a folder, whose names Name gives. A fault of the
-// operator's is a *device.ReferenceError.
+// Answer writes the right answers into files of dir, named as Name says. If the operator's Python file is at fault,
+// Answer returns a *device.ReferenceError.
 func (q Question) Answer(ctx context.Context, dir string) error {
 	if !q.Problem.Operator.Named {
 		return fault(q, "is a Python file, which runs only where the operator's path is named on the command line")
@@ -57,13 +57,13 @@ func fault(q Question, format string, args ...any) error {
 	return device.Blame(q.Problem.Operator.Name, "", format, args...)
 }
 
-// InputName is the file of a folder with what a tensor holds that is not drawn.
+// InputName returns the name of the file that holds a tensor whose contents are not drawn at random.
 func InputName(a operator.Argument) string { return a.Name + ".input" }
 
-// OutputName is the file of a folder with what a kernel made of a tensor.
+// OutputName returns the name of the file that holds a tensor as a kernel has written it.
 func OutputName(a operator.Argument) string { return a.Name + ".output" }
 
-// Map reads a tensor's contents, the last bytes of a file, in place, until done.
+// Map maps a tensor's contents, the last bytes of a file, into memory, where they stay until done is called.
 func Map(path string, bytes int64) (contents []byte, done func(), err error) {
 	f, err := os.Open(path)
 	if err != nil {

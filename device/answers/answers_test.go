@@ -36,7 +36,7 @@ templates:
   - {name: t, source: t.cu, launch: {block: [32, 1, 1], grid: [1, 1, 1]}}
 `
 
-// question is what a Python file is asked; its inputs count up.
+// question returns a question about a small problem whose inputs contain ascending numbers.
 func question(t *testing.T, source string, at operator.Type, seconds int) Question {
 	t.Helper()
 	o, err := operator.Load(fstest.MapFS{
@@ -66,7 +66,6 @@ func question(t *testing.T, source string, at operator.Type, seconds int) Questi
 	}}
 }
 
-// bits are a number's bytes as an element.
 func bits(t operator.Type, x float64) []byte {
 	switch {
 	case t == operator.F32:
@@ -87,7 +86,7 @@ func needPython(t *testing.T, numpy bool) {
 	}
 }
 
-// What goes wrong in a file itself is told without NumPy.
+// Errors in the Python file itself are reported even where NumPy is not installed.
 func TestPythonFaultsWithoutNumPy(t *testing.T) {
 	needPython(t, false)
 	for source, want := range map[string]string{
@@ -108,7 +107,7 @@ func TestPythonFaultsWithoutNumPy(t *testing.T) {
 	}
 }
 
-// One that hangs is killed with what it started, when its time is up and when nobody waits for it any more.
+// A Python file that hangs is killed, with its child processes, once its time is up or the caller's context ends.
 func TestPythonHangs(t *testing.T) {
 	needPython(t, false)
 	source := "import subprocess\nsubprocess.run(['sleep', '1000'])\ndef reference():\n    pass\n"
@@ -167,7 +166,8 @@ func TestPythonFaults(t *testing.T) {
 	}
 }
 
-// The function is given what it names, or all in order; what it prints disturbs nobody, and what it gives is rounded.
+// The Python function receives the arguments that its parameters name, or all of them in order. What the Python
+// function prints is dropped, and the function's results are rounded to the tensor's type.
 func TestPythonAnswers(t *testing.T) {
 	needPython(t, true)
 	const half = "import numpy as np\nimport sys\n"
@@ -202,7 +202,7 @@ func TestPythonAnswers(t *testing.T) {
 	}
 }
 
-// Python sees and gives a tensor by its shape, in whatever order it lies.
+// Python receives and returns a tensor by its logical shape, whatever the order of its axes in memory.
 func TestPythonAnswersInOrder(t *testing.T) {
 	needPython(t, true)
 	q := question(t, "def reference(x, z, a, n):\n    assert z[0].tolist() == [0, 2, 4, 6, 8], z\n    return x, z + z\n", operator.F32, 60)
@@ -219,7 +219,7 @@ func TestPythonAnswersInOrder(t *testing.T) {
 	}
 }
 
-// A kept answer is used again without Python, and only for the same question. A damaged one is asked for again.
+// A cached answer is used, without running Python, if the question is the same and the cache entry is not damaged.
 func TestAnswersAreKept(t *testing.T) {
 	needPython(t, true)
 	cache, counter := t.TempDir(), filepath.Join(t.TempDir(), "asked")

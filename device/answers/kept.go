@@ -18,14 +18,15 @@ import (
 	"autotune/operator"
 )
 
-// keptVersion is raised when kept answers get another meaning.
+// keptVersion must be raised when the format or the meaning of cached answers changes.
 const keptVersion = 2
 
-// mostKept is how large an answer may be to be kept beside the compiled kernels, so that they do not fill the cache.
+// mostKept is the size in bytes of the largest answer that is cached. Larger answers are not cached, because they would
+// displace the compiled kernels from the cache that both share.
 const mostKept = 16 << 20
 
-// id is of all that an answer depends on: the operator's files, the problem, and how each tensor is filled, the code
-// that draws elements included.
+// id hashes everything that an answer depends on: the operator's files, the problem, how each tensor is filled, and the
+// source code that generates random elements.
 func (q Question) id() (id cache.ActionID, err error) {
 	digest, err := q.Problem.ReferenceDigest()
 	if err != nil {
@@ -43,7 +44,7 @@ func (q Question) id() (id cache.ActionID, err error) {
 		keptVersion, digest, q.Drawn, elements.Source, q.Problem, arguments, fills)), nil
 }
 
-// take puts an earlier answer into the folder, if it is kept and whole. Else Python is asked again.
+// take writes a cached answer into dir, or returns false if the cache has no complete answer and Python must be run.
 func (q Question) take(files *cache.Cache, id cache.ActionID, dir string) bool {
 	contents, _, err := files.GetBytes(id)
 	for _, a := range q.Problem.Arguments {
@@ -71,24 +72,24 @@ func (q Question) keep(files *cache.Cache, id cache.ActionID, dir string) {
 			all = append(all, part...)
 		}
 	}
-	_ = files.PutBytes(id, all) // of a part alone it is not taken
+	_ = files.PutBytes(id, all) // take rejects an entry that lacks a tensor
 }
 
-// chunk is how much is converted at a time: elements of all types fill it.
+// chunk is the number of bytes converted at a time, a multiple of every element's size.
 const chunk = 1 << 20
 
-// Conversions between a type's elements and those of the NumPy type that stands for it.
+// narrow and widen convert between a type that NumPy lacks and the wider NumPy type that stands for it.
 var (
 	narrow = conversion{func(operator.Type) int64 { return 4 }, elements.Narrow}
 	widen  = conversion{operator.Type.Bytes, elements.Widen}
 )
 
 type conversion struct {
-	bytes func(operator.Type) int64 // of an element that is converted
+	bytes func(operator.Type) int64 // size of an element before the conversion
 	do    func(operator.Type, []byte) []byte
 }
 
-// convert copies what is left of a stream. Elements that NumPy has are the same there.
+// convert converts the rest of a stream element by element, or copies the stream if NumPy has the type itself.
 func convert(to io.Writer, from io.Reader, t operator.Type, c conversion) error {
 	if t.InNumPy() {
 		_, err := io.Copy(to, from)

@@ -15,7 +15,7 @@ import (
 	"autotune/space/expr"
 )
 
-// driver runs the function of an operator's Python file.
+// driver is the Python program that calls the function of an operator's Python file.
 //
 //go:embed driver.py
 var driver string
@@ -25,11 +25,11 @@ type pythonJob struct {
 	File      string                `json:"file"`   // its name, for messages
 	Function  string                `json:"function"`
 	Arguments []pythonTensor        `json:"arguments"` // what the function takes, in order
-	Values    map[string]expr.Value `json:"values"`    // what it may ask for by name, besides
-	Outputs   []pythonTensor        `json:"outputs"`   // what it gives, in order
+	Values    map[string]expr.Value `json:"values"`    // further values that its parameters may name
+	Outputs   []pythonTensor        `json:"outputs"`   // what it returns, in order
 }
 
-// pythonTensor is a tensor in a file; or a scalar.
+// pythonTensor is an argument of the Python function: a tensor in a file, or a scalar.
 type pythonTensor struct {
 	Name  string      `json:"name"`
 	Type  string      `json:"type"` // as NumPy calls it
@@ -40,7 +40,7 @@ type pythonTensor struct {
 }
 
 type pythonResult struct {
-	Fault string `json:"fault"` // "": there is none
+	Fault string `json:"fault"` // "" if the file has no fault
 }
 
 func tensorOf(a operator.Argument, file string) pythonTensor {

@@ -20,39 +20,41 @@ import (
 	"autotune/operator"
 )
 
-// Fingerprinter is a Compiler whose output depends on more than the request and
-// its Version: flags of its own, a header that it adds. Cached asks for it.
+// Fingerprinter is a Compiler whose output depends on more than the request and its Version, for example on its own
+// flags or on a header that it adds. Cached adds the compiler's fingerprint to the keys of cached binaries.
 type Fingerprinter interface {
 	Fingerprint() string
 }
 
-// formatVersion is raised when entries or keys change their meaning. Entries of
-// other versions are then never found, and go in time.
+// formatVersion must be raised when entries or keys change their meaning. Cache entries of other format versions are
+// never read again and are eventually trimmed.
 const formatVersion = 3
 
-// cached answers from a directory what its compiler has compiled before.
+// cached is a Compiler that returns earlier results of its compiler from a directory.
 type cached struct {
 	Compiler
-	files       *cache.Cache // nil: the directory cannot be used
+	files       *cache.Cache // nil if the directory cannot be used
 	fingerprint string
 	underWay    singleflight.Group
 }
 
-// Cached wraps a compiler with a cache on disk. It keeps binaries and compile errors, but no timeouts and crashes,
-// which may not happen again, nor what misses headers. Requests that are the same at the same time are compiled once.
-// The cache is a convenience: a directory that cannot be used, or a damaged entry, only costs compiling again.
+// Cached wraps a compiler with a cache on disk. The cache keeps binaries and compile errors, but neither timeouts and
+// crashes, which may not happen again, nor errors for missing headers. Identical requests that arrive at the same time
+// are compiled once. If the cache's directory cannot be used or an entry is damaged, the kernel is simply compiled
+// again.
 func Cached(dir string, c Compiler) Compiler {
 	k := &cached{Compiler: c, files: Kept(dir)}
 	if f, ok := c.(Fingerprinter); ok {
 		k.fingerprint = f.Fingerprint()
 	}
 	if k.files != nil {
-		_ = k.files.Trim() // once a day, what was not used for five days
+		_ = k.files.Trim() // at most once a day, removes files that were not used for five days
 	}
 	return k
 }
 
-// Kept opens a folder of compiled kernels for what else is kept there; nil where that is nowhere, or not possible.
+// Kept opens the folder of cached binaries as a cache for other kinds of files, or returns nil if dir is "" or cannot
+// be used.
 func Kept(dir string) *cache.Cache {
 	if dir == "" || os.MkdirAll(dir, 0o755) != nil {
 		return nil
@@ -61,8 +63,8 @@ func Kept(dir string) *cache.Cache {
 	return kept
 }
 
-// Compile answers from the cache or compiles. Kernels that differ in sizes alone, which they read when
-// they run, are compiled once.
+// Compile returns the cached binary of a kernel, or compiles the kernel. Kernels that differ only in sizes read at run
+// time are compiled once.
 func (k *cached) Compile(ctx context.Context, r Request) (*Binary, error) {
 	if common, ok := r.Kernel.OfAnySize(); ok && strings.HasPrefix(r.Arch, "sm_") {
 		of := r
@@ -78,8 +80,8 @@ func (k *cached) Compile(ctx context.Context, r Request) (*Binary, error) {
 	return k.compile(ctx, r)
 }
 
-// compile answers from the cache or compiles. When another caller already compiles the same, it waits
-// for that outcome.
+// compile returns the cached binary of a request, or compiles the request. If another caller is already compiling an
+// identical request, compile waits for that caller's result.
 func (k *cached) compile(ctx context.Context, r Request) (*Binary, error) {
 	key := k.key(r)
 	for ctx.Err() == nil {
@@ -93,10 +95,10 @@ func (k *cached) compile(ctx context.Context, r Request) (*Binary, error) {
 			return binary, err
 		}
 		if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-			continue // the other's context ended, not ours
+			continue // the context of the caller that compiled has ended, not ours
 		}
 		if binary != nil {
-			// Each caller annotates a Binary of its own; the code is shared.
+			// Each caller gets its own Binary to annotate; the code in it is shared.
 			own := *binary
 			own.Cached, binary = true, &own
 		}
@@ -128,8 +130,8 @@ func (k *cached) lookUpOrCompile(ctx context.Context, key cache.ActionID, r Requ
 	return binary, err
 }
 
-// key is what a compilation's outcome depends on, hashed. The file's name and the
-// texts with their comments are in it because errors name files and lines.
+// key hashes all that the result of a compilation depends on. The key of a cached compilation includes the file's name
+// and the sources with their comments, because error messages name files and lines.
 func (k *cached) key(r Request) cache.ActionID {
 	kernel := r.Kernel
 	return sha256.Sum256(fmt.Appendf(nil, "%d %q %q %q %q %q %q %q",
@@ -141,27 +143,29 @@ type entry struct {
 	Error  *Error
 }
 
-// read returns an entry. One that is damaged counts as absent and is written anew after the compilation that follows.
+// read returns a cache entry. A damaged cache entry counts as absent, and the compilation that follows overwrites it.
 func (k *cached) read(key cache.ActionID) (e entry, ok bool) {
 	raw, _, err := k.files.GetBytes(key)
 	ok = err == nil && gob.NewDecoder(bytes.NewReader(raw)).Decode(&e) == nil && (e.Binary == nil) != (e.Error == nil)
 	return e, ok
 }
 
-// write keeps an entry. Nothing is synced to the disk: a checksum finds out what
-// a power cut took, and compiling again is all that it costs.
+// write stores a cache entry without syncing the file to disk: after a power cut a checksum detects a damaged entry,
+// and the kernel is just compiled again.
 func (k *cached) write(key cache.ActionID, e entry) {
 	var raw bytes.Buffer
 	if gob.NewEncoder(&raw).Encode(e) == nil {
-		// Two compilations of one request differ in their durations.
+		// PutNoVerify allows different contents under the same key: two compilations of one request differ in their
+		// durations.
 		_, _, _ = k.files.PutNoVerify(key, bytes.NewReader(raw.Bytes()))
 	}
 }
 
-// A kernel that reads its sizes when it runs is one code for all of them. So it is compiled once, with
-// any, and the file gets those that are asked for.
+// A kernel that reads its sizes at run time has the same code for all sizes. The cache compiles a kernel that reads
+// its sizes at run time once, with any sizes, and writes the requested sizes into copies of the kernel's binary.
 
-// withSizes is a copy of a binary that has a kernel's sizes; not ok: it has no place for them.
+// withSizes returns a copy of a binary with the given sizes written into it. ok is false if the binary has no variable
+// for sizes.
 func withSizes(b *Binary, sizes []operator.Size) (_ *Binary, ok bool) {
 	const each = 4
 	at, err := cubin.Variable(b.Code, operator.SizesSymbol, each*len(sizes))

@@ -16,7 +16,7 @@ import (
 	"autotune/operator"
 )
 
-// counting is a compiler that counts, and does what it is told.
+// counting is a compiler that counts its calls and returns the outcome that a test sets.
 type counting struct {
 	calls   atomic.Int64
 	version string
@@ -110,7 +110,7 @@ func TestCacheKeepsErrorsThatLast(t *testing.T) {
 	}
 }
 
-// entryFiles returns the two files of a cache's one entry: what leads to the content, and the content.
+// entryFiles returns the two files of the cache's only entry: the index file and the file with the content.
 func entryFiles(t *testing.T, dir string) []string {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(dir, "*", "*"))
@@ -202,8 +202,8 @@ func TestAnotherCallersCancellationIsNotOurs(t *testing.T) {
 	group.Wait()
 }
 
-// One compilation serves each shape of a kernel that reads its sizes when it runs: the file is, byte for
-// byte, what the compiler makes for that shape.
+// A kernel that reads its sizes at run time is compiled once for all shapes. After the sizes of a shape are written
+// into the kernel's binary, the binary equals, byte for byte, the one that the compiler makes for that shape.
 func TestSizesAreWrittenIn(t *testing.T) {
 	c := openNVRTC(t, 1)
 	op, err := operator.Find("max_pool2d")
@@ -225,7 +225,7 @@ func TestSizesAreWrittenIn(t *testing.T) {
 	}
 }
 
-// A file without a place for sizes is made with them.
+// If a binary has no variable for sizes, the kernel is compiled anew with the sizes.
 func TestSizesWithoutAPlace(t *testing.T) {
 	op, err := operator.Find("max_pool2d")
 	must.OK(t, err)

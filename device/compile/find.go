@@ -12,12 +12,12 @@ import (
 	"github.com/ebitengine/purego"
 )
 
-// ErrMissing means that there is no compiler on this machine; the message
-// wrapped around it names the package that brings one.
+// ErrMissing means that this machine has no compiler. The message of an error that wraps ErrMissing names the package
+// to install.
 var ErrMissing = errors.New("compiler not found")
 
-// libraryNames are the sonames of NVRTC, the newest first. CUDA 11.2 to 11.8
-// share one; the bare name is there only with a development package.
+// libraryNames lists the sonames of NVRTC, the newest first. CUDA 11.2 to 11.8 share one soname; libnvrtc.so exists
+// only where a development package is installed.
 var libraryNames = []string{"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2", "libnvrtc.so"}
 
 func missingNVRTC(detail string) error {
@@ -26,8 +26,8 @@ func missingNVRTC(detail string) error {
 		"or point CUDA_HOME at a CUDA toolkit", ErrMissing, detail)
 }
 
-// openLibrary loads NVRTC: first wherever the dynamic linker looks (LD_LIBRARY_PATH, the linker's cache), then where
-// CUDA is usually put. It returns the file or name that it loaded.
+// openLibrary loads NVRTC, from the dynamic linker's search path (LD_LIBRARY_PATH, the linker's cache) or else from the
+// usual places of CUDA, and returns the file or name that it loaded.
 func openLibrary() (handle uintptr, from string, err error) {
 	for _, name := range libraryNames {
 		if handle, err = purego.Dlopen(name, libraryMode); err == nil {
@@ -53,8 +53,8 @@ func openLibrary() (handle uintptr, from string, err error) {
 
 const libraryMode = purego.RTLD_NOW | purego.RTLD_GLOBAL
 
-// loadBuiltins loads the library that NVRTC itself opens by its bare name at the first compile. NVRTC's own attempt
-// fails for a directory that the linker does not know.
+// loadBuiltins loads the libnvrtc-builtins library, which NVRTC opens by its bare name at the first compilation. NVRTC
+// itself cannot open libnvrtc-builtins if the library's directory is not on the dynamic linker's path.
 func loadBuiltins(dir string) {
 	files, _ := filepath.Glob(filepath.Join(dir, "libnvrtc-builtins.so.*"))
 	for _, file := range files {
@@ -62,12 +62,12 @@ func loadBuiltins(dir string) {
 	}
 }
 
-// libraryDirs lists the directories in which CUDA's libraries may lie on machines whose dynamic linker was not told.
+// libraryDirs lists directories that may hold CUDA's libraries although the dynamic linker does not search them.
 func libraryDirs() []string {
 	return slices.Concat(toolkitDirs("lib64", "targets/*/lib"), newestFirst("/usr/lib/*-linux-gnu"), pythonDirs("cuda_nvrtc", "lib"))
 }
 
-// toolkitDirs lists the folders of CUDA toolkits that match some patterns, the likeliest first.
+// toolkitDirs lists the folders of CUDA toolkits that match the patterns, the likeliest folder first.
 func toolkitDirs(patterns ...string) (dirs []string) {
 	for _, roots := range []string{os.Getenv("CUDA_HOME"), os.Getenv("CUDA_PATH"), "/usr/local/cuda*", "/opt/cuda*"} {
 		for _, root := range newestFirst(roots) {
@@ -79,7 +79,7 @@ func toolkitDirs(patterns ...string) (dirs []string) {
 	return dirs
 }
 
-// FindTool finds one of NVIDIA's programs on the path or in a toolkit; "": it is not here.
+// FindTool returns the path of one of NVIDIA's programs, on the PATH or in a CUDA toolkit, or "" if there is none.
 func FindTool(name string) string {
 	if path, err := exec.LookPath(name); err == nil {
 		return path
@@ -92,8 +92,8 @@ func FindTool(name string) string {
 	return ""
 }
 
-// pythonDirs lists the folders of that name in Python installations, and in what pip
-// put there of CUDA: all of it, or a part.
+// pythonDirs lists the folders with the given name in Python installations and in the CUDA packages of pip, both
+// those of the whole toolkit and those of the given part of the toolkit.
 func pythonDirs(part, name string) (dirs []string) {
 	const packages = "lib/python3*/*-packages/nvidia"
 	for _, prefix := range pythonPrefixes() {
@@ -104,15 +104,17 @@ func pythonDirs(part, name string) (dirs []string) {
 	return dirs
 }
 
-// newestFirst lists what matches a pattern: nothing does if it is empty.
+// newestFirst lists the files that match a pattern in descending order of name. newestFirst returns no files for an
+// empty pattern.
 func newestFirst(pattern string) []string {
 	found, _ := filepath.Glob(pattern)
 	slices.Reverse(found)
 	return found
 }
 
-// pythonPrefixes lists the roots of Python installations: the active environment, the python3 on the path, the user's
-// own packages, the system's. Some may be empty.
+// pythonPrefixes lists the roots of Python installations: the active environment, the python3 on the PATH, the
+// user's own packages and the system's. An element of the returned list may be "", which stands for a missing
+// Python installation.
 func pythonPrefixes() []string {
 	prefixes := []string{os.Getenv("VIRTUAL_ENV"), os.Getenv("CONDA_PREFIX")}
 	if python, err := exec.LookPath("python3"); err == nil {

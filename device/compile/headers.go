@@ -14,7 +14,8 @@ import (
 	"autotune/operator"
 )
 
-// toolkitInclude is an include of a header that is neither the operator's nor NVRTC's own, as <cuda_fp16.h>.
+// toolkitInclude matches an include in angle brackets, such as <cuda_fp16.h>, of a header that does not belong to the
+// operator.
 var toolkitInclude = regexp.MustCompile(`(?m)^[ \t]*#[ \t]*include[ \t]*<([^>\n]+)>`)
 
 func textsOf(k operator.Kernel) []string {
@@ -29,8 +30,9 @@ const missingHeaders = "CUDA's headers are not on this machine; install cuda-cud
 
 const missingCUB = "CUB is not on this machine; install cuda-cccl (NVIDIA's repository) or pip's nvidia-cuda-cccl, or point CUDA_HOME at a CUDA toolkit"
 
-// headerDirs are the folders of the CUDA toolkit's headers; none if it is not there. Those of libcu++ and CUB, which
-// others include, lie in a folder of their own since CUDA 13. pip puts them into a package of their own.
+// headerDirs lists the folders of the CUDA toolkit's headers, or nothing if the toolkit is not installed. Since CUDA
+// 13, the headers of libcu++ and CUB, which other headers include, are in a folder of their own. pip installs libcu++
+// and CUB as a separate package.
 func headerDirs() (dirs []string) {
 	add := func(in []string, file string) {
 		for _, dir := range in {
@@ -54,14 +56,14 @@ const cubVersion = "cub/version.cuh"
 
 var versionForm = regexp.MustCompile(`(?m)^[ \t]*#[ \t]*define[ \t]+(CUDART_VERSION|CUB_VERSION|CCCL_VERSION)[ \t]+(\d+)`)
 
-// headerVersions tell which versions of headers are in some folders, since another toolkit may be
-// installed under the same path.
+// headerVersions returns the versions of the headers in some folders. The keys of cached kernels contain the headers'
+// versions, since another toolkit may be installed under the same path later.
 func headerVersions(dirs []string) (versions []string) {
 	for _, dir := range dirs {
 		for _, file := range []string{"cuda_runtime_api.h", cubVersion, "cuda/__cccl_config/version.h", "cuda/version"} {
 			text, err := os.ReadFile(filepath.Join(dir, file))
 			if err != nil {
-				continue // of another part, or of an older toolkit
+				continue // the file belongs to another part or to an older toolkit
 			}
 			for _, m := range versionForm.FindAllStringSubmatch(string(text), -1) {
 				versions = append(versions, m[1]+"="+m[2])
@@ -71,11 +73,11 @@ func headerVersions(dirs []string) (versions []string) {
 	return versions
 }
 
-// SystemHeaders are the headers that a kernel includes by <> and that are not its own, in order.
+// SystemHeaders lists, in order, the headers that a kernel includes in angle brackets and that are not its own.
 func SystemHeaders(k operator.Kernel) (all []string) {
 	for _, text := range textsOf(k) {
 		if !toolkitInclude.MatchString(text) {
-			continue // as most
+			continue // most texts include no such header
 		}
 		for _, m := range toolkitInclude.FindAllStringSubmatch(cudafile.BlankComments(text), -1) {
 			if _, own := k.Includes[m[1]]; !own {
@@ -87,12 +89,12 @@ func SystemHeaders(k operator.Kernel) (all []string) {
 	return slices.Compact(all)
 }
 
-// GPUHeaders are those that only a GPU's compiler reads, as "cub/cub.cuh".
+// GPUHeaders lists the headers that only a GPU's compiler reads, such as "cub/cub.cuh".
 func GPUHeaders(k operator.Kernel) []string { return lists.Where(SystemHeaders(k), IsGPUHeader) }
 
-// ahead is what stands before a kernel: its macros, and before them headers that a GPU's
-// compiler alone reads. Macros are no options, for the compiler's own header and those would
-// read them, and have parameters of such names as size and N.
+// ahead returns the text that is put in front of a kernel's source: the headers that only a GPU's compiler reads, and
+// then the kernel's macros. A kernel's macros are not passed as compiler options, because options would also replace
+// names in the included headers and in the compiler's own header, whose parameters have names such as size and N.
 func ahead(k operator.Kernel) string {
 	var b strings.Builder
 	for _, name := range GPUHeaders(k) {
@@ -105,12 +107,12 @@ func ahead(k operator.Kernel) string {
 	return b.String()
 }
 
-// IsGPUHeader tells whether a header is one of CUB or libcu++.
+// IsGPUHeader reports whether a header belongs to CUB or libcu++.
 func IsGPUHeader(name string) bool {
 	return strings.HasPrefix(name, "cub/") || strings.HasPrefix(name, "cuda/")
 }
 
-// wholeCUB is the header that has all of CUB. NVRTC cannot read it, for it has what programs on the host call.
+// wholeCUB is the header of all of CUB, which NVRTC cannot compile because it contains functions for host programs.
 const wholeCUB = "cub/cub.cuh"
 
 var (
@@ -118,8 +120,8 @@ var (
 	wordHeadForm = regexp.MustCompile(`[A-Z][a-z0-9]*`)
 )
 
-// cubInstead is what a kernel includes in place of all of CUB: the headers of those of its blocks' and warps'
-// functions that the kernel names. It is nil where a kernel does not include it.
+// cubInstead returns the text that replaces the header of all of CUB: includes of the headers of the block, warp and
+// thread functions that the kernel names. cubInstead returns nil if the kernel does not include all of CUB.
 func cubInstead(k operator.Kernel) map[string]string {
 	texts := textsOf(k)
 	whole := func(text string) bool {

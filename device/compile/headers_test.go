@@ -13,11 +13,11 @@ import (
 	"autotune/operator"
 )
 
-// A kernel may include the CUDA toolkit's headers where they are; where not, the message says what to do.
+// A kernel may include the CUDA toolkit's headers; if they are not installed, the error says what to install.
 func TestToolkitHeaders(t *testing.T) {
 	dir := t.TempDir()
 	must.OK(t, os.MkdirAll(filepath.Join(dir, "include"), 0o755))
-	// Not the real one: it shows that this folder is looked into.
+	// The fake cuda_fp16.h in this test shows that the compiler reads headers from the toolkit's folder.
 	must.OK(t, os.WriteFile(filepath.Join(dir, "include", "cuda_fp16.h"), []byte("#define HALF 0.5f\n"), 0o644))
 	t.Setenv("CUDA_HOME", dir)
 	include := filepath.Join(dir, "include")
@@ -44,14 +44,15 @@ func TestToolkitHeaders(t *testing.T) {
 	}
 }
 
-// CUB is found wherever a toolkit or pip put it, and its version counts.
+// The compiler finds CUB wherever a toolkit or pip installed it, and CUB's version is a part of the compiler's
+// fingerprint.
 func TestCUB(t *testing.T) {
 	for _, at := range []string{"include", "include/cccl"} {
 		t.Run(at, func(t *testing.T) {
 			dir := t.TempDir()
 			for name, text := range map[string]string{
 				"include/cuda_fp16.h": "", "include/cuda_runtime_api.h": "#define CUDART_VERSION  13000\n", at + "/cub/version.cuh": "#define CUB_VERSION 200800\n",
-				// Not the real one: it shows that this one is included in place of cub.cuh.
+				// The fake block_reduce.cuh in this test shows that the compiler includes it in place of cub.cuh.
 				at + "/cub/block/block_reduce.cuh": "#pragma once\nnamespace cub { template <typename T, int N> struct BlockReduce { static const int least = N; }; }\n",
 				at + "/cub/cub.cuh":                "#error all of CUB\n",
 			} {
@@ -83,7 +84,7 @@ func TestCUB(t *testing.T) {
 	}
 }
 
-// The toolkit's own CUB compiles by its own name and by that of all of it.
+// A kernel may include the installed CUB by one of its headers or by cub.cuh.
 func TestInstalledCUB(t *testing.T) {
 	c := openNVRTC(t, 1)
 	for _, header := range []string{"cub/cub.cuh", "cub/block/block_reduce.cuh"} {

@@ -8,17 +8,16 @@ import (
 	"autotune/operator"
 )
 
-// located is an error line of a compiler's front end with its place:
-// "direct.cu(12): error: identifier "x" is undefined". Newer versions put a
-// diagnostic's number before the text, which is left out here.
+// located matches an error line of a compiler's front end that names its place, such as "direct.cu(12): error:
+// identifier "x" is undefined". The pattern `located` skips the number that newer compilers put before the text of an
+// error.
 var located = regexp.MustCompile(`(?m)^(.+?)\((\d+)\): (?:catastrophic )?error:?\s*(?:#\d+(?:-D)?: )?(.*)$`)
 
-// unlocated is an error line without a place, as the assembler's
-// "ptxas error   : Entry function 'x' uses too much shared data".
+// unlocated matches an error line that names no place, such as the assembler's "ptxas error : Entry function 'x' uses
+// too much shared data".
 var unlocated = regexp.MustCompile(`(?mi)^.*\b(?:error|fatal)\s*:\s*(.*)$`)
 
-// logError makes the error of a failed compile from its log: the first error's
-// place and text, and the whole log beside them.
+// logError makes an Error from the log of a failed compilation: the place and text of the first error, and the log.
 func logError(file, log string) *Error {
 	e := &Error{File: file, Message: "the compiler refused it without saying why", Log: log}
 	if m := located.FindStringSubmatch(log); m != nil {
@@ -34,13 +33,13 @@ func logError(file, log string) *Error {
 	return e
 }
 
-// expanded is a macro's name in what a compiler says of an error.
+// expanded matches a macro's name in the notes that a compiler adds to an error.
 var expanded = regexp.MustCompile(`(?:in expansion of|expanded from) macro ['"‘](\w+)`)
 
 var word = regexp.MustCompile(`^[A-Za-z_]\w*$`)
 
-// NameMacros adds to an error the macros whose values it is about, as "(KEEP=none)", since a
-// configuration's macros are in no file. words is all that the compiler says of the error.
+// NameMacros appends to the error's message the macros that the error involves, with their values, as "(KEEP=none)".
+// The compiler's message does not show the values of a configuration's macros, because these macros are in no file.
 func (e *Error) NameMacros(macros []operator.Macro, words string) {
 	named := map[string]bool{}
 	for _, m := range expanded.FindAllStringSubmatch(words, -1) {

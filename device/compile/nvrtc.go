@@ -25,39 +25,39 @@ import (
 	"autotune/operator/tree"
 )
 
-// ErrArch means that the compiler does not know the architecture that it was asked to compile for.
+// ErrArch means that the compiler does not know the requested architecture.
 var ErrArch = errors.New("architecture not supported by this compiler")
 
-// DefaultTimeout is how long a compilation may take when its Request says nothing else.
+// DefaultTimeout limits a compilation whose Request sets no timeout.
 const DefaultTimeout = 30 * time.Second
 
-// LineInfo adds source lines of instructions to binaries. It changes no instruction.
+// LineInfo is the option that adds the source lines of instructions to binaries, and changes no instruction.
 const LineInfo = "-lineinfo"
 
 var standardOptions = []string{"--std=c++17", "-default-device"}
 
-// nvrtc compiles in worker processes. A worker is started when a compilation finds none idle, and stays for the next.
+// nvrtc compiles in worker processes, starts a worker if none is idle, and keeps workers for later compilations.
 type nvrtc struct {
-	introduction                     // of the first worker
-	options      []string            // given with every kernel
-	headers      []string            // folders of the CUDA toolkit's; none: it is not there
-	workers      int                 // processes that compile at once
-	slots        *semaphore.Weighted // one for each of them, and spare ones
+	introduction                     // that of the first worker
+	options      []string            // passed with every kernel
+	headers      []string            // folders of the CUDA toolkit's headers; empty if it is not installed
+	workers      int                 // number of processes that compile at once
+	slots        *semaphore.Weighted // one for each worker, and spare ones
 	idle         chan *worker.Process
 	closing      context.Context
 	close        context.CancelFunc
 	closed       sync.Once
 }
 
-// spare is how many more may compile than Workers tells: while a search keeps all
-// of them busy, the device's own kernels and the reference need not wait their turn.
+// spare is the number of compilations that may run in addition to those that Workers counts. A search keeps as many
+// compilations running as Workers counts, so a spare compilation lets the reference and the device's own kernels
+// start without waiting.
 const spare = 1
 
-// NVRTC returns the compiler that makes cubins for NVIDIA GPUs. The error wraps
-// ErrMissing when its library is not on this machine.
+// NVRTC returns the compiler that makes cubins for NVIDIA GPUs. The error wraps ErrMissing if NVRTC is not installed.
 //
-// Options such as LineInfo are given with every kernel. The program that calls it
-// must dispatch Worker under the name "compile".
+// Options such as LineInfo are passed to NVRTC with every kernel. The calling program must register Worker with
+// worker.Dispatch under the name "compile".
 func NVRTC(ctx context.Context, options ...string) (Compiler, error) {
 	return newNVRTC(ctx, runtime.NumCPU(), options...)
 }
@@ -73,14 +73,15 @@ func newNVRTC(ctx context.Context, workers int, options ...string) (Compiler, er
 	return n, nil
 }
 
-// workerVariables are those by which NVRTC and its headers are found, and Go's own. A kernel's
-// file can have the compiler read its environment.
+// workerVariables lists the environment variables that a compile worker inherits: those that locate NVRTC and its
+// headers, and those of the Go runtime. A compile worker gets no other environment variables, because a kernel's source
+// can make the compiler read its environment.
 var workerVariables = []string{
 	"PATH", "HOME", "TMPDIR", "LD_LIBRARY_PATH", "VIRTUAL_ENV", "CONDA_PREFIX", "XDG_CACHE_HOME", "CUDA_*", "NVIDIA_*", "NVRTC_*", "AUTOTUNE_*",
 	"GOGC", "GOMEMLIMIT", "GOMAXPROCS", "GODEBUG", "GOTRACEBACK", "GOCOVERDIR",
 }
 
-// startCompiler starts a worker and waits until it has NVRTC loaded and warm.
+// startCompiler starts a worker process and waits until the worker has loaded NVRTC and compiled an empty kernel.
 func startCompiler(ctx context.Context) (*worker.Process, introduction, error) {
 	p, err := worker.StartWith(ctx, worker.Environment(workerVariables...), workerName)
 	if err != nil {
@@ -100,12 +101,12 @@ func startCompiler(ctx context.Context) (*worker.Process, introduction, error) {
 
 func (n *nvrtc) Workers() int { return n.workers }
 
-// Fingerprint tells a cache what else the binaries depend on.
+// Fingerprint returns the options, header folders and header versions that binaries depend on, for a cache's keys.
 func (n *nvrtc) Fingerprint() string {
 	return strings.Join(slices.Concat(n.options, n.headers, headerVersions(n.headers)), " ")
 }
 
-// missing is what to do where a kernel includes headers that this machine lacks; "" if it lacks none.
+// missing says what to install if a kernel includes headers that this machine lacks, or returns "" if it lacks none.
 func (n *nvrtc) missing(r Request) string {
 	hasCUB := func(dir string) bool {
 		_, err := os.Stat(filepath.Join(dir, cubVersion))
@@ -183,7 +184,7 @@ func (n *nvrtc) requestOf(r Request) workerRequest {
 	return workerRequest{File: r.Kernel.File, Source: ahead(r.Kernel) + r.Kernel.Source, Includes: includes, Options: options, Names: mangled(r.Kernel)}
 }
 
-// mangled are the entries whose names the compiler changes: all that are not declared with C's linkage.
+// mangled lists the entries whose names the compiler mangles: all entries that are not declared extern "C".
 func mangled(k operator.Kernel) []string {
 	if strings.Contains(k.Source, `extern "C"`) {
 		return slices.DeleteFunc(k.Launches.Entries(), tree.IsName)
@@ -201,22 +202,23 @@ func (n *nvrtc) take(ctx context.Context) (*worker.Process, error) {
 	}
 }
 
-// giveBack keeps a worker for the next compilation, if it still lives.
+// giveBack keeps a living worker for the next compilation.
 func (n *nvrtc) giveBack(p *worker.Process) {
 	if p.Alive() {
 		n.idle <- p
 		return
 	}
-	// It is dead already, so an error of Close would be no news.
+	// An error of Close is ignored, because the worker is dead already.
 	_ = p.Close()
 }
 
-// Close stops what is being compiled and ends the workers.
+// Close cancels the running compilations and ends the workers.
 func (n *nvrtc) Close() error {
 	var group errgroup.Group
 	n.closed.Do(func() {
 		n.close()
-		// The slots stay taken, so that nothing is compiled any more. Without a deadline Acquire cannot fail.
+		// Close acquires all slots and never releases them, so that nothing is compiled afterwards. Acquiring a
+		// semaphore cannot fail if the context never ends.
 		_ = n.slots.Acquire(context.Background(), int64(n.workers+spare))
 		for range len(n.idle) {
 			group.Go((<-n.idle).Close)
@@ -227,8 +229,7 @@ func (n *nvrtc) Close() error {
 
 var archPattern = regexp.MustCompile(`^(?:sm|compute)_([0-9]+)[a-z]?$`)
 
-// checkArch says clearly what NVRTC would say as "invalid value": that this
-// NVRTC is too old, or too new, for the GPU.
+// checkArch returns a clear error if NVRTC is too old or too new for the GPU; NVRTC's own error is "invalid value".
 func (n *nvrtc) checkArch(arch string) error {
 	m := archPattern.FindStringSubmatch(arch)
 	if m == nil {

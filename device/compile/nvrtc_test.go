@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// openNVRTC gives the real compiler, or skips the test where there is none.
+// openNVRTC returns the real compiler, or skips the test if NVRTC is not installed.
 func openNVRTC(t *testing.T, workers int) *nvrtc {
 	t.Helper()
 	_, _, err := openLibrary()
@@ -35,7 +35,7 @@ func openNVRTC(t *testing.T, workers int) *nvrtc {
 	return c.(*nvrtc)
 }
 
-// scale is a small kernel whose macro must be given.
+// scale is a small kernel that does not compile without its macros.
 const scale = `#include "index.cuh"
 extern "C" __global__ void scale(const float* __restrict__ x, float* __restrict__ y) {
     long long i = index();
@@ -90,7 +90,7 @@ func TestMacrosAndArchitectureReachTheCode(t *testing.T) {
 	}
 }
 
-// A macro may have any name that the compiler's own header gives a parameter.
+// A kernel's macro may have the name of a parameter in the compiler's own header.
 func TestMacrosAreTheKernelsAlone(t *testing.T) {
 	c := openNVRTC(t, 1)
 	for _, name := range []string{"size", "n", "type", "ptr", "mode"} {
@@ -105,7 +105,7 @@ func TestCompileErrors(t *testing.T) {
 	header := good()
 	header.Kernel.Includes = map[string]string{"index.cuh": "\n\ninline long long index() { return nothing; }\n"}
 	option := good()
-	option.Arch = "sm_80z" // of the right form, but there is none
+	option.Arch = "sm_80z" // a valid form, but no such architecture exists
 	tests := []struct {
 		name    string
 		request Request
@@ -167,8 +167,8 @@ func TestArchitectures(t *testing.T) {
 	}
 }
 
-// endless takes any compiler far longer than a test may: a tree of 2^60
-// different instantiations. No number overflows, which ends a compilation.
+// endless is a kernel that takes any compiler far longer than a test may take: a tree of 2^60 different template
+// instantiations. The template arguments in endless fit 64 bits, since an overflow would end the compilation early.
 const endless = `template <long long I, int DEPTH> struct Tree {
     static constexpr long long value = Tree<2 * I, DEPTH - 1>::value ^ Tree<2 * I + 1, DEPTH - 1>::value;
 };
@@ -266,7 +266,7 @@ func TestParallel(t *testing.T) {
 	}
 }
 
-// What would take all memory costs its own process.
+// A compilation that would use up all memory ends only its own worker process.
 func TestMemoryIsBounded(t *testing.T) {
 	p, err := worker.Start(t.Context(), hogName)
 	must.OK(t, err)
@@ -283,7 +283,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 }
 
-// hog takes, without touching it, as much memory as it is asked to.
+// hogName names a worker that allocates as many GiB as it is asked to, without touching the memory.
 const hogName = "hog"
 
 func hog(ctx context.Context, in io.Reader, out io.Writer) error {

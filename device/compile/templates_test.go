@@ -17,10 +17,9 @@ import (
 	"autotune/space"
 )
 
-// newest is the last of the architectures.
 const newest = 90
 
-// gpus are the architectures that every template must compile for.
+// gpus lists a GPU of each architecture that every template must compile for.
 var gpus = []operator.Limits{
 	{Arch: 70, SMs: 80, MaxThreadsPerBlock: 1024, MaxSharedPerBlock: 96 << 10, SharedPerSM: 96 << 10,
 		RegistersPerSM: 65536, WarpSize: 32, L2Bytes: 6 << 20, MemoryBytes: 80 << 30},
@@ -30,7 +29,8 @@ var gpus = []operator.Limits{
 		RegistersPerSM: 65536, WarpSize: 32, L2Bytes: 50 << 20, MemoryBytes: 80 << 30},
 }
 
-// largeShapes are the problems that the operators are made for; an operator without one is compiled at its example.
+// largeShapes holds, for each operator, the shape of a large problem of the kind that the operator is used for. An
+// operator that is not in the map largeShapes is compiled at its example's shape.
 var largeShapes = map[string][]int64{
 	"avg_pool1d":       {64, 128, 65536},
 	"avg_pool2d":       {16, 64, 2048, 2048},
@@ -40,10 +40,10 @@ var largeShapes = map[string][]int64{
 	"matmul":           {1, 16, 4096, 11008},
 }
 
-// requestsOf are the problems that an operator's templates are compiled for: a
-// small ragged one and the large one, one of them in every further math mode, and one for
-// each further word of a parameter; an operator with kernels that are at home elsewhere has one of the words, and so
-// has every one unless tests run in full.
+// requestsOf returns the problems that an operator's templates are compiled for. One problem has a small ragged
+// shape and one a large shape; further problems cover every other math mode and every other value of a word
+// parameter (a parameter whose values are words). Short test runs, and operators that use kernels made for other
+// operators, compile only one choice of each word parameter (a parameter whose values are words).
 func requestsOf(o *operator.Operator) []operator.Request {
 	small := []int64{2, 4, 37, 29}
 	if len(o.Shape) == 3 {
@@ -65,7 +65,7 @@ func requestsOf(o *operator.Operator) []operator.Request {
 		}
 	}
 	for _, spec := range o.Parameters {
-		if spec.Type == operator.ExpressionParameter && spec.Later { // its default leaves the kernels as they are
+		if spec.Type == operator.ExpressionParameter && spec.Later { // the default value leaves the kernels unchanged
 			requests = append(requests, operator.Request{Shape: large, Parameters: map[string]string{spec.Name: "gelu(x)", "type": "bf16"}})
 			if slices.ContainsFunc(o.Parameters, func(p operator.ParameterSpec) bool { return p.Name == "layout" }) {
 				requests = append(requests,
@@ -76,7 +76,7 @@ func requestsOf(o *operator.Operator) []operator.Request {
 		if spec.Type != operator.WordParameter {
 			continue
 		}
-		words := spec.Choices[1:] // the first is the default's
+		words := spec.Choices[1:] // the first choice is the default
 		guest := slices.ContainsFunc(o.Templates, func(t *operator.Template) bool { return elsewhere(o, t.Name) })
 		if !endurance.Full() || guest && (largeShapes[o.Name] == nil || len(o.MathModes) == 1) { // where products have types, both are compiled
 			one := len(o.Name) % len(words)
@@ -89,19 +89,19 @@ func requestsOf(o *operator.Operator) []operator.Request {
 	return requests
 }
 
-// variant is a kernel to compile, of a problem.
 type variant struct {
 	*operator.Problem
 	operator.Kernel
 }
 
-// variants are what to compile of an operator for a GPU, whose number is turn. On the newest every
-// template is compiled at its default and, in full, at a drawn configuration. Every file is compiled at a default in
-// every math mode, and for each further word of a parameter. The reference stands beside the first and the
-// last problem. On the others all are compiled once: the reference on the first problem, templates at the
-// default on one of the problems that they serve, each in turn. So is another operator's kernel over other
-// axes, on the newest alone and in full. A template that an older GPU has is not compiled again before the newest, which
-// takes the branches of those between as well. older holds the templates, and has these added.
+// variants returns the kernels to compile for an operator on one GPU; turn is the GPU's index. On the newest GPU every
+// template is compiled at its default and, if tests run in full, at a random configuration too. Every source file is
+// compiled at a template's default configuration for every math mode and every choice of a word parameter (a parameter
+// whose values are words). The reference kernel is compiled only for the operator's first and last problem. On older
+// GPUs each template is compiled once, at its default, for one of the problems that it serves, and the reference for
+// the first problem. A kernel made for another operator's axes is compiled only in full test runs, for the newest GPU.
+// A template that was compiled for an older GPU is compiled again only for the newest GPU, which also covers the code
+// for the GPUs between; variants records such templates in the map older.
 func variants(t *testing.T, o *operator.Operator, gpu operator.Limits, turn int, older map[string]bool) []variant {
 	t.Helper()
 	var all []variant
@@ -120,7 +120,7 @@ func variants(t *testing.T, o *operator.Operator, gpu operator.Limits, turn int,
 			all = append(all, variant{p, k})
 		}
 		drawn := map[string]space.Configuration{} // by template
-		_, rounding := o.MathVariants[p.Math]     // all that differs
+		_, rounding := o.MathVariants[p.Math]     // only the rounding differs
 		if gpu.Arch == newest && !rounding && endurance.Full() {
 			drawn = drawnOf(t, o, p, uint64(n))
 		}
@@ -149,8 +149,8 @@ func variants(t *testing.T, o *operator.Operator, gpu operator.Limits, turn int,
 	return all
 }
 
-// homes are the operators that kernels over any axes, or along any dimension, are compiled for at
-// every problem, by a header of theirs.
+// homes maps a header to the operators that its kernels were made for. Templates of other operators may include a
+// header in homes too, but only the operators that homes lists for the header compile its kernels for every problem.
 var homes = map[string][]string{
 	"packed_conv.cuh": {"conv2d", "conv_transpose2d"},
 	"phases.cuh":      {"conv2d", "conv_transpose2d"},
@@ -158,7 +158,8 @@ var homes = map[string][]string{
 	"row_state.cuh":   {"softmax", "sum", "layer_norm"},
 }
 
-// elsewhere tells whether a template's kernel is at home with another operator.
+// elsewhere reports whether a template includes a kernel's header that was made for other operators; the map homes
+// lists these headers.
 func elsewhere(o *operator.Operator, name string) bool {
 	t, _ := o.Template(name)
 	for header, operators := range homes {
@@ -178,7 +179,7 @@ func variantOf(t *testing.T, p *operator.Problem, c space.Configuration) variant
 	return variant{p, k}
 }
 
-// drawnOf draws a configuration of each template that serves a problem and is at home there.
+// drawnOf draws a random configuration of each template that serves a problem and was made for the operator.
 func drawnOf(t *testing.T, o *operator.Operator, p *operator.Problem, seed uint64) map[string]space.Configuration {
 	t.Helper()
 	s, err := p.Space(t.Context())
@@ -226,7 +227,7 @@ func TestEveryTemplateCompiles(t *testing.T) {
 	}
 }
 
-// compileAll compiles variants, several at once in both senses.
+// compileAll compiles groups of variants in parallel, each group as one source if possible.
 func compileAll(t *testing.T, c Compiler, all []variant) {
 	t.Helper()
 	var group sync.WaitGroup
@@ -236,7 +237,7 @@ func compileAll(t *testing.T, c Compiler, all []variant) {
 				return
 			}
 			failed := false
-			for _, v := range some { // which of them, and what of it
+			for _, v := range some { // which variant fails, and why
 				_, err := c.Compile(t.Context(), requestFor(v, v.Kernel))
 				var refused *Error
 				switch {
@@ -257,7 +258,7 @@ func compileAll(t *testing.T, c Compiler, all []variant) {
 	group.Wait()
 }
 
-// compileTogether tells whether variants compile as one source, which has the kernels of all of them.
+// compileTogether compiles several variants as one source that contains all kernels, and reports its success.
 func compileTogether(t *testing.T, c Compiler, some []variant) bool {
 	t.Helper()
 	var kernels []operator.Kernel
@@ -282,8 +283,8 @@ func requestFor(v variant, k operator.Kernel) Request {
 	return Request{Kernel: k, Arch: v.Limits.Target, Timeout: mostTogether * DefaultTimeout}
 }
 
-// hastyFlags are those for code that nobody runs: the assembler need not optimize what it checks, and NVVM
-// hardly. NVIDIA does not document NVVM's level, so that a compiler may not take it.
+// hastyFlags returns flags that shorten compilation for code that nobody runs: the assembler does not optimize, and
+// NVVM hardly does. NVIDIA does not document the flag for NVVM's optimization level, so a compiler may refuse the flag.
 func hastyFlags(t *testing.T, c Compiler) []string {
 	t.Helper()
 	flags := []string{"--ptxas-options=-O0", "-Xnvvm=-opt=1"}

@@ -14,14 +14,14 @@ import (
 	"autotune/operator/tree"
 )
 
-// NVRTC takes a tenth of a second to begin, longer than most kernels take. So several variants are one source.
+// NVRTC needs a tenth of a second to start, longer than it needs to compile most kernels. To save NVRTC's start-up
+// time, the tests compile several variants as one source.
 
-// mostTogether bounds the variants of a source.
 const mostTogether = 24
 
 var otherInclude = regexp.MustCompile(`(?m)^[ \t]*#[ \t]*include[ \t]+<`)
 
-// together makes one kernel of several, which have the same flags.
+// together joins several kernels with the same flags into one kernel source.
 func together(kernels []operator.Kernel) operator.Kernel {
 	var all testtogether.Source
 	for _, k := range kernels {
@@ -34,27 +34,28 @@ func together(kernels []operator.Kernel) operator.Kernel {
 	return operator.Kernel{File: "together.cu", Source: all.Text(), Includes: all.Includes, Flags: kernels[0].Flags}
 }
 
-// nameTogether begins the name that a kernel has in the code of several.
+// nameTogether returns the mangled name of a kernel's entry in a source that contains several kernels.
 func nameTogether(number int, entry string) string {
 	variant := testtogether.Namespace(number)
 	return fmt.Sprintf("_ZN%d%s%d%sE", len(variant), variant, len(entry), entry)
 }
 
-// alone tells whether a kernel cannot be together with others: one that is a template is
-// compiled for the names that are asked for, and a library's headers stand in no namespace.
+// alone reports whether a kernel cannot share a source with other kernels. A C++ template needs a source of its own,
+// because it is compiled for the requested instantiations; so does a kernel that includes a library's headers, which
+// cannot be included in a namespace.
 func alone(k operator.Kernel) bool {
 	texts := k.Source + strings.Join(slices.Collect(maps.Values(k.Includes)), "\n")
 	return slices.ContainsFunc(k.Launches.Entries(), func(entry string) bool { return !tree.IsName(entry) }) ||
 		otherInclude.MatchString(withoutEmulated.ReplaceAllString(texts, ""))
 }
 
-// withoutEmulated are the includes that only the emulator sees.
+// withoutEmulated matches the includes that only the emulator sees.
 var withoutEmulated = regexp.MustCompile(`(?m)^#[ \t]*include[ \t]+<emulated/.*$`)
 
-// groups puts variants together that may be, in their order.
+// groups splits the variants, in their order, into groups that can be compiled as one source.
 func groups(all []variant) [][]variant {
 	var groups [][]variant
-	open := map[string]int{} // the group that takes more, by flags
+	open := map[string]int{} // the group that still takes variants, by flags
 	for _, v := range all {
 		flags := fmt.Sprintf("%q", v.Flags)
 		at, found := open[flags]
@@ -70,8 +71,8 @@ func groups(all []variant) [][]variant {
 	return groups
 }
 
-// Variants that are compiled together are the kernels that they are alone, and what one
-// defines is not the next one's.
+// A kernel compiled together with others has the same code as when it is compiled alone, and the macros that one kernel
+// defines do not reach the next kernel.
 func TestTogether(t *testing.T) {
 	c := openNVRTC(t, 1)
 	header := "#pragma once\n#ifndef STEP\n#define STEP 1\n#endif\n#define TWICE (2 * N)\n__device__ int more(int i) { return i + TWICE + STEP; }\n"

@@ -21,39 +21,40 @@ import (
 	"autotune/internal/worker"
 )
 
-// workerName is the name under which the program's main dispatches Worker.
+// workerName is the name under which the program's main registers Worker.
 const workerName = "compile"
 
-// workerRequest asks a compile worker to introduce itself (no source), or to compile one program.
+// workerRequest asks a compile worker to compile one program or, if it has no source, to describe its NVRTC.
 type workerRequest struct {
 	File     string
 	Source   string
 	Includes map[string]string
 	Options  []string
-	Names    []string // name expressions of kernels, whose names in the code are wanted
+	Names    []string // name expressions of kernels whose symbols are needed
 }
 
-// workerResponse answers it. An error in its place means that NVRTC itself failed, not the source.
+// workerResponse answers a workerRequest. If a compile worker returns an error instead of a workerResponse, NVRTC
+// itself failed, not the source.
 type workerResponse struct {
 	Code    []byte
-	Symbols map[string]string // names in the code, by expression
+	Symbols map[string]string // symbols in the code, by name expression
 	Log     string
 	Failed  bool // the source does not compile; Log says why
 
-	Missing string // there is no usable NVRTC, and why
+	Missing string // why there is no usable NVRTC
 	About   introduction
 }
 
 type introduction struct {
 	From         string // the file, or the name that the dynamic linker knows
 	Major, Minor int
-	Archs        []int32 // supported architectures, as 90 for sm_90; empty if it cannot tell
+	Archs        []int32 // supported architectures, as 90 for sm_90; empty if NVRTC cannot list them
 }
 
 func (i introduction) Version() string { return fmt.Sprintf("NVRTC %d.%d", i.Major, i.Minor) }
 
-// Worker is the child process in which NVRTC runs: a compilation that hangs or crashes takes only this process with
-// it. main registers it with worker.Dispatch under the name "compile".
+// Worker is the child process in which NVRTC runs, so that a compilation that hangs or crashes takes only this process
+// with it. main registers it with worker.Dispatch under the name "compile".
 func Worker(ctx context.Context, in io.Reader, out io.Writer) error {
 	giveWay()
 	limitMemory()
@@ -75,8 +76,8 @@ func Worker(ctx context.Context, in io.Reader, out io.Writer) error {
 	})
 }
 
-// introduce compiles an empty kernel. So NVRTC has loaded all it needs before the first real
-// compile is timed, and an incomplete NVRTC is noticed at once.
+// introduce describes NVRTC and compiles an empty kernel. While it compiles the empty kernel, NVRTC loads all its
+// parts, so that an incomplete NVRTC is noticed before the first timed compilation.
 func introduce(lib *library) workerResponse {
 	p := workerResponse{About: lib.introduction}
 	arch := int32(80)
@@ -96,8 +97,9 @@ func introduce(lib *library) workerResponse {
 	return p
 }
 
-// memoryLimit is what NVRTC may take beyond what is there when it starts: an array
-// of a gigabyte in a kernel costs its own compile, not the machine.
+// memoryLimit is the number of bytes that NVRTC may allocate beyond what the worker uses at its start. Because of
+// memoryLimit, a kernel with an array of a gigabyte makes its own compilation fail instead of using up the machine's
+// memory.
 const memoryLimit = 4 << 30
 
 func limitMemory() {
@@ -107,17 +109,17 @@ func limitMemory() {
 		return
 	}
 	most := pages*uint64(os.Getpagesize()) + memoryLimit
-	// Where it is not possible, nothing is lost.
+	// An error of setting the memory limit is ignored, because compilation also works without the limit.
 	_ = syscall.Setrlimit(syscall.RLIMIT_AS, &syscall.Rlimit{Cur: most, Max: most})
 }
 
-// niceness lowers the priority of compilers below that of the process that measures, and of the
-// search. There are as many compilers as processors.
+// niceness lowers the priority of compilers below that of the search and of the process that measures, since there are
+// as many compilers as processors.
 const niceness = 5
 
-// giveWay lowers the priority of this process's threads, from which all others have theirs.
+// giveWay lowers the priority of all threads of this process; threads started later inherit it.
 func giveWay() {
-	// Where it is not possible, nothing is lost.
+	// Errors of lowering the priority are ignored, because a compiler works at any priority.
 	threads, _ := os.ReadDir("/proc/self/task")
 	for _, thread := range threads {
 		if id, err := strconv.Atoi(thread.Name()); err == nil {
@@ -143,7 +145,7 @@ type library struct {
 	loweredName   func(program uintptr, expression string, name **byte) int32
 }
 
-// The results of NVRTC calls that are told apart here.
+// This package distinguishes only the following result codes of NVRTC.
 const (
 	resultSuccess       = 0
 	resultInvalidOption = 5
@@ -183,7 +185,7 @@ func loadLibrary() (*library, error) {
 	return l, nil
 }
 
-// supportedArchs asks for the architectures; NVRTC can tell since CUDA 11.2.
+// supportedArchs asks NVRTC for its architectures, which NVRTC can list since CUDA 11.2.
 func supportedArchs(handle uintptr) []int32 {
 	var count func(n *int32) int32
 	var list func(archs *int32) int32
@@ -231,8 +233,8 @@ func (l *library) build(o workerRequest) (made workerResponse, err error) {
 	result = l.compile(program, int32(len(o.Options)), first(cOptions))
 	made.Log = l.programLog(program)
 	if err := l.check("nvrtcCompileProgram", result); err != nil {
-		// Out of memory or an error within NVRTC: it compiled another program when it
-		// was loaded, so this one is to blame.
+		// If the result is neither resultCompilation nor resultInvalidOption, NVRTC ran out of memory or failed
+		// internally because of this kernel, since it could compile an empty kernel.
 		if result != resultCompilation && result != resultInvalidOption {
 			made.Log = fmt.Sprintf("error: %v\n%s", err, made.Log)
 		}
@@ -246,7 +248,7 @@ func (l *library) build(o workerRequest) (made workerResponse, err error) {
 	return made, err
 }
 
-// code is the cubin of a real architecture, or the PTX of a virtual one.
+// code returns the cubin of a real architecture, or the PTX of a virtual architecture.
 func (l *library) code(program uintptr, options []string) ([]byte, error) {
 	kind, sizeOf, read := "CUBIN", l.cubinSize, l.cubin
 	if slices.ContainsFunc(options, func(o string) bool { return strings.HasPrefix(o, "--gpu-architecture=compute_") }) {
@@ -300,5 +302,4 @@ func cStrings(texts []string) []*byte {
 	return lists.Of(texts, func(text string) *byte { return unsafe.SliceData(append([]byte(text), 0)) })
 }
 
-// first points at an array's first element, nil for an empty one.
 func first(c []*byte) **byte { return unsafe.SliceData(c[:len(c):len(c)]) }

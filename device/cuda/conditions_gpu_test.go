@@ -11,8 +11,8 @@ import (
 	"autotune/internal/test/testoperators"
 )
 
-// A kernel whose tensors fit into the L2 is faster when they are there; under all
-// conditions its result is right, and a launch that the driver refuses is one.
+// A kernel whose tensors fit into the L2 cache runs faster when the cache holds them. Under all conditions a kernel's
+// result is right, and a launch that the driver refuses becomes a launch error.
 func TestGPUConditions(t *testing.T) {
 	const n = 1 << 20 // 8 MB
 	medians := map[device.Conditions]float64{}

@@ -1,9 +1,9 @@
-// Package cuda is NVIDIA's GPUs as devices. Each is used by a child process, this same
-// executable started again: package remote speaks with it and replaces it when a kernel
-// takes it down. In the child, package gpu drives the GPU through gpu/driver/cuda.
+// Package cuda makes devices of NVIDIA's GPUs. Each GPU is used by a child process, which is this executable started
+// again. Package remote exchanges messages with the child and starts a new one when a kernel crashes it. Inside the
+// child, package gpu drives the GPU through gpu/driver/cuda.
 //
-// The compilers stay in the search's process, and so does compute-sanitizer's part: a
-// variant is launched once more in a child under each of its tools.
+// The compilers and compute-sanitizer are driven by the search's process. For compute-sanitizer, the variant is
+// launched once more under each of its tools, in a child process of its own.
 package cuda
 
 import (
@@ -18,10 +18,10 @@ import (
 	"autotune/operator"
 )
 
-// workerName is what the program's main dispatches Worker under.
+// workerName is the name under which the program's main registers Worker.
 const workerName = "cuda"
 
-// Worker is the child process of a GPU.
+// Worker runs the child process that drives one GPU.
 func Worker(ctx context.Context, in io.Reader, out io.Writer) error {
 	return remote.Serve(ctx, in, out, remote.Vendor{
 		List: driver.Driver().List, Exit: driver.Exit,
@@ -31,15 +31,15 @@ func Worker(ctx context.Context, in io.Reader, out io.Writer) error {
 	})
 }
 
-// Options adjust a GPU; the zero value is right for a search.
+// Options adjust how a GPU is used. The zero value of Options is right for a search.
 type Options struct {
-	CacheDir string // where compilations are kept; "": nowhere
+	CacheDir string // folder of cached compilations; "" means none
 	Sanitize bool   // also run each variant under NVIDIA's compute-sanitizer
 }
 
-// Open opens the GPU with that ordinal (in the driver's order, see List) and the compiler for it. The error wraps
-// device.ErrNone when there is no such GPU, and compile.ErrMissing when there is no compiler. It wraps ErrNoSanitizer
-// when compute-sanitizer was asked for and is missing.
+// Open opens the GPU with this ordinal (in the driver's order, see List) and its compiler. The error wraps
+// device.ErrNone if there is no GPU with this ordinal, compile.ErrMissing if there is no compiler, and ErrNoSanitizer
+// if compute-sanitizer is requested and not installed.
 func Open(ctx context.Context, ordinal int, o Options) (device.Device, error) {
 	var options []string
 	var sanitizer string
@@ -52,7 +52,7 @@ func Open(ctx context.Context, ordinal int, o Options) (device.Device, error) {
 	}
 	d, err := remote.OpenChild(ctx, remote.ChildOptions{
 		Worker: workerName, Ordinal: ordinal, CacheDir: o.CacheDir, Target: compile.Target,
-		Ahead: gpu.Kernels([]operator.Argument{{Type: operator.F16}}), // all: a problem's types are known too late
+		Ahead: gpu.Kernels([]operator.Argument{{Type: operator.F16}}), // all: the problem's types are not known yet
 		Compiler: func(ctx context.Context) (compile.Compiler, error) {
 			c, err := compile.NVRTC(ctx, options...)
 			if err == nil && o.CacheDir != "" {
@@ -70,5 +70,5 @@ func Open(ctx context.Context, ordinal int, o Options) (device.Device, error) {
 	return d, nil
 }
 
-// List describes the GPUs of this machine. The error wraps device.ErrNone when there are none.
+// List describes the GPUs of this machine. The error wraps device.ErrNone if this machine has no GPU.
 func List(ctx context.Context) ([]device.Info, error) { return remote.Devices(ctx, workerName) }

@@ -22,7 +22,7 @@ import (
 	"autotune/operator"
 )
 
-// bench is a real GPU with the tests' operator on it.
+// bench is a real GPU with one of the tests' operators open on it.
 type bench struct {
 	t       *testing.T
 	device  device.Device
@@ -89,7 +89,7 @@ func (b *bench) evaluate(v device.Variant, best float64) trial.Outcome {
 	return e
 }
 
-// childPID is the process that uses the GPU: the only child of this one that is such a worker; 0 if there is none.
+// childPID returns the process that uses the GPU, found as the only child of this process that is a worker, or 0.
 func childPID(t *testing.T) int {
 	t.Helper()
 	environments, err := filepath.Glob("/proc/[0-9]*/environ")
@@ -136,7 +136,7 @@ func TestGPURight(t *testing.T) {
 	}
 }
 
-// Each of these must be noticed, and must not stand in the way of what follows.
+// The device must notice every fault in the table, and evaluate the next variant as if nothing had happened.
 func TestGPUNotices(t *testing.T) {
 	const n = 1<<20 + 3
 	proto := testoperators.Protocol()
@@ -193,7 +193,7 @@ func TestGPURaces(t *testing.T) {
 	}
 }
 
-// What a trial costs beside the launches themselves.
+// The test logs how much time a trial takes besides the kernel launches.
 func TestGPUPace(t *testing.T) {
 	b := openBench(t, 1<<26, testoperators.Protocol())
 	v := b.variant(0)
@@ -212,7 +212,7 @@ func TestGPUPace(t *testing.T) {
 	t.Logf("%.1f trials a second; %.1f %% of the time inside the worker", trials/took.Seconds(), busy/float64(took.Milliseconds())*100)
 }
 
-// Sessions follow one another, and stand beside one another, in one worker.
+// A worker process can hold several sessions, one after another and at the same time.
 func TestGPUSessions(t *testing.T) {
 	b := openBench(t, 1<<22, testoperators.Protocol())
 	pid := childPID(t)
@@ -246,7 +246,7 @@ func TestGPUMemory(t *testing.T) {
 	}
 }
 
-// 17 GB of input and 17 GB of output: verifying must run at the memory's speed.
+// The tensors hold 17 GB of input and 17 GB of output; verification must run at the memory's speed.
 func TestGPUHuge(t *testing.T) {
 	if testing.Short() || os.Getenv("AUTOTUNE_TEST_HUGE") == "" {
 		t.Skip("set AUTOTUNE_TEST_HUGE=1 to run it; it takes 52 GB")
@@ -257,7 +257,7 @@ func TestGPUHuge(t *testing.T) {
 		t.Fatalf("%+v", e)
 	}
 	e = b.evaluate(b.variant(0), 0)
-	// Poison y, read x and write y, read both outputs, read x.
+	// Verification makes six passes over memory: poison y, read x, write y, read both outputs, read x again.
 	least := 4 * float64(b.problem.Arguments[0].Elements) * 6 / b.session.Ceilings().CopyBytesPerMS
 	t.Logf("verified in %.1f ms; moving the bytes takes %.1f", e.Phases.VerifyMS, least)
 	if e.Phases.VerifyMS > 1.5*least || math.IsNaN(least) {

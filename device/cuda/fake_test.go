@@ -17,10 +17,10 @@ import (
 	"autotune/operator"
 )
 
-// fakeWorker stands in for the child that has a GPU. What it does with a variant is said by the variant's mode.
+// fakeWorker replaces the child process that drives a GPU. The variant's mode says how the fake worker behaves.
 const fakeWorker = "fake-cuda"
 
-// acts are what the modes of the tests' operator stand for there.
+// acts lists the behaviours that the modes of the tests' operator select in the fake worker.
 var acts = []string{"right", "faults", "slow_under_tools", "dies_under_tools"}
 
 func TestMain(m *testing.M) {
@@ -40,7 +40,6 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// fakeGPU is the device in that child.
 type fakeGPU struct {
 	device.Device
 	compiler compile.Compiler
@@ -86,7 +85,6 @@ func (fakeSession) Evaluate(_ context.Context, v device.Variant, _ float64) (tri
 	return o, nil
 }
 
-// fakeCompiler compiles everything to nothing.
 type fakeCompiler struct{ compile.Compiler }
 
 func (fakeCompiler) Close() error    { return nil }
@@ -102,14 +100,14 @@ func openFake(t *testing.T) *remote.Child {
 	return d
 }
 
-// What kernels are compiled for depends on the compiler and on the GPU.
+// The target that kernels are compiled for depends on the compiler and on the GPU.
 func TestTarget(t *testing.T) {
 	if d := openFake(t); d.Arch() != "sm_90" {
 		t.Errorf("compiled for %s", d.Arch())
 	}
 }
 
-// Without a GPU, Open and List say what is missing: the driver, or the worker.
+// On a machine without a GPU, errors of Open and List name what is missing: the driver, or the worker in the binary.
 func TestNothingToOpen(t *testing.T) {
 	_, listErr := List(t.Context())
 	if listErr == nil {

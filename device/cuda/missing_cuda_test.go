@@ -2,5 +2,5 @@
 
 package cuda
 
-// missingHere is named by errors on a machine without a GPU.
+// missingHere is the library that errors name on a machine without a GPU.
 const missingHere = "libcuda.so.1"

@@ -2,5 +2,5 @@
 
 package cuda
 
-// missingHere is named by errors of a binary without the worker.
+// missingHere is a word in the errors of a binary that was built without the GPU worker.
 const missingHere = "make"

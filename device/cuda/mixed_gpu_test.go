@@ -13,14 +13,14 @@ import (
 	"autotune/internal/test/testoperators"
 )
 
-// openMixed opens the tests' operator that has something of every role.
+// openMixed opens the tests' operator that has an argument of every role.
 func openMixed(t *testing.T, n int64, proto device.Protocol) *bench {
 	t.Helper()
 	return benchOf(t, openGPU(t), "mixed", n, proto)
 }
 
-// The test has tensors of many types, sizes that end within a word and within 16
-// bytes, and all inputs. A right variant is found right, launch after launch.
+// The tested operator has tensors of many types, with sizes that end within a word and within 16 bytes, and is tested
+// on all input distributions. A right variant passes at every launch.
 func TestGPUMixedRight(t *testing.T) {
 	for _, n := range []int64{1, 3, 1001, 1<<20 + 3, 1<<24 + 1} {
 		b := openMixed(t, n, testoperators.Protocol())
@@ -38,7 +38,8 @@ func TestGPUMixedRight(t *testing.T) {
 	}
 }
 
-// A launch is as long with what is restored before it as it is by itself: in a graph, and with a warm cache.
+// Restoring tensors before a launch does not count as a part of the launch's time, both in a graph and with a warm
+// cache.
 func TestGPUMixedConditions(t *testing.T) {
 	var medians []float64
 	for _, conditions := range []device.Conditions{{}, {Launch: device.Graph}, {L2: device.Warm}} {
@@ -51,13 +52,13 @@ func TestGPUMixedConditions(t *testing.T) {
 		}
 		medians = append(medians, e.Time.Median)
 	}
-	// 30 bytes an element; restoring moves 16 more.
+	// The kernel moves 30 bytes per element; restoring the tensors moves 16 bytes more.
 	if slices.Max(medians[:2]) > 1.15*slices.Min(medians[:2]) {
 		t.Errorf("stream and graph take %v ms", medians[:2])
 	}
 }
 
-// Each of these must be noticed, and must not stand in the way of what follows.
+// The device must notice every fault in the table, and evaluate the next variant as if nothing had happened.
 func TestGPUMixedNotices(t *testing.T) {
 	b := openMixed(t, 1<<20+3, testoperators.Protocol())
 	for _, tt := range []struct {
@@ -84,7 +85,7 @@ func TestGPUMixedNotices(t *testing.T) {
 	}
 }
 
-// A reference that leaves an integer unwritten is found out, though what was there before is an integer too.
+// A reference that leaves an integer output unwritten is detected, although the memory held valid integers before.
 func TestGPUReferenceLeavesIntegers(t *testing.T) {
 	b := openMixed(t, 1000, testoperators.Protocol())
 	k, err := b.problem.Reference()

@@ -14,7 +14,8 @@ import (
 	"autotune/internal/test/testoperators"
 )
 
-// openOwn opens the tests' operator with files and kernels of its own, edited.
+// openOwn edits the files of the tests' operator that fills and compares tensors with its own files and kernels, and
+// opens the operator.
 func openOwn(t *testing.T, n int64, edits ...string) (b *bench, err error) {
 	t.Helper()
 	b = &bench{t: t, device: openGPU(t)}
@@ -29,8 +30,8 @@ func openOwn(t *testing.T, n int64, edits ...string) (b *bench, err error) {
 	return b, err
 }
 
-// However tensors are filled, answers made and outputs compared, a right variant is
-// found right on all inputs. A wrong one is not.
+// For all combinations of ways to fill tensors, compute answers and compare outputs, a right variant passes on all
+// inputs and a wrong variant fails.
 func TestGPUOwn(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -72,7 +73,7 @@ func TestGPUOwn(t *testing.T) {
 	}
 }
 
-// What an operator's own kernels do wrong is said at once, and blamed on them.
+// A fault of an operator's own kernel is reported at once, as a fault of that kernel.
 func TestGPUOwnFaults(t *testing.T) {
 	for want, edits := range map[string][]string{
 		"the fill kernel of own is wrong: fill.cu: it wrote outside its tensors: 1 word after k":                       {"#define STRAY 0", "#define STRAY 1"},

@@ -21,15 +21,16 @@ import (
 	"autotune/operator"
 )
 
-// A watched launch takes many times as long as an unwatched one. One that timed out unwatched gets less time.
+// A launch takes many times as long under compute-sanitizer. A variant that timed out without compute-sanitizer gets a
+// smaller extension of its time limit than a variant that ended.
 const (
 	watchedFactor = 30
 	endlessFactor = 3
 	watchedSlack  = 2 * time.Minute // to start, to fill the inputs, to end
 )
 
-// sanitized is a GPU whose variants are also run under compute-sanitizer, each of
-// its tools in a process of its own: a report is complete when that has ended.
+// sanitized is a GPU that also runs each variant under compute-sanitizer. Each tool of compute-sanitizer runs in a
+// process of its own, because its report is complete only when the process has ended.
 type sanitized struct {
 	*remote.Child
 	program string
@@ -51,7 +52,8 @@ type sanitizedSession struct {
 	problem *operator.Problem
 }
 
-// Evaluate evaluates a variant; what a tool finds takes the place of how it ended.
+// Evaluate evaluates a variant and then runs it under each tool of compute-sanitizer. A tool's finding replaces the
+// variant's outcome.
 func (s *sanitizedSession) Evaluate(ctx context.Context, v device.Variant, best float64) (trial.Outcome, error) {
 	o, err := s.Session.Evaluate(ctx, v, best)
 	if err != nil {
@@ -64,14 +66,14 @@ func (s *sanitizedSession) Evaluate(ctx context.Context, v device.Variant, best 
 	case trial.Timeout:
 		limit *= endlessFactor
 	default:
-		return o, nil // it never ran
+		return o, nil // the variant never ran
 	}
 	for _, tool := range sanitizerTools {
 		seen, err := s.watch(ctx, tool, v, limit)
 		if err != nil {
 			return o, err
 		}
-		// Its end without a tool says more than its end under one.
+		// If a variant already failed without compute-sanitizer, that failure says more than its failure under a tool.
 		if seen.found || o.Status == trial.OK && seen.status != trial.OK {
 			o.Fail(seen.status, tool.name+": "+seen.message)
 			return o, nil
@@ -86,7 +88,7 @@ type watched struct {
 	found   bool // the tool found something
 }
 
-// watch runs a variant under a tool. An error means that the tool cannot work.
+// watch runs a variant under one of compute-sanitizer's tools. An error of watch means that the tool cannot work.
 func (s *sanitizedSession) watch(ctx context.Context, tool sanitizerTool, v device.Variant, limit time.Duration) (watched, error) {
 	dir, err := os.MkdirTemp("", "autotune-sanitizer-")
 	if err != nil {
@@ -114,7 +116,7 @@ func (s *sanitizedSession) watch(ctx context.Context, tool sanitizerTool, v devi
 	return watched{status: trial.OK}, nil
 }
 
-// said is the beginning of a report that has no end.
+// said returns an error with the first line of a sanitizer's incomplete report that does not belong to a finding.
 func said(r sanitizerReport) error {
 	if r.complete || r.trouble == "" {
 		return nil
@@ -122,7 +124,7 @@ func said(r sanitizerReport) error {
 	return errors.New(r.trouble)
 }
 
-// reportBound bounds a report; a tool reports a hundred findings at most.
+// reportBound limits the size of a report; a tool reports at most a hundred findings.
 var reportBound = input.Bound{Kind: "a report of compute-sanitizer", Bytes: 16 << 20}
 
 func reportIn(ctx context.Context, log string) (sanitizerReport, error) {
@@ -133,14 +135,14 @@ func reportIn(ctx context.Context, log string) (sanitizerReport, error) {
 	return readReport(string(text)), nil
 }
 
-// sanitizerProgram is NVIDIA's, which watches what kernels do.
+// sanitizerProgram is NVIDIA's program that finds memory errors and races in kernels.
 const sanitizerProgram = "compute-sanitizer"
 
-// ErrNoSanitizer means that compute-sanitizer is not on this machine; the message
-// wrapped around it says what to install.
+// ErrNoSanitizer means that compute-sanitizer is not installed. Errors that wrap ErrNoSanitizer say how to install
+// compute-sanitizer.
 var ErrNoSanitizer = errors.New("compute-sanitizer not found")
 
-// FindSanitizer finds compute-sanitizer: on the PATH, or where CUDA is usually put.
+// FindSanitizer finds compute-sanitizer on the PATH or in the usual places of CUDA.
 func FindSanitizer() (path string, err error) {
 	if path := compile.FindTool(sanitizerProgram); path != "" {
 		return path, nil
@@ -151,28 +153,29 @@ func FindSanitizer() (path string, err error) {
 
 type sanitizerTool struct {
 	name    string
-	status  trial.Status // of a variant in which it finds something
+	status  trial.Status // of a variant in which the tool finds something
 	options []string
 }
 
-// sanitizerTools are run one after another, until one finds something. Invalid accesses and barriers are faults. With
-// a race, or a read of memory that nobody wrote, a result is right only by chance.
+// sanitizerTools lists the tools in the order in which they run, until one finds something. Invalid memory accesses and
+// invalid barriers count as crashes. Races and reads of uninitialized memory count as wrong results, because a kernel
+// with such a fault is right only by chance.
 var sanitizerTools = []sanitizerTool{
-	// Small tensors lie side by side. Without space between them an access past the end of one
-	// would be inside the next.
+	// Small tensors lie next to each other in GPU memory. Without padding between tensors, an access past the end of
+	// one tensor would fall into the next one unnoticed.
 	{"memcheck", trial.Crashed, []string{"--padding", "1048576"}},
 	{"racecheck", trial.WrongResult, nil},
 	{"initcheck", trial.WrongResult, nil},
 	{"synccheck", trial.Crashed, nil},
 }
 
-// command is the command line that a worker is started under. Errors of the
-// driver's calls are the worker's own to judge.
+// command returns the command line that runs a worker under the tool of compute-sanitizer. Reports of API errors are
+// turned off, because the worker handles errors of the driver's calls itself.
 func (t sanitizerTool) command(program, log string) []string {
 	return slices.Concat([]string{program, "--tool", t.name, "--report-api-errors", "no", "--log-file", log}, t.options)
 }
 
-// Lines of a report begin with a mark. What belongs to the finding above is indented, or goes on with "and".
+// Each line of a report begins with reportMark. Lines that continue a finding are indented or begin with "and".
 const (
 	reportMark     = "========="
 	reportIndented = "    "
@@ -180,14 +183,14 @@ const (
 
 var (
 	summaryForm = regexp.MustCompile(`^(?:ERROR SUMMARY: (\d+) errors?|RACECHECK SUMMARY: .*\((\d+) errors?)`)
-	// Where something was done: in which function, how far into it and, where the binary tells, in which line.
+	// placeForm matches the place of a finding: the function, the offset in it and, if it is known, the line.
 	placeForm = regexp.MustCompile(`\bat (\S.*?)\+(0x[0-9a-f]+)(?: in (.+?):(\d+))?(\s+\[\d+ hazards?\])?$`)
 )
 
 type sanitizerReport struct {
-	complete bool     // it came to its end
+	complete bool     // the report has its last line
 	findings []string // each in one line
-	trouble  string   // the first line that is no finding, where it has no end
+	trouble  string   // the first line of an incomplete report that is no finding
 }
 
 func readReport(text string) sanitizerReport {
@@ -222,14 +225,14 @@ func readReport(text string) sanitizerReport {
 	if len(blocks) > 0 {
 		r.trouble, _, _ = strings.Cut(blocks[0], "\n")
 	}
-	if errorCount > 0 && len(r.findings) == 0 { // in words that this program does not know
+	if errorCount > 0 && len(r.findings) == 0 { // findings in a form that this program does not know
 		r.findings = append(r.findings, strings.TrimSpace(fmt.Sprintf("%d errors reported; %s", errorCount, r.trouble)))
 	}
 	return r
 }
 
-// findingOf makes one line of a block of the report: what was done, where, and by
-// which thread. "" for one that says nothing about a kernel, or only warns.
+// findingOf turns one block of the report into a line: what the kernel did, where, and in which thread. For a block
+// that only warns or that is not about a kernel, findingOf returns "".
 func findingOf(block string) string {
 	lines := strings.Split(block, "\n")
 	head := strings.TrimPrefix(lines[0], "Error: ")
@@ -255,7 +258,7 @@ func findingOf(block string) string {
 	return strings.Join(parts, " ")
 }
 
-// shortPlace names a place by its line, or where that is not known by its function.
+// shortPlace names the place of a finding by its source line, or by its function if the line is unknown.
 func shortPlace(line string) string {
 	if m := placeForm.FindStringSubmatch(line); m != nil && m[3] != "" {
 		return placeForm.ReplaceAllString(line, "at $3:$4$5")

@@ -12,8 +12,8 @@ import (
 	"autotune/internal/test/testoperators"
 )
 
-// What compute-sanitizer is there for is found, with its line, in kernels whose
-// results are right; and nothing is found in one that is right.
+// compute-sanitizer finds the faults in kernels whose results are right, with the source line, and finds nothing in a
+// kernel without faults.
 func TestGPUSanitize(t *testing.T) {
 	_, err := FindSanitizer()
 	testneeds.Sanitizer.Opened(t, err, ErrNoSanitizer)

@@ -48,7 +48,7 @@ func TestReadReport(t *testing.T) {
 	}
 }
 
-// A report may hold anything: a finding is one line, and a report that is cut before its end is never a complete one.
+// Whatever text a report holds, each finding becomes a single line, and a report that is cut off is never complete.
 func TestReadAnyReport(t *testing.T) {
 	files, err := testdata.ReadDir("testdata/sanitizer")
 	must.OK(t, err)
@@ -67,8 +67,8 @@ func TestReadAnyReport(t *testing.T) {
 	})
 }
 
-// fakeSanitizer puts a program on the PATH that runs a worker as compute-sanitizer
-// does. It then writes the report that the folder has for the tool.
+// fakeSanitizer puts a program on the PATH that runs a worker as compute-sanitizer does, and then writes the report
+// that the test has chosen for the tool.
 func fakeSanitizer(t *testing.T, reports map[string]string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -92,7 +92,7 @@ cp "$REPORTS/$tool" "$log"
 	t.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
 }
 
-// What a tool finds becomes the status; the tools after it do not run.
+// A tool's finding becomes the variant's status, and the tools after it do not run.
 func TestSanitize(t *testing.T) {
 	clean := map[string]string{"memcheck": "clean", "racecheck": "clean_race", "initcheck": "clean", "synccheck": "clean"}
 	with := func(tool, report string) map[string]string {
@@ -143,7 +143,7 @@ func evaluateSanitized(t *testing.T, act string) (trial.Outcome, error) {
 	return s.Evaluate(t.Context(), v, 0)
 }
 
-// A tool that does not come to a verdict is no proof of anything: the device is in trouble, and says why.
+// A tool that ends without a verdict proves nothing about the variant, so Evaluate returns an error that says why.
 func TestSanitizerWithoutVerdict(t *testing.T) {
 	for _, test := range []struct {
 		name, act string

@@ -11,8 +11,8 @@ import (
 	"autotune/internal/test/testoperators"
 )
 
-// Launches in a row, clusters, cooperation and constant memory do what they should,
-// launch after launch, under all conditions. A fault in them is noticed.
+// Kernels with several launches, clusters, cooperative groups and constant memory give right results at every launch
+// and under all conditions, and the device notices faults in them.
 func TestGPUSteps(t *testing.T) {
 	for _, conditions := range []device.Conditions{{}, {Launch: device.Graph}, {L2: device.Warm}} {
 		proto := testoperators.Protocol()
@@ -29,8 +29,8 @@ func TestGPUSteps(t *testing.T) {
 			{"clusters", 2, trial.OK, ""},
 			{"nothing clears", 3, trial.WrongResult, "y differs from the reference in 5000 of 5000 elements"},
 			{"too many blocks", 4, trial.Pruned, "together: a cooperative launch of 100000 blocks: at most "},
-			{"a small table", 5, trial.LaunchError, "the __constant__ variable table has 32 bytes, weights takes 64"},
-			{"no table", 6, trial.LaunchError, "the kernel has no __constant__ variable table for weights"},
+			{"a small table", 5, trial.LaunchError, "the __constant__ variable table has 32 bytes, table takes 64"},
+			{"no table", 6, trial.LaunchError, "the kernel has no __constant__ variable table for table"},
 			{"the last launch is wrong", 7, trial.WrongResult, "y differs from the reference in 5000 of 5000 elements"},
 		} {
 			e := b.evaluate(b.variant(tt.mode), 0)

@@ -7,14 +7,14 @@ import (
 	"autotune/operator"
 )
 
-// Difference is what comparing a tensor with the right one finds.
+// Difference is the result of comparing a tensor with the right one.
 type Difference struct {
-	Largest float64 // difference, of elements where both are finite
-	Wrong   int64   // elements that are out of tolerance
-	First   int64   // index of the first of them
+	Largest float64 // largest difference of elements that are both finite
+	Wrong   int64   // number of elements that are out of tolerance
+	First   int64   // index of the first wrong element
 }
 
-// Compare does what element_close of elements.h does, for all elements of a tensor.
+// Compare compares all elements of two tensors by the rule of element_close in elements.h.
 func Compare(t operator.Type, atol, rtol float64, got, want []byte) (d Difference) {
 	size := int(t.Bytes())
 	for at := 0; at < len(got); at += size {
@@ -32,7 +32,7 @@ func Compare(t operator.Type, atol, rtol float64, got, want []byte) (d Differenc
 	return d
 }
 
-// close tells how far two elements are from each other, -1 where one is not finite, and whether that is near enough.
+// close returns the difference of two elements, or -1 if one is not finite, and whether it is within tolerance.
 func close(t operator.Type, atol, rtol float64, got, want uint64) (apart float64, right bool) {
 	if t.Kind() != operator.Floating {
 		if got == want {
@@ -60,7 +60,7 @@ func close(t operator.Type, atol, rtol float64, got, want uint64) (apart float64
 	return apart, apart <= atol+rtol*math.Abs(b)
 }
 
-// Number is that of an element of a floating type, given its bits.
+// Number returns the value of an element of a floating type, given its bits.
 func Number(t operator.Type, bits uint64) float64 {
 	switch t {
 	case operator.F64:
@@ -71,7 +71,7 @@ func Number(t operator.Type, bits uint64) float64 {
 	return float64(single(t, uint32(bits)))
 }
 
-// integer is an element of an integer type; of an unsigned one of 64 bits, its bits.
+// integer returns the value of an element of an integer type; an unsigned 64-bit number keeps its bits.
 func integer(t operator.Type, bits uint64) int64 {
 	if unused := 64 - 8*t.Bytes(); t.Kind() == operator.Signed {
 		return int64(bits<<unused) >> unused

@@ -9,7 +9,6 @@ import (
 	"autotune/operator"
 )
 
-// tensorOf has one element of each bits.
 func tensorOf(t operator.Type, all ...uint64) (contents []byte) {
 	for _, bits := range all {
 		contents = append(contents, binary.LittleEndian.AppendUint64(nil, bits)[:t.Bytes()]...)
@@ -51,7 +50,7 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// Few places change, within the tensor, and none where elements depend on each other.
+// Changes picks a few ranges within the tensor, and none if the elements depend on each other.
 func TestChanges(t *testing.T) {
 	for _, elements := range []int64{1, 3, 1000, 1 << 16, 1 << 40} {
 		a := operator.Argument{Role: operator.Input, Type: operator.F32, Elements: elements}
@@ -75,7 +74,7 @@ func TestChanges(t *testing.T) {
 	}
 }
 
-// Extremes are within what an operator's own inputs may be, and what a type can hold.
+// The extreme inputs stay within the operator's own input range and within what the type can hold.
 func TestExtremes(t *testing.T) {
 	for _, tt := range []struct {
 		inputs  []string

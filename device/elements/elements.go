@@ -1,5 +1,5 @@
-// Package elements is what devices share about single elements of tensors: the
-// text of elements.h, and the numbers by which it knows types and distributions.
+// Package elements holds what all devices need to know about single elements of tensors: the C++ source elements.h,
+// which generates random elements and compares elements, and the numbers that stand for types and distributions in it.
 package elements
 
 import (
@@ -10,23 +10,23 @@ import (
 	"autotune/operator"
 )
 
-// Source is elements.h, in C++ that is compiled with ELEMENT as the beginning of a
-// function's declaration, as "__device__".
+// Source is the text of elements.h, C++ that must be compiled with the macro ELEMENT defined as the beginning of a
+// function's declaration, such as "__device__".
 //
 //go:embed elements.h
 var Source string
 
 func TypeNumber(t operator.Type) int { return slices.Index(operator.Types(), string(t)) }
 
-// distributions that devices fill tensors with, in the order of elements.h: those
-// of a search's inputs, then those of the tensors' own.
+// distributions lists the distributions that tensors are filled with, in the order of elements.h: first those of a
+// search's inputs, then those that only a tensor's own fill uses.
 var distributions = []string{
 	"uniform01", "normal", "negative", "special", symmetric,
 	"uniform", "normal(mean, deviation)", "integers", "constant", "range", "permutation", "sorted",
 	"tiny", "large", "repeated",
 }
 
-// extreme is how elements.h draws one of operator.Extremes: the distribution, and its number for elements of a type.
+// extreme returns the distribution with which elements.h draws one of operator.Extremes, and its scale for type t.
 func extreme(name string, t operator.Type) (distribution string, scale float64) {
 	least, ok := map[operator.Type]float64{operator.F16: 0x1p-14, operator.F8E4M3: 0x1p-6, operator.F8E5M2: 0x1p-14}[t]
 	if !ok {
@@ -45,17 +45,17 @@ func extreme(name string, t operator.Type) (distribution string, scale float64) 
 	return name, operator.LargeScale(t)
 }
 
-// symmetric is what weights are filled with: within plus and minus their scale.
+// symmetric is the distribution of weights: uniform between minus and plus their scale.
 const symmetric = "symmetric"
 
-// Fill is what a tensor holds before a launch: the arguments of element_draw.
+// Fill describes the values of a tensor before a launch, as arguments of element_draw.
 type Fill struct {
 	Seed         uint32
 	Distribution int
 	A, B         float64
 }
 
-// Poison is element_poison there: what an output holds before a launch.
+// Poison returns the bit pattern that an output's elements hold before a launch, as element_poison in elements.h does.
 func Poison(t operator.Type) uint64 {
 	switch t {
 	case operator.F64:
@@ -78,17 +78,18 @@ func Poison(t operator.Type) uint64 {
 	return 0x7fbadbad
 }
 
-// The names of distributions in a tensor's own fill, as elements.h numbers them. There `normal` is
-// the distribution of a search's inputs.
+// ownNames maps names of distributions in a tensor's own fill to the names in elements.h, where `normal` means the
+// distribution of a search's inputs.
 var ownNames = map[string]string{"normal": "normal(mean, deviation)"}
 
-// The integers of inputs without a fill of their own: small, so that sums of many do not overflow.
+// Integer inputs without a fill of their own lie in a range that is small, so that sums of many elements do not
+// overflow.
 const (
 	leastInteger = -100
 	mostInteger  = 100
 )
 
-// FillOf says what an input, weight or inout tensor is filled with if a search's inputs have that distribution.
+// FillOf returns how an input, weight or inout tensor is filled for the given distribution of a search's inputs.
 func FillOf(a operator.Argument, distribution string, seed uint32) (Fill, error) {
 	f := Fill{Seed: seed}
 	switch {
@@ -122,7 +123,7 @@ func FillOf(a operator.Argument, distribution string, seed uint32) (Fill, error)
 	return f, nil
 }
 
-// FillsOf does so for each argument that is filled. The seed of argument i is the given one plus i.
+// FillsOf returns the Fill of each argument that is filled. The seed of argument i is the given seed plus i.
 func FillsOf(arguments []operator.Argument, distribution string, seed uint32) ([]Fill, error) {
 	all := make([]Fill, len(arguments))
 	for i, a := range arguments {
@@ -137,11 +138,11 @@ func FillsOf(arguments []operator.Argument, distribution string, seed uint32) ([
 	return all, nil
 }
 
-// Run is some elements of a tensor in a row, which change. The emulator finds them itself
-// (tensor_change in its runtime).
+// Run is a range of consecutive elements of a tensor that a check changes. The emulator's C++ runtime chooses the
+// ranges in its function tensor_change.
 type Run struct {
 	First, Count int64
-	Seed         uint32 // its element k is drawn as element k of a tensor of that seed and size
+	Seed         uint32 // element k is drawn as element k of a tensor of the same size with this seed
 }
 
 const (
@@ -150,8 +151,8 @@ const (
 	changedPart = 1024
 )
 
-// Changes are a few places of a tensor that is filled that way, drawn by a seed. There are none
-// where an element depends on the others.
+// Changes returns a few ranges of a tensor, chosen by a seed, for a check to change, or none if the tensor's elements
+// depend on each other.
 func Changes(a operator.Argument, f Fill, seed uint32) []Run {
 	if !a.Role.Filled() || a.Elements == 0 || !f.Independent(a) {
 		return nil
@@ -173,8 +174,7 @@ func hash(i uint64, seed uint32) uint32 {
 	return uint32((x ^ x>>31) >> 32)
 }
 
-// Independent tells whether each element of an argument is drawn without regard to the others, and
-// not all of them are equal.
+// Independent reports whether each element of an argument is drawn independently and the elements are not all equal.
 func (f Fill) Independent(a operator.Argument) bool {
 	switch distributions[f.Distribution] {
 	case "constant", "range", "permutation", "sorted":
@@ -183,7 +183,7 @@ func (f Fill) Independent(a operator.Argument) bool {
 	return a.Role.Filled() && a.Fill.Drawn()
 }
 
-// Typed tells whether an argument needs more than a device's code for f32 tensors with a search's inputs.
+// Typed reports whether an argument is anything but the usual f32 tensor that is filled from a search's distribution.
 func Typed(a operator.Argument) bool {
 	return a.Role != operator.Scalar && (a.Type != operator.F32 || a.Fill != nil && a.Fill.Drawn())
 }

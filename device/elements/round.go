@@ -9,7 +9,7 @@ import (
 	"autotune/operator"
 )
 
-// Round is element_encode there for a type of 16 bits or fewer: the bits of the nearest number, ties to even.
+// Round returns the bits of the nearest number of a type of at most 16 bits, ties to even, as element_encode does.
 func Round(t operator.Type, value float32) uint16 {
 	mantissa, exponent := format(t)
 	bias := 1<<(exponent-1) - 1
@@ -25,13 +25,13 @@ func Round(t operator.Type, value float32) uint16 {
 		return sign
 	}
 	_, power := math.Frexp(float64(value))
-	power = max(power-1, 1-bias) // of the first place
+	power = max(power-1, 1-bias) // the exponent of the last mantissa bit
 	places := math.RoundToEven(math.Ldexp(math.Abs(float64(value)), mantissa-power))
 	bits := uint64(min(places, 1<<32)) + uint64(power+bias-1)<<mantissa
 	return sign | uint16(min(bits, uint64(greatest)))
 }
 
-// format gives the mantissa's and the exponent's bits of a small floating type.
+// format returns the number of mantissa bits and of exponent bits of a small floating type.
 func format(t operator.Type) (mantissa, exponent int) {
 	switch t {
 	case operator.F16:
@@ -70,7 +70,7 @@ func Widen(t operator.Type, from []byte) []byte {
 	return to
 }
 
-// Text writes an element, given its bits, as messages do.
+// Text formats an element, given its bits, for messages.
 func Text(t operator.Type, bits uint64) string {
 	switch {
 	case t == operator.Bool && bits <= 1:
@@ -85,7 +85,7 @@ func Text(t operator.Type, bits uint64) string {
 	return fmt.Sprintf("%g", single(t, uint32(bits)))
 }
 
-// single is the number that a floating type of 32 bits or fewer has for some bits.
+// single returns the value of an element of a floating type of 32 bits or fewer, given its bits.
 func single(t operator.Type, bits uint32) float32 {
 	if t == operator.F32 {
 		return math.Float32frombits(bits)
@@ -94,7 +94,7 @@ func single(t operator.Type, bits uint32) float32 {
 	top := uint32(1)<<exponent - 1
 	sign := 1 - float64(bits>>(exponent+mantissa)&1)*2
 	power, places := bits>>mantissa&top, bits&(1<<mantissa-1)
-	infinite := power == top && t != operator.F8E4M3 // which has numbers where others have infinities
+	infinite := power == top && t != operator.F8E4M3 // F8E4M3 has numbers where other types have infinities
 	switch {
 	case infinite && places != 0 || t == operator.F8E4M3 && bits&0x7f == 0x7f:
 		return float32(math.NaN())

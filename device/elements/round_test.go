@@ -11,7 +11,7 @@ import (
 
 var small16 = []operator.Type{operator.F16, operator.BF16, operator.F8E4M3, operator.F8E5M2}
 
-// Every number of a small type comes back from f32.
+// Every number of a small type survives the conversion to f32 and back.
 func TestRoundKeeps(t *testing.T) {
 	for _, at := range small16 {
 		for code := range uint32(1) << (8 * at.Bytes()) {
@@ -29,7 +29,8 @@ func TestRoundKeeps(t *testing.T) {
 	}
 }
 
-// Any other number becomes the nearest of its neighbours, which are found by counting.
+// An f32 number that is missing in the small type becomes the nearest of its two neighbours in that type, which the
+// test finds by counting.
 func TestRoundNearest(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for _, at := range small16 {

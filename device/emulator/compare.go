@@ -22,12 +22,12 @@ import (
 	"autotune/space/expr"
 )
 
-// What a variant's program makes lies in files when its process has ended, and is compared then.
-// That process never has what is right: a kernel would find it there.
+// A variant's program writes its outputs to files, and the emulator compares them after the program's process has
+// ended. The process of a variant's program never has access to the right answers, so that a kernel cannot copy them.
 //
-// An operator may compare outputs by a kernel of its own. That is a program too.
+// The operator's own comparison kernel, if there is one, runs as a program of its own.
 
-// madeFile is the file of a variant's folder with what it made of a tensor.
+// madeFile names the file to which a variant's program writes a tensor; it returns "" if the tensor is not compared.
 func madeFile(a operator.Argument) string {
 	if answers.Name(a) == "" {
 		return ""
@@ -37,8 +37,8 @@ func madeFile(a operator.Argument) string {
 
 const errorFile = "error.made"
 
-// compareOwn runs the operator's comparison of outputs with the reference's. The outputs are files
-// of a folder, under the names that made gives; up is the path to the reference's.
+// compareOwn runs the operator's comparison kernel on outputs and the reference's outputs. The outputs are files in
+// dir, named by the function made; up is the path from dir to the folder with the reference's outputs.
 func (s *session) compareOwn(ctx context.Context, dir, up string, made func(operator.Argument) string) (apart float64, err error) {
 	j, err := s.job(nil)
 	if err != nil {
@@ -79,9 +79,10 @@ func (s *session) compareOwn(ctx context.Context, dir, up string, made func(oper
 	return math.Float64frombits(binary.NativeEndian.Uint64(bits)), nil
 }
 
-// compared runs a variant's program until it has verified as many launches as asked, and compares
-// what it made. It tells how many launches were. A program ends at the first launch that makes
-// something else than its first one did: both are compared, and another program goes on.
+// compared runs a variant's program until it has verified the number of launches that the job wants, compares the
+// outputs, and returns the number of launches. The program ends at a launch whose outputs differ from those of its
+// first launch. If a launch differs, its outputs and those of the first launch are compared with the reference, and the
+// program is started again for the remaining launches.
 func (s *session) compared(ctx context.Context, dir string, v device.Variant, j job) (o trial.Outcome, launches int, err error) {
 	wanted, worst, begin := max(j.check.Launches, 1), 0.0, time.Now()
 	for {
@@ -103,8 +104,7 @@ func (s *session) compared(ctx context.Context, dir string, v device.Variant, j 
 	}
 }
 
-// judge compares what the launches of a program made with what is right, and tells how many
-// launches that takes in: a first one that is wrong is the last.
+// judge returns the number of launches that count, which is 1 if the first launch is wrong.
 func (s *session) judge(ctx context.Context, dir string, j job, a response, o trial.Outcome) (trial.Outcome, int, error) {
 	made, err := splitMade(dir, j, a.Saves)
 	if err != nil {
@@ -133,8 +133,8 @@ func (s *session) judge(ctx context.Context, dir string, j job, a response, o tr
 	return o, a.Launches, err
 }
 
-// splitMade cuts the files of what launches made where a second launch begins, and says under which
-// names they are then.
+// splitMade splits each output file that contains the results of two launches into two files, and returns functions
+// that name the files of each launch.
 func splitMade(dir string, j job, saves int) ([]func(operator.Argument) string, error) {
 	made := []func(operator.Argument) string{madeFile}
 	if saves < 2 {
@@ -165,8 +165,8 @@ func splitMade(dir string, j job, saves int) ([]func(operator.Argument) string, 
 	return append(made, second), nil
 }
 
-// fault says what is wrong with what a launch made, in files of a folder; "" if nothing is. It notes
-// how far that is from what is right.
+// fault says what is wrong with the outputs of a launch in files of dir, or returns "" if they are right. fault also
+// updates the outcome's largest error.
 func (s *session) fault(ctx context.Context, dir string, made func(operator.Argument) string, o *trial.Outcome) (string, error) {
 	if s.parts.Comparison != nil {
 		return s.ownFault(ctx, dir, made, o)
@@ -201,7 +201,7 @@ func (s *session) fault(ctx context.Context, dir string, made func(operator.Argu
 	return fault, nil
 }
 
-// ownFault is what fault says where the operator compares.
+// ownFault returns the same as fault, for operators that have a comparison kernel of their own.
 func (s *session) ownFault(ctx context.Context, dir string, made func(operator.Argument) string, o *trial.Outcome) (string, error) {
 	apart, err := s.compareOwn(ctx, dir, "../", made)
 	var failed *device.ReferenceError
@@ -218,8 +218,8 @@ func (s *session) ownFault(ctx context.Context, dir string, made func(operator.A
 	return "", nil
 }
 
-// changedFault is what fault says of a launch after few of the inputs changed. The files of right
-// answers are those for the changed inputs meanwhile.
+// changedFault returns the same as fault, for a launch after a few elements of the inputs have changed. changedFault
+// computes the right answers for the changed inputs, and restores the files of the usual right answers afterwards.
 func (s *session) changedFault(ctx context.Context, dir string, made func(operator.Argument) string, changes uint32, o *trial.Outcome) (fault string, err error) {
 	rename := func(from, to string) (err error) {
 		for _, a := range s.problem.Arguments {
@@ -240,10 +240,11 @@ func (s *session) changedFault(ctx context.Context, dir string, made func(operat
 	return fault, errors.Join(err, rename(".unchanged", ""))
 }
 
-// Each variant's program draws the contents of tensors that are read, unless a file or a kernel of
-// the operator's fills them. Then they are in a file of the session's folder.
+// Each variant's program generates its random inputs itself; inputs from a file or a kernel of the operator are in
+// files of the session's folder.
 
-// inputFile is that file; "" if the contents are drawn.
+// inputFile returns the name of the file with an argument's contents, or "" if a variant's program generates the
+// contents at random.
 func inputFile(a operator.Argument) string {
 	if a.Fill.Drawn() || a.Elements == 0 {
 		return ""
@@ -251,12 +252,11 @@ func inputFile(a operator.Argument) string {
 	return answers.InputName(a)
 }
 
-// runOwn launches a kernel of the operator's that is no variant once, on some arguments
-// whose files are named from a folder.
+// runOwn launches one of the operator's own kernels once. The arguments name files by their paths relative to dir.
 func (s *session) runOwn(ctx context.Context, dir string, k verify.Part, arguments []jobArgument) error {
 	j := job{walls: s.walls, launches: k.Launches, protocol: s.proto, workers: s.workers(), patience: 10, arguments: arguments, gaps: true, changes: s.changes}
 	for i := range j.arguments {
-		j.arguments[i].Symbol = "" // such a kernel is passed all
+		j.arguments[i].Symbol = "" // the kernel receives all arguments as parameters
 	}
 	j.protocol.Samples = 0
 	a, err := runProgram(ctx, dir, k.Binary.Code, j, sourceNames(k.Kernel))
@@ -276,7 +276,7 @@ func (s *session) runOwn(ctx context.Context, dir string, k verify.Part, argumen
 	return nil
 }
 
-// filled are the arguments of a kernel that fills: to it its tensors are outputs.
+// filled returns the arguments of a kernel that fills tensors; the given tensors are the kernel's outputs.
 func (s *session) filled(f operator.Filling) []jobArgument {
 	var all []jobArgument
 	for _, i := range f.Arguments {
@@ -290,8 +290,8 @@ func (s *session) filled(f operator.Filling) []jobArgument {
 	return append(all, jobArgument{Argument: operator.Argument{Name: "seed", Role: operator.Scalar, Type: operator.U32, Value: seed}})
 }
 
-// writeInputs puts what the tensors that are read hold into files, and names these. A
-// program that does nothing draws what has no file yet.
+// writeInputs writes the tensors that a kernel reads into files and returns the files' names. To generate the
+// random tensors that are not in files yet, writeInputs runs a program that has no launches.
 func (s *session) writeInputs(ctx context.Context, dir string) ([]string, error) {
 	j, err := s.job(nil)
 	if err != nil {

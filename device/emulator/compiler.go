@@ -61,16 +61,17 @@ func (c *hostCompiler) cached() compile.Compiler {
 
 func (c *hostCompiler) Version() string { return c.version }
 
-// Fingerprint covers the shim and the runtime, which are part of every program.
+// Fingerprint includes the sources of the shim and the runtime, which are part of every program.
 func (c *hostCompiler) Fingerprint() string { return c.fingerprint }
 func (c *hostCompiler) Workers() int        { return runtime.NumCPU() }
 func (c *hostCompiler) Close() error        { return c.scratch.Close() }
 
-// baseFlags are for the runtime and the variants.
+// baseFlags returns the compiler flags for both the runtime and the variants.
 func (c *hostCompiler) baseFlags() []string {
 	flags := []string{
 		"-std=c++17", "-w", "-pipe", "-fno-exceptions", "-fno-rtti", "-fno-pie", "-fno-stack-protector",
-		// No errno, as on a GPU, and no fused multiplications and additions beside those of the source.
+		// As on a GPU, math functions do not set errno, and the compiler fuses no multiplications and additions that
+		// the source does not fuse.
 		"-fno-math-errno", "-ffp-contract=off", "-fno-diagnostics-show-caret",
 	}
 	switch {
@@ -82,8 +83,8 @@ func (c *hostCompiler) baseFlags() []string {
 	return append(flags, "-U_FORTIFY_SOURCE")
 }
 
-// variantFlags are for variants alone. -O1 halves the time to compile compared
-// with -O2, and most variants run once. -Og takes a third less again, and its kernels twice the time.
+// variantFlags returns the compiler flags for variants alone. Compared with -O2, -O1 halves the compile time, and most
+// variants run only once. -Og would save a third of the remaining compile time, but double the run time.
 func (c *hostCompiler) variantFlags(arch string) []string {
 	flags := append([]string{"-O1", "-no-pie", "-fmax-errors=5"}, archFlags(arch)...)
 	switch {
@@ -121,7 +122,7 @@ func (c *hostCompiler) Compile(ctx context.Context, r compile.Request) (*compile
 	refused, log, err := c.build(limited, r, dir, shim, object)
 	if err != nil && limited.Err() == nil && inTrouble(log, err) {
 		if strings.Contains(log, "PCH") {
-			_ = os.Remove(filepath.Join(shim, words+".gch")) // the header itself does as well
+			_ = os.Remove(filepath.Join(shim, words+".gch")) // GCC can read the header itself
 		}
 		refused, log, err = c.build(limited, r, dir, shim, object)
 	}
@@ -143,7 +144,6 @@ func (c *hostCompiler) Compile(ctx context.Context, r compile.Request) (*compile
 	return &compile.Binary{Code: code, Log: log, Duration: took}, nil
 }
 
-// build compiles and links the sources in a folder.
 func (c *hostCompiler) build(ctx context.Context, r compile.Request, dir, shim, object string) (refused, log string, err error) {
 	if log, err = c.run(ctx, dir, c.arguments(r, dir, shim)); err == nil {
 		refused, log, err = c.link(ctx, r, dir, object)
@@ -176,8 +176,8 @@ func (c *hostCompiler) writeSources(dir string, r compile.Request) error {
 	return nil
 }
 
-// link makes the program of the kernel's object file and the runtime's, unless the kernel's has
-// what no kernel may have.
+// link links the object files of the kernel and the runtime into a program, unless the kernel's file contains something
+// that no kernel may contain.
 func (c *hostCompiler) link(ctx context.Context, r compile.Request, dir, runtimes string) (refused, log string, err error) {
 	path := filepath.Join(dir, "kernel.o")
 	code, err := os.ReadFile(path)
@@ -185,7 +185,8 @@ func (c *hostCompiler) link(ctx context.Context, r compile.Request, dir, runtime
 		return "", "", err
 	}
 	if o := openObject(code); o != nil {
-		// The sanitizers' own constructors are in the file, and the filter is off.
+		// Under a sanitizer no object file is refused: the filter of system calls is off, and the file contains the
+		// sanitizer's own constructors.
 		if refused = o.refused(c.initialisers()); refused != "" && !c.options.Sanitize {
 			return refused, "", nil
 		}
@@ -220,8 +221,8 @@ func (c *hostCompiler) arguments(r compile.Request, dir, shim string) []string {
 		"-c", filepath.Join(dir, "kernel.cpp"), "-o", filepath.Join(dir, "kernel.o"))
 }
 
-// libraries are what a program may be linked with, and by which linker. The fewest come first: most
-// kernels need nothing of the C++ library, and linking it doubles the time.
+// libraries lists the alternatives for linking a program, each with its linker and libraries, the smallest first. Most
+// kernels need nothing from the C++ library, and linking with that library takes twice as long.
 func (c *hostCompiler) libraries() [][]string {
 	few := append(linker(), "-nodefaultlibs", "-lm", "-lpthread", "-lc", "-lgcc")
 	switch {
@@ -233,8 +234,8 @@ func (c *hostCompiler) libraries() [][]string {
 	return [][]string{few, {"-lm"}}
 }
 
-// linker has GNU's faster linker link, where it is installed, without the plugin that only
-// -flto needs. It takes half the time of the usual one.
+// linker selects GNU's faster linker gold if it is installed, without the plugin that only -flto needs. gold takes half
+// the time of the default linker.
 func linker() []string {
 	flags := []string{"-fno-use-linker-plugin"}
 	if _, err := exec.LookPath("ld.gold"); err == nil {
@@ -243,7 +244,7 @@ func linker() []string {
 	return flags
 }
 
-// notFound is what a linker says of a function that no library has, and a compiler of a linker that it does not find.
+// notFound matches a linker's message about a missing function, and a compiler's message about a missing linker.
 var notFound = regexp.MustCompile(`undefined (?:reference|symbol)|cannot find 'ld'`)
 
 func findCompiler() ([]string, error) {
@@ -287,7 +288,8 @@ func (c *hostCompiler) identify() error {
 	if strings.Contains(first, "clang") {
 		return fmt.Errorf("%w: `%s` is clang, and the emulator needs g++; install it, or set CXX to it", ErrNoCompiler, strings.Join(c.command, " "))
 	}
-	// A distribution's own number may stand in brackets before the version.
+	// The compiler's first line may contain the Linux distribution's version number, in brackets, before the compiler's
+	// own version.
 	if _, rest, found := strings.Cut(first, ")"); found {
 		first = rest
 	}
@@ -295,27 +297,28 @@ func (c *hostCompiler) identify() error {
 	return nil
 }
 
-// What a compiler may take: memory and a file, in bytes, and seconds of a
-// processor, for one that outlives this process.
+// The following constants limit a compiler process: bytes of memory, bytes of a file, and seconds of processor time.
+// The limit of processor time ends a compiler that outlives this process.
 const (
 	compilerMemory = 2 << 30
 	compilerFile   = 64 << 20
 	compilerTime   = 120
 )
 
-// shellLimits has a shell set them and become the compiler: a process cannot set those of another that has begun.
+// shellLimits is a shell command that sets the limits and then executes the compiler. A shell sets the limits, because
+// a process cannot set the limits of another process that is already running.
 var shellLimits = fmt.Sprintf(`ulimit -c 0; ulimit -v %d; ulimit -f %d; ulimit -t %d; exec "$@"`, compilerMemory>>10, compilerFile>>9, compilerTime)
 
-// compilerVariables are those by which compilers find themselves, headers and libraries. A
-// kernel's file can have the compiler read its environment.
+// compilerVariables lists the environment variables by which compilers find their own parts, headers and libraries. The
+// compiler gets no other environment variables, because a kernel's source can make the compiler read its environment.
 var compilerVariables = []string{
 	"PATH", "HOME", "LD_LIBRARY_PATH", "CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH", "LIBRARY_PATH", "COMPILER_PATH", "GCC_EXEC_PREFIX",
 	"CCACHE_DIR", "CCACHE_CONFIGPATH", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "SDKROOT", "DEVELOPER_DIR", "MACOSX_DEPLOYMENT_TARGET",
 	"NIX_CC*", "NIX_BINTOOLS*", "NIX_CFLAGS*", "NIX_LDFLAGS*", "NIX_HARDENING_ENABLE",
 }
 
-// run runs the compiler in a process group of its own, which is killed as a
-// whole when ctx ends: a compiler is several processes.
+// run runs the compiler in a process group of its own. A compiler consists of several processes, and all of them are
+// killed when ctx ends.
 func (c *hostCompiler) run(ctx context.Context, dir string, arguments []string) (log string, err error) {
 	words := append([]string{"-c", shellLimits, "sh"}, c.command...)
 	cmd := exec.CommandContext(ctx, "/bin/sh", append(words, arguments...)...)

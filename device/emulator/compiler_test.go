@@ -18,7 +18,7 @@ import (
 	"autotune/operator"
 )
 
-// launchesOf launches the kernels given, else k.
+// launchesOf returns launches of the given kernels, or of the kernel k if no kernel is given.
 func launchesOf(entries ...string) operator.Launches {
 	if entries == nil {
 		entries = []string{"k"}
@@ -30,7 +30,6 @@ func launchesOf(entries ...string) operator.Launches {
 	return launches
 }
 
-// compileError is a kernel that does not compile, and what is said of it.
 type compileError struct {
 	name, source string
 	includes     map[string]string
@@ -87,8 +86,8 @@ func TestCompileErrors(t *testing.T) {
 	}
 }
 
-// A compilation that would take for ever is stopped in a time that is short for
-// this machine as busy as it is: it is held against ordinary compilations.
+// A compilation that would never end is stopped soon. The allowed time is a multiple of an ordinary compilation's time,
+// because the machine may be busy.
 func TestCompileTimeout(t *testing.T) {
 	needCompiler(t)
 	slow := operator.Kernel{Launches: launchesOf(), File: "test/k.cu", Source: `
@@ -106,7 +105,7 @@ func TestCompileTimeout(t *testing.T) {
 		}
 		return time.Since(begin)
 	}
-	ordinary() // and the runtime, which is no part of what follows
+	ordinary() // also compiles the runtime, which must not be timed below
 	before := ordinary()
 	begin := time.Now()
 	_, err = c.Compile(t.Context(), compile.Request{Kernel: slow, Arch: "host", Timeout: 300 * time.Millisecond})
@@ -125,15 +124,15 @@ func TestCompileTimeout(t *testing.T) {
 	}
 }
 
-// A compiler that fails through no fault of the kernel's is asked once more. Where it fails again, that is no outcome to
-// keep, which Crashed says.
+// If the compiler fails for a reason other than the kernel, the compilation is repeated once. If the repeated
+// compilation fails too, its error is marked as Crashed, so that the cache does not keep it.
 func TestCompilerInTrouble(t *testing.T) {
 	needCompiler(t)
 	real, err := findCompiler()
 	must.OK(t, err)
 	const fine, wrong = `extern "C" __global__ void k(float* y) { y[0] = 1.0f; }`, `extern "C" __global__ void k(float* y) { y[0] = none; }`
 	for _, c := range []struct {
-		name, source, fails string // how it fails
+		name, source, fails string // fails is the shell command by which the compiler fails
 		times, asked        int
 		crashed             bool
 	}{
@@ -153,7 +152,7 @@ func TestCompilerInTrouble(t *testing.T) {
 			h, err := newHostCompiler(Options{CacheDir: testCache})
 			must.OK(t, err)
 			defer h.Close()
-			// Each compilation of a kernel leaves a letter; the first ones fail.
+			// The fake compiler appends a letter to a file for each compilation, and the first compilations fail.
 			text := fmt.Sprintf("#!/bin/sh\ncase \"$*\" in *'-c '*kernel.cpp*) printf x >>%s/asked; if [ $(wc -c <%[1]s/asked) -le %d ]; then %s\nfi;; esac\nexec %s \"$@\"\n",
 				dir, c.times, cmp.Or(c.fails, ":"), strings.Join(real, " "))
 			must.OK(t, os.WriteFile(filepath.Join(dir, "g++"), []byte(text), 0o755))
@@ -187,7 +186,7 @@ func TestNoCompiler(t *testing.T) {
 	}
 }
 
-// A compiler that does not say its version, or prints without end, is none.
+// A program that does not print its version in time, or prints without end, is not accepted as a compiler.
 func TestCompilerThatHangs(t *testing.T) {
 	for _, script := range []string{"sleep 1000", "sleep 1000 & sleep 1000", "while :; do sleep 0.01; echo g++ 12.2.0; done"} {
 		began := time.Now()
@@ -200,7 +199,7 @@ func TestCompilerThatHangs(t *testing.T) {
 	}
 }
 
-// The words after the compiler's name are part of what a binary depends on.
+// Flags after the compiler's name in CXX are part of the key of cached binaries.
 func TestCompilerFlagsAreInTheKey(t *testing.T) {
 	needCompiler(t)
 	keys := map[string]bool{}
@@ -218,7 +217,7 @@ func TestCompilerFlagsAreInTheKey(t *testing.T) {
 	}
 }
 
-// A kernel that needs the C++ library without one of its headers is linked with it.
+// A kernel that needs the C++ library, even without including one of its headers, is linked with it.
 func TestCompilerLinksWhatIsNeeded(t *testing.T) {
 	needCompiler(t)
 	source := `struct S { virtual float get() { return 7.0f; } };
@@ -233,7 +232,7 @@ func TestCompilerLinksWhatIsNeeded(t *testing.T) {
 	}
 }
 
-// The words are taken as they were compiled ahead, unless headers of the C++ library stand before them.
+// The compiler uses the precompiled header of the shim, unless headers of the C++ library come before it.
 func TestWordsAreCompiledAhead(t *testing.T) {
 	needCompiler(t)
 	for _, sanitize := range []bool{false, true} {
@@ -309,7 +308,7 @@ func TestPlainName(t *testing.T) {
 	}
 }
 
-// Whatever a kernel's program says, it is an answer or none, soon.
+// Whatever bytes a kernel's program writes, the emulator soon reads an answer or reports that there is none.
 func FuzzAnswer(f *testing.F) {
 	f.Add([]byte("launch\nrest\n{\"status\":\"ok\",\"time\":{\"median\":1,\"samples\":3}}\n"))
 	f.Add([]byte("{\"status\":\"deadlock\",\"message\":\"block 3\"}\n{\"status\":\"ok\"}\nrest"))

@@ -16,22 +16,22 @@ import (
 	"autotune/operator"
 )
 
-// diagnostic is an error in the compiler's log: file, line, message. What a macro
-// of the command line brought has no line, what the compiler itself met no file.
+// diagnostic matches an error in the compiler's log: file, line, message. An error in a macro of the command line has
+// no line number, and an error of the compiler itself has no file name.
 var diagnostic = regexp.MustCompile(`(?m)^(?:In file included from )?([^\s:][^:\n]*):(?:(\d+):(?:\d+:)?)? (?:fatal |internal compiler )?error: (.*)$`)
 
 var linkTrouble = regexp.MustCompile(`(?m)(?:undefined reference to|Error:) .*$`)
 
-// exhausted is what compilers, assemblers and linkers print when they reach a limit.
+// exhausted matches the messages of compilers, assemblers and linkers that reach a resource limit.
 var exhausted = regexp.MustCompile(`(?mi)^.*(?:out of memory|memory exhausted|cannot allocate memory|bad_alloc|file size limit|file too large|CPU time limit|final link failed: file truncated).*$`)
 
-// trouble is what compilers, assemblers and linkers print when they fail through no fault of the kernel's: a crash, a
-// signal from outside, a full disk, a precompiled header that they cannot read.
+// trouble matches the messages of compilers, assemblers and linkers that fail for a reason other than the kernel: a
+// crash, a signal from outside, a full disk, an unreadable precompiled header.
 var trouble = regexp.MustCompile(`(?i)internal compiler error|signal terminated program|segmentation fault|bus error|PCH file|no space left on device|` +
 	`input/output error|resource temporarily unavailable|cannot (?:execute|fork)|(?:error|fatal): (?:closing|writing|write)`)
 
-// inTrouble tells whether a compilation failed in a way that says nothing of the kernel. What has reached a limit would
-// reach it again.
+// inTrouble reports whether a compilation failed for a reason other than the kernel, so that a second attempt may
+// succeed. inTrouble returns false for a compilation that reached a limit, because it would reach the limit again.
 func inTrouble(log string, failure error) bool {
 	if exhausted.MatchString(log) {
 		return false
@@ -41,7 +41,7 @@ func inTrouble(log string, failure error) bool {
 		return false
 	}
 	status, ok := exit.Sys().(syscall.WaitStatus)
-	const bySignal = 128 // beyond it a shell's code has the number of the signal
+	const bySignal = 128 // a shell's exit code above 128 contains the number of a signal
 	return trouble.MatchString(log) || ok && status.Signaled() || exit.ExitCode() > bySignal
 }
 
@@ -62,7 +62,7 @@ func (c *hostCompiler) judge(r compile.Request, dir, log string, failure error) 
 		m, words := diagnostic.FindStringSubmatch(log), firstError(log, at[1])
 		e.Message = m[3]
 		e.File, e.Line = blame(r.Kernel, m, words)
-		// Where no line of the kernel is to blame, its call failed.
+		// An error that names no line of the kernel lies in the generated code that calls the kernel.
 		if entry := guiltyEntry(r.Kernel, words); entry != "" && (m[1] == entryFile || e.Line == 0) {
 			e.File, e.Line = r.Kernel.File, 0
 			e.Message = fmt.Sprintf("no kernel %s that is __global__ and takes only pointers, numbers and tensor maps: %s", entry, e.Message)
@@ -89,8 +89,8 @@ func (c *hostCompiler) judge(r compile.Request, dir, log string, failure error) 
 	return e
 }
 
-// firstError is the part of a compiler's log that concerns its first error: the lines before the error, its own line,
-// which ends at the given offset, and the notes that follow it.
+// firstError returns the part of a compiler's log about its first error: the lines before the error, the error's own
+// line, which ends at offset end, and the notes that follow.
 func firstError(log string, end int) string {
 	for end < len(log) {
 		line, _, _ := strings.Cut(log[end+1:], "\n")
@@ -102,8 +102,8 @@ func firstError(log string, end int) string {
 	return log[:end]
 }
 
-// blame gives the place of an error: its own, if that is in the kernel's files,
-// else (it is in the shim) the first in these that the log mentions.
+// blame returns the place of an error in the kernel's files. If the error itself is in the shim, blame returns the
+// first place in the kernel's files that the log mentions.
 func blame(k operator.Kernel, diagnosis []string, log string) (file string, line int) {
 	names := sourceNames(k)
 	for _, place := range append([][]string{diagnosis}, mentioned.FindAllStringSubmatch(log, -1)...) {
@@ -115,7 +115,7 @@ func blame(k operator.Kernel, diagnosis []string, log string) (file string, line
 	return k.File, 0
 }
 
-// mentioned is any place that a log names at the beginning of a line, with the rest of the line.
+// mentioned matches a source position that a log names at the beginning of a line, and the rest of the line.
 var mentioned = regexp.MustCompile(`(?m)^\s*(?:In file included from |from )?([^\s:][^:\n]*):(\d+)[:,](?:\d+[:,])? ?(.*)$`)
 
 func sourceNames(k operator.Kernel) []string {
@@ -137,8 +137,8 @@ var (
 	hexAddress = regexp.MustCompile(` 0x[0-9a-f]+`)
 )
 
-// sanitizerMessage turns a sanitizer's report into one line: what was done, at
-// which line of the kernel, to what, by which thread. "" if there is no report.
+// sanitizerMessage condenses a sanitizer's report into one line: what the kernel did, at which of its lines, to which
+// memory, and in which thread. sanitizerMessage returns "" if there is no report.
 func sanitizerMessage(report string, names []string) string {
 	what := ""
 	if m := asanError.FindStringSubmatch(report); m != nil {
@@ -195,7 +195,7 @@ func guiltyLine(report string, names []string) string {
 	return ""
 }
 
-// kernelFile is the kernel's name of a file; "" if it is none of the kernel's.
+// kernelFile returns the name that the kernel uses for a file, or "" if the file is not one of the kernel's.
 func kernelFile(path string, names []string) string {
 	for _, name := range names {
 		if path == name || strings.HasSuffix(filepath.ToSlash(path), "/"+strings.TrimPrefix(filepath.ToSlash(name), "/")) {

@@ -1,17 +1,18 @@
 // Package emulator is a device that runs kernels on the CPU, for machines without a GPU.
 //
-// A variant is the kernel's own .cu file as a program. The host's C++ compiler compiles it against a small shim
-// (folder shim) that gives it CUDA's words. A runtime (folder runtime) is linked to it. The program takes a job and
-// runs the grid's blocks over the machine's cores. It runs each block's threads by switching between their stacks. It
-// checks and times the result, and answers with a line of JSON. Each variant has a program of its own, so no fault of
-// a kernel reaches the search: it may crash, hang or overwrite all it likes.
+// Each variant becomes a program of its own. The host's C++ compiler compiles the kernel's own .cu file against a small
+// shim (folder shim), which provides CUDA's keywords and functions, and a runtime (folder runtime) is linked to it. The
+// variant's program reads a job and distributes the grid's blocks over the machine's cores. Within a block the program
+// runs the threads by switching between their stacks. Finally, a variant's program checks and times the result, and
+// answers with a line of JSON. Because each variant has a program of its own, no fault of a kernel reaches the search:
+// a kernel may crash, hang or overwrite its memory.
 //
-// The emulator is stricter than a GPU where that shows mistakes. Shared memory starts as NaN. A missing wait for an
-// asynchronous copy reads NaN. Guard zones surround the tensors. Threads that wait for ever are named. With
-// Options.Sanitize the compiler's sanitizers watch every access. Data races are looked for by the order that barriers
-// and atomics give (race.go).
+// The emulator is stricter than a GPU in order to reveal mistakes. Shared memory is initialised to NaN. Data that an
+// asynchronous copy has not delivered yet reads as NaN. Guard zones surround the tensors. If threads wait for ever, the
+// error message names the threads. With Options.Sanitize the compiler's sanitizers check every memory access. Data
+// races are detected from the order that barriers and atomics establish (race.go).
 //
-// Its times are those of a CPU: they rank nothing that matters on a GPU.
+// The emulator measures times on the CPU, which say nothing about the ranking of kernels on a GPU.
 package emulator
 
 import (
@@ -34,15 +35,15 @@ import (
 	"autotune/operator"
 )
 
-// Options adjust the emulator; the zero value is right for a search.
+// Options adjust the emulator. The zero value of Options is right for a search.
 type Options struct {
 	Sanitize bool   // watch memory accesses and undefined behaviour
-	CacheDir string // where compilations are kept; "": nowhere
+	CacheDir string // folder of cached compilations; "" means none
 
 	races bool // look for data races (race.go); not with Sanitize
 }
 
-// Open finds the host's C++ compiler; without one the error wraps ErrNoCompiler.
+// Open finds the host's C++ compiler, or returns an error that wraps ErrNoCompiler.
 func Open(o Options) (device.Device, error) {
 	host, err := newHostCompiler(o)
 	if err != nil {
@@ -70,10 +71,11 @@ func (e *emulated) Info() device.Info {
 func (e *emulated) Compiler() compile.Compiler { return e.compiler }
 func (e *emulated) Arch() string               { return hostArch() }
 
-// Open runs the reference once and keeps its output for all that follows.
+// Open prepares a problem: it runs the reference once and keeps the reference's outputs for all later comparisons.
 func (e *emulated) Open(ctx context.Context, p *operator.Problem, reference *compile.Binary, proto device.Protocol) (device.Session, error) {
 	if limits := Limits(); p.MemoryBytes() > limits.MemoryBytes/2 {
-		// The reference's output is kept beside the variant's tensors.
+		// A problem may use half of the machine's memory; the reference's outputs, kept beside the problem's tensors,
+		// need the rest.
 		return nil, fmt.Errorf("%w: the tensors of %s take %s, this machine has %s for the emulator", device.ErrMemory, p, device.GiB(p.MemoryBytes()), device.GiB(limits.MemoryBytes/2))
 	}
 	return openSession(ctx, e, p, reference, proto)
@@ -89,22 +91,22 @@ func temporary(dir, pattern string) (string, error) {
 	return filepath.Clean(made), nil
 }
 
-// session is the emulator with one problem's reference output in a file.
+// session is a problem on the emulator, with the reference's outputs in files.
 type session struct {
 	device    *emulated
 	problem   *operator.Problem
 	reference *compile.Binary
-	proto     device.Protocol // with the inputs of the moment
-	changes   uint32          // by which few of them are drawn; 0: they did not change
+	proto     device.Protocol // with the current inputs
+	changes   uint32          // seed of the changes to the inputs; 0 if they did not change
 	dir       string
-	cores     int // of the machine, which blocks run on
+	cores     int // number of the machine's cores
 	walls     *walls
 	ceilings  device.Ceilings
 
 	parts verify.Parts // the operator's own kernels
 }
 
-// maxSamples bounds the samples of a variant: more of a CPU's times would say nothing new about a GPU.
+// maxSamples limits the samples of a variant, because more CPU times would say nothing more about a GPU.
 const maxSamples = 10
 
 func openSession(ctx context.Context, e *emulated, p *operator.Problem, reference *compile.Binary, proto device.Protocol) (device.Session, error) {
@@ -118,7 +120,7 @@ func openSession(ctx context.Context, e *emulated, p *operator.Problem, referenc
 	}
 	proto.Samples = min(proto.Samples, maxSamples)
 	if e.options.Sanitize {
-		// Under a sanitizer times mean nothing, and everything takes longer.
+		// Under a sanitizer times are meaningless, and everything takes longer.
 		proto.Samples, proto.WarmUp = 1, 0
 		proto.LaunchTimeout *= 10
 	}
@@ -127,15 +129,15 @@ func openSession(ctx context.Context, e *emulated, p *operator.Problem, referenc
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
 	s := &session{device: e, walls: around, problem: p, reference: reference, proto: proto, dir: dir, cores: runtime.NumCPU(), parts: parts}
-	// The plainest kernel is not the fastest: a few samples are enough.
+	// The reference is simple and slow, so a few timing samples of the reference are enough.
 	if s.ceilings.ReferenceMS, err = s.prepareAnswers(ctx, min(proto.Samples, 3)); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
 	return s, nil
 }
 
-// prepareAnswers readies the inputs and what all variants are compared with, and tells
-// what the reference takes in milliseconds; 0 where it is no kernel.
+// prepareAnswers prepares the inputs and the right answers, and returns the reference's time in milliseconds, or 0 if
+// the reference is not a kernel.
 func (s *session) prepareAnswers(ctx context.Context, samples int) (ms float64, err error) {
 	for _, f := range s.parts.Fillings {
 		if err := s.runOwn(ctx, s.dir, f.Part, s.filled(f.Filling)); err != nil {
@@ -147,7 +149,7 @@ func (s *session) prepareAnswers(ctx context.Context, samples int) (ms float64, 
 	} else {
 		kept := s.device.options.CacheDir
 		if s.changes != 0 {
-			kept = "" // nobody asks for the same changes again
+			kept = "" // nobody needs the same changes again
 		}
 		err = answers.Question{
 			Problem: s.problem, Inputs: s.proto.Inputs(), Drawn: s.device.compiler.Version() + s.device.Arch(),
@@ -164,8 +166,7 @@ func (s *session) prepareAnswers(ctx context.Context, samples int) (ms float64, 
 	return ms, s.parts.Comparison.AcceptItself(apart)
 }
 
-// runReference runs the reference, whose output all variants are compared with,
-// and tells what it takes in milliseconds.
+// runReference runs the reference kernel, whose outputs are kept, and returns its time in milliseconds.
 func (s *session) runReference(ctx context.Context, samples int) (ms float64, err error) {
 	kernel, err := s.problem.Reference()
 	if err != nil {
@@ -182,7 +183,7 @@ func (s *session) runReference(ctx context.Context, samples int) (ms float64, er
 	if refused.Status != "" {
 		return 0, device.Blame(s.problem.Operator.Name, "", "cannot be launched: %s", refused.Message)
 	}
-	j.patience = 10 // the plainest kernel is not the fastest
+	j.patience = 10 // the reference is simple and slow
 	j.protocol.Samples, j.gaps = samples, true
 	for i, a := range j.arguments {
 		j.arguments[i].output = answers.Name(a.Argument)
@@ -197,7 +198,8 @@ func (s *session) runReference(ctx context.Context, samples int) (ms float64, er
 	return trial.Median(a.SamplesMS), nil
 }
 
-// ready looks whether a kernel can be launched, and places its symbols. An outcome with a status is why not.
+// ready checks that a kernel can be launched, and finds the variables in the program that tensors are copied to. If
+// ready returns an outcome with a status, the kernel cannot be launched.
 func (j *job) ready(k operator.Kernel, b *compile.Binary, within operator.Limits) (o trial.Outcome, err error) {
 	if message := refused(k.Launches, within); message != "" {
 		return trial.Outcome{Status: trial.Pruned, Message: message}, nil
@@ -214,7 +216,7 @@ func (s *session) Refill(ctx context.Context, in device.Inputs) error {
 	return err
 }
 
-// referenceFault says what is wrong with a reference, judged by its outputs alone; "" if nothing is.
+// referenceFault says what is wrong with a reference, judged by its outputs alone, or returns "" if nothing is.
 func (s *session) referenceFault(a response) string {
 	if a.Status != trial.OK {
 		return fmt.Sprintf("ends as %s: %s", gpuStatus(a.Status), a.Message)
@@ -224,7 +226,8 @@ func (s *session) referenceFault(a response) string {
 		if g.Unwritten > 0 {
 			return "leaves " + verify.Unwritten(out, g.Unwritten, g.First)
 		}
-		// One number of many inputs is NaN where one of them has no logarithm, say; those that are searched on have.
+		// If a reference's output is a single number computed from many inputs, it may be NaN, for example if one input
+		// has no logarithm. The inputs that a search uses must not lead to NaN in the reference's outputs.
 		alone := out.Elements == 1 && s.proto.Distribution != s.problem.Operator.Inputs[0]
 		extreme := slices.Contains(operator.Extremes(), s.proto.Distribution) // as 0/0 is, of zeros
 		if g.NaN < out.Elements || s.proto.Distribution == "special" || alone || extreme {
@@ -246,12 +249,12 @@ func (s *session) tensor(name string) operator.Argument {
 
 func (s *session) workers() int {
 	if s.device.options.Sanitize {
-		return 1 // blocks share the machine's one set of shared variables
+		return 1 // all blocks use the same shared variables
 	}
 	return s.cores
 }
 
-// job is the part of a job that the protocol and the problem decide, and the launches.
+// job makes a job with the given launches and with everything that the protocol and the problem determine.
 func (s *session) job(launches operator.Launches) (job, error) {
 	j := job{walls: s.walls, launches: launches, protocol: s.proto, workers: s.workers(), changes: s.changes}
 	fills, err := elements.FillsOf(s.problem.Arguments, s.proto.Distribution, s.proto.Seed)
@@ -315,7 +318,7 @@ func (s *session) runVariant(ctx context.Context, v device.Variant, j job) (o tr
 	return s.compared(ctx, dir, v, j)
 }
 
-// gpuStatus is what a program's status would be on a GPU, which would never come back from a deadlock either.
+// gpuStatus returns the status that a program's outcome would have on a GPU, where a deadlock is a timeout.
 func gpuStatus(s trial.Status) trial.Status {
 	if s == deadlock {
 		return trial.Timeout

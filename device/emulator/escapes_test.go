@@ -20,7 +20,7 @@ import (
 	"autotune/operator"
 )
 
-// openEscapes is a session on the kernels of testdata/escapes, each of which once got out of the emulator.
+// openEscapes opens a session on the kernels of testdata/escapes, each of which once escaped from the sandbox.
 func openEscapes(t *testing.T, o Options) *bench {
 	t.Helper()
 	op, err := operator.Load(os.DirFS("testdata"), "escapes")
@@ -30,8 +30,8 @@ func openEscapes(t *testing.T, o Options) *bench {
 	return openBench(t, o, p, device.DefaultProtocol())
 }
 
-// A kernel's file that defines what the runtime or a library has runs nothing before the
-// filter. Its launch can ask the system for nothing. No kernel sees the user's environment.
+// A kernel's file that redefines symbols of the runtime or a library runs no code before the system-call filter is set,
+// and its launch can make no system calls. No kernel sees the user's environment.
 func TestEscapes(t *testing.T) {
 	t.Setenv("SECRET_TOKEN", "hunter2")
 	for _, sanitize := range []bool{false, true} {
@@ -59,8 +59,8 @@ func TestEscapes(t *testing.T) {
 	}
 }
 
-// shared are the only names that a kernel's file finds of the runtime: what the shim calls,
-// what compilers have kernels call, and what the start files look for.
+// shared matches the only symbols of the runtime that a kernel's file can link to: those that the shim calls, those
+// that compilers insert calls to, and those that the C start files need.
 var shared = regexp.MustCompile(`^(?:autotune_\w+|main|__assert_fail|__sanitizer_cov_trace_pc|__asan_on_error|__ubsan_on_report)$`)
 
 func TestRuntimeKeepsItsNames(t *testing.T) {
@@ -86,8 +86,9 @@ func TestRuntimeKeepsItsNames(t *testing.T) {
 	}
 }
 
-// outlaw is a program that tries what no kernel may, and tells what it could do. Walls must hold it off
-// though it sets no filter of its own.
+// outlaw is a program that attempts everything that is forbidden to kernels, and prints which attempts succeeded. The
+// sandbox must stop all forbidden actions of the test program outlaw, although outlaw sets no system-call filter of its
+// own.
 const outlaw = `#include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -121,7 +122,7 @@ int main() {
   if (child > 0) { waitpid(child, nullptr, 0); did("runs", system("true") == 0); }
   char* const words[] = {(char*)"true", nullptr};
   execv("/bin/true", words);
-  // What it must be able to do.
+  // The sandbox must allow a kernel's program to do the following things.
   pthread_t thread;
   did("INPUT", open("input", O_RDONLY) >= 0);
   did("OUTPUT", open("output", O_CREAT | O_TRUNC | O_WRONLY, 0600) >= 0);
@@ -130,7 +131,7 @@ int main() {
 }
 `
 
-// The second wall stands without the first.
+// The sandbox around a program holds even without the program's own system-call filter.
 func TestWallsHoldWithoutTheFilter(t *testing.T) {
 	needCompiler(t)
 	t.Setenv("SECRET_TOKEN", "hunter2")
@@ -154,7 +155,7 @@ func TestWallsHoldWithoutTheFilter(t *testing.T) {
 	code, err := os.ReadFile(filepath.Join(dir, "program"))
 	must.OK(t, err)
 	filtered, locked := strings.Contains(stand, "filter"), strings.Contains(stand, "landlock")
-	held := map[string]bool{ // by the walls that stand
+	held := map[string]bool{ // forbidden actions that a wall prevents
 		"reads": locked, "lists": locked, "makes": locked, "overwrites": locked, "connects": filtered, "kills": filtered, "traces": filtered,
 		"forks": filtered, "runs": filtered, "descriptors": true, "variables": true,
 	}
@@ -188,7 +189,7 @@ func TestWallsHoldWithoutTheFilter(t *testing.T) {
 	}
 }
 
-// What another system's compiler makes is left as it is, and so is a file that is none.
+// Object files of other systems, and files that are no object files, are left unchanged.
 func TestObjectsOfOtherSystems(t *testing.T) {
 	for _, text := range []string{"", "\x7fELF", "\xcf\xfa\xed\xfe", strings.Repeat("x", 4096)} {
 		if o := openObject([]byte(text)); o != nil {
@@ -197,7 +198,7 @@ func TestObjectsOfOtherSystems(t *testing.T) {
 	}
 }
 
-// A kernel's file can have the compiler read its own environment, which says nothing.
+// A kernel's source can make the compiler read its environment, which therefore contains no secrets.
 func TestCompilerSeesNoSecrets(t *testing.T) {
 	t.Setenv("SECRET_TOKEN", "hunter2")
 	t.Setenv("CPATH", "/headers")
@@ -207,7 +208,7 @@ func TestCompilerSeesNoSecrets(t *testing.T) {
 	}
 }
 
-// Whatever a file holds, it is refused, or it gets names of its own, or it is left as it is.
+// Whatever bytes an object file contains, it is refused, gets renamed symbols, or is left unchanged.
 func FuzzObject(f *testing.F) {
 	f.Add([]byte("\x7fELF"))
 	f.Fuzz(func(t *testing.T, all []byte) {

@@ -17,7 +17,8 @@ import (
 	"autotune/operator"
 )
 
-// copying is an operator whose reference copies its inputs, in the given "type fill" each, to its outputs.
+// copying returns a problem whose reference copies its inputs to its outputs. Each text in fills is an input's type and
+// fill.
 func copying(t *testing.T, n int64, fills []string) *operator.Problem {
 	t.Helper()
 	var inputs, outputs, parameters, body strings.Builder
@@ -45,7 +46,7 @@ func copying(t *testing.T, n int64, fills []string) *operator.Problem {
 	return loaded(t, fstest.MapFS{"op.yaml": {Data: []byte(yaml)}, "reference.cu": kernel("reference"), "same.cu": kernel("same")}, n)
 }
 
-// hashed is the generator's number for an element, by its definition.
+// hashed returns the random generator's number for an element, computed from the generator's definition.
 func hashed(i uint64, seed uint32) uint32 {
 	x := i*0x9e3779b97f4a7c15 + uint64(seed)*0xd1b54a32d192ed03
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
@@ -106,7 +107,7 @@ func TestFills(t *testing.T) {
 	bounds(t, fills[9], small, 0, 1, 20)
 }
 
-// bounds checks where numbers lie, and that there are so many different ones at least.
+// bounds checks that all numbers lie within a range, and that at least a given count of them are different.
 func bounds[T int8 | uint8 | int16 | uint16 | int32 | uint64 | float32 | float64](t *testing.T, fill string, all []T, least, most T, different int) {
 	t.Helper()
 	found := map[T]bool{}
@@ -118,7 +119,7 @@ func bounds[T int8 | uint8 | int16 | uint16 | int32 | uint64 | float32 | float64
 	}
 }
 
-// ownYAML is of an operator with something of all that is not a template: k and total come from a kernel.
+// ownYAML describes an operator whose own kernels fill the tensors `k` and `total`, and compare outputs.
 const ownYAML = `operator: own
 summary: For tests.
 shape: [n]
@@ -167,8 +168,7 @@ func ownProblem(t *testing.T, n int64) *operator.Problem {
 	return loaded(t, files, n)
 }
 
-// An operator's own kernels fill and compare. A right variant is found right,
-// launch after launch and on other inputs. A wrong one is not.
+// An operator's own kernels fill and compare tensors. Right variants pass at every launch and on all inputs.
 func TestOwnKernels(t *testing.T) {
 	b := openBench(t, Options{CacheDir: testCache}, ownProblem(t, 1001), device.DefaultProtocol())
 	for template, want := range map[string]string{

@@ -9,8 +9,8 @@ import (
 	"autotune/operator"
 )
 
-// libraryHeaders are those of C++17. Others are looked for only where a kernel includes them, which
-// it may do on some devices only.
+// libraryHeaders are the headers of the C++17 library. A header that is not in libraryHeaders is left to the kernel's
+// own #include, which may be in code that only GPUs compile.
 var libraryHeaders = strings.Fields(`
 	algorithm any array atomic bitset cassert ccomplex cctype cerrno cfenv cfloat charconv chrono cinttypes ciso646 climits clocale cmath
 	codecvt complex condition_variable csetjmp csignal cstdalign cstdarg cstdbool cstddef cstdint cstdio cstdlib cstring ctgmath ctime
@@ -25,16 +25,18 @@ var cudaHeaders = []string{
 	"cooperative_groups.h", "cooperative_groups/reduce.h", "cooperative_groups/scan.h", "cuda_bf16.h", "cuda_fp16.h", "cuda_fp8.h",
 }
 
-// These files are included before a kernel's first line, in this order. The words, a file of the shim, are compiled
-// ahead (program.go). That helps where nothing stands before them.
+// Before a kernel's first line the compiler includes the three files standardHeaders, words and moreWords, in this
+// order. The header that defines CUDA's keywords and functions, a file of the shim, is precompiled (program.go).
+// The compiler can use a precompiled header only if no other header comes before it.
 const (
-	standardHeaders = "standard.h"      // those of the C++ library that the kernel wants
-	words           = "cuda_emulator.h" // CUDA's
-	moreWords       = "cuda.h"          // those of CUDA's headers that the kernel wants
+	standardHeaders = "standard.h"      // headers of the C++ library that the kernel includes
+	words           = "cuda_emulator.h" // CUDA's keywords and functions
+	moreWords       = "cuda.h"          // CUDA's headers that the kernel includes
 )
 
-// headersOf are the texts of the files around the words; "" where a kernel wants none. The C++ library's must come
-// before CUDA's words, with which they would not compile. CUDA's must be outside of all namespaces.
+// headersOf returns the texts of the files that are included before and after the shim's header; a text is "" if the
+// kernel needs no such headers. The C++ library's headers come first, because they do not compile after CUDA's keywords
+// are defined. CUDA's own headers must be outside of all namespaces.
 func headersOf(k operator.Kernel) map[string]string {
 	all := compile.SystemHeaders(k)
 	standard := includes(all, libraryHeaders)

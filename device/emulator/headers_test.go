@@ -14,14 +14,14 @@ import (
 	"autotune/internal/test/must"
 )
 
-// commonHeaders are those that people include in kernels out of habit.
+// commonHeaders lists headers that people include in kernels out of habit.
 var commonHeaders = []string{
 	"cmath", "algorithm", "cstdint", "limits", "cstdio", "cassert", "math.h", "stdint.h", "stdio.h", "assert.h", "float.h", "limits.h",
 	"cfloat", "climits", "cstddef", "cstdlib", "cstring", "ctime", "type_traits", "utility", "array", "tuple", "functional", "numeric",
 	"iterator", "complex", "atomic",
 }
 
-// headerKernel uses intrinsics and the library beside each other.
+// headerKernel uses CUDA's intrinsics together with functions of the C++ library.
 const headerKernel = `
 extern "C" __global__ void __launch_bounds__(64) k(const float* __restrict__ x, float* __restrict__ y) {
 	__shared__ float s[8];
@@ -45,7 +45,7 @@ func headerAnswers() []float32 {
 	return []float32{3, 4, 2 + 3 + 2 + 3 + 5, 3 + 3 + 4 + 1 + 2, 2, 3 + 1.5 + 8 + 4 + 2 + 1, 3 + 31 + 1 + 10 + 3 + 1 + 4, 0.5 + 2}
 }
 
-// The C++ library's headers and CUDA's words stand beside each other, whichever comes first.
+// The C++ library's headers and CUDA's keywords compile together, whichever comes first.
 func TestStandardHeaders(t *testing.T) {
 	var all strings.Builder
 	for _, name := range commonHeaders {
@@ -83,7 +83,7 @@ static __device__ float largest() { return std::numeric_limits<float>::infinity(
 	}
 }
 
-// An assertion of <cassert> is told as the emulator's own.
+// A failed assertion of <cassert> is reported in the same form as the emulator's own assertions.
 func TestStandardAssert(t *testing.T) {
 	k := tinyKernel(t, headerKernel)
 	k.Source = "#include <cassert>\n" + strings.Replace(headerKernel, "assert(i == 0)", "assert(i == 1)", 1)
@@ -93,7 +93,8 @@ func TestStandardAssert(t *testing.T) {
 	}
 }
 
-// A reference that cannot say what is right is the operator's fault, and is found out within the time of a launch.
+// A reference that never ends, fails or gives unusable outputs is reported as the operator's fault, within the time
+// limit of a launch.
 func TestBadReference(t *testing.T) {
 	needCompiler(t)
 	d, err := Open(Options{CacheDir: testCache})
@@ -138,7 +139,8 @@ func TestBadReference(t *testing.T) {
 	}
 }
 
-// productsKernel multiplies ones by ones, 16 deep. A warp writes zeros over them when it is told that it may.
+// productsKernel is a kernel that multiplies matrices of ones with 16 products per sum. When the barrier `given` opens,
+// another warp overwrites the matrices of ones with zeros, so that a product read too late is wrong.
 func productsKernel(body string) string {
 	return `#include "async_proxy.cuh"
 		#include "fp16.cuh"
@@ -168,7 +170,7 @@ func productsKernel(body string) string {
 		}`
 }
 
-// Products read shared memory, and their sums are there, when they are waited for and not before.
+// Asynchronous matrix products read shared memory, and their sums arrive, only when the kernel waits for them.
 func TestProductsEndLate(t *testing.T) {
 	for _, c := range []struct {
 		name, body string

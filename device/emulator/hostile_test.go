@@ -18,7 +18,7 @@ import (
 	"autotune/space"
 )
 
-// systemCalls declares what a kernel could reach of the C library.
+// systemCalls declares the functions of the C library that a kernel might call to escape.
 const systemCalls = `extern "C" {
 int fork(); int raise(int); int kill(int, int); int getppid(); int close(int); int pause();
 long write(int, const void*, unsigned long); void* malloc(unsigned long); void exit(int); void _exit(int); void abort();
@@ -29,7 +29,7 @@ __device__ int deep(volatile int* p) { volatile char room[512]; room[0] = *p; re
 static __device__ void* nothing(void*) { for (;;) pause(); }
 `
 
-// hostile are kernels that would end more than their own trial, if they could.
+// hostile are kernels that try to do harm beyond their own trial.
 var hostile = map[string]string{
 	"forks":          `y[i] = 2.0f * x[i]; if (i == 65 && fork() == 0) for (;;) pause();`,
 	"fork_bomb":      `for (;;) fork();`,
@@ -52,7 +52,7 @@ var hostile = map[string]string{
 	"prints_always":  `for (;;) printf("%d\n", (int)i);`,
 }
 
-// Whatever a kernel does costs its own trial, within the time of a launch, and leaves no process.
+// Whatever a kernel does, only its own trial fails, within the time limit of a launch, and no process is left.
 func TestHostileKernels(t *testing.T) {
 	const limit = 500 * time.Millisecond
 	proto := device.DefaultProtocol()
@@ -65,7 +65,7 @@ func TestHostileKernels(t *testing.T) {
 	benches := map[bool]*bench{}
 	for _, sanitize := range []bool{false, true} {
 		benches[sanitize] = openBench(t, Options{Sanitize: sanitize, CacheDir: testCache}, p, proto)
-		benches[sanitize].session.(*session).proto.LaunchTimeout = limit // a sanitized launch gets more
+		benches[sanitize].session.(*session).proto.LaunchTimeout = limit // the sanitizing bench has raised it
 	}
 	t.Cleanup(func() {
 		for _, b := range benches {
@@ -100,7 +100,7 @@ func TestHostileKernels(t *testing.T) {
 		{false, "other_mode", failed, `called the operating system|illegal address`},
 		{false, "prints_answers", []trial.Status{trial.OK}, `^$`},
 		{false, "prints_always", failed, `ran longer than`},
-		// Where the system's filter does not help, the parent does.
+		// With the system-call filter off, the parent process must detect what a kernel has done.
 		{true, "forks", failed, `started a process`},
 		{true, "writes_all", failed, `own pipe|broken pipe`},
 		{true, "writes_long", failed, `own pipe|broken pipe|ran longer`},
@@ -131,7 +131,6 @@ func TestHostileKernels(t *testing.T) {
 	}
 }
 
-// processesIn lists the processes that work in a folder or below it.
 func processesIn(dir string) []string {
 	var found []string
 	links, _ := filepath.Glob("/proc/[0-9]*/cwd")
@@ -143,8 +142,9 @@ func processesIn(dir string) []string {
 	return found
 }
 
-// early is code of a kernel's file that would run before the launch, outside of the filter: none of it may run. The
-// trial says what it is, or is ok where the code stands in nobody's place.
+// early maps a name to source code that would run before the launch, without the system-call filter, and to the
+// expected message; an empty message means that the kernel is accepted, because its code replaces nothing outside of
+// its own file.
 var early = map[string]struct{ source, message string }{
 	"constructor":      {`__attribute__((constructor)) static void begin() { ESCAPE; }`, "a static constructor"},
 	"first_of_all":     {`__attribute__((constructor(101))) static void begin() { ESCAPE; }`, "a static constructor"},
@@ -179,10 +179,10 @@ var early = map[string]struct{ source, message string }{
 	"runtime":          {`struct Text { __attribute__((noinline)) void add(const char*, ...); }; void Text::add(const char*, ...) { ESCAPE; } extern "C" void autotune_dynamic_shared_() { ESCAPE; } char __start_autotune_shared[8];`, ""},
 }
 
-// takenPlace is a function that would run in place of the C library's.
+// takenPlace defines a function that some hostile kernels try to install in place of one of the C library's functions.
 const takenPlace = `extern "C" __attribute__((used)) void* taken(unsigned long) { ESCAPE; return nullptr; } `
 
-// What runs before main would run outside of the filter.
+// Code of a kernel's file that ran before main would run without the system-call filter.
 func TestNothingRunsBeforeTheFilter(t *testing.T) {
 	kernels := map[string]string{}
 	for name, k := range early {
@@ -204,7 +204,7 @@ func TestNothingRunsBeforeTheFilter(t *testing.T) {
 	}
 }
 
-// noEscape fails where a kernel has made the file that tells that it ran.
+// noEscape fails the test if code of a kernel ran before the launch and created the file that proves it.
 func (b *bench) noEscape(t *testing.T) {
 	t.Helper()
 	for _, dir := range []string{b.device.(*emulated).host.scratch.Dir, b.session.(*session).dir} {
@@ -212,12 +212,12 @@ func (b *bench) noEscape(t *testing.T) {
 		more, _ := filepath.Glob(filepath.Join(dir, "*", "escaped"))
 		for _, file := range append(found, more...) {
 			t.Errorf("it ran: %s", file)
-			os.Remove(file) // the next one has not made it
+			os.Remove(file) // so that the next case starts without the file
 		}
 	}
 }
 
-// result is why a template's default does not compile, or what its evaluation says.
+// result evaluates a template's default configuration and returns the compiler's error or the message of the outcome.
 func (b *bench) result(t *testing.T, template string) string {
 	t.Helper()
 	all := b.problem.Defaults(t.Context())
@@ -234,8 +234,8 @@ func (b *bench) result(t *testing.T, template string) string {
 	return o.Message
 }
 
-// A right kernel is right on a machine of any size, also if it allocates and prints:
-// what the C library needs for that on its threads passes the filter.
+// A right kernel that allocates and prints passes on a machine with any number of cores: the filter allows the system
+// calls that the C library needs for allocating and printing in several threads.
 func TestManyCores(t *testing.T) {
 	body := "float* room = (float*)malloc(4096); room[0] = 2.0f * x[i]; y[i] = room[0]; free(room); if (i == 0) printf(\"%f\\n\", y[i]);"
 	kernels := map[string]string{"allocates": "#include <cstdlib>\n" + doublingKernel("allocates", body)}

@@ -16,14 +16,12 @@ import (
 	"autotune/space/expr"
 )
 
-// needCompiler skips a test on a machine without a C++ compiler.
 func needCompiler(t *testing.T) {
 	t.Helper()
 	_, err := findCompiler()
 	testneeds.CXX.Opened(t, err, ErrNoCompiler)
 }
 
-// tinyKernel is a kernel named k with the source given and the built-in includes.
 func tinyKernel(t *testing.T, source string) operator.Kernel {
 	t.Helper()
 	k := operator.Kernel{Operator: "test", Template: "k", Launches: operator.Launches{{Entry: "k"}}, File: "test/k.cu", Source: source, Includes: map[string]string{}}
@@ -41,7 +39,7 @@ func tinyKernel(t *testing.T, source string) operator.Kernel {
 	return k
 }
 
-// compilers, plain and sanitizing, are made once, for the runtime's sake;
+// compilers holds a plain and a sanitizing compiler, shared by all tests so that each compiles the runtime only once.
 var (
 	compilers = map[bool]compile.Compiler{}
 	testCache = testcache.Dir()
@@ -88,7 +86,6 @@ func counting(n int) []float32 {
 	return data
 }
 
-// runTiny runs a kernel of one input and one output.
 func runTiny(ctx context.Context, b *compile.Binary, launch operator.Launch, in []float32, out int) ([]float32, error) {
 	tensors := []HostTensor{HostTensorOf(operator.Argument{Role: operator.Input, Type: operator.F32}, in), HostTensorOf(operator.Argument{Role: operator.Output, Type: operator.F32}, make([]float32, out))}
 	err := Run(ctx, b, launch, tensors)

@@ -13,7 +13,7 @@ import (
 	"autotune/operator"
 )
 
-// totals is an operator of integers, y = weights[i % 16] * x plus the sum of all x.
+// totals describes an operator on integers: y = weights[i % 16] * x plus the sum of all x.
 const totals = `operator: totals
 summary: Each element and the sum of all.
 shape: [n]
@@ -39,7 +39,7 @@ extern "C" __global__ void totals_reference(const int* x, int* sums, int count, 
 }
 `
 
-// totalsKernels are what the templates launch; a MODE, a macro, plants a fault.
+// The macro MODE selects which fault a kernel has.
 const totalsKernels = `#include <cooperative_groups.h>
 #include <cooperative_groups/reduce.h>
 namespace cg = cooperative_groups;
@@ -90,7 +90,7 @@ __global__ void spread(const int* x, const int* sums, int count, int* y) {
 #endif
 }
 
-// A sum by a cooperative grid.
+// The blocks of a cooperative grid compute one sum.
 __global__ void together(const int* x, int* sums, int count, int* y) {
 	const cg::grid_group grid = cg::this_grid();
 	const int rank = (int)grid.thread_rank();
@@ -106,7 +106,7 @@ __global__ void together(const int* x, int* sums, int count, int* y) {
 	for (int i = rank; i < count; i += (int)grid.num_threads()) y[i] = weights[i % 16] * x[i] + sums[0];
 }
 
-// The same with a barrier by hand, which spins.
+// The blocks compute one sum, and wait at a barrier made by hand, which spins.
 __global__ void by_hand(const int* x, int* sums, int count, int* y) {
 	for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < count; i += gridDim.x * blockDim.x) atomicAdd(sums, x[i]);
 	__threadfence();
@@ -123,7 +123,7 @@ __global__ void by_hand(const int* x, int* sums, int count, int* y) {
 	for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < count; i += gridDim.x * blockDim.x) y[i] = weights[i % 16] * x[i] + sums[0];
 }
 
-// Each cluster sums all elements, each block a part of them.
+// Each cluster computes the sum of all elements, and each of its blocks adds up a part of them.
 __global__ void __cluster_dims__(4, 1, 1) clustered(const int* x, int* sums, int count, int* y) {
 	const cg::cluster_group cluster = cg::this_cluster();
 	__shared__ int mine;
@@ -153,14 +153,14 @@ __global__ void __cluster_dims__(4, 1, 1) clustered(const int* x, int* sums, int
 }
 `
 
-// The launches of totals, in op.yaml's words.
+// The following constants are launches of the test operator totals, as written in op.yaml.
 const (
 	clearing  = `{entry: clear, block: [64, 1, 1], grid: [1, 1, 1], arguments: [sums]}`
 	adding    = `{entry: "parts::add<int, 64>", block: [64, 1, 1], grid: ["ceil_div(n, 64)", 1, 1], arguments: [x, sums, count]}`
 	spreading = `{entry: spread, block: [64, 1, 1], grid: ["ceil_div(n, 64)", 1, 1]}`
 )
 
-// dependent is a launch that begins before the one before it has ended.
+// dependent turns a launch into one that may begin before the previous launch has ended.
 func dependent(launch string) string {
 	return strings.Replace(launch, "block:", "dependent: true, block:", 1)
 }
@@ -169,7 +169,6 @@ func gridOf(entry, more string) string {
 	return fmt.Sprintf(`{entry: %q, block: [64, 1, 1], grid: [8, 1, 1], %s}`, entry, more)
 }
 
-// launchCase is a template of totals: what it launches, and what comes of it.
 type launchCase struct {
 	name     string
 	mode     int
@@ -221,7 +220,6 @@ var launchCases = []launchCase{
 		message: `^map_shared_rank asks for a block that has ended; .*block \(\d+,0,0\), thread \(0,0,0\)$`},
 }
 
-// totalsProblem is the operator with the cases as its templates.
 func totalsProblem(t *testing.T, cases []launchCase) *operator.Problem {
 	t.Helper()
 	yaml := totals
@@ -261,7 +259,7 @@ func TestLaunches(t *testing.T) {
 	}
 }
 
-// The sanitizers see single launches of a sequence, and shared memory of other blocks.
+// The sanitizers detect faults in single launches of a sequence, and in accesses to the shared memory of other blocks.
 func TestLaunchesSanitized(t *testing.T) {
 	needCompiler(t)
 	p := totalsProblem(t, launchCases)

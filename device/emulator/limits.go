@@ -14,8 +14,7 @@ import (
 	"autotune/operator"
 )
 
-// Limits are those of a typical GPU, so that the emulator accepts what such a GPU would;
-// only the memory is this machine's.
+// Limits returns a typical GPU's limits, so that the emulator accepts the same kernels; the memory is this machine's.
 func Limits() operator.Limits {
 	limits := operator.TypicalLimits()
 	limits.MemoryBytes = availableMemory()
@@ -26,12 +25,12 @@ func availableMemory() int64 {
 	if kb, err := strconv.ParseInt(strings.TrimSuffix(toldBy("/proc/meminfo", "MemAvailable"), " kB"), 10, 64); err == nil {
 		return kb << 10
 	}
-	return 4 << 30 // unknown; what any machine today has
+	return 4 << 30 // the memory is unknown; any machine today has this much
 }
 
 func cpuModel() string { return cmp.Or(toldBy("/proc/cpuinfo", "model name"), runtime.GOARCH) }
 
-// toldBy is what the first line of that name in a file of the system's says; "" where there is none.
+// toldBy returns the value of the first line with this name in one of the system's files, or "" if there is none.
 func toldBy(file, name string) string {
 	text, _ := os.ReadFile(file) // not on every system
 	for line := range strings.Lines(string(text)) {
@@ -42,8 +41,9 @@ func toldBy(file, name string) string {
 	return ""
 }
 
-// hostArch names the instruction set that variants are compiled for, since machines with different
-// ones may share a cache. Kernels use fused multiply-add most, so that is asked for.
+// hostArch names the instruction set that variants are compiled for, because machines with different instruction sets
+// may share a cache. The name of the instruction set says whether the CPU has fused multiply-add, which most kernels
+// use.
 func hostArch() string {
 	if cpu.X86.HasAVX2 && cpu.X86.HasFMA {
 		return archFMA
@@ -53,8 +53,8 @@ func hostArch() string {
 
 const archFMA = "amd64+fma"
 
-// archFlags are the compiler's flags for a name that hostArch gives; any other
-// name, as "host", means the plain instruction set.
+// archFlags returns the compiler flags for an instruction set that hostArch names. For a name other than archFMA,
+// archFlags returns the flags for an instruction set without extensions.
 func archFlags(arch string) []string {
 	if arch == archFMA {
 		return []string{"-mavx2", "-mfma"}
@@ -62,7 +62,7 @@ func archFlags(arch string) []string {
 	return nil
 }
 
-// refused says why a GPU would not run one of the launches; "" if it would.
+// refused says why a GPU could not run one of the launches, or returns "" if it could.
 func refused(all operator.Launches, lim operator.Limits) string {
 	for _, l := range all {
 		message := cmp.Or(verify.Refused(l, lim), cooperativeProblem(l, lim))
@@ -76,17 +76,17 @@ func refused(all operator.Launches, lim operator.Limits) string {
 	return ""
 }
 
-// What a GPU of compute capability 9.0 has room for.
+// The following constants are the resources of a multiprocessor of compute capability 9.0.
 const (
 	threadsPerSM   = 2048
 	blocksPerSM    = 32
-	sharedOfSystem = 1 << 10 // that a block takes beside its own
+	sharedOfSystem = 1 << 10 // shared memory that the system adds to a block's own
 )
 
-// stackBytes is the memory of a thread that waits for others: the pages of its stack that it touches, and its state.
+// stackBytes is the memory that a waiting thread uses: the touched pages of its stack, and its state.
 const stackBytes = 12 << 10
 
-// cooperativeProblem says that a cooperative grid is too large to run at once; "" if it is not.
+// cooperativeProblem returns a message if a cooperative grid is too large to run all at once, and "" otherwise.
 func cooperativeProblem(l operator.Launch, lim operator.Limits) string {
 	if !l.Cooperative {
 		return ""

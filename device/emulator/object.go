@@ -13,34 +13,36 @@ import (
 	"strings"
 )
 
-// The filter of system calls stands when main begins the first launch. A GPU runs nothing of a kernel's file before its
-// launch; a program of the host can, and so could run outside of the filter. This file looks at what the compiler made
-// of a kernel's file, before it is linked. It refuses what the system or the C library would run or write to by itself.
-// All that the file defines gets names of its own: nothing of it stands in place of what the runtime or a library has.
+// A variant's program sets a filter of system calls before it begins the first launch. On a GPU, no code of a kernel's
+// file runs before its launch. In a program on the host, constructors and similar code in the kernel's file can run
+// earlier, before the system-call filter is set. The functions in this file inspect the object file of a kernel before
+// it is linked. Code and data that the system or the C library would run or write to by itself are refused. All symbols
+// that the object file defines are renamed, so that none replaces a symbol of the runtime or a library.
 
-// ownName begins the names of all that a kernel's file defines.
+// ownName is the prefix of all renamed symbols of a kernel's file.
 const ownName = "kernel."
 
-// tables are what the runtime has of a kernel's file; see shim/entry.h.
+// tables are the symbols of a kernel's file that the runtime reads; see shim/entry.h.
 var tables = []string{"autotune_entries", "autotune_entry_count"}
 
-// plainSections are those that hold functions and variables and what debuggers and linkers
-// want to know of them. The linker and the system act on others by their names.
+// plainSections matches the sections with functions, variables, and data for debuggers and linkers. Sections with names
+// that plainSections does not match may make the linker or the system run or load something.
 var plainSections = regexp.MustCompile(`^(?:\.(?:text|data|rodata|bss|tdata|tbss|ldata|lbss|lrodata|eh_frame|gcc_except_table|debug)(?:[._].*)?|autotune_shared|` +
 	`\.(?:comment|group|symtab|strtab|shstrtab|symtab_shndx|note\.GNU-stack|note\.gnu\.property)|)$`)
 
-// plainTypes are the types of such sections: the linker and the system act on types too.
+// plainTypes lists the types of harmless sections, because the linker and the system also act on types.
 var plainTypes = []elf.SectionType{
 	elf.SHT_NULL, elf.SHT_PROGBITS, elf.SHT_SYMTAB, elf.SHT_STRTAB, elf.SHT_RELA, elf.SHT_NOTE, elf.SHT_NOBITS, elf.SHT_GROUP, elf.SHT_SYMTAB_SHNDX,
-	0x70000001, // of unwinding, on x86
+	0x70000001, // unwind tables on x86
 }
 
 var constructors = regexp.MustCompile(`^\.(?:preinit_array|init_array|ctors|init)(?:\..*)?$`)
 
-// initialArray is the section in which a compiler has its own, too.
+// initialArray is the section of constructors; the compiler itself adds a constructor when it instruments memory
+// accesses.
 var initialArray = regexp.MustCompile(`^\.init_array(?:\..*)?$`)
 
-// dynamicRelocations are what the system's loader carries out, and no compiler writes into an object file.
+// dynamicRelocations recognises relocations for the system's loader, which no compiler writes into object files.
 var dynamicRelocations = map[elf.Machine]func(kind uint32) bool{
 	elf.EM_X86_64: func(kind uint32) bool {
 		return slices.Contains([]elf.R_X86_64{elf.R_X86_64_COPY, elf.R_X86_64_GLOB_DAT, elf.R_X86_64_JMP_SLOT, elf.R_X86_64_RELATIVE, elf.R_X86_64_IRELATIVE, elf.R_X86_64_RELATIVE64}, elf.R_X86_64(kind))
@@ -48,13 +50,12 @@ var dynamicRelocations = map[elf.Machine]func(kind uint32) bool{
 	elf.EM_AARCH64: func(kind uint32) bool { return kind >= uint32(elf.R_AARCH64_COPY) },
 }
 
-// object is a kernel's file, compiled and not linked.
 type object struct {
 	file *elf.File
 	all  []byte
 }
 
-// openObject reads an object file; nil if it is of another system or processor, which has no filter.
+// openObject reads an object file, or returns nil if there is no system-call filter for the file's system or processor.
 func openObject(all []byte) *object {
 	f, err := elf.NewFile(bytes.NewReader(all))
 	if err != nil || dynamicRelocations[f.Machine] == nil || f.Class != elf.ELFCLASS64 || f.Data != elf.ELFDATA2LSB {
@@ -63,8 +64,8 @@ func openObject(all []byte) *object {
 	return &object{f, all}
 }
 
-// refused says what in an object file no kernel may have; "" if nothing. The compiler itself has
-// initialisers called before main.
+// refused names the content of an object file that no kernel may have, or returns "" if there is none. refused allows a
+// given number of constructors, because the compiler itself adds them.
 func (o *object) refused(initialisers uint64) string {
 	const pointerBytes = 8
 	left := initialisers * pointerBytes
@@ -97,7 +98,8 @@ func (o *object) refusedSymbol() string {
 		if elf.ST_TYPE(s.Info) == elf.STT_GNU_IFUNC {
 			return "the resolver of " + s.Name + runsEarly
 		}
-		// Tensors are copied to variables: one that lies elsewhere is the runtime's or a library's.
+		// Tensors are copied to variables, so the position and size of each variable must be checked. A variable that
+		// exceeds its section of the object file could overlap a library's data.
 		if at := int(s.Section); at < len(o.file.Sections) && elf.ST_TYPE(s.Info) != elf.STT_FILE {
 			if room := o.file.Sections[at].Size; s.Value > room || s.Size > room-s.Value {
 				return fmt.Sprintf("the symbol %s lies outside of its section", s.Name)
@@ -127,8 +129,8 @@ func (o *object) refusedRelocation() string {
 	return ""
 }
 
-// How 64-bit files lie: the bytes of a symbol and of a section's header, and where the file's
-// header and a section's have what is changed.
+// The following constants describe 64-bit ELF files: the sizes of symbols and section headers, and offsets in the
+// file's header.
 const (
 	symbolBytes    = 24
 	headersAt      = 0x28
@@ -137,13 +139,13 @@ const (
 	headerSizeAt   = 0x20
 )
 
-// own gives what the file defines names of its own, but for the tables. They stand in a new
-// table of names at the file's end, after the old one, which may be the sections' too.
+// own renames all symbols that the file defines, except those that the runtime reads. The new names of symbols are in a
+// new string table at the file's end; the old table stays, since sections may use it too.
 func (o *object) own() ([]byte, error) {
 	symbols, err := o.file.Symbols()
 	table := o.file.SectionByType(elf.SHT_SYMTAB)
 	if errors.Is(err, elf.ErrNoSymbols) || table == nil {
-		return o.all, nil // it defines nothing
+		return o.all, nil // the file defines no symbols
 	}
 	if err != nil {
 		return nil, err
@@ -159,7 +161,7 @@ func (o *object) own() ([]byte, error) {
 		if s.Section == elf.SHN_UNDEF || s.Name == "" || kind == elf.STT_FILE || kind == elf.STT_SECTION || slices.Contains(tables, s.Name) {
 			continue
 		}
-		at := table.Offset + symbolBytes*uint64(i+1) // the first symbol is none
+		at := table.Offset + symbolBytes*uint64(i+1) // the first symbol in the file is empty
 		binary.LittleEndian.PutUint32(all[at:], uint32(len(grown)))
 		grown = append(append(append(grown, ownName...), s.Name...), 0)
 	}
@@ -172,7 +174,8 @@ type variable struct {
 	address, bytes uint64
 }
 
-// mangled begins the name of a variable that is the file's own; its length follows, and the name, and perhaps an E.
+// mangled matches the mangled name of a variable with internal linkage: a prefix, the name's length, and the name,
+// perhaps followed by an E.
 var mangled = regexp.MustCompile(`^(?:_ZL|_ZN12_GLOBAL__N_1L?)(\d+)(\w+)$`)
 
 func plainName(symbol string) string {
@@ -184,7 +187,7 @@ func plainName(symbol string) string {
 	return symbol
 }
 
-// variablesOf are the variables of a program's kernel outside of functions and namespaces, by their names.
+// variablesOf maps names to the kernel's variables in a program that are outside of functions and namespaces.
 func variablesOf(code []byte) (map[string]variable, error) {
 	file, err := elf.NewFile(bytes.NewReader(code))
 	if err != nil {
@@ -206,8 +209,7 @@ func variablesOf(code []byte) (map[string]variable, error) {
 	return found, nil
 }
 
-// placeSymbols finds the variables that tensors are copied to. The problem is what a
-// launch fails with; "" if there is none.
+// placeSymbols finds the addresses of variables that tensors are copied to. problem is "" or says why a launch fails.
 func (j *job) placeSymbols(code []byte) (problem string, err error) {
 	wanted := func(a jobArgument) bool { return a.Symbol != "" && a.Elements > 0 }
 	if !slices.ContainsFunc(j.arguments, wanted) {

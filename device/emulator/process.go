@@ -26,34 +26,35 @@ import (
 	"autotune/operator"
 )
 
-// response is the line in which a program says how its job ended.
+// response is the line of JSON in which a program says how its job ended.
 type response struct {
 	trial.Outcome
-	Launches int    `json:"launches"` // verified
-	When     string `json:"when"`     // it was wrong, or made something else than the first launch
-	Saves    int    `json:"saves"`    // that the files of outputs have: of the first launch, and of one that made something else
-	Changes  uint32 `json:"changes"`  // by which few of the inputs changed
+	Launches int    `json:"launches"` // number of verified launches
+	When     string `json:"when"`     // in which launch the output was wrong or differed from the first launch's
+	Saves    int    `json:"saves"`    // launches saved in each output file: the first, and one that differs from it
+	Changes  uint32 `json:"changes"`  // seed of the changes to the inputs
 	Gaps     []gaps `json:"gaps"`
-	Race     *race  `json:"race"`   // the first that was found
-	Looked   looked `json:"looked"` // for others
+	Race     *race  `json:"race"`   // the first race that was found
+	Looked   looked `json:"looked"` // what was examined for races
 }
 
-// gaps are the elements that an output has no number in.
+// gaps describes the elements of an output that hold no number after the first launch.
 type gaps struct {
 	Tensor    string `json:"tensor"`
 	Unwritten int64  `json:"unwritten"`
-	First     int64  `json:"first"` // unwritten
-	NaN       int64  `json:"nan"`   // the unwritten ones included
+	First     int64  `json:"first"` // index of the first unwritten element
+	NaN       int64  `json:"nan"`   // number of NaNs, unwritten elements included
 }
 
-// The statuses that only a program's answer has.
+// The following statuses occur only in the response of a variant's program.
 const (
 	deadlock trial.Status = "deadlock" // no thread of a block can go on
 	unable   trial.Status = "unable"   // the program cannot do its job
 )
 
-// The program itself ends a launch that takes too long, and says when one begins and ends; these are for one that
-// cannot any more, because the kernel stopped it or overwrote what it needs for that.
+// A program itself ends a launch that takes too long, and reports when a launch begins and ends. launchGrace and
+// restLimit limit the wait for a program that cannot end or report a launch, because the kernel stopped the program
+// or overwrote its memory.
 const (
 	launchGrace = time.Second     // beyond a launch's time
 	restLimit   = 2 * time.Minute // between launches: tensors are filled and compared
@@ -61,8 +62,8 @@ const (
 
 const maxAnswer = 64 << 10
 
-// runProgram puts a variant's program into the folder, gives it a job and returns its response. Nothing that it
-// started outlives it. names are the kernel's source files, for finding the guilty line in a sanitizer's report.
+// runProgram writes a variant's program into the folder, gives it a job and returns its response. No process that the
+// program started outlives the program. names are the kernel's source files, in which a sanitizer's report is located.
 func runProgram(ctx context.Context, dir string, code []byte, j job, names []string) (response, error) {
 	program := filepath.Join(dir, "program")
 	if err := writeProgram(program, code); err != nil {
@@ -81,7 +82,7 @@ func runProgram(ctx context.Context, dir string, code []byte, j job, names []str
 	}
 	cmd := exec.CommandContext(limited, words[0], words[1:]...)
 	cmd.Dir = dir
-	// What a kernel writes reaches who searches, so that it sees nothing of the user's.
+	// The output of a kernel is shown to the person who searches, so the program must not see the user's environment.
 	cmd.Env = append(worker.Environment("LD_LIBRARY_PATH"), sanitizerSettings...)
 	cmd.Stdin = strings.NewReader(j.text())
 	cmd.ExtraFiles = []*os.File{resultEnd}
@@ -96,7 +97,7 @@ func runProgram(ctx context.Context, dir string, code []byte, j job, names []str
 	said := listen(result, j.protocol.LaunchTimeout+launchGrace, cancel)
 	err = cmd.Wait()
 	left := worker.EndGroup(cmd)
-	// A process that left the group may still hold the pipe open.
+	// A child that left the program's process group may still hold the pipe open.
 	_ = result.SetReadDeadline(time.Now().Add(launchGrace))
 	a := <-said
 	switch {
@@ -118,12 +119,12 @@ func runProgram(ctx context.Context, dir string, code []byte, j job, names []str
 }
 
 type answer struct {
-	response *response // nil: nothing
-	garbled  bool      // something else wrote there too
-	late     bool      // it was silent for too long, and killed
+	response *response // nil if there was none
+	garbled  bool      // something else was written to the pipe, too
+	late     bool      // the program was silent for too long and was killed
 }
 
-// listen reads what a program says until it ends, and has it killed when it does not come back from a launch.
+// listen reads what a program writes until the program ends, and kills a program whose launch does not return in time.
 func listen(from io.Reader, launchLimit time.Duration, kill func()) <-chan answer {
 	said := make(chan answer, 1)
 	go func() {
@@ -143,7 +144,7 @@ func listen(from io.Reader, launchLimit time.Duration, kill func()) <-chan answe
 			}
 		}
 		a.garbled = a.garbled || errors.Is(lines.Err(), bufio.ErrTooLong)
-		// Read what the program goes on writing, so that it does not block. Its end or a deadline ends this.
+		// The remaining output of the program is read and dropped, so that the program does not block on a full pipe.
 		_, _ = io.Copy(io.Discard, from)
 		watch.Stop()
 		a.late = late.Load()
@@ -152,21 +153,22 @@ func listen(from io.Reader, launchLimit time.Duration, kill func()) <-chan answe
 	return said
 }
 
-// read takes a line for the program's response, if it is one.
+// read stores a line of the program's output as its response, if the line is a response.
 func (a *answer) read(line string) bool {
 	var r response
 	if json.Unmarshal([]byte(line), &r) != nil || !slices.Contains(append(trial.Statuses, deadlock, unable), r.Status) {
 		return false
 	}
-	// A kernel may have found out where to write, or what messages are made of.
+	// A line that looks like a response may have been written by the kernel itself, or from data that the kernel has
+	// changed.
 	r.Message = worker.Shown(r.Message)
 	a.response = &r
 	return true
 }
 
-// writeProgram writes a file to run, a new one: the kernel may hold the one before busy for a moment after its last
-// process has ended. While it is open for writing no other process may be started: it would inherit the open file,
-// and the program could not be run ("text file busy").
+// writeProgram writes an executable as a new file, since the old program's file may be in use for a moment after its
+// last process has ended. While the new file is open for writing, no other process may be started: that process would
+// inherit the open file, and the program could not be run ("text file busy").
 func writeProgram(path string, code []byte) error {
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
@@ -199,27 +201,28 @@ func ended(status trial.Status, message string) response {
 	return response{Outcome: trial.Outcome{Status: status, Message: message}}
 }
 
-// job is what a variant's program is asked to do; runtime/job.h reads it.
+// job is the task of a variant's program, which runtime/job.h reads.
 type job struct {
 	walls       *walls
 	launches    operator.Launches
 	protocol    device.Protocol
 	workers     int
-	patience    int // LaunchTimeouts that a launch may take as long as its blocks end; 0: one
+	patience    int // multiple of LaunchTimeout for a launch whose blocks keep ending; 0 means one
 	dropAboveMS float64
 	check       device.Check
-	first       int    // launches that were verified before, by other programs
-	gaps        bool   // look for what the first launch left out
-	change      bool   // launch once more, after few of the inputs changed
-	changes     uint32 // by which few of the inputs are drawn; 0: they did not change
+	first       int    // launches that earlier programs verified
+	gaps        bool   // report what the first launch left unwritten
+	change      bool   // launch once more, after a few elements of the inputs changed
+	changes     uint32 // seed of the changes to the inputs; 0 if they did not change
 	arguments   []jobArgument
 }
 
-// jobArgument is a scalar or a tensor. A tensor has a fill, or a file in the program's folder that its contents come
-// from instead. Another file there is that its contents go to; "" is none.
+// jobArgument is a scalar or a tensor. A tensor's contents are generated at random according to its fill, or are read
+// from the file that `input` names in the program's folder. The variant's program writes a tensor's final contents to
+// the file that output names, unless output is "".
 type jobArgument struct {
 	operator.Argument
-	symbol        uint64 // address of the variable that it is copied to; 0: none
+	symbol        uint64 // address of the variable that the tensor is copied to; 0 if there is none
 	fill          elements.Fill
 	input, output string
 }

@@ -19,7 +19,7 @@ import (
 	"autotune/device/elements"
 )
 
-// What every variant is compiled against and linked with.
+// support contains the sources that every variant is compiled against and linked with.
 //
 //go:embed shim runtime
 var support embed.FS
@@ -39,12 +39,12 @@ func supportDigest() string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// runtimeObject is the compiled runtime, the folder of the shim's headers and the walls,
-// each made once, when the first variant needs it.
+// runtimeObject holds the compiled runtime, the folder of the shim's headers, and the walls (the sandbox's launcher).
+// The runtime, the headers and the launcher are each made once, when the first variant needs them.
 type runtimeObject struct {
 	mu     sync.Mutex
-	dir    string // where all of it is
-	whole  bool   // the sources are there, which only a compilation needs
+	dir    string // the folder that contains all of it
+	whole  bool   // the sources are unpacked, which only a compilation needs
 	shim   string // folder
 	object string // file
 	walls  *walls
@@ -68,8 +68,9 @@ func (r *runtimeObject) get(ctx context.Context, c *hostCompiler) (shim, object 
 	if err := c.makeOnce(ctx, dir, "runtime", object, arguments); err != nil {
 		return "", "", err
 	}
-	// GCC takes the words as they are compiled here only where all flags are the same, as they are for most variants. It
-	// reads their header where they are not, or where this fails.
+	// GCC uses a precompiled header only if all flags are the same, as they are for most variants. If a variant's
+	// flags differ from those of the precompiled header, or if the header cannot be precompiled, GCC reads the
+	// header's source.
 	header := filepath.Join(shim, words)
 	arguments = slices.Concat(c.baseFlags(), c.variantFlags(hostArch()), []string{"-x", "c++-header", header})
 	_ = c.makeOnce(ctx, dir, "words", header+".gch", arguments)
@@ -84,8 +85,8 @@ func (r *runtimeObject) folder(c *hostCompiler) (dir string, err error) {
 	return r.dir, err
 }
 
-// unpack writes the sources into the folder. They are some fifty files, which a search whose kernels are all in the
-// cache does without.
+// unpack writes the sources of the runtime and the shim into the folder r.dir. The sources are written only when
+// the runtime or the shim must be compiled, because a search whose kernels are all cached compiles neither.
 func (r *runtimeObject) unpack() error {
 	if r.whole {
 		return nil
@@ -101,9 +102,10 @@ func (r *runtimeObject) unpack() error {
 	return nil
 }
 
-// makeOnce takes what the compiler makes of a part of the support from the cache, or has it made.
+// makeOnce takes the compiled form of a part of the support code from the cache, or compiles it.
 func (c *hostCompiler) makeOnce(ctx context.Context, dir, part, path string, arguments []string) error {
-	// The cache is a convenience: without it the part is made again.
+	// An error of storing a compiled part of the support code in the cache is ignored, because the part can be compiled
+	// again.
 	kept := compile.Kept(c.options.CacheDir)
 	key := cache.ActionID(sha256.Sum256([]byte("emulator's " + part + " " + hostArch() + " " + c.fingerprint)))
 	if kept != nil {

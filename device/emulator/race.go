@@ -23,18 +23,19 @@ import (
 	"autotune/operator"
 )
 
-// Data races are looked for in a program of their own, whose accesses are watched (runtime/race_clocks.h). It
-// takes some ten to thirty times as long, so that no trial is such a program.
+// Data races are looked for by a separate program whose memory accesses are instrumented (runtime/race_clocks.h). A
+// program with instrumented accesses is ten to thirty times slower, so no trial is timed with it.
 
-// raceFlags have the compiler put a call at each access, and tell volatile ones apart. The sanitizer's library is
-// not linked; the runtime has the functions.
+// raceFlags make the compiler insert a call at each memory access, with different calls for volatile accesses. The
+// sanitizer's library is not linked, because the runtime defines the functions that instrumented kernels call.
 var raceFlags = []string{
 	"-gdwarf-4", "-fsanitize=thread", "-U__SANITIZE_THREAD__", "--param=tsan-distinguish-volatile=1",
 	"--param=tsan-instrument-func-entry-exit=0",
 }
 
-// initialisers is how many functions the compiler has called before main: one in programs that look for
-// races, which the runtime leaves empty.
+// initialisers returns the number of constructors that the compiler itself adds to a kernel's file: one in programs
+// that look for races. The constructor added by the compiler calls a function that the runtime defines with an empty
+// body.
 func (c *hostCompiler) initialisers() uint64 {
 	if c.options.races {
 		return 1
@@ -42,10 +43,10 @@ func (c *hostCompiler) initialisers() uint64 {
 	return 0
 }
 
-// watching is the compiler of programs that look for races, opened when the first is wanted.
+// watching is the compiler of programs that look for races, opened when the first such program is needed.
 type watching struct {
 	mu       sync.Mutex
-	compiler compile.Compiler // nil: none was wanted
+	compiler compile.Compiler // nil until it is needed
 }
 
 func (w *watching) get(o Options) (compile.Compiler, error) {
@@ -69,11 +70,11 @@ func (w *watching) close() error {
 	return w.compiler.Close()
 }
 
-// raceLaunches is how often a kernel is launched while races are looked for: with its threads in their usual
-// order, and in another one.
+// raceLaunches is the number of launches that are examined for races: one with the threads in their usual order, and
+// one with another order.
 const raceLaunches = 2
 
-// raceSlowdown is how much more time a launch is given for that.
+// raceSlowdown is the factor by which the time limit of a launch is raised for programs that look for races.
 const raceSlowdown = 10
 
 func (s *session) Races(ctx context.Context, v device.Variant) (o trial.Outcome, looked string, err error) {
@@ -96,7 +97,7 @@ func (s *session) Races(ctx context.Context, v device.Variant) (o trial.Outcome,
 		return o, "", err
 	}
 	j.workers, j.protocol.Samples = 1, 0
-	if !s.device.options.Sanitize { // else it has been given more already
+	if !s.device.options.Sanitize { // else the limit is already raised
 		j.protocol.LaunchTimeout *= raceSlowdown
 	}
 	j.check = device.Check{Launches: raceLaunches}
@@ -128,8 +129,8 @@ func (s *session) Races(ctx context.Context, v device.Variant) (o trial.Outcome,
 }
 
 type looked struct {
-	FirstBlocks  int64 `json:"first_blocks"` // of a launch that was too long to be looked at as a whole
-	Of           int64 `json:"of"`           // 0: all launches were
+	FirstBlocks  int64 `json:"first_blocks"` // blocks examined of the launch that was too long to be examined whole
+	Of           int64 `json:"of"`           // number of blocks of that launch; 0 if all launches were examined whole
 	BytesLeftOut int64 `json:"bytes_left_out"`
 }
 
@@ -146,13 +147,13 @@ func (l looked) text(launches int) string {
 }
 
 type race struct {
-	Kernel  string   `json:"kernel"` // of several
+	Kernel  string   `json:"kernel"` // the kernel, if there are several
 	Space   string   `json:"space"`  // tensor, variable, static, shared
 	Tensor  string   `json:"tensor"`
-	Address uint64   `json:"address"` // from the beginning of the tensor or of the block's variables, or as it is
+	Address uint64   `json:"address"` // offset in the tensor or in the block's variables, or an absolute address
 	Bytes   int      `json:"bytes"`
 	By      raceSide `json:"by"`
-	With    raceSide `json:"with"` // earlier
+	With    raceSide `json:"with"` // the earlier access
 }
 
 type raceSide struct {
@@ -200,7 +201,7 @@ func index(i [3]uint32) string {
 	return fmt.Sprintf("(%d,%d,%d)", i[0], i[1], i[2])
 }
 
-// memory names what is accessed, and the kind of memory.
+// memory names the memory that a race is about, and its kind.
 func (r *race) memory(code []byte, tensor func(string) operator.Argument) (what, kind string) {
 	switch r.Space {
 	case "tensor":
@@ -219,7 +220,7 @@ func (r *race) memory(code []byte, tensor func(string) operator.Argument) (what,
 
 var localName = regexp.MustCompile(`^_ZZ.*E(\d+)(\w+?)(?:_\d+)?$`)
 
-// variableAt is the name of the variable at an address; "" if there is none.
+// variableAt returns the name of the variable at an address, or "" if there is none.
 func variableAt(code []byte, kind elf.SymType, address uint64) string {
 	file, err := elf.NewFile(bytes.NewReader(code))
 	if err != nil {
@@ -241,13 +242,14 @@ func variableAt(code []byte, kind elf.SymType, address uint64) string {
 	return ""
 }
 
-// placeOf is the innermost line of the kernel's own files at the call before an address of a program, with the line of
-// the kernel that called it; "" if there is none. addr2line belongs to the linker.
+// placeOf returns the line in the kernel's own files that made the call before the address pc, and the line that called
+// the surrounding function if the compiler inlined it; placeOf returns "" if no line is known. The tool addr2line is
+// installed together with the linker.
 func placeOf(ctx context.Context, program string, pc uint64, names []string) string {
 	command := exec.CommandContext(ctx, "addr2line", "-i", "-e", program, fmt.Sprintf("%#x", pc-1))
 	command.Env = worker.Environment("PATH", "LD_LIBRARY_PATH")
 	worker.OwnGroup(command)
-	found, _ := command.Output() // without it the message names the file alone
+	found, _ := command.Output() // without addr2line the message names only the file
 	inner, kernel := "", ""
 	for line := range strings.Lines(string(found)) {
 		path, rest, _ := strings.Cut(strings.TrimSpace(line), ":")

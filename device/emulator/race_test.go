@@ -12,7 +12,7 @@ import (
 	"autotune/internal/test/endurance"
 )
 
-// raceOperator has what kernels race on; its answers are not looked at.
+// raceOperator describes the operator whose kernels race; its outputs are not compared.
 const raceOperator = `operator: racing
 summary: kernels that race, and kernels that do not
 shape: [n]
@@ -44,11 +44,11 @@ inline __device__ void plain_add(int* at, int by) {
 }
 `
 
-// The body begins at this line of the file.
+// raceLine is the line of the generated file at which a case's body begins.
 const raceLine = 10
 
-// raceCase is the body of a kernel, of 4 blocks of 64 threads. A line that races ends in //!, the one that it races
-// with in //?; without such lines there is no race.
+// raceCase is the body of a kernel that runs with 4 blocks of 64 threads. //! marks the line that races, and //? marks
+// the line that it races with. A body without the marks //! and //? has no race.
 type raceCase struct {
 	name, body string
 	launch     string // more of the launch
@@ -255,7 +255,7 @@ y[I] = 0;`},
 }`},
 }
 
-// marked are the numbers of the lines that end in a mark.
+// marked returns the numbers of the lines that end in the given mark.
 func marked(body string, mark byte) map[string]bool {
 	found := map[string]bool{}
 	for i, line := range strings.Split(body, "\n") {

@@ -20,8 +20,9 @@ import (
 	"autotune/space/expr"
 )
 
-// HostTensor is one of a kernel's arguments. Raw are a tensor's contents; of one that the kernel writes they give its
-// size, and hold the result after a run. A tensor without elements is passed as a null pointer. A scalar has a Value.
+// HostTensor is a tensor or a scalar that Run passes to a kernel as an argument. Raw contains a tensor's bytes; for a
+// tensor that the kernel writes, it gives the size before the run and contains the result afterwards. A tensor without
+// elements is passed as a null pointer. Value is set for a scalar argument only.
 type HostTensor struct {
 	Role  operator.Role
 	Type  operator.Type
@@ -29,8 +30,7 @@ type HostTensor struct {
 	Value expr.Value
 }
 
-// HostTensorOf is a problem's tensor with numbers, each rounded to the tensor's type: f32, a smaller floating type, bool
-// or i64.
+// HostTensorOf returns a tensor of the numbers, rounded to the argument's type: f32, a smaller float, bool or i64.
 func HostTensorOf(a operator.Argument, numbers []float32) HostTensor {
 	t := HostTensor{Role: a.Role, Type: a.Type}
 	for _, n := range numbers {
@@ -45,7 +45,7 @@ func HostTensorOf(a operator.Argument, numbers []float32) HostTensor {
 	return t
 }
 
-// Floats are the contents of a tensor of those types.
+// Floats returns the contents of a tensor of one of the types that HostTensorOf supports.
 func (t HostTensor) Floats() []float32 {
 	numbers := make([]float32, len(t.Raw)/int(t.Type.Bytes()))
 	for i := range numbers {
@@ -59,9 +59,9 @@ func (t HostTensor) Floats() []float32 {
 
 const runTimeout = time.Minute
 
-// Run launches the first kernel of a program that the emulator's compiler made, with
-// the contents given as its arguments, and fills the outputs: for proving a kernel
-// against values known from elsewhere. What the kernel does wrong is an error that begins with its status.
+// Run launches the first kernel of a program that the emulator's compiler made, with the given arguments, and fills the
+// outputs. Run serves to test a kernel against known values. If the kernel fails, Run's error begins with the status of
+// the failure.
 func Run(ctx context.Context, program *compile.Binary, launch operator.Launch, tensors []HostTensor) error {
 	if message := refused(operator.Launches{launch}, Limits()); message != "" {
 		return errors.New(message)

@@ -17,7 +17,7 @@ import (
 	"autotune/operator"
 )
 
-// doubling is an operator, y = 2 x + bias, with a template for each way to fail.
+// doubling describes an operator, y = 2 x + bias, with one template for each way in which a kernel can fail.
 const doubling = `operator: doubling
 summary: Twice the input.
 shape: [n]
@@ -31,7 +31,7 @@ reference: reference.cu
 templates:
 `
 
-// doublingBodies are the templates' kernels: the body, given index i < N.
+// doublingBodies maps templates to the bodies of their kernels, which are executed for each index i < N.
 var doublingBodies = map[string]string{
 	"right":    `y[i] = 2.0f * x[i];`,
 	"branchy":  `__shared__ float s[64]; s[threadIdx.x] = x[i]; __syncthreads(); y[i] = 2.0f * s[threadIdx.x];`,
@@ -58,7 +58,8 @@ var doublingBodies = map[string]string{
 	"outside":  `__shfl_sync(1u, i, 0); y[i] = 2.0f * x[i];`,
 }
 
-// doublingKernel is a kernel of the operator: the body, given index i < N.
+// doublingKernel returns a kernel source for the operator y = 2 x + bias; the statements in body are executed for each
+// index i < N.
 func doublingKernel(name, body string) string {
 	return "#ifndef N\n#define N 100\n#endif\nextern \"C\" __global__ void doubling_" + name +
 		"(const float* __restrict__ x, const float* __restrict__ bias, float* __restrict__ y) {\n" +
@@ -74,7 +75,6 @@ func doublingOperator(t *testing.T) *operator.Operator {
 	return doublingOf(t, doublingKernel("reference", doublingBodies["right"]), kernels)
 }
 
-// doublingOf is the operator with the sources given.
 func doublingOf(t *testing.T, reference string, kernels map[string]string) *operator.Operator {
 	t.Helper()
 	files := fstest.MapFS{}
@@ -91,7 +91,7 @@ func doublingOf(t *testing.T, reference string, kernels map[string]string) *oper
 	return op
 }
 
-// bench is a session on a problem and what it takes to evaluate its templates.
+// bench is a session on a problem, with the problem's templates compiled on demand.
 type bench struct {
 	problem *operator.Problem
 	device  device.Device
@@ -109,7 +109,6 @@ func openBench(t *testing.T, o Options, p *operator.Problem, proto device.Protoc
 	return b
 }
 
-// open opens the session, which runs the reference.
 func (b *bench) open(t *testing.T, proto device.Protocol) error {
 	t.Helper()
 	kernel, err := b.problem.Reference()
@@ -125,7 +124,6 @@ func (b *bench) compile(t *testing.T, k operator.Kernel) *compile.Binary {
 	return binary
 }
 
-// variant is the default configuration of a template, compiled.
 func (b *bench) variant(t *testing.T, template string) device.Variant {
 	t.Helper()
 	for _, c := range b.problem.Defaults(t.Context()) {
@@ -146,7 +144,6 @@ func (b *bench) evaluate(t *testing.T, template string) trial.Outcome {
 	return o
 }
 
-// check launches a template several times.
 func (b *bench) check(t *testing.T, template string, c device.Check) trial.Outcome {
 	t.Helper()
 	o, _, err := b.session.Check(t.Context(), b.variant(t, template), c)
@@ -161,7 +158,7 @@ func (b *bench) races(t *testing.T, template string) (trial.Outcome, string) {
 	return o, looked
 }
 
-// loaded is a problem of an operator in files, of one size.
+// loaded loads an operator from files and returns a problem of it with n elements.
 func loaded(t *testing.T, files fstest.MapFS, n int64) *operator.Problem {
 	t.Helper()
 	o, err := operator.Load(files, ".")
@@ -267,7 +264,7 @@ func TestDistributionsAndSeeds(t *testing.T) {
 	}
 }
 
-// A search that is interrupted leaves no process and no file.
+// An interrupted search leaves no process and no file behind.
 func TestCancel(t *testing.T) {
 	p := doublingProblem(t)
 	b := openBench(t, Options{CacheDir: testCache}, p, device.DefaultProtocol())

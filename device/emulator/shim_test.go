@@ -13,7 +13,7 @@ import (
 	"autotune/operator"
 )
 
-// Each case is a kernel of one input (0, 1, 2, ...) and one output, with what the output must be.
+// shimCase is a kernel with one input (0, 1, 2, ...) and one output, and the expected output.
 type shimCase struct {
 	name   string
 	source string
@@ -514,7 +514,7 @@ func TestShim(t *testing.T) {
 	}
 }
 
-// boxKernel copies two rows of eight floats, from a column on, of a matrix of twelve columns.
+// boxKernel copies two rows of eight floats, which begin at the given column, from a matrix of twelve columns.
 func boxKernel(column int) string {
 	return fmt.Sprintf(`#include "tensor_map.cuh"
 		extern "C" __global__ void k(const __grid_constant__ TensorMap map, float* y) {
@@ -530,8 +530,8 @@ func boxKernel(column int) string {
 		}`, column)
 }
 
-// A box may begin outside of the tensor, but only at a multiple of 16 bytes of a row: a GPU says
-// "illegal instruction" elsewhere.
+// A box that is copied may begin outside of the tensor, but only at a multiple of 16 bytes in a row; otherwise a GPU
+// reports "illegal instruction".
 func TestBoxesBeginAt16Bytes(t *testing.T) {
 	launch := threads(1, 32)
 	launch.Maps = []operator.TensorMap{{Words: [7]int64{2<<4 | 7<<7 | 3<<32, 12, 0, 11 | 3<<32, 0, 7 << 56, 1}}}
@@ -558,7 +558,7 @@ func TestBoxesBeginAt16Bytes(t *testing.T) {
 	}
 }
 
-// A kernel takes a tensor map where a launch passes one, and only there.
+// A kernel must have a tensor map as a parameter exactly where the launch passes one.
 func TestTensorMapsAreTaken(t *testing.T) {
 	mapped, plain := threads(1, 32), threads(1, 32)
 	mapped.Maps = []operator.TensorMap{{}}
@@ -578,8 +578,8 @@ func TestTensorMapsAreTaken(t *testing.T) {
 	}
 }
 
-// A product of fragments must be the product of the matrices that they hold by
-// the instruction's definition, which the kernels here follow independently.
+// A product of fragments must equal the product of the matrices that the fragments represent by the instruction's
+// definition. The kernels of this test compute the product of the matrices independently of the fragments.
 func TestMma(t *testing.T) {
 	for _, c := range []struct {
 		name, call, a, b string
@@ -642,14 +642,13 @@ func TestMma(t *testing.T) {
 	}
 }
 
-// toHalf rounds to half precision, ties to even: eleven bits, or as many as multiples of 2^-24 have.
+// toHalf rounds to half precision, ties to even: to eleven significant bits, or to a multiple of 2^-24 if subnormal.
 func toHalf(x float32) float32 {
 	_, exponent := math.Frexp(float64(x))
 	unit := math.Ldexp(1, max(exponent-11, -24))
 	return float32(math.RoundToEven(float64(x)/unit) * unit)
 }
 
-// scrambled gives n numbers between -1 and 1.
 func scrambled(n int) []float32 {
 	data := make([]float32, n)
 	for i := range data {

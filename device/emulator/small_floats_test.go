@@ -14,7 +14,7 @@ import (
 	"autotune/operator"
 )
 
-// smallFormat is a floating type of one or two bytes by its definition.
+// smallFormat defines a floating type of one or two bytes.
 type smallFormat struct {
 	kind               operator.Type
 	exponent, mantissa int
@@ -25,10 +25,8 @@ var smallFormats = []smallFormat{
 	{operator.F16, 5, 10, true}, {operator.BF16, 8, 7, true}, {operator.F8E4M3, 4, 3, false}, {operator.F8E5M2, 5, 2, true},
 }
 
-// codes counts them; half of them are negative.
 func (f smallFormat) codes() int { return 2 << (f.exponent + f.mantissa) }
 
-// largest is the code of the largest number.
 func (f smallFormat) largest() int {
 	if f.infinities {
 		return (1<<f.exponent-1)<<f.mantissa - 1
@@ -36,7 +34,8 @@ func (f smallFormat) largest() int {
 	return f.codes()/2 - 2
 }
 
-// value is a number's; of the code after the largest, what would come next.
+// value returns the number that a code represents; if the code stands for infinity or NaN, value returns the number
+// that it would represent if it were finite.
 func (f smallFormat) value(code int) float64 {
 	sign := 1.0
 	if code >= f.codes()/2 {
@@ -49,7 +48,7 @@ func (f smallFormat) value(code int) float64 {
 	return sign * math.Ldexp(float64(m+1<<f.mantissa), e-bias-f.mantissa)
 }
 
-// nearest is the code of the nearest number, ties to even codes, where nothing is too large for it.
+// nearest returns the code of the number nearest to x, with ties to even codes. x must be in the format's range.
 func (f smallFormat) nearest(x *big.Float) int {
 	if x.Signbit() {
 		return f.codes()/2 + f.nearest(new(big.Float).Neg(x))
@@ -71,7 +70,7 @@ func (f smallFormat) nearest(x *big.Float) int {
 	return most
 }
 
-// conversions are what is proved: expressions of a code c and of a float v.
+// conversions maps a type to the two tested expressions: from a code c to a number, and from a float v to a code.
 var conversions = map[string][2]string{
 	"f16":           {"__half2float(__ushort_as_half(c))", "__half_as_ushort(__float2half_rn(v))"},
 	"bf16":          {"__bfloat162float(__ushort_as_bfloat16(c))", "__bfloat16_as_ushort(__float2bfloat16_rn(v))"},
@@ -82,7 +81,6 @@ var conversions = map[string][2]string{
 	"elements f8e5m2": {"(float)element_small(c, F8E5M2)", "element_encode(v, F8E5M2)"},
 }
 
-// raw are the bytes of numbers.
 func raw(t *testing.T, numbers any) []byte {
 	t.Helper()
 	contents, err := binary.Append(nil, binary.NativeEndian, numbers)
@@ -90,7 +88,7 @@ func raw(t *testing.T, numbers any) []byte {
 	return contents
 }
 
-// numbers are those that bytes hold.
+// numbers decodes a tensor's bytes, in the host's byte order, to numbers.
 func numbers[T any](t *testing.T, contents []byte) []T {
 	t.Helper()
 	var one T
@@ -120,8 +118,8 @@ func runConversions(t *testing.T, which string, codes []uint16, floats []float32
 	return tensors[2].Floats(), numbers[uint16](t, tensors[3].Raw)
 }
 
-// Every code of the small types is the number that it should be. Every number
-// halfway between two, or just beside that, becomes the right one's code.
+// Every code of the small types converts to the right number. Every number halfway between two codes, or just beside
+// the middle, converts to the right code.
 func TestSmallFloats(t *testing.T) {
 	for _, f := range smallFormats {
 		for _, prefix := range []string{"", "elements "} {
@@ -138,7 +136,8 @@ func TestSmallFloats(t *testing.T) {
 					middle := float32((f.value(c) + f.value(c+1)) / 2)
 					far := float32(math.Copysign(math.Inf(1), float64(middle)))
 					next := uint16(c + 1)
-					// CUDA's conversions to one byte saturate; elements.h keeps infinities that there are.
+					// CUDA's conversions to one byte saturate; the conversions of elements.h return infinity if the
+					// type has it.
 					if magnitude == f.largest() && (!f.infinities || f.kind.Bytes() == 1 && prefix == "") {
 						next = uint16(c)
 					}
@@ -177,12 +176,11 @@ func TestSmallFloats(t *testing.T) {
 	}
 }
 
-// scalar is an argument that is passed by value.
 func scalar(kind operator.Type, value int) HostTensor {
 	return HostTensor{Role: operator.Scalar, Type: kind, Value: integer(value)}
 }
 
-// Sums, products and fused multiply-adds of small floats are rounded once.
+// Sums, products and fused multiply-adds of small floats are rounded only once.
 func TestSmallFloatArithmetic(t *testing.T) {
 	names := map[operator.Type][3]string{operator.F16: {"__half", "<cuda_fp16.h>"}, operator.BF16: {"__nv_bfloat16", "<cuda_bf16.h>"}}
 	for _, f := range smallFormats[:2] {

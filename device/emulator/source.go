@@ -13,17 +13,19 @@ import (
 	"autotune/operator"
 )
 
-// prepare makes the file that the C++ compiler gets of a kernel: its source, line for line, with the declarations
-// that C++ cannot be taught rewritten, and what the runtime calls at the end.
+// prepare returns the file that the C++ compiler gets for a kernel. The prepared file contains the kernel's source,
+// line for line, with declarations that are not valid C++ rewritten, followed by the functions that the runtime calls.
 func prepare(k operator.Kernel, sanitize bool) string {
 	var b strings.Builder
-	// The macros are defined here, not on the compiler's command line, since the runtime's own
+	// A kernel's macros are defined in the file and not on the compiler's command line, because the runtime's own
 	// headers may use their names.
-	b.WriteString("#line 1 \"<command-line>\"\n") // where messages have them from
+	b.WriteString("#line 1 \"<command-line>\"\n") // the file name in messages about macros
 	for _, m := range k.Macros {
 		fmt.Fprintf(&b, "#define %s %s\n", m.Name, m.Value)
 	}
-	// Sections of variables must not mix templates' and others', which they do unless all names are the file's own.
+	// A section of an object file must not contain variables of templates together with other variables. Under a
+	// sanitizer, an unnamed namespace prevents sections that mix variables of templates with others, because it makes
+	// all names local to the file.
 	if sanitize {
 		b.WriteString("namespace {\n")
 	}
@@ -40,19 +42,21 @@ func prepare(k operator.Kernel, sanitize bool) string {
 	return b.String()
 }
 
-// rewriting is raised when sources are rewritten in another way, so that kernels are compiled anew.
+// rewriting is a version number that must be raised when the rewriting of sources changes, so that kernels are
+// compiled anew.
 const rewriting = 2
 
-// dynamicShared is a declaration of dynamic shared memory: its type with qualifiers, its name, and further dimensions.
+// dynamicShared matches a declaration of dynamic shared memory: type with qualifiers, name, and further dimensions.
 var dynamicShared = regexp.MustCompile(
 	`\bextern\s+((?:__shared__|__align__\s*\([^()]*\)|alignas\s*\([^()]*\)|volatile|\s)*__shared__(?:__align__\s*\([^()]*\)|alignas\s*\([^()]*\)|\s)*)` +
 		`([A-Za-z_](?:[\w:<>,\s]*?[\w>])?)\s+(\w+)\s*\[\s*\]((?:\s*\[[^\[\];]*\])*)\s*;`)
 
 // rewriteDynamicShared turns each `extern __shared__ T name[];` into a reference to the block's dynamic shared memory.
-// At file scope, where a reference could not follow the block from thread to thread, the name becomes a macro.
+// If a dynamic shared array is declared at file scope, its name becomes a macro instead, because a global reference
+// could not change with the block that runs.
 func rewriteDynamicShared(source, file string) string {
 	if !strings.Contains(source, "extern") || !strings.Contains(source, "__shared__") {
-		return source // as most headers
+		return source // most headers return here
 	}
 	blank := cudafile.Blank(source)
 	var b strings.Builder
@@ -76,7 +80,8 @@ func rewriteDynamicShared(source, file string) string {
 	return b.String()
 }
 
-// atFileScope tells whether a blanked-out text ends outside of all braces but those of namespaces and linkage.
+// atFileScope reports whether a text, in which comments and strings are blank, ends outside of all braces except those
+// of namespaces and linkage.
 func atFileScope(text string) bool {
 	var open []bool // of each open brace: whether it is another one
 	head := 0       // where what an open brace belongs to begins at the earliest
@@ -96,18 +101,18 @@ func atFileScope(text string) bool {
 
 var transparent = regexp.MustCompile(`(?:\bnamespace(?:\s+[\w:]+)?|\bextern\s+" *")\s*$`)
 
-// entryFile is the name under which an error in the call of a kernel appears; the line
-// is the kernel's number among the entries, from 1.
+// entryFile is the file name under which an error in the generated call of a kernel appears. In an error about the file
+// entryFile, the line number is the kernel's number among the entries, counted from 1.
 const entryFile = "<entry point>"
 
-// entryPoints is the end of the file that the C++ compiler gets of a kernel: what the
-// runtime knows the launched kernels by.
+// entryPoints returns the end of the file that the C++ compiler gets for a kernel: the table through which the runtime
+// finds the launched kernels.
 func entryPoints(k operator.Kernel) string {
 	var b, rows strings.Builder
 	for i, entry := range k.Launches.Entries() {
 		global := "AUTOTUNE_GLOBAL(" + entry + ")"
 		if strings.HasSuffix(entry, ">") {
-			global = "" // compilers do not tell whether a template is
+			global = "" // compilers do not tell whether a template is __global__
 		}
 		fmt.Fprintf(&b, "#line %d %q\n%s AUTOTUNE_ENTRY(%d, %s)\n", i+1, entryFile, global, i, entry)
 		fmt.Fprintf(&rows, " AUTOTUNE_ROW(%d)", i)
@@ -115,7 +120,7 @@ func entryPoints(k operator.Kernel) string {
 	return b.String() + "AUTOTUNE_ENTRIES(" + strings.TrimSpace(rows.String()) + ")\n"
 }
 
-// guiltyEntry is the kernel whose call an error is about; "" if it is about none.
+// guiltyEntry returns the kernel whose generated call an error is about, or "" if the error is about none.
 func guiltyEntry(k operator.Kernel, words string) string {
 	_, at, found := strings.Cut(words, entryFile+":")
 	if !found {
@@ -127,8 +132,8 @@ func guiltyEntry(k operator.Kernel, words string) string {
 	return entries[min(max(number, 1), len(entries))-1]
 }
 
-// hostFlags are those of a kernel's flags that mean the same to the host's compiler:
-// definitions of macros and the version of C++. All others are a GPU compiler's own.
+// hostFlags returns those of a kernel's flags that mean the same to the host's compiler: definitions of macros and the
+// C++ version. hostFlags drops all other flags of a kernel, because only GPU compilers know them.
 func hostFlags(flags []string) []string {
 	var host []string
 	for i := 0; i < len(flags); i++ {
@@ -149,29 +154,30 @@ func hostFlags(flags []string) []string {
 	return host
 }
 
-// spins finds accesses by which a kernel may wait in a loop for other threads: volatile accesses,
-// atomics, loads past the first cache.
+// spins matches accesses with which a kernel may wait in a loop for other threads: volatile accesses, atomics, and
+// loads that bypass the L1 cache.
 var spins = regexp.MustCompile(`atomic|\b(?:volatile|__ldcg|__ldcv|__nanosleep)\b`)
 
-// volatileAssembly is no access to memory.
+// volatileAssembly matches `asm volatile`, in which the keyword volatile does not denote a memory access.
 var volatileAssembly = regexp.MustCompile(`\b(?:asm|__asm__)\s+(?:volatile|__volatile__)\b`)
 
-// given are statements that are only an atomic operation: no loop waits for its result. The
-// condition of a `for` stands on the line of its `for`.
+// given matches statements that consist only of an atomic operation, because no loop can wait for an unused result. The
+// pattern `given` assumes that a `for` and its condition are on one line.
 var given = regexp.MustCompile(`([{}]|;[ \t]*\n)(?:\s*atomic\w+\s*\([^;{}=]*\)\s*;)+`)
 
-// mayWait tells whether a text has what threads wait in a loop with.
+// mayWait reports whether source text contains memory accesses with which threads may wait for each other in a loop.
 func mayWait(text string) bool {
 	if !spins.MatchString(text) {
-		return false // so that most texts are not searched closely
+		return false // a quick test that spares most texts the closer search
 	}
 	text = volatileAssembly.ReplaceAllString(cudafile.Blank(text), "")
 	return spins.MatchString(given.ReplaceAllString(text, "$1"))
 }
 
-// spinningFlags let a thread that spins be interrupted where the threads that it waits for may share its thread of
-// the machine: the compiler puts a call into each basic block, and the runtime lets others run after some thousand of
-// them. Most kernels wait only at barriers, and stay as fast as they are.
+// spinningFlags returns flags that let a spinning thread be interrupted, because the threads that it waits for may run
+// on the same CPU thread. With the flags for spinning threads, the compiler inserts a call into each basic block, and
+// after some thousand calls the runtime switches to other threads. Kernels that wait only at barriers, which are most
+// kernels, are compiled without the flags for spinning threads and stay fast.
 func spinningFlags(k operator.Kernel) []string {
 	for _, text := range append(textsOf(k.Includes), k.Source) {
 		if mayWait(text) {
@@ -181,7 +187,6 @@ func spinningFlags(k operator.Kernel) []string {
 	return nil
 }
 
-// textsOf are the texts of includes, in the order of their names.
 func textsOf(includes map[string]string) []string {
 	return lists.Of(slices.Sorted(maps.Keys(includes)), func(name string) string { return includes[name] })
 }

@@ -13,8 +13,8 @@ import (
 	"autotune/operator"
 )
 
-// mixed is an operator with all roles and many types. Of n elements with n odd,
-// tensors of one and two bytes end in the middle of a word.
+// mixed describes an operator with arguments of all roles and of many types. If the number of elements is odd, tensors
+// of one and two bytes per element end in the middle of a word.
 const mixed = `operator: mixed
 summary: A little of everything.
 shape: [n]
@@ -37,11 +37,12 @@ reference: reference.cu
 templates:
 `
 
-// mixedParameters are what a right kernel of it takes.
+// mixedParameters lists the parameters of a right kernel for the operator named mixed.
 const mixedParameters = "const __half* a, const int* k, const bool* flags, const double* w, long long count, float gain, signed char small, " +
 	"unsigned* total, unsigned char* spare, __nv_bfloat16* y, unsigned char* code, double* exact, long long* far"
 
-// mixedRight is a right body, given index i < count. It may use the workspace, once it has written it.
+// mixedRight is the body of a right kernel for the operator named mixed, executed for each index i < count. The kernel
+// mixedRight uses its workspace only after writing to it.
 const mixedRight = `spare[i] = flags[i] ? 7 : 9;
 	total[i] += spare[i] + small;
 	y[i] = __float2bfloat16(__half2float(a[i]) * gain);
@@ -50,20 +51,20 @@ const mixedRight = `spare[i] = flags[i] ? 7 : 9;
 	far[i] = (1ll << 40) + k[i];
 `
 
-// mixedKernel is a kernel with what is appended to the right body, and with other parameters where some are given.
+// mixedKernel returns a kernel whose body is mixedRight followed by more. replaced contains pairs of old and new text
+// for the parameters.
 func mixedKernel(name, more string, replaced ...string) string {
 	return "#include <cuda_fp16.h>\n#include <cuda_bf16.h>\nextern \"C\" __global__ void mixed_" + name + "(" +
 		strings.NewReplacer(replaced...).Replace(mixedParameters) + ") {\n" +
 		"const long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;\nif (i >= count) return;\n" + mixedRight + more + "\n}\n"
 }
 
-// simpleTemplate is a template with a thread for each of n elements.
+// simpleTemplate describes a template that launches one thread for each of n elements.
 func simpleTemplate(name string) string {
 	return "  - name: " + name + "\n    source: " + name + ".cu\n" +
 		"    launch: {block: [64, 1, 1], grid: [\"ceil_div(n, 64)\", 1, 1]}\n"
 }
 
-// mixedOperator is the operator with kernels by their names.
 func mixedOperator(t *testing.T, reference string, kernels map[string]string) *operator.Operator {
 	t.Helper()
 	yaml := mixed
@@ -160,7 +161,7 @@ func TestTypes(t *testing.T) {
 	}
 }
 
-// A tensor that is read and written is what it was before each launch, whatever the outputs hold.
+// A tensor that a kernel reads and writes has its original contents before each launch, whatever the outputs hold.
 func TestRestores(t *testing.T) {
 	needCompiler(t)
 	kernels := map[string]string{"right": mixedKernel("right", "")}
@@ -176,8 +177,8 @@ func TestRestores(t *testing.T) {
 	}
 }
 
-// Outputs may hold what they are poisoned with, where that is a number; a reference
-// that leaves some unwritten is found out all the same.
+// An integer output may contain the poison value, which outputs hold before a launch, as a right result. A reference
+// that leaves integers unwritten is detected.
 func TestReferenceLeavesIntegers(t *testing.T) {
 	needCompiler(t)
 	d, err := Open(Options{CacheDir: testCache})

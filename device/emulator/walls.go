@@ -16,16 +16,16 @@ import (
 	"autotune/internal/worker"
 )
 
-// walls are what stands between a variant's program and the system beside the filter that the
-// program itself sets: runtime/walls.cpp, which becomes the program. Null stands for none.
+// walls are a sandbox around a variant's program, in addition to the system-call filter that the program itself sets.
+// The launcher runtime/walls.cpp builds the sandbox and then executes the program. A nil *walls means no sandbox.
 type walls struct {
 	launcher  string   // an executable file
-	filter    string   // whether it sets a filter of calls: "filter" or "none"
-	libraries []string // rules for what every program reads
+	filter    string   // "filter" or "none": whether the launcher also sets a system-call filter
+	libraries []string // rules for the files that every program reads
 }
 
-// around is the command that runs the program of a folder within walls, which let it
-// read its job's inputs and write its job's outputs.
+// around returns the command that runs the program of a folder in the sandbox. The sandboxed program can read only its
+// job's inputs and write only its job's outputs.
 func (w *walls) around(dir string, code []byte, j job) ([]string, error) {
 	if w == nil {
 		return []string{filepath.Join(dir, "program")}, nil
@@ -38,7 +38,7 @@ func (w *walls) around(dir string, code []byte, j job) ([]string, error) {
 		if a.output == "" {
 			continue
 		}
-		// It may write to a file that is there, and make none.
+		// The sandboxed program may write to an existing file, but not create one.
 		made, err := os.OpenFile(filepath.Join(dir, a.output), os.O_CREATE|os.O_WRONLY, 0o600)
 		if err != nil {
 			return nil, err
@@ -51,8 +51,8 @@ func (w *walls) around(dir string, code []byte, j job) ([]string, error) {
 	return words, nil
 }
 
-// loaderOf is the system's program that loads this one with its libraries; "" if there is
-// none, or if it is another program.
+// loaderOf returns the system's dynamic loader that the program names, or "" if it names none or names a program
+// outside of the system's library folders.
 func loaderOf(code []byte) string {
 	f, err := elf.NewFile(bytes.NewReader(code))
 	if err != nil {
@@ -70,8 +70,8 @@ func loaderOf(code []byte) string {
 	return ""
 }
 
-// libraryFolders are where the system's loader finds libraries, and what it and they read when
-// they begin. The loader's cache is a table of numbers and of paths with a zero after each.
+// libraryFolders lists the folders in which the dynamic loader finds libraries, and the files that the loader and
+// libraries read when they start. The dynamic loader's cache contains paths that end in a zero byte.
 var libraryFolders = sync.OnceValue(func() []string {
 	all := []string{"/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib", "/nix/store", "/gnu/store",
 		"/etc/ld.so.cache", "/etc/ld.so.preload", "/proc/self", "/proc/sys/vm", "/sys/devices/system/cpu"}
@@ -92,7 +92,7 @@ var libraryFolders = sync.OnceValue(func() []string {
 	return all
 })
 
-// wallsOf makes the program that builds the walls, once; null where there is none.
+// wallsOf compiles the sandbox's launcher once, or returns nil on systems without such a sandbox.
 func (c *hostCompiler) wallsOf(ctx context.Context) (*walls, error) {
 	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" && runtime.GOARCH != "arm64" {
 		return nil, nil
@@ -108,7 +108,7 @@ func (c *hostCompiler) wallsOf(ctx context.Context) (*walls, error) {
 	}
 	made := &walls{launcher: filepath.Join(dir, "walls"), filter: "filter"}
 	if c.options.Sanitize {
-		made.filter = "none" // sanitizers ask the system for more
+		made.filter = "none" // sanitizers need more system calls
 	}
 	for _, folder := range libraryFolders() {
 		made.libraries = append(made.libraries, "r"+folder)
@@ -132,7 +132,7 @@ func Walls(ctx context.Context, d device.Device) string {
 		probe := exec.CommandContext(ctx, w.launcher, "probe")
 		probe.Env = []string{}
 		worker.OwnGroup(probe)
-		said, _ := probe.Output() // without it none is known to stand
+		said, _ := probe.Output() // without an answer, no wall is known to hold
 		for wall := range strings.Lines(string(said)) {
 			switch wall = strings.TrimSpace(wall); wall {
 			case "user", "network":

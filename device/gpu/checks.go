@@ -11,15 +11,16 @@ import (
 
 type preparation int
 
-// The preparations, in the order in which launches take turns with them.
+// preparation says what written tensors hold before a launch; a check uses the preparations in turn, in the order of
+// the constants below.
 const (
 	poisoned  preparation = iota // a NaN, or an integer, that no kernel writes
-	untouched                    // what the launch before left, as when it is timed
+	untouched                    // the results of the previous launch, as in timed launches
 	zeroed                       // zeros, and a large number around the tensors
 	preparations
 )
 
-// checks look at all of the tensors after a launch.
+// checks verify the contents of all tensors after a launch.
 type checks struct {
 	timer
 	tensors      *tensors
@@ -28,10 +29,11 @@ type checks struct {
 	judge        verify.Judge
 	guard        uint64 // the word that the guard zones hold
 	distribution string
-	sizes        []float64 // by argument, of large inputs: the reference's largest number
+	sizes        []float64 // for large inputs: the reference's largest number, by argument
 }
 
-// prepare readies all that a variant writes, and all that it should not depend on, for a launch.
+// prepare readies memory for a launch: it restores or overwrites all tensors that a variant writes, and fills the guard
+// zones and the shared memory, on which no result may depend.
 func (c *checks) prepare(how preparation) {
 	guard := uint64(guardNaN)
 	if how == zeroed {
@@ -60,15 +62,15 @@ func (c *checks) poison(with func(operator.Type) uint64) {
 
 func (c *checks) fillGuards() { c.guards("guard_fill") }
 
-// guards queues a kernel on the guard zones.
+// guards queues a kernel that fills or checks the guard zones.
 func (c *checks) guards(name string, more ...uint64) {
 	if c.tensors.zoneCount > 0 {
 		c.helpers.run(name, zoneBlocks, int64(c.tensors.zoneCount), append([]uint64{uint64(c.tensors.zones), c.guard}, more...)...)
 	}
 }
 
-// queueChecks queues all that looks at memory after a launch: the outputs, which lie in
-// the given buffers, what must not have changed, and the guard zones.
+// queueChecks queues all checks of memory after a launch: of the outputs, which lie in the given buffers, of the
+// tensors that must not have changed, and of the guard zones.
 func (c *checks) queueChecks(outputs []Address) {
 	c.clear()
 	t := c.tensors
@@ -91,13 +93,12 @@ func (c *checks) queueChecks(outputs []Address) {
 	c.own.compare(t, outputs, c.at(c.judge.Apart))
 }
 
-// at is where a word of what is found lies.
 func (c *checks) at(word int) Address { return c.tensors.found + Address(8*word) }
 func (c *checks) clear()              { c.gpu.Set(c.tensors.found, 4, 0, int64(2*c.judge.Words)) }
 func (c *checks) queueGuards()        { c.guards("guard_check", uint64(c.at(c.judge.Hits))) }
 
 func (c *checks) results() ([]uint64, error) {
-	const done = 2 // an event that the queue has passed
+	const done = 2 // event that marks the end of the checks
 	c.gpu.Record(done)
 	if err := c.wait(done, helperLimit); err != nil {
 		return nil, err
@@ -118,7 +119,7 @@ func (c *checks) inspect() (f verify.Findings, err error) {
 	return c.findings()
 }
 
-// findings judges what the checks that were queued last find.
+// findings returns the faults that the most recently queued checks find.
 func (c *checks) findings() (f verify.Findings, err error) {
 	words, err := c.results()
 	if err != nil {
@@ -138,7 +139,7 @@ func (c *checks) elements(argument int, element int64) (got, want string, err er
 	return elements.Text(a.Type, bits[0]), elements.Text(a.Type, bits[1]), nil
 }
 
-// learn keeps the checksums of inputs and references; outputs is where the reference wrote.
+// learn stores the checksums of the inputs and of the reference's outputs; the outputs lie in the given buffers.
 func (c *checks) learn(outputs []Address) error {
 	c.queueChecks(outputs)
 	words, err := c.results()
@@ -148,8 +149,8 @@ func (c *checks) learn(outputs []Address) error {
 	return c.judge.Learn(words)
 }
 
-// learnSizes notes which inputs are in place and, where they are large, the largest numbers of the
-// reference's outputs: how far these are from zeros.
+// learnSizes stores the distribution of the inputs. For large inputs, learnSizes also stores the largest absolute value
+// of each of the reference's outputs, computed as the largest difference from zeros.
 func (c *checks) learnSizes(distribution string) error {
 	c.distribution, c.sizes = distribution, make([]float64, len(c.tensors.arguments))
 	if distribution != operator.Large {
@@ -172,7 +173,7 @@ func (c *checks) learnSizes(distribution string) error {
 	return nil
 }
 
-// strays looks at the guard zones alone, and names those that were written into.
+// strays checks only the guard zones, and names those that were overwritten.
 func (c *checks) strays() (string, error) {
 	if c.tensors.zoneCount == 0 {
 		return "", nil

@@ -1,5 +1,5 @@
-// What kernels.cu and typed.cu share: how a grid walks memory, sums over a warp,
-// and what comparing adds to.
+// common.cuh: what kernels.cu and typed.cu share: how a grid walks through memory, sums over a warp, and the result
+// that a comparison adds to.
 
 #define FIRST (blockIdx.x * (u64)blockDim.x + threadIdx.x)
 #define STRIDE ((u64)gridDim.x * blockDim.x)
@@ -34,7 +34,7 @@ __device__ u64 weigh(uint4 v, u64 quad) {
 
 // ---- Comparing with the reference ----
 
-// What compare adds to; the host reads the same seven words.
+// Outcome is the result that a comparison adds to; the host reads the same seven words.
 struct Outcome {
     u64 mismatches;
     u64 first;          // ~index of the first mismatch, so that zero means none
@@ -45,7 +45,7 @@ struct Outcome {
     u64 output_sum;     // checksum of the output
 };
 
-// Finds of one thread.
+// Finds counts the differences that one thread found.
 struct Finds {
     u64 mismatches, first, unwritten, not_finite;
 
@@ -57,7 +57,7 @@ struct Finds {
     }
 };
 
-// Adds what all threads of a warp found.
+// report adds the finds of all threads of a warp to the outcome.
 __device__ void report(Outcome* outcome, const Finds& finds, u64 largest, u64 sum, u64 output_sum) {
     sum = warp_sum(sum);
     output_sum = warp_sum(output_sum);

@@ -17,8 +17,8 @@ import (
 	"autotune/operator"
 )
 
-// fakeDriver is a GPU in memory. Its kernels are Go functions by entry, which do what the
-// kernels of this package and of the tests' operators do; its time is told by events.
+// fakeDriver is a simulated GPU with a simulated clock. The simulated GPU executes kernels as Go functions, which do
+// the work of this package's kernels and of the tests' operators; a kernel's entry name selects the function.
 type fakeDriver struct {
 	*fakeGPU
 	opened int
@@ -28,17 +28,17 @@ type fakeGPU struct {
 	blocks  map[Address][]byte // by first address
 	next    Address
 	now     float64 // milliseconds
-	lone    float64 // that the host takes for each call of Launch
+	lone    float64 // host time of each call of Launch
 	events  []float64
 	hung    bool  // a kernel never ends
-	fault   error // of a kernel that has ended the context
+	fault   error // of the kernel that ended the context
 	calls   []string
-	bindsOf int // that are not freed
-	modules int // that are loaded
-	n       int // elements of the kernel that runs
+	bindsOf int // parameters that are not freed
+	modules int // modules that are loaded
+	n       int // elements of the running kernel
 
-	launched int       // times that the kernel of the module loaded last ran
-	kept     []float32 // what such a kernel keeps of its inputs, and what it made of them
+	launched int       // launches of the most recently loaded module's kernel
+	kept     []float32 // the inputs that a lazy kernel keeps, and its results for them
 	keptY    []float32
 }
 
@@ -103,7 +103,7 @@ func (g *fakeGPU) Release(at Address) error {
 	return nil
 }
 
-// memory is what lies at an address. A kernel that reaches for nothing has ended the context.
+// memory returns the bytes at an address. An access outside of all blocks ends the simulated context.
 func (g *fakeGPU) memory(at Address, bytes int64) []byte {
 	for first, block := range g.blocks {
 		if at >= first && int64(at-first)+bytes <= int64(len(block)) {
@@ -127,7 +127,7 @@ func (g *fakeGPU) Read(to []byte, from Address) error {
 func (g *fakeGPU) Synchronize() error { return g.fault }
 
 func (g *fakeGPU) Copy(to, from Address, bytes int64) {
-	if bytes < 32<<20 { // nobody reads what measures copies
+	if bytes < 32<<20 { // larger copies only measure the bandwidth
 		copy(g.memory(to, bytes), g.memory(from, bytes))
 	}
 	g.now += float64(bytes) / 1e9
@@ -138,7 +138,7 @@ func (g *fakeGPU) Set(to Address, size int, pattern uint32, count int64) {
 	g.called("set")
 	word := binary.LittleEndian.AppendUint32(nil, pattern)[:size]
 	block := g.memory(to, int64(size)*count)
-	if len(block) < 32<<20 { // nobody reads what empties the cache
+	if len(block) < 32<<20 { // larger blocks only empty the cache
 		copy(block, word)
 		for done := size; done < len(block); done *= 2 {
 			copy(block[done:], block[:done])
@@ -186,7 +186,7 @@ func (g *fakeGPU) Look(time.Duration) Reading {
 	return Reading{At: time.Now(), MHz: 1500, Throttled: []string{"power limit"}}
 }
 
-// fakeModule is a binary of fakeCompiler's: the mode of its kernel.
+// fakeModule is a loaded binary of fakeCompiler, which holds only the mode of its kernel.
 type fakeModule struct {
 	gpu  *fakeGPU
 	mode string
@@ -230,10 +230,10 @@ func (f fakeFunction) AllowShared(int64) error { return nil }
 
 func (f fakeFunction) Occupancy(threads int, _ int64) (int, error) { return 2048 / threads, nil }
 
-// fakeCompiler makes of a kernel the mode and the number of elements that it is compiled for.
+// fakeCompiler compiles a kernel to a text with the kernel's mode and its number of elements.
 type fakeCompiler struct {
 	compile.Compiler
-	refuse func(operator.Kernel) error // nil: takes all
+	refuse func(operator.Kernel) error // nil accepts all kernels
 	files  *[]string                   // that it compiled
 }
 
@@ -267,7 +267,7 @@ func (fakeCompiler) Version() string { return "fake 1.0" }
 
 func (fakeCompiler) Close() error { return nil }
 
-// f32s and words are memory as numbers.
+// f32s and words return memory of the simulated GPU as numbers.
 func (g *fakeGPU) f32s(at uint64, count int) []float32 {
 	numbers := make([]float32, count)
 	_, _ = binary.Decode(g.memory(Address(at), int64(4*count)), binary.LittleEndian, numbers)
@@ -288,21 +288,19 @@ func (g *fakeGPU) sum(at uint64, bytes int64) (sum uint64) {
 	return sum
 }
 
-// bits are those of an element of any type.
 func (g *fakeGPU) bits(at uint64, i, size int64) uint64 {
 	var whole [8]byte
 	copy(whole[:], g.memory(Address(at)+Address(i*size), size))
 	return binary.LittleEndian.Uint64(whole[:])
 }
 
-// numberAs is an element of a type, as a float64.
 func numberAs(t operator.Type, bits uint64) float64 {
 	var x float64
 	_, _ = fmt.Sscan(elements.Text(t, bits), &x)
 	return x
 }
 
-// compare adds an outcome to its words.
+// compare adds the outcome of a comparison to the words at an address, as the kernel of the same name does.
 func (g *fakeGPU) compare(out, ref uint64, count int64, t operator.Type, atol, rtol float64, outcome uint64) {
 	var words [verify.OutcomeWords]uint64
 	size, largest := t.Bytes(), 0.0
@@ -350,13 +348,14 @@ func (g *fakeGPU) fill(at uint64, count int64, t operator.Type, value func(i int
 	}
 }
 
-// numberOf is the number by which kernels know a distribution.
+// numberOf returns the number that kernels use for a distribution of inputs.
 func numberOf(distribution string) int {
 	f, _ := elements.FillOf(operator.Argument{Fill: &operator.Fill{Distribution: distribution}}, "", 0)
 	return f.Distribution
 }
 
-// fakeKernels do what they must and tell how many milliseconds that takes. Their arguments are those of the kernels.
+// fakeKernels maps the names of kernels' entries to functions that do the kernel's work with the kernel's arguments,
+// and return its simulated time in milliseconds.
 var fakeKernels map[string]func(g *fakeGPU, mode string, a []uint64) float64
 
 func init() {
@@ -408,7 +407,8 @@ func init() {
 	}
 }
 
-// zones of the tests are few: their table ends where its block does.
+// guards checks or fills the guard zones that a table in the simulated memory lists. The table of guard zones extends
+// to the end of the block of memory that contains it.
 func (g *fakeGPU) guards(table uint64, guard uint32, hits uint64) float64 {
 	for zone, at := uint64(0), table; g.blocks[Address(table)] != nil && at < table+uint64(len(g.blocks[Address(table)])); zone, at = zone+1, at+24 {
 		first, count, spared := g.word(at), g.word(at+8), g.word(at+16)
@@ -430,10 +430,9 @@ func (g *fakeGPU) guards(table uint64, guard uint32, hits uint64) float64 {
 	return 0.1
 }
 
-// fakeN is how many elements the tests' tensors have.
 const fakeN = 1000
 
-// affineKernel does what affine's direct.cu does in each mode.
+// affineKernel does the work of the operator affine's direct.cu in each mode.
 func affineKernel(g *fakeGPU, mode string, a []uint64) float64 {
 	x, w := g.f32s(a[0], g.n), g.f32s(a[1], 16)
 	y := g.f32s(a[3], g.n)
@@ -469,11 +468,11 @@ func affineKernel(g *fakeGPU, mode string, a []uint64) float64 {
 	return ms
 }
 
-// lazyModes are kernels that leave out work where a launch repeats another: by counting launches, where
-// the outputs hold numbers already, where all inputs are those of before, and where two of them are.
+// lazyModes are kernels that skip work in a launch that repeats an earlier one: in all launches after the first, if the
+// outputs already hold numbers, if all inputs are unchanged, or if two elements of the inputs are unchanged.
 var lazyModes = []string{"counts", "looks", "keeps_all", "keeps_two"}
 
-// leavesOut tells whether a lazy kernel does, and gives y what it keeps.
+// leavesOut reports whether a lazy kernel skips its work, and if so copies its kept results to y.
 func (g *fakeGPU) leavesOut(mode string, x, y []float32) bool {
 	last := len(x) - 1
 	switch mode {

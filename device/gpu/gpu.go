@@ -1,16 +1,17 @@
-// Package gpu is the device that measures: a GPU in this process, through a Driver.
+// Package gpu is the device that measures on a real GPU, in this process and through a Driver.
 //
-// A session keeps a problem's tensors on the GPU and evaluates one variant after another. It checks what the variant
-// needs and launches it once onto poisoned outputs. It compares these with the reference's, and looks at the guard
-// zones and the inputs. Then it takes times, and looks at all of it again: the timed launches must be as right as the
-// first.
+// A session keeps a problem's tensors on the GPU and evaluates one variant after another. For each variant, the session
+// checks that the GPU has the resources that the variant needs, launches it once onto outputs that are filled with
+// values that no kernel writes, compares the outputs with the reference's, and checks the guard zones and the inputs.
+// If all checks pass, the session times the variant and then repeats the checks, because the outputs of timed launches
+// must be right, too.
 //
-// Nothing large crosses between GPU and host: inputs are made and results are compared on the GPU, by the kernels of
-// kernels.cu, and of typed.cu where tensors are not of f32. The device's own compiler compiles these. Package verify
-// says where to look and how to judge.
+// Large data never crosses between GPU and host: the kernels of kernels.cu fill inputs and compare results on the GPU,
+// and those of typed.cu do the same for tensors that are not f32. The device's own compiler compiles kernels.cu and
+// typed.cu. Package verify says what to check and how to judge the results.
 //
-// A kernel that faults or never ends takes the context with it. The device then answers
-// device.ErrLost for ever; package remote starts it again in a new process.
+// A kernel that faults or never ends destroys the context. The device of a destroyed context only returns
+// device.ErrLost, and package remote opens it again in a new process.
 package gpu
 
 import (
@@ -28,15 +29,15 @@ import (
 	"autotune/operator"
 )
 
-// Options are what a GPU needs beside its driver.
+// Options are what a GPU needs in addition to its driver.
 type Options struct {
 	Compiler compile.Compiler // the device closes it
 	Target   string           // what kernels are compiled for, as "sm_90a"
-	CacheDir string           // where answers are kept; "": nowhere
+	CacheDir string           // folder of cached answers; "" means none
 }
 
-// Open describes a GPU; its context is made for the first problem. The error wraps
-// device.ErrNone where there is no such GPU.
+// Open finds a GPU and describes it; its context is created for the first problem. The error wraps device.ErrNone if
+// there is no GPU with this ordinal.
 func Open(d Driver, ordinal int, o Options) (device.Device, error) {
 	found, err := d.List()
 	if err != nil {
@@ -56,11 +57,11 @@ type processor struct {
 	ordinal int
 	about   device.Info
 
-	mu     sync.Mutex // a GPU that measures does one thing at a time
+	mu     sync.Mutex // a GPU must do nothing else during a measurement
 	gpu    GPU        // nil until the first problem
-	lost   error      // why it can do no more; nil: it can
+	lost   error      // why the device can no longer be used, or nil
 	own    map[string][]byte
-	copies float64 // bytes a millisecond, as the first problem measured it; 0: none did
+	copies float64 // bytes per millisecond, measured with the first problem; 0 before
 }
 
 func (p *processor) Info() device.Info          { return p.about }
@@ -68,7 +69,7 @@ func (p *processor) Compiler() compile.Compiler { return p.Options.Compiler }
 func (p *processor) Arch() string               { return p.Target }
 func (p *processor) Close() error               { return p.Options.Compiler.Close() }
 
-// do has some work done on the GPU by one thread, to which the context belongs.
+// do runs work on the GPU in one operating-system thread, because the context belongs to a thread.
 func (p *processor) do(work func() error) (err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -111,8 +112,9 @@ func (p *processor) Open(ctx context.Context, problem *operator.Problem, referen
 	return s, nil
 }
 
-// Launch launches a variant once, for a program that watches. Beside it only kernels that fill tensors run, so that
-// every report is about the variant. There is no free memory behind a tensor, and nothing is compared.
+// Launch launches a variant once for a program that watches it, such as compute-sanitizer. Besides the variant, Launch
+// runs only the kernels that fill tensors, so that every report concerns the variant. Launch allocates no spare memory
+// behind a tensor, and compares nothing.
 func (p *processor) Launch(ctx context.Context, problem *operator.Problem, proto device.Protocol, v device.Variant) (o trial.Outcome, err error) {
 	s, err := p.newSession(ctx, problem, proto)
 	if err != nil {
@@ -134,8 +136,8 @@ func (p *processor) Launch(ctx context.Context, problem *operator.Problem, proto
 	return o, err
 }
 
-// launchWatched launches a variant. Its module stays loaded until the process ends: a
-// program that watches reports where in it something was found.
+// launchWatched launches a variant. The variant's module stays loaded until the process ends, because a program
+// such as compute-sanitizer looks up the source places of its findings in the loaded module.
 func (s *session) launchWatched(v device.Variant, limit time.Duration) (o trial.Outcome, err error) {
 	loaded, err := s.tensors.loadVariant(v.Binary, v.Kernel)
 	if err != nil {

@@ -23,7 +23,7 @@ import (
 	"autotune/operator"
 )
 
-// bench is the tests' operator on a fake GPU.
+// bench is a session of the tests' operator on a fake GPU.
 type bench struct {
 	t       *testing.T
 	driver  *fakeDriver
@@ -38,7 +38,7 @@ func fakeProtocol() device.Protocol {
 	return p
 }
 
-// fakeBench opens a problem on a fake GPU, unless that fails.
+// fakeBench opens a problem on a fake GPU, and returns the error if that fails.
 func fakeBench(t *testing.T, c fakeCompiler, proto device.Protocol, problem func(operator.Limits) *operator.Problem) (*bench, error) {
 	t.Helper()
 	b := &bench{t: t, driver: newFake()}
@@ -64,7 +64,7 @@ func openAffine(t *testing.T, proto device.Protocol) *bench {
 	return b
 }
 
-// variant is that of a mode, compiled.
+// variant returns the compiled variant whose mode is the given one.
 func (b *bench) variant(mode int64) device.Variant {
 	b.t.Helper()
 	v := testoperators.Variant(b.t, b.problem, mode)
@@ -72,7 +72,7 @@ func (b *bench) variant(mode int64) device.Variant {
 	return v
 }
 
-// closed sees that a session leaves nothing behind.
+// closed closes the session and checks that no memory, parameters or modules are left on the GPU.
 func (b *bench) closed() {
 	b.t.Helper()
 	must.OK(b.t, b.session.Close())
@@ -81,7 +81,7 @@ func (b *bench) closed() {
 	}
 }
 
-// A context is made for the first problem, and describing the GPU makes none.
+// Describing a GPU creates no context; opening the first problem does.
 func TestOpenDescribes(t *testing.T) {
 	d := newFake()
 	g, err := Open(d, 0, Options{Compiler: fakeCompiler{}, Target: "sm_90a"})
@@ -94,7 +94,7 @@ func TestOpenDescribes(t *testing.T) {
 	}
 }
 
-// Whatever a variant does, its status says so, and what it damaged is whole for the next.
+// Whatever a variant does wrong, its status says so, and all memory that it damaged is restored for the next variant.
 func TestEvaluate(t *testing.T) {
 	b := openAffine(t, fakeProtocol())
 	if c := b.session.Ceilings(); c.ReferenceMS != 1 || c.CopyBytesPerMS < 1 {
@@ -126,7 +126,7 @@ func TestEvaluate(t *testing.T) {
 	b.closed()
 }
 
-// What ends the context is the variant's status, and the device's end.
+// A variant that ends the GPU's context gets a status for it, and the device is lost afterwards.
 func TestLost(t *testing.T) {
 	for mode, want := range map[int64]trial.Outcome{
 		2: {Status: trial.Crashed, Message: "the kernel faulted: an illegal memory access was encountered"},
@@ -144,8 +144,8 @@ func TestLost(t *testing.T) {
 	}
 }
 
-// A check launches as often as asked, on outputs that hold something else each time, and
-// ends at the first launch that is wrong. Other inputs have another answer.
+// A check makes the requested number of launches, on outputs that hold other values before each launch, and stops at
+// the first wrong launch. After Refill the inputs are different, and so are the right answers.
 func TestCheckAndRefill(t *testing.T) {
 	b := openAffine(t, fakeProtocol())
 	if o, launches, err := b.session.Check(t.Context(), b.variant(0), device.Check{Launches: 7, Exact: true}); err != nil || o.Status != trial.OK || launches != 7 {
@@ -161,8 +161,8 @@ func TestCheckAndRefill(t *testing.T) {
 	b.closed()
 }
 
-// A check leaves what its launch read and wrote in files, unless the launch was wrong. A folder that takes none ends
-// no search.
+// A check writes what its launch read and wrote to files, unless the launch was wrong. A check that cannot write to its
+// folder does not end the search.
 func TestCheckLeaves(t *testing.T) {
 	b := openAffine(t, fakeProtocol())
 	left := func(mode int64, dir string) (trial.Outcome, map[string]int) {
@@ -200,12 +200,12 @@ func TestCheckLeaves(t *testing.T) {
 	b.closed()
 }
 
-// All conditions time what they say: the cache is emptied before each sample or filled
-// before the first, and launches come one by one or as a graph.
+// Each timing condition causes the right driver calls: the cache is emptied before each sample or filled before the
+// first, and launches are queued one by one or as a graph.
 func TestConditions(t *testing.T) {
 	for _, tt := range []struct {
 		device.Conditions
-		want string // what is asked of the driver from the second last sample on
+		want string // calls of the driver from the second last sample on
 	}{
 		{device.Conditions{}, "set, record 2, launch affine_direct, record 3, set, record 4, launch affine_direct, record 5"},
 		{device.Conditions{L2: device.Warm}, "record 2, launch affine_direct, record 3, record 4, launch affine_direct, record 5"},
@@ -225,8 +225,8 @@ func TestConditions(t *testing.T) {
 	}
 }
 
-// Whether a launch is short is told by many in a row: alone it takes the host's time, too. A long one needs no other to
-// be warm.
+// A launch is classified as short by timing many launches in a row, because the time of a single launch includes time
+// of the host. A long launch is timed without a warm-up.
 func TestShortLaunches(t *testing.T) {
 	for lone, want := range map[float64]int{0: shortLaunches, 1: shortLaunches, 9: 0, longMS: -1} {
 		proto := fakeProtocol()
@@ -236,7 +236,8 @@ func TestShortLaunches(t *testing.T) {
 		if o, err := b.session.Evaluate(t.Context(), b.variant(0), 0); err != nil || o.Status != trial.OK {
 			t.Errorf("%+v, %v", o, err)
 		}
-		// That is verified, warms up and is timed; then to prove that none leaves out work.
+		// Besides the launches that estimate the time, other launches verify, warm up and time the variant, and prove
+		// that it skips no work.
 		others := 9
 		if lone >= longMS {
 			others = 5
@@ -248,7 +249,7 @@ func TestShortLaunches(t *testing.T) {
 	}
 }
 
-// However tensors are filled, whatever says what is right and compares.
+// Variants are judged correctly for all ways to fill tensors, to compute the right answers and to compare outputs.
 func TestOwn(t *testing.T) {
 	byElement := [3]string{"y differs from the reference in 1 of 1000 elements", "total differs from the reference in 1 of 1000 elements", "1 NaN or infinite"}
 	for _, tt := range []struct {
@@ -284,7 +285,7 @@ func TestOwn(t *testing.T) {
 	}
 }
 
-// What the operator is to blame for is a ReferenceError, and leaves nothing behind.
+// A fault of the operator is reported as a ReferenceError, and leaves nothing allocated on the GPU.
 func TestBlame(t *testing.T) {
 	refuse := func(file string) func(operator.Kernel) error {
 		return func(k operator.Kernel) error {
@@ -318,7 +319,7 @@ func TestBlame(t *testing.T) {
 	}
 }
 
-// One problem after another shares the device's own kernels, and the bandwidth of copies.
+// Problems that are opened one after another share the device's own kernels and the measured bandwidth of copies.
 func TestReopen(t *testing.T) {
 	var files []string
 	b, err := fakeBench(t, fakeCompiler{files: &files}, fakeProtocol(), func(l operator.Limits) *operator.Problem { return testoperators.Problem(t, "affine", fakeN, l) })
@@ -336,7 +337,8 @@ func TestReopen(t *testing.T) {
 	}
 }
 
-// Before a program that watches, only the variant and what fills run, and nothing lies around the tensors.
+// In a launch for a watching program such as compute-sanitizer, only the variant and the kernels that fill its tensors
+// run, and there are no guard zones.
 func TestLaunch(t *testing.T) {
 	for mode, want := range map[int64]trial.Status{0: trial.OK, 1: trial.OK, 3: trial.Timeout, 4: trial.Crashed} {
 		d := newFake()
@@ -353,7 +355,7 @@ func TestLaunch(t *testing.T) {
 	}
 }
 
-// A kernel that takes something else than it is given is never launched.
+// A kernel whose parameters do not match the arguments is never launched.
 func TestMismatchedVariant(t *testing.T) {
 	b := openAffine(t, fakeProtocol())
 	v := b.variant(0)
@@ -369,7 +371,7 @@ func TestMismatchedVariant(t *testing.T) {
 	b.closed()
 }
 
-// A tensor map is passed as its 128 bytes, whose first are the tensor's address.
+// A tensor map is passed as its 128 bytes, which begin with the tensor's address.
 func TestBindMaps(t *testing.T) {
 	g := &fakeGPU{}
 	v := variant{gpu: g, launches: []launch{{Launch: operator.Launch{Maps: []operator.TensorMap{{At: 1, Words: [7]int64{1, 2, 3, 4, 5, -6, 7}}}}}}}
@@ -383,7 +385,7 @@ func TestBindMaps(t *testing.T) {
 	}
 }
 
-// A problem that does not fit is told before any memory is taken.
+// A problem that does not fit into the GPU's memory gives an error before any memory is allocated.
 func TestTooLarge(t *testing.T) {
 	_, err := fakeBench(t, fakeCompiler{}, fakeProtocol(), func(l operator.Limits) *operator.Problem { return testoperators.Problem(t, "affine", 1<<26, l) })
 	if !errors.Is(err, device.ErrMemory) || !strings.Contains(err.Error(), "for the problem: out of memory") {

@@ -14,7 +14,7 @@ import (
 	"autotune/operator"
 )
 
-// holding is a GPU that remembers what a problem takes of it.
+// holding is a GPU that records the memory and modules of one problem, to free them together.
 type holding struct {
 	GPU
 	blocks  []Address
@@ -39,7 +39,7 @@ func (h *holding) free() error {
 	return nil
 }
 
-// helpers are the device's own kernels on the GPU, and how each is launched.
+// helpers are the device's own kernels, loaded on the GPU.
 type helpers struct {
 	gpu     *holding
 	kernels map[string]Function
@@ -47,10 +47,10 @@ type helpers struct {
 
 const (
 	helperThreads = 256
-	zoneBlocks    = 16 // that share a guard zone
+	zoneBlocks    = 16 // blocks per guard zone
 )
 
-// What the guard zones hold.
+// Every word of a guard zone holds one of the values guardNaN and guardLarge.
 const (
 	guardNaN   = 0x7fedface
 	guardLarge = 0x7149f2ca // 1e30
@@ -86,7 +86,7 @@ func launchOnce(g GPU, f Function, l operator.Launch, values []uint64) {
 	g.Launch(f, l, parameters, 1)
 }
 
-// walk queues one that walks a tensor, 16 bytes a step.
+// walk queues a kernel that processes a tensor in steps of 16 bytes.
 func (h *helpers) walk(name string, a operator.Argument, values ...uint64) {
 	steps := (a.Bytes()/16 + helperThreads - 1) / helperThreads
 	h.run(name, max(1, min(steps, int64(8*h.gpu.Bounds().SMs))), 1, values...)
@@ -122,7 +122,8 @@ func (h *helpers) sum(a operator.Argument, buffer, sum Address) {
 	}
 }
 
-// soilShared fills the shared memory of every multiprocessor with NaNs: each block takes all of one's.
+// soilShared fills the shared memory of every multiprocessor with NaNs, by launching blocks that each use a
+// multiprocessor's whole shared memory.
 func (h *helpers) soilShared() {
 	bounds := h.gpu.Bounds()
 	bytes := int64(bounds.MaxSharedPerBlock)
@@ -131,7 +132,7 @@ func (h *helpers) soilShared() {
 	}, []uint64{uint64(bytes / 4)})
 }
 
-// The device's own kernels. Those of typed.cu are compiled when a problem first needs them.
+// The embedded files contain the device's own kernels. typed.cu is compiled when a problem first needs it.
 var (
 	//go:embed kernels.cu
 	kernels string
@@ -141,13 +142,13 @@ var (
 	common string
 )
 
-// entries are the kernels of each file, which are compiled together.
+// entries lists the kernels in each of the device's own source files.
 var entries = map[string][]string{
 	"kernels.cu": {"compare", "fill", "checksum", "guard_fill", "guard_check", "dirty_shared"},
 	"typed.cu":   {"compare_typed", "fill_typed", "checksum_typed"},
 }
 
-// Kernels are the device's own files that some arguments need, to be compiled ahead.
+// Kernels returns the device's own source files that the given arguments need, so that they can be compiled ahead.
 func Kernels(arguments []operator.Argument) []operator.Kernel {
 	file := func(name, source string) operator.Kernel {
 		return operator.Kernel{

@@ -15,8 +15,8 @@ import (
 	"autotune/operator"
 )
 
-// The device's own kernels behind entries whose parameters are all pointers, as
-// the emulator wants them. What they add to is zeroed first.
+// wrapped adds entries to the device's own kernels whose parameters are all pointers, as the emulator requires. Each
+// added entry first zeroes the words to which its kernel adds results.
 const wrapped = `
 __device__ void zero(float* words) {
     for (int i = threadIdx.x; i < WORDS; i += blockDim.x) words[i] = 0.0f;
@@ -39,7 +39,7 @@ extern "C" __global__ void helpers_guards(const float* words, float* found) {
 }
 `
 
-// openEmulator opens what the device's own kernels are tried on, or skips the test.
+// openEmulator opens the emulator, on which the device's own kernels are tested, or skips the test.
 func openEmulator(t *testing.T) device.Device {
 	t.Helper()
 	d, err := emulator.Open(emulator.Options{CacheDir: testcache.Dir()})
@@ -48,8 +48,9 @@ func openEmulator(t *testing.T) device.Device {
 	return d
 }
 
-// helper compiles one of them for inputs of so many elements. A zone spares some bytes of them. The function that it
-// returns runs the kernel on one block, and returns the words that the kernel added to.
+// helper compiles one of the device's own kernels for inputs with count elements, and for guard zones whose first
+// `spared` bytes are left out. The function that helper returns runs the kernel on one block and returns the words that
+// the kernel added to.
 func helper(t *testing.T, entry string, words, count, spared int) func(inputs ...[]float32) []uint64 {
 	t.Helper()
 	d := openEmulator(t)
@@ -78,7 +79,8 @@ func runHelper(t *testing.T, b *compile.Binary, words int, inputs [][]float32) [
 	return joined
 }
 
-// compare counts what differs and sums both sides up: equal contents have equal sums, any other bit another one.
+// compare counts the elements that differ, and computes a checksum of each side. Equal contents have equal checksums,
+// and changing any bit changes the checksum.
 func TestCompareHelper(t *testing.T) {
 	ref := make([]float32, 1003)
 	for i := range ref {
@@ -103,7 +105,7 @@ func TestCompareHelper(t *testing.T) {
 	}
 }
 
-// guard_check sees whatever is not the word that it is told.
+// guard_check counts every word of a guard zone that differs from the guard word.
 func TestGuardHelper(t *testing.T) {
 	zone := slices.Repeat([]float32{math.Float32frombits(0x7149f2ca)}, 500)
 	check := helper(t, "helpers_guards", 2, len(zone), 0)
@@ -116,7 +118,7 @@ func TestGuardHelper(t *testing.T) {
 	}
 }
 
-// A zone that begins within a word is seen and filled from its first byte on.
+// A guard zone that begins within a word is filled and checked from exactly its first byte on.
 func TestGuardHelperIsPreciseToAByte(t *testing.T) {
 	const guard, spared = 0x7149f2ca, 3
 	zone := slices.Repeat([]float32{math.Float32frombits(guard)}, 64)

@@ -1,12 +1,11 @@
-// The CUDA device's own kernels: they fill a problem's tensors, prove a result
-// right or wrong, and see what a variant wrote that it should not have.
+// The CUDA device's own kernels fill a problem's tensors, compare a result with the reference, and detect writes of a
+// variant outside of its outputs.
 //
-// These are all that tensors of f32 need; typed.cu has those for other types.
+// Tensors of f32 need only the kernels of this file; typed.cu has the kernels for other types.
 //
-// All of them walk memory in 16-byte steps with a grid of any size. So
-// verifying takes about as long as reading the data once. Counts and indices
-// have 64 bits. Only sums leave the GPU: each kernel adds to a few words of a
-// result buffer that the host has zeroed. Tensors are aligned to 256 bytes.
+// All kernels walk through memory in 16-byte steps with a grid of any size, so verifying takes about as long as reading
+// the data once. Counts and indices have 64 bits. Only sums leave the GPU: each kernel adds to a few words of a result
+// buffer that the host has zeroed. Tensors are aligned to 256 bytes.
 
 #define ELEMENT __device__
 #include "elements.h"
@@ -20,7 +19,7 @@ extern "C" __global__ void fill(float* data, u64 count, u32 seed, int distributi
 
 // ---- Checksums ----
 
-// The last, incomplete step of a tensor, filled up with zeros.
+// remainder_of returns the last, incomplete 16-byte step of a tensor, filled up with zeros.
 __device__ uint4 remainder_of(const u32* words, u64 count) {
     u64 at = count / 4 * 4;
     uint4 v = {0, 0, 0, 0};
@@ -40,7 +39,7 @@ extern "C" __global__ void checksum(const u32* words, u64 count, u64* sum) {
 
 // ---- Comparing with the reference ----
 
-// Mismatches are rare, so they cost a branch each.
+// FloatFinds compares floats, and branches for each mismatch, since mismatches are rare.
 struct FloatFinds : Finds {
     float largest;
 
@@ -85,15 +84,15 @@ extern "C" __global__ void compare(const float* out, const float* ref, u64 count
 
 // ---- Guard zones ----
 
-// The memory before and after each tensor, one zone a row of the grid. It holds a
-// NaN, which a sum passes on, or a large number, which a maximum does. A tensor may
-// end within the first word of the zone behind it.
+// Zone is a guard zone: memory before or after a tensor, which one row of the grid checks. A guard zone is filled with
+// a NaN, which a sum passes on, or with a large number, which a maximum passes on. A tensor may end within the first
+// word of the guard zone after it.
 struct Zone {
     u32* words;
     u64 count;
-    u64 spared;  // bytes of the first word that are the tensor's
+    u64 spared;  // bytes of the first word that belong to the tensor
 
-    // The part of a word that is the zone's.
+    // mask selects the bytes of word i that belong to the guard zone and not to the tensor.
     __device__ u32 mask(u64 i) const { return i == 0 ? ~0u << (8 * (u32)spared) : ~0u; }
 };
 
@@ -105,7 +104,7 @@ extern "C" __global__ void guard_fill(const Zone* zones, u32 guard) {
     }
 }
 
-// hits[0] counts words that changed; hits[1 + zone] those of one zone.
+// guard_check counts in hits[0] the changed words of all guard zones, and in hits[1 + zone] those of one zone.
 extern "C" __global__ void guard_check(const Zone* zones, u32 guard, u64* hits) {
     Zone zone = zones[blockIdx.y];
     u64 mine = 0;
@@ -119,8 +118,8 @@ extern "C" __global__ void guard_check(const Zone* zones, u32 guard, u64* hits) 
 
 // ---- Shared memory ----
 
-// Leaves a NaN in a multiprocessor's shared memory: a kernel that reads what it
-// never wrote finds that instead of zeros.
+// dirty_shared fills a multiprocessor's shared memory with NaNs: a kernel that reads shared memory which it never wrote
+// finds NaNs instead of zeros.
 extern "C" __global__ void dirty_shared(u32 words) {
     extern __shared__ u32 memory[];
     for (u32 i = threadIdx.x; i < words; i += blockDim.x) memory[i] = POISON;

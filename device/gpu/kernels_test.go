@@ -20,7 +20,7 @@ import (
 	"autotune/operator"
 )
 
-// compiling is a compiler for a GPU of those limits.
+// compiling returns NVRTC and the limits of a GPU to compile for.
 func compiling(t *testing.T) (compile.Compiler, operator.Limits) {
 	t.Helper()
 	compiler, err := compile.NVRTC(t.Context(), compile.LineInfo)
@@ -30,7 +30,7 @@ func compiling(t *testing.T) (compile.Compiler, operator.Limits) {
 	return compile.Cached(testcache.Dir(), compiler), limits
 }
 
-// The device's own kernels, and those of its tests, are what a compiler takes.
+// The device's own kernels and those of its tests compile with NVRTC.
 func TestKernelsCompile(t *testing.T) {
 	compiler, limits := compiling(t)
 	var kernels []operator.Kernel
@@ -71,7 +71,7 @@ func TestKernelsCompile(t *testing.T) {
 	}
 }
 
-// An operator's own kernels must compile, and take what they are given.
+// An operator's own kernels must compile, and their parameters must match the arguments that they are launched with.
 func TestOwnKernels(t *testing.T) {
 	compiler, limits := compiling(t)
 	for want, edits := range map[string][]string{

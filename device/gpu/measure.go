@@ -12,9 +12,10 @@ import (
 )
 
 const (
-	shortLaunches = 10 // tell how short a short launch is
-	// The time of a lone launch on an idle GPU includes host time for each of its kernels. A launch
-	// up to this long may be a short one.
+	shortLaunches = 10 // number of launches that measure how short a short launch is
+	// A launch whose time is below loneFactor times the limit for batches is timed again, more precisely, as one of
+	// shortLaunches launches in a row. The time of a single launch on an idle GPU includes host time for each of
+	// the launch's kernels.
 	loneFactor = 4
 	longMS     = 50 // a launch this long needs no warm-up
 )
@@ -24,11 +25,11 @@ type measuring struct {
 	tensors  *tensors
 	proto    device.Protocol
 	ceilings device.Ceilings
-	forget   func() // takes from outputs and workspaces what launches left there
+	forget   func() // overwrites the results of launches in outputs and workspaces
 }
 
-// measure takes a verified variant's samples. launchMS is the time of its only launch so far. If
-// that shows it to be far behind, there is no other.
+// measure takes the samples of a verified variant. launchMS is the time of the verifying launch; if that shows that the
+// variant is far behind the best, measure makes no further launch.
 func (m measuring) measure(v variant, best, launchMS float64, e *trial.Outcome) (launched bool, err error) {
 	s := verify.Sampling{Protocol: m.proto, Best: best}
 	if !m.warm() && s.Lost(launchMS) { // the verifying launch found a cold cache
@@ -53,7 +54,7 @@ func (m measuring) measure(v variant, best, launchMS float64, e *trial.Outcome) 
 			done()
 		}
 	}()
-	m.forget() // what the launches from here on do not write is missing at the end
+	m.forget() // so that checks find elements that no later launch writes
 	seen := clocks{since: time.Now()}
 	each := estimate*float64(batch) + m.flushMS()
 	if m.warm() {
@@ -79,8 +80,8 @@ func (m measuring) measure(v variant, best, launchMS float64, e *trial.Outcome) 
 	return true, nil
 }
 
-// warmUp makes the launches that are never counted, and tells what one takes, in milliseconds. The
-// verified launch was the first of them, and the only one if it was long.
+// warmUp makes the launches that are not counted as samples, and returns the time of a launch in milliseconds. The
+// launch that verified the variant counts as the first warm-up launch; a long kernel gets no further warm-up launch.
 func (m measuring) warmUp(v variant, launchMS float64) (float64, error) {
 	if launchMS >= longMS {
 		return launchMS, nil
@@ -108,8 +109,7 @@ func (m measuring) launches(v variant, count int) (float64, error) {
 	return ms[0] / float64(count), nil
 }
 
-// batchOf is how a sample's launches are queued: one by one, or as one launch of
-// a graph of them. done frees what that took.
+// batchOf returns a function that queues the launches of a sample, one by one or as a CUDA graph. done frees the graph.
 func (m measuring) batchOf(v variant, batch int) (launch, done func(), err error) {
 	queue := func() { v.launch(batch) }
 	if m.proto.Conditions.Launch != device.Graph {
@@ -119,7 +119,7 @@ func (m measuring) batchOf(v variant, batch int) (launch, done func(), err error
 	if err != nil {
 		return nil, nil, fmt.Errorf("capture %d launches into a CUDA graph: %w", batch, err)
 	}
-	// The first launch also takes the graph to the GPU.
+	// The first launch of a CUDA graph also uploads the graph to the GPU.
 	if _, err := m.each(1, m.tensors.restoreAll, launch, m.proto.LaunchTimeout*time.Duration(batch)); err != nil {
 		if !isLost(err) {
 			done()
@@ -131,9 +131,10 @@ func (m measuring) batchOf(v variant, batch int) (launch, done func(), err error
 
 func (m measuring) warm() bool { return m.proto.Conditions.L2 == device.Warm }
 
-// spell takes some samples with no pause between them: each times a batch of launches. A cold cache is emptied before
-// each sample. A warm one holds what the sample before left there, or before the first of them launches that do not
-// count. Tensors that a launch changes are restored before that is done. each is what one sample should take.
+// spell times count samples, each of which is a batch of launches, without a pause between the samples. If the
+// conditions ask for a cold cache, spell empties the cache before each sample; for a warm cache, one uncounted launch
+// fills it before the first sample. If a launch changes tensors, they are restored before the cache is prepared. each
+// is the expected time of one sample in milliseconds.
 func (m measuring) spell(launch func(), count, batch int, each float64, seen *clocks) ([]float64, error) {
 	m.gpu.ResetCache()
 	if m.warm() {
@@ -159,11 +160,12 @@ func (m measuring) spell(launch func(), count, batch int, each float64, seen *cl
 }
 
 const (
-	shortestLook = time.Millisecond // a spell must last longer for a look at the clock
-	lateFactor   = 4                // a spell may take this many times what it should, and LaunchTimeout, before it is given up
+	shortestLook = time.Millisecond // a shorter spell is not worth a reading of the clock
+	lateFactor   = 4                // a spell is given up after this many times its expected time, plus LaunchTimeout
 )
 
-// flushMS is what emptying the cache takes, by the bandwidth of copies; an estimate for the first spell only.
+// flushMS estimates the time to empty the cache from the bandwidth of copies; only the first spell (uninterrupted
+// series) of samples uses the estimate.
 func (m measuring) flushMS() float64 {
 	if m.ceilings.CopyBytesPerMS == 0 {
 		return 0.1
@@ -171,18 +173,19 @@ func (m measuring) flushMS() float64 {
 	return float64(m.tensors.flushed) / m.ceilings.CopyBytesPerMS
 }
 
-// movedBound is how far the clock may move under a variant's samples without a warning, as a share of its highest value.
+// movedBound is the relative change of the clock during a variant's samples above which a warning is given.
 const movedBound = 0.05
 
-// clocks sums up the readings taken during one variant's samples.
+// clocks sums up the readings of the GPU's clock during one variant's samples.
 type clocks struct {
 	since           time.Time // when the samples began
 	last            int       // MHz, 0 if unknown
 	lowest, highest int
-	throttled       []string // by any of the readings
+	throttled       []string // reasons in any of the readings
 }
 
-// add counts a reading. One from before the samples began tells the clock but not how it moved.
+// add adds a reading. A reading of the clock from before the samples gives the clock's rate, but not the changes of the
+// rate during the samples.
 func (c *clocks) add(r Reading) {
 	c.last = r.MHz
 	for _, reason := range r.Throttled {
@@ -207,12 +210,12 @@ func (c *clocks) warnings() []trial.Warning {
 	return all
 }
 
-// timer times work on the queue by pairs of events.
+// timer measures the time of work on the GPU's queue with pairs of events.
 type timer struct{ gpu GPU }
 
-const helperLimit = time.Minute // for the device's own work
+const helperLimit = time.Minute // time limit of the device's own kernels
 
-// each runs work count times and times each run, in milliseconds, but not what is done before each.
+// each runs the functions before and work, in this order, count times, and returns the times of work in milliseconds.
 func (t timer) each(count int, before, work func(), limit time.Duration) ([]float64, error) {
 	for i := range count {
 		if before != nil {
@@ -242,7 +245,7 @@ func (t timer) times(pairs int, limit time.Duration) (ms []float64, err error) {
 	return ms, nil
 }
 
-// How long wait polls an event without pause, and how long it pauses then, so that compilers have the core.
+// wait polls an event without pause for watchFor, and then pauses for watchPause between polls to leave the core idle.
 const (
 	watchFor   = 30 * time.Microsecond
 	watchPause = 20 * time.Microsecond

@@ -11,10 +11,9 @@ import (
 	"autotune/operator"
 )
 
-// kernelK is a kernel k on all arguments.
 var kernelK = operator.Kernel{Launches: operator.Launches{{Entry: "k"}}}
 
-// What a kernel takes is read from the compiler's own binary.
+// The size of a kernel's parameters is read from the binary that NVRTC made.
 func TestMismatch(t *testing.T) {
 	c, err := compile.NVRTC(t.Context())
 	testneeds.NVRTC.Opened(t, err, compile.ErrMissing)

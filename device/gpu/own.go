@@ -15,8 +15,7 @@ import (
 	"autotune/operator"
 )
 
-// own is what an operator has of its own beside its templates, on the GPU: kernels that
-// fill tensors, and one that compares.
+// own holds the kernels of an operator that are not templates: kernels that fill tensors and one that compares outputs.
 type own struct {
 	gpu       *holding
 	parts     verify.Parts
@@ -24,7 +23,8 @@ type own struct {
 	comparing launch
 }
 
-// seed is the last argument of a kernel that fills, and apart that of one that compares.
+// seed and apart declare the last argument of an operator's own kernels: the seed of a kernel that fills tensors, and
+// the result of a comparison kernel.
 var (
 	seed  = operator.Argument{Role: operator.Scalar, Type: operator.U32}
 	apart = operator.Argument{Role: operator.InOut, Type: operator.F64}
@@ -76,7 +76,7 @@ func (o *own) loadPart(p verify.Part) (launch, error) {
 	return v.launches[0], nil
 }
 
-// compare queues the operator's own comparison of outputs, which lie in the given buffers, with the right answers.
+// compare queues the operator's comparison kernel, if any, on the outputs in the given buffers and the right answers.
 func (o *own) compare(t *tensors, outputs []Address, apart Address) {
 	if o.parts.Comparison == nil {
 		return
@@ -94,11 +94,11 @@ func (o *own) compare(t *tensors, outputs []Address, apart Address) {
 	launchOnce(o.gpu, o.comparing.function, o.comparing.Launch, append(values, uint64(apart)))
 }
 
-// referenceLimit bounds the operator's own kernels: they are plain, and slow.
+// referenceLimit is the time limit of the operator's own kernels, which are written to be simple and may be slow.
 const referenceLimit = 5 * time.Minute
 
-// fillInputs writes anew what the operator's kernels read: of a tensor that they write
-// too, the copy that it is restored from.
+// fillInputs writes all inputs anew. For a tensor that kernels write, fillInputs writes only the copy from which the
+// tensor is restored.
 func (p *prepared) fillInputs() error {
 	p.drawInputs(p.fills)
 	for i, f := range p.own.parts.Fillings {
@@ -109,7 +109,7 @@ func (p *prepared) fillInputs() error {
 	return p.tensors.gpu.Err()
 }
 
-// drawInputs fills those inputs that neither a kernel nor a file does.
+// drawInputs fills the random inputs, i.e. the inputs that neither a kernel of the operator nor a file fills.
 func (p *prepared) drawInputs(fills []elements.Fill) {
 	for i, a := range p.tensors.arguments {
 		if !a.Role.Filled() || a.Elements == 0 || !a.Fill.Drawn() {
@@ -127,7 +127,7 @@ func (p *prepared) drawInputs(fills []elements.Fill) {
 	}
 }
 
-// fillBy launches a kernel that fills tensors. They lie between guard zones, which tell whether it kept to them.
+// fillBy launches a kernel that fills tensors. The guard zones show whether the kernel wrote outside of the tensors.
 func (p *prepared) fillBy(l launch, f verify.Filling) error {
 	t := &p.tensors
 	for _, i := range f.Tensors {
@@ -159,7 +159,7 @@ func (p *prepared) fillBy(l launch, f verify.Filling) error {
 	return nil
 }
 
-// addFolder makes the folder of a session that has answers.
+// addFolder makes the folder for the files of right answers, if the operator computes its answers in Python.
 func (p *prepared) addFolder() (err error) {
 	if p.problem.Operator.Answers != nil {
 		p.folder, err = scratch.New("answers")
@@ -174,11 +174,11 @@ func (p *prepared) removeFolder() error {
 	return p.folder.Close()
 }
 
-// takeAnswers reads right answers that come from no kernel, from files made for the present inputs.
+// takeAnswers runs the operator's Python file on the current inputs, and reads the right answers from files.
 func (p *prepared) takeAnswers(ctx context.Context) error {
 	q := answers.Question{Problem: p.problem, Inputs: p.inputs, Drawn: p.device.about.Compiler + p.device.Arch(), CacheDir: p.device.CacheDir, Write: p.writeInputs}
 	if p.changes != 0 {
-		q.CacheDir = "" // nobody asks for the same changes again
+		q.CacheDir = "" // nobody needs the same changes again
 	}
 	if err := q.Answer(ctx, p.folder.Dir); err != nil {
 		return err
@@ -198,7 +198,7 @@ func (p *prepared) takeAnswers(ctx context.Context) error {
 	return p.checks.learnSizes(p.inputs.Distribution)
 }
 
-// writeInputs writes the contents of tensors that are read into files of a folder.
+// writeInputs writes the tensors that a kernel reads into files of a folder.
 func (p *prepared) writeInputs(_ context.Context, dir string) ([]string, error) {
 	if err := p.tensors.gpu.Synchronize(); err != nil {
 		return nil, err

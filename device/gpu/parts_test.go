@@ -15,7 +15,8 @@ import (
 	"autotune/operator"
 )
 
-// The zones around a tensor of 7 bytes begin and end at its own.
+// For a tensor of 7 bytes, one guard zone ends right before the first byte, and the other begins right after the last
+// byte.
 func TestZonesAround(t *testing.T) {
 	const data = 1<<30 + guardBytes
 	got := zonesAround(data, 7, data+256+guardBytes)
@@ -79,7 +80,7 @@ func TestClocks(t *testing.T) {
 	}
 }
 
-// Each argument that is filled has its own seed, whatever lies between them.
+// Each filled argument has a seed of its own, even if other arguments lie between the filled arguments.
 func TestFills(t *testing.T) {
 	p := testoperators.Problem(t, "mixed", 1000, operator.Limits{})
 	filled, err := elements.FillsOf(p.Arguments, "normal", 10)
@@ -98,15 +99,15 @@ func TestFills(t *testing.T) {
 	}
 }
 
-// lazy is a variant that leaves out work.
+// lazy returns a variant that skips work in repeated launches, in the way that `mode` names.
 func (b *bench) lazy(mode string) device.Variant {
 	v := b.variant(0)
 	v.Binary = &compile.Binary{Code: []byte(mode)}
 	return v
 }
 
-// A kernel that would lead because it leaves out work is found out under all conditions. One that would not lead is not looked
-// into, but for launches that write nothing.
+// A kernel that would be the fastest because it skips work is detected under all timing conditions. A kernel that would
+// not be the fastest is not tested for skipped work, except for timed launches that write nothing.
 func TestLazyKernels(t *testing.T) {
 	for name, change := range map[string]func(*device.Protocol){
 		"one by one": func(*device.Protocol) {},
@@ -141,7 +142,8 @@ func TestLazyKernels(t *testing.T) {
 	}
 }
 
-// A kernel that takes what it made for other inputs is wrong where only few of them changed.
+// A kernel that returns results for earlier inputs is found wrong even if only a few elements of the inputs have
+// changed since.
 func TestChangedInputs(t *testing.T) {
 	b := openAffine(t, fakeProtocol())
 	for mode, want := range map[string]trial.Status{"0": trial.OK, "keeps_all": trial.OK, "keeps_two": trial.WrongResult} {
@@ -156,7 +158,8 @@ func TestChangedInputs(t *testing.T) {
 	b.closed()
 }
 
-// Where inputs are large, an output may be as inexact as the largest one is.
+// For large inputs, every element of an output may be wrong by the absolute error that is allowed for the output's
+// largest element.
 func TestLargeInputs(t *testing.T) {
 	b := openAffine(t, fakeProtocol())
 	must.OK(t, b.session.Refill(t.Context(), device.Inputs{Distribution: "large", Seed: 1}))

@@ -15,16 +15,16 @@ import (
 	"autotune/operator"
 )
 
-// prepared is a problem's tensors in place, with all that fills, compares and judges them.
+// prepared is a problem whose tensors are on the GPU, with all that fills, compares and judges them.
 type prepared struct {
 	device  *processor
 	problem *operator.Problem
-	inputs  device.Inputs // of the moment
+	inputs  device.Inputs // the current inputs
 	fills   []elements.Fill
-	changes uint32          // seed of the few places of the inputs that are drawn anew; 0: none
-	folder  *scratch.Folder // of what is read from files; nil: nothing
+	changes uint32          // seed of the few elements that are drawn anew; 0 if there are none
+	folder  *scratch.Folder // files that are read; nil if none are
 
-	reference struct { // without a binary: the right answers come from no kernel
+	reference struct { // no binary if the right answers come from no kernel
 		operator.Kernel
 		*compile.Binary
 	}
@@ -56,7 +56,7 @@ func (p *prepared) open(ctx context.Context) error {
 		p.fillInputs, func() error { return p.learnAnswers(ctx) },
 	} {
 		if err := step(); isLost(err) {
-			return err // the context is lost with all it holds
+			return err // the context is lost with all its memory
 		} else if err != nil {
 			return errors.Join(err, p.gpu.free())
 		}
@@ -81,7 +81,7 @@ func (p *prepared) loadKernels() error {
 	return p.own.load()
 }
 
-// allocate takes the planned memory, and memory for the results of checks.
+// allocate allocates the planned tensors, and memory for the results of checks.
 func (p *prepared) allocate() error {
 	err := p.tensors.allocate(func(zones int) int {
 		p.checks.judge.Layout = verify.LayoutOf(p.problem.Arguments, zones)
@@ -93,14 +93,15 @@ func (p *prepared) allocate() error {
 	return err
 }
 
-// A reference faster than this is timed several times.
+// A reference faster than briefReferenceMS is timed referenceSamples times.
 const (
 	briefReferenceMS = 50
 	referenceSamples = 5
 )
 
-// measureCopy finds the bandwidth of copies on this GPU, the ceiling for whatever only moves data. Its buffers are
-// far larger than the cache. One measurement serves all problems: it takes as long as ten short variants.
+// measureCopy measures the bandwidth of copies on this GPU, which is the ceiling for kernels that only move data.
+// The buffers that measureCopy copies are far larger than the L2 cache. The bandwidth of copies is measured only
+// once per device, because measuring it takes as long as ten short variants.
 func (p *prepared) measureCopy() error {
 	if p.ceilings.CopyBytesPerMS = p.device.copies; p.device.copies > 0 {
 		return nil
@@ -154,15 +155,15 @@ func (p *prepared) runReference() error {
 	if !v.fit(&able) {
 		return blame(p.problem.Operator.Name, "", "cannot run on this GPU", errors.New(able.Message))
 	}
-	// The reference runs twice, onto different integers. An element that differs was never written;
-	// one run alone cannot tell that.
+	// The reference runs twice, and its integer outputs hold different values before the two runs. An integer output
+	// that differs between the two runs of the reference was never written; a single run could not show this.
 	if p.hasIntegers() {
 		if _, err := p.launchReference(v, p.tensors.data, elements.Poison, 1); err != nil {
 			return err
 		}
 	}
 	ms, err := p.launchReference(v, p.tensors.references, referencePoison, 1)
-	first := p.ceilings.ReferenceMS == 0 // else it is known from before, on other inputs
+	first := p.ceilings.ReferenceMS == 0 // otherwise it was measured before, on other inputs
 	if err == nil && ms[0] < briefReferenceMS && first {
 		ms, err = p.launchReference(v, p.tensors.references, referencePoison, referenceSamples)
 	}
@@ -176,10 +177,10 @@ func (p *prepared) runReference() error {
 	return nil
 }
 
-// launchReference has the reference write some buffers, which are prepared for it, and times it.
+// launchReference overwrites the given output buffers, launches the reference on them, and returns its times.
 func (p *prepared) launchReference(v variant, buffers []Address, with func(operator.Type) uint64, count int) ([]float64, error) {
 	t := &p.tensors
-	// The workspaces are the variants'.
+	// The reference uses the same workspaces as the variants.
 	t.overwrite(operator.Workspace, t.data, elements.Poison)
 	t.overwrite(operator.Output, buffers, with)
 	if err := t.gpu.Err(); err != nil {
@@ -205,8 +206,8 @@ func (p *prepared) hasIntegers() bool {
 	})
 }
 
-// referencePoison is what its outputs hold before the reference runs. Integers are others than in
-// the variants' outputs.
+// referencePoison returns the bits that an output's elements hold before the reference runs. For integers,
+// referencePoison returns bits that differ from those that a variant's outputs hold before a launch.
 func referencePoison(t operator.Type) uint64 {
 	if t.Kind() == operator.Floating {
 		return elements.Poison(t)

@@ -9,21 +9,22 @@ import (
 	"autotune/device/verify"
 )
 
-// All launches that are timed have the same inputs, and find the right outputs. So a kernel that looks at its outputs
-// first, or keeps its results and compares the inputs, would be fast there and still be right. It is slow only where
-// nothing of its work is done yet. That is looked for where a variant would lead: it takes a launch that repeats the
-// one before beside one with new inputs and poisoned outputs. A right kernel takes as long for both.
+// All timed launches have the same inputs, and their outputs already hold the right results. A kernel that first looks
+// at its outputs, or that keeps its results and compares the inputs, can skip the work in all timed launches and still
+// give right results. A kernel that skips repeated work is slow only in a launch on new inputs. If a variant would
+// become the fastest, prove compares a launch that repeats the previous one with a launch on new inputs and poisoned
+// outputs. An honest kernel takes equally long for a repeated launch and for a launch on new inputs.
 
 const (
-	provings     = 5    // of which one suffices: a time may be off by chance
-	skipFactor   = 1.15 // a launch with all of its work to do may take this many times a repeated one,
+	provings     = 5    // attempts, one of which suffices, because a time may be off by chance
+	skipFactor   = 1.15 // a launch with all of its work may take this many times a repeated one,
 	skipMS       = 0.001
-	mostRepeated = 256 // launches before the repeated one, as many as a sample has
-	repeatedMS   = 10  // that more of them may take
+	mostRepeated = 256 // limit of the launches before the repeated one, as many as in a sample
+	repeatedMS   = 10  // limit of the time of further launches before it
 )
 
-// prove says what shows that a variant leaves out work in launches that repeat others; "" if it
-// does not. Then it looks at what one more launch on the usual inputs makes.
+// prove returns a message if a variant skips work in launches that repeat others, or "" if it does not. Finally prove
+// verifies one more launch on the usual inputs.
 func (s *session) prove(m measuring, v variant, t trial.Timing) (skips string, f verify.Findings, err error) {
 	for range provings {
 		var repeated, anew float64
@@ -44,8 +45,9 @@ func (s *session) prove(m measuring, v variant, t trial.Timing) (skips string, f
 	return skips, f, err
 }
 
-// proveOnce times a launch that repeats many, no kernel can know how many, and one that repeats none.
-// Both are lone, and find a cold cache in which no lines are kept.
+// proveOnce times two launches: one that repeats earlier launches, whose number no kernel can predict, and one that
+// repeats none. The launch that repeats earlier launches and the launch that repeats none are each timed alone,
+// with a cold cache that has no persisting lines.
 func (s *session) proveOnce(m measuring, v variant, t trial.Timing) (repeated, anew float64, err error) {
 	fills, err := elements.FillsOf(s.problem.Arguments, s.inputs.Distribution, s.proveSeed())
 	if err != nil {
@@ -62,7 +64,8 @@ func (s *session) proveOnce(m measuring, v variant, t trial.Timing) (repeated, a
 	return repeated, anew, err
 }
 
-// repeated times a launch that repeats many. Of a long one the samples are times of such launches.
+// repeated returns the time of a launch that repeats many earlier launches; for long kernels, it returns the median of
+// the samples.
 func (s *session) repeated(m measuring, v variant, t trial.Timing) (float64, error) {
 	if t.Median >= longMS {
 		return t.Median, nil
@@ -89,12 +92,11 @@ func (m measuring) lone(v variant) (float64, error) {
 	return ms[0], nil
 }
 
-// proveSeed is a seed of inputs that no kernel knows, as even or odd as that of the usual inputs:
-// on that depends how many special values there are.
+// proveSeed returns a random seed, which no kernel can predict. The random seed is even if the usual seed is even, and
+// odd otherwise, because this parity decides how many special values the inputs contain.
 func (s *session) proveSeed() uint32 { return rand.Uint32()&^1 | s.inputs.Seed&1 }
 
-// renew draws the inputs of a loaded variant anew. Inputs from files stay, and so do those that a
-// kernel of the operator's fills.
+// renew generates new random inputs for a loaded variant, but keeps inputs from files and from kernels of the operator.
 func (s *session) renew(v variant, fills []elements.Fill) error {
 	s.drawInputs(fills)
 	if err := s.tensors.copySymbols(v.module); err != nil {

@@ -24,8 +24,8 @@ type session struct {
 	closed bool
 }
 
-// newSession compiles all that a problem needs of its own, before anything is done on the GPU. A
-// compiler that fetches binaries from elsewhere can then fetch all at once.
+// newSession compiles all kernels of a problem other than its variants before it uses the GPU. Compiling early lets a
+// compiler that gets its binaries from another process request all of these binaries at once.
 func (p *processor) newSession(ctx context.Context, problem *operator.Problem, proto device.Protocol) (*session, error) {
 	fills, err := elements.FillsOf(problem.Arguments, proto.Distribution, proto.Seed)
 	if err != nil {
@@ -44,7 +44,7 @@ func (p *processor) newSession(ctx context.Context, problem *operator.Problem, p
 
 func (s *session) Ceilings() device.Ceilings { return s.ceilings }
 
-// Evaluate verifies and times a variant. What goes wrong with it is a status.
+// Evaluate verifies and times a variant. Any failure of the variant is a status in its outcome.
 func (s *session) Evaluate(_ context.Context, v device.Variant, best float64) (o trial.Outcome, err error) {
 	if wrong := mismatch(s.device.driver, v.Binary, v.Kernel, s.problem.Arguments); wrong != "" {
 		return trial.Outcome{Status: trial.LaunchError, Message: wrong}, nil
@@ -59,8 +59,8 @@ func (s *session) Evaluate(_ context.Context, v device.Variant, best float64) (o
 	return o, err
 }
 
-// Check launches a variant as often as it is asked to, and checks everything after each launch. It
-// ends at the first wrong one.
+// Check launches a variant as often as the check c asks, verifies everything after each launch, and stops at the first
+// wrong launch.
 func (s *session) Check(ctx context.Context, v device.Variant, c device.Check) (o trial.Outcome, launches int, err error) {
 	err = s.use(func() error {
 		o, err = s.withVariant(v, func(loaded variant, able trial.Outcome) (o trial.Outcome, err error) {
@@ -82,9 +82,9 @@ func (s *session) Check(ctx context.Context, v device.Variant, c device.Check) (
 	return o, launches, err
 }
 
-// checkChanged launches the variant once more after a few of the inputs changed, and gives them back what they held.
+// checkChanged changes a few elements of the inputs, launches the variant once more, and restores the inputs.
 func (s *session) checkChanged(ctx context.Context, v variant, able trial.Outcome) (o trial.Outcome, err error) {
-	s.changes = rand.Uint32() | 1 // no kernel knows it
+	s.changes = rand.Uint32() | 1 // a seed that no kernel can predict
 	if err = s.refresh(ctx, v); err == nil {
 		o, _, err = s.checkOnce(v, poisoned, able)
 		if o.Message != "" {
@@ -93,15 +93,15 @@ func (s *session) checkChanged(ctx context.Context, v variant, able trial.Outcom
 	}
 	s.changes = 0
 	if isLost(err) {
-		return o, err // a new process will put everything in place
+		return o, err // a new process will restore everything
 	}
 	if err = errors.Join(err, s.refresh(ctx, v)); err != nil && o.Status == "" {
-		o.Fail(trial.LaunchError, err.Error()) // the error beside it is the operator's, or the device's
+		o.Fail(trial.LaunchError, err.Error()) // err itself is the operator's fault, or the device's
 	}
 	return o, err
 }
 
-// refresh fills the inputs anew for a loaded variant, and learns what is right for them.
+// refresh fills the inputs anew for a loaded variant, and computes the right answers for them.
 func (s *session) refresh(ctx context.Context, v variant) error {
 	err := s.fillInputs()
 	if err == nil {
@@ -113,7 +113,7 @@ func (s *session) refresh(ctx context.Context, v variant) error {
 	return err
 }
 
-// leave writes what a launch read, and what it wrote, into files of a folder.
+// leave writes the tensors that a launch read or wrote into files of a folder.
 func (s *session) leave(dir string) (err error) {
 	t := &s.tensors
 	for i, a := range s.problem.Arguments {
@@ -139,7 +139,8 @@ func (s *session) use(work func() error) error {
 	})
 }
 
-// withVariant loads a variant and checks that it can be launched. An error gets its status here.
+// withVariant loads a variant, checks that it can be launched, and calls work. An error that the variant causes becomes
+// the status of its outcome.
 func (s *session) withVariant(v device.Variant, work func(variant, trial.Outcome) (trial.Outcome, error)) (o trial.Outcome, err error) {
 	loaded, err := s.tensors.loadVariant(v.Binary, v.Kernel)
 	if err != nil {
@@ -192,8 +193,8 @@ func (s *session) checkOnce(v variant, before preparation, o trial.Outcome) (tri
 	return o, found.Sums, err
 }
 
-// verify launches the variant once onto outputs with that preparation, and checks everything that
-// it wrote. The launch's time includes the extra cost of a first launch.
+// verify launches the variant once, on outputs that the given preparation has filled, and checks everything that the
+// launch wrote. The time that verify returns includes the extra cost of a first launch.
 func (s *session) verify(v variant, before preparation) (launchMS float64, f verify.Findings, err error) {
 	s.checks.prepare(before)
 	s.checks.queue(0, func() { v.launch(1) })
@@ -206,8 +207,8 @@ func (s *session) verify(v variant, before preparation) (launchMS float64, f ver
 	return ms[0], f, err
 }
 
-// judged is the outcome of a variant that was checked. Memory that it damaged is restored. An error
-// beside a status is the device's.
+// judged returns the outcome of a checked variant, and restores the memory that the variant damaged. If judged returns
+// an error, the device has failed.
 func (s *session) judged(o trial.Outcome, when string, f verify.Findings, err error) (trial.Outcome, error) {
 	if err != nil {
 		return o, err
@@ -218,7 +219,7 @@ func (s *session) judged(o trial.Outcome, when string, f verify.Findings, err er
 	}
 	o.Status, o.Message = trial.WrongResult, when+strings.Join(f.Complaints, "; ")
 	if f.Lost {
-		return o, device.ErrLost // a new process will put everything in place
+		return o, device.ErrLost // a new process will restore everything
 	}
 	if f.Guards {
 		s.checks.fillGuards()
@@ -229,7 +230,7 @@ func (s *session) judged(o trial.Outcome, when string, f verify.Findings, err er
 	return o, s.gpu.Err()
 }
 
-// failed gives an error its status. It stays an error where the context is gone.
+// failed turns an error into a status, and also returns an error if the context is gone.
 func failed(o trial.Outcome, err error, limit time.Duration) (trial.Outcome, error) {
 	switch {
 	case errors.Is(err, errLate):

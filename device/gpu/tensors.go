@@ -13,18 +13,18 @@ import (
 	"autotune/operator"
 )
 
-// alignment of tensors, as the driver's own allocations have it.
+// alignment is the alignment of tensors in bytes, the same as that of the driver's own allocations.
 const alignment = 256
 
-// guardBytes surround each tensor on both sides. A stray write is most often
-// near: an index one row or one tile too far. A megabyte holds several.
+// guardBytes is the size of the guard zone on each side of a tensor. A stray write is usually near its tensor: an
+// index that is one row or one tile too far. A guard zone of a megabyte holds several rows or tiles of a tensor.
 const guardBytes = 1 << 20
 
-// zoneWords is how many words of 64 bits struct Zone of kernels.cu takes.
+// zoneWords is the size of struct Zone in kernels.cu, in words of 64 bits.
 const zoneWords = 3
 
-// zonesAround are the guard zones before and behind a tensor, in the words of struct
-// Zone. The one behind it begins within the word in which the tensor ends.
+// zonesAround returns the guard zones before and after a tensor, encoded as words of struct Zone. The zone after a
+// tensor begins at the word in which the tensor ends, and leaves out the tensor's bytes of that word.
 func zonesAround(data uint64, bytes int64, blockEnd uint64) []uint64 {
 	end := data + uint64(bytes)
 	word := end / 4 * 4
@@ -36,23 +36,24 @@ func zonesAround(data uint64, bytes int64, blockEnd uint64) []uint64 {
 
 func aligned(bytes int64) int64 { return (bytes + alignment - 1) / alignment * alignment }
 
-// tensors are a problem's arguments on the GPU: tensors between guard zones, and copies.
+// tensors are a problem's arguments on the GPU: the tensors with guard zones around them, and copies of some tensors.
 type tensors struct {
 	gpu       *holding
 	arguments []operator.Argument
 	flushed   int64 // bytes of the buffer that is written to empty the L2 cache
 
-	data       []Address // by argument; 0 for one without elements
-	references []Address // what the reference makes of a tensor; 0 for what is not compared
-	pristine   []Address // what a tensor is restored from; 0 for what is not both read and written
+	data       []Address // by argument; 0 if it has no elements
+	references []Address // the reference's outputs; 0 for tensors that are not compared
+	pristine   []Address // copies that restore tensors; 0 unless a tensor is both read and written
 	flush      Address
 	zones      Address // table of guard zones
 	zoneCount  int
-	found      Address // words that the device's own kernels add to, see verify.Layout
+	found      Address // results of checks: words that the device's own kernels add to, see verify.Layout
 }
 
-// allocate takes memory for tensors between guard zones, for what the reference makes of those that are compared, for
-// what those that are read and written hold before a launch, and so many words for what is found a zone.
+// allocate allocates the tensors and their guard zones, the reference's outputs, the copies from which tensors are
+// restored, and the words for the results of checks. The function words returns the number of words that checks need,
+// given the number of guard zones.
 func (t *tensors) allocate(words func(zones int) int) (err error) {
 	n := len(t.arguments)
 	t.data, t.references, t.pristine = make([]Address, n), make([]Address, n), make([]Address, n)
@@ -96,8 +97,8 @@ func (t *tensors) allocate(words func(zones int) int) (err error) {
 	return nil
 }
 
-// allocateBare allocates tensors of exactly their size and nothing else. A tensor that is not
-// filled is uninitialised memory, so that the tools notice a read of it.
+// allocateBare allocates tensors of exactly their size, without guard zones or copies. Tensors that are not filled stay
+// uninitialised, so that the sanitizer's tools notice reads of them.
 func (t *tensors) allocateBare() error {
 	t.references, t.pristine = make([]Address, len(t.arguments)), make([]Address, len(t.arguments))
 	for _, a := range t.arguments {
@@ -121,7 +122,7 @@ func (t *tensors) take(bytes int64) (Address, error) {
 	return address, nil
 }
 
-// passed are the arguments as a kernel is passed them: addresses and scalars.
+// passed returns the values that a kernel receives for the arguments: addresses and scalars.
 func (t *tensors) passed() []uint64 {
 	values := make([]uint64, len(t.arguments))
 	for i, a := range t.arguments {
@@ -133,10 +134,10 @@ func (t *tensors) passed() []uint64 {
 	return values
 }
 
-// start is where the values are kept that an argument must have before each launch.
+// start returns the address of the values that an argument must have before each launch.
 func (t *tensors) start(argument int) Address { return cmp.Or(t.pristine[argument], t.data[argument]) }
 
-// restores tells whether a launch changes tensors that it reads. They must be restored before the next.
+// restores reports whether a launch changes tensors that it also reads, which must be restored before the next launch.
 func (t *tensors) restores() bool {
 	return slices.ContainsFunc(t.pristine, func(a Address) bool { return a != 0 })
 }
@@ -151,8 +152,8 @@ func (t *tensors) restore(buffers []Address) {
 
 func (t *tensors) restoreAll() { t.restore(t.data) }
 
-// overwrite sets every element of the tensors of a role, in buffers that their sizes
-// fit, to what with gives for its type.
+// overwrite fills the tensors with the given role, in the given buffers; the function `with` returns the bits of an
+// element for the tensor's type.
 func (t *tensors) overwrite(role operator.Role, buffers []Address, with func(operator.Type) uint64) {
 	for i, a := range t.arguments {
 		if a.Role == role {
@@ -161,7 +162,8 @@ func (t *tensors) overwrite(role operator.Role, buffers []Address, with func(ope
 	}
 }
 
-// set sets every element of a tensor. Both words of an element of 64 bits are the same.
+// set sets every element of a tensor. For elements of 64 bits, set repeats a word of 32 bits, so both halves of the
+// element must be equal.
 func (t *tensors) set(address Address, a operator.Argument, bits uint64) {
 	if size := min(a.Type.Bytes(), 4); a.Elements > 0 {
 		t.gpu.Set(address, int(size), uint32(bits), a.Bytes()/size)
@@ -186,7 +188,7 @@ func (t *tensors) readFile(to Address, file string, a operator.Argument) error {
 	return t.gpu.Write(to, contents)
 }
 
-// writtenAtOnce is how much of a tensor is on its way to a file.
+// writtenAtOnce is the number of bytes of a tensor that are copied to a file at a time.
 const writtenAtOnce = 64 << 20
 
 func (t *tensors) writeFile(file string, from Address, a operator.Argument) error {

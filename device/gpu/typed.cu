@@ -1,9 +1,8 @@
-// The CUDA device's kernels for tensors of any type, and for those that are filled
-// in a way of their own. A problem that has f32 alone does without them, and without
-// the time that compiling them takes.
+// The CUDA device's kernels for tensors of any type, and for tensors that are filled in a special way. A problem that
+// has only f32 tensors does not need this file, which saves the time to compile it.
 //
-// They do what their namesakes of kernels.cu do, in steps of 16 bytes too, but look
-// at elements one by one, as elements.h says.
+// The kernels of this file do what the kernels of the same name in kernels.cu do, also in steps of 16 bytes, but look
+// at elements one by one (elements.h).
 
 #define ELEMENT __device__
 #include "elements.h"
@@ -13,7 +12,7 @@ extern "C" __global__ void fill_typed(void* data, u64 count, int type, u32 seed,
     for (u64 i = FIRST; i < count; i += STRIDE) element_store(data, i, type, element_draw(i, count, seed, distribution, a, b));
 }
 
-// Step q of a tensor; its last, incomplete one is filled up with zeros.
+// step_of returns 16-byte step q of a tensor; the last, incomplete step is filled up with zeros.
 __device__ uint4 step_of(const void* data, u64 bytes, u64 q) {
     if (q < bytes / 16) return static_cast<const uint4*>(data)[q];
     u32 words[4] = {0, 0, 0, 0};
@@ -28,7 +27,7 @@ extern "C" __global__ void checksum_typed(const void* data, u64 bytes, u64* sum)
     if (leads_warp()) atomicAdd(sum, mine);
 }
 
-// Two tensors of one type that are compared.
+// Pair is two tensors of one type that are compared.
 struct Pair {
     const void *out, *ref;
     int type;

@@ -14,8 +14,8 @@ import (
 	"autotune/operator"
 )
 
-// The kernels of typed.cu, and what they are made of, behind one entry whose parameters are pointers to f32, as the
-// emulator can pass them. What they add to is zeroed first.
+// typedEntry wraps the kernels of typed.cu, and the functions that they use, in one entry whose parameters are
+// pointers to f32, as the emulator requires. typedEntry first zeroes the words that the called kernel adds to.
 const typedEntry = `
 struct Task {
     u64 what, words, count, type, seed, distribution;
@@ -40,7 +40,7 @@ extern "C" __global__ void helpers_typed(const float* task, const float* x, cons
 }
 `
 
-// What the entry does.
+// The following numbers select the function that the kernel entry of this test calls.
 const (
 	doFill = iota
 	doChecksum
@@ -49,13 +49,13 @@ const (
 	doTell
 )
 
-// task is the struct of the same name.
+// task is the Go form of struct Task in typedEntry.
 type task struct {
 	What, Words, Count, Type, Seed, Distribution uint64
 	A, B                                         float64
 }
 
-// typedRunner does a task with the contents of two tensors and returns the bytes that it wrote.
+// typedRunner runs a task on two tensors and returns the bytes that it wrote.
 type typedRunner func(t *testing.T, do task, x, y []byte) []byte
 
 func TestTyped(t *testing.T) {
@@ -91,7 +91,6 @@ func compileTyped(t *testing.T) typedRunner {
 	}
 }
 
-// floatsOf are bytes as the f32 of the same bits.
 func floatsOf(data []byte) []float32 {
 	data = slices.Concat(data, make([]byte, 4))
 	all := make([]float32, len(data)/4)
@@ -101,12 +100,10 @@ func floatsOf(data []byte) []float32 {
 	return all
 }
 
-// element reads one element's bits.
 func element(data []byte, at operator.Type, i int) uint64 {
 	return elements.Bits(at, data, int64(i))
 }
 
-// packed are elements with the given bits.
 func packed(at operator.Type, all ...uint64) (data []byte) {
 	for _, bits := range all {
 		data = append(data, binary.LittleEndian.AppendUint64(nil, bits)[:at.Bytes()]...)
@@ -130,7 +127,7 @@ func allTypes() (all []operator.Type) {
 
 func number(at operator.Type) uint64 { return uint64(elements.TypeNumber(at)) }
 
-// Go and C++ agree on what types take and on their poison.
+// Go and C++ agree on the size and the poison of every type.
 func typedPoison(t *testing.T, run typedRunner) {
 	for _, at := range allTypes() {
 		got := run(t, task{What: doTell, Words: 2, Type: number(at)}, nil, nil)
@@ -145,7 +142,7 @@ func typedPoison(t *testing.T, run typedRunner) {
 	}
 }
 
-// A few codes are known from the types' definitions.
+// The codes of a few numbers are known from the types' definitions.
 func TestKnownCodes(t *testing.T) {
 	for _, known := range []struct {
 		at   operator.Type
@@ -166,7 +163,7 @@ func TestKnownCodes(t *testing.T) {
 	}
 }
 
-// Numbers beyond an integer's range become its nearest, fractions go towards zero.
+// A number beyond an integer type's range becomes the type's nearest integer, and fractions are rounded toward zero.
 func typedIntegers(t *testing.T, run typedRunner) {
 	numbers := []float64{0, 0.9, -0.9, 1, -1, 127, 128, -129, 300, 70000, -70000, 5e9, -5e9, 1e19, -1e19, 1e30, math.Inf(1), math.Inf(-1), math.NaN()}
 	for _, at := range allTypes() {
@@ -182,7 +179,6 @@ func typedIntegers(t *testing.T, run typedRunner) {
 	}
 }
 
-// integer is a number as an integer type takes it.
 func integer(at operator.Type, x float64) uint64 {
 	size := 8 * at.Bytes()
 	mask := ^uint64(0) >> (64 - size)
@@ -207,7 +203,6 @@ func integer(at operator.Type, x float64) uint64 {
 	return uint64(x)
 }
 
-// hashed is hash of elements.h.
 func hashed(i uint64, seed uint32) uint32 {
 	x := i*0x9e3779b97f4a7c15 + uint64(seed)*0xd1b54a32d192ed03
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
@@ -217,7 +212,7 @@ func hashed(i uint64, seed uint32) uint32 {
 
 func uniformly(i uint64, seed uint32) float64 { return float64(hashed(i, seed)>>8) * 0x1p-24 }
 
-// fillOf is what elements.FillOf makes of a distribution of a tensor's own.
+// fillOf returns the task that fills a tensor from the given distribution.
 func fillOf(t *testing.T, at operator.Type, seed uint32, distribution string, numbers ...float64) task {
 	t.Helper()
 	f, err := elements.FillOf(operator.Argument{
@@ -227,7 +222,7 @@ func fillOf(t *testing.T, at operator.Type, seed uint32, distribution string, nu
 	return task{What: doFill, Type: number(at), Seed: uint64(f.Seed), Distribution: uint64(f.Distribution), A: f.A, B: f.B}
 }
 
-// Tensors of every type are filled as plain Go says.
+// Tensors of every type are filled with the values that a plain Go version computes.
 func typedFill(t *testing.T, run typedRunner) {
 	const count, seed = 1003, 42
 	filled := func(at operator.Type, distribution string, numbers ...float64) []byte {
@@ -268,7 +263,7 @@ func typedFill(t *testing.T, run typedRunner) {
 	}
 }
 
-// stored are the bits of a number in a type.
+// stored returns the bits of a number after conversion to a type.
 func stored(at operator.Type, x float64) uint64 {
 	switch {
 	case at == operator.F64:
@@ -281,7 +276,7 @@ func stored(at operator.Type, x float64) uint64 {
 	return uint64(elements.Round(at, float32(x)))
 }
 
-// A permutation holds each number once, whatever their count and its seed.
+// A permutation contains each number exactly once, for every count and seed.
 func typedPermutation(t *testing.T, run typedRunner) {
 	for _, count := range []uint64{1, 2, 3, 4, 5, 16, 17, 1000, 4097} {
 		for seed := range uint32(3) {
@@ -306,7 +301,7 @@ func typedPermutation(t *testing.T, run typedRunner) {
 	}
 }
 
-// Any byte that changes changes the sum, also in the last, incomplete step.
+// Changing any byte changes the checksum, even in the last, incomplete step of 16 bytes.
 func typedChecksum(t *testing.T, run typedRunner) {
 	sum := func(data []byte, count int) uint64 {
 		return element(run(t, task{What: doChecksum, Words: 1, Count: uint64(count)}, data, nil), operator.U64, 0)
@@ -327,7 +322,7 @@ func typedChecksum(t *testing.T, run typedRunner) {
 	}
 }
 
-// compare_typed counts what differs beyond its tolerance in tensors of every type.
+// compare_typed counts the elements that differ by more than the tolerance, in tensors of every type.
 func typedCompare(t *testing.T, run typedRunner) {
 	const count, at777 = 1001, 777
 	for _, at := range allTypes() {
@@ -344,7 +339,7 @@ func typedCompare(t *testing.T, run typedRunner) {
 		if right[0] != 0 || right[5] == 0 || right[5] != right[6] {
 			t.Errorf("%s: a tensor compared with itself gives %v", at, right)
 		}
-		// It holds about 27, or true.
+		// The element that the test changes holds a number of about 27, or true in a bool tensor.
 		if wrong := compare(stored(at, 0), 0, 0); wrong[0] != 1 || ^wrong[1] != at777 || wrong[2] != 0 || wrong[3] != 0 || wrong[6] == right[6] {
 			t.Errorf("%s: a zero gives %v", at, wrong)
 		}
@@ -372,7 +367,7 @@ func typedCompare(t *testing.T, run typedRunner) {
 	}
 }
 
-// A NaN equals a NaN, but not the poison; an infinity equals itself; integers are compared as integers.
+// A NaN equals any NaN except the poison, an infinity equals itself, and integers are compared as integers.
 func typedCompareEdges(t *testing.T, run typedRunner) {
 	for _, edge := range []struct {
 		at       operator.Type
@@ -406,7 +401,6 @@ func typedCompareEdges(t *testing.T, run typedRunner) {
 	}
 }
 
-// found are the words of an outcome.
 func found(written []byte) []uint64 {
 	words := make([]uint64, len(written)/8)
 	for i := range words {

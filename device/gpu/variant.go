@@ -58,8 +58,7 @@ func (t *tensors) loadVariant(b *compile.Binary, k operator.Kernel) (variant, er
 	return v, nil
 }
 
-// copySymbols queues the copies of tensors to variables in constant memory. Later launches on the
-// queue find them there.
+// copySymbols queues copies of tensors to variables in constant memory, where later launches on the queue read them.
 func (t *tensors) copySymbols(m Module) error {
 	for i, a := range t.arguments {
 		if a.Symbol == "" || a.Elements == 0 {
@@ -77,7 +76,7 @@ func (t *tensors) copySymbols(m Module) error {
 	return nil
 }
 
-// bind makes the launches take these values, one an argument.
+// bind sets the values of the arguments in all of the variant's launches.
 func (v variant) bind(arguments []operator.Argument, values []uint64) {
 	v.unbind()
 	for i, l := range v.launches {
@@ -102,7 +101,8 @@ func (v variant) unbind() {
 	}
 }
 
-// unload frees the kernel. A failure costs a little memory, which goes with the process at the latest.
+// unload frees the kernel. An error of Unload is ignored, because a module that stays loaded costs only a little memory
+// until the process ends.
 func (v variant) unload() {
 	v.unbind()
 	_ = v.module.Unload()
@@ -120,7 +120,7 @@ func (v variant) launch(count int) {
 	}
 }
 
-// fit records what the variant needs and tells whether it can be launched.
+// fit records the resources that the variant needs and reports whether the variant can be launched.
 func (v variant) fit(o *trial.Outcome) bool {
 	for i, l := range v.launches {
 		r, status, message := l.fit(v.gpu.Bounds())
@@ -139,7 +139,7 @@ func (v variant) fit(o *trial.Outcome) bool {
 	return true
 }
 
-// fit is that of one launch; the status is "" if nothing speaks against it.
+// fit returns the resources of one launch, and a status that is "" if the launch is possible.
 func (l launch) fit(bounds Bounds) (r trial.Resources, status trial.Status, message string) {
 	r = l.needs.resources(l.Launch, 0, bounds)
 	if message = unfit(l.needs, l.Launch, bounds.Limits); message != "" {
@@ -164,7 +164,7 @@ func (l launch) fit(bounds Bounds) (r trial.Resources, status trial.Status, mess
 	return l.needs.resources(l.Launch, blocks, bounds), "", ""
 }
 
-// unfit says why a launch cannot work on this GPU; "" if nothing speaks against it.
+// unfit says why a launch is impossible on this GPU, or returns "" if it is possible.
 func unfit(n Needs, l operator.Launch, limits operator.Limits) string {
 	l.SharedBytes += n.StaticShared
 	if message := verify.Refused(l, limits); message != "" {
@@ -184,8 +184,9 @@ func (n Needs) resources(launch operator.Launch, blocksPerSM int, d Bounds) tria
 	return r
 }
 
-// mismatch says that a kernel does not take the arguments that it will be given; "" if it does, or
-// if the binary does not tell. The driver does not check that: it would read beyond the arguments.
+// mismatch returns a message if the size of a kernel's parameters differs from the size of its arguments. If the sizes
+// are equal, or if the binary does not contain the size of its parameters, mismatch returns "". The driver would not
+// notice that a kernel has more parameters than arguments, and would read beyond the arguments.
 func mismatch(d Driver, b *compile.Binary, k operator.Kernel, arguments []operator.Argument) string {
 	for _, l := range k.Launches {
 		passed := lists.Of(operator.Passed(arguments, l), func(i int) operator.Argument { return arguments[i] })
@@ -199,10 +200,10 @@ func mismatch(d Driver, b *compile.Binary, k operator.Kernel, arguments []operat
 	return ""
 }
 
-// launchMismatch is what mismatch says of one kernel and what it is given.
 func launchMismatch(d Driver, b *compile.Binary, l operator.Launch, arguments []operator.Argument) string {
 	size, known := d.ParameterBytes(b.Code, b.Symbol(l.Entry))
-	// A GPU aligns the first parameter to 16 bytes; tensor maps need more, and so depend on its place.
+	// A GPU aligns the first parameter to 16 bytes. Tensor maps need a larger alignment than the first parameter, so
+	// the total size of the parameters depends on the first parameter's address, and every possible address is tried.
 	for first := 0; known && first < operator.TensorMapAlign; first += 16 {
 		known = size != argumentBytes(l, arguments, first)
 	}
@@ -213,8 +214,8 @@ func launchMismatch(d Driver, b *compile.Binary, l operator.Launch, arguments []
 		output.Count(size, "byte"), output.Count(len(arguments), "argument"), argumentBytes(l, arguments, 0))
 }
 
-// argumentBytes is what arguments take as a kernel's parameters behind some first bytes. Each is aligned to its size,
-// or as a tensor map is.
+// argumentBytes returns the size of the arguments as kernel parameters that begin at offset first. Each argument is
+// aligned to its size, and a tensor map to operator.TensorMapAlign.
 func argumentBytes(l operator.Launch, arguments []operator.Argument, first int) int {
 	bytes := first
 	for i, a := range arguments {

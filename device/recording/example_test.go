@@ -15,7 +15,7 @@ import (
 	"autotune/space/expr"
 )
 
-// A recording is metadata and trials; a file that ends in .gz is compressed.
+// A recording consists of metadata and trials. A file whose name ends in .gz is compressed.
 func Example() {
 	at := time.Date(2026, 11, 21, 9, 30, 0, 0, time.UTC)
 	fast := trial.Trial{

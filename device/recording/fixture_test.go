@@ -19,7 +19,7 @@ func configuration(template string, blockX int64, vec expr.Value) space.Configur
 	}}
 }
 
-// oneOfEach has a trial for each status, with awkward values among them.
+// oneOfEach returns a trial for each status, with awkward values among them.
 func oneOfEach() []trial.Trial {
 	list := []trial.Trial{
 		{Configuration: configuration("direct", 32, expr.Int(1)), Outcome: trial.Outcome{
@@ -49,7 +49,6 @@ func problem() *operator.Problem {
 		Parameters: operator.Parameters{{Name: "kernel", Value: "4"}, {Name: "stride", Value: "1"}}}
 }
 
-// recorded makes a recording of the problem with these trials.
 func recorded(list []trial.Trial) Recording {
 	return Recording{Trials: list, Metadata: Metadata{
 		TimeUnit: TimeUnit, Format: Format, Tool: "autotune 0.1.0",

@@ -22,7 +22,7 @@ import (
 type cache struct {
 	Device   string                  `json:"device_name"`
 	Kernel   string                  `json:"kernel_name"`
-	Size     json.RawMessage         `json:"problem_size"` // a number, a list of them, or what Python made of something else
+	Size     json.RawMessage         `json:"problem_size"` // a number, a list of numbers, or another value of Python
 	Tunables []string                `json:"tune_params_keys"`
 	Values   map[string][]expr.Value `json:"tune_params"`
 	Rows     *cacheRows              `json:"cache"`
@@ -30,7 +30,8 @@ type cache struct {
 
 type cacheRows []cacheRow
 
-// cacheRow is one configuration. Its fields beside the times are only read if its key does not tell the values.
+// cacheRow is one configuration in a Kernel Tuner cache. The remaining fields of a row in a Kernel Tuner cache are read
+// for values of tunables only if the row's key does not contain the values.
 type cacheRow struct {
 	key    string
 	fields json.RawMessage
@@ -38,7 +39,7 @@ type cacheRow struct {
 	Error  json.RawMessage `json:"__error__"`
 	Times  json.RawMessage `json:"times"` // of each launch
 	At     string          `json:"timestamp"`
-	// In milliseconds; null for what did not happen.
+	// The times of a row in a Kernel Tuner cache are in milliseconds, and null for a step that did not happen.
 	Compile   float64 `json:"compile_time"`
 	Verify    float64 `json:"verification_time"`
 	Benchmark float64 `json:"benchmark_time"`
@@ -75,7 +76,7 @@ func (c *cache) recording() (*Recording, error) {
 		r.Tunables = append(r.Tunables, space.Tunable{Name: name, Values: values})
 		texts[k] = map[string]expr.Value{}
 		for _, v := range values {
-			texts[k][strings.ToLower(v.String())] = v // true is True in Python
+			texts[k][strings.ToLower(v.String())] = v // Python writes True for true
 		}
 	}
 	if c.Rows == nil {
@@ -91,8 +92,8 @@ func (c *cache) recording() (*Recording, error) {
 	return r, nil
 }
 
-// values finds the row's values: its key holds them, joined by commas, and if
-// a value has a comma itself then the row's fields do.
+// values returns the row's values of the tunables. The key of a row in a Kernel Tuner cache holds the values of the
+// tunables, joined by commas; if a value itself contains a comma, the row's fields are read instead.
 func (r cacheRow) values(tunables []space.Tunable, texts []map[string]expr.Value) (space.Values, error) {
 	values := make(space.Values, len(tunables))
 	words := strings.Split(r.key, ",")
@@ -134,8 +135,9 @@ func (c *cache) shape() []int64 {
 	return sizes
 }
 
-// outcome reads how the row ended. A failure has a string in place of the time, a time that no
-// launch takes (1e20 in old files), or an error; the time spent until then counts.
+// outcome returns how the row's evaluation ended. A failed row of a Kernel Tuner cache contains an error, or a string
+// in place of the time, or a time that no launch takes (1e20 in old files). A failed row of a Kernel Tuner cache also
+// contains the time that was spent before the failure.
 func (r cacheRow) outcome() trial.Outcome {
 	o := trial.Outcome{Phases: trial.Phases{CompileMS: spent(r.Compile), VerifyMS: spent(r.Verify), MeasureMS: spent(r.Benchmark)}}
 	ms, err := strconv.ParseFloat(string(r.Time), 64)
@@ -149,7 +151,7 @@ func (r cacheRow) outcome() trial.Outcome {
 		if json.Unmarshal(orNull(r.Times), &samples) == nil && trial.CheckMS(samples...) == nil {
 			o.SetSamples(samples, 1)
 		}
-		o.Time.Median = ms // as the tool itself has it: a mean
+		o.Time.Median = ms // the tool's own value: a mean
 		return o
 	}
 	known := map[string]trial.Status{`"CompilationFailedConfig"`: trial.CompileError, `"InvalidConfig"`: trial.Pruned}
@@ -157,7 +159,7 @@ func (r cacheRow) outcome() trial.Outcome {
 	return o
 }
 
-// foreignTime is when something happened, as Python writes it; zero if it does not tell.
+// foreignTime parses a time as Python writes it, and returns the zero time if the text is not a time.
 func foreignTime(text string) time.Time {
 	for _, form := range []string{"2006-01-02 15:04:05.999999-07:00", time.RFC3339, "2006-01-02T15:04:05.999999", "2006-01-02 15:04:05"} {
 		if at, err := time.Parse(form, text); err == nil {
@@ -167,10 +169,11 @@ func foreignTime(text string) time.Time {
 	return time.Time{}
 }
 
-// Adopt makes a recording that can be replayed of one that another tool made: it is of this problem and this template
-// then, whose space it must fit. A name that kernels know a tunable by, and a value that equals one of its values,
-// will do. Without a template, problem and template bear the kernel's name, and nothing is compared. at is when it
-// was recorded, for trials that do not say.
+// Adopt turns a recording that another tool made into one that can be replayed, for the given problem and template. The
+// recorded configurations must fit the template's space, but a tunable may also be recorded under the name of its
+// macro, and a value may be of another type if it equals one of the tunable's values. If t is nil, the recorded
+// kernel's name is used for the problem and the template, and no configuration is checked; at is the date of trials
+// without a date.
 func (r *Recording) Adopt(problem operator.ProblemRecord, o *operator.Operator, t *operator.Template, limits operator.Limits, at time.Time) error {
 	if r.Metadata.Format == Format {
 		return errors.New("it is a recording already: --device replay:FILE answers from it")
@@ -227,7 +230,7 @@ func rename(x *trial.Trial, o *operator.Operator, t *operator.Template) error {
 	return nil
 }
 
-// TemplateOf is the template that a tool's trials are of: the one of that name, or without a name the only one.
+// TemplateOf returns the template with this name or, if the name is empty, the operator's only template.
 func TemplateOf(op *operator.Operator, name string) (*operator.Template, error) {
 	for _, t := range op.Templates {
 		if t.Name == name || name == "" && len(op.Templates) == 1 {
@@ -241,7 +244,8 @@ func TemplateOf(op *operator.Operator, name string) (*operator.Template, error) 
 	return nil, fmt.Errorf("unknown template %q; there are %s", name, strings.Join(names, ", "))
 }
 
-// Untold are the tunables of a trial that a template lacks, which may have the names of their macros.
+// Untold returns the tunables of a trial that a template lacks, both under their own names and under the names of their
+// macros.
 func Untold(op *operator.Operator, t *operator.Template, x trial.Trial) (more []string) {
 	for _, v := range x.Values {
 		known := func(tunable space.Tunable) bool {

@@ -18,7 +18,7 @@ import (
 func Load(ctx context.Context, path string) (*Recording, error)    { return open(ctx, path, decode) }
 func LoadAny(ctx context.Context, path string) (*Recording, error) { return open(ctx, path, ReadAny) }
 
-// LoadFS reads a recording of ours from a file system, as the shipped ones are.
+// LoadFS reads one of our own recordings from a file system, for example from the shipped ones.
 func LoadFS(fsys fs.FS, name string) (*Recording, error) {
 	r, err := readFS(fsys, name, decode)
 	return r.named(name), err
@@ -48,7 +48,7 @@ func (r *Recording) named(file string) *Recording {
 	return r
 }
 
-// document is a file of any form.
+// document is the parsed JSON of a recording in any of the supported formats.
 type document struct {
 	SchemaVersion string          `json:"schema_version"`
 	Metadata      json.RawMessage `json:"metadata"`
@@ -56,7 +56,7 @@ type document struct {
 	cache
 }
 
-// decode reads a recording of ours.
+// decode reads a recording in our own format.
 func decode(r io.Reader) (*Recording, error) {
 	data, err := unpack(r)
 	if err != nil {
@@ -82,7 +82,8 @@ func decode(r io.Reader) (*Recording, error) {
 	return recording, recording.check(d.Results)
 }
 
-// ReadAny reads a recording of ours, T4 results of another tool or a cache of Kernel Tuner, compressed or not.
+// ReadAny reads a recording in our own format, a T4 file of another tool, or a cache of Kernel Tuner, compressed or
+// not.
 func ReadAny(r io.Reader) (*Recording, error) {
 	data, err := unpack(r)
 	if err != nil {
@@ -98,12 +99,13 @@ func ReadAny(r io.Reader) (*Recording, error) {
 		return nil, errors.New(`neither a Kernel Tuner cache (it has no "cache") nor T4 results (it has no "results")`)
 	}
 	recording := new(Recording)
-	// Other tools' metadata may look otherwise, and is only for show.
+	// Metadata that other tools wrote may have another structure and is only displayed, so an error in parsing the
+	// metadata is ignored.
 	_ = json.Unmarshal(orNull(d.Metadata), &recording.Metadata)
 	return recording, recording.add(d.Results)
 }
 
-// parse reads a document; its errors say on which line it is wrong.
+// parse parses a document, and its errors name the faulty line.
 func parse(data []byte) (d document, err error) {
 	if len(data) == 0 {
 		return d, errors.New("the file is empty: it does not begin with a JSON object")
@@ -136,7 +138,7 @@ func orNull(raw json.RawMessage) json.RawMessage {
 	return raw
 }
 
-// readMetadata reads a recording of ours without its results.
+// readMetadata reads the metadata of a recording in our own format and skips the results.
 func readMetadata(r io.Reader) (Metadata, error) {
 	var d struct {
 		SchemaVersion string    `json:"schema_version"`
@@ -155,10 +157,12 @@ func readMetadata(r io.Reader) (Metadata, error) {
 	return *d.Metadata, nil
 }
 
-// What a recording may have at most: above what a search writes, and above the exhaustive ones that others publish.
+// recordingBound limits the size of a recording. The limits on a recording are above the sizes of a search's own
+// recordings and of the exhaustive recordings that other tools publish.
 var recordingBound = input.Bound{Kind: "a recording", Bytes: 32 << 20, Values: 3_000_000, Depth: 32, Items: 100_000}
 
-// unpack reads a file to its end. What comes before an early end is returned together with the error.
+// unpack reads a file to its end. If the file ends early, unpack returns the data before that point together with
+// the error.
 func unpack(r io.Reader) ([]byte, error) {
 	data, err := recordingBound.Unpack(r)
 	if err == nil {
@@ -167,7 +171,7 @@ func unpack(r io.Reader) ([]byte, error) {
 	return data, damaged(err)
 }
 
-// damaged is the error of a file that is cut off or changed.
+// damaged wraps the error of a file that is cut off or was changed.
 func damaged(err error) error {
 	var tooMuch *input.TooMuchError
 	if err == nil || errors.As(err, &tooMuch) {
@@ -176,10 +180,10 @@ func damaged(err error) error {
 	return fmt.Errorf("the file is damaged or cut short: %w", err)
 }
 
-// nonNumbers are strings, and what Python writes for floats that JSON does not know.
+// nonNumbers matches JSON strings, and the words that Python writes for floats that JSON cannot represent.
 var nonNumbers = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|-?Infinity|NaN`)
 
-// nullNonNumbers replaces Python's NaN and Infinity by null, but not in strings.
+// nullNonNumbers replaces Python's NaN and Infinity by null, except inside strings.
 func nullNonNumbers(data []byte) []byte {
 	if !bytes.Contains(data, []byte("Infinity")) && !bytes.Contains(data, []byte("NaN")) {
 		return data
@@ -192,7 +196,7 @@ func nullNonNumbers(data []byte) []byte {
 	})
 }
 
-// Is reports whether a regular file begins as recordings do: packed, or with one of their keys.
+// Is reports whether a regular file begins as recordings do: compressed, or with one of a recording's keys.
 func Is(path string) bool {
 	info, err := os.Stat(path)
 	if err != nil || !info.Mode().IsRegular() {

@@ -46,7 +46,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// Each measured quantity of a variant survives being recorded.
+// Each measured quantity of a variant survives being written to a recording and read back.
 func TestQuantitiesSurvive(t *testing.T) {
 	for _, q := range quantities {
 		r := recorded(oneOfEach()[:1])
@@ -69,7 +69,7 @@ func TestWriteIsReproducible(t *testing.T) {
 func TestLoadErrors(t *testing.T) {
 	plain := string(encoded(t, recorded(oneOfEach()), false))
 	zipped := string(encoded(t, recorded(oneOfEach()), true))
-	// With the first occurrence of old replaced.
+	// with returns the plain recording with the first occurrence of old replaced by new.
 	with := func(old, new string) string {
 		if !strings.Contains(plain, old) {
 			t.Fatalf("the recording has no %s", old)
@@ -189,8 +189,8 @@ func TestWriteRefusesWhatLoadWould(t *testing.T) {
 	}
 }
 
-// Files of other writers may have more digits, other time zones and tunables in another order than
-// ours. Once we have written such a file, reading and writing it gives the same bytes.
+// Files of other tools may have more digits, other time zones and another order of tunables. Once our own code has
+// written a recording of another tool, reading and writing the recording again gives the same bytes.
 func FuzzDecode(f *testing.F) {
 	f.Add(encoded(f, recorded(oneOfEach()), false))
 	f.Add(encoded(f, recorded(oneOfEach()), true))

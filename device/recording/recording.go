@@ -1,10 +1,11 @@
-// Package recording reads and writes searches that are written down trial by
-// trial: what was tried, how it ended and every sample that was taken.
+// Package recording reads and writes recordings of searches: which configurations were tried, how each evaluation
+// ended, and every sample that was taken.
 //
-// Our own files are T4 results JSON, which other autotuning tools read, with what only we need in keys of our own,
-// usually compressed; docs/recordings.md describes them. Write makes one of a search's trials. Load reads one back
-// and accepts no other: a replay needs all of it. ReadAny also reads what other tools record, T4 results and Kernel
-// Tuner's caches, and searches that were interrupted: enough to score strategies on.
+// Our own files are JSON in the T4 results format, which other autotuning tools can read, with additional keys for data
+// that T4 has no place for. Recordings in our own format are usually compressed; docs/recordings.md describes the
+// format. Write stores a search's trials as a recording. Load accepts only our own format, because a replay needs all
+// the data of that format. ReadAny also reads recordings of interrupted searches and of other tools, in the T4 file
+// format or as Kernel Tuner caches, which contain enough data to score search strategies on.
 //
 // List and FindRequest choose among the recordings that are shipped in the binary.
 package recording
@@ -23,39 +24,40 @@ import (
 )
 
 const (
-	// schemaVersion is the version of T4 that recordings are written in.
+	// schemaVersion is the version of the T4 format that recordings are written in.
 	schemaVersion = "1.0.0"
-	// Format names our additions to T4 and their version.
+	// Format names the project's extension of the T4 format, and its version.
 	Format = "autotune/recording/1"
 	// TimeUnit is the unit of every time in a recording.
 	TimeUnit = "milliseconds"
 )
 
-// Recording is a search written down.
+// Recording is a recorded search: its metadata and its trials.
 type Recording struct {
-	File     string // that it was loaded from; not stored
+	File     string // the file that it was loaded from; not stored
 	Metadata Metadata
 	Trials   []trial.Trial // in the order of the search
-	// Tunables are declared by Kernel Tuner's caches only.
+	// Tunables are set only for Kernel Tuner's caches, which declare them.
 	Tunables []space.Tunable
 }
 
-// Metadata says what was searched, where and how. Only Tool, Valid and the
-// fields that the recorded machine did not know may be empty.
+// Metadata says what was searched, where and how. Only the fields Tool and Valid, and fields that were unknown when the
+// search was recorded, may be empty.
 type Metadata struct {
 	TimeUnit string                 `json:"timeunit"` // TimeUnit
 	Format   string                 `json:"format"`   // Format
 	Tool     string                 `json:"tool,omitempty"`
-	Problem  operator.ProblemRecord `json:"-"` // a replay answers for exactly this
+	Problem  operator.ProblemRecord `json:"-"` // the only problem for which a replay answers
 	problemFields
 	Device     device.Info     `json:"device"`
 	Protocol   device.Protocol `json:"protocol"`
 	Ceilings   device.Ceilings `json:"ceilings"`
-	Valid      int64           `json:"valid_configurations,omitempty"` // in the space that was searched
+	Valid      int64           `json:"valid_configurations,omitempty"` // number in the searched space
 	RecordedAt time.Time       `json:"recorded_at"`
 }
 
-// problemFields are how the file has the problem: among the other fields, and its text under "problem".
+// problemFields is the problem as a recording stores it: as fields beside the other metadata, with the problem's text
+// under "problem".
 type problemFields struct {
 	Operator   string              `json:"operator"`
 	Text       string              `json:"problem"`
@@ -83,8 +85,7 @@ func (m *Metadata) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// Origin says in a few words what was recorded when on what, for output that
-// must not be taken for a measurement made now.
+// Origin names the recording's date, GPU and unusual conditions, for output that must not pass for a new measurement.
 func (m Metadata) Origin() string {
 	text := fmt.Sprintf("recording of %s on %s", m.RecordedAt.UTC().Format(time.DateOnly), m.Device.Name)
 	if unusual := m.Protocol.Conditions.Unusual(); unusual != "" {
@@ -93,7 +94,7 @@ func (m Metadata) Origin() string {
 	return text
 }
 
-// Key is equal for configurations that differ only in the order of their tunables.
+// Key returns the same text for configurations that differ only in the order of their tunables.
 func Key(c space.Configuration) string {
 	words := make([]string, len(c.Values))
 	for i, v := range c.Values {

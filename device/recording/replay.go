@@ -16,16 +16,17 @@ import (
 	"autotune/space"
 )
 
-// ErrProblem means that a recording was asked about a problem it does not hold.
+// ErrProblem means that the recording is of another problem than the requested one.
 var ErrProblem = errors.New("the recording is of another problem")
 
 // NotRecorded is the message of a configuration that the recording lacks.
 const NotRecorded = "not in the recording"
 
-// Replay makes a device of a recording, which answers instead of running anything. It never pretends: its Info names the
-// recorded GPU and the day, a configuration that was not recorded is pruned rather than estimated, and a kernel whose source
-// has changed since brings a notice along with its recorded times. Bind problems with the limits in its
-// Info: the operator's automatic choices then come out as they were recorded.
+// Replay makes a device that answers from a recording instead of running kernels. The Info of the replaying device
+// names the recorded GPU and the day of the recording. A configuration that was not recorded gets the status pruned
+// instead of an estimated time. If a kernel's source has changed since the recording, its recorded times come with a
+// notice. Callers should bind problems with the limits in the Info of the replaying device, so that the operator's
+// automatic choices are those of the recorded search.
 func Replay(r *Recording) device.Device {
 	trials := make(map[string]trial.Trial, len(r.Trials))
 	for _, t := range r.Trials {
@@ -34,7 +35,8 @@ func Replay(r *Recording) device.Device {
 	return &replayed{recording: r, trials: trials}
 }
 
-// replayed is the device. Its maps are never written after Replay.
+// replayed is a device that answers from a recording. The recording and the map of trials are not changed after Replay
+// has returned.
 type replayed struct {
 	recording *Recording
 	trials    map[string]trial.Trial // by Key
@@ -70,13 +72,13 @@ type session struct {
 	device *replayed
 
 	mu      sync.Mutex
-	noticed []string // templates
+	noticed []string // templates whose edit was reported
 }
 
 func (s *session) Ceilings() device.Ceilings { return s.device.recording.Metadata.Ceilings }
 
-// Evaluate answers as recorded. Racing has been decided by the recorded search:
-// a dropped variant comes with the samples that it had then.
+// Evaluate returns the recorded outcome. Evaluate ignores the best time, because the recorded search has already
+// decided which variants were dropped early, and after how many samples.
 func (s *session) Evaluate(ctx context.Context, v device.Variant, _ float64) (trial.Outcome, error) {
 	if err := ctx.Err(); err != nil {
 		return trial.Outcome{}, err
@@ -94,16 +96,16 @@ func (s *session) Evaluate(ctx context.Context, v device.Variant, _ float64) (tr
 	return o, nil
 }
 
-// edited tells whether a kernel is another than the one that was recorded.
+// edited reports whether a kernel differs from the recorded one.
 func edited(t trial.Trial, k operator.Kernel) bool {
 	return t.KernelDigest == "" || !strings.HasPrefix(k.Digest(), t.KernelDigest)
 }
 
-// notice says, once, that a template was edited since the recording.
+// notice returns, once per template, the notice that the template was edited after it was recorded.
 func (s *session) notice(of trial.Trial) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if of.KernelDigest == "" { // another tool's, which knows no digests
+	if of.KernelDigest == "" { // another tool's recording, which has no digests
 		of.Template = ""
 	}
 	if slices.Contains(s.noticed, of.Template) {

@@ -23,7 +23,6 @@ import (
 	"autotune/space/expr"
 )
 
-// opened writes a recording, loads it again and opens it for its problem.
 func opened(t *testing.T, r Recording, name string) (device.Device, device.Session) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
@@ -36,12 +35,12 @@ func opened(t *testing.T, r Recording, name string) (device.Device, device.Sessi
 	return d, s
 }
 
-// variantOf is a kernel of that source in a trial's configuration.
 func variantOf(c space.Configuration, source string) device.Variant {
 	return device.Variant{Configuration: c, Kernel: operator.Kernel{Operator: "max_pool2d", Template: c.Template, Source: source}}
 }
 
-// ofSource are trials of kernels with that source.
+// ofSource returns the trials of oneOfEach, with each kernel's digest replaced by that of a kernel with the given
+// source.
 func ofSource(source string) []trial.Trial {
 	all := oneOfEach()
 	for i, x := range all {
@@ -141,7 +140,7 @@ func TestDeviceNeverPretends(t *testing.T) {
 	must.OK(t, errors.Join(s.Close(), d.Close()))
 }
 
-// A search of two thousand trials must fit among the shipped recordings.
+// A recording of two thousand trials must be small enough to be shipped.
 func TestSize(t *testing.T) {
 	list := make([]trial.Trial, 2000)
 	for i := range list {

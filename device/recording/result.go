@@ -16,8 +16,8 @@ import (
 	"autotune/space"
 )
 
-// result is one trial in T4's form; what T4 has no place for is in Extra. Some
-// fields hold anything, because other tools write them otherwise.
+// result is one trial in the T4 file format; Extra holds the data that the format has no place for. Fields in which
+// other tools store values of other types have the type any.
 type result struct {
 	Timestamp     json.RawMessage `json:"timestamp"`
 	Configuration json.RawMessage `json:"configuration"` // tunables, and the template under "template"
@@ -29,17 +29,17 @@ type result struct {
 	Extra         extra           `json:"autotune"`
 }
 
-// times says where a trial's time went, in milliseconds.
+// times says how many milliseconds each step of a trial took.
 type times struct {
 	Compilation     float64   `json:"compilation_time"`
-	KernelTuner     float64   `json:"compilation,omitempty"` // what Kernel Tuner calls it
+	KernelTuner     float64   `json:"compilation,omitempty"` // Kernel Tuner's name of the compilation time
 	Framework       float64   `json:"framework"`
 	SearchAlgorithm float64   `json:"search_algorithm"`
 	Validation      float64   `json:"validation"`
-	Runtimes        []float64 `json:"runtimes"` // a launch each, in the order taken
+	Runtimes        []float64 `json:"runtimes"` // one per launch, in the order taken
 }
 
-// extra is what a replay needs and T4 does not have.
+// extra holds the data that a replay needs and that the T4 file format does not have.
 type extra struct {
 	Status    trial.Status    `json:"status"`
 	Message   string          `json:"message,omitempty"`
@@ -50,7 +50,7 @@ type extra struct {
 	Warnings  []trial.Warning `json:"warnings,omitempty"`
 }
 
-// invalidities are T4's names for how a trial ended.
+// invalidities maps the status of a trial to the invalidity by which the T4 file format names such a failure.
 var invalidities = map[trial.Status]string{
 	trial.OK:           "correct",
 	trial.CompileError: "compile",
@@ -61,15 +61,15 @@ var invalidities = map[trial.Status]string{
 	trial.Pruned:       "constraints",
 }
 
-// objective is what searches minimise, unless a file says otherwise.
+// objective names the quantity that searches minimise unless a file names another.
 const objective = "time"
 
-// digestLength is how many hexadecimal digits of a digest are kept: those of the kernel's code and
-// as many of its launch are enough to notice an edit.
+// digestLength is the number of hexadecimal digits of a kernel's digest that a recording stores. A digest contains
+// digits for the kernel's code and as many digits for its launch, which are enough to notice an edit.
 const digestLength = 2 * operator.CodeDigits
 
-// newResult writes down one trial. Samples and other measured numbers are kept to six significant digits: a
-// nanosecond of a millisecond, finer than the GPU's event timer.
+// newResult converts a trial to the form of the T4 file format. Samples and other measured numbers are rounded to six
+// significant digits, i.e. a time of a millisecond to a nanosecond, which is finer than the GPU's event timer.
 func newResult(t trial.Trial) (result, error) {
 	configuration, err := json.Marshal(t.Flat())
 	if err != nil {
@@ -98,7 +98,7 @@ func newResult(t trial.Trial) (result, error) {
 	return r, nil
 }
 
-// mostTunables is far above what any kernel has. Configurations are searched for their values one after another.
+// mostTunables limits the tunables of a trial, far above any kernel's, because looking up a value takes linear time.
 const mostTunables = 64
 
 func (r result) trial() (trial.Trial, error) {
@@ -123,11 +123,11 @@ func (r result) trial() (trial.Trial, error) {
 		t.SetSamples(r.Times.Runtimes, r.Extra.Batch)
 	}
 	if r.Extra.Status == "" {
-		// The first status that the invalidity alone stands for.
+		// A T4 file of another tool has no status, so the first status with the file's invalidity is used.
 		if i := slices.IndexFunc(trial.Statuses, func(s trial.Status) bool { return invalidities[s] == r.Invalidity }); i >= 0 {
 			t.Status = trial.Statuses[i]
 		}
-		// Other tools do not tell what measuring took.
+		// Tools other than autotune do not record how long measuring took.
 		t.Phases.MeasureMS = max(t.Phases.MeasureMS, spent(r.Times.Runtimes...))
 	}
 	minimised := objective
@@ -155,7 +155,7 @@ func spent(list ...float64) float64 {
 	return sum
 }
 
-// largest is above all integers that a number of JSON holds for certain.
+// largest is the bound below which a JSON number represents every integer exactly.
 const largest = 1 << 53
 
 func round(x float64) float64 {
@@ -166,10 +166,10 @@ func round(x float64) float64 {
 	return rounded
 }
 
-// number is a float64 in whose place other tools may write a string, as "NaN".
+// number is a float64 for which other tools may write a string such as "NaN".
 type number float64
 
-// UnmarshalJSON takes anything else in place of a number for NaN.
+// UnmarshalJSON reads a number, and reads anything else as NaN.
 func (n *number) UnmarshalJSON(data []byte) error {
 	x, err := strconv.ParseFloat(strings.Trim(string(data), `"`), 64)
 	if err != nil {
@@ -185,8 +185,8 @@ type measurement struct {
 	Unit  string `json:"unit"`
 }
 
-// quantity is something that is measured of a variant besides its time. Its field is a pointer to a float64, an int64
-// or an int, of which zero is not written.
+// quantity is a measured property of a variant other than its time. The function field returns a pointer to the
+// property, a float64, an int64 or an int; a property of 0 is not written.
 type quantity struct {
 	name, unit string
 	field      func(*trial.Outcome) any
@@ -203,7 +203,7 @@ var quantities = []quantity{
 
 func (q quantity) value(o *trial.Outcome) reflect.Value { return reflect.ValueOf(q.field(o)).Elem() }
 
-// set leaves a count as it is that would be NaN, or so large that numbers no longer tell it from the next one.
+// set stores x in the outcome, except in an integer field if x is NaN or too large to be an exact integer.
 func (q quantity) set(o *trial.Outcome, x float64) {
 	if v := q.value(o); v.CanFloat() || math.Abs(x) < largest {
 		v.Set(reflect.ValueOf(x).Convert(v.Type()))

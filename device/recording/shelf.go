@@ -14,17 +14,17 @@ import (
 	"autotune/recordings"
 )
 
-// Entry is a recording in a file system of them, known by its metadata alone.
+// Entry is a recording in a file system, of which only the metadata has been read.
 type Entry struct {
-	Name     string // to LoadFS
+	Name     string // for LoadFS
 	Metadata Metadata
 }
 
 func Shipped() fs.FS { return recordings.FS }
 
-// FileName is the name under which a recording belongs among the shipped ones:
-// the GPU, the operator, the shape, the math mode and a hash. The hash is the first digits of the SHA-256 of the
-// problem's text, with the conditions where they are unusual.
+// FileName returns the name under which a recording is shipped: the GPU, the operator, the shape, the math mode and a
+// hash. The hash in a recording's file name consists of the first digits of the SHA-256 of the problem's text, followed
+// by the flags of any unusual conditions.
 func FileName(m Metadata) string {
 	p := m.Problem
 	gpu := slug(strings.TrimPrefix(strings.ToLower(m.Device.Name), "nvidia "))
@@ -35,10 +35,11 @@ func FileName(m Metadata) string {
 // ErrNotFound means that there is no recording of exactly this problem.
 var ErrNotFound = errors.New("no recording of exactly this problem")
 
-// FindRequest finds a recording of exactly the problem that a request asks for, among those of the devices that are
-// wanted; nil wants all. On a machine without a GPU, what "auto" means depends on the recorded one: the problem comes
-// bound with the limits of the GPU of the recording found. Of several recordings it takes the one of the newest GPU
-// architecture, and of those the latest. Recordings under unusual conditions answer to their file's name only.
+// FindRequest finds a recording of exactly the requested problem, among the recordings of devices for which wanted
+// returns true; a nil wanted accepts all devices. The returned problem is bound with the limits of the recorded GPU,
+// since these limits decide what "auto" means on a machine without a GPU. If several recordings match, FindRequest
+// returns the one from the newest GPU architecture, and among those the latest. Recordings made under unusual
+// conditions are skipped; they can be opened only by their file's name.
 func FindRequest(fsys fs.FS, op *operator.Operator, r operator.Request, wanted func(device.Info) bool) (Entry, *operator.Problem, error) {
 	entries, err := list(fsys, func(name string) bool { return strings.Contains(name, "-"+op.Name+"-") })
 	if err != nil {
@@ -48,7 +49,7 @@ func FindRequest(fsys fs.FS, op *operator.Operator, r operator.Request, wanted f
 		if !slices.Equal(e.Metadata.Problem.Shape, r.Shape) || wanted != nil && !wanted(e.Metadata.Device) || !e.Metadata.Protocol.Conditions.Usual() {
 			continue
 		}
-		// A request that cannot be bound is reported when it is bound to run, not here.
+		// An error of Bind is ignored: the caller binds the request again and reports the error then.
 		problem, err := op.Bind(r, e.Metadata.Device.Limits)
 		if err == nil && problem.String() == e.Metadata.Problem.Text {
 			return e, problem, nil
@@ -57,7 +58,7 @@ func FindRequest(fsys fs.FS, op *operator.Operator, r operator.Request, wanted f
 	return Entry{}, nil, fmt.Errorf("%w: %s", ErrNotFound, op.Name)
 }
 
-// List lists all recordings of a file system, best first as FindRequest prefers them.
+// List lists all recordings of a file system in the order of preference of FindRequest.
 func List(fsys fs.FS) ([]Entry, error) {
 	return list(fsys, func(string) bool { return true })
 }
@@ -82,8 +83,8 @@ func list(fsys fs.FS, wanted func(name string) bool) ([]Entry, error) {
 	return entries, nil
 }
 
-// preferred puts newer architectures first, then GPUs by name (the H100 before
-// the H200, being the more common), then newer recordings.
+// preferred orders recordings by newer GPU architecture, then by the GPU's name (which puts the more common H100 before
+// the H200), then by later date.
 func preferred(a, b Entry) int {
 	return cmp.Or(
 		cmp.Compare(b.Metadata.Device.Limits.Arch, a.Metadata.Device.Limits.Arch),

@@ -10,7 +10,7 @@ import (
 	"autotune/operator"
 )
 
-// shelf is a file system of recordings made by changing the usual metadata.
+// shelf makes a file system of recordings, each with its own change of the usual metadata.
 func shelf(t *testing.T, changes ...func(*Metadata)) fstest.MapFS {
 	t.Helper()
 	fsys := fstest.MapFS{"README.md": {Data: []byte("recordings")}}
@@ -75,7 +75,7 @@ func TestShippedRecordingsLoad(t *testing.T) {
 	}
 }
 
-// On a machine without a GPU, the recorded one decides what "auto" means.
+// On a machine without a GPU, the recorded GPU decides what "auto" means.
 func TestFindRequest(t *testing.T) {
 	op, err := operator.Find("conv2d")
 	must.OK(t, err)
@@ -101,7 +101,7 @@ func TestFindRequest(t *testing.T) {
 	}
 }
 
-// A file whose name lies is not believed.
+// FindRequest compares the problem in the recording and does not rely on the file's name.
 func TestFindRequestChecksTheProblem(t *testing.T) {
 	op, err := operator.Find("conv2d")
 	must.OK(t, err)

@@ -17,8 +17,8 @@ import (
 	"autotune/internal/output"
 )
 
-// Write stores a recording at path, compressed if path ends in ".gz". It refuses what Load would
-// refuse, before anything is written.
+// Write stores a recording at path, compressed if path ends in ".gz". Write returns an error, before it writes
+// anything, for a recording that Load would not accept.
 func Write(path string, r Recording) error {
 	if m := r.Metadata; m.Device.Kind == device.Replay {
 		return fmt.Errorf("recording for %s: a replay measures nothing that could be recorded; copy %s instead", path, m.Device.Recording)
@@ -47,7 +47,7 @@ func encode(w io.Writer, r Recording, compressed bool) error {
 		_, err := w.Write(text)
 		return err
 	}
-	// The gzip header has no name and no time, so that equal recordings are equal files.
+	// The gzip header contains no name and no time, so that equal recordings are equal files.
 	zip, err := gzip.NewWriterLevel(w, gzip.BestCompression)
 	if err != nil {
 		return err
@@ -56,8 +56,8 @@ func encode(w io.Writer, r Recording, compressed bool) error {
 	return errors.Join(err, zip.Close())
 }
 
-// marshal puts the metadata first, so that a reader who wants only that can
-// stop there. Then comes one result a line, for people with grep and diff.
+// marshal writes the metadata first, so that a reader who wants only the metadata can stop there. The results of the
+// trials follow the metadata, one per line, so that grep and diff are useful on the file.
 func marshal(m Metadata, results []result) ([]byte, error) {
 	metadata, err := json.Marshal(m)
 	if err != nil {
@@ -75,7 +75,7 @@ func marshal(m Metadata, results []result) ([]byte, error) {
 
 var digestPattern = regexp.MustCompile(`^[0-9a-f]{16,64}$`)
 
-// checkHeader checks what must hold before the rest can be understood.
+// checkHeader checks the version and the format, without which the rest of a recording cannot be interpreted.
 func checkHeader(version string, m *Metadata) error {
 	switch {
 	case version == "":
@@ -92,7 +92,7 @@ func checkHeader(version string, m *Metadata) error {
 	return nil
 }
 
-// check checks what Write writes and Load reads; the errors name the field.
+// check validates a recording before Write stores it and after Load has read it; an error names the field.
 func (r *Recording) check(results []result) error {
 	m := r.Metadata
 	switch {
@@ -131,7 +131,8 @@ func (r *Recording) check(results []result) error {
 	return nil
 }
 
-// check checks one result, which is of trial t; its errors go on from "results[i].".
+// check validates one result, which belongs to trial t. The text of check's error begins with the name of a field, and
+// the caller puts "results[i]." in front of it.
 func (r result) check(t trial.Trial) error {
 	status := t.Status
 	want, known := invalidities[status]

@@ -14,7 +14,7 @@ import (
 	"autotune/operator"
 )
 
-// Bounds on what a message may ask for or tell.
+// The following constants limit the values that a message may contain.
 const (
 	mostLaunches  = 1 << 20
 	mostSamples   = 1 << 14
@@ -30,10 +30,10 @@ var (
 	digestForm = regexp.MustCompile(`^[0-9a-f]{64}$`)                    // of kernels
 )
 
-// GoodName tells whether a worker may be called so: its name is a part of subjects.
+// GoodName reports whether a worker may have this name, which becomes a part of NATS subjects.
 func GoodName(name string) bool { return nameForm.MatchString(name) }
 
-// Name makes a text one that a worker may be called.
+// Name turns a text into a valid name of a worker.
 func Name(text string) string {
 	name := strings.Map(func(r rune) rune {
 		if nameForm.MatchString(string(r)) {
@@ -44,7 +44,7 @@ func Name(text string) string {
 	return name[:min(len(name), 64)]
 }
 
-// refused is about what a message has, where a rule is broken.
+// refused returns an error about a message's field unless the field's rule holds.
 func refused(holds bool, field string, value any) error {
 	if holds {
 		return nil
@@ -69,7 +69,7 @@ func drawn(distribution string) error {
 	return fmt.Errorf("a message whose distribution is %.60q; want one of %v", distribution, all)
 }
 
-// needs says what requests of each kind must have.
+// needs says which kinds of requests must name a problem and which must name a kernel.
 var needs = map[Kind]struct{ problem, kernel bool }{
 	Describe: {}, Open: {problem: true}, Refill: {problem: true}, Close: {problem: true},
 	Compile: {true, true}, Evaluate: {true, true}, Check: {true, true}, Launch: {true, true},
@@ -134,7 +134,7 @@ func (a *Response) check() error {
 	if err != nil {
 		return err
 	}
-	// The samples are believed. What the other side made of them is computed anew.
+	// The samples in a message are trusted; their summary is computed anew, whatever the message contains.
 	if batch := o.Time.Batch; o.Status == trial.OK && len(o.SamplesMS) > 0 {
 		o.SetSamples(o.SamplesMS, batch)
 	}

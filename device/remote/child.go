@@ -15,50 +15,51 @@ import (
 	"autotune/operator"
 )
 
-// ChildOptions say which device a Child is.
+// ChildOptions say which device a Child drives, and how its kernels are compiled.
 type ChildOptions struct {
 	Worker   string // the name under which the program's main dispatches to Serve
 	Ordinal  int
-	CacheDir string // where answers are kept; "": nowhere
-	// Compiler starts the compiler, once the device is known to be there, and Target says what
-	// it compiles for.
+	CacheDir string // folder of cached answers; "" means none
+	// Compiler starts the compiler once the device has been found. Target returns the architecture to compile for,
+	// given the compiler's version and the device's architecture.
 	Compiler func(context.Context) (compile.Compiler, error)
 	Target   func(version string, arch int) string
-	// Ahead are kernels that the child will need. They begin to compile at once.
+	// Ahead lists kernels that the child will need. OpenChild starts to compile the kernels in Ahead at once, before a
+	// problem is opened.
 	Ahead []operator.Kernel
 }
 
-// childName is what a child calls itself, and what the keys of its sessions begin with.
+// childName is a child's name as a worker, and the first part of its sessions' keys.
 const childName = "child"
 
-// reopenPauses are waited before another attempt to open a session in a new child: the
-// memory of one that was killed may take a while to be free.
+// reopenPauses are the waits between attempts to open a session in a new child, because it may take a while until the
+// memory of a killed child is free.
 var reopenPauses = [...]time.Duration{100 * time.Millisecond, time.Second, 4 * time.Second}
 
-// Child is a device in a child process, this same executable started again: a kernel
-// that faults or never ends takes the child down, and not the search. It is a device.Device.
+// Child is a device.Device in a child process, which is this executable started again. A kernel that faults or never
+// ends takes down the child and not the search.
 type Child struct {
 	options  ChildOptions
-	compiler compile.Compiler // nil until the device is known to be there
+	compiler compile.Compiler // nil until the device has been found
 	about    device.Info
 
-	mu       sync.Mutex      // held while the child works: a GPU that is measured on does one thing at a time
+	mu       sync.Mutex      // held while the child works, because a GPU must do nothing else during a measurement
 	process  *worker.Process // nil when a new one must be started
 	sessions int             // counts sessions, for their keys
-	// parts compile kernels of the device's own and of operators, by digests.
+	// parts maps the digest of a kernel of the device or the operator to the function that compiles it.
 	parts map[string]func() (built, error)
 }
 
-// Devices describes the devices that such a child process finds. The error wraps
-// device.ErrNone when there are none.
+// Devices describes the devices that a child process finds. The error wraps device.ErrNone if the child finds no
+// devices.
 func Devices(ctx context.Context, workerName string) ([]device.Info, error) {
 	c := &Child{options: ChildOptions{Worker: workerName}}
 	defer c.Close()
 	return c.describe(ctx)
 }
 
-// OpenChild starts a child process and finds its device. The error wraps device.ErrNone
-// when there is no such device: where it is missing, a missing compiler is not told.
+// OpenChild starts a child process and finds its device. The error wraps device.ErrNone if the requested device does
+// not exist; in that case OpenChild does not look for a compiler.
 func OpenChild(ctx context.Context, o ChildOptions) (*Child, error) {
 	c := &Child{options: o, parts: map[string]func() (built, error){}}
 	found, err := c.describe(ctx)
@@ -75,7 +76,7 @@ func OpenChild(ctx context.Context, o ChildOptions) (*Child, error) {
 	c.about.Compiler = c.compiler.Version()
 	c.about.Limits.Target = o.Target(c.about.Compiler, c.about.Limits.Arch)
 	for _, k := range o.Ahead {
-		go c.part(context.WithoutCancel(ctx), k)() // its result is asked for later; Close ends it
+		go c.part(context.WithoutCancel(ctx), k)() // a later call gets the result; Close ends the compilation
 	}
 	return c, nil
 }
@@ -125,8 +126,8 @@ func (c *Child) newSession(p *operator.Problem, reference *compile.Binary, proto
 	return s, err
 }
 
-// LaunchUnder launches a variant once in a child of its own under another program, and waits until both have ended.
-// What the operator makes of it is not looked at. The problem need not be open.
+// LaunchUnder launches a variant once, in a child of its own that runs under another program, and waits until both have
+// ended. LaunchUnder does not verify the outputs, and the problem need not be open.
 func (c *Child) LaunchUnder(
 	ctx context.Context, p *operator.Problem, proto device.Protocol, program []string, v device.Variant,
 	launch, whole time.Duration,
@@ -150,7 +151,7 @@ func (c *Child) LaunchUnder(
 	return a.Outcome, errors.Join(err, process.Close(), s.errorOf(a))
 }
 
-// Close ends the child and the compiler; the sessions end with them.
+// Close ends the child, with its sessions, and the compiler.
 func (c *Child) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -161,8 +162,9 @@ func (c *Child) Close() error {
 	return err
 }
 
-// Call sends the child a request and waits for the answer. A child that does not answer in time, dies, or has lost its
-// device is replaced when it is needed next. Where that happens over a variant, it is the variant's outcome.
+// Call sends the child a request and waits for the response. A child that does not answer in time, dies or loses its
+// device is replaced at the next request. If the child was evaluating a variant, the variant's outcome says that the
+// child was lost.
 func (c *Child) Call(ctx context.Context, q Query) (Response, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -189,11 +191,11 @@ func (c *Child) Call(ctx context.Context, q Query) (Response, error) {
 	return r, nil
 }
 
-// lost ends a child that did not answer, and says what that means.
+// lost ends a child that did not answer, and returns the response or error with which the request ends.
 func (c *Child) lost(ctx context.Context, q Query, cause error) (Response, error) {
 	err := c.abandon()
 	if q.Kind == Close && err == nil {
-		return Response{Kind: Close}, nil // as it was meant to, with its process
+		return Response{Kind: Close}, nil // the problem was closed by the end of its process
 	}
 	if err != nil || ctx.Err() != nil || q.Kind != Evaluate && q.Kind != Check {
 		return Response{}, errors.Join(cause, err)
@@ -204,7 +206,8 @@ func (c *Child) lost(ctx context.Context, q Query, cause error) (Response, error
 	return q.Failed(trial.Crashed, cause.Error()), nil // most often a *worker.DiedError
 }
 
-// callOn asks a process. Kernels that it lacks are compiled here, and it is asked again.
+// callOn sends a request to a process. If the child process lacks kernels, callOn compiles them and repeats the
+// request.
 func (c *Child) callOn(ctx context.Context, p *worker.Process, r Query) (none Response, err error) {
 	setup := Setup{c.options.Ordinal, c.options.CacheDir, c.about.Compiler, c.Arch()}
 	q := question{Setup: setup, Extra: r.Extra, Opens: r.Opening != nil}
@@ -234,8 +237,8 @@ func (c *Child) callOn(ctx context.Context, p *worker.Process, r Query) (none Re
 	}
 }
 
-// compile compiles kernels that the child needs, all at once. That the compiler refuses one
-// is a part of the result.
+// compile compiles the kernels that the child needs in parallel. The result of compile includes the compile errors of
+// kernels.
 func (c *Child) compile(ctx context.Context, kernels []operator.Kernel) (map[string]built, error) {
 	all, errs := make([]built, len(kernels)), make([]error, len(kernels))
 	var group sync.WaitGroup
@@ -247,14 +250,14 @@ func (c *Child) compile(ctx context.Context, kernels []operator.Kernel) (map[str
 	byDigest := map[string]built{}
 	for i, k := range kernels {
 		if all[i].Binary == nil {
-			delete(c.parts, k.Digest()) // it is tried again when it is needed again
+			delete(c.parts, k.Digest()) // the next request for the kernel tries again
 		}
 		byDigest[k.Digest()] = all[i]
 	}
 	return byDigest, errors.Join(errs...)
 }
 
-// part returns what compiles a kernel, once for all who need it.
+// part returns a function that compiles a kernel at its first call, and returns the same result to all callers.
 func (c *Child) part(ctx context.Context, k operator.Kernel) func() (built, error) {
 	digest := k.Digest()
 	if c.parts[digest] == nil {
@@ -284,8 +287,7 @@ func (c *Child) start(ctx context.Context) error {
 	return err
 }
 
-// end ends the child, if there is one, and waits for it: only then is its memory on the
-// device free again.
+// end ends the child, if there is one, and waits for its end, because only then is its memory on the device free again.
 func (c *Child) end() error {
 	if c.process == nil {
 		return nil

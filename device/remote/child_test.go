@@ -23,8 +23,7 @@ import (
 	"autotune/space/expr"
 )
 
-// The child of these tests has a fake GPU. What it does with a variant is said by the
-// variant's tunable.
+// The child process of these tests has a fake GPU. The value of a variant's tunable selects what the fake GPU does.
 const (
 	fakeChild    = "fake"
 	driverless   = "driverless"
@@ -32,7 +31,7 @@ const (
 	failingOpens = "TEST_OPEN_FAIL" // file whose existence makes Open fail
 )
 
-// acts are the values of the tunable.
+// acts lists the values of the tunable that selects the fake GPU's behaviour.
 var acts = []string{"fine", "dies", "hangs", "panics", "faults", "late", "trouble", "wrong"}
 
 func TestMain(m *testing.M) {
@@ -62,7 +61,6 @@ type wrapped struct {
 func (w *wrapped) Error() string { return w.text + ": " + w.err.Error() }
 func (w *wrapped) Unwrap() error { return w.err }
 
-// fakeGPU is the device in the child.
 type fakeGPU struct {
 	setup    Setup
 	compiler compile.Compiler
@@ -168,12 +166,12 @@ func (s *fakeSession) Evaluate(_ context.Context, v device.Variant, best float64
 	return o, nil
 }
 
-// fakeCompiler is in the search's process, and remembers what it compiled.
+// fakeCompiler runs in the search's process and remembers which files it compiled.
 type fakeCompiler struct {
 	compile.Compiler
 	mu     sync.Mutex
 	files  []string
-	refuse string // this file
+	refuse string // file that the compiler refuses
 }
 
 func (c *fakeCompiler) Close() error    { return nil }
@@ -220,7 +218,6 @@ func toyProblem(t *testing.T, fsys fs.FS) *operator.Problem {
 	return p
 }
 
-// onDisk has files where a child can open them.
 func onDisk(t *testing.T, files fstest.MapFS) fs.FS {
 	t.Helper()
 	dir := t.TempDir()
@@ -230,7 +227,6 @@ func onDisk(t *testing.T, files fstest.MapFS) fs.FS {
 	return os.DirFS(dir)
 }
 
-// toyFiles are the toy's.
 func toyFiles() fstest.MapFS {
 	return fstest.MapFS{
 		"op.yaml":      {Data: []byte(toy)},
@@ -249,7 +245,8 @@ func variant(t *testing.T, p *operator.Problem, act string) device.Variant {
 	return device.Variant{Configuration: c, Kernel: k, Binary: &compile.Binary{Code: []byte("code of " + act)}}
 }
 
-// openFake opens the toy on the fake GPU, and gives what evaluates a variant by its act.
+// openFake opens the toy operator on the fake GPU. openFake also returns a function that evaluates a variant for which
+// the fake GPU behaves as the parameter act says.
 func openFake(t *testing.T, c *fakeCompiler) (*Child, *Session, func(ctx context.Context, act string) (trial.Outcome, error)) {
 	t.Helper()
 	d, err := OpenChild(t.Context(), childOptions(fakeChild, 0, c))
@@ -284,7 +281,7 @@ func TestChildInfo(t *testing.T) {
 	if s.Ceilings().ReferenceMS != 7 {
 		t.Errorf("Ceilings() = %+v", s.Ceilings())
 	}
-	// What the device compiles of its own comes from this side's compiler, and once.
+	// The device's own kernels are compiled by this process's compiler, and only once.
 	if _, err := d.Open(t.Context(), toyProblem(t, onDisk(t, toyFiles())), &compile.Binary{}, device.DefaultProtocol()); err != nil {
 		t.Fatal(err)
 	}
@@ -294,7 +291,7 @@ func TestChildInfo(t *testing.T) {
 	}
 }
 
-// What the compiler refuses of the operator's own kernels is the operator's fault.
+// An operator's own kernel that does not compile is the operator's fault.
 func TestChildRefusedPart(t *testing.T) {
 	d, err := OpenChild(t.Context(), childOptions(fakeChild, 0, &fakeCompiler{refuse: "typed.cu"}))
 	if err != nil {
@@ -308,8 +305,8 @@ func TestChildRefusedPart(t *testing.T) {
 	}
 }
 
-// A variant that takes the child down costs one trial: the next one is evaluated as if
-// nothing had happened, by a new child that knows the session.
+// A variant that crashes the child process fails only its own trial. A new child process opens the session again and
+// evaluates the next variant as if nothing had happened.
 func TestSearchGoesOnAfter(t *testing.T) {
 	for _, tt := range []struct {
 		act     string
@@ -350,7 +347,7 @@ func TestSearchGoesOnAfter(t *testing.T) {
 
 func TestHangIsTimeout(t *testing.T) {
 	d, s, evaluate := openFake(t, &fakeCompiler{})
-	// The slack that a stuck child gets is too long for a test.
+	// The usual time limit of a stuck child is too long for a test.
 	s.limits = func(device.Protocol) time.Duration { return 200 * time.Millisecond }
 	e, err := evaluate(t.Context(), "hangs")
 	if err != nil || e.Status != trial.Timeout {
@@ -406,7 +403,7 @@ func TestGPUThatDoesNotRecover(t *testing.T) {
 	}
 }
 
-// Two sessions share a child; each is opened again when it is needed.
+// Two sessions share a child, and each session is opened again in a new child when it is next used.
 func TestTwoSessionsOneChild(t *testing.T) {
 	opens := filepath.Join(t.TempDir(), "opens")
 	t.Setenv(opensFile, opens)
@@ -464,7 +461,7 @@ func TestNoDevice(t *testing.T) {
 	}
 }
 
-// A reference that fails is the operator's fault, not the GPU's, which goes on.
+// A reference that fails is the operator's fault, and the GPU can still be used.
 func TestBadReference(t *testing.T) {
 	d, s, evaluate := openFake(t, &fakeCompiler{})
 	var failed *device.ReferenceError
@@ -480,7 +477,7 @@ func TestBadReference(t *testing.T) {
 	}
 }
 
-// All parts of an outcome arrive, and those of a variant.
+// All parts of a variant and of its outcome survive the transport to a child process and back.
 func TestChildOutcomes(t *testing.T) {
 	d, s, evaluate := openFake(t, &fakeCompiler{})
 	if err := s.Refill(t.Context(), device.Inputs{Distribution: "normal", Seed: 3}); err != nil {
@@ -492,7 +489,7 @@ func TestChildOutcomes(t *testing.T) {
 	if o, n, err := s.Check(t.Context(), variant(t, s.problem, "fine"), device.Check{Launches: 9}); err != nil || n != 9 || o.Status != trial.OK {
 		t.Errorf("Check = %+v, %d, %v", o, n, err)
 	}
-	// A launch that was changed since is what is launched.
+	// If the caller has changed a kernel's launches, the child uses the changed launches.
 	changed := variant(t, s.problem, "fine")
 	changed.Kernel.Launches = slices.Clone(changed.Kernel.Launches)
 	changed.Kernel.Launches[0].SharedBytes = 1 << 20

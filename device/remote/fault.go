@@ -14,26 +14,26 @@ type FaultKind string
 
 const (
 	Refused      FaultKind = "refused"   // the compiler refused the kernel
-	BadReference FaultKind = "reference" // the operator cannot say which results are right
+	BadReference FaultKind = "reference" // the operator's right answers cannot be computed
 	NoMemory     FaultKind = "memory"    // the problem does not fit
 	NoDevice     FaultKind = "device"    // there is no such device
-	NotOpen      FaultKind = "closed"    // the problem is not open, or not known
-	Ended        FaultKind = "ended"     // the worker can do no more; Crashed: while it was at this
+	NotOpen      FaultKind = "closed"    // the problem is not open or not known
+	Ended        FaultKind = "ended"     // the worker has ended; with Crashed, because of this request
 	Trouble      FaultKind = "trouble"   // anything else
 )
 
-// ErrNotBegun means that a worker has gone before it began with a job.
+// ErrNotBegun means that a worker ended before it began the job.
 var ErrNotBegun = errors.New("the job was not begun")
 
 var faultKinds = []FaultKind{Refused, BadReference, NoMemory, NoDevice, NotOpen, Ended, Trouble}
 
-// Fault is an error in a message, which keeps its kind.
+// Fault is an error in a message; its kind survives the transport.
 type Fault struct {
 	Kind    FaultKind `json:"kind"`
 	Message string    `json:"message"`
 	Log     string    `json:"log,omitempty"`
-	Part    string    `json:"part,omitempty"` // of the operator, where it is a BadReference
-	// File, Line, Timeout and Crashed are those of the compiler's error.
+	Part    string    `json:"part,omitempty"` // part of the operator, for a BadReference
+	// The values of File, Line, Timeout and Crashed come from a compile.Error.
 	File    string `json:"file,omitempty"`
 	Line    int    `json:"line,omitempty"`
 	Timeout bool   `json:"timeout,omitempty"`
@@ -44,10 +44,10 @@ func (f *Fault) Error() string { return f.Message }
 
 const logBytes = 64 << 10
 
-// firstOf is what a message may have of a log.
+// firstOf returns the beginning of a log, cut to the length that a message may contain.
 func firstOf(text string) string { return text[:min(len(text), logBytes)] }
 
-// FaultOf keeps of an error what the other side asks about.
+// FaultOf converts an error to a Fault with the details that the receiver tests for.
 func FaultOf(err error) *Fault {
 	f := &Fault{Kind: Trouble, Message: err.Error()}
 	var known *Fault
@@ -71,8 +71,8 @@ func FaultOf(err error) *Fault {
 	return f
 }
 
-// err makes an error for which callers of a device test. It names the operator that is at fault, or
-// the file that the compiler refused.
+// err converts the fault back to an error whose type or identity callers of a device test for. The error that err
+// returns names the faulty operator, or the file that did not compile.
 func (f *Fault) err(operator, file string) error {
 	switch f.Kind {
 	case BadReference:

@@ -14,47 +14,49 @@ import (
 	"autotune/device/compile"
 )
 
-// Member is a worker of a Pool.
+// Member is a device that takes part in a Pool.
 type Member struct {
 	Name      string
 	Device    device.Device
-	Compilers int          // how many kernels it compiles at once, if it compiles for itself
-	Gone      func() error // says why it is there no more; nil: nobody knows before it is asked
+	Compilers int          // number of kernels that the member compiles at once, if it compiles itself
+	Gone      func() error // says why the member is no longer there; nil if that shows only in a request
 }
 
-// PoolOptions adjust a Pool; the zero value is right for devices of this process.
+// PoolOptions adjust a Pool. The zero value of PoolOptions is right for devices of this process.
 type PoolOptions struct {
-	Compile  bool          // members compile for themselves; else one compiler, the model's, does for all
-	Patience time.Duration // how long to wait for another member when there is none; 0: 20 s
-	// Connection tells whether members can be asked at the moment, and why they never will be again; nil: they can.
+	Compile  bool          // members compile for themselves; otherwise the model's compiler compiles for all
+	Patience time.Duration // how long to wait for a member if there is none; 0 means 20 s
+	// Connection reports whether members can be reached at the moment; lost is set if no member will ever be reachable
+	// again. A nil Connection means that members can always be reached.
 	Connection func() (up bool, lost error)
-	// Say is called with what a person should know, from any goroutine; nil: nobody is told.
+	// Say is called with news for the user, from any goroutine. If Say is nil, the pool's messages to the user are
+	// dropped.
 	Say func(text string)
 }
 
 const usualPatience = 20 * time.Second
 
-// Pool is several devices of one model as one: those of this machine, or workers elsewhere. It implements device.Pool.
-// A member does one job at a time. One that cannot go on leaves, and another does its job.
+// Pool makes one device of several devices of one model, on this machine or at workers elsewhere, and implements
+// device.Pool. A member of the pool does one job at a time. If a member cannot go on, another member does its job.
 type Pool struct {
 	options PoolOptions
 	model   device.Device
 
 	mu      sync.Mutex
 	members map[string]*member
-	changed chan struct{}     // closed when a member has room again, and then another
-	built   map[string]string // which member has a kernel compiled, by digests
+	changed chan struct{}     // closed, and replaced, when a member becomes free
+	built   map[string]string // the member that has compiled a kernel, by the kernel's digest
 }
 
 type member struct {
 	Member
 	busy    bool
-	waiting int   // jobs that wait for just this member
-	kernels int   // that it compiles at the moment
-	left    error // why it has ended
+	waiting int   // number of jobs that wait for this member only
+	kernels int   // number of kernels that it compiles at the moment
+	left    error // why it has left the pool
 }
 
-// NewPool is a pool without members, for devices that are like the model's.
+// NewPool returns an empty pool for devices of the same model as the given device.
 func NewPool(model device.Device, o PoolOptions) *Pool {
 	if o.Say == nil {
 		o.Say = func(string) {}
@@ -68,7 +70,7 @@ func NewPool(model device.Device, o PoolOptions) *Pool {
 	}
 }
 
-// Join takes a device into the pool, unless it is unlike the others. The device stays the caller's to close.
+// Join adds a device to the pool unless it differs from the pool's model. The caller of Join must close the device.
 func (p *Pool) Join(one Member) {
 	if why := unlike(one.Device, p.model); why != "" {
 		p.options.Say(fmt.Sprintf("worker %s is left out: %s", one.Name, why))
@@ -80,7 +82,7 @@ func (p *Pool) Join(one Member) {
 	p.wake()
 }
 
-// unlike says why the numbers of two devices cannot be compared; "": they can.
+// unlike says why the measurements of two devices cannot be compared, or returns "" if they can.
 func unlike(d, model device.Device) string {
 	about := func(d device.Device) string {
 		i := d.Info()
@@ -93,7 +95,7 @@ func unlike(d, model device.Device) string {
 	return ""
 }
 
-// leave ends a member's part in the pool. The lock is held.
+// leave removes a member from the pool. The caller must hold the pool's lock.
 func (p *Pool) leave(m *member, why error) {
 	if m.left == nil {
 		m.left = why
@@ -102,7 +104,7 @@ func (p *Pool) leave(m *member, why error) {
 	}
 }
 
-// ready are the members that are there, in order. The lock is held.
+// ready returns the members that can be reached, sorted by name. The caller must hold the pool's lock.
 func (p *Pool) ready() (all []*member) {
 	for _, name := range slices.Sorted(maps.Keys(p.members)) {
 		m := p.members[name]
@@ -118,16 +120,16 @@ func (p *Pool) ready() (all []*member) {
 	return all
 }
 
-// want is which member a job needs.
+// want says which members of the pool can do a job.
 type want struct {
-	only     string // that one alone; "": any
-	kernel   string // the digest of what is compiled, by a member, or was
+	only     string // the only member that can do it; "" for any member
+	kernel   string // the digest of the kernel that a member compiles or has compiled
 	compiles bool
 }
 
 const lookEvery = 500 * time.Millisecond
 
-// take waits until a member has room for a job.
+// take waits until a member is free for a job, and reserves it.
 func (p *Pool) take(ctx context.Context, w want) (*member, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -135,7 +137,7 @@ func (p *Pool) take(ctx context.Context, w want) (*member, error) {
 		m.waiting++
 		defer func() { m.waiting-- }()
 	}
-	var nobody time.Time // since when no member takes jobs
+	var nobody time.Time // since when no member can be reached
 	for ctx.Err() == nil {
 		if m, err := p.choose(w, &nobody); m != nil || err != nil {
 			return m, err
@@ -152,7 +154,8 @@ func (p *Pool) take(ctx context.Context, w want) (*member, error) {
 	return nil, ctx.Err()
 }
 
-// choose takes a member with room, if there is one. An error means that there never will be. The lock is held.
+// choose reserves a free member for a job, or returns nil if none is free at the moment. choose returns an error if no
+// member will ever be free. The caller must hold the pool's lock.
 func (p *Pool) choose(w want, nobody *time.Time) (*member, error) {
 	up, lost := p.options.Connection()
 	if lost != nil {
@@ -192,7 +195,7 @@ func (p *Pool) choose(w want, nobody *time.Time) (*member, error) {
 	return least, nil
 }
 
-// release gives a member back, which may have ended.
+// release makes a member free again, or removes it from the pool if it has ended.
 func (p *Pool) release(m *member, w want, ended bool, why error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -207,13 +210,13 @@ func (p *Pool) release(m *member, w want, ended bool, why error) {
 	p.wake()
 }
 
-// wake makes all that wait look again. The lock is held.
+// wake makes all goroutines that wait for a member look again. The caller must hold the pool's lock.
 func (p *Pool) wake() {
 	close(p.changed)
 	p.changed = make(chan struct{})
 }
 
-// lastWords is why the first member by name has left. The lock is held.
+// lastWords returns why the first of the departed members, by name, has left. The caller must hold the pool's lock.
 func (p *Pool) lastWords() string {
 	for _, name := range slices.Sorted(maps.Keys(p.members)) {
 		if m := p.members[name]; m.left != nil {
@@ -223,14 +226,14 @@ func (p *Pool) lastWords() string {
 	return ""
 }
 
-// deliveries is how often a job is begun at most. A job that outlived so many workers
-// has crashed them.
+// deliveries limits how many members may begin one job. If every member of the pool that began a job ended, the job is
+// assumed to be the cause.
 const deliveries = 2
 
-// errDeadly is of a job that ended every worker that began it.
+// errDeadly is the error of a job that ended every member that began it.
 var errDeadly = fmt.Errorf("it was handed out %d times, and each time its worker ended or was not heard of", deliveries)
 
-// do has a member do a job. Where the member cannot go on, another does it.
+// do has a member of the pool carry out a job. If the member cannot go on, do gives the job to another member.
 func (p *Pool) do(ctx context.Context, w want, job func(*member) error) error {
 	for ended := 0; ended < deliveries; {
 		m, err := p.take(ctx, w)
@@ -250,7 +253,7 @@ func (p *Pool) do(ctx context.Context, w want, job func(*member) error) error {
 	return errDeadly
 }
 
-// endsMember tells whether an error is the device's: it is not about the operator, nor about a kernel.
+// endsMember reports whether an error is the fault of the device, and of neither the operator nor a kernel.
 func endsMember(err error) bool {
 	var reference *device.ReferenceError
 	var refused *compile.Error
@@ -282,5 +285,5 @@ func (p *Pool) Workers() (names []string) {
 
 func (p *Pool) Worker(name string) device.Device { return one{p, name} }
 
-// Close leaves the devices to the caller.
+// Close does nothing, because the members' devices belong to the caller.
 func (p *Pool) Close() error { return nil }

@@ -12,10 +12,11 @@ import (
 	"autotune/operator"
 )
 
-// pooled is a problem on the members of a pool, or on one of them. A member opens it when it gets its first job.
+// pooled is a problem that is open on one member of a pool or on all members. A member of a pool opens a problem
+// when it gets its first job for the problem.
 type pooled struct {
 	pool      *Pool
-	only      string // the member; "": any
+	only      string // the only member to use; "" for any member
 	problem   *operator.Problem
 	reference *compile.Binary
 	proto     device.Protocol
@@ -23,17 +24,17 @@ type pooled struct {
 	mu       sync.Mutex
 	inputs   device.Inputs
 	first    string          // the member that opened the problem first
-	ceilings device.Ceilings // its
+	ceilings device.Ceilings // the first member's
 	open     map[*member]*opened
 }
 
-// opened is the problem on one member, used by who has taken the member.
+// opened is the problem's session on one member. Only the goroutine that has reserved the member uses the session.
 type opened struct {
 	device.Session
 	inputs device.Inputs
 }
 
-// Open prepares a problem on whichever member comes first.
+// Open prepares a problem on the first member that is free.
 func (p *Pool) Open(
 	ctx context.Context, problem *operator.Problem, reference *compile.Binary, proto device.Protocol,
 ) (device.Session, error) {
@@ -53,9 +54,9 @@ func (p *Pool) open(
 	return s, nil
 }
 
-// do has a member do a job on the inputs of the moment.
+// do has a member of the pool carry out a job with the current inputs.
 func (s *pooled) do(ctx context.Context, kernel string, job func(*opened, *member) error) error {
-	var unopened error // the problem's fault, or the member's on its way to it
+	var unopened error // an error of opening the problem on a member
 	err := s.pool.do(ctx, want{only: s.only, kernel: kernel}, func(m *member) error {
 		one, err := s.on(ctx, m)
 		if err != nil && !errors.Is(err, device.ErrGone) {
@@ -72,7 +73,7 @@ func (s *pooled) do(ctx context.Context, kernel string, job func(*opened, *membe
 	return errors.Join(err, unopened)
 }
 
-// on is the problem on a member.
+// on returns the problem's session on a member, opened if necessary and with the current inputs.
 func (s *pooled) on(ctx context.Context, m *member) (*opened, error) {
 	s.mu.Lock()
 	one, inputs := s.open[m], s.inputs
@@ -94,7 +95,7 @@ func (s *pooled) on(ctx context.Context, m *member) (*opened, error) {
 	return one, nil
 }
 
-// slower is by which factor the reference may take longer on one member than on another before that is said.
+// slower is the ratio of the reference's times on two members of a pool above which the user is warned.
 const slower = 1.05
 
 func (s *pooled) opened(m *member, one *opened) {
@@ -132,8 +133,8 @@ func (s *pooled) Check(ctx context.Context, v device.Variant, c device.Check) (o
 	return o, launches, err
 }
 
-// outcome is that of a variant. A kernel that a worker cannot compile anew, or that ended every worker that began it,
-// is the variant's fault.
+// outcome turns errors that a variant caused into a failure of the variant. If a worker cannot compile a kernel anew,
+// or if a kernel ended every worker that began it, the variant's outcome is a failure.
 func outcome(o trial.Outcome, err error) (trial.Outcome, error) {
 	var refused *compile.Error
 	switch {
@@ -145,7 +146,8 @@ func outcome(o trial.Outcome, err error) (trial.Outcome, error) {
 	return o, err
 }
 
-// Refill changes the inputs of later jobs. One member draws them now, the others when they get their next job.
+// Refill changes the inputs of later jobs. One member generates the new inputs now, and every other member generates
+// them before its next job.
 func (s *pooled) Refill(ctx context.Context, in device.Inputs) error {
 	s.mu.Lock()
 	s.inputs = in
@@ -153,7 +155,7 @@ func (s *pooled) Refill(ctx context.Context, in device.Inputs) error {
 	return s.do(ctx, "", func(*opened, *member) error { return nil })
 }
 
-// Close closes the problem wherever it is open.
+// Close closes the problem on all members that have opened it.
 func (s *pooled) Close() error {
 	limited, cancel := context.WithTimeout(context.Background(), closeLimit)
 	defer cancel()
@@ -162,7 +164,7 @@ func (s *pooled) Close() error {
 	var all []error
 	for m, one := range s.open {
 		w := want{only: m.Name}
-		taken, err := s.pool.take(limited, w) // m, or who came in its place
+		taken, err := s.pool.take(limited, w) // m, or the member that replaced it
 		closed := one.Close()
 		if err == nil {
 			s.pool.release(taken, w, false, nil)
@@ -173,7 +175,7 @@ func (s *pooled) Close() error {
 	return errors.Join(all...)
 }
 
-// one is a member of a pool alone: a device like any other, and no pool.
+// one is a single member of a pool, as a device of its own.
 type one struct {
 	pool *Pool
 	name string
@@ -196,7 +198,8 @@ func (o one) Open(
 	return o.pool.open(ctx, o.name, p, reference, proto)
 }
 
-// part is one member's part of a compiler that another closes.
+// part gives one member of a pool its share of a compiler that several members use; closing a part leaves the
+// compiler open.
 type part struct {
 	compile.Compiler
 	workers int
@@ -206,15 +209,15 @@ func (c part) Workers() int { return max(1, c.Compiler.Workers()/max(1, c.worker
 
 func (c part) Close() error { return nil }
 
-// poolCompiler has members compile that do so for themselves: a kernel is compiled where it is evaluated.
+// poolCompiler compiles each kernel on a member of the pool, which then also evaluates the kernel.
 type poolCompiler struct {
 	pool *Pool
-	only string // the member; "": any
+	only string // the only member to use; "" for any member
 }
 
 func (c poolCompiler) Version() string { return c.pool.Info().Compiler }
 
-// mostCompiling is how many kernels a member has to compile at once, at most.
+// mostCompiling is the largest number of kernels that one member is given to compile at once.
 const mostCompiling = 16
 
 func (c poolCompiler) Workers() (total int) {

@@ -14,42 +14,42 @@ import (
 	"autotune/operator"
 )
 
-// Vendor is how the child process of a kind of devices finds and opens them.
+// Vendor says how the child process of one kind of devices lists and opens them.
 type Vendor struct {
 	List func() ([]device.Info, error)
 	Open func(Setup, compile.Compiler) (device.Device, error)
-	Exit func() // ends a process whose launches were watched, once it has nothing more to do
+	Exit func() // ends a process whose launches were watched, after its last request
 }
 
-// Setup is what a child process must know of the device that it opens.
+// Setup is what a child process needs to know to open its device.
 type Setup struct {
 	Ordinal  int
-	CacheDir string // where answers are kept; "": nowhere
-	Compiler string // the version of the compiler, which the search's process has
+	CacheDir string // folder of cached answers; "" means none
+	Compiler string // version of the compiler in the search's process
 	Target   string // what kernels are compiled for
 }
 
-// question is what a child process reads: a Request, with what only a process of this machine gets.
+// question is what a child process reads: a Request, and data that is sent only between processes of one machine.
 type question struct {
 	Message []byte
 	Setup   Setup
 	Extra   Extra
-	Opens   bool // the Request opens a problem: the binaries are needed later, too
+	Opens   bool // the Request opens a problem, and its binaries are needed later, too
 }
 
-// built is a kernel compiled, or why the compiler refused it.
+// built is a compiled kernel, or the reason why it did not compile.
 type built struct {
 	Binary  *compile.Binary
 	Refused *Fault
 }
 
-// reply is a Response, or which kernels the child needs to give one.
+// reply is a Response, or the list of kernels that the child needs before it can respond.
 type reply struct {
 	Message []byte
 	Wanted  []operator.Kernel
 }
 
-// Serve answers the requests of a Child, whose process this one is, until in ends.
+// Serve runs in the process of a Child and answers its requests until the input ends.
 func Serve(ctx context.Context, in io.Reader, out io.Writer, v Vendor) error {
 	c := &childProcess{vendor: v, server: Server{Python: true}, sent: sent{binaries: map[string]built{}}}
 	err := worker.Serve(ctx, in, out, c.answer)
@@ -63,7 +63,7 @@ type childProcess struct {
 	vendor  Vendor
 	server  Server
 	sent    sent
-	watched bool // a program watches what is launched here
+	watched bool // a program watches this process's launches
 }
 
 func (c *childProcess) answer(ctx context.Context, q question) (reply, error) {
@@ -96,17 +96,17 @@ func (c *childProcess) do(ctx context.Context, request Request, q question) (r R
 		}
 	}
 	r, err = c.server.Answer(ctx, request, q.Extra.Launches)
-	// After a timeout the driver would wait for a kernel that never ends.
+	// After a timeout, the driver's exit handler would wait for a kernel that never ends.
 	c.watched = request.Kind == Launch && r.Outcome.Status != trial.Timeout
 	return r, err
 }
 
-// sent is a compiler that has the binaries of the search's process. It remembers those that are
-// missing, so that the search's process compiles them.
+// sent is a compiler that returns binaries which the search's process has compiled and sent. sent records the kernels
+// that it was asked for and does not have, so that the search's process can compile them.
 type sent struct {
 	version  string
-	binaries map[string]built // that came with an Open: those of the device's own kernels
-	now      map[string]built // that came with this request
+	binaries map[string]built // binaries sent with an Open: the device's own kernels
+	now      map[string]built // binaries sent with this request
 	wanted   []operator.Kernel
 }
 
@@ -117,8 +117,8 @@ func (s *sent) take(q question) {
 	}
 }
 
-// errWanted means that a kernel was not compiled yet. The search's process compiles it and
-// asks again.
+// errWanted means that a kernel is not compiled yet. When the search's process receives errWanted, it compiles the
+// kernel and sends the request again.
 var errWanted = errors.New("the kernel has not been compiled yet")
 
 func (s *sent) Compile(_ context.Context, r compile.Request) (*compile.Binary, error) {
@@ -140,7 +140,7 @@ func (s *sent) Compile(_ context.Context, r compile.Request) (*compile.Binary, e
 
 func (s *sent) Version() string { return s.version }
 
-// Workers is one: the search's process has the compilers.
+// Workers returns 1, because the compilers run in the search's process.
 func (s *sent) Workers() int { return 1 }
 
 func (s *sent) Close() error { return nil }

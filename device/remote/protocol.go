@@ -1,12 +1,12 @@
-// Package remote lets a search use devices that are not in its own process.
+// Package remote lets a search use devices outside of its own process.
 //
-// A search asks with a Request and gets a Response. A Server answers: it serves any device.Device, opens problems on
-// it, and evaluates what it is asked to. A Session is a problem on a device elsewhere. Two transports, Links, carry the
-// messages between the two: a child process on this machine reads them from its standard input (Child, Serve), and
-// workers on other machines get them through a NATS server (package fleet). A Pool makes one device of several,
-// wherever they are.
+// A search sends a Request and gets a Response. A Server answers requests: it opens problems on a device.Device and
+// evaluates variants of them. A Session is a problem that is open on a remote device. Two kinds of Link transport the
+// messages: a child process on this machine reads them from its standard input (Child, Serve), and workers on other
+// machines receive them through a NATS server (package fleet). A Pool combines several devices into one.
 //
-// Decode is the one way in: it reads a message whole, with all parts that its kind needs, or refuses it.
+// Every received message passes through Decode, which reads and checks it as a whole and rejects a message that lacks a
+// part that its kind needs.
 package remote
 
 import (
@@ -21,70 +21,71 @@ import (
 	"autotune/space"
 )
 
-// MessageBytes is how large a message may be: one that opens a problem has the operator's bundle, in base64.
+// MessageBytes is the largest size of a message. The largest messages contain an operator's files in base64.
 const MessageBytes = 2 * operator.BundleBytes
 
 type Kind string
 
 const (
-	Describe Kind = "describe" // the devices that there are
-	Compile  Kind = "compile"  // a configuration's kernel
-	Open     Kind = "open"     // the problem, as a session
-	Evaluate Kind = "evaluate" // a configuration
+	Describe Kind = "describe" // list the devices
+	Compile  Kind = "compile"  // compile a configuration's kernel
+	Open     Kind = "open"     // open the problem as a session
+	Evaluate Kind = "evaluate" // evaluate a configuration
 	Check    Kind = "check"    // launch a configuration several times
-	Refill   Kind = "refill"   // the session's inputs
-	Launch   Kind = "launch"   // a configuration once, while a program watches
-	Close    Kind = "close"    // the session
+	Refill   Kind = "refill"   // change the session's inputs
+	Launch   Kind = "launch"   // launch a configuration once, while a program watches
+	Close    Kind = "close"    // close the session
 )
 
 type Request struct {
-	ID      string `json:"id,omitempty"` // a worker does a request once, however often it hears it
+	ID      string `json:"id,omitempty"` // a worker carries out a request once, however often it arrives
 	Kind    Kind   `json:"kind"`
 	Problem string `json:"problem,omitempty"` // its key: the search's name and a number
-	// Opening makes the problem known. Without it, the other side must know the key.
+	// Opening describes the problem. If Opening is nil, the receiver must already know the problem's key.
 	Opening *Opening `json:"opening,omitempty"`
-	// Configuration of the problem; without a template it is the reference.
+	// Configuration is the kernel's configuration; without a template it stands for the problem's reference.
 	space.Configuration
-	Digest string        `json:"digest,omitempty"` // of its kernel, which the other side makes itself
+	Digest string        `json:"digest,omitempty"` // of the kernel, which the other side makes itself
 	Inputs device.Inputs `json:"inputs"`           // of the session
 	Best   float64       `json:"best,omitempty"`
 	Check  device.Check  `json:"check"`
 	Limit  time.Duration `json:"limit,omitempty"` // of a Compile or Launch
 }
 
-// Response is what came of a request. Either it has a Fault, or all that the kind of its request gives.
+// Response is the answer to a request, with either a Fault or all fields that its kind requires.
 type Response struct {
 	ID     string `json:"id,omitempty"`
 	Kind   Kind   `json:"kind"`
 	Worker string `json:"worker,omitempty"`
 	Fault  *Fault `json:"fault,omitempty"`
-	// Outcome is of an Evaluate, Check or Launch, and Notice a part of it.
+	// Outcome answers a request of kind Evaluate, Check or Launch. Notice is Outcome.Notice, which the JSON of an
+	// Outcome omits.
 	Outcome  trial.Outcome   `json:"outcome"`
 	Notice   string          `json:"notice,omitempty"`
 	Launches int             `json:"launches,omitempty"`
 	Ceilings device.Ceilings `json:"ceilings"`
 	Compiled *compile.Binary `json:"compiled,omitempty"` // without its code, which the worker keeps
 	Devices  []device.Info   `json:"devices,omitempty"`  // of a Describe
-	// Lost: the device's context is gone, and this process can do no more with it.
+	// Lost says that the device's context is gone, so that this process can no longer use the device.
 	Lost bool `json:"lost,omitempty"`
 }
 
-// Worker is what a worker elsewhere says of itself.
+// Worker is how a worker describes itself to searches.
 type Worker struct {
 	Worker    string      `json:"worker"`
 	Device    device.Info `json:"device"`
 	Arch      string      `json:"arch"`
-	Compilers int         `json:"compilers"` // kernels at once
-	Done      int         `json:"done"`      // jobs
-	UnderWay  int         `json:"under_way"` // jobs that it has
+	Compilers int         `json:"compilers"` // number of kernels compiled at once
+	Done      int         `json:"done"`      // number of finished jobs
+	UnderWay  int         `json:"under_way"` // number of unfinished jobs
 	Started   time.Time   `json:"started"`
 }
 
-// Opening says how to open a problem: the operator's files, and what binds it.
+// Opening says how to open a problem: the operator's files, and the data that the operator is bound with.
 type Opening struct {
 	Bundle                 []byte          `json:"bundle"`
-	Named                  bool            `json:"named,omitempty"` // the user named its place: its Python file may run
-	operator.ProblemRecord                 // whose text the other side's own must be
+	Named                  bool            `json:"named,omitempty"` // the user named its path: its Python file may run
+	operator.ProblemRecord                 // its text must equal that of the problem bound by the other side
 	Limits                 operator.Limits `json:"limits"`
 	Protocol               device.Protocol `json:"protocol"`
 }
@@ -95,7 +96,7 @@ func openingOf(p *operator.Problem, proto device.Protocol) (o Opening, err error
 	return o, err
 }
 
-// bind binds the operator as the search has bound it.
+// bind binds the operator with the same data as the search did.
 func (o *Opening) bind() (*operator.Problem, error) {
 	op, err := operator.LoadBundle(o.Bundle)
 	if err != nil {
@@ -111,8 +112,8 @@ func (o *Opening) bind() (*operator.Problem, error) {
 	return bound, nil
 }
 
-// kernel makes the kernel that a request is about, with these launches if there are any.
-// It must be the kernel that the search has.
+// kernel generates the kernel of a request, and replaces its launches unless the parameter launches is nil. kernel
+// returns an error if the generated kernel differs from the search's kernel.
 func (r *Request) kernel(p *operator.Problem, launches operator.Launches) (k operator.Kernel, err error) {
 	if r.Template == "" {
 		k, err = p.Reference()
@@ -128,8 +129,8 @@ func (r *Request) kernel(p *operator.Problem, launches operator.Launches) (k ope
 	return k, err
 }
 
-// Failed is the response of a worker that failed over the request. If it is about a variant, that is the variant's
-// outcome.
+// Failed returns the response of a worker that failed while it processed the request. If the request is about a
+// variant, Failed reports the failure as the variant's outcome.
 func (r *Request) Failed(status trial.Status, message string) Response {
 	a := Response{ID: r.ID, Kind: r.Kind}
 	switch r.Kind {
@@ -145,7 +146,7 @@ func (r *Request) Failed(status trial.Status, message string) Response {
 
 type message interface{ check() error }
 
-// Encode writes a message, unless it is too large.
+// Encode marshals a message and returns an error if it is too large.
 func Encode(m any) ([]byte, error) {
 	data, err := json.Marshal(m)
 	if err == nil && len(data) > MessageBytes {
@@ -154,7 +155,7 @@ func Encode(m any) ([]byte, error) {
 	return data, err
 }
 
-// Decode reads a message and checks it. Its error is about who wrote it.
+// Decode reads a message and checks it. Decode returns an error only if the sender wrote a wrong message.
 func Decode[T any, M interface {
 	*T
 	message

@@ -45,7 +45,7 @@ func worker() remote.Worker {
 	return remote.Worker{Worker: "node-1", Device: device.Info{Name: "Fake 100"}, Compilers: 4, Started: time.Unix(1, 0).UTC()}
 }
 
-// A message is read as it was written.
+// A message that is written and read back is unchanged.
 func TestRoundTrip(t *testing.T) {
 	same(t, job(), remote.Decode[remote.Request])
 	same(t, answer(), remote.Decode[remote.Response])
@@ -65,7 +65,7 @@ func same[T any](t *testing.T, m T, decode func([]byte) (T, error)) {
 	}
 }
 
-// Messages that ask for or tell what cannot be are refused, with what is wrong.
+// Decode refuses messages with impossible values, and its error names the field.
 func TestRefusals(t *testing.T) {
 	asked := func(change func(*remote.Request)) error { return refuse(job(), remote.Decode[remote.Request], change) }
 	opened := func(change func(*remote.Opening)) error {
@@ -113,7 +113,7 @@ func refuse[T any](m T, decode func([]byte) (T, error), change func(*T)) error {
 	return err
 }
 
-// The times of an answer are those of its samples, whatever it says of them.
+// The time of a response is computed from its samples, whatever time the message contains.
 func TestTimesAreTheSamples(t *testing.T) {
 	a := answer()
 	a.Outcome.Time.Median = 1e-3
@@ -134,7 +134,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// A message that is read is whole: it can be written, and read again.
+// Every message that Decode accepts can be written and read again.
 func FuzzDecode(f *testing.F) {
 	open, compiled, refused := answer(), answer(), answer()
 	open.Kind, open.Outcome, open.Ceilings = remote.Open, trial.Outcome{}, device.Ceilings{ReferenceMS: 1}

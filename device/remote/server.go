@@ -13,41 +13,41 @@ import (
 	"autotune/operator"
 )
 
-// Server answers requests about problems with a device. It compiles whatever it is asked to at once, and does
-// everything else one after another.
+// Server uses a device to answer requests about problems. Kernels are compiled in parallel, and work on the device is
+// done one request after another.
 type Server struct {
 	Device device.Device
-	Memory int64 // that the tensors of all problems may take together; 0: no bound
-	Most   int   // problems that are open at once; 0: no bound
-	Python bool  // run the Python files of operators that say what is right
+	Memory int64 // limit in bytes for the tensors of all problems; 0 means none
+	Most   int   // limit for problems open at once; 0 means none
+	Python bool  // run the Python files of operators that compute right answers
 
-	turn sync.Mutex         // held by who uses the device and open
+	turn sync.Mutex         // guards the device and open
 	open map[string]*hosted // by the problem's key
 
 	mu    sync.Mutex
 	known map[string]*bound
 }
 
-// mostKnown is how many problems a Server remembers.
+// mostKnown is the largest number of problems that a Server remembers.
 const mostKnown = 64
 
-// bound is a problem as the search has it.
+// bound is a problem that is bound with the same data as in the search.
 type bound struct {
 	*operator.Problem
 	opening Opening // without the bundle
 }
 
-// hosted is a problem on the device, with the inputs of the moment.
+// hosted is a problem that is open on the device, with its current inputs.
 type hosted struct {
 	device.Session
 	inputs device.Inputs
-	bytes  int64 // that it takes there, with room for the reference's output
+	bytes  int64 // device memory, including room for the reference's output
 	used   time.Time
 }
 
-// Answer answers a request. What is wrong with the problem or the kernel is a Fault of the response. An error is the
-// device's: what it says of the variant beside it may still count. The search of this machine says how the kernel is
-// launched.
+// Answer answers a request. A fault of the problem or the kernel becomes a Fault in the response. An error of Answer
+// means that the device has failed; a variant's outcome in the response may still count. If launches is not nil, it
+// replaces the launches of the kernel; only a search on the same machine sends launches.
 func (s *Server) Answer(ctx context.Context, r Request, launches operator.Launches) (Response, error) {
 	a, begin := Response{ID: r.ID, Kind: r.Kind}, time.Now()
 	p, err := s.problem(r)
@@ -71,7 +71,7 @@ func (s *Server) Answer(ctx context.Context, r Request, launches operator.Launch
 	return s.onDevice(ctx, a, r, p, v)
 }
 
-// problem is the one that a request brings or names.
+// problem returns the problem that a request describes or names by its key.
 func (s *Server) problem(r Request) (*bound, error) {
 	s.mu.Lock()
 	p := s.known[r.Problem]
@@ -102,8 +102,8 @@ func (s *Server) problem(r Request) (*bound, error) {
 	return p, nil
 }
 
-// variant makes and compiles the kernel that a request is about. A worker finds it in its cache where it was compiled
-// by an earlier request.
+// variant makes and compiles the kernel of a request. The binary of the requested kernel may be in the cache from an
+// earlier request.
 func (s *Server) variant(
 	ctx context.Context, r Request, p *bound, launches operator.Launches,
 ) (v device.Variant, err error) {
@@ -149,8 +149,8 @@ func (s *Server) onDevice(ctx context.Context, a Response, r Request, p *bound, 
 	return a, a.settle(err)
 }
 
-// settle completes a response that has an outcome, and tells what of the error beside it
-// is still one: that a variant took the device with it is its outcome.
+// settle completes a response that has an outcome, and returns err unless the outcome already reports the error. If a
+// variant destroyed the device's context, the variant's outcome says so, and settle returns no error.
 func (a *Response) settle(err error) error {
 	a.Outcome.MaxAbsError, a.Notice = trial.Finite(a.Outcome.MaxAbsError), a.Outcome.Notice
 	if a.Lost = errors.Is(err, device.ErrLost); a.Lost && a.Outcome.Status != "" {
@@ -159,7 +159,7 @@ func (a *Response) settle(err error) error {
 	return err
 }
 
-// session is a problem's on the device, with the inputs that are asked for.
+// session returns the problem's session on the device, with the inputs of the request.
 func (s *Server) session(ctx context.Context, r Request, p *bound) (*hosted, error) {
 	one := s.open[r.Problem]
 	if one == nil {
@@ -203,7 +203,7 @@ func (s *Server) openSession(ctx context.Context, p *bound) (*hosted, error) {
 	return &hosted{Session: opened, inputs: p.opening.Protocol.Inputs(), bytes: bytes}, nil
 }
 
-// makeRoom closes what was not used for longest, until there is room.
+// makeRoom closes the problems that were not used for longest, until the given number of bytes is free.
 func (s *Server) makeRoom(bytes int64) error {
 	for {
 		taken, oldest := bytes, ""
@@ -232,7 +232,7 @@ func (s *Server) drop(key string) error {
 	return one.Close()
 }
 
-// Sweep closes problems that were not used for so long: their searches have most likely ended.
+// Sweep closes problems that were not used for the given time, because their searches have most likely ended.
 func (s *Server) Sweep(idle time.Duration) error {
 	s.turn.Lock()
 	defer s.turn.Unlock()
@@ -245,5 +245,5 @@ func (s *Server) Sweep(idle time.Duration) error {
 	return errors.Join(all...)
 }
 
-// Close ends what the server does with its device, which stays the caller's to close.
+// Close closes all problems. The caller must close the Server's device.
 func (s *Server) Close() error { return s.Sweep(0) }

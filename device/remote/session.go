@@ -14,54 +14,55 @@ import (
 	"autotune/operator"
 )
 
-// Link brings requests to a device elsewhere.
+// Link transports requests to a device outside of this process.
 type Link interface {
-	// Call sends a request and waits for the response. An error means that there will be none.
+	// Call sends a request and waits for the response. After Call has returned an error, no response to the request
+	// will come.
 	Call(ctx context.Context, q Query) (Response, error)
 }
 
-// Query is a Request, with what only a process of this machine gets.
+// Query is a Request together with data that is sent only between processes of one machine.
 type Query struct {
 	Request
 	Extra Extra
 	Wait  time.Duration // how long the response may take
 }
 
-// Extra is what a request from this machine may have beside it.
+// Extra is the data that accompanies a request only between processes of one machine.
 type Extra struct {
-	Launches operator.Launches // of the kernel that the request is about
-	Binaries map[string]built  // kernels that are compiled, by their digests
+	Launches operator.Launches // of the request's kernel
+	Binaries map[string]built  // compiled kernels by their digests
 }
 
-// How long this side waits for a child before it gives it up. The child watches each launch itself and answers in
-// time; these are for a child that is stuck in a driver.
+// The following limits say how long a search's process waits for a child process that is stuck in the driver. A child
+// that is not stuck ends a launch by itself if the launch takes too long.
 const (
 	openLimit   = 10 * time.Minute // a reference may be slow
 	closeLimit  = 30 * time.Second
 	answerSlack = 5 * time.Second
 )
 
-// mostReopens is how often one request has the problem opened again.
+// mostReopens limits how often one request may cause the problem to be opened again.
 const mostReopens = 3
 
-// Session is a problem on a device elsewhere. It keeps what it was opened with: the other side may have to open it
-// again, in a new process or after it made room for other problems.
+// Session is a problem that is open on a device outside of this process. The Session keeps the data that opened the
+// problem, because the problem may have to be opened again, in a new process or after memory was short.
 type Session struct {
 	link      Link
-	key       string // that requests name it by
+	key       string // names the problem in requests
 	problem   *operator.Problem
 	opening   Opening
 	reference map[string]built
-	pauses    []time.Duration                     // before another attempt to open it again
+	pauses    []time.Duration                     // waits between attempts to open the problem again
 	limits    func(device.Protocol) time.Duration // longest evaluation, see evaluationLimit
 
 	mu       sync.Mutex
-	proto    device.Protocol  // with the inputs of the moment
+	proto    device.Protocol  // with the current inputs
 	ceilings *device.Ceilings // nil until they are known
 	closed   bool
 }
 
-// NewSession readies a problem for its way to a device. It is opened by the first request.
+// NewSession prepares the session of a problem. A session's first request opens the problem on the device.
 func NewSession(
 	l Link, key string, p *operator.Problem, reference *compile.Binary, proto device.Protocol,
 ) (*Session, error) {
@@ -80,14 +81,14 @@ func NewSession(
 	return s, nil
 }
 
-// Protocol is how variants are verified and timed, with the inputs of the moment.
+// Protocol returns how variants are verified and timed, with the current inputs.
 func (s *Session) Protocol() device.Protocol {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.proto
 }
 
-// Ceilings are those that were measured when the session was opened first.
+// Ceilings returns the ceilings that were measured when the session was first opened.
 func (s *Session) Ceilings() device.Ceilings {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -104,7 +105,8 @@ func (s *Session) Check(ctx context.Context, v device.Variant, c device.Check) (
 	return r.Outcome, r.Launches, err
 }
 
-// Compile has the other side compile a kernel of the problem. The binary has no code: it stays there.
+// Compile makes the process that holds the device compile a kernel of the problem and keep the code; the returned
+// binary contains no code.
 func (s *Session) Compile(ctx context.Context, r compile.Request) (*compile.Binary, error) {
 	limit := min(r.Timeout, mostMinutes)
 	q := Request{Kind: Compile, Configuration: r.Configuration, Digest: r.Kernel.Digest(), Limit: limit}
@@ -112,7 +114,7 @@ func (s *Session) Compile(ctx context.Context, r compile.Request) (*compile.Bina
 	return a.Compiled, err
 }
 
-// Refill draws the inputs anew, or has them drawn when the problem is opened next.
+// Refill changes the inputs, which are generated at once if the problem is open, and otherwise when it is opened.
 func (s *Session) Refill(ctx context.Context, in device.Inputs) error {
 	s.mu.Lock()
 	s.proto.Distribution, s.proto.Seed = in.Distribution, in.Seed
@@ -121,20 +123,21 @@ func (s *Session) Refill(ctx context.Context, in device.Inputs) error {
 	return err
 }
 
-// about is a request about a variant.
+// about adds the variant's configuration, digest, launches and binary to a request about the variant, and returns
+// the Query to send.
 func (s *Session) about(v device.Variant, r Request) Query {
 	r.Configuration, r.Digest = v.Configuration, v.Kernel.Digest()
 	e := Extra{Launches: v.Kernel.Launches, Binaries: map[string]built{r.Digest: {Binary: v.Binary}}}
 	return Query{Request: r, Extra: e, Wait: s.limits(s.Protocol())}
 }
 
-// evaluationLimit is the longest that an answer about a variant may take: the child gives
-// up a launch after LaunchTimeout, and only a few of them can be that long.
+// evaluationLimit returns the longest time that an answer about a variant may take. The child gives up a launch after
+// LaunchTimeout, and at most six launches per evaluation can take that long.
 func evaluationLimit(p device.Protocol) time.Duration {
 	return 6*p.LaunchTimeout + verify.MostOverTime*p.MeasureTime + answerSlack
 }
 
-// ask sends a request. If the problem is not open on the other side, it is opened.
+// ask sends a request. If the problem is not open on the remote device, ask opens it and sends the request again.
 func (s *Session) ask(ctx context.Context, q Query) (Response, error) {
 	for attempt := 0; ; attempt++ {
 		s.mu.Lock()
@@ -152,7 +155,7 @@ func (s *Session) ask(ctx context.Context, q Query) (Response, error) {
 			a.Outcome.Notice = a.Notice
 			return a, s.errorOf(a)
 		}
-		if q.Kind == Compile { // needs the problem, and not the device
+		if q.Kind == Compile { // compiling needs the problem but not the device
 			q.Opening = &s.opening
 		} else if err := s.reopen(ctx); err != nil {
 			return Response{}, err
@@ -160,7 +163,7 @@ func (s *Session) ask(ctx context.Context, q Query) (Response, error) {
 	}
 }
 
-// errorOf gives a response's fault its identity.
+// errorOf converts a response's fault to an error of the type that callers test for.
 func (s *Session) errorOf(r Response) error {
 	if r.Fault == nil {
 		return nil
@@ -168,7 +171,7 @@ func (s *Session) errorOf(r Response) error {
 	return r.Fault.err(s.problem.Operator.Name, "")
 }
 
-// reopen opens the problem. Where that fails it is tried again, a few times; then the device is in trouble.
+// reopen opens the problem, and retries a few times before it returns an error.
 func (s *Session) reopen(ctx context.Context) error {
 	for attempt := 0; ; attempt++ {
 		err := s.Open(ctx)
@@ -184,7 +187,7 @@ func (s *Session) reopen(ctx context.Context) error {
 	}
 }
 
-// Open opens the problem on the other side.
+// Open opens the problem on the remote device.
 func (s *Session) Open(ctx context.Context) error {
 	q := s.open()
 	r, err := s.link.Call(ctx, q)
@@ -201,7 +204,6 @@ func (s *Session) Open(ctx context.Context) error {
 	return s.errorOf(r)
 }
 
-// open is the request that opens the problem.
 func (s *Session) open() Query {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -211,7 +213,7 @@ func (s *Session) open() Query {
 	return Query{Request: r, Extra: Extra{Binaries: s.reference}, Wait: openLimit}
 }
 
-// Close frees the problem's memory, if there is still somebody to do so.
+// Close frees the problem's memory on the remote device, if the device can still be reached.
 func (s *Session) Close() error {
 	s.mu.Lock()
 	closed := s.closed
@@ -225,7 +227,7 @@ func (s *Session) Close() error {
 	return err
 }
 
-// Pause waits, and tells whether ctx has not ended meanwhile.
+// Pause waits, and returns false if ctx ends during the wait.
 func Pause(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-time.After(d):

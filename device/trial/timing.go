@@ -12,9 +12,10 @@ import (
 	"autotune/internal/lists"
 )
 
-// Summarise reduces samples, in milliseconds a launch, to a Timing. The interval is distribution-free: the order
-// statistics that cover the median with 95 % probability (binomial; Hahn and Meeker, Statistical Intervals, 5.2).
-// With fewer than six samples no such pair exists and the interval is the whole range.
+// Summarise reduces samples, in milliseconds per launch, to a Timing. The confidence interval, which assumes no
+// distribution, is the pair of order statistics that covers the median with 95 % probability (binomial; Hahn and
+// Meeker, Statistical Intervals, 5.2). For fewer than six samples no pair of order statistics covers the median with 95
+// % probability, and the interval is the range of all samples.
 func Summarise(samples []float64, batch int) Timing {
 	if len(samples) == 0 {
 		return Timing{}
@@ -31,12 +32,12 @@ func Summarise(samples []float64, batch int) Timing {
 	}
 }
 
-// medianRanks gives the 0-based ranks of the order statistics of n samples
-// that bound the median with at least 95 % probability.
+// medianRanks returns the 0-based ranks of the two of n sorted samples that bound the median with 95 % probability.
 func medianRanks(n int) (low, high int) {
 	b := distuv.Binomial{N: float64(n), P: 0.5}
 	for k := n/2 - 1; k >= 0; k-- {
-		// P(rank k < median position <= rank n-1-k) = 1 - 2 P(B <= k).
+		// If B is the number of samples below the median, the samples of ranks k and n-1-k enclose the median with
+		// the probability 1 - 2 P(B <= k).
 		if 1-2*b.CDF(float64(k)) >= 0.95 {
 			return k, n - 1 - k
 		}
@@ -44,9 +45,9 @@ func medianRanks(n int) (low, high int) {
 	return 0, n - 1
 }
 
-// Quantile interpolates between the order statistics around p (n-1) of values in ascending order,
-// one at least. It is Hyndman and Fan's type 7, as in R, NumPy and PyTorch. So an odd count's
-// median is its middle sample; gonum's LinInterp is their type 4.
+// Quantile interpolates between the order statistics around position p (n-1) of n values in ascending order. sorted
+// must contain at least one value. Quantile's definition is Hyndman and Fan's type 7, as in R, NumPy and PyTorch, for
+// which an odd count's median is the middle sample; gonum's LinInterp is their type 4.
 func Quantile(sorted []float64, p float64) float64 {
 	at := p * float64(len(sorted)-1)
 	below := int(at)
@@ -54,7 +55,7 @@ func Quantile(sorted []float64, p float64) float64 {
 	return sorted[below] + (at-float64(below))*(sorted[above]-sorted[below])
 }
 
-// Median is the middle of values in any order, 0 if there are none.
+// Median returns the median of values in any order, or 0 if there are none.
 func Median(values []float64) float64 {
 	if len(values) == 0 {
 		return 0
@@ -62,17 +63,17 @@ func Median(values []float64) float64 {
 	return Quantile(slices.Sorted(slices.Values(values)), 0.5)
 }
 
-// Resolution is the relative difference of two medians below which it means nothing: one kernel
-// timed under ten names differs by up to half as much.
+// Resolution is the smallest relative difference of two medians that is treated as a difference in speed. In an
+// experiment, the medians of one kernel that was timed under ten names differed by up to half of Resolution.
 const Resolution = 0.002
 
-// Reaches reports whether the interval of this median comes down to that of a
-// faster one, so that the samples cannot tell the two apart.
+// Reaches reports whether the confidence interval overlaps that of a faster timing, so that the samples do not show
+// which variant is faster.
 func (t Timing) Reaches(faster Timing) bool {
 	return t.CI95[0] <= faster.CI95[1]*(1+Resolution)
 }
 
-// Noise is the spread of the middle half of the samples over the median.
+// Noise returns the interquartile range of the samples divided by their median.
 func (t Timing) Noise() float64 {
 	if t.Median == 0 {
 		return 0
@@ -80,16 +81,16 @@ func (t Timing) Noise() float64 {
 	return math.Abs(t.Quartiles[1]-t.Quartiles[0]) / t.Median
 }
 
-// MS is a time in milliseconds, and DurationOf gives it back.
+// MS converts a duration to milliseconds; DurationOf is its inverse.
 func MS(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// DurationOf is a number of milliseconds as a time.
+// DurationOf converts a number of milliseconds to a duration.
 func DurationOf(ms float64) time.Duration { return time.Duration(ms * float64(time.Millisecond)) }
 
-// Times of a launch are between these, in milliseconds: a nanosecond and eleven days.
+// The time of a launch lies between minMS and maxMS milliseconds, that is between a nanosecond and eleven days.
 const minMS, maxMS = 1e-6, 1e9
 
-// CheckMS refuses a time that no launch takes.
+// CheckMS returns an error if one of the times, in milliseconds, cannot be the time of a launch.
 func CheckMS(times ...float64) error {
 	for _, ms := range times {
 		if !(ms >= minMS && ms <= maxMS) {
@@ -99,16 +100,17 @@ func CheckMS(times ...float64) error {
 	return nil
 }
 
-// falseAlarms is how often a variant that did not change may seem slower.
+// falseAlarms is the accepted probability that an unchanged variant is reported as slower.
 const falseAlarms = 1.0 / 1000
 
-// Noise is by how much, relative, a variant's time may lie above one recorded earlier where nothing changed. The
-// variant was timed against itself: first and second are its medians, in milliseconds, in turns that follow each
-// other. now is its time over all turns. recorded is of how many turns the earlier time is, 0 if that is unknown.
+// Noise returns a variant's time over all turns (now), and the relative increase over an earlier recorded time that may
+// occur although the variant has not changed (noise). In each turn the variant is timed twice, and the two timings are
+// called sides; first and second are the medians of the two sides, in milliseconds, one per turn.
 //
-// The medians of one side differ by what this machine's turns differ by, drifts included. Both sides of a turn share
-// its drift, so the degrees of freedom are those of one side. The bound is Student's, of the difference of two means.
-// It is never below the Resolution, nor below what the two sides, which are the same, differ by.
+// The variance of the medians of one side (one of the two timings in each turn) includes every change of this
+// machine from one turn to the next, drifts included. Both sides of a turn (its two timings) share the turn's
+// drift, so the degrees of freedom are those of one side. noise is Student's bound for the difference of two means.
+// The returned noise is never below the Resolution, nor below the measured difference between the two sides.
 func Noise(first, second []float64, recorded int) (now, noise float64) {
 	a, b := lists.Of(first, math.Log), lists.Of(second, math.Log)
 	turns := float64(len(a))

@@ -1,8 +1,8 @@
-// Package trial holds the record of one variant evaluated: what was run, how it ended, what it took and where that is
-// known from. A device answers with an Outcome; together with the configuration that it is of, it is a Trial, which
-// the store keeps, a recording writes, strategies learn from and reports show.
+// Package trial holds the record of one evaluated variant: what was run, how the evaluation ended, and what it
+// measured. A device answers with an Outcome. The Outcome together with its configuration is a Trial, which the store
+// keeps, a recording contains, strategies learn from and reports show.
 //
-// A quantity that devices newly measure is a field of Measured.
+// A new quantity that devices measure becomes a field of Measured.
 package trial
 
 import (
@@ -17,7 +17,7 @@ import (
 
 type Status string
 
-// The ways an evaluation ends. Only OK has a time.
+// A Status says how an evaluation ended. Only a trial with status OK has a time.
 const (
 	OK           Status = "ok"
 	CompileError Status = "compile_error" // the compiler refused it or took too long
@@ -25,21 +25,22 @@ const (
 	WrongResult  Status = "wrong_result"  // it ran, and differs from the reference
 	Timeout      Status = "timeout"       // the kernel did not come back in time
 	Crashed      Status = "crashed"       // the kernel faulted or its worker died
-	Pruned       Status = "pruned"        // never run: its resources rule it out
+	Pruned       Status = "pruned"        // never run, because the device lacks the resources
 )
 
-// Statuses lists every status, in the order reports show them.
+// Statuses lists every status in the order of reports.
 var Statuses = []Status{OK, CompileError, LaunchError, WrongResult, Timeout, Crashed, Pruned}
 
 type Trial struct {
 	space.Configuration
 	Macros       map[string]string `json:"macros,omitempty"`
 	Launches     operator.Launches `json:"launch"`
-	KernelDigest string            `json:"kernel_digest"` // of all that the compiler sees
+	KernelDigest string            `json:"kernel_digest"` // of everything that the compiler reads
 	Outcome
-	At  time.Time `json:"at"` // when its evaluation ended
-	Log string    `json:"-"`  // the compiler's words, known while the search runs
-	// FinalRounds is how often the finals timed it; its samples are from there then. 0: it was in no finals.
+	At  time.Time `json:"at"` // when the evaluation ended
+	Log string    `json:"-"`  // the compiler's log, known only while the search runs
+	// FinalRounds is the number of rounds of the finals that timed the variant, and 0 if it was in no finals. If a
+	// variant was in the finals, all its samples come from rounds of the finals.
 	FinalRounds int `json:"final_rounds,omitempty"`
 }
 
@@ -51,9 +52,9 @@ func New(c space.Configuration, k operator.Kernel) Trial {
 	return Trial{Configuration: c, Macros: macros, Launches: k.Launches, KernelDigest: k.Digest()}
 }
 
-// With is the trial with what the device said. A device that answers from a
-// recording knows what compiling took; otherwise the trial's own time counts. An
-// error beyond all numbers becomes the largest number, the most that JSON holds.
+// With returns the trial with the data of a device's outcome added. With takes the compile time from the outcome if a
+// recorded device answered, and otherwise keeps the trial's own compile time. An infinite MaxAbsError is replaced by
+// the largest number that JSON can hold.
 func (t Trial) With(o Outcome) Trial {
 	o.Phases.CompileMS = cmp.Or(o.Phases.CompileMS, t.Phases.CompileMS)
 	if o.Status != OK {
@@ -67,7 +68,7 @@ func (t Trial) With(o Outcome) Trial {
 	return t
 }
 
-// Outcome is what a device says of one variant.
+// Outcome is a device's answer about one variant.
 type Outcome struct {
 	Status    Status    `json:"status"`
 	Message   string    `json:"message,omitempty"` // why, when the status is not OK
@@ -78,14 +79,14 @@ type Outcome struct {
 	ClockMHz int       `json:"clock_mhz,omitempty"` // multiprocessor clock seen while timing, 0 if unknown
 	Warnings []Warning `json:"warnings,omitempty"`
 	Dropped  bool      `json:"dropped,omitempty"` // racing stopped its samples early
-	Notice   string    `json:"-"`                 // about the whole search, told once
-	Worker   string    `json:"worker,omitempty"`  // evaluated it, of several
-	// Digest is of the kernel that ran, where that is another than the trial's: of
-	// the one that was edited since a recording, its first digits.
+	Notice   string    `json:"-"`                 // about the whole search, reported once
+	Worker   string    `json:"worker,omitempty"`  // the worker that evaluated the variant, if there are several
+	// Digest contains the first digits of the digest of the kernel that ran; it is "" unless the kernel was edited
+	// after the recording and so differs from the trial's kernel.
 	Digest string `json:"-"`
 }
 
-// Measured is what was measured of a variant besides its time. Best-config documents hold it as it is.
+// Measured holds what was measured of a variant besides its time. Best-config documents contain Measured unchanged.
 type Measured struct {
 	MaxAbsError float64   `json:"max_abs_error"`
 	Resources   Resources `json:"resources"`
@@ -96,19 +97,19 @@ func (o Outcome) Reason() string {
 	return line
 }
 
-// SetSamples sets the samples, in milliseconds a launch and in the order taken,
-// and their summary. batch is how many launches a sample is the mean of.
+// SetSamples stores the samples, in milliseconds per launch and in the order they were taken, with their summary. Each
+// sample is the mean time of `batch` launches.
 func (o *Outcome) SetSamples(samples []float64, batch int) {
 	o.SamplesMS, o.Time = samples, Summarise(samples, batch)
 }
 
-// Fail makes it the outcome of a variant that failed later, and drops its times.
+// Fail turns the outcome into that of a variant that failed later, and removes its times.
 func (o *Outcome) Fail(status Status, message string) {
 	o.Status, o.Message = status, message
 	o.SetSamples(nil, 0)
 }
 
-// Join adds what a device says of the same variant another time. One that fails now has failed.
+// Join adds the outcome of evaluating the same variant again; if that is a failure, so is the joined outcome.
 func (o *Outcome) Join(again Outcome) {
 	if again.Status != OK {
 		o.Fail(again.Status, again.Message)
@@ -120,8 +121,7 @@ func (o *Outcome) Join(again Outcome) {
 	o.ClockMHz, o.Warnings = again.ClockMHz, merge(o.Warnings, again.Warnings)
 }
 
-// Finite replaces an error without bound (a wrong result may hold NaN) by the
-// largest number, because JSON has no other.
+// Finite replaces an error that is infinite or NaN by the largest finite number, because JSON has neither.
 func Finite(x float64) float64 {
 	if math.IsNaN(x) || math.IsInf(x, 0) {
 		return math.MaxFloat64
@@ -135,10 +135,10 @@ type Timing struct {
 	Quartiles [2]float64 `json:"quartiles,omitzero"`
 	Min       float64    `json:"min,omitzero"`
 	Samples   int        `json:"samples"`
-	Batch     int        `json:"batch,omitempty"` // launches a sample, when more than one
+	Batch     int        `json:"batch,omitempty"` // launches per sample, if more than one
 }
 
-// Resources are what the compiled variant takes on the device.
+// Resources are the registers, memory and occupancy of a compiled variant on the device.
 type Resources struct {
 	Registers   int     `json:"registers,omitempty"` // per thread
 	SharedBytes int64   `json:"shared_bytes,omitempty"`
@@ -146,7 +146,8 @@ type Resources struct {
 	Occupancy   float64 `json:"occupancy,omitempty"`   // resident threads over the multiprocessor's maximum
 }
 
-// Beside is what two launches of one variant take: the more of the two, and the lower occupancy.
+// Beside combines the resources of two launches of a variant: for each resource the larger use, and the lower
+// occupancy.
 func (r Resources) Beside(other Resources) Resources {
 	return Resources{
 		Registers: max(r.Registers, other.Registers), SharedBytes: max(r.SharedBytes, other.SharedBytes),
@@ -160,9 +161,9 @@ type Phases struct {
 	MeasureMS float64 `json:"measure_ms"`
 }
 
-// Turned is a trial that took turns with another one of its problem.
+// Turned is a trial that was timed in turns with another trial of the same problem.
 type Turned struct {
 	Trial
-	Ratio float64    // of its time over the other's: the geometric mean over turns; 0: it has no time
-	CI95  [2]float64 // of the ratio; zero: one turn does not tell
+	Ratio float64    // of its time to the other's: the geometric mean over turns; 0 without a time
+	CI95  [2]float64 // of the ratio; zero if there was only one turn
 }

@@ -23,7 +23,7 @@ func TestTrialJSON(t *testing.T) {
 	trial := New(c, operator.Kernel{Launches: operator.Launches{{Entry: "scale_direct"}}}).With(sampled(Outcome{Status: OK, Measured: Measured{MaxAbsError: 0.5}, ClockMHz: 1980}, 3, 1, 2))
 	text, err := json.Marshal(trial)
 	must.OK(t, err)
-	// One level, as the store has kept it from the beginning.
+	// A trial's JSON object contains the fields of its embedded structs directly, as the store has always kept them.
 	var fields map[string]json.RawMessage
 	must.OK(t, json.Unmarshal(text, &fields))
 	for name, want := range map[string]string{
@@ -98,7 +98,7 @@ func TestSummarise(t *testing.T) {
 	}
 }
 
-// The ranks of the standard tables: Hahn and Meeker, table A.15.
+// The expected ranks of the median's confidence interval come from a standard table: Hahn and Meeker, table A.15.
 func TestMedianRanks(t *testing.T) {
 	for _, test := range []struct{ n, low, high int }{
 		{6, 0, 5}, {10, 1, 8}, {20, 5, 14}, {30, 9, 20}, {100, 39, 60},
@@ -110,7 +110,8 @@ func TestMedianRanks(t *testing.T) {
 	}
 }
 
-// turnsOf draws a run: a variant's medians on both sides of each turn, around ms.
+// turnsOf simulates a variant that takes about ms milliseconds and is timed in turns, and returns its medians on both
+// sides of each turn.
 func turnsOf(r *rand.Rand, n int, ms, drift, noise float64) (first, second []float64) {
 	for range n {
 		level := ms * math.Exp(drift*r.NormFloat64())
@@ -120,8 +121,8 @@ func turnsOf(r *rand.Rand, n int, ms, drift, noise float64) (first, second []flo
 	return first, second
 }
 
-// A variant that did not change is taken for slower in one run of 1000 or less. So it is on
-// quiet machines, on noisy ones and on those that drift. A clear change is seen.
+// An unchanged variant is reported as slower in at most one run of 1000, on quiet machines, on noisy ones and on
+// machines that drift. A clear change of a variant's time is always reported.
 func TestNoise(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, c := range []struct {

@@ -10,34 +10,34 @@ import (
 	"autotune/internal/output"
 )
 
-// A timing is worth a warning beyond these bounds.
+// A timing that exceeds noiseBound, or has fewer samples than intervalSamples, gets a warning.
 const (
-	noiseBound      = 0.05 // of Timing.Noise
-	intervalSamples = 6    // the fewest whose order statistics bound the median with 95 %
+	noiseBound      = 0.05 // limit of Timing.Noise
+	intervalSamples = 6    // the fewest samples whose order statistics bound the median with 95 % probability
 )
 
-// WarningKind says what is doubtful about a measurement.
+// WarningKind names the reason why a measurement is doubtful.
 type WarningKind string
 
 const (
-	Throttled  WarningKind = "throttled"   // the GPU ran below the clock that it could have
-	ClockMoved WarningKind = "clock_moved" // between the samples
-	Noisy      WarningKind = "noisy"       // the samples lie far apart
-	FewSamples WarningKind = "few_samples" // for a 95 % interval
+	Throttled  WarningKind = "throttled"   // the GPU ran below its possible clock
+	ClockMoved WarningKind = "clock_moved" // the clock changed between the samples
+	Noisy      WarningKind = "noisy"       // the samples spread too far
+	FewSamples WarningKind = "few_samples" // too few samples for a 95 % interval
 )
 
-// WarningKinds lists every kind, in the order in which reports show them.
+// WarningKinds lists every kind of warning in the order of reports.
 var WarningKinds = []WarningKind{Throttled, ClockMoved, Noisy, FewSamples}
 
-// Warning is a reason to doubt a measurement: its kind, and the numbers that belong to it.
+// Warning is a reason to doubt a measurement: a kind, and the numbers that belong to it.
 type Warning struct {
 	Kind    WarningKind `json:"kind"`
-	Reason  string      `json:"reason,omitempty"`   // of throttling
-	LowMHz  int         `json:"low_mhz,omitempty"`  // the clock's lowest
-	HighMHz int         `json:"high_mhz,omitempty"` // and its highest
+	Reason  string      `json:"reason,omitempty"`   // the reason of throttling
+	LowMHz  int         `json:"low_mhz,omitempty"`  // the lowest clock
+	HighMHz int         `json:"high_mhz,omitempty"` // the highest clock
 	Noise   float64     `json:"noise,omitempty"`    // Timing.Noise
-	Samples int         `json:"samples,omitempty"`  // the fewest
-	Trials  int         `json:"trials,omitempty"`   // of a search, that it is about; 0: it is about one
+	Samples int         `json:"samples,omitempty"`  // the smallest number of samples
+	Trials  int         `json:"trials,omitempty"`   // trials of a search that have it; 0: it is about one trial
 }
 
 func (w Warning) String() string {
@@ -45,7 +45,7 @@ func (w Warning) String() string {
 	return line
 }
 
-// words are a line about one trial, and how far it went at most in several.
+// words returns the warning as a line about one trial, and as a phrase that gives the worst value among several trials.
 func (w Warning) words() (line, extent string) {
 	switch w.Kind {
 	case Throttled:
@@ -63,8 +63,8 @@ func (w Warning) words() (line, extent string) {
 	return w.Reason, w.Reason
 }
 
-// Sum says of the warnings of so many trials, as Gather sums them up, how many each
-// is about, in one line; "" if there are none.
+// Sum returns one line that says how many of the trials each gathered warning concerns, or "" if there are no warnings.
+// gathered comes from Gather.
 func Sum(gathered []Warning, trials int) string {
 	var parts []string
 	for _, w := range gathered {
@@ -81,7 +81,7 @@ func Lines(warnings []Warning) []string {
 	return lists.Of(warnings, Warning.String)
 }
 
-// Warnings says what makes the timing doubtful: samples that are few, or far apart.
+// Warnings returns the reasons to doubt the timing: too few samples, or samples that spread too far.
 func (t Timing) Warnings() []Warning {
 	var all []Warning
 	if t.Samples > 0 && t.Samples < intervalSamples {
@@ -93,12 +93,12 @@ func (t Timing) Warnings() []Warning {
 	return all
 }
 
-// same reports whether two warnings are one, but for the extent.
+// same reports whether two warnings have the same kind and reason, whatever their numbers.
 func (w Warning) same(other Warning) bool {
 	return w.Kind == other.Kind && w.Reason == other.Reason
 }
 
-// with is the greater extent of two warnings that are the same.
+// with merges two warnings of the same kind and keeps the worse number of each.
 func (w Warning) with(other Warning) Warning {
 	w.LowMHz, w.HighMHz = least(w.LowMHz, other.LowMHz), max(w.HighMHz, other.HighMHz)
 	w.Noise, w.Samples = max(w.Noise, other.Noise), least(w.Samples, other.Samples)
@@ -106,7 +106,7 @@ func (w Warning) with(other Warning) Warning {
 	return w
 }
 
-// least is the lesser of two numbers of which zero is unknown.
+// least returns the smaller of two numbers; zero means that a number is unknown.
 func least(a, b int) int {
 	if a == 0 || b == 0 {
 		return max(a, b)
@@ -126,8 +126,8 @@ func merge(all, more []Warning) []Warning {
 	return all
 }
 
-// Gather sums up what is doubtful about the trials of a search, by kind: in how many of them, and to what extent.
-// Those that racing dropped have few samples on purpose, and their spread says little.
+// Gather sums up the warnings of a search's trials by kind: how many trials each concerns, and its worst value. Trials
+// that racing stopped early are ignored, because they have few samples on purpose and their spread says little.
 func Gather(trials []Trial) []Warning {
 	var all []Warning
 	for _, t := range trials {

@@ -35,7 +35,7 @@ func TestTimingWarnings(t *testing.T) {
 	}
 }
 
-// A warning is stored as a value, and no text is taken for one.
+// A warning is stored as a JSON object; a plain text is not accepted in its place.
 func TestWarningsAreStored(t *testing.T) {
 	for _, test := range []struct {
 		stored, said string
@@ -92,7 +92,7 @@ func TestGather(t *testing.T) {
 	}
 }
 
-// The final rounds of one variant are doubtful if any of them is.
+// The joined outcome of several final rounds has every warning of each round.
 func TestJoinKeepsWarnings(t *testing.T) {
 	o := trial.Outcome{Status: trial.OK, Warnings: []trial.Warning{{Kind: trial.ClockMoved, LowMHz: 1500, HighMHz: 1800}}}
 	o.Join(trial.Outcome{Status: trial.OK, Warnings: []trial.Warning{{Kind: trial.ClockMoved, LowMHz: 1700, HighMHz: 1900}, {Kind: trial.Throttled, Reason: "power brake"}}})

@@ -1,9 +1,9 @@
-// Package verify is the plan by which every device verifies a variant. The plan says what tensors hold and which of
-// the operator's own kernels run. It says where a device looks after a launch, how often a check launches, and how
-// many samples are taken.
+// Package verify holds the plan by which every device verifies a variant. The plan says what the tensors hold, which of
+// the operator's own kernels run, what is checked after a launch, how often a check launches, and how many samples are
+// timed.
 //
-// The plan and the verdicts are values. A device carries them out: the emulator by
-// files and programs, a GPU through its driver.
+// The plan and the verdicts are plain Go values, without access to a device. Each device carries the plan out in its
+// own way: the emulator with files and programs, a GPU through its driver.
 package verify
 
 import (
@@ -17,22 +17,22 @@ import (
 	"autotune/operator"
 )
 
-// A device that keeps a problem's memory between variants checks all of it after a launch. Each
-// check adds to a few words, and only these words leave the device.
+// A device that keeps a problem's memory between variants checks all of that memory after a launch. Each check adds its
+// result to a few words, and only these words are copied from the device.
 
-// Layout says to which words each check adds.
+// Layout says at which indices of the words that a device returns each check accumulates its result.
 type Layout struct {
-	Arguments []int // by argument: an outcome and a sum for what is compared, else a sum
-	Apart     int   // what the operator's own comparison gives
-	Hits      int   // words of the guard zones that changed: all, then those of each zone
+	Arguments []int // by argument: an outcome and a checksum if it is compared, else a checksum
+	Apart     int   // the result of the operator's own comparison
+	Hits      int   // number of changed words in guard zones: the sum, then each zone's
 	Words     int
 }
 
-// OutcomeWords is how many words a comparison with the reference takes. The sum of an
-// inout tensor's copy follows them.
+// OutcomeWords is the number of words in which a comparison with the reference returns its result. For an inout
+// tensor, the words of the comparison are followed by a checksum of the tensor's copy.
 const OutcomeWords = 7
 
-// LayoutOf is the layout for some arguments and so many guard zones.
+// LayoutOf returns the layout of the checks' results for the given arguments and number of guard zones.
 func LayoutOf(arguments []operator.Argument, zones int) Layout {
 	var l Layout
 	for _, a := range arguments {
@@ -51,7 +51,7 @@ func LayoutOf(arguments []operator.Argument, zones int) Layout {
 	return l
 }
 
-// Looked tells whether an argument is checked after a launch.
+// Looked reports whether an argument is checked after a launch.
 func Looked(a operator.Argument) bool { return a.Elements > 0 && a.Role != operator.Workspace }
 
 type Judge struct {
@@ -60,12 +60,12 @@ type Judge struct {
 	Comparison *Comparison
 	Layout
 
-	sums []sums // by argument; nil: what is right is not known
+	sums []sums // by argument; nil until the right answers are known
 }
 
-// sums are what a tensor's checksums must be; 0 where it has none.
+// sums holds the expected checksums of a tensor; a checksum that the tensor does not have is 0.
 type sums struct {
-	read      uint64 // of what a kernel may only read
+	read      uint64 // of a tensor that a kernel only reads
 	reference uint64
 	pristine  uint64
 }
@@ -73,8 +73,8 @@ type sums struct {
 func (j *Judge) Known() bool { return j.sums != nil }
 func (j *Judge) Forget()     { j.sums = nil }
 
-// Learn keeps the checksums of inputs and references from the words. A reference that left an
-// output unwritten is a *device.ReferenceError.
+// Learn stores the checksums of the inputs and of the reference's outputs, read from the words of a check. Learn
+// returns a *device.ReferenceError if the reference left an output unwritten.
 func (j *Judge) Learn(words []uint64) error {
 	learned := make([]sums, len(j.Arguments))
 	for i, a := range j.Arguments {
@@ -99,12 +99,13 @@ func (j *Judge) Learn(words []uint64) error {
 	return nil
 }
 
-// leastSquared is the least number whose square is a normal number of f32. A kernel may square its inputs.
+// leastSquared is the smallest f32 number whose square is a normal f32 number. For tiny inputs, differences smaller
+// than leastSquared do not count, since a kernel may square its inputs.
 const leastSquared = 0x1p-63
 
-// ToleranceOf is the absolute tolerance of an output whose largest number is given. An operator says
-// it for inputs about 1. Where they are large and the output grew with them, a sum that comes out
-// small, and a mean of many, are as inexact as their parts.
+// ToleranceOf returns the absolute tolerance of an output; largest is the largest absolute value in the output. An
+// operator states its tolerance for inputs of magnitude 1. The tolerance grows with the outputs if the inputs are
+// large, because a small sum or mean of large numbers is as inexact as its terms.
 func ToleranceOf(a operator.Argument, distribution string, largest float64) float64 {
 	switch {
 	case a.Type.Kind() != operator.Floating:
@@ -119,7 +120,7 @@ func ToleranceOf(a operator.Argument, distribution string, largest float64) floa
 	return a.ATol
 }
 
-// Largest are, by argument that is compared, the largest finite differences among the words.
+// Largest returns, for each compared argument, the largest finite difference that the result words of a check contain.
 func (j *Judge) Largest(words []uint64) []float64 {
 	largest := make([]float64, len(j.Arguments))
 	for i, a := range j.Arguments {
@@ -130,19 +131,20 @@ func (j *Judge) Largest(words []uint64) []float64 {
 	return largest
 }
 
-// When a launch was found wrong, in the words that a verdict begins with.
+// The following phrases begin messages about faults, and say after which launch a fault was found.
 const (
 	Timed   = "after the timed launches "
 	Changed = "after a few of the inputs changed: "
 )
 
-// Findings are what verifying a variant brought to light.
+// Findings are the faults that the verification of a variant found.
 type Findings struct {
 	Complaints   []string
 	LargestError float64
-	// Guards and Inputs: the variant damaged guard zones, or inputs, which the next one needs.
+	// Guards and Inputs say that the variant damaged guard zones or inputs, which must be restored for the next
+	// variant.
 	Guards, Inputs bool
-	// Lost: it wrote so far from its tensors that no memory can be trusted.
+	// Lost says that the variant wrote so far outside its tensors that no memory can be trusted.
 	Lost bool
 	Sums []uint64 // of the outputs
 }
@@ -150,7 +152,7 @@ type Findings struct {
 func (f Findings) Any() bool             { return len(f.Complaints) > 0 }
 func (f *Findings) complain(text string) { f.Complaints = append(f.Complaints, text) }
 
-// Element reads an element of what a variant made of an argument, and of the reference.
+// Element returns one element of an argument as text: the variant's value and the reference's.
 type Element func(argument int, element int64) (got, want string, err error)
 
 func (j *Judge) Findings(words []uint64, read Element) (f Findings, err error) {
@@ -193,7 +195,7 @@ func (j *Judge) judgeOutput(argument int, found []uint64, read Element, f *Findi
 		f.complain("it wrote far outside its tensors, into a copy of " + a.Name)
 	}
 	if j.Comparison != nil {
-		return nil // the operator's own comparison says what is right
+		return nil // the operator's own comparison decides
 	}
 	f.LargestError = max(f.LargestError, o.LargestError)
 	if o.Mismatches == 0 {
@@ -208,7 +210,7 @@ func (j *Judge) judgeOutput(argument int, found []uint64, read Element, f *Findi
 
 func (j *Judge) apart(words []uint64) float64 { return math.Float64frombits(words[j.Apart]) }
 
-// Strays names the guard zones that were written into; "" if none was.
+// Strays names the guard zones that were overwritten, or returns "" if none was.
 func (j *Judge) Strays(words []uint64) string {
 	if words[j.Hits] == 0 {
 		return ""
@@ -217,15 +219,12 @@ func (j *Judge) Strays(words []uint64) string {
 	return zoneMessage(words[j.Hits:j.Words], guarded)
 }
 
-// Unwritten says how many elements of a tensor were never written, and where the first is.
+// Unwritten says how many elements of a tensor were never written, and where the first of them is.
 func Unwritten(a operator.Argument, count, first int64) string {
 	return fmt.Sprintf("%d of %s of %s unwritten, the first at %v", count, output.Count(a.Elements, "element"), a.Name, a.Coordinates(first))
 }
 
-// What a verdict says in words, and the words of memory that it is made from.
-
-// outcome is what comparing one output with the reference found: the words of
-// struct Outcome in the device's common.cuh.
+// outcome is the result of comparing one output with the reference, with the words of struct Outcome in common.cuh.
 type outcome struct {
 	Mismatches   int64
 	First        int64 // index of the first mismatch
@@ -253,13 +252,13 @@ func outcomeFrom(a operator.Argument, words []uint64) outcome {
 	}
 }
 
-// Differs says that an output has wrong elements; got and want are the first of them and the reference's.
+// Differs returns the message that an output has wrong elements; got is the first wrong element, and want is the
+// reference's element.
 func Differs(a operator.Argument, wrong, first int64, got, want string) string {
 	return fmt.Sprintf("%s differs from the reference in %d of %s, first at %v: %s instead of %s",
 		a.Name, wrong, output.Count(a.Elements, "element"), a.Coordinates(first), got, want)
 }
 
-// mismatchMessage describes a wrong output.
 func mismatchMessage(a operator.Argument, o outcome, got, want string) string {
 	more, largest, unwritten := "", fmt.Sprintf("%.3g", o.LargestError), "never written"
 	if a.Type.Kind() != operator.Floating {
@@ -275,8 +274,8 @@ func mismatchMessage(a operator.Argument, o outcome, got, want string) string {
 		Differs(a, o.Mismatches, o.First, got, want), more, largest, a.ATol, a.RTol)
 }
 
-// zoneMessage names the guard zones in which a variant wrote: zone 2i lies
-// before the tensor i of those that have memory, zone 2i+1 after it.
+// zoneMessage names the guard zones that a variant overwrote. Guard zone 2i lies before, and guard zone 2i+1 after, the
+// i-th of the tensors that have memory.
 func zoneMessage(hits []uint64, tensors []operator.Argument) string {
 	var places []string
 	for zone, count := range hits[1:] {

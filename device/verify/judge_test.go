@@ -45,7 +45,8 @@ func TestZoneMessage(t *testing.T) {
 	}
 }
 
-// A mean of large numbers is smaller than they are, and as inexact. A softmax does not grow with its inputs.
+// A mean of large numbers may be small, and is still as inexact as these numbers. The outputs of a softmax do not grow
+// with its inputs, so its tolerance does not grow either.
 func TestToleranceOf(t *testing.T) {
 	of := func(at operator.Type, atol float64) (a operator.Argument) {
 		a.Type, a.ATol = at, atol
@@ -72,8 +73,8 @@ func TestToleranceOf(t *testing.T) {
 	}
 }
 
-// simulate takes the samples that sampling asks for from a variant that always
-// takes ms, and tells the lengths of the spells.
+// simulate takes the samples that sampling asks for, from a variant that always takes ms milliseconds, and returns
+// the number of samples in each spell (uninterrupted series).
 func simulate(s *Sampling, ms float64) (spells []int) {
 	for len(spells) < 1000 {
 		n := s.Next(ms)
@@ -116,7 +117,7 @@ func TestSampling(t *testing.T) {
 	}
 }
 
-// A variant as fast as the best stays in the race, whatever its noise; one that is clearly behind leaves it early.
+// Racing does not drop a variant that is as fast as the best, whatever its noise, and drops a clearly slower one early.
 func TestRacing(t *testing.T) {
 	const runs = 4000
 	for _, tt := range []struct {
@@ -133,7 +134,7 @@ func TestRacing(t *testing.T) {
 		{0.05, 1.5, [2]float64{0.99, 1}, 9},
 	} {
 		proto := device.DefaultProtocol()
-		proto.DropRatio = 100 // leaves the sequential test alone
+		proto.DropRatio = 100 // so that only the sequential test drops variants
 		random := rand.New(rand.NewPCG(1, 2))
 		dropped, taken := 0, 0
 		for range runs {
@@ -198,7 +199,7 @@ func TestBatchFor(t *testing.T) {
 	}
 }
 
-// Where launches are long, an interval of 1 % is narrow enough: others are tried meanwhile.
+// For long launches, a confidence interval of 1 % is narrow enough, so that the search's time goes to other variants.
 func TestCostlySamples(t *testing.T) {
 	for spent, enough := range map[time.Duration]bool{10 * time.Millisecond: false, 60 * time.Millisecond: true} {
 		for best, racing := range map[float64]bool{0: false, 6.5: true} {

@@ -13,7 +13,7 @@ import (
 	"autotune/operator"
 )
 
-// Part is a kernel of the operator's that is no variant: it fills tensors, or compares.
+// Part is one of the operator's own kernels that is not a variant: it fills or compares tensors.
 type Part struct {
 	operator.Kernel
 	Operator string // its name
@@ -30,14 +30,14 @@ type Comparison struct {
 	Part
 }
 
-// Parts are all that an operator has. A nil Comparison means that outputs are compared element by element.
+// Parts holds all of an operator's own kernels. If Comparison is nil, outputs are compared element by element.
 type Parts struct {
 	Fillings   []Filling
 	Comparison *Comparison
 }
 
-// Compile compiles the operator's own kernels: all of them, even if one fails. That the
-// compiler refuses one is a *device.ReferenceError.
+// Compile compiles the operator's own kernels, all of them even if one fails. A kernel that the compiler refuses gives
+// a *device.ReferenceError.
 func Compile(ctx context.Context, c compile.Compiler, arch string, p *operator.Problem) (Parts, error) {
 	var parts Parts
 	var failures []error
@@ -65,8 +65,8 @@ func (p Part) Blame(format string, values ...any) *device.ReferenceError {
 	return device.Blame(p.Operator, p.Name, format, values...)
 }
 
-// Accept refuses what a variant made if the comparison finds it too far from the
-// reference; "" accepts it. A NaN is too far.
+// Accept returns why a variant's outputs are wrong, given the distance from the reference that the comparison computed,
+// or "" if they are right. A NaN distance means wrong outputs.
 func (c *Comparison) Accept(apart float64) (fault string) {
 	if apart <= 0 {
 		return ""
@@ -74,7 +74,7 @@ func (c *Comparison) Accept(apart float64) (fault string) {
 	return fmt.Sprintf("%s gives %.6g for how far it is from the reference; it must be 0", c.File, apart)
 }
 
-// AcceptItself is an error if the comparison finds the reference different from itself.
+// AcceptItself returns an error if the comparison finds a difference between the reference and itself.
 func (c *Comparison) AcceptItself(apart float64) error {
 	if apart <= 0 {
 		return nil
@@ -84,21 +84,24 @@ func (c *Comparison) AcceptItself(apart float64) error {
 
 type Content int
 
-// The contents. Tensors that a variant only reads have one, those that it writes have two or three.
+// The following constants name the contents of a tensor that a comparison kernel can read. For a tensor that a
+// variant only reads, a comparison kernel gets one buffer; for a tensor that a variant writes, it gets two or
+// three, such as the variant's result and the right answer.
 const (
 	Given     Content = iota // a scalar, or a tensor that is only read
-	Made                     // by the variant
-	Reference                // what is right
+	Made                     // written by the variant
+	Reference                // the right answer
 	Before                   // what an inout tensor held before the launch
 )
 
-// Passed is one argument of a comparison.
+// Passed is one argument that is passed to a comparison kernel.
 type Passed struct {
-	Argument int // of the problem
+	Argument int // index of the problem's argument
 	Content  Content
 }
 
-// ComparisonArguments are what a comparison takes, in order. The address of the number that it gives follows them.
+// ComparisonArguments returns the arguments of a comparison kernel, in order. The returned list does not contain a
+// comparison kernel's last argument, which is the address of the kernel's result.
 func ComparisonArguments(arguments []operator.Argument) []Passed {
 	var all []Passed
 	for i, a := range arguments {
@@ -114,11 +117,11 @@ func ComparisonArguments(arguments []operator.Argument) []Passed {
 	return all
 }
 
-// NotExact is what is wrong with a launch that gives other bits than the first.
+// NotExact is the message about a launch whose output bits differ from those of the first launch.
 const NotExact = "its output is not, bit for bit, that of the first launch"
 
-// Repeat launches a variant as often as a check asks, and ends at the first launch that is wrong. launch gets the
-// number of the launches before, and gives sums that identify the outputs. nil sums are not compared.
+// Repeat launches a variant as often as a check asks, and stops at the first launch that is wrong. launch receives the
+// number of earlier launches and returns checksums of the outputs; nil checksums are not compared.
 func Repeat(c device.Check, launch func(before int) (trial.Outcome, []uint64, error)) (o trial.Outcome, launches int, err error) {
 	var first []uint64
 	wanted, worst, begin := max(c.Launches, 1), 0.0, time.Now()
@@ -150,14 +153,14 @@ func Repeat(c device.Check, launch func(before int) (trial.Outcome, []uint64, er
 	return o, launches, nil
 }
 
-// How far blocks, grids and clusters reach on every GPU.
+// The following limits of blocks, grids and clusters are the same on every GPU.
 var (
 	mostBlock   = [3]int64{1024, 1024, 64}
 	mostGrid    = [3]int64{1<<31 - 1, 65535, 65535}
 	allClusters = int64(8)
 )
 
-// Refused says why no GPU with these limits runs a launch; "" if one may.
+// Refused says why no GPU with these limits can run a launch, or returns "" if a GPU can.
 func Refused(l operator.Launch, lim operator.Limits) string {
 	cluster := int64(1)
 	for i, axis := range []string{"x", "y", "z"} {
@@ -183,5 +186,5 @@ func Refused(l operator.Launch, lim operator.Limits) string {
 	return ""
 }
 
-// Volume is how many blocks a grid has, or threads a block.
+// Volume returns the number of blocks in a grid, or of threads in a block.
 func Volume(d [3]int64) int64 { return d[0] * d[1] * d[2] }

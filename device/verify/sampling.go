@@ -14,39 +14,40 @@ import (
 )
 
 const (
-	hopeless      = 2.0  // racing drops a variant whose samples all exceed the best time this many times,
-	behindBy      = 1.01 // one that surely exceeds it this many times,
-	fewestToDrop  = 2    // after so many samples,
-	fewestToKnow  = 8    // one of so many samples may be known well enough,
+	hopeless      = 2.0  // racing drops a variant if all samples exceed the best time by this factor,
+	behindBy      = 1.01 // or if it surely exceeds the best time by this factor,
+	fewestToDrop  = 2    // after at least this many samples
+	fewestToKnow  = 8    // with this many samples a time may be known well enough,
 	costly        = 50 * time.Millisecond
-	costlyWidth   = 0.01 // where they took longer, with an interval of this share
-	firstLaunch   = 1.5  // and one whose verifying launch exceeds it this many times,
-	firstLaunchMS = 1.0  // if that took so long that what a first launch costs is little of it
-	firstSpellMS  = 2.0  // length of the spell before the first look, when racing
+	costlyWidth   = 0.01 // after longer sampling, with an interval of this relative width
+	firstLaunch   = 1.5  // a variant is lost if its verifying launch exceeds the best time by this factor
+	firstLaunchMS = 1.0  // and takes so long that the extra cost of a first launch hardly matters
+	firstSpellMS  = 2.0  // length of the first spell when racing
 	batchedMS     = 0.1  // length of a batch of short launches
 	greatestBatch = 256
-	// MeasureTime ends the sampling once there are so many samples, or as many as the protocol's least.
+	// Once the protocol's MeasureTime is over, sampling ends after fewestOverTime samples, or after the protocol's
+	// minimum if that is smaller.
 	fewestOverTime = 3
 )
 
-// MostOverTime times the protocol's MeasureTime ends the sampling, even of a variant that has too few samples.
+// After MostOverTime times the protocol's MeasureTime, sampling ends even if a variant has too few samples.
 const MostOverTime = 4
 
-// GreatestSpell is how many samples one spell has at most. A device needs a pair of events for each.
+// GreatestSpell is the largest number of samples in one spell, that is in one uninterrupted series of samples. A
+// device allocates a pair of events for each sample of a spell (an uninterrupted series of samples).
 const GreatestSpell = 64
 
-// Sampling decides how many samples a variant gets. It is asked after every spell of
-// samples for the length of the next one.
+// Sampling decides how many samples a variant gets. After every spell (an uninterrupted series) of samples, the device
+// calls Next for the length of the next spell.
 type Sampling struct {
 	Protocol device.Protocol
 	Best     float64 // fastest median so far in milliseconds, 0 if there is none
 	Samples  []float64
 	Spent    time.Duration
-	Dropped  bool // racing ended it
+	Dropped  bool // racing ended the sampling
 }
 
-// Next is how many samples to take now, 0 when there are enough. estimate is
-// what one sample takes, in milliseconds, everything included.
+// Next returns how many samples to take now, or 0 if there are enough. estimate is the cost of a sample in ms.
 func (s *Sampling) Next(estimate float64) int {
 	most := max(s.Protocol.Samples, 1)
 	least := min(max(s.Protocol.MinSamples, 1), most)
@@ -70,13 +71,14 @@ func (s *Sampling) Next(estimate float64) int {
 
 func (s *Sampling) racing() bool { return s.Best > 0 && s.Protocol.DropRatio > 0 }
 
-// Lost tells whether the verifying launch alone shows that a variant is far behind.
+// Lost reports whether the verifying launch alone shows that a variant is far slower than the best.
 func (s *Sampling) Lost(launchMS float64) bool {
 	return s.racing() && launchMS > firstLaunch*s.Best && launchMS > firstLaunchMS
 }
 
-// known tells whether more samples would be of no use: medians less than the resolution apart tie in any case, and
-// the finals take new samples. For long launches a wider interval is enough, so that others are tried.
+// known reports whether the samples give the time precisely enough: medians that differ by less than the resolution
+// count as equal, and the finals take new samples anyway. For long launches, a wider confidence interval is enough, so
+// that more of the search's time goes to other variants.
 func (s *Sampling) known(taken int) bool {
 	if taken < fewestToKnow {
 		return false
@@ -105,7 +107,7 @@ func (s *Sampling) outOfTime(taken, least int) bool {
 	return s.Spent >= limit && taken >= min(least, fewestOverTime) || s.Spent >= MostOverTime*limit
 }
 
-// affordable is how many samples fit into the time that is left, at least one.
+// affordable returns how many samples fit into the remaining time, at least one.
 func (s *Sampling) affordable(estimate float64) int {
 	if s.Protocol.MeasureTime <= 0 || estimate <= 0 {
 		return GreatestSpell
@@ -114,7 +116,7 @@ func (s *Sampling) affordable(estimate float64) int {
 	return min(AtLeastOne(left/estimate), GreatestSpell)
 }
 
-// BatchFor is how many launches make a sample: one, unless a launch is too short for the events around it.
+// BatchFor returns how many launches make up one sample: one, unless a launch is too short to be timed with events.
 func BatchFor(launchMS float64, below time.Duration) int {
 	if launchMS >= trial.MS(below) {
 		return 1
@@ -125,7 +127,8 @@ func BatchFor(launchMS float64, below time.Duration) int {
 	return min(AtLeastOne(math.Ceil(batchedMS/launchMS)), greatestBatch)
 }
 
-// AtLeastOne is a count of at least one, and of no more launches than a spell may have.
+// AtLeastOne rounds a count of launches down to an integer that is at least one and at most the number of launches in
+// the greatest spell (an uninterrupted series) of samples.
 func AtLeastOne(x float64) int {
 	if !(x >= 1) { // NaN included
 		return 1
@@ -134,20 +137,22 @@ func AtLeastOne(x float64) int {
 }
 
 const (
-	// racingError is how often racing may drop a variant that it should not, were the spread of its samples known.
+	// racingError is the probability that racing (stopping the samples of slow variants early) drops a variant that it
+	// should keep, if the samples' spread is known.
 	racingError = 0.001
-	// spreadDoubt is how often the true spread exceeds the assumed bound.
+	// spreadDoubt is the probability that the true spread exceeds the assumed bound.
 	spreadDoubt = 0.05
-	// leastSpread is the least standard deviation that samples are taken to have,
-	// relative to their mean: a few that agree may all be off by so much.
+	// leastSpread is the smallest relative standard deviation that samples are assumed to have. Even if a few samples
+	// agree better than leastSpread, all of them may differ from the true time by that much.
 	leastSpread = 0.005
 )
 
-// surelyAbove tells whether the samples' centre, of two at least, is above a bound. It may be asked after every
-// sample. It looks at a confidence sequence of the logarithms' mean, with the upper confidence bound of their
-// standard deviation. The sequence is the mixture boundary of Robbins (Statistical methods related to the law of the
-// iterated logarithm, 1970). Howard and others state it as equation 14 of Time-uniform, nonparametric, nonasymptotic
-// confidence sequences, 2021.
+// surelyAbove reports whether at least two samples prove, with high probability, that a variant's time is above a
+// bound. The test of whether the time is above the bound may be repeated after every sample: it is a confidence
+// sequence for the mean of the samples' logarithms, with the upper confidence bound of their standard deviation.
+// The confidence sequence used is the mixture boundary of Robbins (Statistical methods related to the law of the
+// iterated logarithm, 1970). Howard and others state the mixture boundary as equation 14 of Time-uniform,
+// nonparametric, nonasymptotic confidence sequences, 2021.
 func surelyAbove(samples []float64, bound float64) bool {
 	logs := lists.Of(samples, func(ms float64) float64 { return math.Log(ms / bound) })
 	mean, deviation := stat.MeanStdDev(logs, nil)

@@ -15,7 +15,8 @@ import (
 	"autotune/operator"
 )
 
-// A comparison is passed what a variant made beside what is right, and of inout tensors what they held before.
+// A comparison kernel receives each output as the variant wrote it and as the reference wrote it. For an inout tensor,
+// the comparison kernel also receives the contents before the launch.
 func TestComparisonArguments(t *testing.T) {
 	got := ComparisonArguments([]operator.Argument{
 		{Role: operator.Input}, {Role: operator.Workspace}, {Role: operator.InOut}, {Role: operator.Scalar}, {Role: operator.Output}, {Role: operator.Weight},
@@ -26,7 +27,7 @@ func TestComparisonArguments(t *testing.T) {
 	}
 }
 
-// 0 is accepted, a number above it and a NaN are not.
+// A comparison's result of 0 is accepted; a positive number and NaN are not.
 func TestComparison(t *testing.T) {
 	c := &Comparison{Part{Kernel: operator.Kernel{File: "compare.cu"}, Operator: "own", Name: device.Comparison}}
 	for apart, want := range map[float64]string{
@@ -47,7 +48,7 @@ func TestComparison(t *testing.T) {
 	must.OK(t, c.AcceptItself(0))
 }
 
-// A check ends at the first launch that is wrong, differs where it must not, or fails.
+// A check stops at the first launch that fails, is wrong, or differs although it must not.
 func TestRepeat(t *testing.T) {
 	trouble := errors.New("trouble")
 	right := func(sum uint64) func() (trial.Outcome, []uint64, error) {
@@ -89,7 +90,7 @@ func TestRepeat(t *testing.T) {
 	}
 }
 
-// What was learnt of tensors is what all later launches are held against.
+// After Learn has stored the checksums of tensors, the judge compares all later launches with them.
 func TestJudge(t *testing.T) {
 	j := Judge{Operator: "own", Arguments: []operator.Argument{
 		{Name: "x", Role: operator.Input, Type: operator.F32, Elements: 4, Shape: []int64{4}},

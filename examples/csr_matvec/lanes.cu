@@ -1,10 +1,10 @@
-// csr_matvec, lanes: values and columns pass once, in runs along the rows; the elements
-// of x that they need lie near the diagonal, and so in the L1 cache.
+// csr_matvec, lanes: values and columns are read once, in runs along the rows. The elements of x that the values are
+// multiplied by lie near the diagonal, and so in the L1 cache.
 //
-// Tunables
-//   threads  a block's width
-//   lanes    of a row: more make longer runs, and idle where the rows are short
-//   unroll   elements of a lane under way at once
+// Tunables:
+//   threads: threads per block.
+//   lanes:   lanes per row: more lanes read longer runs, but idle where rows are short.
+//   unroll:  elements that a lane has in flight at once.
 #ifndef ROWS
 #define ROWS 1048576
 #endif

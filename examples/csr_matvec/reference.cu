@@ -1,4 +1,4 @@
-// csr_matvec, reference: one thread a row.
+// csr_matvec, reference: one thread computes one row.
 #ifndef ROWS
 #define ROWS 1048576
 #endif

@@ -1,6 +1,6 @@
 //go:build cuda
 
-// Command library is a program that searches, packs what won, and launches it from the pack:
+// Command library searches for the fastest kernel of a pooling layer, packs the winner, and launches it from the pack:
 //
 //	library layers
 package main
@@ -28,10 +28,10 @@ import (
 var layer = operator.Request{Shape: []int64{32, 64, 112, 112}, Parameters: map[string]string{"kernel": "3", "stride": "2", "padding": "1"}}
 
 func main() {
-	devices.Dispatch() // where this process is a worker of another
+	devices.Dispatch() // runs the worker, if another process started this one as a worker
 	ctx, file := context.Background(), os.Args[1]
 
-	// Search a layer on this machine's first GPU.
+	// Search for the fastest kernel of a layer on this machine's first GPU.
 	op := must(operator.Find("max_pool2d"))
 	opener := devices.NewOpener(devices.Spec{Kind: device.CUDA}, devices.Options{})
 	defer opener.Close()
@@ -39,11 +39,11 @@ func main() {
 	found := must(tuner.Search(ctx, on.Problem, on.Device, tuner.Options{Time: 3 * time.Second}))
 	winner := must(cudasource.Of(bestconfig.FromRecord(found.Record), op, on.Problem.Limits, "library"))
 
-	// Pack what won.
+	// Pack the search's winner.
 	packed := must(packer.Make(ctx, on.Device.Compiler(), []cudasource.Winner{winner}, nil, packer.Options{Name: "layers"}))
 	check(packed.Write(file))
 
-	// Launch it from the pack, on zeros. That needs none of the above.
+	// Launch the kernel from the pack on tensors of zeros. A program that only launches packed kernels needs no search.
 	plan := must(must(pack.Open(file)).On(must(pack.CUDA(0))).Plan("max_pool2d", layer.Shape, layer.Parameters, ""))
 	runtime.LockOSThread() // a CUDA context belongs to a thread
 	check(cu.SetCurrentContext(must(cu.Device(0).RetainPrimaryCtx())))

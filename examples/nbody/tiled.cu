@@ -1,13 +1,13 @@
-// nbody, tiled: arithmetic alone decides. A body that was read from shared memory serves all
-// bodies of a thread.
+// nbody, tiled: a kernel whose speed is limited by arithmetic alone. A body that a thread has read from shared memory
+// acts on all bodies of the thread.
 //
-// Tunables
-//   threads  a block's width, and the bodies of a tile
-//   bodies   of a thread: fewer reads, but fewer threads
-//   split    threads beside each other take every split-th tile for the same bodies, and
-//            add up at the end: more threads where there are few bodies
-//   unroll   bodies of a tile between two looks at the loop's end
-//   fast     whether the compiler may forget about numbers near 0 and the last bits
+// Tunables:
+//   threads: threads in a block's x dimension, and bodies in a tile.
+//   bodies:  bodies per thread: more of them save reads, but leave fewer threads.
+//   split:   threads that share the same bodies: each takes every split-th tile, and their sums are
+//            added up at the end. Splitting gives more threads where there are few bodies.
+//   unroll:  bodies of a tile per iteration of the loop.
+//   fast:    whether the compiler may ignore subnormal numbers and the last bits of results.
 #ifndef N
 #define N 16384
 #endif
@@ -33,7 +33,7 @@ nbody_tiled(const float4* __restrict__ bodies, float softening, float* __restric
     }
     for (long long start = 0; start < N; start += THREADS * SPLIT) {
         const long long j = start + threadIdx.y * THREADS + threadIdx.x;
-        tile[threadIdx.y][threadIdx.x] = j < N ? bodies[j] : make_float4(0, 0, 0, 0);  // no mass pulls nobody
+        tile[threadIdx.y][threadIdx.x] = j < N ? bodies[j] : make_float4(0, 0, 0, 0);  // no mass attracts no body
         __syncthreads();
 #pragma unroll Unroll
         for (int t = 0; t < THREADS; ++t) {

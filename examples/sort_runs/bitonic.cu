@@ -1,11 +1,11 @@
-// sort_runs, bitonic: runs of 1, 2, 4, ... elements are merged in pairs until one is left.
-// Element e of the run is item e % ITEMS of thread e / ITEMS. So near ones meet in a
-// thread's registers, others in a warp, and only far ones in shared memory.
+// sort_runs, bitonic: runs of 1, 2, 4 and more elements are merged in pairs until one run is left. Element e of the run
+// is item e % ITEMS of thread e / ITEMS. Elements that are close to each other are compared in a thread's registers,
+// others within a warp, and only distant ones through shared memory.
 //
-// Tunables
-//   items     elements of a thread: fewer exchanges, fewer threads
-//   shuffles  whether the lanes of a warp exchange elements without shared memory
-//   together  whether key and value are one word of 64 bits in shared memory
+// Tunables:
+//   items:    elements per thread: more elements need fewer exchanges, but leave fewer threads.
+//   shuffles: whether the lanes of a warp exchange elements by shuffles, without shared memory.
+//   together: whether key and value are one 64-bit word in shared memory.
 #ifndef N
 #define N 33554432
 #define RUN 2048
@@ -21,8 +21,8 @@ struct Element {
     unsigned key, value;
 };
 
-// Shared memory for a run. Items of one thread lie apart, those of neighbours side by
-// side, and a bit more than a row apart: no bank serves two lanes.
+// Meeting is the shared memory through which the threads of a block exchange elements of their run. The rows of items
+// are a bit longer than the number of threads, so that no two lanes access the same bank.
 struct Meeting {
     static constexpr int Row = THREADS + 32 / ITEMS;
 #if TOGETHER
@@ -36,8 +36,9 @@ struct Meeting {
 #endif
 };
 
-// Elements with a distance apart form pairs; of each the smaller key goes to the front,
-// or to the back in the falling half of a merge. Equal keys stay: both sides agree.
+// exchange compares pairs of elements that are `distance` apart: the smaller key moves to the front, or to the back in
+// the descending half of a merge. Elements with equal keys stay in place, so that the threads that hold the two
+// elements of a pair make the same choice.
 __device__ __forceinline__ void exchange(Element (&own)[ITEMS], Meeting& meeting, int merged, int distance) {
     const int first = threadIdx.x * ITEMS;
     if (distance < ITEMS) {
@@ -56,7 +57,7 @@ __device__ __forceinline__ void exchange(Element (&own)[ITEMS], Meeting& meeting
     const int apart = distance / ITEMS;
     const bool by_shuffles = SHUFFLES && apart < 32;
     if (!by_shuffles) {
-        __syncthreads();  // what was put there before has been read
+        __syncthreads();  // all threads have read the elements of the exchange before
 #pragma unroll
         for (int i = 0; i < ITEMS; ++i) meeting.put(i, own[i]);
         __syncthreads();
@@ -80,7 +81,7 @@ sort_runs_bitonic(const unsigned* __restrict__ keys, const unsigned* __restrict_
     const long long run = (long long)blockIdx.x * RUN;
     Element own[ITEMS];
 #pragma unroll
-    for (int i = 0; i < ITEMS; ++i) {  // in which order a run comes in does not matter
+    for (int i = 0; i < ITEMS; ++i) {  // the order in which a run is read does not matter
         const long long at = run + i * THREADS + threadIdx.x;
         own[i] = {keys[at], values[at]};
     }
@@ -93,7 +94,7 @@ sort_runs_bitonic(const unsigned* __restrict__ keys, const unsigned* __restrict_
     for (int i = 0; i < ITEMS; ++i) meeting.put(i, own[i]);
     __syncthreads();
 #pragma unroll
-    for (int i = 0; i < ITEMS; ++i) {  // it goes out in order, whole lines at a time
+    for (int i = 0; i < ITEMS; ++i) {  // results are written in order, whole lines at a time
         const int e = i * THREADS + threadIdx.x;
         const Element out = meeting.get(e % ITEMS, e / ITEMS);
         sorted_keys[run + e] = out.key;

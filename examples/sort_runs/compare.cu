@@ -1,6 +1,6 @@
-// sort_runs, compare: how many elements are wrong. Keys have one order. The values of
-// equal keys may stand in any, but must be the same ones as the reference's: one thread
-// an element counts its value among those of its key, in both.
+// sort_runs, compare: counts the wrong elements. Sorted keys have only one correct order. Values of equal keys may come
+// in any order, but must be the same values as in the reference: one thread per element counts its value among the
+// values of its key, in both results.
 #ifndef N
 #define N 33554432
 #define RUN 2048

@@ -1,5 +1,4 @@
-// sort_runs, reference: one thread an element, whose place is the number of those in its
-// run that come before it.
+// sort_runs, reference: one thread per element counts the elements of its run that come before it, which is its place.
 #ifndef N
 #define N 33554432
 #define RUN 2048

@@ -1,4 +1,4 @@
-// Package cubin reads what NVIDIA's compilers say of kernels in the files that they make.
+// Package cubin reads what NVIDIA's compilers record about kernels in the files that they make (cubins).
 package cubin
 
 import (
@@ -10,10 +10,10 @@ import (
 	"slices"
 )
 
-// versionAt is where ELF's header has its version, and a cubin that of its toolkit.
+// versionAt is the offset of the version in an ELF header. At versionAt, a cubin stores the version of its toolkit.
 const versionAt = 20
 
-// Open reads a cubin as the ELF file that it is but for its version.
+// Open reads a cubin as an ELF file, after it replaces the toolkit's version in the header, which Go would refuse.
 func Open(code []byte) (*elf.File, error) {
 	plain := slices.Clone(code)
 	if len(plain) >= versionAt+4 {
@@ -22,17 +22,17 @@ func Open(code []byte) (*elf.File, error) {
 	return elf.NewFile(bytes.NewReader(plain))
 }
 
-// A cubin says of each kernel what it needs, as a list of attributes in a section of the kernel's own. Each has a
-// format, a number and 16 bits, which are the value, or the size of the value that follows.
+// A cubin has a section of attributes for each kernel. Each attribute has a format, a number and 16 bits, which are its
+// value or the size of the value that follows.
 const (
 	infoSection = ".nv.info."
 	sizedFormat = 4
 )
 
-// ParameterSize is the number of the attribute with a kernel's bytes of parameters, of 16 bits.
+// ParameterSize is the number of the 16-bit attribute that holds the size of a kernel's parameters in bytes.
 const ParameterSize = 0x19
 
-// Attributes are a kernel's, with their values; of those that have 16 bits alone these.
+// Attributes yields the attributes of a kernel: the number and the value of each.
 func Attributes(file *elf.File, kernel string) iter.Seq2[byte, []byte] {
 	return func(yield func(byte, []byte) bool) {
 		section := file.Section(infoSection + kernel)
@@ -58,7 +58,7 @@ func Attributes(file *elf.File, kernel string) iter.Seq2[byte, []byte] {
 	}
 }
 
-// Variable is where in a cubin the bytes of a variable lie.
+// Variable returns the offset of a variable's bytes in a cubin.
 func Variable(code []byte, name string, bytes int) (at int64, err error) {
 	file, err := Open(code)
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Whatever a file holds, its attributes are read or refused, and it stays as it is.
+// Attributes reads or refuses any file, and never changes its bytes.
 func FuzzAttributes(f *testing.F) {
 	f.Add([]byte("\x7fELF\x02\x01\x01"), "k")
 	f.Fuzz(func(t *testing.T, code []byte, kernel string) {

@@ -6,12 +6,13 @@ import (
 	"strings"
 )
 
-// headForm is what may stand before __global__ and belong to the kernel.
+// headForm matches the text before __global__ that belongs to a kernel's definition.
 var headForm = regexp.MustCompile(`(?s)^(?:template\s*<.*>|extern\s+" "|static|inline|\s)*$`)
 
-// Alone takes a file apart at those of its kernels that have some names. What it gives writes the file
-// with some of them and without the others. All else stays: lines and columns, what several kernels
-// share, a kernel that other code names, and one whose bounds conditions make unclear.
+// Alone finds the kernels of a file that the argument among names. The function that Alone returns gives the file's
+// text with the kernels in keep, and with blanks in place of the other kernels. Blanking a kernel does not change the
+// line and column of other text. A kernel is never blanked if other code names it, or if preprocessor conditions make
+// its bounds unclear.
 func Alone(text string, among []string) func(keep []string) string {
 	blank := Code(text)
 	directives := directive.FindAllStringIndex(Blank(text), -1)
@@ -40,8 +41,8 @@ func Alone(text string, among []string) func(keep []string) string {
 	}
 }
 
-// wholeBranches tells whether all conditions within a kernel begin and end there, and no branch of
-// them opens a block that it does not close.
+// wholeBranches tells whether all preprocessor conditions within a kernel begin and end within the kernel, and no
+// branch leaves a C++ block open.
 func wholeBranches(text, blank string, directives [][]int, k Kernel) bool {
 	var open []int
 	depth, at := 0, k.from

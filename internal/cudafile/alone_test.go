@@ -31,7 +31,7 @@ func TestAlone(t *testing.T) {
 	}
 }
 
-// A file with all of its kernels is itself; without some, all that is left stands where it stood.
+// Alone returns a file unchanged if it keeps all kernels; if it blanks kernels, all other text stays in place.
 func FuzzAlone(f *testing.F) {
 	f.Add("template <int N> __global__ void a() {}\n#if X\n__global__ void b(int) { {} }\n#endif")
 	f.Add("extern \"C\" __global__ void a() { /* } */ \"}\" }")

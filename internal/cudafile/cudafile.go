@@ -1,8 +1,8 @@
-// Package cudafile reads what a CUDA file says of itself without compiling it: its kernels with their parameters, its
-// macros with a value of their own, its variables in constant memory.
+// Package cudafile reads a CUDA file without compiling it: its kernels with their parameters, its macros that have a
+// default value, and its variables in constant memory.
 //
-// It knows no preprocessor. What conditions or macros make unclear is left out, or
-// said to be unclear, rather than guessed.
+// Package cudafile does not run the preprocessor. If preprocessor conditions decide what a kernel or a macro is,
+// package cudafile omits it or marks it as unclear.
 package cudafile
 
 import (
@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// Place is where something stands in a file; both count from 1.
+// Place is a position in a file; lines and columns count from 1.
 type Place struct {
 	Line, Column int
 }
@@ -41,7 +41,7 @@ func withoutCode(source string, replaced func(found string) string) string {
 	return b.String()
 }
 
-// Blank replaces comments and the insides of strings by spaces, so that what remains in place is code.
+// Blank replaces comments and the contents of strings by spaces, so that all code keeps its place.
 func Blank(source string) string {
 	return withoutCode(source, func(found string) string {
 		blank := bytes.Repeat([]byte{' '}, len(found))
@@ -54,7 +54,7 @@ func Blank(source string) string {
 	})
 }
 
-// BlankComments takes the comments out and keeps the lines.
+// BlankComments removes the comments of a source and keeps its line breaks.
 func BlankComments(source string) string {
 	return withoutCode(source, func(found string) string {
 		if found[0] != '/' {
@@ -64,10 +64,10 @@ func BlankComments(source string) string {
 	})
 }
 
-// directive is a line for the preprocessor, with those that it goes on in.
+// directive matches a preprocessor directive, with the lines that continue it after a backslash.
 var directive = regexp.MustCompile(`(?m)^[ \t]*#(?:[^\n\\]|\\(?s:.))*`)
 
-// Code is a text without comments and without the preprocessor's lines, in place.
+// Code returns a text in which comments and preprocessor directives are blank, so that all code keeps its place.
 func Code(text string) string {
 	return directive.ReplaceAllStringFunc(Blank(text), func(found string) string {
 		return strings.Map(func(r rune) rune {
@@ -79,8 +79,9 @@ func Code(text string) string {
 	})
 }
 
-// Branches goes over the lines of a text without comments, and tells which of them conditions leave out. holds says
-// whether a condition does, as of `#if X` or `#ifdef X`, and whether that is known.
+// Branches yields each line of a text without comments, and whether preprocessor conditions leave the line out. The
+// function holds evaluates a condition such as that of `#if X` or `#ifdef X`, and says whether the value of the
+// condition is known.
 func Branches(text string, holds func(word, condition string) (yes, known bool)) iter.Seq2[string, bool] {
 	return func(yield func(line string, out bool) bool) {
 		type branch struct{ around, out, taken bool } // left out: the condition, this branch; taken: surely an earlier branch
@@ -111,8 +112,7 @@ func Branches(text string, holds func(word, condition string) (yes, known bool))
 	}
 }
 
-// Compiled blanks what no compiler looks at, and keeps the lines: comments, and what
-// stands under `#if 0` or in the #else of `#if 1`.
+// Compiled blanks text that no compiler reads: comments, and lines under `#if 0` or in the #else of `#if 1`.
 func Compiled(text string) string {
 	var kept strings.Builder
 	for line, out := range Branches(BlankComments(text), func(_, condition string) (yes, known bool) {
@@ -127,7 +127,7 @@ func Compiled(text string) string {
 	return kept.String()
 }
 
-// Macro is a macro that has a value unless it is given another: #ifndef X, #define X 4.
+// Macro is a macro with a default value, which a definition from outside replaces: #ifndef X, #define X 4.
 type Macro struct {
 	Name, Value string
 	Place
@@ -138,7 +138,7 @@ var (
 	defineForm = regexp.MustCompile(`^[ \t]*#[ \t]*define[ \t]+(\w+)(?:[ \t]+(.*?))?[ \t\r]*$`)
 )
 
-// conditionOf finds the word of a line that begins, turns or ends a condition.
+// conditionOf returns the parts of a directive such as #if, #else or #endif, or nil for any other line.
 func conditionOf(line string) []string {
 	if !strings.Contains(line, "#") {
 		return nil // most lines
@@ -146,8 +146,7 @@ func conditionOf(line string) []string {
 	return ifForm.FindStringSubmatch(line)
 }
 
-// Macros lists the macros to which a file gives a default value: all definitions
-// directly under an #ifndef, whichever macro that names.
+// Macros lists the macros to which a file gives a default value, which are all definitions directly under an #ifndef.
 func Macros(text string) []Macro {
 	var macros []Macro
 	var open []bool // for each open condition: whether it is an #ifndef
@@ -176,7 +175,7 @@ func Macros(text string) []Macro {
 
 var wordForm = regexp.MustCompile(`[A-Za-z_]\w*`)
 
-// Words are the names in a file's code, including the preprocessor's lines.
+// Words returns the set of names in a file's code, including those in preprocessor directives.
 func Words(text string) map[string]bool {
 	words := map[string]bool{}
 	for _, word := range wordForm.FindAllString(Blank(text), -1) {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// shown is a parameter as a test has it: const float* x.
+// shown writes a parameter as C++ declares it: const float* x.
 func shown(p Parameter) string {
 	text := p.Type
 	if p.Const {
@@ -26,7 +26,8 @@ func shown(p Parameter) string {
 	return strings.TrimSpace(text + " " + p.Name)
 }
 
-// kernelNamed is the kernel with a name; false if the file has none, or several of which conditions choose one.
+// kernelNamed returns the kernel of a file with a name. kernelNamed returns false if no kernel has the name, or if
+// conditions choose between several.
 func kernelNamed(text, name string) (k Kernel, ok bool) {
 	kernels := slices.DeleteFunc(Kernels(text), func(k Kernel) bool { return k.Name != name })
 	if len(kernels) != 1 {
@@ -198,7 +199,7 @@ func TestElement(t *testing.T) {
 	}
 }
 
-// FuzzKernels: whatever stands in a file, reading it ends, and places lie in it.
+// FuzzKernels checks that reading any text ends, and that all places found lie within the text.
 func FuzzKernels(f *testing.F) {
 	f.Add("template <int N>\nextern \"C\" __global__ void __launch_bounds__(N) k(const float* x, int n) { x[0]; }\n#ifndef N\n#define N 3\n#endif\n")
 	f.Add("extern \"C\" { __constant__ float c[3]; __global__ void k(void) {} }")

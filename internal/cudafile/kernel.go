@@ -11,12 +11,12 @@ type Kernel struct {
 	Name         string
 	Template     []Parameter // nil: it is no template
 	Parameters   []Parameter
-	LaunchBounds string // what is between the brackets of __launch_bounds__; "": it has none
-	Unclear      bool   // the parameters stand under conditions
+	LaunchBounds string // the arguments of __launch_bounds__; "" if the kernel has none
+	Unclear      bool   // preprocessor conditions choose the parameters
 	Place
 
-	Body     string // code alone
-	from, to int    // where its definition stands in the file
+	Body     string // without comments and directives
+	from, to int    // the range of its definition in the file
 }
 
 // Parameter is a parameter of a kernel, or of a template.
@@ -24,7 +24,7 @@ type Parameter struct {
 	Name    string // "": it has none
 	Type    string // without const, and what is pointed to: "unsigned char"
 	Pointer bool
-	Const   bool // what is pointed to, or the number
+	Const   bool // the number is constant, or the value that the pointer points to
 	Alone   bool // __restrict__: nothing else points there
 	Unclear bool // it is neither a number nor a pointer to something
 	Place
@@ -32,10 +32,11 @@ type Parameter struct {
 
 var globalForm = regexp.MustCompile(`\b__global__\b`)
 
-// mostKernels is far above what any file has; each costs a walk over the file.
+// mostKernels limits how many kernels of a file the function Kernels lists, since it scans the file once for each
+// kernel. Real CUDA files define far fewer kernels.
 const mostKernels = 256
 
-// Kernels lists the kernels that a file defines, the first 256 of them.
+// Kernels lists the first 256 kernels that a file defines.
 func Kernels(text string) []Kernel {
 	blank := Code(text)
 	var kernels []Kernel
@@ -92,7 +93,7 @@ func kernelAt(text, blank string, start, end int) (k Kernel, ok bool) {
 	return k, true
 }
 
-// closing is where the bracket closes that is open before start; -1 if it does not.
+// closing returns the position of the bracket that closes a bracket which was opened before start, or -1.
 func closing(blank string, start int, opens, closes byte) int {
 	depth := 1
 	for i := start; i < len(blank); i++ {
@@ -130,10 +131,10 @@ func parameters(text, blank string, start, end int) []Parameter {
 	return list
 }
 
-// qualifiers say nothing of a parameter's type.
+// qualifiers are words of a declaration that do not change a parameter's type.
 var qualifiers = []string{"const", "volatile", "__restrict__", "__restrict", "restrict", "__grid_constant__", "struct", "constexpr"}
 
-// more is how a macro ends that may stand behind a kernel's last parameter, for those of an epilogue or for none.
+// more is the end of the name of a macro that adds an epilogue's parameters behind a kernel's last parameter.
 const more = "EPILOGUE_PARAMETERS"
 
 var partForm = regexp.MustCompile(`[A-Za-z_]\w*(?:\s*::\s*\w+)*|\S`)

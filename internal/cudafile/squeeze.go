@@ -2,8 +2,8 @@ package cudafile
 
 import "strings"
 
-// Squeeze takes out what a compiler passes over: comments, blank lines, and all but one of the blanks between two
-// words. Texts that it makes alike compile alike, but for the numbers of their lines.
+// Squeeze removes comments, blank lines, and all but one of the spaces between two words. Two sources that Squeeze
+// makes equal compile to the same code, except for line numbers.
 func Squeeze(text string) string {
 	var squeezed strings.Builder
 	squeezed.Grow(len(text))
@@ -27,8 +27,7 @@ func Squeeze(text string) string {
 	return squeezed.String()
 }
 
-// blankAhead finds a blank or a comment at the head of a text: where it ends, and whether it
-// counts as a space or as a new line.
+// blankAhead returns the length of a space or comment at the start of a text, and whether it is a space or a new line.
 func blankAhead(text string) (kind byte, end int) {
 	switch {
 	case text[0] == '\n':
@@ -38,7 +37,7 @@ func blankAhead(text string) (kind byte, end int) {
 	case strings.HasPrefix(text, "//"):
 		for end = 2; end < len(text) && text[end] != '\n'; end++ {
 			if text[end] == '\\' && end+1 < len(text) {
-				end++ // a comment that ends with a backslash goes on
+				end++ // a backslash continues the comment on the next line
 			}
 		}
 		return ' ', end
@@ -49,7 +48,7 @@ func blankAhead(text string) (kind byte, end int) {
 	return 0, 0
 }
 
-// wordAhead tells where the string, the number, the name or the sign at the head of a text ends.
+// wordAhead returns the length of the string, number, name or sign at the start of a text.
 func wordAhead(text string) int {
 	switch c := text[0]; {
 	case strings.HasPrefix(text, `R"`):
@@ -67,7 +66,7 @@ func wordAhead(text string) int {
 		}
 		return strings.IndexByte(text+"\n", '\n')
 	case wordByte(c):
-		end := 1 // the mark in 1'000 opens no character
+		end := 1 // the quote in 1'000 begins no character literal
 		for end < len(text) && (wordByte(text[end]) || text[end] == '\'' && isDigit(c)) {
 			end++
 		}

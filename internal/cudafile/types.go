@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// integerWords are what C++ makes the names of its integers of.
+// integerWords are the words that make up the names of C++'s integer types.
 var integerWords = []string{"unsigned", "signed", "long", "short", "int", "char"}
 
 func integerWord(word string) bool { return slices.Contains(integerWords, word) }
@@ -22,9 +22,8 @@ var otherNames = map[string]string{
 
 var vectorForm = regexp.MustCompile(`^(u?)(char|short|int|longlong|float|double|(?:__)?half|(?:__)?nv_bfloat16)([1-4])$`)
 
-// Element is the type of the elements that a type of a file is made of, as CUDA C++ calls the types of tensors, and
-// how many of them: of float4 it is float, of unsigned it is unsigned int. It is "" for what the file, or a header,
-// may have made of any type.
+// Element returns the element type of a C++ type and the number of elements that it holds: float and 4 for float4,
+// "unsigned int" and 1 for unsigned. For a type that is not built into C++ or CUDA, the element type is "".
 func Element(name string) (element string, lanes int64) {
 	name = strings.TrimPrefix(strings.TrimSpace(name), "std::")
 	lanes = 1
@@ -41,7 +40,7 @@ func Element(name string) (element string, lanes int64) {
 	return integer(strings.Fields(name)), lanes
 }
 
-// integer is the type that words of integers make; "" if others are among them.
+// integer returns the C++ integer type that a list of words names, or "" if one of the words names no integer.
 func integer(words []string) string {
 	sign, size := "", "int"
 	for _, word := range words {

@@ -5,17 +5,17 @@ import (
 	"strings"
 )
 
-// Use is what a kernel does with the elements of an array, and the indices that it names: `i + 1` of a[i + 1].
+// Use says whether a kernel reads or writes the elements of an array, and by which indices: `i + 1` for a[i + 1].
 type Use struct {
 	Read, Written bool
 	Indices       []string // without blanks
 }
 
-// writing is what follows an element that is written: an assignment alone, or one that reads it, too.
+// writing matches the text behind an element that is assigned to, by `=` or by an operator such as +=.
 var writing = regexp.MustCompile(`^\s*(=[^=]|=$|[-+*/%&|^]=|<<=|>>=|\+\+|--)`)
 
-// Use looks at every `name[...]` and `*name` of the kernel. An element whose address is taken, as an atomic function
-// does, is read and written. What goes through another pointer is not seen.
+// Use finds every access of the form `name[...]` or `*name` in the kernel. An element whose address is taken, as for an
+// atomic function, counts as read and written. Use does not find accesses to the array through another pointer.
 func (k Kernel) Use(name string) (u Use) {
 	if name == "" {
 		return u
@@ -32,7 +32,7 @@ func (k Kernel) Use(name string) (u Use) {
 			u.Indices = append(u.Indices, strings.Join(strings.Fields(k.Body[end:close]), ""))
 			end = close + 1
 		case m[4] < 0:
-			continue // the pointer itself
+			continue // the pointer itself, not an element
 		}
 		found := writing.FindStringSubmatch(k.Body[end:min(len(k.Body), end+16)])
 		u.Read = u.Read || found == nil || m[2] >= 0 || !strings.HasPrefix(found[1], "=")
@@ -41,5 +41,5 @@ func (k Kernel) Use(name string) (u Use) {
 	return u
 }
 
-// mostUses bounds how many places are looked at.
+// mostUses bounds the number of accesses that the method Use examines.
 const mostUses = 10_000

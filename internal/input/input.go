@@ -1,8 +1,8 @@
 // Package input reads the files that a user names.
 //
-// Any of them may be hostile, or a mistake: a device without end, a pipe that nobody writes to, a small archive of a
-// gigabyte, a list nested a hundred thousand deep. A Bound says what a kind of file may have; what has more is refused
-// before it costs much time or memory.
+// A file that a user names may be hostile or a mistake: an endless device, a pipe that nobody writes to, a small
+// archive that unpacks to a gigabyte, a list nested a hundred thousand deep. A Bound limits the size and depth of files
+// of one kind, so that a larger file is refused before it costs much time or memory.
 package input
 
 import (
@@ -20,19 +20,19 @@ import (
 
 type Bound struct {
 	Kind   string // "a space file", for messages
-	Bytes  int    // once it is unpacked
-	Values int    // of its lists and objects; an object itself counts as objectWeight
-	Depth  int    // of lists and objects in each other
-	Items  int    // of one list or object; 0: as many as Values allow
+	Bytes  int    // after unpacking
+	Values int    // in its lists and objects; each object counts as objectWeight
+	Depth  int    // how deep lists and objects may be nested
+	Items  int    // in one list or object; 0: as many as Values allow
 }
 
-// longestText is what one text in a document may have, in bytes. Parsers copy a text several times.
+// longestText limits one string of a document, in bytes, because parsers copy a string several times.
 const longestText = 1 << 20
 
-// objectWeight is what an empty object takes once it is decoded, in numbers.
+// objectWeight is how much memory a decoded empty object takes, as a multiple of a decoded number's.
 const objectWeight = 20
 
-// TooMuchError is a file that has more than its kind may have.
+// TooMuchError says that a file exceeds the Bound of its kind.
 type TooMuchError struct {
 	Kind string
 	Most string // "4 MiB", "500000 values"
@@ -46,14 +46,14 @@ func (b Bound) tooMuch(format string, args ...any) error {
 	return &TooMuchError{b.Kind, fmt.Sprintf(format, args...)}
 }
 
-// File has read make something of the file called path; the errors begin with that
-// name. It gives up with the context, also where a pipe brings nothing.
+// File opens the file at path, passes its content to the function read, and returns the result of read. The errors of
+// File begin with the path. File returns when ctx ends, even if path is a pipe that nobody writes to.
 func File[T any](ctx context.Context, path string, read func(io.Reader) (T, error)) (T, error) {
 	type answer struct {
 		made T
 		err  error
 	}
-	done := make(chan answer, 1) // with room: a reader that is given up may still end
+	done := make(chan answer, 1) // buffered, so that a reader that was given up can still end
 	go func() {
 		made, err := open(path, read)
 		done <- answer{made, err}
@@ -84,8 +84,7 @@ func open[T any](path string, read func(io.Reader) (T, error)) (made T, err erro
 	return made, nil
 }
 
-// Reason is what the operating system says. The operation and the paths that package os
-// puts in front tell a user nothing.
+// Reason returns the operating system's error without the operation and the paths that package os adds.
 func Reason(err error) error {
 	var path *fs.PathError
 	var link *os.LinkError
@@ -98,7 +97,7 @@ func Reason(err error) error {
 	return err
 }
 
-// Read reads text to its end: without the byte order mark that some editors put in front, and with no more than Bytes.
+// Read reads r to its end. Read removes the byte order mark that some editors write, and refuses more than Bytes bytes.
 func (b Bound) Read(r io.Reader) ([]byte, error) {
 	data, err := b.bytes(r)
 	if err != nil {
@@ -107,7 +106,7 @@ func (b Bound) Read(r io.Reader) ([]byte, error) {
 	return text(data)
 }
 
-// Unpack is Read for what may be compressed by gzip, as its first bytes tell.
+// Unpack is like Read, but it decompresses a file whose first bytes say that it is compressed by gzip.
 func (b Bound) Unpack(r io.Reader) ([]byte, error) {
 	plain, err := Unpacked(r)
 	if err != nil {
@@ -116,7 +115,7 @@ func (b Bound) Unpack(r io.Reader) ([]byte, error) {
 	return b.Read(plain)
 }
 
-// Unpacked gives what is in a stream that may be compressed by gzip.
+// Unpacked returns the content of a stream that may be compressed by gzip.
 func Unpacked(r io.Reader) (io.Reader, error) {
 	buffered := bufio.NewReader(r)
 	if head, _ := buffered.Peek(2); !bytes.Equal(head, []byte{0x1f, 0x8b}) {
@@ -148,8 +147,8 @@ var (
 	errNoText     = errors.New("it is not text in UTF-8; save it as such")
 )
 
-// text takes the byte order mark off, and refuses what is no text at all. Bytes
-// that are wrong here and there are left to the parsers, who know the place.
+// text removes the byte order mark and refuses data that is clearly not text. The function text does not look for
+// invalid UTF-8 behind the first two bytes, because the parsers report the position of such bytes.
 func text(data []byte) ([]byte, error) {
 	data = bytes.TrimPrefix(data, byteOrderMark)
 	head := data[:min(len(data), 2)]
@@ -159,8 +158,7 @@ func text(data []byte) ([]byte, error) {
 	return data, nil
 }
 
-// JSON looks at a document in one fast pass before any parser runs. It refuses
-// too many values, too many levels and too long a text.
+// JSON scans a document before any parser runs, and refuses too many values, too many levels and too long strings.
 func (b Bound) JSON(data []byte) error {
 	values := 0
 	var items []int // of the lists and objects that are open at this place

@@ -76,7 +76,7 @@ func TestLongText(t *testing.T) {
 	}
 }
 
-// A pipe that nobody writes to ends with the context.
+// File returns when its context ends, even while it reads a pipe that nobody writes to.
 func TestFileGivesUpWithTheContext(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "pipe")
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
@@ -87,7 +87,7 @@ func TestFileGivesUpWithTheContext(t *testing.T) {
 	if _, err := File(ctx, pipe, read); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v", err)
 	}
-	// Let the reader that was given up end.
+	// Open the pipe for writing, so that the goroutine that still reads the pipe ends.
 	if f, err := os.OpenFile(pipe, os.O_WRONLY|syscall.O_NONBLOCK, 0); err == nil {
 		f.Close()
 	}

@@ -1,4 +1,4 @@
-// Package jsonerror says where a JSON document is wrong, in a user's words.
+// Package jsonerror reports where a JSON document is wrong, in words that a user understands.
 package jsonerror
 
 import (
@@ -13,8 +13,9 @@ import (
 	"unicode/utf8"
 )
 
-// Describe turns an error of decoding data into one that says where and in words of the document what is wrong. offset
-// is how far the decoder has come, for errors that do not tell; what a type's own UnmarshalJSON says is kept as it is.
+// Describe turns a decoder's error into an error that names the place and the key in the document. offset is how far
+// the decoder has read, for errors that contain no offset. Describe does not change the message of an error that a
+// type's own UnmarshalJSON returned.
 func Describe(err error, data []byte, offset int64) error {
 	cut := errors.Is(err, io.ErrUnexpectedEOF)
 	switch err := err.(type) {
@@ -29,7 +30,7 @@ func Describe(err error, data []byte, offset int64) error {
 		return fmt.Errorf("the document is cut short: its JSON ends at line %d", line(data, int64(len(data))))
 	}
 	if key, unknown := strings.CutPrefix(err.Error(), "json: unknown field "); unknown {
-		// The decoder has read on to the document's end.
+		// For an unknown key, the decoder's offset is the document's end, so search for the key.
 		if at := bytes.Index(data, []byte(key)); at >= 0 {
 			return fmt.Errorf("%s: unknown key %s; remove it or mend its spelling", Place(data, int64(at)), key)
 		}
@@ -37,7 +38,7 @@ func Describe(err error, data []byte, offset int64) error {
 	return fmt.Errorf("%s: %s", Place(data, offset-1), Words(err))
 }
 
-// Part is Describe for an error of decoding a part of the data, as it was cut out.
+// Part is like Describe, for an error from decoding a part of the document data.
 func Part(err error, data, part []byte) error {
 	start := int64(max(0, bytes.Index(data, part)))
 	var form *json.UnmarshalTypeError
@@ -57,7 +58,7 @@ func Words(err error) string {
 	return strings.TrimPrefix(text, "json: ")
 }
 
-// wanted is JSON's word for what a Go type holds.
+// wanted names the JSON values that a Go type holds, such as "a list" or "a string".
 func wanted(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Slice, reflect.Array:
@@ -74,7 +75,7 @@ func wanted(t reflect.Type) string {
 	return "a whole number"
 }
 
-// word is the article and name of what package encoding/json found: "array", "bool" or "number 1.5", say.
+// word adds an article to the name that package encoding/json gives to a JSON value, such as "array" or "number 1.5".
 func word(found string) string {
 	switch found {
 	case "array":

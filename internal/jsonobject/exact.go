@@ -13,10 +13,10 @@ import (
 	"autotune/internal/jsonerror"
 )
 
-// Exact refuses a document that readers in other languages could understand differently from package
-// encoding/json. That package takes "Entries" for the field entries, and the last of two equal keys. So Exact refuses
-// equal keys of one object, keys that are a field of into but for their case, and text that is not Unicode. A document
-// that is no JSON passes: the parser says where it is wrong.
+// Exact refuses a document that readers in other languages may understand differently from package encoding/json.
+// Package encoding/json accepts "Entries" for the field entries, and uses the last of two equal keys. Exact refuses
+// equal keys in one object, keys that differ only in case from a field of the Go type, and text that is not Unicode.
+// Exact accepts a document that is not JSON, because the parser that reads it afterwards reports where it is wrong.
 func Exact(data []byte, into any) error {
 	if !json.Valid(data) {
 		return nil
@@ -41,7 +41,7 @@ func validPrefix(data []byte) []byte {
 	return valid
 }
 
-// exact walks through a valid document.
+// exact walks through a document that is valid JSON.
 type exact struct {
 	data   []byte
 	tokens *json.Decoder
@@ -51,7 +51,7 @@ func (e *exact) refuse(at int, format string, args ...any) error {
 	return fmt.Errorf("%s: %s", jsonerror.Place(e.data, int64(at)), fmt.Sprintf(format, args...))
 }
 
-// value passes over a value that is read into a type; nil: nobody knows its fields.
+// value checks a JSON value that would be decoded into type t; t is nil if the value's fields are not known.
 func (e *exact) value(t reflect.Type) error {
 	t = plain(t)
 	switch token, _ := e.tokens.Token(); token {
@@ -109,7 +109,7 @@ func (e *exact) object(t reflect.Type) error {
 	return nil
 }
 
-// halfSurrogate finds an escaped half of a surrogate pair that stands alone; -1: there is none.
+// halfSurrogate returns the offset of an escaped surrogate without its other half, or -1 if there is none.
 func halfSurrogate(data []byte) int {
 	high := -1 // where the first half is that ends at this place
 	for i := 0; i < len(data); i++ {
@@ -138,7 +138,7 @@ var (
 	ownText   = reflect.TypeFor[encoding.TextUnmarshaler]()
 )
 
-// plain is the type behind pointers; nil for one that reads itself.
+// plain removes the pointers from a type. plain returns nil for a type that decodes itself.
 func plain(t reflect.Type) reflect.Type {
 	for t != nil {
 		if p := reflect.PointerTo(t); t.Kind() == reflect.Interface || p.Implements(ownReader) || p.Implements(ownText) {
@@ -154,7 +154,7 @@ func plain(t reflect.Type) reflect.Type {
 
 var knownFields sync.Map // by their type
 
-// fieldsOf are a struct's fields by their keys, with those of embedded structs.
+// fieldsOf returns a struct's fields by their JSON keys, including those of embedded structs.
 func fieldsOf(t reflect.Type) map[string]reflect.Type {
 	if known, ok := knownFields.Load(t); ok {
 		return known.(map[string]reflect.Type)

@@ -40,7 +40,7 @@ func TestExact(t *testing.T) {
 		{`{"schema": "\ud800"}`, "half of a surrogate pair"},
 		{`{"schema": "\udc00\ud800"}`, "half of a surrogate pair"},
 		{`{"schema": "\ud83d\ude00 \ufffd \\ud800"}`, ""},
-		{`{"schema": `, ""}, // the parser tells
+		{`{"schema": `, ""}, // left to the parser
 		{`[]`, ""}, {`null`, ""}, {`1`, ""}, {`"a"`, ""}, {`{}`, ""},
 	} {
 		err := Exact([]byte(c.text), &document{})
@@ -50,7 +50,7 @@ func TestExact(t *testing.T) {
 	}
 }
 
-// A document that is exact means the same to a reader that knows exact keys alone and takes the first of them.
+// A document that Exact accepts means the same to a reader that requires exact keys and uses the first of equal keys.
 func FuzzExact(f *testing.F) {
 	for _, text := range []string{`{"schema":"a","entries":[{"file":"x"}]}`, `{"Schema":1}`, `{"a":1,"a":2}`, `[[{"":"\\\""}]]`, `{"schema":"\ud800"}`, `{"a":-1.5e3,"b":[true,null]}`} {
 		f.Add(text)

@@ -1,4 +1,4 @@
-// Package jsonobject reads and writes JSON objects whose order matters, which Go's maps lose.
+// Package jsonobject reads and writes JSON objects whose fields are ordered, since Go's maps lose the order.
 package jsonobject
 
 import (
@@ -7,7 +7,7 @@ import (
 	"fmt"
 )
 
-// Read calls each for every field of an object, in order. null has none.
+// Read calls the function each for every field of an object, in order. Read treats null as an object without fields.
 func Read(data []byte, each func(name string, value json.RawMessage) error) error {
 	d := json.NewDecoder(bytes.NewReader(data))
 	switch t, err := d.Token(); {
@@ -34,12 +34,12 @@ func Read(data []byte, each func(name string, value json.RawMessage) error) erro
 	return nil
 }
 
-// Write makes an object of items; field gives an item's name and value.
+// Write encodes items as a JSON object; field returns an item's name and value.
 func Write[T any](items []T, field func(T) (name string, value any)) ([]byte, error) {
 	object := []byte{'{'}
 	for i, item := range items {
 		name, value := field(item)
-		key, _ := json.Marshal(name) // every text can be written
+		key, _ := json.Marshal(name) // a string can always be encoded
 		text, err := json.Marshal(value)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)

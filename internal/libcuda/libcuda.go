@@ -13,7 +13,7 @@ import "C"
 
 import "errors"
 
-// Error starts the CUDA driver, if no call has started it yet, and says why it did not start; nil when it did.
+// Error starts the CUDA driver if no call has started it yet, and returns why it did not start, or nil if it did.
 func Error() error {
 	if text := C.libcuda_error(); text != nil {
 		return errors.New(C.GoString(text))
@@ -21,8 +21,8 @@ func Error() error {
 	return nil
 }
 
-// Text is the driver's name and description of a result code, such as
-// "CUDA_ERROR_ILLEGAL_ADDRESS: an illegal memory access was encountered".
+// Text returns the driver's name and description of a result code, such as "CUDA_ERROR_ILLEGAL_ADDRESS: an illegal
+// memory access was encountered".
 func Text(code int) string {
 	var name, description *C.char
 	result := C.CUresult(code)

@@ -15,7 +15,7 @@ import (
 	"autotune/internal/libcuda"
 )
 
-// The test binary itself is the proof: it links gorgonia.org/cu and has started.
+// This test passes if its binary, which links gorgonia.org/cu, starts on machines with and without a CUDA driver.
 func TestStartsWithOrWithoutDriver(t *testing.T) {
 	err := libcuda.Error()
 	count, countErr := cu.NumDevices()

@@ -18,8 +18,8 @@ var (
 	lastName  = regexp.MustCompile(`(\w+)$`)
 )
 
-// functions turns the declarations of cuda.h into the list that the stubs are
-// made of. cuInit is not in it: its stub is written by hand.
+// functions turns the declarations of cuda.h into the list that the stubs are built from. functions leaves out cuInit,
+// whose stub is written by hand.
 func functions(t *testing.T, header string) string {
 	t.Helper()
 	var b strings.Builder

@@ -1,9 +1,9 @@
-// Package lists makes lists of other lists, in the words that package slices lacks.
+// Package lists has functions on slices that the standard package slices lacks.
 package lists
 
 import "slices"
 
-// Of has what f makes of each item; nil of none.
+// Of returns the results of f for each item, or nil for an empty list.
 func Of[T, R any](list []T, f func(T) R) []R {
 	if len(list) == 0 {
 		return nil
@@ -15,7 +15,7 @@ func Of[T, R any](list []T, f func(T) R) []R {
 	return all
 }
 
-// Where has the items for which keep is true; nil if there are none.
+// Where returns the items for which keep is true, or nil if there are none.
 func Where[T any](list []T, keep func(T) bool) []T {
 	var all []T
 	for _, item := range list {
@@ -26,7 +26,7 @@ func Where[T any](list []T, keep func(T) bool) []T {
 	return all
 }
 
-// Places are those of n items: 0, 1 and so on.
+// Places returns the indices of a list of n items: 0, 1, ..., n-1.
 func Places(n int) []int {
 	all := make([]int, n)
 	for i := range all {
@@ -35,7 +35,7 @@ func Places(n int) []int {
 	return all
 }
 
-// First is the first item for which is holds.
+// First returns the first item for which the function is returns true.
 func First[T any](list []T, is func(T) bool) (first T, found bool) {
 	if at := slices.IndexFunc(list, is); at >= 0 {
 		return list[at], true

@@ -23,7 +23,7 @@ func TestLists(t *testing.T) {
 	}
 }
 
-// TestNone: nothing is made of nothing: nil, so that JSON leaves it out where it may.
+// TestNone checks that an empty result is nil, which JSON's omitempty leaves out.
 func TestNone(t *testing.T) {
 	odd := func(n int) bool { return n%2 == 1 }
 	if Of([]int{}, strconv.Itoa) != nil || Where([]int{2}, odd) != nil {

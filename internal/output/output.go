@@ -1,8 +1,8 @@
 // Package output writes the files that a user names.
 //
-// A regular file appears whole or not at all, with the permissions that it had; a symbolic link is followed to the file
-// behind it. A file that is not regular (a device, a pipe, a socket) is written to and never replaced: a file put in
-// the place of /dev/null would take it from the whole machine. "-" is standard output.
+// Package output writes a regular file completely or not at all, and keeps the file's permissions; if the name is a
+// symbolic link, it writes the link's target. A file that is not regular (a device, a pipe, a socket) is written to and
+// never replaced: replacing /dev/null would break the whole machine. "-" is standard output.
 package output
 
 import (
@@ -23,7 +23,7 @@ import (
 
 const Standard = "-"
 
-// maxLinks is how many symbolic links lead to a file at most, as on Linux.
+// maxLinks is how many symbolic links To follows at most; Linux has the same limit.
 const maxLinks = 40
 
 func To(path string, write func(io.Writer) error) error {
@@ -51,7 +51,7 @@ func to(path string, write func(io.Writer) error) error {
 	return errors.Join(write(file), file.Close())
 }
 
-// standard is standard output: a terminal gets only what it shows, anything else every byte.
+// standard returns a writer to standard output. A terminal gets only harmless characters; a file gets every byte.
 func standard() io.Writer {
 	if term.IsTerminal(int(os.Stdout.Fd())) {
 		return Plain(os.Stdout)
@@ -71,8 +71,7 @@ func replace(path string, write func(io.Writer) error) error {
 	return file.CloseAtomicallyReplace()
 }
 
-// resolve follows links to what path stands for, and tells whether that is a
-// regular file or one that does not exist yet.
+// resolve follows symbolic links from path, and tells whether the target is a regular file or does not exist yet.
 func resolve(path string) (target string, regular bool, err error) {
 	target = path
 	for range maxLinks {
@@ -87,7 +86,7 @@ func resolve(path string) (target string, regular bool, err error) {
 		case info.Mode()&fs.ModeSymlink == 0:
 			return target, info.Mode().IsRegular(), nil
 		}
-		// The kernel's own links to open files (/dev/fd/63) lead to no path.
+		// The Linux kernel's links to open files (/dev/fd/63) may name no path that exists, so do not follow them.
 		if info, err := os.Stat(target); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
 			return target, false, nil
 		}
@@ -103,7 +102,7 @@ func resolve(path string) (target string, regular bool, err error) {
 	return "", false, errors.New("too many symbolic links")
 }
 
-// Check finds out, without writing, whether To could write the file.
+// Check reports whether To could write a file, without writing it.
 func Check(path string) error {
 	if path == Standard {
 		return nil
@@ -118,7 +117,7 @@ func Check(path string) error {
 	return nil
 }
 
-// CheckFolder finds out whether files can be made in a folder.
+// CheckFolder reports whether this process can create files in a folder.
 func CheckFolder(dir string) error {
 	file, err := os.CreateTemp(dir, ".autotune-*")
 	if err != nil {
@@ -127,7 +126,7 @@ func CheckFolder(dir string) error {
 	return errors.Join(file.Close(), os.Remove(file.Name()))
 }
 
-// Same tells whether two names stand for one regular file or both for standard output.
+// Same tells whether two names stand for the same regular file, or both for standard output.
 func Same(a, b string) bool {
 	if a == Standard || b == Standard {
 		return a == b
@@ -140,7 +139,7 @@ func Same(a, b string) bool {
 	return located(first) == located(second)
 }
 
-// located is the absolute path of a file, with the links of its folder followed.
+// located returns the absolute path of a file, with the symbolic links of its folder resolved.
 func located(path string) string {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -152,7 +151,7 @@ func located(path string) string {
 	return path
 }
 
-// Count is a number of things: "1 element", "2 elements", "2 launches", "2 entries".
+// Count writes a number with its noun: "1 element", "2 elements", "2 launches", "2 entries".
 func Count[N int | int64 | uint64](n N, what string) string {
 	if n == 1 {
 		return "1 " + what
@@ -166,8 +165,8 @@ func Count[N int | int64 | uint64](n N, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// Line is text of any origin as one line that a terminal only shows: what would move its cursor, change its colours,
-// end the line or turn the writing round becomes a space.
+// Line makes untrusted text one harmless line of a terminal: characters that would move the cursor, change colours, end
+// the line or reverse the writing direction become spaces.
 func Line(text string) string {
 	return strings.TrimSpace(strings.Map(func(r rune) rune {
 		if harmless(r) {
@@ -177,7 +176,8 @@ func Line(text string) string {
 	}, strings.ToValidUTF8(text, "\uFFFD")))
 }
 
-// Row is a line of a table whose columns tabs part. Cells may be text of any origin: none ends its line, or its column.
+// Row joins the cells of a table's row with tabs. Cells may be untrusted text, because Row removes their tabs and line
+// breaks with Line.
 func Row(cells ...string) string {
 	shown := make([]string, len(cells))
 	for i, cell := range cells {
@@ -186,13 +186,13 @@ func Row(cells ...string) string {
 	return strings.Join(shown, "\t") + "\n"
 }
 
-// harmless tells whether a terminal shows a rune and does no more.
+// harmless tells whether a terminal merely displays the rune, which it does not do with a control character.
 func harmless(r rune) bool {
 	return !unicode.IsControl(r) && !unicode.In(r, unicode.Bidi_Control, unicode.Zl, unicode.Zp)
 }
 
-// Plain is a writer of lines and columns that lets only harmless text through,
-// for what may hold names and messages that others wrote.
+// Plain returns a writer that lets only harmless characters, tabs and line breaks through. Plain is for output that may
+// contain names and messages of other people.
 func Plain(w io.Writer) io.Writer { return plainWriter{w} }
 
 type plainWriter struct{ w io.Writer }

@@ -14,8 +14,8 @@ import (
 	"autotune/internal/worker"
 )
 
-// Conversation is a program that stays and answers one job after another. Jobs are lines of JSON
-// on its standard input; it writes its answers, a line each, to the file descriptor 3.
+// Conversation is a running Python program that answers one job after another. The program reads jobs as lines of JSON
+// on its standard input, and writes each answer as a line to file descriptor 3.
 type Conversation struct {
 	command *exec.Cmd
 	jobs    io.WriteCloser
@@ -27,8 +27,8 @@ type Conversation struct {
 
 const longestAnswer = 1 << 20
 
-// Begin starts the program; Limit means nothing. The error is ErrMissing without a
-// python3. The caller closes the conversation.
+// Begin starts the Python program; its field Limit has no effect. Begin returns ErrMissing if there is no python3. The
+// caller must close the Conversation.
 func (p Program) Begin(ctx context.Context) (*Conversation, error) {
 	interpreter, err := exec.LookPath("python3")
 	if err != nil {
@@ -53,14 +53,14 @@ func (p Program) Begin(ctx context.Context) (*Conversation, error) {
 	}
 	go func() {
 		err := command.Wait()
-		_ = answers.SetReadDeadline(time.Now().Add(endGrace)) // what it left behind may hold its end of the pipe
+		_ = answers.SetReadDeadline(time.Now().Add(endGrace)) // a process that the program left behind may hold its end of the pipe
 		c.ended <- err
 	}()
 	return c, nil
 }
 
-// Ask hands over a job and reads the answer. The error is ErrTime, or an *EndedError where the
-// program ended instead.
+// Ask sends the program a job and reads the answer. Ask returns ErrTime after the time limit, and an *EndedError if the
+// program ends without an answer.
 func (c *Conversation) Ask(job, answer any, limit time.Duration) error {
 	text, err := json.Marshal(job)
 	if err != nil {
@@ -86,7 +86,7 @@ func (c *Conversation) Ask(job, answer any, limit time.Duration) error {
 	return nil
 }
 
-// endGrace is how long a program that answers no more may take to end by itself.
+// endGrace is how long a program that no longer answers may take to end by itself.
 const endGrace = time.Second
 
 func (c *Conversation) lost() (err error) {
@@ -101,7 +101,7 @@ func (c *Conversation) lost() (err error) {
 }
 
 func (c *Conversation) Close() error {
-	_ = c.jobs.Close() // it may have ended already
+	_ = c.jobs.Close() // the program may have ended already
 	worker.EndGroup(c.command)
 	c.ended <- <-c.ended
 	return c.answers.Close()

@@ -1,5 +1,4 @@
-// Package python runs programs in the python3 of whoever runs this one, in a process
-// group that ends with them.
+// Package python runs Python programs with the user's python3, in a process group that is killed at their end.
 package python
 
 import (
@@ -20,13 +19,13 @@ var ErrMissing = errors.New("there is no python3 here")
 
 var ErrTime = errors.New("its time was up")
 
-// EndedError is a program that ended without an answer.
+// EndedError says that a program ended without an answer.
 type EndedError struct {
 	How  string // "exit status 3", "signal: killed"
 	Last string // the last line that it printed
 }
 
-// Error tells how, and what it said.
+// Error says how the program ended and which line it printed last.
 func (e *EndedError) Error() string {
 	if e.Last == "" {
 		return "ended without an answer (" + e.How + ")"
@@ -36,12 +35,12 @@ func (e *EndedError) Error() string {
 
 type Program struct {
 	Code    string
-	Modules map[string]string // by name, that the code may import
-	Dir     string            // where it runs
-	Limit   time.Duration     // of a Run
+	Modules map[string]string // modules that the code may import, by name
+	Dir     string            // the working directory
+	Limit   time.Duration     // the time limit of Run
 }
 
-// text is the code behind its modules.
+// text returns the code that defines the program's modules, followed by the program's own code.
 func (p Program) text() string {
 	var b strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(p.Modules)) {
@@ -52,8 +51,8 @@ func (p Program) text() string {
 	return b.String() + p.Code
 }
 
-// Run hands one job to the program and reads its answer. What it prints disturbs nobody.
-// The error is ctx's, ErrMissing, ErrTime or an *EndedError where the program is to blame.
+// Run starts the Python program, sends it one job and reads the answer. Run discards what the program prints. Run
+// returns ctx's error, ErrMissing, ErrTime, or an *EndedError if the program fails.
 func (p Program) Run(ctx context.Context, job, answer any) error {
 	limited, cancel := context.WithTimeout(ctx, p.Limit)
 	defer cancel()

@@ -1,8 +1,8 @@
-// Package quote writes text of others into generated code: as a string, as a comment, as a
-// docstring. Whatever the text is, it stays one token of the language, so nothing of it becomes code.
+// Package quote writes untrusted text into generated code as a string, a comment or a docstring. Whatever a quoted text
+// contains, it is a single token of the generated language, so no part of the text becomes code.
 //
-// A name is not quoted but checked: IsName is the form that every language here takes as an
-// identifier. All code that this program generates takes text from here.
+// Names are checked instead of quoted: IsName accepts only identifiers of all languages that autotune generates. All
+// generators of code in autotune quote text by functions of package quote.
 package quote
 
 import (
@@ -19,49 +19,48 @@ import (
 
 var nameForm = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,63}$`)
 
-// IsName tells whether text is an identifier of C, C++, Python and YAML, unless the language has the word for
-// itself.
+// IsName tells whether text has the form of an identifier of C, C++, Python and YAML. IsName does not exclude keywords.
 func IsName(text string) bool { return nameForm.MatchString(text) }
 
-// keywords are Python's: no name may be one.
+// keywords are Python's keywords, which are no valid names.
 var keywords = strings.Fields("False None True and as assert async await break class continue def del elif else except finally for from global " +
 	"if import in is lambda nonlocal not or pass raise return try while with yield __debug__")
 
-// IsPythonName tells whether text can be a name in Python.
+// IsPythonName tells whether text is a valid name in Python.
 func IsPythonName(text string) bool { return IsName(text) && !slices.Contains(keywords, text) }
 
-// Python is a string literal of Python. Bytes that are no UTF-8 become U+FFFD.
+// Python writes text as a Python string literal. Python replaces bytes that are not UTF-8 by U+FFFD.
 func Python(text string) string {
 	return strconv.Quote(strings.ToValidUTF8(text, "\uFFFD")) // whose escapes Python has, too
 }
 
-// PythonDoc is a docstring on one line. Double quotes become single ones.
+// PythonDoc writes text as a one-line docstring. PythonDoc replaces double quotes by single quotes.
 func PythonDoc(text string) string {
 	quoted := Python(strings.ReplaceAll(text, `"`, "'"))
 	return `""` + quoted + `""`
 }
 
-// PythonFormat is the inside of an f-string in double quotes that stands for the text itself.
+// PythonFormat returns what to write inside a double-quoted f-string so that the f-string contains text.
 func PythonFormat(text string) string {
 	quoted := Python(text)
 	return strings.NewReplacer("{", "{{", "}", "}}").Replace(quoted[1 : len(quoted)-1])
 }
 
-// oneLine is output.Line with the spaces that text begins with: comments have columns.
+// oneLine is like output.Line, but it keeps the leading spaces, which align comments in columns.
 func oneLine(text string) string {
 	return strings.Repeat(" ", len(text)-len(strings.TrimLeft(text, " "))) + output.Line(text)
 }
 
-// codingForm is what Python takes in its first two lines as the name of the file's encoding.
+// codingForm matches a declaration of the file's encoding, which Python reads from comments in its first two lines.
 var codingForm = regexp.MustCompile(`coding[:=]`)
 
-// PythonComment is what may stand behind #. Python reads the name of an encoding from comments, so a space
-// parts what would be one.
+// PythonComment makes text safe to be written behind the # of a Python comment. A space inside "coding:", which would
+// declare the file's encoding, makes Python ignore the declaration.
 func PythonComment(text string) string {
 	return codingForm.ReplaceAllStringFunc(oneLine(text), func(found string) string { return "coding " + found[len("coding"):] })
 }
 
-// C is a string literal of C and C++, without what is a trigraph there.
+// C writes text as a string literal of C and C++ that contains no trigraph.
 func C(text string) string {
 	var b strings.Builder
 	b.WriteByte('"')
@@ -72,7 +71,7 @@ func C(text string) string {
 			b.WriteString(`\?`)
 		case r == utf8.RuneError && size == 1, !strconv.IsPrint(r) && !strings.ContainsRune("\a\b\f\n\r\t\v", r):
 			for _, c := range []byte(part) {
-				fmt.Fprintf(&b, `\%03o`, c) // three digits, whatever follows
+				fmt.Fprintf(&b, `\%03o`, c) // always three digits, because a digit may follow
 			}
 		default:
 			quoted := strconv.Quote(part)
@@ -84,13 +83,13 @@ func C(text string) string {
 	return b.String()
 }
 
-// CComment is what may stand between /* and */, with a space on either side.
+// CComment makes text safe to be written between the /* and */ of a comment, with a space on either side.
 func CComment(text string) string {
 	return strings.NewReplacer("*/", "* /", "/*", "/ *").Replace(oneLine(text))
 }
 
-// CLine is what may stand behind //. A backslash at its end would take the next line into the comment, and
-// an early compiler reads one from a trigraph.
+// CLine makes text safe to be written behind the // of a comment in C. CLine replaces backslashes, since a backslash at
+// the end would continue the comment on the next line, and question marks that could form the trigraph of a backslash.
 func CLine(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '\\' {
@@ -100,10 +99,10 @@ func CLine(text string) string {
 	}, strings.ReplaceAll(oneLine(text), "??/", "?? /"))
 }
 
-// plainForm is text that YAML takes as it stands, within braces too.
+// plainForm matches text that needs no quotes in YAML, even within braces.
 var plainForm = regexp.MustCompile(`^-?[A-Za-z0-9_(][A-Za-z0-9_ .+*/()<=>-]*$`)
 
-// YAML is a scalar of YAML: plain where it can be, and else in double quotes.
+// YAML writes text as a YAML scalar, in double quotes where they are needed.
 func YAML(text string) string {
 	if plainForm.MatchString(text) && !strings.HasSuffix(text, " ") {
 		return text
@@ -128,5 +127,5 @@ func YAMLString(text string) string {
 	return b.String()
 }
 
-// YAMLComment is what may stand behind # and a space.
+// YAMLComment makes text safe in a YAML comment, which begins with # and a space.
 func YAMLComment(text string) string { return output.Line(text) }

@@ -21,7 +21,7 @@ import (
 	"autotune/internal/test/testneeds"
 )
 
-// corpus is text that ends strings, comments and lines, or has a meaning inside of them.
+// corpus is text that would end a string, a comment or a line, or that has a special meaning inside one.
 var corpus = []string{
 	"", " ", "a plain text", `"`, `""`, `"""`, `"""; import os; os._exit(3) #`, `\`, `\\`, `a\`, `\xi`, `\N{BULLET}`, `'''`, "'", "\x00", "a\x00b", "\n", "a\nb", "\r\n", "\t",
 	"*/", "**//", "/*", "*", "/", "***///", `*\/`, "// a", "//\\", "??/", "??/\n", "???/", "a??)", "???", "%d %s %n", "{x}", "{", "}", "{{}}", "{__import__('os')}",
@@ -30,7 +30,7 @@ var corpus = []string{
 	"#define X", "\"\n#include \"/etc/passwd\"\n", "$(id)", "</script>", strings.Repeat("\\", 9) + `"`,
 }
 
-// Python's own reader gives the text back, and sees nothing else.
+// Python reads each quoted text back unchanged, and no further tokens.
 func TestPythonReads(t *testing.T) {
 	var literals, docs, formats, want, wantDocs []string
 	for _, text := range corpus {
@@ -66,7 +66,7 @@ os.fdopen(3, "w").write(json.dumps({"literals": [ast.literal_eval(t) for t in gi
 	}
 }
 
-// runPython runs code that reads one line of JSON and writes another.
+// runPython runs code that reads a line of JSON from standard input and prints another line.
 func runPython(t *testing.T, code string, given, into any) error {
 	t.Helper()
 	testneeds.Python.Need(t)
@@ -80,7 +80,7 @@ func runPython(t *testing.T, code string, given, into any) error {
 	return program.Run(ctx, json.RawMessage(text), into)
 }
 
-// C's and C++'s own compilers read the text back, with and without trigraphs.
+// C and C++ compilers read each quoted text back unchanged, with and without trigraphs.
 func TestCompilersRead(t *testing.T) {
 	testneeds.CXX.Need(t)
 	var b strings.Builder
@@ -132,8 +132,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// lexed reads a string literal in double quotes by rules that quote.Python and quote.C have in common, and gives its bytes and
-// what follows it.
+// lexed reads a double-quoted string literal by the rules that quote.Python and quote.C share. lexed returns the bytes
+// and the rest of the text.
 func lexed(t *testing.T, literal string) (text, rest string) {
 	t.Helper()
 	if literal == "" || literal[0] != '"' {
@@ -179,7 +179,7 @@ func lexed(t *testing.T, literal string) (text, rest string) {
 	return "", ""
 }
 
-// isOneLine refuses what would end a line, hide what is there or move the cursor.
+// isOneLine fails the test if text contains a character that would end a line, hide text or move the cursor.
 func isOneLine(t *testing.T, text string) {
 	t.Helper()
 	if !utf8.ValidString(text) || strings.ContainsFunc(text, func(r rune) bool {

@@ -1,5 +1,5 @@
-// Package scratch makes temporary folders that do not outlive a killed process for
-// long: the next process that makes one of their kind removes them.
+// Package scratch makes temporary folders. Folders that a killed process leaves are removed by the next process that
+// makes a folder of the same kind.
 package scratch
 
 import (
@@ -10,17 +10,17 @@ import (
 	"syscall"
 )
 
-// Folder is locked by the process that made it. A process that is killed cannot remove its folders, and the system
-// gives back their locks: whoever makes the next one removes those.
+// Folder is a temporary folder that is locked by the process that made it. When a process is killed, the system
+// releases its locks, which shows the next process that the folder may be removed.
 type Folder struct {
 	Dir  string
 	lock *os.File // the folder itself
 }
 
-// attempts is how many folders are made until one can be locked: not all file systems have locks.
+// attempts limits how many folders New makes before it gives up, because some file systems cannot lock a folder.
 const attempts = 100
 
-// New makes a folder of a kind, as "emulator": its name begins with autotune and that.
+// New makes a temporary folder of a kind, such as "emulator"; the folder's name begins with "autotune-" and the kind.
 func New(kind string) (*Folder, error) {
 	pattern := "autotune-" + kind + "-"
 	sweep(filepath.Join(os.TempDir(), pattern+"*"))
@@ -29,7 +29,8 @@ func New(kind string) (*Folder, error) {
 		if err != nil {
 			return nil, fmt.Errorf("the %s needs a temporary folder: %w", kind, err)
 		}
-		// Another process that sweeps may lock it first, and removes it then.
+		// If another process has locked the new folder first, in order to remove what looks like an abandoned folder,
+		// make a further folder.
 		if lock := locked(dir); lock != nil {
 			return &Folder{Dir: filepath.Clean(dir), lock: lock}, nil
 		}
@@ -46,7 +47,7 @@ func (s *Folder) Free() (int64, error) {
 	return int64(found.Bavail) * int64(found.Bsize), nil
 }
 
-// Close removes the folder. Closing it again does nothing.
+// Close removes the folder. A second call of Close does nothing.
 func (s *Folder) Close() error {
 	if s.lock == nil {
 		return nil
@@ -56,7 +57,7 @@ func (s *Folder) Close() error {
 	return err
 }
 
-// locked opens and locks a folder of this user; nil where another process holds it, or it is gone.
+// locked opens and locks a folder of this user, or returns nil if another process has locked or removed the folder.
 func locked(dir string) *os.File {
 	f, err := os.OpenFile(dir, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NOFOLLOW, 0)
 	if err != nil {
@@ -73,7 +74,8 @@ func locked(dir string) *os.File {
 	return nil
 }
 
-// sweep removes the folders that dead processes of this user left. What cannot be removed is left for another time.
+// sweep removes the folders that dead processes of this user left. If a folder cannot be removed now, the next call of
+// sweep tries to remove it again.
 func sweep(pattern string) {
 	folders, _ := filepath.Glob(pattern)
 	for _, dir := range folders {

@@ -11,7 +11,7 @@ import (
 	"autotune/internal/test/must"
 )
 
-// helperVariable makes the test's executable a process that has a scratch folder until it is killed.
+// helperVariable tells the test's executable to make a scratch folder and to wait until it is killed.
 const helperVariable = "TEST_SCRATCH_HELPER"
 
 func TestMain(m *testing.M) {
@@ -31,7 +31,7 @@ func hold() {
 	time.Sleep(time.Hour)
 }
 
-// What a killed process leaves is removed by the next one, and nothing else.
+// New removes the scratch folders that a killed process left, and no others.
 func TestSweep(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)

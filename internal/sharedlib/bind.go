@@ -3,8 +3,8 @@ package sharedlib
 
 import "github.com/ebitengine/purego"
 
-// Bind points each function variable at the library's symbol of that name. An
-// error names the first symbol that is missing.
+// Bind points each function variable at the library's symbol of the same name, or returns an error that names the
+// missing symbol.
 func Bind(library uintptr, functions map[string]any) error {
 	for name, function := range functions {
 		symbol, err := purego.Dlsym(library, name)

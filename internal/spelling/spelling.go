@@ -1,4 +1,4 @@
-// Package spelling finds the word that a misspelt one was probably meant to be.
+// Package spelling finds the word that a user probably meant by a misspelt word.
 package spelling
 
 import (
@@ -8,11 +8,11 @@ import (
 	"github.com/xrash/smetrics"
 )
 
-// alike is how similar two words are at least, from 0 to 1, where one may be
-// meant for the other: "serach" for "search", but not "nope" for "ops".
+// alike is the least similarity, from 0 to 1, at which one word may be meant for another: "serach" for "search", but
+// not "nope" for "ops".
 const alike = 0.8
 
-// Nearest is the one of words that is most like word, whatever their case, or "" when none is.
+// Nearest returns the element of words that is most similar to word, ignoring case, or "" if none is similar enough.
 func Nearest(word string, words []string) string {
 	best, similarity := "", alike
 	for _, w := range slices.Sorted(slices.Values(words)) {

@@ -8,8 +8,8 @@ import (
 	"autotune/internal/worker"
 )
 
-// A worker answers requests in a process of its own. In that process, TestMain (in a program: main) hands over to
-// worker.Dispatch, which runs the function called "test": worker.Serve with obey.
+// A worker answers requests in a process of its own. TestMain (in a program: main) calls worker.Dispatch, which in the
+// worker's process runs the function called "test". The function "test" calls worker.Serve.
 func ExampleCall() {
 	ctx := context.Background()
 	p, err := worker.Start(ctx, "test")
@@ -22,11 +22,11 @@ func ExampleCall() {
 	a, err := worker.Call[order, answer](ctx, p, order{Do: "echo", Text: "hello"})
 	fmt.Println(a.Text, err)
 
-	// An error of the function comes back; the worker goes on.
+	// An error that the worker's function returns goes to the caller of Call, and the worker goes on.
 	_, err = worker.Call[order, answer](ctx, p, order{Do: "fail", Text: "no such kernel"})
 	fmt.Println(err)
 
-	// A crash ends the worker and not its parent.
+	// A crash ends the worker but not its parent.
 	_, err = worker.Call[order, answer](ctx, p, order{Do: "exit", Text: "the driver gave up"})
 	var died *worker.DiedError
 	fmt.Println(errors.As(err, &died), err)

@@ -14,7 +14,8 @@ import (
 	"autotune/internal/output"
 )
 
-// How much of a process's output is kept: a crash says why in its first lines, a program that gives up in its last.
+// A crash says why in the first lines of its output, and other failures in the last lines, so Output keeps only these
+// lines.
 const (
 	headBytes = 4 << 10
 	tailBytes = 8 << 10
@@ -56,10 +57,10 @@ func (t *Output) String() string {
 	return string(t.head) + string(t.end)
 }
 
-// lineBytes bounds a line that a message has of a program's output.
+// lineBytes limits the length of an output line that a message quotes.
 const lineBytes = 2 << 10
 
-// Shown is a line of a program's output, which anybody may have written, as a message may have it.
+// Shown makes a line of a program's output, which may be untrusted text, safe and short enough for a message.
 func Shown(line string) string {
 	if len(line) > lineBytes {
 		line = line[:lineBytes] + "..."
@@ -67,7 +68,7 @@ func Shown(line string) string {
 	return output.Line(line)
 }
 
-// tellingLine is the line of a dead program's standard error that says most: the Go runtime's verdict, else the last.
+// tellingLine returns the most telling line of a dead program's standard error: the Go runtime's message, or the last.
 func tellingLine(text string) string {
 	last := ""
 	for line := range strings.Lines(text) {
@@ -84,8 +85,9 @@ func tellingLine(text string) string {
 	return Shown(last)
 }
 
-// Environment is what a child gets of this process's environment if its output reaches others than this user: the
-// variables of these names, which may be patterns as CUDA_*. Others may hold passwords. Messages are in English.
+// Environment returns the variables of this process for a child whose output reaches other users. Environment passes on
+// only variables with the given names, which may be patterns such as CUDA_*, because other variables may hold
+// passwords. Environment adds LC_ALL=C, so that messages are in English.
 func Environment(names ...string) []string {
 	kept := []string{"LC_ALL=C"}
 	for _, variable := range os.Environ() {
@@ -97,18 +99,19 @@ func Environment(names ...string) []string {
 	return kept
 }
 
-// streamGrace is how long what a command left behind may hold its output.
+// streamGrace is how long processes that a command left behind may keep its output open.
 const streamGrace = time.Second
 
-// OwnGroup makes a command lead a process group of its own, which dies with its context and, where the system can, with
-// this process. EndGroup belongs to it.
+// OwnGroup makes a command lead a process group of its own. The command's process group is killed when the context of
+// the command ends and, on systems that support it, when the parent process ends. The caller calls EndGroup when the
+// command has ended.
 func OwnGroup(command *exec.Cmd) {
 	command.SysProcAttr = ChildAttributes()
 	command.Cancel = func() error { return syscall.Kill(-command.Process.Pid, syscall.SIGKILL) }
 	command.WaitDelay = streamGrace
 }
 
-// EndGroup kills what a command left behind that has ended, and tells whether there was anything.
+// EndGroup kills the processes that a command left behind when it ended, and tells whether there were any.
 func EndGroup(command *exec.Cmd) bool {
 	return command.Process != nil && syscall.Kill(-command.Process.Pid, syscall.SIGKILL) == nil
 }

@@ -16,13 +16,13 @@ import (
 )
 
 const (
-	exitGrace  = 2 * time.Second // by itself, once its input has ended
-	underGrace = time.Minute     // likewise under another program, which may have a report to write
-	killGrace  = 5 * time.Second // after it was killed
-	pipeGrace  = time.Second     // programs that it started may hold its standard error this long
+	exitGrace  = 2 * time.Second // for the worker to end by itself after its input ended
+	underGrace = time.Minute     // likewise, under another program, which may have a report to write
+	killGrace  = 5 * time.Second // for a killed worker to end
+	pipeGrace  = time.Second     // how long programs that the worker started may hold its standard error
 )
 
-// Process is a running worker. Many goroutines may use it; calls are made one after the other.
+// Process is a running worker. Many goroutines may use a Process; their calls run one after the other.
 type Process struct {
 	name    string
 	process *os.Process
@@ -30,26 +30,27 @@ type Process struct {
 	encoder *gob.Encoder
 	decoder *gob.Decoder
 	stderr  *Output
-	grace   time.Duration // to end by itself, once its input has ended
+	grace   time.Duration // how long the worker may take to end by itself after its input ended
 
-	turn     chan struct{} // holds one token: whose turn it is to call
+	turn     chan struct{} // holds one token; a call takes the token and puts it back
 	done     chan struct{} // closed when the process has ended and state is set
 	state    *os.ProcessState
 	killOnce sync.Once
 	killed   atomic.Bool
 }
 
-// Start starts the worker of that name. ctx bounds the start only; the worker
-// runs until Close, until a Call's context ends, or until it dies.
+// Start starts the worker with the given name. ctx bounds only the start: the worker runs until Close or Call ends it.
 func Start(ctx context.Context, name string) (*Process, error) { return StartUnder(ctx, nil, name) }
 
-// StartWith starts it with these variables as its environment; see Environment.
+// StartWith starts a worker whose environment consists of variables, for example those that the function Environment
+// returns.
 func StartWith(ctx context.Context, variables []string, name string) (*Process, error) {
 	return start(ctx, nil, variables, name)
 }
 
-// StartUnder starts the worker of that name under another program: the words of its command line, to which this
-// executable is added. That program must hand its standard input, output and error on, and end when the worker does.
+// StartUnder starts the worker with the given name under another program, such as a debugger. program is the command
+// line of that program, to which this executable is appended. The program that runs the worker must pass its own
+// standard input, output and error on to the worker, and end with the worker.
 func StartUnder(ctx context.Context, program []string, name string) (*Process, error) {
 	return start(ctx, program, os.Environ(), name)
 }
@@ -64,7 +65,8 @@ func start(ctx context.Context, program, variables []string, name string) (p *Pr
 		return nil, err
 	}
 	if os.Getenv(nameVariable) != "" {
-		// Going on would start copies of copies without end.
+		// A worker must not start workers from its own executable: if main does not call Dispatch, the copies would
+		// start further copies without end.
 		return nil, errors.New("this program is a worker itself and did not call worker.Dispatch")
 	}
 	executable, err := os.Executable()
@@ -109,8 +111,8 @@ func start(ctx context.Context, program, variables []string, name string) (p *Pr
 	return p, nil
 }
 
-// supervise starts the command and waits for its end on one thread, which lives as long as the child: a child gets the
-// signal of its parent's death when the thread ends that started it.
+// supervise starts the command and waits for its end on one thread, which lives as long as the child. The system
+// signals a child when the thread that started it ends, not only when the process does.
 func (p *Process) supervise(command *exec.Cmd, started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -120,14 +122,14 @@ func (p *Process) supervise(command *exec.Cmd, started chan<- error) {
 	}
 	p.process = command.Process
 	started <- nil
-	_ = command.Wait() // ProcessState says it, too
+	_ = command.Wait() // the exit status is in ProcessState as well
 	p.state = command.ProcessState
 	close(p.done)
 }
 
 func (p *Process) PID() int { return p.process.Pid }
 
-// Alive tells whether the worker still runs. One that a Call's context killed does not.
+// Alive tells whether the worker still runs.
 func (p *Process) Alive() bool {
 	select {
 	case <-p.done:
@@ -137,8 +139,8 @@ func (p *Process) Alive() bool {
 	}
 }
 
-// Close ends the worker: kindly once the call under way is answered, by force
-// if it does not go. It returns nil however the worker ended.
+// Close ends the worker. Close waits for the call under way and closes the worker's input; a worker that does not end
+// is killed. Close always returns nil, even if the worker crashed.
 func (p *Process) Close() error {
 	select {
 	case <-p.turn:
@@ -157,8 +159,8 @@ func (p *Process) Close() error {
 	return nil
 }
 
-// Kill ends the worker and what it started at once; a call under way fails. The pipes are closed, so that the call
-// returns even while the system cannot end the process, which a driver holds.
+// Kill ends at once the worker and all processes that the worker started; a Call under way fails. Kill also closes the
+// worker's pipes, so that a call under way fails even while a driver keeps the system from ending the process.
 func (p *Process) Kill() {
 	p.killOnce.Do(func() {
 		if p.Alive() {
@@ -183,14 +185,14 @@ func (p *Process) ended(within time.Duration) bool {
 	}
 }
 
-// DiedError is a call that was not answered because the worker had died.
+// DiedError is the error of a call to a worker that got no response because the worker had died.
 type DiedError struct {
 	Worker    string
-	ExitState string // as "exit status 1" or "signal: segmentation fault"
-	Stderr    string // what it had written on standard error: beginning and end
+	ExitState string // such as "exit status 1" or "signal: segmentation fault"
+	Stderr    string // the beginning and end of its standard error
 }
 
-// Error tells how the worker died and the line of its standard error that says most about why.
+// Error says how the worker died, and quotes the most telling line of its standard error.
 func (e *DiedError) Error() string {
 	if line := tellingLine(e.Stderr); line != "" {
 		return fmt.Sprintf("worker %s died (%s): %s", e.Worker, e.ExitState, line)
@@ -198,9 +200,9 @@ func (e *DiedError) Error() string {
 	return fmt.Sprintf("worker %s died (%s)", e.Worker, e.ExitState)
 }
 
-// Call sends a request to the worker and waits for its response. If ctx ends first, the worker is killed and the error
-// wraps ctx.Err(); a call that still waited for its turn leaves the worker alone. If the worker dies, the error is a
-// *DiedError. After any other error, which its handler returned, it stays usable.
+// Call sends a request to the worker and waits for its response. If ctx ends first, Call kills the worker, unless the
+// call still waits for an earlier call to end, and returns an error that wraps ctx.Err(). If the worker dies, the error
+// is a *DiedError. After an error that the worker's handler returned, the worker stays usable.
 func Call[Req, Resp any](ctx context.Context, p *Process, req Req) (Resp, error) {
 	var none Resp
 	select {
@@ -220,7 +222,7 @@ func Call[Req, Resp any](ctx context.Context, p *Process, req Req) (Resp, error)
 		err = p.decoder.Decode(&r)
 	}
 	if !stop() {
-		p.ended(killGrace) // the context ended first, if only by a hair
+		p.ended(killGrace) // even if the context ended only just before the worker died
 		return none, fmt.Errorf("worker %s was killed: %w", p.name, ctx.Err())
 	}
 	if err != nil {
@@ -232,7 +234,7 @@ func Call[Req, Resp any](ctx context.Context, p *Process, req Req) (Resp, error)
 	return r.Body, nil
 }
 
-// lost says why a request or its response did not get through. The stream is of no use afterwards, nor is the worker.
+// lost returns why a request to the worker or its response was lost. A worker that lost a request cannot be used again.
 func (p *Process) lost(cause error) error {
 	if !p.ended(pipeGrace) && !p.killed.Load() { // a value could not be encoded, or something else wrote into the stream
 		p.Kill()
@@ -252,8 +254,9 @@ type response[T any] struct {
 	Body   T
 }
 
-// Serve answers requests with handle, one after the other, until in ends. An error of handle travels back, and the
-// worker goes on; a panic ends the worker, which its caller sees as *DiedError.
+// Serve answers requests by the function handle, one after the other, until the reader in ends. If handle returns an
+// error, Serve sends the error to the caller and answers further requests. A panic in handle ends the worker, and the
+// caller gets a *DiedError.
 func Serve[Req, Resp any](
 	ctx context.Context, in io.Reader, out io.Writer, handle func(context.Context, Req) (Resp, error),
 ) error {

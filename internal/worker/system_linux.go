@@ -13,8 +13,8 @@ func ChildAttributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
-// claimStdout keeps standard output for the responses alone and points its
-// number at standard error, for C libraries as well as for Go code.
+// claimStdout reserves standard output for the responses and redirects file descriptor 1 to standard error, for C
+// libraries as well as for Go code.
 func claimStdout() (*os.File, error) {
 	own, err := unix.FcntlInt(1, unix.F_DUPFD_CLOEXEC, 3)
 	if err != nil {

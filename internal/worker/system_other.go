@@ -10,7 +10,7 @@ import (
 // ChildAttributes gives a child its own process group.
 func ChildAttributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
-// claimStdout keeps standard output for the responses; Go code that prints lands on standard error.
+// claimStdout reserves standard output for the responses; what Go code prints goes to standard error.
 func claimStdout() (*os.File, error) {
 	out := os.Stdout
 	os.Stdout = os.Stderr

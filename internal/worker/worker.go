@@ -1,14 +1,14 @@
 // Package worker runs parts of the program in child processes of the same executable. A compiler, a GPU driver or a
-// faulty kernel may hang or crash. Then it takes a replaceable process down, and not the search.
+// faulty kernel may hang or crash, which in a worker ends a replaceable process instead of the search.
 //
-// The parent starts a worker by name with Start and talks to it with Call, one request and one response at a time, which
-// are gob values. The child's side is Dispatch, which main calls first, and Serve, which answers with a function:
+// The parent starts a worker by name with Start. Call sends the worker one request at a time and receives the response;
+// both are gob values. In the child, main first calls Dispatch, and the worker answers requests with Serve:
 //
 //	worker.Dispatch(map[string]worker.Func{"compile": compile.Worker})
 //
-// What the child writes on its standard error is kept (its beginning and its end) and told when it dies. It is in a
-// process group of its own, so Ctrl-C at a terminal reaches only the parent. It ends with its parent: when its input
-// does, and on Linux at once.
+// If the child dies, the error that Call returns quotes the beginning and the end of the child's standard error. The
+// child has a process group of its own, so Ctrl-C at a terminal reaches only the parent. When the parent dies, so does
+// the child: on Linux at once, on other systems when its standard input ends.
 package worker
 
 import (
@@ -20,18 +20,18 @@ import (
 
 const nameVariable = "AUTOTUNE_WORKER"
 
-// Func is a worker: it reads requests from in and writes responses to out until in ends.
+// Func is the main function of a worker: it reads requests from in and writes responses to out until in ends.
 type Func = func(ctx context.Context, in io.Reader, out io.Writer) error
 
-// Dispatch runs the worker that the environment names and exits the process; in a process that is no worker it returns
-// at once. Whatever else writes to standard output in a worker, as a kernel's printf, lands on standard error, where it
-// cannot garble the responses.
+// Dispatch runs the worker that the environment names and exits the process; in a process that is not a worker it
+// returns at once. In a worker, other output to standard output, such as a kernel's printf, goes to standard error,
+// where it cannot corrupt the responses.
 func Dispatch(workers map[string]Func) {
 	name := os.Getenv(nameVariable)
 	if name == "" {
 		return
 	}
-	os.Unsetenv(nameVariable) // programs that the worker itself starts are no workers
+	os.Unsetenv(nameVariable) // programs that this worker starts are not workers
 	if err := run(name, workers[name]); err != nil {
 		fmt.Fprintf(os.Stderr, "worker %s: %v\n", name, err)
 		os.Exit(1)

@@ -20,7 +20,7 @@ import (
 	"autotune/internal/worker"
 )
 
-// order is what the test worker is told to do.
+// order is a request that tells the test worker what to do.
 type order struct {
 	Do   string
 	Text string
@@ -272,8 +272,7 @@ func TestStartInAWorkerThatDidNotDispatch(t *testing.T) {
 	}
 }
 
-// parentOfHangingWorker is the body of a process that starts a worker which
-// hangs, tells the worker's process id and waits to be killed.
+// parentOfHangingWorker starts a worker that hangs, prints the worker's process id and waits to be killed.
 func parentOfHangingWorker() {
 	p, err := worker.Start(context.Background(), "test")
 	if err != nil {
@@ -310,7 +309,7 @@ func TestWorkerDiesWithItsParent(t *testing.T) {
 	t.Errorf("worker %d outlives its parent", pid)
 }
 
-// gone tells whether a process has ended; one that nobody has waited for yet (a zombie) counts as ended.
+// gone tells whether a process has ended; a zombie, which nobody has waited for yet, counts as ended.
 func gone(pid int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -320,7 +319,8 @@ func gone(pid int) bool {
 	return strings.HasPrefix(after, "Z") || strings.HasPrefix(after, "X")
 }
 
-// A program that runs the worker may write its report after it: Close waits for both.
+// A program that runs the worker may write its report after the worker ends; Close waits for the worker and the
+// program.
 func TestUnderAnotherProgram(t *testing.T) {
 	report := filepath.Join(t.TempDir(), "report")
 	p, err := worker.StartUnder(t.Context(), []string{"sh", "-c", `"$@"; sleep 2.5; echo "it ended with $?" >` + report, "sh"}, "test")
@@ -338,7 +338,7 @@ func TestUnderAnotherProgram(t *testing.T) {
 	}
 }
 
-// A worker whose output others read sees what it is given of the environment.
+// A worker whose output others read sees only the environment variables that it is given.
 func TestStartWith(t *testing.T) {
 	t.Setenv("SECRET_TOKEN", "hunter2")
 	t.Setenv("CUDA_HOME", "/cuda")

@@ -1,5 +1,5 @@
-// Package tree reads files that are written by hand, op.yaml and lists of problems, as trees of nodes that know
-// their places. They use little of YAML: mappings, lists and scalars, but no anchors, tags or further documents.
+// Package tree reads files that people write, such as op.yaml and lists of problems, as trees of nodes with positions.
+// Package tree accepts a small part of YAML: mappings, lists and scalars, but no anchors, tags or further documents.
 package tree
 
 import (
@@ -10,7 +10,7 @@ import (
 	"autotune/internal/spelling"
 )
 
-// Error is a fault in an operator's files. It says where the fault is, why it is one, and what was probably meant.
+// Error is a fault in an operator's files: where the fault is, why it is one, and what was probably meant.
 type Error struct {
 	Position
 	Message string
@@ -21,14 +21,14 @@ type Position struct {
 	File   string
 	Line   int    // 1-based; 0: no place of the file's
 	Column int    // 1-based
-	By     string // where the file is included; "": nowhere
+	By     string // the place that includes the file; "": none
 
-	faults *Faults // of the reading that the place is part of
+	faults *Faults // of the reading that the position belongs to
 }
 
-// Faults keeps the first fault that a reading finds. What reads does not stop there: it goes on with empty values, which
-// nobody sees, and whoever began the reading asks for Err at its end. Failed is for what would take long until then,
-// or needs more than empty values.
+// Faults keeps the first fault in a file. Readers do not stop at a fault: they go on with empty values, which are not
+// used, and their caller checks Err at the end. Readers check Failed before work that takes long or cannot use empty
+// values.
 type Faults struct{ first *Error }
 
 func (s *Faults) At(file string, line, column int) Position {
@@ -37,7 +37,7 @@ func (s *Faults) At(file string, line, column int) Position {
 
 func (s *Faults) Failed() bool { return s.first != nil }
 
-// Err is the first fault, an *Error; nil if there is none.
+// Err returns the first fault, an *Error, or nil if there is none.
 func (s *Faults) Err() error {
 	if s.first == nil {
 		return nil
@@ -57,20 +57,20 @@ func (p Position) Right(columns int) Position {
 	return p
 }
 
-// Refuse records a fault at the place, unless the reading has one already.
+// Refuse records a fault at a position, unless an earlier fault is recorded.
 func (p Position) Refuse(format string, args ...any) { p.RefuseHint("", format, args...) }
 
 func (p Position) RefuseHint(hint, format string, args ...any) {
 	p.Record(&Error{Position: p, Message: fmt.Sprintf(format, args...), Hint: hint})
 }
 
-// Record is Refuse for a fault that says itself where it is.
+// Record records a fault that contains its own position, unless an earlier fault is recorded.
 func (p Position) Record(fault *Error) { p.faults.first = cmp.Or(p.faults.first, fault) }
 
-// Failed tells whether the reading that the place is part of has found a fault.
+// Failed tells whether a fault was found in the file that the position belongs to.
 func (p Position) Failed() bool { return p.faults.Failed() }
 
-// Error is one line, as "op.yaml:12:5: unknown key `tunable`; did you mean `tunables`?".
+// Error returns one line, such as "op.yaml:12:5: unknown key `tunable`; did you mean `tunables`?".
 func (e *Error) Error() string {
 	message := e.Message
 	if e.By != "" {
@@ -79,7 +79,7 @@ func (e *Error) Error() string {
 	return Sentence(e.Position.String(), message, e.Hint)
 }
 
-// Sentence puts an error's parts into one line; where and hint may be empty.
+// Sentence joins an error's parts into one line; where and hint may be empty.
 func Sentence(where, message, hint string) string {
 	message = shorten(message)
 	if where != "" {
@@ -91,8 +91,7 @@ func Sentence(where, message, hint string) string {
 	return message
 }
 
-// shorten keeps a message that quotes the file's or a user's text to a few lines
-// of a terminal, and to one line of output.
+// shorten cuts a message, which may quote a user's text, to a few lines of a terminal, and removes line breaks.
 func shorten(message string) string {
 	const most = 400
 	message = strings.Map(func(r rune) rune {
@@ -107,7 +106,7 @@ func shorten(message string) string {
 	return message
 }
 
-// DidYouMean is a hint with the name nearest to word, or "" when none is near.
+// DidYouMean returns a hint with the name most similar to word, or "" if none is similar.
 func DidYouMean(word string, names []string) string {
 	near := spelling.Nearest(word, names)
 	if near == "" {
@@ -116,7 +115,7 @@ func DidYouMean(word string, names []string) string {
 	return fmt.Sprintf("did you mean `%s`?", near)
 }
 
-// NearestOrAll is DidYouMean, or the list of all names when none is near.
+// NearestOrAll returns a hint with the name most similar to word, or with all names if none is similar.
 func NearestOrAll(word, what string, names []string) string {
 	if hint := DidYouMean(word, names); hint != "" {
 		return hint

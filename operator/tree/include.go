@@ -10,31 +10,31 @@ import (
 
 // A mapping or a list may include a fragment, which is a file or an earlier template.
 //
-// A mapping with the key `include` has the fragment's keys that it does not give itself. A key in
-// `adding` may be in both without a conflict: the fragment's values stand beside the mapping's own.
-// An item of a list that only includes a file stands for the items of the file.
+// A mapping with the key `include` takes over those keys of the fragment that the mapping does not have itself. For the
+// keys that the variable adding lists, the fragment's value and the mapping's own value are combined. An item of a list
+// that only includes a file is replaced by the items of the file.
 
-// adding are the keys whose values in a mapping and in its fragment add up.
+// adding lists the keys whose values in a mapping and in an included fragment are combined, not replaced.
 var adding = []string{"derived", "parameters", "let", "requires", "constraints"}
 
-// ofOne are the keys of a template that a template which includes it does not take over.
+// ofOne lists the keys of an included template that the including template does not take over.
 var ofOne = []string{"name", "summary", "tunables", "workspaces", "default"}
 
 const mostDeep = 8 // fragments that include each other
 
 var listForm = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*\.yaml$`)
 
-// Includer puts fragments into the places of a tree that include them.
+// Includer replaces the includes in a tree by the included fragments.
 type Includer struct {
 	Read   func(name string) (text, from string, err error) // a fragment's file
 	Shared []string                                         // files that may be meant
 
-	templates []*Node // so far, whole
-	deep      int     // fragments within each other
-	taken     int     // how many values templates have from those that they include
+	templates []*Node // read so far, with their includes expanded
+	deep      int     // nesting depth of fragments
+	taken     int     // how many values templates have taken from included templates
 }
 
-// including gives the entry that includes a fragment; nil if there is none.
+// including returns the `include` entry of a mapping, or nil if there is none.
 func (n *Node) including() *Entry {
 	if at := slices.IndexFunc(n.Entries, func(e Entry) bool { return e.Key == "include" }); at >= 0 {
 		return &n.Entries[at]
@@ -42,10 +42,10 @@ func (n *Node) including() *Entry {
 	return nil
 }
 
-// Own gives what a mapping has under a key itself, and not from a fragment; nil if it has none.
+// Own returns a key's value, or nil if the mapping lacks the key or has it only from a fragment.
 func (n *Node) Own(key string) *Node { return (&Node{Entries: n.own}).Get(key) }
 
-// Expand makes a node and its parts whole; key is the one that it is the value of.
+// Expand replaces all includes in a node; key is the key whose value the node is.
 func (in *Includer) Expand(n *Node, key string) {
 	if n.Failed() { // perhaps since files include each other
 		return
@@ -71,8 +71,8 @@ func (in *Includer) Expand(n *Node, key string) {
 	n.Items = items
 }
 
-// merge puts what a mapping includes in the place of the key `include`. An own value of a key stands in
-// the place of the fragment's.
+// merge replaces the key `include` of a mapping by the entries of the included fragments. If the mapping and a fragment
+// have the same key, the mapping's own value replaces the fragment's.
 func (in *Includer) merge(n *Node, include Entry) {
 	at := slices.Index(n.Entries, include)
 	n.own = slices.Delete(slices.Clone(n.Entries), at, at+1)
@@ -97,7 +97,7 @@ func (in *Includer) merge(n *Node, include Entry) {
 	}
 }
 
-// model is what a mapping includes by a name, and the keys of it that it leaves.
+// model returns the fragment that a mapping includes by a name, and the keys of the fragment that are not taken over.
 func (in *Includer) model(n, include *Node) (model *Node, left []string) {
 	name := include.Text()
 	if listForm.MatchString(name) {
@@ -111,7 +111,7 @@ func (in *Includer) model(n, include *Node) (model *Node, left []string) {
 	return model, left
 }
 
-// add gives a mapping an entry of a fragment or of its own.
+// add adds an entry to a mapping: one of the mapping's own entries, or one from an included fragment.
 func (n *Node) add(e Entry) {
 	own := n.Own(e.Key)
 	adds := own != e.Value && slices.Contains(adding, e.Key)
@@ -127,8 +127,9 @@ func (n *Node) add(e Entry) {
 	}
 }
 
-// sum is a mapping's own value together with that of its fragment: of two lists the fragment's items
-// come first, of two mappings the own entries, and instead of the fragment's of the same name.
+// sum combines the values that a mapping and an included fragment have for the same key. If both values are lists, sum
+// joins them, with the fragment's items first. If both values are mappings, the entries of the mapping own come first
+// and replace the fragment's entries of the same name.
 func sum(own, other *Node) *Node {
 	both := *own
 	if own.Kind == List && other.Kind == List {
@@ -144,12 +145,13 @@ func sum(own, other *Node) *Node {
 	return &both
 }
 
-// isList tells whether an item of a list stands for the items of a file.
+// isList tells whether an item of a list is to be replaced by the items of a file.
 func (n *Node) isList(include Entry) bool {
 	return !slices.ContainsFunc(n.Entries, func(e Entry) bool { return e != include && e.Key != "with" })
 }
 
-// itemsOf are the items of the file that an item of a list names. They know what it gives them `with`.
+// itemsOf returns the items of the file that a list item includes; the items' formulas can use the values of the list
+// item's `with`.
 func (in *Includer) itemsOf(item *Node, include Entry, key string) []*Node {
 	with := item.Get("with")
 	name := include.Value.Text()
@@ -165,7 +167,7 @@ func (in *Includer) itemsOf(item *Node, include Entry, key string) []*Node {
 	return items
 }
 
-// earlier is the mapping of a template that came before.
+// earlier returns the mapping of the template that an `include` names, which must come before the including template.
 func (in *Includer) earlier(at *Node, name string) *Node {
 	var names []string
 	for _, t := range in.templates {
@@ -193,7 +195,7 @@ func (n *Node) size() int {
 	return size
 }
 
-// open is a fragment's file, whole; key is what it is included for.
+// open reads a fragment's file and expands its includes; key is the key whose value includes the fragment.
 func (in *Includer) open(at *Node, name, key string) *Node {
 	text, from, err := in.Read(name)
 	if errors.Is(err, fs.ErrNotExist) {

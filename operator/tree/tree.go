@@ -37,8 +37,8 @@ var kinds = map[ast.NodeType]Kind{
 	ast.LiteralType: Text, ast.SequenceType: List, ast.MappingType: Mapping, ast.MappingValueType: Mapping,
 }
 
-// Node is a value of a file. Its place is where its text starts, past a quote. Its methods refuse
-// it where it is not what they read, and then give an empty value.
+// Node is a value in a YAML file. The position of a Node is where its text starts, behind an opening quote. A method
+// that reads a node of the wrong kind records a fault and returns an empty value.
 type Node struct {
 	Position
 	Kind    Kind
@@ -46,16 +46,16 @@ type Node struct {
 	Value   string // a scalar as an expression would write it
 	Items   []*Node
 	Entries []Entry
-	Cut     bool // a comma follows it, which may have been meant as part of it
+	Cut     bool // a comma follows it, which may have been meant as part of its text
 
-	Axis string // what `$` stands for in it; "": nothing yet
+	Axis string // the axis that replaces `$` in it; "": none yet
 
-	Model string // the earlier template whose keys it has too; "": none's
+	Model string // the earlier template that it includes; "": none
 	own   []Entry
-	With  *Node // what the items of a file are read with
+	With  *Node // named values for the items of an included file
 }
 
-// Entry is one "key: value" of a mapping, at the key's place.
+// Entry is a "key: value" pair of a mapping, at the key's position.
 type Entry struct {
 	Position
 	Key   string
@@ -69,14 +69,14 @@ func (n *Node) Named(text string) *Node {
 }
 
 type File struct {
-	Name, By string // where it is, and where it is included
+	Name, By string // its path, and the place that includes it
 	What     string // "an operator's description"
-	Empty    string // what to say of an empty one
-	Second   string // what to say of a second document in it
+	Empty    string // message for an empty file
+	Second   string // message for a second document in the file
 	Faults   *Faults
 }
 
-// Parse reads a file's text; after a fault, which f.Faults keeps, it is a node of nothing.
+// Parse parses a file's text. If the text has a fault, Parse stores it in f.Faults and returns an empty node.
 func (f File) Parse(text string) *Node {
 	f.checkEncoding(text)
 	f.checkSize(text)
@@ -111,7 +111,7 @@ func firstLine(text string) string {
 	return first
 }
 
-// parseYAML parses text. The library may panic over odd bytes; that is an error too.
+// parseYAML parses text. A panic of the YAML library, which unusual bytes may cause, becomes an error.
 func parseYAML(text string) (file *ast.File, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -121,8 +121,7 @@ func parseYAML(text string) (file *ast.File, err error) {
 	return parser.ParseBytes([]byte(text), 0)
 }
 
-// refuseSyntax says what is wrong with text that is no YAML. A tab looks like the spaces that belong
-// there, so it is named.
+// refuseSyntax reports text that is not valid YAML, and names tabs, which look like the spaces that YAML requires.
 func (f File) refuseSyntax(text string, fault *yaml.SyntaxError) {
 	where := f.place(fault.Token)
 	if lines := strings.Split(text, "\n"); where.Line <= len(lines) {
@@ -134,7 +133,7 @@ func (f File) refuseSyntax(text string, fault *yaml.SyntaxError) {
 	where.Refuse("YAML: %s", strings.ReplaceAll(firstLine(fault.Message), "\"", "`"))
 }
 
-// checkEncoding refuses text that is not UTF-8 at its first such byte: its names would reach programs and pages broken.
+// checkEncoding refuses text that is not UTF-8 at its first wrong byte, which would break names in programs and pages.
 func (f File) checkEncoding(text string) {
 	if utf8.ValidString(text) {
 		return
@@ -148,19 +147,18 @@ func (f File) checkEncoding(text string) {
 	f.at(1+strings.Count(before, "\n"), 1+utf8.RuneCountInString(line)).RefuseHint("save the file as UTF-8", "the byte %#x is not UTF-8", text[at])
 }
 
-// mostMarks is how many of the signs that part values a file may have: above those of a thousand
-// problems, and what a parser reads in half a second.
+// mostMarks limits the commas, colons and line breaks in a file. A list of a thousand problems has fewer such marks
+// than mostMarks, which a parser reads in half a second.
 const mostMarks = 60_000
 
-// checkSize refuses text of more values than any file that is written by hand has.
+// checkSize refuses text with more values than a hand-written file has.
 func (f File) checkSize(text string) {
 	if marks := strings.Count(text, ",") + strings.Count(text, ":") + strings.Count(text, "\n"); marks > mostMarks {
 		f.at(1, 1).Refuse("%d commas, colons and lines are too many for %s; %d are the most", marks, f.What, mostMarks)
 	}
 }
 
-// checkNesting refuses text nested so deep that parsing it would cost more than any operator is worth,
-// the stack included.
+// checkNesting refuses text that is nested too deeply to parse with reasonable time and stack.
 func (f File) checkNesting(text string) {
 	const deep = 200
 	flow := 0 // brackets open so far
@@ -240,11 +238,10 @@ func (f File) node(parsed ast.Node) *Node {
 	return n
 }
 
-// quotesHint is for text that a comma may have cut in two.
+// quotesHint is the hint for an expression that a comma may have split.
 const quotesHint = "if the comma belongs to it, put the expression in quotes, as \"ceil_div(a, b)\""
 
-// CutHint is what to say of a bad expression that a comma may have cut in two, as [ceil_div(a, b)]
-// without quotes.
+// CutHint returns a hint for a bad expression that a comma may have split, such as [ceil_div(a, b)] without quotes.
 func (n *Node) CutHint() string {
 	if n.Cut && strings.Count(n.Value, "(") > strings.Count(n.Value, ")") {
 		return quotesHint
@@ -252,7 +249,7 @@ func (n *Node) CutHint() string {
 	return ""
 }
 
-// entry is a pair of a mapping. The parser refuses a key that is given twice.
+// entry reads a key and its value from a mapping, whose keys differ because the YAML parser refuses duplicate keys.
 func (f File) entry(pair *ast.MappingValueNode) Entry {
 	key := f.node(pair.Key)
 	key.Position = f.place(pair.Key.GetToken())
@@ -262,7 +259,7 @@ func (f File) entry(pair *ast.MappingValueNode) Entry {
 	if strings.Count(key.Written, ")") > strings.Count(key.Written, "(") {
 		key.RefuseHint(quotesHint, "`%s` is no key", key.Written)
 	}
-	return Entry{key.Position, key.Written, f.node(pair.Value)} // as written: y stays y, 0x5 stays 0x5
+	return Entry{key.Position, key.Written, f.node(pair.Value)} // the key as written: y stays y, 0x5 stays 0x5
 }
 
 func (n *Node) For(axis string) *Node {
@@ -271,10 +268,10 @@ func (n *Node) For(axis string) *Node {
 	return &one
 }
 
-// Scalar tells whether a node is a value without parts.
+// Scalar tells whether a node is a single value.
 func (n *Node) Scalar() bool { return slices.Contains([]Kind{Truth, Integer, Number, Text}, n.Kind) }
 
-// Where is the node's place; that of one that is absent is the beginning of a file.
+// Where returns the node's position, or the start of the file if the node is nil.
 func (n *Node) Where() Position {
 	if n == nil {
 		return Position{Line: 1, Column: 1}
@@ -282,7 +279,7 @@ func (n *Node) Where() Position {
 	return n.Position
 }
 
-// Get gives the value of a mapping's key; nil if it has none.
+// Get returns the value of a mapping's key, or nil.
 func (n *Node) Get(key string) *Node {
 	if i := slices.IndexFunc(n.Entries, func(e Entry) bool { return e.Key == key }); i >= 0 {
 		return n.Entries[i].Value
@@ -325,7 +322,7 @@ func (n *Node) Float() float64 {
 	return x
 }
 
-// IsName tells whether an operator, a tunable and the like may be called so.
+// IsName tells whether name is valid for an operator, a tunable and the like.
 func IsName(name string) bool { return quote.IsName(name) }
 
 func (n *Node) Name() string {
@@ -349,8 +346,8 @@ func (n *Node) OneOf(what string, words ...string) string {
 	return word
 }
 
-// Mapped are the entries of a mapping, in the file's order; one that is absent has none. The form says
-// what it must be.
+// Mapped returns the entries of a mapping in order; a nil node has none. form describes the mapping in the message
+// about a node of another kind.
 func (n *Node) Mapped(form string) []Entry {
 	if n == nil {
 		return nil
@@ -361,7 +358,7 @@ func (n *Node) Mapped(form string) []Entry {
 	return n.Entries
 }
 
-// List are the items of a list; one that is absent is empty.
+// List returns the items of a list node. A nil node has no items.
 func (n *Node) List(what string) []*Node {
 	if n == nil {
 		return nil
@@ -372,11 +369,11 @@ func (n *Node) List(what string) []*Node {
 	return n.Items
 }
 
-// Fields are the values of a mapping by key. A mapping that is absent has none.
+// The type Fields maps the keys of a YAML mapping to their values.
 type Fields map[string]*Node
 
-// Fields are the values of a mapping that has no other keys than these, by key; true stands for one
-// that it must have.
+// The method Fields returns the values of a mapping by key, and refuses keys that the argument keys lacks; in keys,
+// true marks required keys.
 func (n *Node) Fields(what string, keys map[string]bool) Fields {
 	if n == nil {
 		return nil
@@ -395,7 +392,7 @@ func (n *Node) Fields(what string, keys map[string]bool) Fields {
 	for _, name := range names {
 		if keys[name] && values[name] == nil {
 			n.Refuse("%s lacks the key `%s`", what, name)
-			values[name] = n.Named("") // those who read it count on it
+			values[name] = n.Named("") // an empty value, because readers rely on the key
 		}
 	}
 	return values

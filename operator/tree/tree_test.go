@@ -6,7 +6,8 @@ import (
 	"autotune/operator/tree"
 )
 
-// Text in another encoding is refused at its first byte that is not UTF-8, columns counted in letters.
+// Text in another encoding is refused at its first byte that is not UTF-8. The column in an error message counts
+// characters, not bytes.
 func TestNotUTF8(t *testing.T) {
 	for text, want := range map[string]string{
 		"summary: gr\xfc\xdfe\n":          "op.yaml:1:12: the byte 0xfc is not UTF-8; save the file as UTF-8",

@@ -1,9 +1,10 @@
-// Package capture learns from a running program which problems it has: which calls of PyTorch's
-// functions operators can serve, how often they are made and what they take.
+// Package capture finds out which calls of PyTorch functions in a running program are problems that operators can
+// serve, how often the program makes each call, and how long the calls take.
 //
-// A Watcher is a folder with a Python module, which Python loads in a program whose environment
-// names it. Each process leaves a record there. Read makes what was Seen of them, and WriteProblems
-// writes that as a problems file. Package main runs the program.
+// A Watcher is a folder with a Python module that watches programs. A Python program loads the Watcher's module if its
+// environment was made by Watcher.Environment, and each process leaves a record in the folder. Watcher.Read combines
+// the records into a Seen, which WriteProblems writes as a problems file. The command `autotune capture` runs the
+// watched program.
 package capture
 
 import (
@@ -19,13 +20,13 @@ import (
 	"autotune/pack/packer"
 )
 
-// modules are the Python code that watches. It is installed beside the loaders of a pack without kernels,
-// so that the code that would run a call tells its problem.
+// modules is the Python code that watches a program. A Watcher installs modules beside the Python loaders of a pack
+// without kernels, which find the problem of each call.
 //
 //go:embed all:python
 var modules embed.FS
 
-// The folders of a watcher. The first is the one that Python loads sitecustomize from.
+// siteFolder and recordsFolder lie in a watcher's folder; Python loads sitecustomize.py from siteFolder.
 const (
 	siteFolder    = "site"
 	recordsFolder = "records"
@@ -33,13 +34,13 @@ const (
 	packageFolder = "python/" + packageName
 )
 
-// Watcher is what watches a program.
+// Watcher is a temporary folder with the Python code that watches a program and the records that the code writes.
 type Watcher struct {
 	folder    *scratch.Folder
 	operators map[string]*operator.Operator
 }
 
-// Open makes a watcher for calls that operators can serve. Close removes it.
+// Open makes a watcher for the calls that the given operators can serve. Close removes the watcher's folder.
 func Open(tool string, operators []*operator.Operator) (*Watcher, error) {
 	folder, err := scratch.New("capture")
 	if err != nil {
@@ -65,7 +66,8 @@ func Open(tool string, operators []*operator.Operator) (*Watcher, error) {
 	return w, nil
 }
 
-// pythonFiles are the Python package that tells which problem of an operator a call of PyTorch is, and what loads it.
+// pythonFiles returns a Python package that maps calls of PyTorch to problems of operators, and the file
+// sitecustomize.py that loads the package.
 func pythonFiles(tool string, operators []*operator.Operator) (map[string][]byte, error) {
 	files, err := packer.Described(packageName, tool, operators)
 	if err != nil {
@@ -103,8 +105,9 @@ func write(folder string, files map[string][]byte) error {
 // Close removes the watcher's folder.
 func (w *Watcher) Close() error { return w.folder.Close() }
 
-// Environment is an environment in which Python programs are watched. The watcher's folder stands first in
-// Python's path, and takes itself out once it is loaded. So programs import what they would without it.
+// Environment returns the environment of a program that is to be watched. The watcher's folder comes first in
+// PYTHONPATH. The module in the watcher's folder removes the folder from Python's path, so that programs import the
+// same modules as when they are not watched.
 func (w *Watcher) Environment(environment []string) []string {
 	const name = "PYTHONPATH="
 	path, changed := filepath.Join(w.folder.Dir, siteFolder), []string{}

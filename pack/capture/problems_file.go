@@ -11,14 +11,14 @@ import (
 	"autotune/operator"
 )
 
-// What a problems file holds at most, so that searches read it. The rest is told in a line.
+// mostProblems and mostUnserved limit the problems and the unserved calls in a problems file, so that a search can read
+// the file. A comment in the problems file says how many problems were left out.
 const (
 	mostProblems = 600
 	mostUnserved = 200
 )
 
-// WriteProblems writes the problems that operators serve as a file that searches read. Comments
-// tell the rest.
+// WriteProblems writes a problems file for searches. Calls that no operator serves are listed in comments.
 func (s *Seen) WriteProblems(w io.Writer, at time.Time) error {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "# Written by autotune capture on %s, of a program with PyTorch %s.\n", at.Format(time.DateOnly), quote.YAMLComment(s.Torch))

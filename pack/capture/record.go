@@ -19,36 +19,36 @@ import (
 
 const recordSchema = "autotune/capture/1"
 
-// record is what the Python side says of one process.
+// record is the content of the file that the watching Python code writes about one process.
 type record struct {
 	Schema   string `json:"schema"`
 	Torch    string `json:"torch"`
-	GPU      string `json:"gpu"`      // its name; "": none was used
-	Whole    bool   `json:"whole"`    // the process ended in order
+	GPU      string `json:"gpu"`      // its name, "" if no GPU was used
+	Whole    bool   `json:"whole"`    // the process ended normally
 	Fault    string `json:"fault"`    // why the watching ended early
-	Compiled int64  `json:"compiled"` // graphs of torch.compile
-	Captured int64  `json:"captured"` // calls within CUDA graphs
+	Compiled int64  `json:"compiled"` // number of torch.compile graphs
+	Captured int64  `json:"captured"` // number of calls inside CUDA graphs
 	Calls    []call `json:"calls"`
 }
 
-// call is calls of one function with the same arguments.
+// call sums up all calls of one PyTorch function with the same arguments.
 type call struct {
 	Function   string               `json:"function"`
 	Device     string               `json:"device"` // "cuda", "cpu"
 	Calls      int64                `json:"calls"`
-	MS         float64              `json:"ms"`   // of all together
-	TF32       *bool                `json:"tf32"` // whether PyTorch may round factors so; nil: not known
+	MS         float64              `json:"ms"`   // total of all calls
+	TF32       *bool                `json:"tf32"` // whether PyTorch may round to TF32; nil if unknown
 	Arguments  string               `json:"arguments"`
-	Why        string               `json:"why"` // no operator serves it
+	Why        string               `json:"why"` // why no operator serves the call
 	Operator   string               `json:"operator"`
 	Shape      []int64              `json:"shape"`
-	Parameters map[string][]setting `json:"parameters"` // a list of components each
+	Parameters map[string][]setting `json:"parameters"` // each is a list of components
 }
 
-// setting is a number or a word of a problem's parameter.
+// setting is one component of a problem's parameter, a number or a word.
 type setting string
 
-// UnmarshalJSON takes a number, a truth or a word.
+// UnmarshalJSON accepts a number, a boolean or a string.
 func (s *setting) UnmarshalJSON(data []byte) error {
 	var number float64
 	var truth bool
@@ -60,7 +60,7 @@ func (s *setting) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, (*string)(s))
 }
 
-// Bounds of a record. The Python side stays far below them.
+// mostCalls and the other limits bound the size of a record; the records of real programs are far smaller.
 const (
 	mostCalls   = 1 << 14
 	mostRecords = 1 << 16
@@ -70,7 +70,7 @@ const (
 
 var recordBound = input.Bound{Kind: "a record", Bytes: 32 << 20, Values: 4 << 20, Depth: 8, Items: mostCalls}
 
-// readRecord reads a record and checks it: any program may have written it.
+// readRecord reads a record and checks it, since any program may have written to the file.
 func readRecord(r io.Reader) (*record, error) {
 	data, err := recordBound.Read(r)
 	if err == nil {
@@ -115,7 +115,7 @@ func (r *record) check() error {
 	return nil
 }
 
-// brief shortens a program's text to a part of one line.
+// brief shortens a text from a program to at most 200 characters on one line.
 func brief(text string) string {
 	const most = 200
 	text = output.Line(text)
@@ -125,8 +125,8 @@ func brief(text string) string {
 	return text
 }
 
-// records reads the records of all processes, and says why one was not watched to its end. It leaves records out that
-// are more than can be held.
+// records reads the records of all processes. left is the number of records that exceed the bounds, and fault says why
+// a process was not watched to its end.
 func (w *Watcher) records() (all []*record, left int, fault string, err error) {
 	folder := filepath.Join(w.folder.Dir, recordsFolder)
 	entries, err := os.ReadDir(folder)
@@ -141,7 +141,7 @@ func (w *Watcher) records() (all []*record, left int, fault string, err error) {
 			if err != nil {
 				return nil, 0, "", err
 			}
-			text, err := io.ReadAll(io.LimitReader(f, 4<<10)) // of which brief keeps a part
+			text, err := io.ReadAll(io.LimitReader(f, 4<<10)) // brief shortens the text further
 			if err = errors.Join(err, f.Close()); err != nil {
 				return nil, 0, "", err
 			}

@@ -45,7 +45,7 @@ func TestReadRecord(t *testing.T) {
 	}
 }
 
-// What a program writes into its own record cannot write lines of a terminal or of the file.
+// Text in a program's own record must not be able to add lines to the terminal's output or to the problems file.
 func TestTextOfRecords(t *testing.T) {
 	r, err := readRecord(strings.NewReader(strings.Replace(oneCall, `"mm"`, `"a\nb\u001b[2Jc`+strings.Repeat("d", 500)+`"`, 1)))
 	if err != nil || strings.ContainsAny(r.Calls[0].Function, "\n\x1b") || len(r.Calls[0].Function) > 300 {
@@ -72,7 +72,7 @@ func put(t *testing.T, w *Watcher, name, text string) {
 	must.OK(t, os.WriteFile(filepath.Join(w.folder.Dir, recordsFolder, name), []byte(text), 0o600))
 }
 
-// A record that is no file is refused, and one that is not written whole is left.
+// A record that is not a regular file is an error, and an incomplete record is ignored.
 func TestRecordsOfOtherKinds(t *testing.T) {
 	w := watcher(t)
 	put(t, w, "1.part", "half")
@@ -86,7 +86,7 @@ func TestRecordsOfOtherKinds(t *testing.T) {
 	}
 }
 
-// A program of many processes loses no more than what cannot be held.
+// With thousands of processes, only the records that exceed the bounds may be lost.
 func TestManyProcesses(t *testing.T) {
 	w := watcher(t)
 	for i := range 4100 {

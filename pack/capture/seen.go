@@ -11,31 +11,32 @@ import (
 	"autotune/operator"
 )
 
-// Seen is what a program did with PyTorch.
+// Seen summarizes what a program did with PyTorch.
 type Seen struct {
 	Processes int
-	Torch     string // its version
-	GPU       string // the name of the first that was used; "": all ran on the CPU
+	Torch     string // PyTorch's version
+	GPU       string // name of the first GPU used, "" if all ran on the CPU
 	MS        float64
-	Problems  []Problem  // that operators serve, those with the largest share first
-	Unserved  []Unserved // likewise
-	Notes     []string   // what was not seen
+	Problems  []Problem  // problems that operators serve, largest share first
+	Unserved  []Unserved // other calls, largest share first
+	Notes     []string   // what could not be watched
 }
 
-// Problem is a problem of the program's.
+// Problem is a problem of an operator that the watched program computed with PyTorch.
 type Problem struct {
 	*operator.Problem
 	Named bool // the program's settings determine the math mode, so the problem names it
 	Usage
 }
 
-// Unserved is a call that no operator serves.
+// Unserved is a PyTorch call that no operator serves, with the reason.
 type Unserved struct {
 	Function, Arguments, Why string
 	Usage
 }
 
-// String is the problem's text, with a math mode if it is determined.
+// String returns the problem's name, as in "matmul 64x64x64". The problem's text contains a math mode only if PyTorch's
+// settings in the program determine the mode.
 func (p Problem) String() string {
 	text := p.Problem.String()
 	if !p.Named {
@@ -44,14 +45,14 @@ func (p Problem) String() string {
 	return text
 }
 
-// Usage is how often a call was made, and its part of the time.
+// Usage says how often a call was made, how long it took in all, and its share of the measured time.
 type Usage struct {
 	Calls int64
-	MS    float64 // of all calls
-	Share float64 // of all that was seen on the device
+	MS    float64 // the time of all calls
+	Share float64 // fraction of all time seen on the device
 }
 
-// Read puts together what the processes of a program recorded.
+// Read combines the records of a program's processes.
 func (w *Watcher) Read() (*Seen, error) {
 	records, left, fault, err := w.records()
 	if err != nil {
@@ -105,7 +106,7 @@ func merged(records []*record, fault string, operators map[string]*operator.Oper
 	return s
 }
 
-// into is what a map has at a key, which is the value given if it had nothing.
+// into returns the value of a map at a key, after storing the given value if the key was new.
 func into[V any](m map[string]*V, key string, value *V) *V {
 	if _, known := m[key]; !known {
 		m[key] = value
@@ -115,7 +116,7 @@ func into[V any](m map[string]*V, key string, value *V) *V {
 
 func (u *Usage) add(c call) { u.Calls, u.MS = u.Calls+c.Calls, u.MS+c.MS }
 
-// why says why no operator serves a call.
+// why returns the reason for which no operator serves a call.
 func why(function string) string {
 	if function == "backward" || function == "grad" {
 		return "gradients are PyTorch's own"
@@ -123,7 +124,7 @@ func why(function string) string {
 	return "no operator computes it"
 }
 
-// problem makes a problem of a recorded call; nil if no operator serves it.
+// problem returns the problem of a recorded call, or nil if no operator serves the call.
 func problem(c call, operators map[string]*operator.Operator) (*Problem, error) {
 	if c.Operator == "" {
 		return nil, nil
@@ -148,7 +149,7 @@ func problem(c call, operators map[string]*operator.Operator) (*Problem, error) 
 	return &Problem{Problem: p, Named: request.Math != ""}, nil
 }
 
-// parameter writes a parameter as the flags take it.
+// parameter returns a parameter's value in the form that --set accepts.
 func parameter(o *operator.Operator, name string, components []setting) string {
 	at := slices.IndexFunc(o.Parameters, func(s operator.ParameterSpec) bool { return s.Name == name })
 	var texts []string
@@ -162,8 +163,8 @@ func parameter(o *operator.Operator, name string, components []setting) string {
 	return strings.Join(texts, "x")
 }
 
-// mathOf is the math mode that PyTorch's settings determine; "": PyTorch has to be asked for the
-// problem. Products of matrices round where all sizes are multiples of four (docs/measuring.md).
+// mathOf returns the math mode that PyTorch's settings determine, or "" if only PyTorch itself can tell. With TF32
+// allowed, PyTorch rounds a product of matrices only if all its sizes are multiples of four (docs/measuring.md).
 func mathOf(p *operator.Problem, tf32 *bool) string {
 	const exact, rounded = "fp32", "tf32_even"
 	modes := p.Operator.MathModes
@@ -181,9 +182,9 @@ func mathOf(p *operator.Problem, tf32 *bool) string {
 	return rounded
 }
 
-// sort puts first what takes most.
+// sort computes the shares, and sorts problems and calls by their times, the longest first.
 func (s *Seen) sort() {
-	whole := cmp.Or(s.MS, 1) // nothing took any time where it is 0
+	whole := cmp.Or(s.MS, 1) // MS is 0 if no call took any time
 	for i := range s.Problems {
 		s.Problems[i].Share = s.Problems[i].MS / whole
 	}
@@ -194,7 +195,7 @@ func (s *Seen) sort() {
 	slices.SortStableFunc(s.Unserved, func(a, b Unserved) int { return cmp.Compare(b.MS, a.MS) })
 }
 
-// notes say what was not seen.
+// notes returns sentences about the parts of the program that could not be watched.
 func notes(records []*record, fault string, elsewhere int64, device string) (all []string) {
 	var compiled, captured int64
 	cut := 0

@@ -13,7 +13,7 @@ import (
 	"autotune/operator"
 )
 
-// check holds the file of what was seen against what searches read.
+// check writes the problems file and fails the test if a search could not read it.
 func check(t *testing.T, s *Seen) string {
 	t.Helper()
 	var text bytes.Buffer
@@ -48,7 +48,8 @@ func recorded(more string, calls ...string) string {
 	return fmt.Sprintf(`{"schema": "autotune/capture/1", "torch": "2.11", "gpu": "G", "whole": true, %s "calls": [%s]}`, more, strings.Join(calls, ","))
 }
 
-// Calls of several processes add up, shares are of all that was seen, and the largest come first.
+// Seen must contain the sum of the calls that several processes of the program made. Shares are fractions of all
+// measured time, the largest first.
 func TestRead(t *testing.T) {
 	w := watcher(t)
 	put(t, w, "1.json", recorded(`"compiled": 2,`, product(1, 1, 2, ""), product(2, 5, 3, ""),
@@ -94,7 +95,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// A math mode is written where PyTorch's settings determine it.
+// The problems file must name a math mode if and only if PyTorch's settings determine it.
 func TestMath(t *testing.T) {
 	yes, no := true, false
 	for _, test := range []struct {
@@ -121,7 +122,7 @@ func TestMath(t *testing.T) {
 	}
 }
 
-// However much a program does, searches can read its file.
+// However many problems a program has, a search must be able to read the problems file.
 func TestManyProblems(t *testing.T) {
 	w := watcher(t)
 	var calls []string

@@ -12,10 +12,12 @@ import (
 	"autotune/reports"
 )
 
-// shownCalls is how many lines of a kind are shown; the file has all.
+// shownCalls limits the printed problems and the printed unserved calls; the problems file lists more problems and
+// calls.
 const shownCalls = 8
 
-// Show prints what a program did: briefly, as its own output stands above.
+// Show prints a summary of what a program did. The summary is short, so that the program's own output stays visible
+// above it.
 func (s *Seen) Show(w io.Writer, path string) error {
 	var served float64
 	for _, p := range s.Problems {
@@ -51,7 +53,7 @@ func (s *Seen) Show(w io.Writer, path string) error {
 	return t.Flush()
 }
 
-// byFunction adds calls of a function up that are not served for the same reason, largest first.
+// byFunction adds up the unserved calls that have the same function and the same reason, and sorts the sums by time.
 func byFunction(list []Unserved) (sums []Unserved) {
 	for _, u := range list {
 		at := slices.IndexFunc(sums, func(s Unserved) bool { return s.Function == u.Function && s.Why == u.Why })

@@ -1,4 +1,4 @@
-// Package loaders holds what a pack brings along for programs in Python and C, as data.
+// Package loaders holds the source files that each pack includes for programs in Python and C.
 package loaders
 
 import "embed"
@@ -6,11 +6,11 @@ import "embed"
 //go:embed c all:python
 var files embed.FS
 
-// File is one of the files, as c/autotune_pack.h.
+// File returns the contents of one of the loaders' source files, such as c/autotune_pack.h.
 func File(name string) []byte {
 	text, err := files.ReadFile(name)
 	if err != nil {
-		panic(err) // it is embedded
+		panic(err) // embedded files always exist
 	}
 	return text
 }

@@ -10,8 +10,8 @@ import (
 	"autotune/tuner/cudasource"
 )
 
-// A function along a dimension, over the last ones or of single elements folds tensors of any rank to
-// three dimensions, and unfolds the answer.
+// Functions along one dimension, along the last dimensions or over single elements take tensors of any rank. The loader
+// views a tensor of any rank as one of three dimensions, and returns an output of the tensor's own rank.
 func TestPythonAlong(t *testing.T) {
 	testneeds.Torch.Need(t)
 	r := operator.Request{Shape: []int64{4, 64, 1}}
@@ -49,9 +49,9 @@ func TestPythonAlong(t *testing.T) {
 		"layer_norm {'normalized_shape': 5, 'eps': 0.5} 0 0 0.5 (24, 5, 1) None None gives (2, 3, 4, 5)",
 		"layer_norm {'normalized_shape': (3, 5)} layer_norm: normalized_shape is (3, 5); the last dimensions of (2, 3, 4, 5) are (4, 5)",
 		"relu {} relu(x) 0 0 (120, 1, 1) None None gives (2, 3, 4, 5)",
-		"relu {} relu(x) 0 0 (4, 64, 1) None None gives (4, 64)", // as an entry's shape
+		"relu {} relu(x) 0 0 (4, 64, 1) None None gives (4, 64)", // the shape of a packed entry
 		"relu {'inplace': True} relu(x) 0 0 (120, 1, 1) None None gives x",
-		// Losses: a number, their sum, or each.
+		// An operator that computes a loss can return the mean, the sum, or one value per element.
 		"mse_loss {'reduction': None} square(x-w) 0 1 (1, 120, 1) (1, 120, 1) None gives ()",
 		"mse_loss {'reduction': 'sum'} square(x-w) 1 0 (1, 120, 1) (1, 120, 1) None gives ()",
 		"mse_loss {'reduction': 'none'} square(x-w) 0 0 (1, 120, 1) (1, 120, 1) None gives (2, 3, 4, 5)",

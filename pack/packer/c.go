@@ -22,7 +22,7 @@ import (
 //go:embed generated
 var generatedFS embed.FS
 
-// generated are the templates of code that is written for a pack. Whatever is a text in a manifest is quoted there.
+// generated holds the templates of a pack's source files. The templates quote every text that comes from the manifest.
 var generated = template.Must(template.New("").Funcs(template.FuncMap{
 	"quote": quote.C, "comment": quote.CComment, "upper": strings.ToUpper, "python": quote.Python, "identifier": cudasource.Identifier,
 	"join": func(texts []string) string { return strings.Join(texts, ", ") },
@@ -43,19 +43,19 @@ var generated = template.Must(template.New("").Funcs(template.FuncMap{
 func write(name string, data any) []byte {
 	var b bytes.Buffer
 	if err := generated.ExecuteTemplate(&b, name, data); err != nil {
-		panic(err) // the templates fit their data
+		panic(err) // the templates match their data
 	}
 	return b.Bytes()
 }
 
-// What an entry may have at most in C: the sizes of arrays in autotune_pack.c.
+// These constants limit the entries that C programs can launch, and are the sizes of arrays in autotune_pack.c.
 const (
 	mostRankInC      = 8
 	mostArgumentsInC = 64
 	mostMapsInC      = 8
 )
 
-// cPack is a pack in C: its entries, in numbers alone.
+// cPack is the data of a pack for C programs: its entries, with all formulas replaced by numbers.
 type cPack struct {
 	*pack.Manifest
 	Operators []cOperator
@@ -63,13 +63,14 @@ type cPack struct {
 	Files     []cFile
 }
 
-// cOperator is an operator with what determines a problem of it: dimensions and components.
+// cOperator is an operator with descriptions of the numbers that identify its problems: dimensions and parameters.
 type cOperator struct {
 	*pack.Operator
 	Given []cGiven
 }
 
-// cGiven is a number of a problem. A word is given by its index among the allowed words.
+// cGiven describes one number that identifies a problem; a word is represented by its index in the parameter's list of
+// words.
 type cGiven struct {
 	Name    string
 	Real    bool
@@ -80,28 +81,28 @@ type cGiven struct {
 type cEntry struct {
 	*pack.Entry
 	Operation, File, Arch int
-	Own, Usual            bool // whether no name of a math mode means the entry's, too
+	Own, Usual            bool // Usual: the entry is also chosen without a math mode
 	Given                 []cValue
 	Tensors               []pack.Tensor
 
 	names []string // of tensors, workspaces and scalars
 }
 
-// cValue is a problem's number, and whether the default means it, too.
+// cValue is a dimension or a parameter's value, as a number, and whether it equals the parameter's default.
 type cValue struct {
 	Is    int64
 	Usual bool
 }
 
-// cFile is a file with its FNV-1a checksum, which finds damage.
+// cFile is a file with its FNV-1a checksum, by which C programs detect damage.
 type cFile struct {
 	Path  string
 	Bytes int64
 	Sum   uint64
 }
 
-// cFiles are a pack's header and tables for autotune_pack.c. An entry that C cannot launch is left out, and a notice
-// says so.
+// cFiles returns a pack's C header and the tables for autotune_pack.c. cFiles adds a notice for each entry that a C
+// program cannot launch.
 func cFiles(m *pack.Manifest, contents func(file string) []byte) (header, tables []byte, notices []string) {
 	c := &cPack{Manifest: m}
 	for _, o := range m.Operators {
@@ -130,7 +131,7 @@ func cFiles(m *pack.Manifest, contents func(file string) []byte) (header, tables
 	return write("pack.h.tmpl", c), write("pack.c.tmpl", c), notices
 }
 
-// entry evaluates the operator's formulas for an entry, so that nothing is left to compute in C.
+// entry computes all of the operator's formulas for an entry, so that C programs need not compute any.
 func (c *cPack) entry(e *pack.Entry) (row cEntry, err error) {
 	row = cEntry{Entry: e, Operation: slices.IndexFunc(c.Operators, func(o cOperator) bool { return o.Name == e.Operator })}
 	o := c.Operators[row.Operation]
@@ -160,7 +161,7 @@ func (c *cPack) entry(e *pack.Entry) (row cEntry, err error) {
 	return row, err
 }
 
-// number is a value as C has it.
+// number converts a parameter's value to the integer that represents it in C.
 func (g cGiven) number(v expr.Value) int64 {
 	if x, isNumber := v.AsFloat(); g.Real && isNumber {
 		return int64(math.Float64bits(x + 0)) // -0 becomes 0
@@ -172,10 +173,10 @@ func (g cGiven) number(v expr.Value) int64 {
 	return n
 }
 
-// Places are those of a launch's arguments among tensors, workspaces and scalars.
+// Places returns the indexes of a launch's arguments in the list of tensors, workspaces and scalars.
 func (e cEntry) Places(arguments []string) []string {
 	return lists.Of(arguments, func(name string) string { return strconv.Itoa(slices.Index(e.names, name)) })
 }
 
-// Element is how many bytes an element of a tensor has.
+// Element returns the size in bytes of a tensor's elements.
 func (c *cPack) Element(t pack.Tensor) int64 { return c.Types[t.Type] }

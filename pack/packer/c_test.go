@@ -22,7 +22,7 @@ func cc(t *testing.T, arguments ...string) {
 	}
 }
 
-// standIn compiles the stand-in for the driver into a folder of its own.
+// standIn compiles an imitation of the CUDA driver, which runs no kernels and prints its calls, into a new folder.
 func standIn(t *testing.T) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -30,14 +30,14 @@ func standIn(t *testing.T) (dir string) {
 	return dir
 }
 
-// underDriver is a command that finds the stand-in of a folder.
+// underDriver prepares a command that loads the imitation of the CUDA driver from a folder.
 func underDriver(dir, program string, arguments ...string) *exec.Cmd {
 	cmd := exec.Command(program, arguments...)
 	cmd.Env = append(os.Environ(), "LD_LIBRARY_PATH="+dir, "PYTHONDONTWRITEBYTECODE=1", "PYTHONUNBUFFERED=1")
 	return cmd
 }
 
-// programInC compiles a program of testdata with a pack, beside a stand-in for the driver.
+// programInC compiles a C program of testdata with a pack, and an imitation of the CUDA driver for it.
 func programInC(t *testing.T, path, source string, flags ...string) (dir, program string) {
 	t.Helper()
 	dir = standIn(t)
@@ -47,7 +47,7 @@ func programInC(t *testing.T, path, source string, flags ...string) (dir, progra
 	return dir, program
 }
 
-// A program in C uses a pack on a driver that runs nothing.
+// A C program must be able to use a pack. The program's CUDA driver is an imitation that prints the launches.
 func TestC(t *testing.T) {
 	testneeds.Nothing(t)
 	testneeds.CXX.Need(t)
@@ -88,14 +88,14 @@ func TestC(t *testing.T) {
 		t.Errorf("a flipped bit: %s", out)
 	}
 	remove(t, kernel)
-	pipe(t, kernel) // it waits for no writer
+	pipe(t, kernel) // the program must not wait for a writer
 	if out := run(); !strings.HasPrefix(out, "open: ") || !strings.Contains(out, "it is no regular file") {
 		t.Errorf("a pipe: %s", out)
 	}
 	cc(t, "-std=c11", "-fsyntax-only", "-I"+filepath.Join(path, "c"), filepath.Join(path, "c", "autotune_pack.c"))
 }
 
-// A project of CMake's uses the pack's folder as it is.
+// A CMake project must be able to include a pack's folder without changes.
 func TestCMake(t *testing.T) {
 	if testing.Short() {
 		t.Skip("compiles C, in one goroutine")
@@ -107,7 +107,7 @@ func TestCMake(t *testing.T) {
 	must.OK(t, err)
 	lines := []string{
 		"cmake_minimum_required(VERSION 3.16)", "project(program C)", "add_subdirectory(" + filepath.Join(path, "c") + " pack)",
-		"add_executable(program " + source + ")", "target_link_libraries(program layers -Wl," + library + ")", // a driver that runs nothing
+		"add_executable(program " + source + ")", "target_link_libraries(program layers -Wl," + library + ")", // an imitation of the CUDA driver
 	}
 	must.OK(t, os.WriteFile(filepath.Join(dir, "CMakeLists.txt"), []byte(strings.Join(lines, "\n")+"\n"), 0o644))
 	build := filepath.Join(dir, "build")

@@ -15,13 +15,13 @@ import (
 	"autotune/tuner/cudasource"
 )
 
-// small is a pack of one winner.
+// small writes a pack with one winner.
 func small(t testing.TB, name string) string {
 	t.Helper()
 	return packed(t, name, []cudasource.Winner{winner(t, operator.Request{Shape: []int64{1, 4, 9, 9}}, "max_pool2d")})
 }
 
-// edit changes a pack's manifest as JSON has it.
+// edit changes a pack's manifest, which it passes to a function as decoded JSON.
 func edit(t *testing.T, path string, change func(m map[string]any)) {
 	t.Helper()
 	file := filepath.Join(path, pack.ManifestFile)
@@ -36,7 +36,7 @@ func edit(t *testing.T, path string, change func(m map[string]any)) {
 	must.OK(t, os.WriteFile(file, text, 0o644))
 }
 
-// cubinIn is the path of a pack's only tuned kernel.
+// cubinIn returns the path of the only tuned kernel in a pack.
 func cubinIn(t *testing.T, path string) string {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(path, "kernels", "*.cubin"))
@@ -52,7 +52,7 @@ func launch(m map[string]any) map[string]any { return entry(m)["launches"].([]an
 
 func conv(m map[string]any) map[string]any { return m["operators"].([]any)[0].(map[string]any) }
 
-// A pack that is damaged, or lies, is refused with one line.
+// A damaged pack, or one with a false manifest, must be refused with a one-line error.
 func TestDamage(t *testing.T) {
 	testneeds.Nothing(t)
 	whole := small(t, "whole")
@@ -102,7 +102,7 @@ func copyOf(t testing.TB, pack string) string {
 	return path
 }
 
-// fails wants a pack to be refused in one line with a text.
+// fails checks that a pack is refused with a one-line error that contains a text.
 func fails(t *testing.T, path, want string) {
 	t.Helper()
 	if _, err := pack.Open(path); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
@@ -110,7 +110,7 @@ func fails(t *testing.T, path, want string) {
 	}
 }
 
-// refused changes the manifest of a pack's copy, which must be refused then.
+// refused copies a pack, changes the copy's manifest, and checks that the copy is refused.
 func refused(t *testing.T, whole, want string, change func(m map[string]any)) (path string) {
 	t.Helper()
 	path = copyOf(t, whole)
@@ -132,7 +132,7 @@ func replace(t *testing.T, path, text string) {
 	must.OK(t, os.WriteFile(filepath.Join(path, pack.ManifestFile), []byte(text), 0o644))
 }
 
-// A family that lies is refused with one line.
+// A family with false data in its manifest must be refused with a one-line error.
 func TestDamagedFamilies(t *testing.T) {
 	testneeds.Nothing(t)
 	whole := packedFamilies(t, []Family{fakeFamily(t, "max_pool2d", "{1..8}x3x{6..80}x{6..80}", "n,h,w", "kernel=3")})
@@ -170,7 +170,7 @@ func open0(entry map[string]any) map[string]any { return entry["launches"].([]an
 
 func sizes0(entry map[string]any) map[string]any { return entry["sizes"].(map[string]any) }
 
-// deep is a tree of too many conditions.
+// deep nests a tree in more conditions than a family may have.
 func deep(tree any) any {
 	for range 17 {
 		tree = map[string]any{"if": "n <= 1", "then": tree, "else": map[string]any{}}
@@ -178,7 +178,7 @@ func deep(tree any) any {
 	return tree
 }
 
-// Fields that a reader does not know are passed over.
+// A loader must ignore manifest fields that it does not know.
 func TestUnknownFields(t *testing.T) {
 	path := small(t, "layers")
 	edit(t, path, func(m map[string]any) {

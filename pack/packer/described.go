@@ -10,14 +10,15 @@ import (
 	"autotune/pack/loaders"
 )
 
-// torchFunctions are PyTorch's functions that operators compute. The operator of a function's own
-// name comes last, since it serves all calls.
+// torchFunctions maps each PyTorch function to the operators that compute it. The last operator of each list has the
+// function's own name, since that operator serves every call of the function.
 type torchFunctions map[string][]torchFunction
 
-// functionsFile has them, for Python.
+// functionsFile is the JSON file from which Python reads torchFunctions.
 const functionsFile = "functions.json"
 
-// torchFunction is an operator that computes a function, and what op.yaml says of that.
+// torchFunction is an operator that computes a PyTorch function, with the description of the function's arguments from
+// op.yaml.
 type torchFunction struct {
 	Operator string `json:"operator"`
 	operator.TorchCall
@@ -31,9 +32,9 @@ func (f torchFunctions) add(o *operator.Operator, call operator.TorchCall) {
 	f[call.Function] = slices.Insert(f[call.Function], at, torchFunction{o.Name, call})
 }
 
-// Described makes the files of a Python package that describes operators and has no kernels. Its modules
-// tell which problem a call of PyTorch is, with the same code as packs. functions.json lists the operators
-// that compute each function.
+// Described makes the files of a Python package that describes operators and has no kernels. With the same code as in
+// packs, the package's modules find out which problem a PyTorch call computes. The file functions.json lists the
+// operators that compute each PyTorch function.
 func Described(name, tool string, operators []*operator.Operator) (map[string][]byte, error) {
 	p, functions, folder := empty(name, tool), torchFunctions{}, pythonFolder+name+"/"
 	for _, o := range operators {

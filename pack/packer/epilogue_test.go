@@ -10,7 +10,7 @@ import (
 	"autotune/tuner/cudasource"
 )
 
-// epilogues are winners of one product with different epilogues.
+// epilogues makes winners of one matrix product with different epilogues.
 func epilogues(t testing.TB, all ...string) []cudasource.Winner {
 	return lists.Of(all, func(epilogue string) cudasource.Winner {
 		set := map[string]string{"epilogue": epilogue}
@@ -18,7 +18,7 @@ func epilogues(t testing.TB, all ...string) []cudasource.Winner {
 	})
 }
 
-// A call of a packed operator takes the tensors of all epilogues, and each of its kernels those of its own.
+// A call takes the tensors of all packed epilogues, but each kernel gets only the tensors of its own epilogue.
 func TestEpilogues(t *testing.T) {
 	testneeds.Python.Need(t)
 	winners := epilogues(t, "x+r[batch,m,n]", "gelu(x+d[n])*s[f32]", "x", "relu(x+d[n])")

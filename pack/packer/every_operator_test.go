@@ -17,7 +17,7 @@ import (
 	"autotune/tuner/cudasource"
 )
 
-// ownOperators are the examples, and those of these tests.
+// ownOperators returns operators that are not built in: the examples of the repository and those for tests.
 func ownOperators(t *testing.T) (all []*operator.Operator) {
 	t.Helper()
 	for _, pattern := range []string{"*.cu", "*/op.yaml"} {
@@ -42,7 +42,7 @@ func ownOperators(t *testing.T) (all []*operator.Operator) {
 	return all
 }
 
-// Every operator's example runs its own kernel from Go, C and Python, whatever its tensors, scalars and words are.
+// Every operator's example must run its own kernel from Go, C and Python, whatever its tensors, scalars and words are.
 func TestEveryOperatorIsServed(t *testing.T) {
 	builtIn, err := operator.Operators()
 	must.OK(t, err)
@@ -58,7 +58,7 @@ func served(t *testing.T, operators []*operator.Operator) {
 	winnersServed(t, all)
 }
 
-// winnersServed packs winners, and asks the loaders for what they launch.
+// winnersServed packs winners, and checks that every loader launches their kernels.
 func winnersServed(t *testing.T, all []cudasource.Winner) {
 	p, err := Make(t.Context(), echo{}, all, nil, Options{Name: "layers"})
 	must.OK(t, err)

@@ -14,10 +14,12 @@ import (
 	"autotune/space/expr"
 )
 
-// A pack has kernels for some expressions alone. So a parameter of type expression is a word there: the
-// expression as its problem has it. What it says of tensors is derived from the word.
+// A pack has kernels only for the expressions of its problems. A parameter of type expression is therefore stored as a
+// parameter of words, each of which is the expression of a packed problem. A call takes the tensors in the expressions
+// of all words; a tensor is empty if the call's expression does not use it.
 
-// expressionWord describes the parameter. It has no words yet. One that problems may leave out has its default.
+// expressionWord describes an expression parameter as a parameter of words, to which addWord later adds the words. The
+// default of a parameter that problems may omit becomes the default word.
 func expressionWord(s operator.ParameterSpec) pack.Parameter {
 	d := pack.Parameter{Name: s.Name, Type: "word", Words: []string{}, Components: []pack.Component{{Name: s.Name}}}
 	if s.Later {
@@ -26,7 +28,7 @@ func expressionWord(s operator.ParameterSpec) pack.Parameter {
 	return d
 }
 
-// parameters gives values those of a problem's parameters. An expression becomes a word of the operator's.
+// parameters adds a problem's parameters to values, and the problem's expression to the operator's words.
 func (p *Packed) parameters(of *operator.Problem, values map[string]expr.Value) error {
 	for _, s := range of.Operator.Parameters {
 		if s.Type == operator.ExpressionParameter {
@@ -43,7 +45,8 @@ func (p *Packed) parameters(of *operator.Problem, values map[string]expr.Value) 
 	return nil
 }
 
-// parameter is an operator's, described.
+// parameter returns the manifest's descriptions of an operator and one of its parameters, or nil for a missing
+// parameter.
 func (p *Packed) parameter(of, name string) (*pack.Operator, *pack.Parameter) {
 	o := p.Operators[slices.IndexFunc(p.Operators, func(o *pack.Operator) bool { return o.Name == of })]
 	at := slices.IndexFunc(o.Parameters, func(d pack.Parameter) bool { return d.Name == name })
@@ -53,7 +56,7 @@ func (p *Packed) parameter(of, name string) (*pack.Operator, *pack.Parameter) {
 	return o, &o.Parameters[at]
 }
 
-// words are those of a parameter; nil: it is no word.
+// words returns the words of a parameter, or nil if it is not a parameter of words.
 func (p *Packed) words(of, name string) []string {
 	if _, d := p.parameter(of, name); d != nil {
 		return d.Words
@@ -61,7 +64,7 @@ func (p *Packed) words(of, name string) []string {
 	return nil
 }
 
-// addWord adds a problem's expression to those that a parameter may be.
+// addWord adds a problem's expression to the words of its parameter.
 func (p *Packed) addWord(of *operator.Problem, s operator.ParameterSpec) error {
 	o, d := p.parameter(of.Operator.Name, s.Name)
 	word := of.Values[s.Name].String()
@@ -86,7 +89,7 @@ func (p *Packed) addWord(of *operator.Problem, s operator.ParameterSpec) error {
 	return nil
 }
 
-// addTensor adds an epilogue's tensor to what a call takes. It is empty unless the epilogue is a word that names it.
+// addTensor adds a tensor of an epilogue to the tensors that calls take; calls with another epilogue pass it empty.
 func (p *Packed) addTensor(o *pack.Operator, a operator.ArgumentSpec, parameter, word string) error {
 	named := parameter + "_" + a.Name
 	t := p.tensor(o, a)
@@ -98,7 +101,7 @@ func (p *Packed) addTensor(o *pack.Operator, a operator.ArgumentSpec, parameter,
 	case !known:
 		o.Tensors = slices.Concat(own, slices.Insert(beside, at, t))
 		unsaid := pack.Definition{Name: named, Value: pack.Formula{Expr: expr.MustParse("False")}}
-		o.Derived = slices.Insert(o.Derived, len(o.Derived)-len(beside)+at, unsaid) // in the tensors' order
+		o.Derived = slices.Insert(o.Derived, len(o.Derived)-len(beside)+at, unsaid) // the same order as the tensors
 	case !same(beside[at], t):
 		return fmt.Errorf("`%s` is another tensor in another epilogue of the pack; call one of them otherwise, or make "+
 			"a pack of each", a.Name)
@@ -107,14 +110,15 @@ func (p *Packed) addTensor(o *pack.Operator, a operator.ArgumentSpec, parameter,
 	return nil
 }
 
-// operands are the tensors of all packed epilogues.
+// operands returns the names of the tensors in all packed epilogues.
 func (p *Packed) operands(of string, s operator.ParameterSpec) []string {
 	o, _ := p.parameter(of, s.Name)
 	beside := lists.Where(o.Tensors, func(t pack.TensorSpec) bool { return s.Axes != nil && ofEpilogue(o, t) })
 	return lists.Of(beside, func(t pack.TensorSpec) string { return t.Name })
 }
 
-// epilogueCall is a function that PyTorch lacks: an operator's tensors, an epilogue, its tensors, and parameters.
+// epilogueCall describes the Python function that computes an operator with an epilogue, from the operator's tensors,
+// the epilogue, the epilogue's tensors, and the operator's parameters.
 func (p *Packed) epilogueCall(o *operator.Operator, s operator.ParameterSpec) operator.TorchCall {
 	c := operator.TorchCall{Function: o.Name + "_" + s.Name}
 	add := func(name string, optional bool) {
@@ -146,20 +150,20 @@ func (p *Packed) epilogueCall(o *operator.Operator, s operator.ParameterSpec) op
 	return c
 }
 
-// ofEpilogue tells whether a tensor is an epilogue's, by what addTensor makes of its shape.
+// ofEpilogue reports whether a tensor belongs to an epilogue, from the condition that addTensor puts in its shape.
 func ofEpilogue(o *pack.Operator, t pack.TensorSpec) bool {
 	return slices.ContainsFunc(o.Parameters, func(s pack.Parameter) bool {
 		return strings.HasSuffix(t.Shape[0].String(), " if "+s.Name+"_"+t.Name+" else 0")
 	})
 }
 
-// same tells whether two tensors of one name are the same.
+// same reports whether two tensors with the same name have the same type and shape.
 func same(a, b pack.TensorSpec) bool {
 	texts := func(t pack.TensorSpec) []string { return lists.Of(t.Shape, pack.Formula.String) }
 	return a.Type == b.Type && a.TypeBy == b.TypeBy && slices.Equal(texts(a), texts(b))
 }
 
-// unsaid are the truths that an expression's components are, as long as there is no word.
+// unsaid defines the components of an expression parameter as False, until a word is added that uses them.
 func unsaid(s operator.ParameterSpec) (all []pack.Definition) {
 	for _, component := range s.Names[1:] {
 		all = append(all, pack.Definition{Name: component, Value: pack.Formula{Expr: expr.MustParse("False")}})
@@ -167,18 +171,19 @@ func unsaid(s operator.ParameterSpec) (all []pack.Definition) {
 	return all
 }
 
-// say tells of a word that the expression names a component's tensor.
+// say adds a word whose expression uses a tensor to the condition of a component, which is true for problems whose
+// expression uses this tensor.
 func say(o *pack.Operator, component, parameter, word string) {
 	at := slices.IndexFunc(o.Derived, func(d pack.Definition) bool { return d.Name == component })
 	all := []string{parameter + " == " + expr.String(word).Source()}
 	if known := o.Derived[at].Value.String(); known != "False" {
 		all = append(all, strings.Split(known, " or ")...)
 	}
-	slices.Sort(all) // whatever the order of the winners
+	slices.Sort(all) // independent of the winners' order
 	o.Derived[at].Value.Expr = expr.MustParse(strings.Join(all, " or "))
 }
 
-// expressionValues are a problem's expressions; nil: it has none.
+// expressionValues returns a problem's expressions by their parameters' names, or nil if the problem has none.
 func expressionValues(p *operator.Problem) (values map[string]expr.Value) {
 	for _, s := range p.Operator.Parameters {
 		if s.Type == operator.ExpressionParameter {
@@ -188,7 +193,7 @@ func expressionValues(p *operator.Problem) (values map[string]expr.Value) {
 	return values
 }
 
-// expressionDigests stand for them in a name.
+// expressionDigests returns short digests of a problem's expressions, for use in names of files.
 func expressionDigests(p *operator.Problem) (digests []string) {
 	for _, v := range expressionValues(p) {
 		digest := sha256.Sum256([]byte(v.String()))
@@ -197,7 +202,7 @@ func expressionDigests(p *operator.Problem) (digests []string) {
 	return digests
 }
 
-// leftOut adds the expressions of problems that leave the parameter out.
+// leftOut adds the default expression to the pack, for problems whose requests omit the parameter.
 func (p *Packed) leftOut(o *operator.Operator) error {
 	for _, s := range o.Parameters {
 		if s.Type == operator.ExpressionParameter && s.Later {
@@ -210,7 +215,7 @@ func (p *Packed) leftOut(o *operator.Operator) error {
 	return nil
 }
 
-// meant adds the expression that a function of PyTorch's means.
+// meant adds to the pack the values of expression parameters for which an operator computes a PyTorch function.
 func (p *Packed) meant(o *operator.Operator, call operator.TorchCall) error {
 	for _, s := range o.Parameters {
 		if s.Type != operator.ExpressionParameter {

@@ -20,7 +20,7 @@ import (
 	"autotune/tuner/family"
 )
 
-// cubins is a compiler like echo, whose binaries have a place for sizes.
+// cubins is an imitation of a compiler, whose binaries contain a variable for the sizes that a kernel reads.
 type cubins struct{ echo }
 
 func (cubins) Compile(ctx context.Context, r compile.Request) (*compile.Binary, error) {
@@ -31,8 +31,8 @@ func (cubins) Compile(ctx context.Context, r compile.Request) (*compile.Binary, 
 	return b, err
 }
 
-// elfOf is an ELF file: its head, which has in e_flags how long the contents are, the contents of a
-// variable, a text, and what says where the variable is.
+// elfOf makes an ELF file with one variable, a text, and the symbol table that says where the variable is. The header
+// field e_flags holds the length of the variable's contents.
 func elfOf(contents []byte, symbol, text string) []byte {
 	const head, section, entry = 64, 64, 24
 	names := "\x00.symtab\x00.strtab\x00.nv.constant3\x00" + symbol + "\x00"
@@ -61,8 +61,8 @@ func elfOf(contents []byte, symbol, text string) []byte {
 	return b.Bytes()
 }
 
-// fakeFamily is a family that nobody measured: configurations of templates that take dimensions when
-// they run, each found at another shape, and a tree that was drawn.
+// fakeFamily makes a family without measurements, from configurations that read dimensions at run time, each assigned
+// to another shape, and a random tree.
 func fakeFamily(t testing.TB, name, shapes, free, parameters string) Family {
 	t.Helper()
 	op, err := operator.Find(name)
@@ -70,7 +70,7 @@ func fakeFamily(t testing.TB, name, shapes, free, parameters string) Family {
 	return fakeFamilyOf(t, op, shapes, free, parameters)
 }
 
-// fakeFamilyOf is the same, of any operator.
+// fakeFamilyOf is like fakeFamily, but takes an operator that need not be built in.
 func fakeFamilyOf(t testing.TB, op *operator.Operator, shapes, free, parameters string) Family {
 	t.Helper()
 	extents, err := family.ParseShapes(shapes)
@@ -117,7 +117,7 @@ func fakeFamilyOf(t testing.TB, op *operator.Operator, shapes, free, parameters 
 	return one
 }
 
-// sampled gives a family one sample, at which each entry takes twice as long as the own best.
+// sampled gives a family one measured shape, for which each entry takes twice as long as the shape's own best kernel.
 func sampled(t testing.TB, f *family.Family, op *operator.Operator) {
 	t.Helper()
 	p, err := op.Bind(f.Request(f.Entries[0].Shape), hopper())
@@ -144,7 +144,7 @@ func drawnTree(random *rand.Rand, names []string, depth int) *family.Node {
 	return &family.Node{If: condition, Then: drawnTree(random, names, depth-1), Else: drawnTree(random, names, depth-1)}
 }
 
-// drawEntries gives each leaf of a tree some of the entries.
+// drawEntries gives each leaf of a family's tree a random choice of the family's entries.
 func drawEntries(random *rand.Rand, n *family.Node, entries int) {
 	if n.If == "" {
 		n.Entries = slices.DeleteFunc(random.Perm(entries), func(int) bool { return random.IntN(3) == 0 })
@@ -165,7 +165,7 @@ func shapeIn(random *rand.Rand, extents family.Shapes) (shape []int64) {
 	return shape
 }
 
-// fakeFamilies are of operators whose kernels need several launches, workspaces, clusters.
+// fakeFamilies makes families whose kernels need several launches, workspaces and clusters.
 func fakeFamilies(t testing.TB) []Family {
 	return []Family{
 		fakeFamily(t, "max_pool2d", "{1..8,32}x3x{6..80}x{6..80}", "n,h,w", "kernel=3"),
@@ -175,7 +175,7 @@ func fakeFamilies(t testing.TB) []Family {
 	}
 }
 
-// packedFamilies writes families to a folder.
+// packedFamilies packs families into a temporary folder.
 func packedFamilies(t testing.TB, all []Family) string {
 	t.Helper()
 	p, err := Make(context.Background(), cubins{}, nil, all, Options{Name: "layers", Tool: "autotune test"})

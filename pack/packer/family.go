@@ -18,21 +18,21 @@ import (
 	"autotune/tuner/family"
 )
 
-// Family is a family to pack, with its operator and its entries' kernels.
+// Family is a family to pack, with its operator and the kernels of its entries.
 type Family struct {
 	*family.Family
 	Operator *operator.Operator
 	Kernels  []family.Kernel
 }
 
-// FamilyOf finds a family's kernels in the operator. The error is cudasource.ErrSearchAgain where
-// the operator has changed.
+// FamilyOf finds the kernels of a family, or returns cudasource.ErrSearchAgain if the operator changed after the
+// search.
 func FamilyOf(f *family.Family, op *operator.Operator) (Family, error) {
 	kernels, err := f.Kernels(op)
 	return Family{f, op, kernels}, err
 }
 
-// families describes the family once for each architecture.
+// families describes a family once for each architecture.
 func (p *Packed) families(f Family, archs []string, seen map[string]bool) (tasks []*task, err error) {
 	if why := f.notPacked(); why != "" {
 		p.Notices = append(p.Notices, fmt.Sprintf("%s is left out: %s", f, why))
@@ -55,8 +55,9 @@ func (p *Packed) families(f Family, archs []string, seen map[string]bool) (tasks
 	return tasks, nil
 }
 
-// notPacked says why a family cannot be packed; "" if it can. A loader would derive values from its own GPU and math
-// mode, but the family's kernels were made with those of its searches. And a loader computes with integers alone.
+// notPacked returns why a family cannot be packed, or "" if it can. A family cannot be packed if a derived value
+// depends on the GPU or the math mode, since a loader may use another GPU or math mode than the search. A family with a
+// floating-point scalar that depends on the shape cannot be packed, since loaders compute with integers.
 func (f Family) notPacked() string {
 	for _, d := range f.Operator.Derived {
 		for _, name := range d.Formula.Code().Names() {
@@ -75,14 +76,14 @@ func (f Family) notPacked() string {
 	return ""
 }
 
-// bitsOf is the formula of a scalar's bits; an integer's is its value. Not ok: no formula in integers gives them.
+// bitsOf returns a formula for the bits of a scalar as an integer. ok is false if no integer formula computes the bits.
 func bitsOf(p *operator.Problem, s operator.Definition) (d pack.Definition, ok bool) {
 	d = pack.Definition{Name: s.Name, Value: formula(s.Formula)}
 	a := p.Arguments[slices.IndexFunc(p.Arguments, func(a operator.Argument) bool { return a.Name == s.Name })]
 	if root := s.Formula.Code().Root(); root.Op == expr.OpConst {
 		a.Value = root.Value
 		text := strconv.FormatInt(int64(a.Bits()), 10)
-		if a.Bits() == 1<<63 { // no literal can write -2^63
+		if a.Bits() == 1<<63 { // a literal cannot express -2^63
 			text = "-9223372036854775807 - 1"
 		}
 		d.Value.Expr, ok = expr.MustParse(text), true
@@ -90,7 +91,7 @@ func bitsOf(p *operator.Problem, s operator.Definition) (d pack.Definition, ok b
 	return d, ok || a.Type.Kind() != operator.Floating
 }
 
-// unserved names a template of the family that an architecture cannot run; "" if there is none.
+// unserved returns a template of the family that an architecture cannot run, or "" if it can run them all.
 func (f Family) unserved(arch string) (string, error) {
 	for i, k := range f.Kernels {
 		limits := k.Problem.Limits
@@ -120,7 +121,7 @@ func (p *Packed) family(f Family, arch string) (*pack.Family, []*task, error) {
 	for _, extent := range shapes {
 		d.Range = append(d.Range, lists.Of(extent, func(s family.Span) pack.Span { return pack.Span{s.Low, s.High} }))
 	}
-	tree, err := json.Marshal(f.Tree) // which reads as a pack's
+	tree, err := json.Marshal(f.Tree) // a pack's tree has the same JSON
 	if err == nil {
 		err = json.Unmarshal(tree, &d.Tree)
 	}
@@ -146,7 +147,7 @@ func (p *Packed) family(f Family, arch string) (*pack.Family, []*task, error) {
 	return d, tasks, nil
 }
 
-// variant describes an entry's kernel for an architecture.
+// variant describes the kernel of a family's entry for an architecture.
 func (p *Packed) variant(k family.Kernel, arch string) (*pack.Variant, error) {
 	source, err := cudasource.Inline(k.File, k.Source, k.Includes, k.Macros)
 	if err != nil {
@@ -199,7 +200,7 @@ func launchOf(p *operator.Problem, l operator.LaunchSpec) openLaunch {
 	return made
 }
 
-// holds is the value of a condition that is constant or absent.
+// holds reports whether a formula is a constant that counts as true.
 func holds(f operator.Formula) bool { return f.Code() != nil && f.Code().Root().Value.Truth() }
 
 func formulas(list []operator.Formula) []pack.Formula {
@@ -216,8 +217,8 @@ func slowdown(s family.Score) pack.Slowdown {
 	return pack.Slowdown{Worst: s.Worst, Mean: s.Mean, Of: s.Of}
 }
 
-// sizesAt is the offset in a cubin of the values that its kernel reads when it runs. Loaders write a problem's values
-// there, into a copy. So launches of different sizes never wait for one another, and a loader need not parse cubins.
+// sizesAt returns the offset in a cubin of the sizes that its kernel reads at run time. At the returned offset, a
+// loader writes a problem's sizes into a copy of the cubin, which the loader need not parse.
 func sizesAt(code []byte, sizes []operator.Size) (int64, error) {
 	if len(sizes) == 0 {
 		return 0, nil

@@ -26,14 +26,14 @@ import (
 	"autotune/tuner/family"
 )
 
-// chosenCase is a problem, and what must be launched for it.
+// chosenCase is a problem, and the launches that a loader must make for it.
 type chosenCase struct {
 	problem *operator.Problem
-	entry   int    // -1: the general kernel
-	text    string // of the entry: what is loaded and launched, and the bytes of workspaces
+	entry   int    // the entry's index, or -1 for the general kernel
+	text    string // the driver calls, and the bytes of workspaces
 }
 
-// cases are problems in a family's range and beside it, with what the family itself says of them.
+// cases returns problems inside and outside a family's range, with the launches that the family itself chooses.
 func (f Family) cases(t testing.TB, random *rand.Rand, count int) (all []chosenCase) {
 	t.Helper()
 	extents, err := family.ParseShapes(f.Shapes)
@@ -70,7 +70,7 @@ func within(shape []int64, extents family.Shapes) bool {
 	return true
 }
 
-// taken is the first entry of the problem's leaf that serves it.
+// taken returns the first entry in the problem's leaf that serves the problem, or -1.
 func (f Family) taken(t testing.TB, p *operator.Problem) int {
 	leaf, err := f.Tree.Leaf(p.Values)
 	must.OK(t, err)
@@ -82,7 +82,7 @@ func (f Family) taken(t testing.TB, p *operator.Problem) int {
 	return -1
 }
 
-// loaded is what a loader asks the driver for, where the kernel is that of the problem itself.
+// loaded returns the driver calls that a loader must make if the kernel was compiled for the problem itself.
 func loaded(t testing.TB, p *operator.Problem, packed family.Kernel, c space.Configuration) string {
 	t.Helper()
 	k, err := p.Kernel(c)
@@ -103,7 +103,7 @@ func loaded(t testing.TB, p *operator.Problem, packed family.Kernel, c space.Con
 	return b.String() + launched(p, k)
 }
 
-// launched is what a loader asks the driver for behind that, and the bytes of workspaces.
+// launched returns the launches that follow the loading of a kernel, and the size of its workspaces.
 func launched(p *operator.Problem, k operator.Kernel) string {
 	var b strings.Builder
 	for _, l := range k.Launches {
@@ -122,7 +122,7 @@ func launched(p *operator.Problem, k operator.Kernel) string {
 	return b.String()
 }
 
-// familyGPU is a GPU that runs nothing and says what it is asked for.
+// familyGPU is a GPU that runs nothing and records the calls of a loader.
 type familyGPU struct {
 	*recorder
 	asked []string
@@ -142,7 +142,7 @@ func (g *familyGPU) Launch(_ pack.Kernel, l pack.Launch, _ pack.Stream, _ []unsa
 	return nil
 }
 
-// attributesOf are what a launch has beside its extents, as the stand-in for the driver says it.
+// attributesOf returns the attributes of a launch as the imitation of the CUDA driver prints them.
 func attributesOf(cooperative bool, cluster [3]int64, dependent bool) (text string) {
 	if cooperative {
 		text += "attribute 2 1\n"
@@ -156,7 +156,7 @@ func attributesOf(cooperative bool, cluster [3]int64, dependent bool) (text stri
 	return text
 }
 
-// roomOf are the bytes of a plan's workspaces, each from an address of its own.
+// roomOf returns how many bytes a plan's workspaces take if each begins at an address that is a multiple of 256.
 func roomOf(plan *pack.Plan) (room int64) {
 	for _, tensor := range plan.Tensors {
 		if tensor.Role == "workspace" {
@@ -166,10 +166,11 @@ func roomOf(plan *pack.Plan) (room int64) {
 	return room
 }
 
-// What Python chooses and launches is what the family says, for shapes in its range. Elsewhere the general kernel runs.
+// For a shape in a family's range, Python must choose and launch the kernel that the family itself chooses; for every
+// shape outside the range, Python must launch the general kernel.
 func TestFamilies(t *testing.T) {
 	all := fakeFamilies(t)
-	// One more has the same problems and comes first, but was measured elsewhere.
+	// Add a second family for the same problems, which comes first in the pack but was measured on another GPU.
 	elsewhere, document := all[0], *all[0].Family
 	document.Device.Name, document.Tree, elsewhere.Family = "A GPU", &family.Node{}, &document
 	path := packedFamilies(t, append(slices.Clone(all), elsewhere))
@@ -191,7 +192,7 @@ func TestFamilies(t *testing.T) {
 	sameChoices(t, cases, answers(printedByPython(t, path, cases)))
 }
 
-// All kernels that take dimensions when they run can be packed, and have a form in Python.
+// Every kernel that reads dimensions at run time must be packable, with all its formulas in Python.
 func TestEveryOpenKernel(t *testing.T) {
 	testneeds.Nothing(t)
 	if testing.Short() {
@@ -202,7 +203,7 @@ func TestEveryOpenKernel(t *testing.T) {
 		name := op.Name
 		p := empty("layers", "")
 		if p.describe(op) != nil {
-			continue // none of its kernels can be packed
+			continue // none of the operator's kernels can be packed
 		}
 		for _, r := range requests(op) {
 			for _, template := range op.Templates {
@@ -219,10 +220,9 @@ func TestEveryOpenKernel(t *testing.T) {
 	}
 }
 
-// requests are problems that PyTorch was asked about, and the same with more of everything and of
-// other types, for tensor cores.
+// requests returns problems with known results of PyTorch, and larger problems in f32 and bf16 for tensor cores.
 func requests(o *operator.Operator) (all []operator.Request) {
-	if vectors, err := torchvectors.Of(o.Name); err == nil { // some are held against NumPy alone
+	if vectors, err := torchvectors.Of(o.Name); err == nil { // some operators are compared with NumPy only
 		for _, c := range vectors.Cases {
 			all = append(all, operator.Request{Shape: c.Shape, Parameters: c.Parameters, Math: c.Math})
 		}
@@ -245,7 +245,8 @@ func requests(o *operator.Operator) (all []operator.Request) {
 	return all
 }
 
-// inPython writes the formulas of the default of a request's template; false: it serves no such problem.
+// inPython writes the formulas of a template's default in Python. inPython returns false if the template cannot serve
+// the request.
 func inPython(t *testing.T, p *Packed, op *operator.Operator, r operator.Request, template string) bool {
 	q, err := op.Bind(r, hopper())
 	if err != nil {
@@ -273,14 +274,14 @@ func inPython(t *testing.T, p *Packed, op *operator.Operator, r operator.Request
 	return true
 }
 
-// sameChoices holds what a loader did for each problem against what it should do.
+// sameChoices compares the driver calls that a loader made for each problem with those that it should make.
 func sameChoices(t *testing.T, cases []chosenCase, got []string) {
 	t.Helper()
 	if len(got) != len(cases) {
 		t.Fatalf("there are %d answers for %d problems", len(got), len(cases))
 	}
 	wrong := 0
-	loaded := map[string]bool{} // one process may answer for all problems, and loads nothing twice
+	loaded := map[string]bool{} // a process may plan all problems and load no kernel twice
 	for i, c := range cases {
 		asked := func(line string) bool { return loaded[line] && strings.HasPrefix(line, "load ") }
 		rest := slices.DeleteFunc(strings.SplitAfter(c.text, "\n"), asked)
@@ -301,7 +302,7 @@ func sameChoices(t *testing.T, cases []chosenCase, got []string) {
 func chosenByGo(t *testing.T, path string, cases []chosenCase) (all []string) {
 	p := open(t, path)
 	for _, c := range cases {
-		gpu := &familyGPU{recorder: h100()} // which has loaded nothing yet
+		gpu := &familyGPU{recorder: h100()} // a new GPU has no kernels loaded
 		plan, err := p.On(gpu).Plan(c.problem.Operator.Name, c.problem.Shape, given(c.problem.Parameters), "")
 		if err == nil {
 			err = plan.Prepare()
@@ -317,11 +318,11 @@ func chosenByGo(t *testing.T, path string, cases []chosenCase) (all []string) {
 	return all
 }
 
-// answers are what a program printed, by problems. It prints the bytes of workspaces behind each, and
-// whether the kernel was made for it.
+// answers splits the output of a test program into the parts that belong to one problem each. After the driver calls of
+// each problem, the output says how large the workspaces are and whether the kernel was tuned for the problem.
 func answers(out string) (all []string) {
 	var b strings.Builder
-	asked := map[string]bool{} // of the problem: who launches a kernel twice may ask for it twice
+	asked := map[string]bool{} // a loader may load a kernel twice for one problem
 	for line := range strings.Lines(out) {
 		words := strings.Fields(line)
 		switch {
@@ -353,7 +354,7 @@ func printedByPython(t *testing.T, path string, cases []chosenCase) string {
 	type problem struct {
 		Operator string       `json:"operator"`
 		Settings []expr.Value `json:"settings"`
-		Shapes   [][]int64    `json:"shapes"` // of the tensors that are read
+		Shapes   [][]int64    `json:"shapes"` // shapes of the tensors that are read
 		Type     string       `json:"type"`
 	}
 	var list []problem
@@ -370,7 +371,7 @@ func printedByPython(t *testing.T, path string, cases []chosenCase) string {
 			word := slices.IndexFunc(s.Choices, func(v expr.Value) bool { return v.Equal(c.problem.Values[s.Name]) })
 			for _, name := range s.Names {
 				switch v := c.problem.Values[name]; {
-				case s.Name == c.problem.Operator.TypeParameter() || slices.Contains(c.problem.Operator.Orders(), s.Name): // tensors tell
+				case s.Name == c.problem.Operator.TypeParameter() || slices.Contains(c.problem.Operator.Orders(), s.Name): // the tensors determine this parameter
 				case s.Type == operator.WordParameter:
 					one.Settings = append(one.Settings, expr.Int(int64(word)))
 				case s.Type == operator.FloatParameter:
@@ -427,7 +428,7 @@ func printedByC(t *testing.T, path string, cases []chosenCase) string {
 	return withDriver(t, []byte(in.String()), program, path)
 }
 
-// teller is the place of the tensor whose type is the problem's.
+// teller returns the index of the input that determines the problem's type.
 func teller(o *operator.Operator) int {
 	read := func(a operator.ArgumentSpec) bool { return a.Role.Filled() }
 	if i := slices.IndexFunc(o.Arguments, func(a operator.ArgumentSpec) bool { return read(a) && a.TypeBy != "" }); i >= 0 {
@@ -450,13 +451,13 @@ func components(o *pack.Operator) (names []string) {
 	return names
 }
 
-// wordPlace is where a word stands among those of a parameter.
+// wordPlace returns the index of a word among the words of a parameter.
 func wordPlace(o *pack.Operator, name, word string) int64 {
 	i := slices.IndexFunc(o.Parameters, func(s pack.Parameter) bool { return s.Components[0].Name == name })
 	return int64(slices.Index(o.Parameters[i].Words, word))
 }
 
-// withDriver runs a program with the stand-in for the driver, and gives what it prints.
+// withDriver runs a program with the imitation of the CUDA driver, and returns the output of the program.
 func withDriver(t *testing.T, in []byte, program string, arguments ...string) string {
 	t.Helper()
 	cmd := underDriver(standIn(t), program, arguments...)

@@ -14,7 +14,7 @@ import (
 	"autotune/pack"
 )
 
-// Code of a pack that is not what its manifest gives is found, also where the manifest has its digest.
+// Loader code that does not match the manifest must be found, even if the manifest has the changed file's digest.
 func TestForeignLoaders(t *testing.T) {
 	testneeds.Nothing(t)
 	op, err := operator.Find("max_pool2d")
@@ -25,7 +25,7 @@ func TestForeignLoaders(t *testing.T) {
 		found := func(change func(path string)) (foreign, unknown []string) {
 			path := copyOf(t, whole)
 			change(path)
-			edit(t, path, func(m map[string]any) { // who forges a file forges its digest
+			edit(t, path, func(m map[string]any) { // a forger would also replace the digest
 				files := m["files"].(map[string]any)
 				clear(files)
 				must.OK(t, filepath.WalkDir(path, func(file string, d os.DirEntry, err error) error {

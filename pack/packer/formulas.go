@@ -11,11 +11,11 @@ import (
 	"autotune/space/expr"
 )
 
-// pyFormula is a formula of a manifest in Python. The loader looks it up by its text, so that it runs only what was
-// written here.
+// pyFormula is a formula of a manifest as Python code. The Python loader finds a formula's code by the formula's text,
+// so that it runs only code that the packer wrote.
 type pyFormula struct{ Text, Code string }
 
-// addFormulas adds the formulas in Python. A notice tells of one that has no form there.
+// addFormulas writes all formulas as Python code, or adds a notice if a formula cannot be written in Python.
 func (p *Packed) addFormulas(folder string) {
 	found := map[string]*expr.Node{}
 	formulasIn(reflect.ValueOf(&p.Manifest), func(text string, root *expr.Node) { found[text] = root })
@@ -31,10 +31,10 @@ func (p *Packed) addFormulas(folder string) {
 	p.files[folder+"formulas.py"] = write("formulas.py.tmpl", all)
 }
 
-// placeholder is a formula in an explanation.
+// placeholder matches a formula in braces in the explanation of a requirement.
 var placeholder = regexp.MustCompile(`\{[^{}]*\}`)
 
-// formulasIn finds the formulas of a manifest, with those in explanations.
+// formulasIn finds all formulas in a manifest, including those in explanations.
 func formulasIn(v reflect.Value, found func(text string, root *expr.Node)) {
 	switch of := v.Interface().(type) {
 	case expr.Value:

@@ -15,7 +15,7 @@ import (
 	"autotune/space/expr"
 )
 
-// drawnFormula is one of integers and truths, over a, b and c.
+// drawnFormula returns a random formula of integers and booleans in the variables a, b and c.
 func drawnFormula(random *rand.Rand, depth int) string {
 	if depth == 0 || random.IntN(6) == 0 {
 		return []string{"a", "b", "c", "0", "1", "2", "7", "1000", "3000000000"}[random.IntN(9)]
@@ -28,7 +28,7 @@ func drawnFormula(random *rand.Rand, depth int) string {
 	return fmt.Sprintf(forms[random.IntN(len(forms))], x, y)
 }
 
-// formulaCase is a formula with values of its names, and the number that it computes.
+// formulaCase is a formula with the values of its variables, and the number that it computes.
 type formulaCase struct {
 	root       *expr.Node
 	text, want string
@@ -56,7 +56,7 @@ func formulaCases(t *testing.T) (all []formulaCase) {
 	return all
 }
 
-// Formulas are in Python what they are elsewhere. Its integers have no bound.
+// A formula must compute the same value in Python as in Go, although Python's integers have no bound.
 func TestFormulasInPython(t *testing.T) {
 	testneeds.CXX.Need(t)
 	testneeds.Python.Need(t)
@@ -84,7 +84,7 @@ func TestFormulasInPython(t *testing.T) {
 	}
 }
 
-// A formula that Python could not read is left out, and does not take long.
+// A formula that is too deep for Python must be left out, without taking long.
 func TestDeepFormulas(t *testing.T) {
 	for _, link := range []string{"+", " or "} {
 		p := empty("layers", "")

@@ -16,13 +16,13 @@ import (
 	"autotune/tuner/cudasource"
 )
 
-// hostileSummaries would be code in Python or C if they were not quoted.
+// hostileSummaries would run as code in Python or C if they were not quoted.
 var hostileSummaries = []string{
 	`"""; import os; os.system("touch ran") #`, `a trailing \`, `\xi and \N{x}`, `'''`, `**// int x = 1 / 0; /**`, `*/ #error ran /*`, `**//**/ #error ran`, "a ` $(touch ran)",
 	`%s%n%lld`, `{__import__("os").system("touch ran")}`, `??/`, `// a \\`, "# coding: utf-7", "é 日",
 }
 
-// scaledWith is an operator of testdata with another text in its description.
+// scaledWith loads the operator testdata/scaled with one text in its description replaced.
 func scaledWith(t *testing.T, old, new string) *operator.Operator {
 	t.Helper()
 	files := fstest.MapFS{}
@@ -42,7 +42,8 @@ func scaledWith(t *testing.T, old, new string) *operator.Operator {
 	return op
 }
 
-// No summary becomes code: Python reads functions.py as it reads that of a plain one, and C compiles.
+// No summary of an operator may become code: functions.py must contain it only as a docstring, and the C files must
+// compile.
 func TestHostileSummaries(t *testing.T) {
 	testneeds.CXX.Need(t)
 	const plain = "Twice and a half of each element, backwards; scalars say how much, and which is the last."

@@ -17,12 +17,12 @@ import (
 	"autotune/pack/loaders"
 )
 
-// fileOf is what a manifest says of a file.
+// fileOf returns the size and digest that a manifest records for a file.
 func fileOf(data []byte) pack.File {
 	return pack.File{Bytes: int64(len(data)), SHA256: fmt.Sprintf("%x", sha256.Sum256(data))}
 }
 
-// addLoaders adds the loaders for programs in Python and C, with tables of the pack's files.
+// addLoaders adds the loaders for programs in Python and C, and the tables of the pack that they read.
 func (p *Packed) addLoaders(operators map[string]*operator.Operator, contents func(file string) []byte) (err error) {
 	folder := pythonFolder + p.Name + "/"
 	for _, name := range []string{
@@ -46,11 +46,12 @@ func (p *Packed) addLoaders(operators map[string]*operator.Operator, contents fu
 	return err
 }
 
-// pythonFolder has the Python package, in a folder of its name.
+// pythonFolder contains the Python package, in a folder with the pack's name.
 const pythonFolder = "python/"
 
-// Foreign lists the code of a pack's loaders that this program does not write for the pack's manifest: Python and C
-// run it, whatever the manifest says. unknown is the code that cannot be told, for a lack of operators.
+// Foreign finds loader code that differs from the code which this program writes for the pack's manifest. Loader code
+// that was changed together with its digest in the manifest passes the verification of a pack. The result unknown lists
+// the files that cannot be compared because their operators are missing.
 func Foreign(p *pack.Pack, operators map[string]*operator.Operator) (foreign, unknown []string, err error) {
 	w := &Packed{Manifest: p.Manifest, files: map[string][]byte{}}
 	if err := w.addLoaders(operators, p.Kernel); err != nil {
@@ -83,30 +84,31 @@ func Foreign(p *pack.Pack, operators map[string]*operator.Operator) (foreign, un
 	return foreign, unknown, nil
 }
 
-// pyFunctions is functions.py: PyTorch's functions that operators of the pack compute, by their names.
+// pyFunctions is the content of functions.py: the PyTorch functions that the pack's operators compute.
 type pyFunctions struct {
 	Operators []pyOperator
 	Functions map[string]pyFunction
 	calls     torchFunctions
 }
 
-// pyOperator is an operator whose functions are packed.
+// pyOperator is an operator whose functions are in functions.py.
 type pyOperator struct {
 	p           *Packed
 	Name        string
-	Gradients   string // their code; "": it has none
+	Gradients   string // Python code of the gradients, if there is any
 	Expressions []operator.ParameterSpec
 }
 
-// Words are the values that the pack has of a parameter of words.
+// Words returns the values of a word parameter for which the pack has kernels.
 func (o pyOperator) Words(parameter string) []string { return o.p.words(o.Name, parameter) }
 
-// Of are the names in an expression: those of its parameter, and of the tensors of all packed epilogues.
+// Of returns the names that an expression may use: the names in its parameter's `of`, and the tensors of all packed
+// epilogues.
 func (o pyOperator) Of(s operator.ParameterSpec) []string {
 	return slices.Concat(s.Of, o.p.operands(o.Name, s))
 }
 
-// pyFunction is a function's parameters, docstring, and the tensors and values that it hands on.
+// pyFunction holds the parts of a Python function: parameters, docstring, and the tensors and values it passes on.
 type pyFunction struct{ Parameters, Summary, Tensors, Values string }
 
 func (f *pyFunctions) add(p *Packed, folder string, o *operator.Operator) {
@@ -141,7 +143,7 @@ func (f *pyFunctions) add(p *Packed, folder string, o *operator.Operator) {
 	f.Operators = append(f.Operators, of)
 }
 
-// means tells whether the pack has kernels for what a function means: an expression is one of its words.
+// means reports whether the pack has kernels for the expressions that correspond to a PyTorch function.
 func (p *Packed) means(o *operator.Operator, call operator.TorchCall) bool {
 	for _, spec := range o.Parameters {
 		words, meant := p.words(o.Name, spec.Name), call.Meant(spec.Name)
@@ -153,14 +155,13 @@ func (p *Packed) means(o *operator.Operator, call operator.TorchCall) bool {
 	return true
 }
 
-// differentiable tells whether an operator can have gradients: it has one output, and not of integers.
+// differentiable reports whether an operator can have gradients: it needs exactly one output, not of integers.
 func differentiable(o *operator.Operator) bool {
 	outputs := slices.DeleteFunc(slices.Clone(o.Arguments), func(a operator.ArgumentSpec) bool { return a.Role != operator.Output })
 	return len(outputs) == 1 && outputs[0].Type != operator.I64
 }
 
-// definition is that of a function, with the names of the tensors that the operator's kernels read. It calls the last
-// of its CALLS, which is the operator of its own name.
+// definition returns the Python function for a PyTorch call. read lists the inputs in the order of the kernels.
 func definition(o *operator.Operator, read []string, call operator.TorchCall) pyFunction {
 	var parts, tensors []string
 	values, given := "", map[string]string{}
@@ -176,7 +177,7 @@ func definition(o *operator.Operator, read []string, call operator.TorchCall) py
 			values += a.Name + ", "
 		}
 	}
-	for _, t := range read { // whatever PyTorch's order
+	for _, t := range read { // PyTorch's order of arguments may differ
 		if name, ok := given[t]; ok {
 			tensors = append(tensors, name)
 		}
@@ -184,8 +185,8 @@ func definition(o *operator.Operator, read []string, call operator.TorchCall) py
 	return pyFunction{strings.Join(parts, ", "), quote.PythonDoc(o.Summary), strings.Join(tensors, ", "), values}
 }
 
-// pythonCalls are the functions that an operator computes. One that names none of PyTorch's
-// is a function of its tensors and parameters.
+// pythonCalls returns the PyTorch functions that an operator computes. For an operator whose op.yaml names no PyTorch
+// function, pythonCalls returns a function with the operator's name, tensors and parameters.
 func pythonCalls(o *operator.Operator) []operator.TorchCall {
 	if o.PyTorch != nil && len(o.PyTorch.Calls) > 0 {
 		return o.PyTorch.Calls

@@ -22,8 +22,8 @@ import (
 	"autotune/tuner/family"
 )
 
-// packedMaps is a pack of one problem, whose launch passes two tensor maps beside an address and a scalar. A document
-// may list a third, of an argument that there is not.
+// packedMaps writes a pack of one problem whose launch passes two tensor maps, an address and a scalar. The launch
+// also lists a third tensor map for an argument that does not exist, as a damaged document could.
 func packedMaps(t *testing.T) (path string, p *operator.Problem) {
 	t.Helper()
 	both, err := operator.Load(os.DirFS("testdata"), "both")
@@ -34,7 +34,7 @@ func packedMaps(t *testing.T) (path string, p *operator.Problem) {
 	return packed(t, "layers", []cudasource.Winner{w}), w.Problem
 }
 
-// packedOpenMaps is a pack of a family, whose kernel passes the output as a tensor map that depends on the shape.
+// packedOpenMaps writes a pack of a family whose kernel passes the output as a tensor map that depends on the shape.
 func packedOpenMaps(t *testing.T) (path string, p *operator.Problem) {
 	t.Helper()
 	scaled, err := operator.Load(os.DirFS("testdata"), "scaled")
@@ -57,10 +57,11 @@ func packedOpenMaps(t *testing.T) (path string, p *operator.Problem) {
 	return path, p
 }
 
-// mapsGPU says what it is passed as the stand-in for the driver does.
+// mapsGPU implements pack.Driver, and records launches' arguments in the same format as the imitation of the CUDA
+// driver.
 type mapsGPU struct {
 	*recorder
-	maps  string // arguments of 16 words, each by a digit
+	maps  string // the places of arguments that have 16 words
 	asked string
 }
 
@@ -74,7 +75,7 @@ func (g *mapsGPU) Launch(_ pack.Kernel, _ pack.Launch, _ pack.Stream, arguments 
 	return nil
 }
 
-// Every loader passes a tensor map as 128 bytes: the tensor's address, seven words and zeros.
+// Every loader must pass a tensor map as 128 bytes: the tensor's address, seven words and zeros.
 func TestTensorMaps(t *testing.T) {
 	for name, test := range map[string]struct {
 		packed     func(*testing.T) (string, *operator.Problem)
@@ -90,7 +91,7 @@ func TestTensorMaps(t *testing.T) {
 				gpu := &mapsGPU{recorder: h100(), maps: test.maps}
 				plan, err := open(t, path).On(gpu).Plan(p.Operator.Name, p.Shape, nil, "")
 				must.OK(t, err)
-				for range 2 { // the second finds what the first left
+				for range 2 { // the second run finds files of the first
 					gpu.asked = ""
 					must.OK(t, plan.Launch(1, 0x1000, 0x2000, 0x3000))
 					if gpu.asked != test.want {
@@ -115,7 +116,7 @@ func TestTensorMaps(t *testing.T) {
 	}
 }
 
-// A manifest that lies about tensor maps is refused with one line.
+// A manifest with wrong data about tensor maps must be refused with a one-line error.
 func TestDamagedMaps(t *testing.T) {
 	testneeds.Torch.Need(t)
 	ofProblem, _ := packedMaps(t)
@@ -138,7 +139,7 @@ func TestDamagedMaps(t *testing.T) {
 	} {
 		path := refused(t, test.path, test.want, test.change)
 		if !strings.Contains(test.want, "tensor map") || strings.Contains(test.want, "each") {
-			continue // Python refuses what it would pass
+			continue // Python refuses this map only when it would pass it
 		}
 		out, err := exec.Command("python3", "-B", "testdata/plan_all.py", path).CombinedOutput()
 		if err == nil || !regexp.MustCompile(`manifest.json is damaged: .*has a tensor map at -?\d of [17] words`).Match(out) {
@@ -147,7 +148,7 @@ func TestDamagedMaps(t *testing.T) {
 	}
 }
 
-// What loaders compute of a map for a shape is what a kernel of that shape alone is launched with.
+// For each shape, a loader must compute the tensor map that a kernel compiled for this shape alone would have.
 func TestTensorMapsOfFamilies(t *testing.T) {
 	kernel := func(name, first string) *fstest.MapFile {
 		return &fstest.MapFile{Data: []byte("struct Map { unsigned long long words[16]; };\nextern \"C\" __global__ void boxed_" + name + "(" + first + " x, float* y) {}\n")}

@@ -9,7 +9,7 @@ import (
 	"autotune/internal/quote"
 )
 
-// names are words that can be a Python package and a table in C.
+// names matches words that can name both a Python package and a table in C.
 var names = regexp.MustCompile(`^[a-z][a-z0-9_]*[a-z0-9]$`)
 
 func checkName(name string) error {
@@ -20,7 +20,7 @@ func checkName(name string) error {
 	return nil
 }
 
-// NameOf is a pack's default name, made from the path that it is written to.
+// NameOf returns a pack's default name, derived from the path that the pack is written to.
 func NameOf(path string) string {
 	base := strings.ToLower(filepath.Base(filepath.Clean(path)))
 	name := strings.Trim(regexp.MustCompile(`\W+`).ReplaceAllString(strings.TrimSuffix(base, filepath.Ext(base)), "_"), "_")

@@ -10,7 +10,7 @@ import (
 	"autotune/tuner/cudasource"
 )
 
-// Tensors of a problem may lie with their second dimension last: then the problem is another, of the same operator.
+// A problem whose tensors have the second dimension last in memory has a kernel of its own.
 func TestOrders(t *testing.T) {
 	shape := []int64{2, 8, 9, 10}
 	set := func(layout string) map[string]string {

@@ -1,7 +1,8 @@
-// Package packer writes packs: it compiles winners and general kernels, describes them in a
-// manifest, and adds loaders for programs in C and Python.
+// Package packer writes packs: it compiles winners and general kernels, describes them in a manifest, and adds loaders
+// for programs in C and Python.
 //
-// The same winners, compiler and tool give the same bytes. Package pack reads what is written.
+// The same winners, compiler and version of autotune always produce the same pack, byte for byte. Package pack reads
+// the packs that package packer writes.
 package packer
 
 import (
@@ -28,22 +29,22 @@ import (
 	"autotune/tuner/cudasource"
 )
 
-// Options say how winners are packed.
+// Options say what a pack is called, which tool writes it and which architectures it is compiled for.
 type Options struct {
-	Name  string // of the pack, as checkName allows it
+	Name  string // the pack's name, which checkName must allow
 	Tool  string
-	Archs []string // to compile for; none: what each winner was compiled for
+	Archs []string // architectures, or nil for each winner's own
 }
 
-// Packed is a pack that is not written yet.
+// Packed is a complete pack in memory, ready to be written.
 type Packed struct {
 	pack.Manifest
 	files   map[string][]byte
-	Notices []string // what was left out, and why
+	Notices []string // what was left out of the pack, and why
 }
 
-// Make compiles winners and families, and describes them. Of several for one problem, device and
-// architecture it takes the first.
+// Make compiles winners and families, and describes them in a manifest. Of several winners or families for one
+// problem, device and architecture, Make takes the first.
 func Make(ctx context.Context, compiler compile.Compiler, winners []cudasource.Winner, families []Family, o Options) (*Packed, error) {
 	if err := checkName(o.Name); err != nil {
 		return nil, err
@@ -85,7 +86,8 @@ func Make(ctx context.Context, compiler compile.Compiler, winners []cudasource.W
 	return p, p.finish(operators)
 }
 
-// packs tells whether an operator can be packed, and describes it once. If it cannot, a notice says why.
+// packs reports whether an operator can be packed. At its first call for an operator, packs adds the operator's
+// description to the manifest, or a notice that says why the operator cannot be packed.
 func (p *Packed) packs(o *operator.Operator, kept map[string]*operator.Operator) bool {
 	if known, asked := kept[o.Name]; asked {
 		return known != nil
@@ -99,8 +101,7 @@ func (p *Packed) packs(o *operator.Operator, kept map[string]*operator.Operator)
 	return err == nil
 }
 
-// fixedFirst moves winners that read dimensions when they run behind those made for their shape.
-// The order is kept otherwise.
+// fixedFirst stably moves winners that read dimensions at run time behind those compiled for fixed shapes.
 func fixedFirst(winners []cudasource.Winner) []cudasource.Winner {
 	sorted := slices.Clone(winners)
 	slices.SortStableFunc(sorted, func(a, b cudasource.Winner) int {
@@ -116,11 +117,11 @@ func empty(name, tool string) *Packed {
 	return p
 }
 
-// task is a kernel to compile, and what to do with its binary, which by made.
+// task is a kernel to compile, and the function that takes its binary and the compiler's version.
 type task struct {
 	what    string
 	request compile.Request
-	archs   []string // the first that the compiler knows is taken
+	archs   []string // the first one that the compiler supports is used
 	take    func(b *compile.Binary, by string) error
 	binary  *compile.Binary
 }
@@ -158,22 +159,22 @@ func compileAll(ctx context.Context, compiler compile.Compiler, tasks []*task) e
 	return err
 }
 
-// found is what a search found, as far as it tells which architectures it is compiled for.
+// found holds the properties of a winner or a family by which the method targets chooses architectures to compile for.
 type found struct {
-	what, problem string // as notices name it; and what two that serve the same problems have in common
-	target        string // that it was tuned for
+	what, problem string // text for notices; equal for entries of one problem
+	target        string // the architecture of the search
 	device        device.Info
-	// unserved is a template that an architecture cannot run; "": it can run all.
+	// unserved returns a template that an architecture cannot run, or "" if it can run all templates.
 	unserved func(arch string) (template string, err error)
 }
 
-// measured tells whether times of the search are those of an architecture.
+// measured reports whether the search measured times on a GPU of this architecture.
 func (f found) measured(arch string) bool {
 	return f.device.Kind.Properties().Caveat == "" && arch == f.target
 }
 
-// targets are the architectures to compile for: those named, or that of the search, without those that are done and
-// those that cannot run it.
+// targets returns the architectures to compile for: those that the user named or else the search's own. targets omits
+// architectures in seen, which have the kernel already, and architectures that cannot run the kernel.
 func (p *Packed) targets(f found, named []string, seen map[string]bool) (archs []string, err error) {
 	if len(named) == 0 {
 		if f.target == "" || !f.measured(f.target) {
@@ -199,7 +200,7 @@ func (p *Packed) targets(f found, named []string, seen map[string]bool) (archs [
 	return archs, nil
 }
 
-// entries describes a winner once for each architecture.
+// entries adds a manifest entry for a winner and each architecture.
 func (p *Packed) entries(w cudasource.Winner, archs []string, seen map[string]bool) (tasks []*task, err error) {
 	text, _, _ := strings.Cut(w.Problem.String(), " free=")
 	f := found{
@@ -234,14 +235,14 @@ func (p *Packed) entries(w cudasource.Winner, archs []string, seen map[string]bo
 	return tasks, nil
 }
 
-// name gives launches the names that their kernels have in a binary.
+// name replaces the kernels' names in launches by the symbols that the kernels have in a binary.
 func name[N comparable](launches []pack.LaunchOf[N], b *compile.Binary) {
 	for i := range launches {
 		launches[i].Entry = b.Symbol(launches[i].Entry)
 	}
 }
 
-// entry describes a winner for an architecture.
+// entry returns the manifest entry for a winner and an architecture.
 func (p *Packed) entry(w cudasource.Winner, arch string) (*pack.Entry, error) {
 	var source, evidence bytes.Buffer
 	if err := cmp.Or(w.WriteCUDA(&source), w.Best.WriteJSON(&evidence)); err != nil {
@@ -284,7 +285,7 @@ func (p *Packed) entry(w cudasource.Winner, arch string) (*pack.Entry, error) {
 	return e, nil
 }
 
-// describe adds an operator.
+// describe adds an operator's description to the manifest.
 func (p *Packed) describe(o *operator.Operator) error {
 	d := &pack.Operator{
 		Name: o.Name, Summary: o.Summary, Shape: o.Shape, Parameters: []pack.Parameter{}, Derived: []pack.Definition{},
@@ -311,7 +312,7 @@ func (p *Packed) describe(o *operator.Operator) error {
 		d.Requires = append(d.Requires, pack.Requirement{That: formula(r.That), Because: r.Because.Text})
 	}
 	for _, a := range o.Arguments {
-		if a.Role == operator.Workspace || a.Role == operator.Scalar { // entries list these
+		if a.Role == operator.Workspace || a.Role == operator.Scalar { // entries list their workspaces and scalars
 			continue
 		}
 		if a.Symbol != "" {
@@ -342,8 +343,8 @@ func (p *Packed) tensor(d *pack.Operator, a operator.ArgumentSpec) pack.TensorSp
 
 func formula(f operator.Formula) pack.Formula { return pack.Formula{Expr: f.Code()} }
 
-// describeParameter gives each component its default. One that names another parameter of
-// as many components means the same component of it.
+// describeParameter describes a parameter with the default of each component. If the default names another parameter
+// with as many components, the default of each component is that parameter's component.
 func describeParameter(o *operator.Operator, s operator.ParameterSpec) (pack.Parameter, error) {
 	d := pack.Parameter{Name: s.Name, Type: string(s.Type), Min: s.Min, Max: s.Max}
 	if s.Type == operator.ExpressionParameter {
@@ -383,7 +384,8 @@ func describeParameter(o *operator.Operator, s operator.ParameterSpec) (pack.Par
 	return d, nil
 }
 
-// virtualArchs are the architectures for general kernels' PTX: the first that the compiler knows is taken.
+// virtualArchs lists architectures for general kernels' PTX. A general kernel's PTX is compiled for the first
+// architecture in virtualArchs that the compiler supports.
 var virtualArchs = []string{"compute_75", "compute_80", "compute_90"}
 
 // generals adds the general kernels for a problem's operator and type, one for each math mode.
@@ -422,7 +424,7 @@ func (p *Packed) generals(of *operator.Problem, seen map[string]bool) (tasks []*
 	return tasks
 }
 
-// generalType is the type of the first tensor that a problem reads, or why there is no general kernel.
+// generalType returns the type of a problem's first input, or the reason why there is no general kernel.
 func generalType(p *operator.Problem) (operator.Type, string) {
 	if p.Operator.PyTorch == nil {
 		return "", "its op.yaml has no key `pytorch`"
@@ -442,7 +444,7 @@ func generalType(p *operator.Problem) (operator.Type, string) {
 	return element, ""
 }
 
-// generalArguments are the names of what a general kernel takes: tensors, the first output last.
+// generalArguments returns the names of the tensors that a general kernel takes, with the first output last.
 func generalArguments(p *operator.Problem) (names []string) {
 	for _, a := range p.Arguments {
 		if a.Owner == "" && a.Name != p.Output().Name && (a.Role.Filled() || a.Role == operator.Output) {
@@ -452,8 +454,8 @@ func generalArguments(p *operator.Problem) (names []string) {
 	return append(names, p.Output().Name)
 }
 
-// general describes the kernel around an operator's general function. It reads its sizes at run
-// time, in the order that is returned.
+// general returns the kernel that calls an operator's general function for every element of the output, and the names
+// of the sizes that the kernel reads at run time.
 func general(p *operator.Problem, entry string) (operator.Kernel, []string) {
 	source := p.Operator.PyTorch.General
 	return operator.Kernel{

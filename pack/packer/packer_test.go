@@ -26,14 +26,14 @@ import (
 	"autotune/tuner/cudasource"
 )
 
-// hopper are the limits that the winners of these tests are for.
+// hopper returns the limits of the GPU that the winners of these tests are made for.
 func hopper() operator.Limits {
 	limits := operator.TypicalLimits()
 	limits.Arch, limits.Target = 90, "sm_90a"
 	return limits
 }
 
-// echo is a compiler whose binaries say what they were made of.
+// echo is a compiler whose binaries contain the digest of their source instead of code.
 type echo struct{}
 
 func (echo) Version() string { return "echo 1" }
@@ -43,7 +43,8 @@ func (echo) Compile(_ context.Context, r compile.Request) (*compile.Binary, erro
 	return &compile.Binary{Code: []byte(r.Kernel.Digest() + " for " + r.Arch), Symbols: map[string]string{}}, nil
 }
 
-// winner makes a template's default a problem's winner: that of the first that serves it, or of the one that is named.
+// winner makes the default configuration of a template the winner of a problem: of the named template, or of the first
+// template that serves the problem.
 func winner(t testing.TB, r operator.Request, name string, template ...string) cudasource.Winner {
 	t.Helper()
 	op, err := operator.Find(name)
@@ -51,7 +52,7 @@ func winner(t testing.TB, r operator.Request, name string, template ...string) c
 	return winnerOf(t, op, r, template...)
 }
 
-// winnerOf is the same, of any operator.
+// winnerOf is like the function winner, but takes an operator that need not be built in.
 func winnerOf(t testing.TB, op *operator.Operator, r operator.Request, template ...string) cudasource.Winner {
 	t.Helper()
 	p, err := op.Bind(r, hopper())
@@ -73,7 +74,7 @@ func winnerOf(t testing.TB, op *operator.Operator, r operator.Request, template 
 	return w
 }
 
-// packable are the built-in operators that packs can have, with a general kernel.
+// packable returns the built-in operators that packs can contain with a general kernel.
 func packable(t testing.TB) (all []*operator.Operator) {
 	t.Helper()
 	for _, name := range operator.OperatorNames() {
@@ -88,7 +89,7 @@ func packable(t testing.TB) (all []*operator.Operator) {
 	return all
 }
 
-// examples are a winner of each operator that can be packed, and one of bf16.
+// examples returns a winner for each operator that can be packed, and one winner in bf16.
 func examples(t testing.TB) []cudasource.Winner {
 	t.Helper()
 	made.Do(func() {
@@ -100,13 +101,13 @@ func examples(t testing.TB) []cudasource.Winner {
 	return slices.Clone(all)
 }
 
-// all are the examples, once they are made.
+// all caches the winners that examples makes.
 var (
 	made sync.Once
 	all  []cudasource.Winner
 )
 
-// packed writes winners to a path of a temporary folder.
+// packed packs winners into a temporary folder.
 func packed(t testing.TB, name string, all []cudasource.Winner) string {
 	t.Helper()
 	p, err := Make(context.Background(), echo{}, all, nil, Options{Name: "layers", Tool: "autotune test"})
@@ -118,13 +119,13 @@ func packed(t testing.TB, name string, all []cudasource.Winner) string {
 	return path
 }
 
-// recorder is a GPU that runs nothing and notes what it is asked for.
+// recorder is a GPU that runs nothing and records the calls of a loader.
 type recorder struct {
 	gpu      pack.GPU
 	mutex    sync.Mutex
 	images   []string
 	launches []string
-	values   [][]uint64 // of the arguments, their first 8 bytes
+	values   [][]uint64 // the first 8 bytes of each argument
 }
 
 func (r *recorder) GPU() pack.GPU { return r.gpu }
@@ -167,7 +168,7 @@ func given(parameters operator.Parameters) map[string]string {
 	return all
 }
 
-// Each entry is chosen for its own problem, with its launches; whatever was asked of the operator before.
+// A loader must choose each entry for its own problem, with the entry's launches, whatever it planned before.
 func TestEntriesAreChosen(t *testing.T) {
 	testneeds.Nothing(t)
 	all := examples(t)
@@ -182,7 +183,7 @@ func TestEntriesAreChosen(t *testing.T) {
 	}
 }
 
-// sameTensors holds a plan's tensors against the problem's.
+// sameTensors compares a plan's tensors with the problem's.
 func sameTensors(t *testing.T, p *operator.Problem, plan *pack.Plan, launches operator.Launches) {
 	t.Helper()
 	want := ""
@@ -206,7 +207,8 @@ func sortedLines(text string) string {
 	return strings.Join(slices.Sorted(strings.Lines(text)), "")
 }
 
-// The general kernel gets the sizes that the operator itself computes, for all problems that PyTorch was asked about.
+// The sizes passed to the general kernel must be those that the operator itself computes, for all problems whose
+// expected results came from PyTorch.
 func TestGeneralKernelsKnowTheSizes(t *testing.T) {
 	path := packed(t, "layers", examples(t))
 	sizes := map[string][]string{}
@@ -217,7 +219,7 @@ func TestGeneralKernelsKnowTheSizes(t *testing.T) {
 	for _, op := range packable(t) {
 		vectors, err := torchvectors.Of(op.Name)
 		if err != nil {
-			continue // it is held against NumPy alone
+			continue // the operator is compared with NumPy instead of PyTorch
 		}
 		for _, c := range vectors.Cases {
 			p, err := op.Bind(operator.Request{Shape: c.Shape, Parameters: c.Parameters}, hopper())
@@ -268,7 +270,7 @@ func relaunch(plan *pack.Plan) error {
 	return plan.Launch(1, pointers...)
 }
 
-// A launch passes pointers in the kernel's order, null ones for tensors without elements.
+// A launch must pass pointers in the kernel's order, with null pointers for tensors without elements.
 func TestLaunch(t *testing.T) {
 	w := winner(t, operator.Request{Shape: []int64{1, 4, 9, 9}, Parameters: map[string]string{"c_out": "8"}}, "conv2d", "pipelined_gemm")
 	if len(w.Kernel.Launches) < 2 || len(w.Kernel.Workspaces) < 2 {
@@ -312,7 +314,8 @@ func TestLaunch(t *testing.T) {
 	}
 }
 
-// Who asks for what the pack does not have is told why, and what another GPU runs.
+// If a pack has no kernel for a requested problem, the error of Plan must say why. Some entries of a pack may run on
+// other GPUs than the one that the search used.
 func TestPlans(t *testing.T) {
 	w := winner(t, operator.Request{Shape: []int64{1, 4, 9, 9}}, "conv2d")
 	p := open(t, packed(t, "one", []cudasource.Winner{w}))
@@ -353,7 +356,7 @@ func asks(parameter, value string) func(*pack.Loader) (*pack.Plan, error) {
 	}
 }
 
-// The same winners give the same bytes, in whatever order they come.
+// The same winners must produce the same pack, byte for byte, in whatever order they come.
 func TestReproducible(t *testing.T) {
 	all := examples(t)[:6]
 	first, err := os.ReadFile(filepath.Join(packed(t, "layers", all), pack.ManifestFile))
@@ -368,7 +371,7 @@ func TestReproducible(t *testing.T) {
 	}
 }
 
-// A path that holds something else is left alone.
+// Writing a pack must not overwrite a path that holds something other than a pack.
 func TestNothingIsLost(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name string) string {
@@ -396,7 +399,7 @@ func TestNothingIsLost(t *testing.T) {
 	}
 }
 
-// An operator that a pack cannot have is left out, and the rest is packed.
+// An operator that a pack cannot contain must be left out, while the other operators are packed.
 func TestLeftOut(t *testing.T) {
 	norm := winner(t, operator.Request{Shape: []int64{4, 64, 1}}, "layer_norm")
 	problem, op := *norm.Problem, *norm.Problem.Operator

@@ -16,7 +16,7 @@ import (
 	"autotune/tuner/cudasource"
 )
 
-// The package for PyTorch, with PyTorch on the CPU and a stand-in for the driver.
+// This test uses the Python package with PyTorch on the CPU and an imitation of the CUDA driver.
 func TestPython(t *testing.T) {
 	testneeds.CXX.Need(t)
 	testneeds.Torch.Need(t)
@@ -24,7 +24,7 @@ func TestPython(t *testing.T) {
 	large := winner(t, operator.Request{Shape: []int64{1, 32, 20, 20}, Parameters: map[string]string{"c_out": "64"}}, "conv2d", "pipelined_gemm")
 	path, dir := packed(t, "layers", []cudasource.Winner{large}), standIn(t)
 	run := func() string {
-		out, _ := underDriver(dir, "python3", "testdata/use_pack.py", path).CombinedOutput() // it says itself what is wrong
+		out, _ := underDriver(dir, "python3", "testdata/use_pack.py", path).CombinedOutput()
 		return string(out)
 	}
 	if out := run(); !strings.Contains(out, "attribute 6 1\n") || !strings.Contains(out, "workspaces (1, 64, 18, 18)") {
@@ -49,7 +49,8 @@ func TestPython(t *testing.T) {
 			t.Errorf("the output lacks %q", want)
 		}
 	}
-	// The fifth and the last are replaced: by a kernel that was faster, and one whose gain only a graph shows.
+	// replace changes two models of the script: the kernel of one is faster than PyTorch, that of the other only in a
+	// CUDA graph.
 	if n := strings.Count(out, "| a | conv2d |  |  |  |\n"); n != 2 {
 		t.Errorf("%d models were given the kernel, want 2", n)
 	}
@@ -62,7 +63,7 @@ func TestPython(t *testing.T) {
 	}
 }
 
-// Tensors have types of their own, may be read and written, and there may be several outputs.
+// Tensors of one call can have different types, can be both read and written, and there can be several outputs.
 func TestPythonTensors(t *testing.T) {
 	testneeds.CXX.Need(t)
 	testneeds.Torch.Need(t)
@@ -83,7 +84,7 @@ func TestPythonTensors(t *testing.T) {
 		"cross_entropy cross_entropy: weight is torch.bfloat16 on cpu; it must be torch.float32, and all tensors on one GPU",
 		"masked_cumsum [((4, 5), 'torch.float32')]", "copied back True\nbatch_norm [((4, 5), 'torch.float32')]",
 		"in place True",
-		": 0x9990 (nil) (nil) 0x7000 0x7100 0x7000", // statistics that nobody has asked for
+		": 0x9990 (nil) (nil) 0x7000 0x7100 0x7000", // the null pointers are optional statistics
 		"0xbfe0000000000000\nboth [((64,), 'torch.float32'), ((64,), 'torch.int64')]", "fake [((64,), 'torch.float32'), ((64,), 'torch.int64')]",
 	} {
 		if !strings.Contains(string(out), want+"\n") {
@@ -95,7 +96,8 @@ func TestPythonTensors(t *testing.T) {
 	}
 }
 
-// The Python package refuses what is no pack, or one that another reader would take for another, in one line.
+// The Python package must refuse, in one line, a folder that is no pack, and a manifest that different loaders would
+// read differently.
 func TestPythonDamage(t *testing.T) {
 	testneeds.Python.Need(t)
 	whole := small(t, "whole")

@@ -10,8 +10,8 @@ import (
 	"autotune/tuner/family"
 )
 
-// A family's kernels are passed scalars that follow from the shape, and their bits where they do not.
-// The general kernel computes what they say.
+// A family's kernels must get integer scalars computed from the shape, and other scalars as their bits. The general
+// kernel gets no scalars, since the kernel computes their values itself.
 func TestScalarsOfFamilies(t *testing.T) {
 	op, err := operator.Load(os.DirFS("testdata"), "scaled")
 	must.OK(t, err)
@@ -19,7 +19,7 @@ func TestScalarsOfFamilies(t *testing.T) {
 	f.Tree = &family.Node{Entries: []int{0}}
 	path := packedFamilies(t, []Family{f})
 	var cases []chosenCase
-	for _, n := range []int64{1, 33, 100} { // the last is beyond the family's range
+	for _, n := range []int64{1, 33, 100} { // 100 is outside the family's range
 		p, err := op.Bind(operator.Request{Shape: []int64{n}}, hopper())
 		must.OK(t, err)
 		cases = append(cases, chosenCase{problem: p})
@@ -32,7 +32,7 @@ func TestScalarsOfFamilies(t *testing.T) {
 	}
 }
 
-// A scalar of floating point that depends on the shape has no formula of integers.
+// No integer formula computes a floating-point scalar that depends on the shape, so its family cannot be packed.
 func TestScalarsLeftOut(t *testing.T) {
 	op := scaledWith(t, "value: 2.5", "value: n / 2")
 	if why := fakeFamilyOf(t, op, "{1..40}", "n", "").notPacked(); why != "the scalar `a` is of floating point, and n / 2 depends on the shape" {

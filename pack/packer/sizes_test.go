@@ -7,7 +7,7 @@ import (
 	"autotune/operator"
 )
 
-// A place that is not what it seems is refused.
+// sizesAt must refuse a cubin in which the variable for the sizes is not where it should be.
 func TestSizesRefused(t *testing.T) {
 	sizes := []operator.Size{{Name: "n", Type: "int"}, {Name: "h", Type: "int"}}
 	whole := elfOf(make([]byte, 8), operator.SizesSymbol, "text")

@@ -10,7 +10,8 @@ import (
 	"autotune/tuner/cudasource"
 )
 
-// withTorch runs a script of testdata with PyTorch itself, on a driver that runs nothing. Each of its lines begins with ok.
+// withTorch runs a script of testdata with the real PyTorch and a driver that runs nothing. withTorch fails the test if
+// a line of the script's output does not begin with ok.
 func withTorch(t *testing.T, script string, winners ...cudasource.Winner) {
 	t.Helper()
 	testneeds.CXX.Need(t)
@@ -28,14 +29,14 @@ func withTorch(t *testing.T, script string, winners ...cudasource.Winner) {
 	}
 }
 
-// A call that was made before passes PyTorch's dispatcher by, and only where nobody can tell.
+// A repeated call skips PyTorch's dispatcher, but only if the caller cannot notice the difference.
 func TestFastCalls(t *testing.T) {
 	withTorch(t, "fast_calls.py",
 		winner(t, operator.Request{Shape: []int64{1, 4, 9, 9}}, "conv2d"), winner(t, operator.Request{Shape: []int64{1, 4, 9, 9}}, "max_pool2d"),
 		winner(t, operator.Request{Shape: []int64{4, 5, 1}}, "elementwise"), winner(t, operator.Request{Shape: []int64{4, 5, 9}, Parameters: map[string]string{"training": "true"}}, "batch_norm"))
 }
 
-// replace(model, inputs) keeps what pays in the model itself, and leaves all else as it was.
+// replace(model, inputs) must keep only the kernels that make the model faster, and change nothing else in it.
 func TestReplaceMeasures(t *testing.T) {
 	withTorch(t, "replace_model.py", winner(t, operator.Request{Shape: []int64{1, 4, 9, 9}}, "conv2d"))
 }

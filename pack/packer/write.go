@@ -10,8 +10,8 @@ import (
 	"autotune/pack"
 )
 
-// Check finds out, before anything is compiled, whether a pack can be written to a path: it must be free, empty or hold
-// a pack.
+// Check finds out, before anything is compiled, whether a pack can be written to a path. The path of a new pack may
+// name nothing, an empty folder or an earlier pack.
 func Check(path string) error {
 	info, err := os.Stat(path)
 	switch {
@@ -41,7 +41,7 @@ func (p *Packed) Write(path string) error {
 	return nil
 }
 
-// folder fills a new folder beside the path, and puts it in the place of an earlier pack.
+// folder fills a new folder next to the path, and then replaces an earlier pack by it.
 func (p *Packed) folder(path string) error {
 	work, err := os.MkdirTemp(filepath.Dir(path), ".autotune-pack-*")
 	if err != nil {

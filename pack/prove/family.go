@@ -12,11 +12,13 @@ import (
 	"autotune/tuner/family"
 )
 
-// lostBy is how much faster the general kernel must be, over all samples, for a family to be lost.
+// lostBy is the factor by which the general kernel must be faster than the family's kernels, over all samples, for a
+// verdict that the family is lost.
 const lostBy = 1.02
 
-// proveFamily proves a family by its evidence: its kernels at the samples that it was made from, beside each sample's
-// own best and the general kernel.
+// proveFamily times a family again, from the document that the pack stores as evidence. For each sample shape in the
+// document, proveFamily compares the kernel that the family chooses with the shape's own best kernel and with the
+// general kernel.
 func (c *Checked) proveFamily(ctx context.Context, e *Entry, packed *pack.Family) error {
 	f, err := c.family(packed)
 	if err != nil {
@@ -36,7 +38,8 @@ func (c *Checked) proveFamily(ctx context.Context, e *Entry, packed *pack.Family
 	return nil
 }
 
-// judge gives a family's verdict, and says how it compares with what it was packed with.
+// judge sets the verdict on a family, and says how its slowdown compares with the slowdown that was measured when the
+// family was packed.
 func (e *Entry) judge(now *family.Checked, packed *pack.Regret, measured bool) {
 	verdict := &e.Verdict.Verdict
 	switch {
@@ -60,7 +63,7 @@ func (e *Entry) judge(now *family.Checked, packed *pack.Regret, measured bool) {
 	}
 }
 
-// packedRegret says with which regret a family was packed.
+// packedRegret describes the slowdown that was measured for a family when it was packed.
 func packedRegret(r *pack.Regret) string {
 	if r == nil {
 		return "no regret measured"

@@ -27,15 +27,15 @@ type Inputs struct {
 	Winners  []cudasource.Winner
 	Families []packer.Family
 
-	Operators []*operator.Operator // pack these alone; none: all that are known
-	Device    string               // pack what was found on it, as --device names it
-	Emulated  bool                 // also what the emulator found
+	Operators []*operator.Operator // pack only these; nil means all known operators
+	Device    string               // pack what was found on this device, as in --device
+	Emulated  bool                 // pack also what the emulator found
 	Tool      string
 	Find      func(name string) (*operator.Operator, error)
 	Tell      func(text string)
 }
 
-// FromCache adds the winners of a cache, and the families beside it.
+// FromCache adds the winners of a cache, and the families in the folder next to the cache.
 func (p *Inputs) FromCache(ctx context.Context, cache string) error {
 	if err := errors.Join(p.keptWinners(ctx, cache), p.keptFamilies(ctx, cache)); err != nil {
 		return err
@@ -47,7 +47,8 @@ func (p *Inputs) FromCache(ctx context.Context, cache string) error {
 	return nil
 }
 
-// operator finds a document's operator; nil: it is not to be packed.
+// operator finds the operator of a document, and returns nil if the user named operators to pack and this one is not
+// among them.
 func (p *Inputs) operator(name string) (*operator.Operator, error) {
 	op, found := lists.First(p.Operators, func(op *operator.Operator) bool { return op.Name == name })
 	if found || len(p.Operators) > 0 {
@@ -101,7 +102,7 @@ func (p *Inputs) family(f *family.Family, op *operator.Operator, kept bool) erro
 	return p.unlessEdited(err, kept)
 }
 
-// unlessEdited leaves out what a cache keeps whose kernels were edited.
+// unlessEdited turns an error about a cached winner or family whose kernels were edited into a notice.
 func (p *Inputs) unlessEdited(err error, kept bool) error {
 	if kept && errors.Is(err, cudasource.ErrSearchAgain) {
 		p.Tell(fmt.Sprintf("left out: %v", err))
@@ -110,17 +111,17 @@ func (p *Inputs) unlessEdited(err error, kept bool) error {
 	return err
 }
 
-// takes tells whether a cache's winner or family is packed: one of the device that is meant, of a GPU unless what was
-// emulated is asked for, and timed under the usual conditions.
+// takes reports whether a winner or family of a cache is packed. A packed winner must come from the device that the
+// user named, from a GPU unless emulated winners are asked for, and have been timed under the usual conditions.
 func (p *Inputs) takes(d device.Info, timed device.Conditions) bool {
 	return winners.Request{Device: p.Device}.Means(d) && (p.Emulated || d.Kind.Properties().Caveat == "") &&
 		timed == (device.Conditions{})
 }
 
-// FamiliesFolder is where the families of a cache are.
+// FamiliesFolder returns the folder that holds the families of a cache.
 func FamiliesFolder(cache string) string { return cache + ".families" }
 
-// keptFamilies adds the families of a cache, the newest first: packer takes the first of each range.
+// keptFamilies adds the families of a cache, the newest first, since packer takes the first family of each range.
 func (p *Inputs) keptFamilies(ctx context.Context, cache string) error {
 	files, err := filepath.Glob(filepath.Join(FamiliesFolder(cache), "*.json"))
 	if err != nil {
@@ -151,7 +152,7 @@ func (p *Inputs) keptFamilies(ctx context.Context, cache string) error {
 	return nil
 }
 
-// FromFile adds the winners or the families of a document.
+// FromFile adds the winners or the families in a file to those that the pack will contain.
 func (p *Inputs) FromFile(ctx context.Context, path string) error {
 	bests, families, err := ReadDocuments(ctx, path)
 	if err != nil {
@@ -178,7 +179,7 @@ func (p *Inputs) FromFile(ctx context.Context, path string) error {
 	return nil
 }
 
-// familyHead is how the document of a family begins, or a list of them.
+// familyHead matches the beginning of a document with a family or a list of families.
 var familyHead = regexp.MustCompile(`^\s*\[?\s*{\s*"schema":\s*"autotune/family/`)
 
 func ReadDocuments(ctx context.Context, path string) (bests []bestconfig.Document, families []*family.Family,

@@ -25,7 +25,7 @@ import (
 	"autotune/tuner/winners"
 )
 
-// Checked is a pack's manifest, and what became of its entries where they were proved.
+// Checked is a pack's manifest, with a verdict for each entry if the entries were verified again.
 type Checked struct {
 	pack.Manifest
 	Entries []*Entry `json:"checked,omitempty"`
@@ -34,23 +34,24 @@ type Checked struct {
 	o    Options
 }
 
-// Entry is what became of an entry or a family of a pack.
+// Entry is the verdict on one entry or one family of a pack.
 type Entry struct {
 	Verdict
 	Target string `json:"target"`
 
-	winner *cudasource.Winner // of an entry; nil: its evidence cannot be followed
-	fault  bool               // it is wrong, a family slower than the general kernel, or with CI slower than it was
+	winner *cudasource.Winner // nil for a family, or if the evidence is unusable
+	fault  bool               // wrong or too slow, so that the check fails
 }
 
-// unproven is the verdict on entries that cannot be tried on this device.
+// unproven is the verdict on entries that this device cannot run.
 const unproven = "unproven"
 
 func newEntry(problem, device, target string) *Entry {
 	return &Entry{Target: target, Verdict: Verdict{Problem: problem, Device: device, Verdict: unproven}}
 }
 
-// Open opens a pack to be proved, and refuses one that would run something else than its manifest says.
+// Open opens a pack whose entries are to be verified again. Open fails if the pack contains code that its manifest
+// does not account for.
 func Open(p *pack.Pack, o Options) (*Checked, error) {
 	c := &Checked{Manifest: p.Manifest, pack: p, o: o}
 	if err := p.Unlisted(); err != nil {
@@ -82,7 +83,7 @@ func Open(p *pack.Pack, o Options) (*Checked, error) {
 	return c, nil
 }
 
-// Prove verifies and times each entry and each family again.
+// Prove verifies and times every entry and every family again.
 func (c *Checked) Prove(ctx context.Context) (err error) {
 	defer func() {
 		if err != nil {
@@ -109,8 +110,9 @@ func (c *Checked) Prove(ctx context.Context) (err error) {
 	return nil
 }
 
-// proveEntry proves an entry by its evidence: the operator's kernel as the document has it, beside the untuned defaults
-// and the configurations that the winner tied with.
+// proveEntry times an entry again, from the best-config document that the pack stores as evidence. proveEntry compares
+// the entry's winner with the operator's untuned defaults and with the configurations that tied with the winner in the
+// search.
 func (c *Checked) proveEntry(ctx context.Context, e *Entry, packed *pack.Entry) error {
 	w, op, err := c.winner(packed)
 	if err != nil {
@@ -129,9 +131,9 @@ func (c *Checked) proveEntry(ctx context.Context, e *Entry, packed *pack.Entry) 
 		return err
 	}
 	if e.Verdict = v; on.Device.Info().Name != w.Best.Device.Name {
-		e.WasMS = 0 // times of two devices are not compared
+		e.WasMS = 0 // times of different devices cannot be compared
 	}
-	if v.Verdict == "ties" || v.Verdict == "lost" { // the gates checked the faster one, not this
+	if v.Verdict == "ties" || v.Verdict == "lost" { // the gates checked only the faster variant
 		if err := c.gate(ctx, e, op); err != nil {
 			return err
 		}
@@ -150,7 +152,7 @@ func (c *Checked) proveEntry(ctx context.Context, e *Entry, packed *pack.Entry) 
 	return nil
 }
 
-// elsewhere tells whether the entry is for another architecture than the device's.
+// elsewhere reports whether the entry was compiled for another architecture than the device's.
 func (e *Entry) elsewhere(on *devices.Opened) bool {
 	here := on.Device.Info()
 	arch, _, _ := pack.Target(e.Target)
@@ -161,7 +163,7 @@ func (e *Entry) elsewhere(on *devices.Opened) bool {
 	return true
 }
 
-// gate runs the gates on an entry's own variant.
+// gate runs the correctness gates (the final checks of a search) on the entry's own kernel.
 func (c *Checked) gate(ctx context.Context, e *Entry, op *operator.Operator) error {
 	on, err := c.o.Opener.Open(ctx, op, e.winner.Best.Problem.Request())
 	if err != nil {
@@ -193,7 +195,8 @@ func (c *Checked) winner(e *pack.Entry) (w cudasource.Winner, op *operator.Opera
 	return w, op, err
 }
 
-// operator is one that the user names, or one that is built in: a name in a pack opens no folder.
+// operator finds an operator that the user named or that is built in. The name, which comes from a pack, is never
+// treated as a folder's path.
 func (c *Checked) operator(name string) (*operator.Operator, error) {
 	if op, found := lists.First(c.o.Operators, func(o *operator.Operator) bool { return o.Name == name }); found {
 		return op, nil
@@ -205,7 +208,7 @@ func (c *Checked) faults() []*Entry {
 	return lists.Where(c.Entries, func(e *Entry) bool { return e.fault })
 }
 
-// Fault says how many entries are wrong or too slow; nil: none is.
+// Fault returns an error that says how many entries are wrong or too slow, or nil if no entry is.
 func (c *Checked) Fault() error {
 	faults := len(c.faults())
 	if faults == 0 {
@@ -218,8 +221,8 @@ func (c *Checked) Fault() error {
 	return fmt.Errorf("%s of %s wrong, or %s", output.Count(faults, "entry"), c.pack.Path, than)
 }
 
-// Text is a table of what holds, and what moved and by how much; without proofs it lists the entries as they were
-// packed.
+// Text returns a table of the verdicts on the entries, with the times that changed. If the entries were not verified
+// again, the table lists the entries with the times that were measured before packing.
 func (c *Checked) Text() string {
 	var text strings.Builder
 	w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)

@@ -7,7 +7,7 @@ import (
 	"autotune/pack"
 )
 
-// What a pack says of itself is no row, no column and no command of a terminal.
+// Texts from a pack must not be able to add rows or columns to the table, or to send commands to the terminal.
 func TestPacksForgeNoRows(t *testing.T) {
 	const forged = "conv2d 1x2\tsm_90\nholds\tother\x1b[2J\u202e\u2028holds"
 	k := &Checked{pack: &pack.Pack{Path: "layers", Manifest: pack.Manifest{

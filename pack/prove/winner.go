@@ -1,5 +1,5 @@
-// Package prove proves a pack's entries and families again where they will run. It also chooses which winners and
-// families a pack is made of.
+// Package prove verifies and times a pack's entries and families again on the machine where they will run. Package
+// prove also chooses the winners and families that a pack is made of.
 package prove
 
 import (
@@ -25,19 +25,20 @@ import (
 
 type Options struct {
 	Opener    *devices.Opener
-	Operators []*operator.Operator // those that are not built in
-	// CI times each winner against itself, and compares it with its recorded time beyond that noise.
+	Operators []*operator.Operator // operators that are not built in
+	// CI selects the check for continuous integration: it times each winner against itself to measure the noise, and
+	// fails if the winner is slower than its recorded time by more than the noise.
 	CI   bool
 	Tool string
-	// Say shows what is done, and Tell what a user may not expect.
+	// Say prints what is being done, and Tell prints notices about what the user may not expect.
 	Say, Tell func(text string)
-	// Trouble marks an error of the device.
+	// Trouble marks an error as caused by the device.
 	Trouble func(error) error
-	// Search searches, and shows how far it is.
+	// Search runs a search and shows its progress.
 	Search func(ctx context.Context, on *devices.Opened, o tuner.Options) (*tuner.Result, error)
 }
 
-// Verdict is what became of a winner.
+// Verdict says whether an earlier winner is still the fastest, with its time then and now.
 type Verdict struct {
 	Problem    string               `json:"problem"`
 	Device     string               `json:"device"`
@@ -45,18 +46,18 @@ type Verdict struct {
 	Verdict    string               `json:"verdict"` // holds, ties, lost, slower, or a status
 	Message    string               `json:"message,omitempty"`
 	WasMS      float64              `json:"was_ms"`
-	NowMS      float64              `json:"now_ms,omitempty"` // the old winner's
-	Noise      float64              `json:"noise,omitempty"`  // relative, of a time beside an earlier one; with CI
-	Winner     *bestconfig.Document `json:"winner,omitempty"` // the fastest now
+	NowMS      float64              `json:"now_ms,omitempty"` // the earlier winner's time now
+	Noise      float64              `json:"noise,omitempty"`  // relative noise of a repeated measurement; with CI
+	Winner     *bestconfig.Document `json:"winner,omitempty"` // the fastest variant now
 }
 
-// edited says why a winner is lost whose kernel was edited since.
+// edited is the message for a winner that cannot be verified any more, because its kernel was edited.
 const edited = "its kernel was edited, or is no longer in the space"
 
-// Lost tells whether the winner is no longer what it was.
+// Lost reports whether the winner failed, was slower than recorded, or was beaten by another variant.
 func (v Verdict) Lost() bool { return v.Verdict != "holds" && v.Verdict != "ties" }
 
-// failed tells whether the winner did not run, or computed something wrong.
+// failed reports whether the winner did not run, or computed a wrong result.
 func (v Verdict) failed() bool { return slices.Contains(trial.Statuses, trial.Status(v.Verdict)) }
 
 func (v Verdict) change() string { return fmt.Sprintf("%+.1f %%", 100*(v.NowMS/v.WasMS-1)) }
@@ -66,8 +67,8 @@ func verdictOn(w winners.Kept) Verdict {
 		WasMS: w.Winner.Time.Median}
 }
 
-// beside verifies and times a winner again, beside others: its ties, its runners-up and the default. The fastest of
-// them passes the gates. The others are those that the options name first.
+// beside verifies and times a winner again, together with its runners-up, the default, and configurations that the
+// options name. The fastest of the variants that beside times must pass the correctness gates.
 func (o Options) beside(ctx context.Context, on *devices.Opened, w winners.Kept, s tuner.Options) (Verdict, error) {
 	v := verdictOn(w)
 	s.Recheck, s.Conditions = true, w.Protocol.Conditions
@@ -106,8 +107,8 @@ func (v *Verdict) judge(w winners.Kept, result *tuner.Result) {
 	}
 }
 
-// alone verifies a winner, times it against itself and runs the gates. The time is compared with the recorded one,
-// unless that is 0 or the device measures none.
+// alone verifies a winner, times it against itself and runs the correctness gates. If the device measures times, the
+// function alone compares the winner's time with the recorded time.
 func (v *Verdict) alone(ctx context.Context, o Options, on *devices.Opened, w winners.Kept) error {
 	p := on.Problem
 	kernel, err := p.Kernel(w.Winner.Configuration)
@@ -140,10 +141,10 @@ func (v *Verdict) compare(p final.Proof, w winners.Kept, here device.Info) {
 	}
 }
 
-// copyMoved is the relative change of the copy bandwidth that is worth a sentence.
+// copyMoved is the relative change of the GPU's copy bandwidth below which the check does not report the change.
 const copyMoved = 0.01
 
-// moved says what else has changed since the winner was found.
+// moved describes what else changed since the winner was found, such as the driver or the copy bandwidth.
 func moved(p final.Proof, w winners.Kept, here device.Info) (all []string) {
 	if then, now := w.Ceilings.CopyBytesPerMS, p.Ceilings.CopyBytesPerMS; then > 0 && now > 0 &&
 		math.Abs(now/then-1) > copyMoved {
@@ -160,14 +161,15 @@ func moved(p final.Proof, w winners.Kept, here device.Info) (all []string) {
 }
 
 type BenchOptions struct {
-	Others   bool         // also beside PyTorch
+	Others   bool         // time PyTorch, too
 	Rivals   final.Rivals // PyTorch; nil on a device without a GPU
-	NoRivals error        // why it cannot be timed
-	// Await shows what is done, and gives what changes that and what ends it.
+	NoRivals error        // why PyTorch cannot be timed
+	// Await displays a text, such as the name of a step that takes long. Of the functions that Await returns, now
+	// changes the displayed text, and done removes it.
 	Await func(what string) (now func(string), done func())
 }
 
-// Bench times a winner in turns with its default, and then with PyTorch.
+// Bench times a winner in turns with its untuned default, and then with PyTorch.
 func Bench(ctx context.Context, s final.Subject, best bestconfig.Document, o BenchOptions) (r tuner.Record, err error) {
 	now, done := o.Await("timing the winner beside the default")
 	defer done()

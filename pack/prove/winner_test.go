@@ -10,8 +10,8 @@ import (
 	"autotune/tuner/winners"
 )
 
-// A gate for CI fails what is wrong, and what is slower than recorded beyond the noise. It
-// says what else changed.
+// In the check for CI, a winner that is wrong, or slower than the noise explains, must fail with a message that also
+// says what else changed, such as the driver.
 func TestGateVerdict(t *testing.T) {
 	proof := func(ms, noise float64) final.Proof {
 		return final.Proof{Outcome: trial.Outcome{Status: trial.OK}, NowMS: ms, Noise: noise, Ceilings: device.Ceilings{CopyBytesPerMS: 2.7e9}}

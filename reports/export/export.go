@@ -1,4 +1,4 @@
-// Package export writes winners for other programs. A format is an entry of Formats.
+// Package export writes winners for other programs. Each supported format is an entry of Formats.
 package export
 
 import (
@@ -26,17 +26,17 @@ var Formats = []Format{
 	{"solution", "a solution.json of FlashInfer-Bench and SOL-ExecBench", ofKernel(writeSolution)},
 }
 
-// Format is a form in which other programs read a winner.
+// Format is a file format in which other programs can read a winner.
 type Format struct {
 	Name    string
-	Summary string // what is written, for the help page
-	// Write writes a winner. The notes say what the format has no place for.
+	Summary string // describes the format on the help page
+	// Write writes a winner. The returned notes name the properties of the winner that the format cannot express.
 	Write func(ctx context.Context, out io.Writer, w Winner) (notes []string, err error)
 }
 
 type Winner struct {
 	Best   bestconfig.Document
-	Path   string // of the file; "-": standard output
+	Path   string // the file's path, "-" for standard output
 	Kernel func() (cudasource.Winner, error)
 }
 
@@ -85,7 +85,7 @@ func writePTX(ctx context.Context, out io.Writer, k cudasource.Winner) ([]string
 	return writeBinary(ctx, out, k, "compute_")
 }
 
-// writeBinary writes what NVRTC makes of the kernel. The notes say how it is launched, which a binary does not say.
+// writeBinary writes a kernel as the binary or PTX that NVRTC compiles, and returns notes on how to launch the kernel.
 func writeBinary(ctx context.Context, out io.Writer, k cudasource.Winner, prefix string) ([]string, error) {
 	b, target, err := compiled(ctx, k, prefix)
 	if err != nil {
@@ -102,7 +102,8 @@ func writeBinary(ctx context.Context, out io.Writer, k cudasource.Winner, prefix
 	return notes, err
 }
 
-// compiled is a winner's kernel as NVRTC compiles it, and the architecture: a GPU's, "sm_", or PTX's, "compute_".
+// compiled compiles a winner's kernel with NVRTC and returns the binary and the name of the architecture, which begins
+// with the prefix: "sm_" for a GPU, "compute_" for PTX.
 func compiled(ctx context.Context, k cudasource.Winner, prefix string) (*compile.Binary, string, error) {
 	target, err := k.Target()
 	if err != nil {

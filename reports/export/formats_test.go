@@ -15,7 +15,7 @@ import (
 	"autotune/tuner/cudasource"
 )
 
-// every is an operator with tensors of every role, scalars, constant memory and several launches.
+// every makes the winner of an operator that has tensors of every role, scalars, constant memory and several launches.
 func every(t *testing.T) cudasource.Winner {
 	t.Helper()
 	const kernels = `
@@ -70,8 +70,7 @@ templates:
 	return w
 }
 
-// A solution has what the models of both benchmarks ask for, and a function that takes what
-// is read and then what is written.
+// A solution must match the models of both benchmarks, and its function must take inputs before outputs.
 func TestSolutions(t *testing.T) {
 	w := every(t)
 	var out bytes.Buffer

@@ -9,18 +9,19 @@ import (
 	"strings"
 )
 
-// solutionModel is what a benchmark's reader of solutions asks for: of each field, by its path, a form
-// that its JSON has. A field that may be absent ends with ?. Elements of a list have [].
+// solutionModel describes the solutions that a benchmark accepts. A solutionModel maps the path of each field to a
+// pattern for the field's JSON. A question mark ends the path of a field that may be absent, and [] stands for any
+// element of a list.
 type solutionModel map[string]string
 
-// What all text that must be there has, and other forms.
+// These regular expressions match a field's JSON: a text that must not be empty, any text, and a boolean.
 const (
 	someText = `"(?s:.+)"`
 	anyText  = `"(?s:.*)"`
 	aTruth   = `true|false`
 )
 
-// solutionModels are the benchmarks' models in facts: flashinfer_bench/data/solution.py at the commit
+// solutionModels describe the models in the benchmarks' sources: flashinfer_bench/data/solution.py at the commit
 // 40e6ca7844b5, and src/sol_execbench/core/data/solution.py at 5b0f5904f390.
 var solutionModels = map[string]solutionModel{
 	"FlashInfer-Bench": {
@@ -36,11 +37,10 @@ var solutionModels = map[string]solutionModel{
 	},
 }
 
-// others are the fields that only one of the benchmarks reads. The other one ignores them.
+// others lists the fields that only one of the two benchmarks, FlashInfer-Bench and SOL-ExecBench, reads.
 var others = []string{"spec.language", "spec.languages[]", "spec.compile_options.cuda_cflags[]", "spec.compile_options.ld_flags[]"}
 
-// takes says why the benchmark would refuse a document. A field that neither benchmark knows is a fault, too:
-// it would be passed over.
+// takes returns why a benchmark would refuse a document. takes also refuses a field that neither benchmark reads.
 func (m solutionModel) takes(document map[string]any) error {
 	found := map[string][]string{}
 	var walk func(at string, x any)

@@ -16,8 +16,9 @@ import (
 	"autotune/tuner/cudasource"
 )
 
-// solution is the document of both benchmarks. FlashInfer-Bench reads `language`, SOL-ExecBench
-// `languages` and the compiler's options; each ignores what it does not know.
+// solution is a document that both FlashInfer-Bench and SOL-ExecBench can read. Only FlashInfer-Bench reads the field
+// `language`, and only SOL-ExecBench reads `languages` and the compiler's options; each benchmark ignores the other's
+// fields.
 type solution struct {
 	Name        string `json:"name"`
 	Definition  string `json:"definition"`
@@ -45,7 +46,7 @@ type solutionSource struct {
 	Content string `json:"content"`
 }
 
-// writeSolution writes a solution with a function run, which takes what the kernel reads and then what it writes.
+// writeSolution writes a solution with a function run, which takes the kernel's inputs followed by its outputs.
 func writeSolution(_ context.Context, out io.Writer, k cudasource.Winner) ([]string, error) {
 	var kernel bytes.Buffer
 	if err := k.WriteCUDA(&kernel); err != nil {
@@ -83,7 +84,7 @@ const torchHeaders = `#include <torch/extension.h>
 
 `
 
-// torchTypes are the types of PyTorch's tensors by operators' types.
+// torchTypes maps an operator's types to the types of PyTorch's tensors.
 var torchTypes = map[operator.Type]string{
 	operator.F64: "at::kDouble", operator.F32: "at::kFloat", operator.F16: "at::kHalf", operator.BF16: "at::kBFloat16",
 	operator.F8E4M3: "at::kFloat8_e4m3fn", operator.F8E5M2: "at::kFloat8_e5m2", operator.I64: "at::kLong",
@@ -96,8 +97,9 @@ var bindingSource string
 
 var bindingPage = template.Must(template.New("binding").Parse(bindingSource))
 
-// binding is the function run and its module. What the kernel reads and writes is an input and
-// an output: the output begins as a copy of the input. Scalars have this problem's values.
+// binding returns the C++ source of the function run, and of the Python module that contains it. A tensor that the
+// kernel both reads and writes is an input and an output, and the output begins as a copy of the input. In the source,
+// scalars are constants with the values of the winner's problem.
 func binding(k cudasource.Winner) (string, error) {
 	var inputs, outputs, passed, steps []string
 	step := func(format string, arguments ...any) { steps = append(steps, fmt.Sprintf(format, arguments...)) }
@@ -139,7 +141,7 @@ func binding(k cudasource.Winner) (string, error) {
 	return text.String(), err
 }
 
-// listed are numbers as a list of C++ has them.
+// listed writes numbers as a C++ initializer list, without the braces.
 func listed[T any](numbers []T) string {
 	return strings.Trim(strings.ReplaceAll(fmt.Sprint(numbers), " ", ", "), "[]")
 }

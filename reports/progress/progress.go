@@ -1,4 +1,4 @@
-// Package progress shows in a terminal, or in lines of a pipe, how searches go and what is awaited.
+// Package progress shows in a terminal or a pipe how searches proceed and what a command is waiting for.
 package progress
 
 import (
@@ -20,19 +20,19 @@ import (
 	"autotune/tuner"
 )
 
-// Every is the time between two progress lines in a pipe.
+// Every is the interval between two progress lines in a pipe.
 const Every = 2 * time.Second
 
-// barWidth leaves room for the rest of the line in a terminal of 80 columns.
+// barWidth is the width of the progress bar, so small that the bar and its text fit into 80 columns.
 const barWidth = 16
 
-// Progress shows how a search goes: a live line in a terminal, plain lines elsewhere.
+// Progress shows how a search proceeds: as a live line in a terminal, and as plain lines elsewhere.
 type Progress interface {
 	Update(tuner.Progress)
 	Done()
 }
 
-// Lines prints a line every few seconds.
+// Lines prints a line of progress every few seconds.
 func Lines(out io.Writer) Progress { return &lines{out: out} }
 
 type lines struct {
@@ -73,7 +73,7 @@ func Bar(out io.Writer) Progress {
 	b.bar = b.container.New(0, mpb.BarStyle().Rbound("").Lbound("").Filler("━").Tip("━").Padding("─"),
 		mpb.AppendDecorators(decor.Any(func(decor.Statistics) string {
 			latest := *b.latest.Load()
-			if latest.Phase == "" { // the search has not said anything yet
+			if latest.Phase == "" { // the search has not reported anything yet
 				return fmt.Sprintf(" building the space, %.0f s", time.Since(began).Seconds())
 			}
 			return " " + summary(latest)
@@ -88,7 +88,7 @@ func (b *bar) Update(p tuner.Progress) {
 }
 
 func (b *bar) Done() {
-	// An interrupted search leaves the bar where it was.
+	// If a search is interrupted, the progress bar stays where it was.
 	if latest := b.latest.Load(); int64(latest.Done) < latest.Planned {
 		b.bar.Abort(false)
 	} else {
@@ -97,8 +97,9 @@ func (b *bar) Done() {
 	b.container.Wait()
 }
 
-// summary is a progress line: how many are done, rate, best so far, failures, the
-// chance that there is more to gain, or else the time left.
+// summary returns the text of a progress line: the number of finished trials, their rate, the best time so far and the
+// failures. A progress line ends with the probability of a further gain, if that is estimated, or else with the
+// remaining time.
 func summary(p tuner.Progress) string {
 	done := fmt.Sprintf("%d/%d", p.Done, p.Planned)
 	if p.Phase == tuner.Preparing {
@@ -122,7 +123,7 @@ func summary(p tuner.Progress) string {
 			parts = append(parts, fmt.Sprintf("%d %s", n, status))
 		}
 	}
-	// A search that may end by itself has no better estimate of when.
+	// A search that may end by itself has no ETA: the probability of a further gain is the best prediction of its end.
 	if p.Outlook != nil {
 		parts = append(parts, fmt.Sprintf("more: %.0f %%", 100*p.Outlook.Chance))
 	} else if left := secondsLeft(p, rate); fresh > 0 && left > 0.5 {
@@ -131,8 +132,8 @@ func summary(p tuner.Progress) string {
 	return strings.Join(parts, "  ")
 }
 
-// bestSoFar is the best time, in the unit of the whole search. It also says how many times
-// faster than the untuned default that is, unless it is the default itself.
+// bestSoFar returns the best time in the unit of the whole search, and how many times faster than the untuned default
+// that is, unless the best is the default itself.
 func bestSoFar(best, untuned *trial.Trial) string {
 	if untuned == nil || untuned.Status != trial.OK {
 		return reports.FormatMS(best.Time.Median)
@@ -144,7 +145,7 @@ func bestSoFar(best, untuned *trial.Trial) string {
 	return text
 }
 
-// secondsLeft is until the last trial or the search's time limit, whichever comes first.
+// secondsLeft estimates the time until the last trial or until the search's time limit, whichever comes first.
 func secondsLeft(p tuner.Progress, rate float64) float64 {
 	left := float64(p.Planned-int64(p.Done)) / max(rate, 1e-9)
 	if p.Limit > 0 {
@@ -153,7 +154,7 @@ func secondsLeft(p tuner.Progress, rate float64) float64 {
 	return left
 }
 
-// Many shows how several searches go: a line every few seconds, with an ETA.
+// Many shows how several searches proceed: it prints a line every few seconds, with an ETA.
 type Many struct {
 	say     func(line string) // nil: nothing is shown
 	total   int
@@ -165,7 +166,8 @@ type Many struct {
 	running map[string]tuner.Progress
 }
 
-// NewMany is the progress of total searches. A nil say shows nothing.
+// NewMany returns the progress of the given number of searches. NewMany prints nothing if the function say, which
+// prints one line, is nil.
 func NewMany(say func(line string), total int) *Many {
 	return &Many{say: say, total: total, started: time.Now(), last: time.Now(), running: map[string]tuner.Progress{}}
 }
@@ -193,7 +195,7 @@ func (m *Many) Finish(label string) {
 	delete(m.running, label)
 }
 
-// Print prints a line, if it is time for one.
+// Print prints a line of progress if enough time has passed since the previous line, or if the search has ended.
 func (m *Many) Print(last bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -204,8 +206,8 @@ func (m *Many) Print(last bool) {
 	m.say(m.line())
 }
 
-// line says how many problems are done, and how far each is that is under way. It also
-// says when all will be done, if the others take as long.
+// line says how many problems are done and how many trials each running search has finished. The ETA assumes that the
+// remaining problems take as long as the finished ones.
 func (m *Many) line() string {
 	parts := []string{fmt.Sprintf("%d/%d problems", m.done, m.total)}
 	if m.done > 0 && m.done < m.total {
@@ -219,8 +221,8 @@ func (m *Many) line() string {
 	return strings.Join(parts, "  ")
 }
 
-// Wait shows in a terminal what the command waits for and how long it has, on a line that goes away. It shows nothing
-// for a short wait.
+// Wait shows in a terminal what the command is waiting for and for how long, on a line that disappears at the end. Wait
+// shows nothing while a wait is short.
 type Wait struct {
 	out     io.Writer // nil: nothing is shown
 	columns int
@@ -232,13 +234,13 @@ type Wait struct {
 	started time.Time
 }
 
-// How long something must be awaited to be shown, and how often the line changes.
+// waitAfter is the length of the shortest wait that is shown, and waitEvery the interval at which the line is updated.
 const (
 	waitAfter = 500 * time.Millisecond
 	waitEvery = 250 * time.Millisecond
 )
 
-// Await begins to show what is awaited. The caller ends it.
+// Await begins to show what the command is waiting for. When the wait is over, the caller must call the method Done.
 func Await(out io.Writer, columns int, what string) *Wait {
 	a := &Wait{out: out, columns: columns, stop: make(chan struct{}), what: what, started: time.Now()}
 	a.ended.Go(func() {
@@ -259,7 +261,7 @@ func Await(out io.Writer, columns int, what string) *Wait {
 	return a
 }
 
-// line is what is awaited, and for how long, in one line of the terminal.
+// line says what the command is waiting for and for how long, shortened to one line of the terminal.
 func (a *Wait) line() string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -270,7 +272,8 @@ func (a *Wait) line() string {
 	return text
 }
 
-// Now changes what is awaited. The time goes on from where the first began.
+// Now changes the text that says what the command is waiting for, while the displayed time continues from the beginning
+// of the wait.
 func (a *Wait) Now(what string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// screen is a terminal's lines as they are written.
+// screen collects everything that is written to a terminal.
 type screen struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -19,7 +19,7 @@ func (s *screen) Write(b []byte) (int, error) {
 	return s.text.Write(b)
 }
 
-// A wait is one line, no longer than the terminal's, that goes away. A short one is never shown.
+// A wait must be shown on one line that fits the terminal and disappears at the end. A short wait must not be shown.
 func TestAwait(t *testing.T) {
 	var s screen
 	a := Await(&s, 30, "a wait")

@@ -21,7 +21,7 @@ import (
 	"autotune/tuner/cudasource"
 )
 
-// withPyTorch are the built-in operators that can be modules.
+// withPyTorch returns the built-in operators that can be exported as modules.
 func withPyTorch(t *testing.T) []*operator.Operator {
 	t.Helper()
 	operators, err := operator.Operators()
@@ -38,9 +38,9 @@ func withPyTorch(t *testing.T) []*operator.Operator {
 	return with
 }
 
-// The general kernels, as exported, give what PyTorch gives, whatever the
-// parameters. One kernel serves all of an operator's problems of one math mode
-// and type, as it must. Those of an operator are compiled together.
+// The exported general kernels must compute what PyTorch computes, whatever the parameters are. One kernel must serve
+// all problems of an operator with the same math mode and type. To save time, the test compiles all kernels of an
+// operator as one program.
 func TestGeneralKernelsMatchPyTorch(t *testing.T) {
 	testneeds.Nothing(t)
 	d, err := emulator.Open(emulator.Options{CacheDir: testcache.Dir()})
@@ -51,8 +51,8 @@ func TestGeneralKernelsMatchPyTorch(t *testing.T) {
 		v, err := torchvectors.Of(o.Name)
 		must.OK(t, err)
 		cases := endurance.Some(v.Cases, 4)
-		var problems, kernels []*operator.Problem // of the cases, and those that have a kernel
-		numbers := map[string]int{}               // of kernels
+		var problems, kernels []*operator.Problem // problems of the cases, and one problem for each kernel
+		numbers := map[string]int{}               // each kernel's number
 		kind := func(p *operator.Problem) string {
 			return fmt.Sprint(p.Math, p.Arguments[0].Type, p.ExpressionMacros())
 		}
@@ -94,13 +94,13 @@ func TestGeneralKernelsMatchPyTorch(t *testing.T) {
 
 var libraryInclude = regexp.MustCompile(`(?m)^#include <.*>`)
 
-// generalKernels are the exported kernels of some problems of an operator behind one entry. It takes the
-// kernel's number and the sizes, which are small here, from a tensor: the emulator's kernels take nothing
-// but tensors.
+// generalKernels puts the exported kernels for some problems of an operator behind one entry point. The entry point
+// reads the kernel's number and sizes from a tensor of floats, since kernels on the emulator take only tensors; floats
+// represent such small integers exactly.
 func generalKernels(t *testing.T, problems []*operator.Problem) operator.Kernel {
 	t.Helper()
 	var together testtogether.Source
-	var libraries, calls strings.Builder // what is included stands in no kernel's namespace
+	var libraries, calls strings.Builder // #include lines must precede the namespaces
 	tensors := len(cudasource.Taken(problems[0]))
 	for n, p := range problems {
 		e, err := elementOf(p)
@@ -160,7 +160,7 @@ func runGeneral(t *testing.T, b *compile.Binary, p *operator.Problem, kernel int
 	}
 	output := emulator.HostTensorOf(p.Output(), make([]float32, p.Output().Elements))
 	tensors = append(tensors, emulator.HostTensorOf(operator.Argument{Role: operator.Input, Type: operator.F32}, numbers), output)
-	// Fewer threads than elements: each has to go round several times.
+	// The launch has fewer threads than the output has elements, so each thread must compute several elements.
 	launch := operator.Launch{Grid: [3]int64{2, 1, 1}, Block: [3]int64{32, 1, 1}}
 	if err := emulator.Run(context.Background(), b, launch, tensors); err != nil {
 		t.Fatalf("%s: %v", p, err)
@@ -174,7 +174,7 @@ func compare(t *testing.T, p *operator.Problem, got, want []float32) {
 		t.Fatalf("%s: %d elements, PyTorch gives %d", p, len(got), len(want))
 	}
 	atol, rtol := min(p.Output().ATol, 1e-5), p.Output().RTol
-	if p.Output().Type == operator.F32 { // others may be rounded to the other neighbour
+	if p.Output().Type == operator.F32 { // narrower types may round to the other neighbour
 		rtol = min(rtol, 1e-5)
 	}
 	for i, w := range want {
@@ -186,7 +186,7 @@ func compare(t *testing.T, p *operator.Problem, got, want []float32) {
 	}
 }
 
-// The general kernel's macros must not reach what follows it in the file.
+// The macros of the general kernel must not be defined in the code that follows it in the file.
 func TestGeneralKernelLeavesNoMacros(t *testing.T) {
 	for _, o := range withPyTorch(t) {
 		v, err := newView(winners(t, o, operator.Request{Shape: o.Example})[0])

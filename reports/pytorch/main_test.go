@@ -11,7 +11,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	// NVRTC compiles in processes of the running executable, here the test's.
+	// NVRTC compiles in child processes of the running executable, here the test executable.
 	worker.Dispatch(map[string]func(ctx context.Context, in io.Reader, out io.Writer) error{"compile": compile.Worker})
 	os.Exit(m.Run())
 }

@@ -1,10 +1,11 @@
-// Package pytorch writes a search's winner as a PyTorch module: one Python file
-// with a class ModelNew that takes the place of PyTorch's own.
+// Package pytorch writes the winner of a search as a PyTorch module: one Python file with a class ModelNew that
+// replaces PyTorch's own module.
 //
-// The template module.py.tmpl is the same for all operators: checks, compilation, launch and gradients' bookkeeping. The
-// expressions of op.yaml are Python's: the function plan computes a problem's sizes with them. The class is the
-// operator's own module.py, as it stands. The file has two kernels: the winner, for the problem that it was tuned for,
-// and the operator's general kernel, for every other problem. docs/pytorch-export.md has more.
+// The template module.py.tmpl is the same for all operators: it checks the inputs, compiles the kernels, launches them
+// and records gradients. The expressions of op.yaml are valid Python, and the file's function plan computes a
+// problem's sizes with them. The class ModelNew is copied from the operator's own module.py. The exported file has two
+// kernels: the winner, for the problem that it was tuned for, and the operator's general kernel, for every other
+// problem. docs/pytorch-export.md explains how to use exported files.
 package pytorch
 
 import (
@@ -25,8 +26,8 @@ import (
 	"autotune/tuner/cudasource"
 )
 
-// The file is put together from these: module.py.tmpl is the Python around all else,
-// general_host.cu.tmpl and tuned_host.cu.tmpl are the CUDA files that it compiles.
+// An exported file is made from the template module.py.tmpl, its Python code, and from general_host.cu.tmpl and
+// tuned_host.cu.tmpl, the CUDA files that the Python code compiles.
 //
 //go:embed *.tmpl
 var files embed.FS
@@ -60,7 +61,7 @@ func Write(out io.Writer, w cudasource.Winner) error {
 	return err
 }
 
-// refused says why a winner cannot be a module; "" if it can.
+// refused returns why a winner cannot be exported as a module, or "" if it can.
 func refused(w cudasource.Winner) string {
 	o := w.Problem.Operator
 	e, err := elementOf(w.Problem)
@@ -89,7 +90,8 @@ func refused(w cudasource.Winner) string {
 	return ""
 }
 
-// unserved says which argument a module cannot have; "" if it can have all.
+// unserved names an argument that a module cannot have, and why. unserved returns "" if the module can have all
+// arguments.
 func unserved(arguments []operator.ArgumentSpec, e element) string {
 	output := ""
 	for _, a := range arguments {
@@ -111,7 +113,7 @@ func unserved(arguments []operator.ArgumentSpec, e element) string {
 	return ""
 }
 
-// functions are what the templates may call.
+// functions are the functions that the templates may call.
 var functions = template.FuncMap{
 	"comment":    quote.PythonComment,
 	"identifier": cudasource.Identifier,
@@ -133,20 +135,20 @@ func fill(name string, v view) (string, error) {
 	return b.String(), nil
 }
 
-// element is the type of all of a module's tensors: f32, or what a parameter of the
-// operator's names.
+// element is the common type of a module's tensors: f32, or the type that a parameter of the operator names.
 type element struct {
 	Type      operator.Type
 	Torch     string // PyTorch's name for it
-	Parameter string // that names it; "": none does
+	Parameter string // the parameter that names the type, "" if none does
 }
 
-// torchTypes are PyTorch's names. All but the first three are those that a tensor may have in place of the elements' type.
+// torchTypes maps element types to PyTorch's names. A module computes in float32, bfloat16 or float16, and some of its
+// tensors may have the type int64 or bool.
 var torchTypes = map[operator.Type]string{
 	operator.F32: "float32", operator.BF16: "bfloat16", operator.F16: "float16", operator.I64: "int64", operator.Bool: "bool",
 }
 
-// elementOf is the type of a problem's tensors, if a module can have it.
+// elementOf returns the type of a problem's tensors, or an error if a module cannot compute in that type.
 func elementOf(p *operator.Problem) (element, error) {
 	e := element{Type: operator.F32, Parameter: p.Operator.TypeParameter()}
 	if e.Parameter != "" {
@@ -159,12 +161,12 @@ func elementOf(p *operator.Problem) (element, error) {
 	return e, nil
 }
 
-// has tells whether a tensor is of the type.
+// has reports whether a tensor has the common element type of its module's tensors.
 func (e element) has(a operator.ArgumentSpec) bool {
 	return a.TypeBy == e.Parameter && (a.TypeBy != "" || a.Type == e.Type)
 }
 
-// of is a tensor's type as PyTorch calls it, if a module's tensor can have it.
+// of returns PyTorch's name for a tensor's type. ok is false if a module cannot have a tensor of that type.
 func (e element) of(a operator.ArgumentSpec) (torch string, ok bool) {
 	if e.has(a) {
 		return e.Torch, true
@@ -172,7 +174,7 @@ func (e element) of(a operator.ArgumentSpec) (torch string, ok bool) {
 	return torchTypes[a.Type], a.TypeBy == "" && (a.Type == operator.I64 || a.Type == operator.Bool)
 }
 
-// taken says in words what tensors a module of the type takes.
+// taken describes in words the tensors that a module with the given element type takes.
 func (e element) taken() string {
 	if e.Parameter == "" {
 		return "tensors of " + string(e.Type)
@@ -180,7 +182,7 @@ func (e element) taken() string {
 	return fmt.Sprintf("tensors of the type that `%s` names", e.Parameter)
 }
 
-// python gives the type to formulas that name its parameter, as a line of the function they are in.
+// python returns a line of Python that defines the parameter which names the type, if the formulas use that parameter.
 func (e element) python(formulas string) []string {
 	if e.Parameter == "" || !regexp.MustCompile(`\b`+e.Parameter+`\b`).MatchString(formulas) {
 		return nil

@@ -32,8 +32,7 @@ import (
 	"autotune/tuner/cudasource"
 )
 
-// examples are the operator's example, in all math modes, and what it is with tensors of
-// each other type, in fp32.
+// examples returns requests for the operator's example: in all math modes, and in fp32 for each type other than f32.
 func examples(o *operator.Operator) []operator.Request {
 	all := []operator.Request{{Shape: o.Example}}
 	for _, a := range o.Arguments {
@@ -50,14 +49,14 @@ func examples(o *operator.Operator) []operator.Request {
 	return all
 }
 
-// winners makes each template's default, as far as it serves the problem, a
-// winner, in the math mode asked for, or in all.
+// winners makes a winner of each default configuration for a problem: in the math mode of the request or, if it has
+// none, in all math modes.
 func winners(t *testing.T, o *operator.Operator, r operator.Request) []cudasource.Winner {
 	t.Helper()
 	return winnersOn(t, emulator.Limits(), o, r)
 }
 
-// winnersOn are those on a GPU with the given limits.
+// winnersOn makes the same winners as the function winners, but for a GPU with the given limits.
 func winnersOn(t *testing.T, limits operator.Limits, o *operator.Operator, r operator.Request) []cudasource.Winner {
 	t.Helper()
 	var all []cudasource.Winner
@@ -71,7 +70,7 @@ func winnersOn(t *testing.T, limits operator.Limits, o *operator.Operator, r ope
 		must.OK(t, err)
 		defaults := p.Defaults(t.Context())
 		if _, variant := o.MathVariants[mode]; variant {
-			defaults = defaults[:1] // the others differ in the same header
+			defaults = defaults[:1] // the other templates differ in the same header
 		}
 		for _, c := range defaults {
 			all = append(all, winner(t, limits, p, c))
@@ -80,7 +79,7 @@ func winnersOn(t *testing.T, limits operator.Limits, o *operator.Operator, r ope
 	return all
 }
 
-// winner makes a configuration a problem's winner.
+// winner makes a configuration the winner of a problem.
 func winner(t *testing.T, limits operator.Limits, p *operator.Problem, c space.Configuration) cudasource.Winner {
 	t.Helper()
 	k, err := p.Kernel(c)
@@ -107,14 +106,14 @@ func export(t *testing.T, w cudasource.Winner) string {
 	return b.String()
 }
 
-// exportTo writes the module to a file.
+// exportTo exports a winner as a module, writes it to a file and returns the path.
 func exportTo(t *testing.T, path string, w cudasource.Winner) string {
 	t.Helper()
 	must.OK(t, os.WriteFile(path, []byte(export(t, w)), 0o644))
 	return path
 }
 
-// pythonSays runs Python with what is in testdata.
+// pythonSays runs Python, which can import the modules in testdata, and returns its output.
 func pythonSays(t *testing.T, in io.Reader, arguments ...string) string {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), "python3", arguments...)
@@ -125,8 +124,8 @@ func pythonSays(t *testing.T, in io.Reader, arguments ...string) string {
 	return string(output)
 }
 
-// forbidden is what KernelBench's checker takes for a trick, wherever it stands:
-// here comments are no exception, for it does not know all of them.
+// forbidden lists the patterns that KernelBench's checker treats as tricks, wherever they occur. Even a module's
+// comments must not contain forbidden patterns, since KernelBench's checker does not recognize all comments.
 var forbidden = map[string]*regexp.Regexp{
 	"a block that hides errors":       regexp.MustCompile(`\btry\s*:|\bexcept\b`),
 	"the word of an empty body":       regexp.MustCompile(`\bpass\b`),
@@ -140,12 +139,12 @@ var forbidden = map[string]*regexp.Regexp{
 	"waiting for the GPU":             regexp.MustCompile(`(?i)synchronize\(|\.item\(|\.cpu\(`),
 	"timing functions":                regexp.MustCompile(`elapsed_time|perf_counter|cuda\.Event`),
 	"a macro that nvcc leaves alone":  regexp.MustCompile(`#\s*pragma unroll\b.*\b[A-Z][A-Z_]+\b`),
-	"a type that nvcc takes for void": regexp.MustCompile(`\bstatic auto \w+\(`), // in a constructor's list, as it compiles for the host
+	"a type that nvcc takes for void": regexp.MustCompile(`\bstatic auto \w+\(`), // in a constructor's initializer list, for the host
 	"a name that a namespace hides":   regexp.MustCompile(`(?m)(^|[ (<,&*=!])::[A-Za-z_]`),
 	"an include of another folder":    regexp.MustCompile(`#\s*include\s*"`),
 }
 
-// mathLine is where a module says its math mode, for programs that read it.
+// mathLine matches the line by which other programs read a module's math mode.
 var mathLine = regexp.MustCompile(`(?m)^MATH = "\w+"`)
 
 func TestExportedFilesKeepTheRules(t *testing.T) {
@@ -160,7 +159,8 @@ func TestExportedFilesKeepTheRules(t *testing.T) {
 	}
 }
 
-// checkRules looks at each paragraph of a module that is not known from another one.
+// checkRules checks that a module contains no forbidden pattern and all necessary parts; it skips paragraphs that an
+// earlier module contained, too.
 func checkRules(t *testing.T, w cudasource.Winner, known map[string]bool) {
 	t.Helper()
 	text, half := export(t, w), w.Problem.Arguments[0].Type == operator.F16
@@ -172,7 +172,7 @@ func checkRules(t *testing.T, w cudasource.Winner, known map[string]bool) {
 		}
 		for what, rule := range forbidden {
 			if what == "half precision" && half {
-				continue // which is no trick there
+				continue // half precision is no trick in such a module
 			}
 			if found := rule.FindString(paragraph); found != "" {
 				t.Errorf("%s: %q looks like %s; say it in other words, in comments too", w.Kernel.Launches[0].Entry, found, what)
@@ -189,8 +189,8 @@ func checkRules(t *testing.T, w cudasource.Winner, known map[string]bool) {
 	}
 }
 
-// A module's tensors are of its problem's type throughout, but for workspaces, and it says so
-// in PyTorch's words.
+// All tensors of an exported module, except workspaces, must have the element type of its problem, and the Python code
+// must use PyTorch's name of the type.
 func TestModulesOfOneType(t *testing.T) {
 	o, err := operator.Find("matmul")
 	must.OK(t, err)
@@ -219,23 +219,24 @@ func TestModulesOfOneType(t *testing.T) {
 	}
 }
 
-// A case is a problem to export and further calls of the module.
+// moduleCase is a problem to export, with further calls of the exported module.
 type moduleCase struct {
 	operator    string
 	shape       string
 	set         map[string]string
 	constructor string
-	arguments   string // what get_init_inputs gives
+	arguments   string // the result of get_init_inputs
 	calls       []call
 }
 
 type call struct {
-	arguments, shape string // JSON; of several tensors a list of shapes
+	arguments, shape string // JSON; a list of shapes for several tensors
 	want             string // output shape, after "tuned " where the tuned kernel gives it, or a part of the complaint
 }
 
-// moduleCases reads testdata/modules.txt: a line a problem, and below it the constructor, where it is told, what get_init_inputs gives,
-// and calls: "ARGUMENTS of SHAPE: WANT".
+// moduleCases reads testdata/modules.txt. In the test's file of problems, each line that is not indented is a problem.
+// The indented lines below a problem are the constructor, the result of get_init_inputs, and calls in the form
+// "ARGUMENTS of SHAPE: WANT".
 func moduleCases(t *testing.T) (all []moduleCase) {
 	t.Helper()
 	text, err := os.ReadFile("testdata/modules.txt")
@@ -266,17 +267,16 @@ func moduleCases(t *testing.T) (all []moduleCase) {
 	return all
 }
 
-// answer is what the inspecting script says of a call.
+// answer is what the Python script that inspects an exported module reports about one call of the module.
 type answer struct {
 	Error    string
 	Sizes    []int64
 	Tuned    bool
 	Returned []int64
-	Made     int // tensors, views included
+	Made     int // number of tensors made, including views
 }
 
-// The Python of exported files, run without a GPU: signatures, sizes and
-// shapes, and which kernel a call would launch.
+// Without a GPU, the test runs the Python code of exported files: signatures, sizes, shapes, the kernel's choice.
 func TestModules(t *testing.T) {
 	testneeds.Torch.Need(t)
 	moduleCases := moduleCases(t)
@@ -309,9 +309,9 @@ func checkModule(t *testing.T, c moduleCase, p *operator.Problem, line string) {
 		Constructor string
 		Arguments   json.RawMessage
 		Inputs      [][]int64
-		Types       []string // of the inputs
+		Types       []string // types of the inputs
 		Answers     []answer
-		Flags       [][]string // of each compilation
+		Flags       [][]string // compiler flags of each compilation
 		TunedSizes  []int64    `json:"tuned_sizes"`
 	}
 	must.OK(t, json.Unmarshal([]byte(line), &got))
@@ -324,7 +324,7 @@ func checkModule(t *testing.T, c moduleCase, p *operator.Problem, line string) {
 	inputs := [][]int64{p.Arguments[0].Shape}
 	for i, a := range p.Arguments[1:] {
 		beside := i+1 >= len(p.Arguments)-len(p.Operator.Epilogue())
-		passed := c.operator == "matmul" || c.operator == "elementwise" || beside // weights that are no parameters of the module
+		passed := c.operator == "matmul" || c.operator == "elementwise" || beside
 		if a.Elements > 0 && (a.Role == operator.Input || passed && a.Role == operator.Weight) {
 			inputs = append(inputs, a.Shape)
 		}
@@ -361,7 +361,7 @@ func checkModule(t *testing.T, c moduleCase, p *operator.Problem, line string) {
 			if strings.ReplaceAll(fmt.Sprint(a.Returned), " ", ",") != want || a.Tuned != tuned {
 				t.Errorf("%s of %s gives %v, tuned %v; want %s", call.arguments, call.shape, a.Returned, a.Tuned, call.want)
 			}
-			if c.operator == "elementwise" && c.set["f"] != "x*w+b" && a.Made != 1 { // b is broadcast there
+			if c.operator == "elementwise" && c.set["f"] != "x*w+b" && a.Made != 1 { // b is broadcast in this case
 				t.Errorf("%s of %s makes %d tensors, want the output alone", call.arguments, call.shape, a.Made)
 			}
 		}
@@ -371,9 +371,9 @@ func checkModule(t *testing.T, c moduleCase, p *operator.Problem, line string) {
 	}
 }
 
-// Both kernels of exported files and the one of .cu files compile for a GPU: each template's
-// in one math mode, the .cu file's in another. Where there is one mode, templates take turns.
-// They are compiled together and no code is made of them, which the tests of templates see to.
+// The kernels of exported modules and .cu files must compile for a GPU. For each template, the module is compiled in
+// one math mode and the .cu file in another; if the operator has only one mode, templates alternate between module and
+// .cu file. The test checks the code without generating machine code, since the tests of package templates do that.
 func TestExportedKernelsCompile(t *testing.T) {
 	if testing.Short() {
 		t.Skip("compiles for some seconds")
@@ -383,8 +383,8 @@ func TestExportedKernelsCompile(t *testing.T) {
 	defer compiler.Close()
 	compiler = compile.Cached(testcache.Dir(), compiler)
 	limits := emulator.Limits()
-	limits.Arch, limits.Target = 80, "sm_80" // which every NVRTC at hand knows in full
-	seen := map[string]int{}                 // how often a template was; the convolutions that are one kernel count as one
+	limits.Arch, limits.Target = 80, "sm_80" // which every version of NVRTC supports
+	seen := map[string]int{}                 // uses of each kernel; 1-3D convolutions share kernels
 	var together testtogether.Source
 	added := 0
 	for _, o := range withPyTorch(t) {
@@ -408,7 +408,7 @@ func TestExportedKernelsCompile(t *testing.T) {
 				turn = i % 2
 			}
 			file, text := "module", kernelsOfModule(t, w)
-			if turn == 1 && w.Problem.Output().Type == operator.F32 { // others' files include headers of CUDA's
+			if turn == 1 && w.Problem.Output().Type == operator.F32 { // other types' files include CUDA's headers
 				file, text = "cu", kernelsOfFile(t, w)
 			}
 			together.Add(o.Name+"."+file, testtogether.Hidden(text, added), nil, nil)
@@ -427,7 +427,7 @@ func TestExportedKernelsCompile(t *testing.T) {
 	}
 }
 
-// uncalled has kernels be functions that nothing calls, so that no code is made of them.
+// uncalled turns kernels into functions that nothing calls, so that NVRTC generates no code for them.
 const uncalled = `
 extern "C" __global__ void nothing(float*) {}
 #undef __global__
@@ -436,7 +436,7 @@ extern "C" __global__ void nothing(float*) {}
 #define __launch_bounds__(...)
 `
 
-// kernelsOfModule is what of a module runs on the GPU; the host's part needs PyTorch's headers.
+// kernelsOfModule returns a module's code for the GPU, since the host's code would need PyTorch's headers.
 func kernelsOfModule(t *testing.T, w cudasource.Winner) string {
 	t.Helper()
 	v, err := newView(w)
@@ -455,8 +455,8 @@ func kernelsOfFile(t *testing.T, w cudasource.Winner) string {
 	return alone.String()
 }
 
-// A module has the workspaces that its launches take, and a .cu file asks for them: those
-// for split-K's partial sums only where k is split.
+// A module must allocate the workspaces that its launches take, and a .cu file must ask for them. Workspaces for
+// split-K's partial sums are needed only if k is split.
 func TestWorkspacesOfTheLaunches(t *testing.T) {
 	o, err := operator.Find("matmul")
 	must.OK(t, err)
@@ -499,7 +499,7 @@ func TestWorkspacesOfTheLaunches(t *testing.T) {
 	}
 }
 
-// firstArgument changes an operator's first argument.
+// firstArgument makes a function that changes an operator's first argument.
 func firstArgument(change func(*operator.ArgumentSpec)) func(*operator.Operator, *operator.Kernel) {
 	return func(o *operator.Operator, _ *operator.Kernel) {
 		o.Arguments = slices.Clone(o.Arguments)
@@ -507,7 +507,7 @@ func firstArgument(change func(*operator.ArgumentSpec)) func(*operator.Operator,
 	}
 }
 
-// refuses tells whether a winner is refused with the words once it is changed.
+// refuses changes a winner's operator or kernel, and checks that exporting the winner fails with the given message.
 func refuses(t *testing.T, w cudasource.Winner, change func(*operator.Operator, *operator.Kernel), want string) {
 	t.Helper()
 	problem, operator := *w.Problem, *w.Problem.Operator
@@ -546,7 +546,7 @@ func TestWriteRefuses(t *testing.T) {
 	}
 }
 
-// Of parameters of words a module has the one that names its tensors' type, of all of them.
+// A module can have no word parameters, except for the type of its tensors and for their order in memory.
 func TestWriteRefusesOtherWords(t *testing.T) {
 	o, err := operator.Find("matmul")
 	must.OK(t, err)
@@ -568,8 +568,7 @@ func TestWriteRefusesOtherWords(t *testing.T) {
 	}, begin+"`mode` is a parameter of words; a module's are numbers")
 }
 
-// layouts calls a module with inputs that lie in one layout or the other, and says which kernel runs and how the output
-// lies.
+// layouts is a script that calls a module with inputs in both layouts, and prints the kernel and the output's layout.
 const layouts = `import json, sys
 from importlib import util
 import stand_in
@@ -582,8 +581,8 @@ for call in json.loads(sys.argv[2]):
     print(json.dumps({"tuned": stand_in.launches[-1]["tuned"], "last": not y.is_contiguous()}))
 `
 
-// A module gives its output in the layout that it was tuned for or asked for, or, where that is auto, in the
-// input's. The tuned kernel serves the layout that it was tuned for alone.
+// A module must return its output in the layout that was tuned or requested or, if the layout is auto, in the layout of
+// the input. A module may run its tuned kernel only for inputs in the layout that the kernel was tuned for.
 func TestModulesKnowLayouts(t *testing.T) {
 	testneeds.Torch.Need(t)
 	o, err := operator.Find("avg_pool2d")
@@ -594,7 +593,7 @@ func TestModulesKnowLayouts(t *testing.T) {
 	}
 	type outcome struct{ Tuned, Last bool }
 	calls := []call{{"", false}, {"", true}, {"auto", false}, {"auto", true}, {"nhwc", false}, {"nchw", true}}
-	given, _ := json.Marshal(calls) // plain data
+	given, _ := json.Marshal(calls) // plain data cannot fail
 	for tuned, want := range map[string][]outcome{
 		"nchw": {{true, false}, {true, false}, {true, false}, {false, true}, {false, true}, {true, false}},
 		"nhwc": {{true, true}, {true, true}, {false, false}, {true, true}, {true, true}, {false, false}},

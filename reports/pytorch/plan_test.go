@@ -8,7 +8,7 @@ import (
 	"autotune/operator"
 )
 
-// A template's condition is asked again of the GPU that the module meets.
+// An exported module must check a template's condition again, for the GPU on which the module runs.
 func TestServes(t *testing.T) {
 	o, err := operator.Find("conv2d")
 	must.OK(t, err)

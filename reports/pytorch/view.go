@@ -15,7 +15,7 @@ import (
 	"autotune/tuner/cudasource"
 )
 
-// plan turns what op.yaml says of every problem into Python: bounds, derived values, requirements, shapes.
+// plan translates what op.yaml says about every problem into Python: bounds, derived values, requirements and shapes.
 func (v *view) plan(p *operator.Problem) {
 	op := p.Operator
 	var formulas []string
@@ -45,8 +45,8 @@ func (v *view) plan(p *operator.Problem) {
 	v.Plan = slices.Concat(v.Element.python(all), v.expressions(p), v.Plan)
 }
 
-// expressions notes the parameters that are functions, and writes lines of Python that set their names: a
-// module has the functions of its problem.
+// expressions records the parameters that are expressions, and returns lines of Python that define the names which
+// depend on them. An exported module always computes the expressions of the problem for which it was exported.
 func (v *view) expressions(p *operator.Problem) (lines []string) {
 	for _, spec := range p.Operator.Parameters {
 		if spec.Type != operator.ExpressionParameter {
@@ -60,7 +60,7 @@ func (v *view) expressions(p *operator.Problem) (lines []string) {
 	return lines
 }
 
-// bound is what a parameter's component may be, in Python: None stands for what is not bounded.
+// bound holds the limits of a parameter's component in Python. Python's None stands for a limit that does not exist.
 type bound struct{ Name, Least, Most, Choices string }
 
 func boundsOf(parameters []operator.ParameterSpec) (all []bound) {
@@ -82,7 +82,7 @@ func boundsOf(parameters []operator.ParameterSpec) (all []bound) {
 
 var placeholder = regexp.MustCompile(`\{[^{}]*\}`)
 
-// formatted writes an explanation with {expressions} as an f-string.
+// formatted writes an explanation with {expressions} in braces as a Python f-string.
 func formatted(text string) string {
 	var b strings.Builder
 	last := 0
@@ -95,7 +95,7 @@ func formatted(text string) string {
 	return `f"` + b.String() + `"`
 }
 
-// tuple writes a tuple of Python.
+// tuple writes a tuple in Python.
 func tuple(parts []string) string {
 	if len(parts) == 1 {
 		return "(" + parts[0] + ",)"
@@ -103,8 +103,8 @@ func tuple(parts []string) string {
 	return "(" + strings.Join(parts, ", ") + ")"
 }
 
-// limits are the limits of a GPU that a template's `when` may name, in PyTorch's words. gpu is the result of
-// torch.cuda.get_device_properties.
+// limits maps the GPU limits that a template's `when` may name to Python code. In the Python code, gpu is the result
+// of torch.cuda.get_device_properties.
 var limits = []struct{ name, python string }{
 	{"arch", "10 * gpu.major + gpu.minor"},
 	{"target", "\"sm_\" + architecture(gpu)"},
@@ -114,7 +114,7 @@ var limits = []struct{ name, python string }{
 	{"warp_size", "32"},
 }
 
-// serves turns a template's `when` into lines of Python that end with a return.
+// serves translates a template's `when` into lines of Python, the last of which is a return statement.
 func (v *view) serves(w cudasource.Winner) error {
 	t, ok := w.Problem.Operator.Template(w.Kernel.Template)
 	if !ok || t.When == nil {
@@ -126,7 +126,7 @@ func (v *view) serves(w cudasource.Winner) error {
 		return err
 	}
 	for _, name := range e.Names() {
-		if name == "math" { // which the module has
+		if name == "math" { // the module defines math itself
 			continue
 		}
 		if i := slices.IndexFunc(limits, func(l struct{ name, python string }) bool { return l.name == name }); i >= 0 {
@@ -143,33 +143,32 @@ func (v *view) serves(w cudasource.Winner) error {
 	return nil
 }
 
-// view is what the templates are filled with: the winner, and what they need to
-// know besides.
+// view holds the data for the templates of an exported file: the winner, and values derived from it.
 type view struct {
 	cudasource.Winner
-	Element element // of all tensors
+	Element element // the type of all tensors
 
-	Arguments   []argument               // of plan: dimensions, then parameters' components
-	Parameters  []operator.ParameterSpec // of numbers, or of the tensors' order in memory
+	Arguments   []argument               // arguments of plan: dimensions, then components
+	Parameters  []operator.ParameterSpec // numbers, and the tensors' order in memory
 	Bounds      []bound
-	Ordered     bool // a parameter is the tensors' order in memory
+	Ordered     bool // whether a parameter is the order in memory
 	Expressions []expression
-	Read        []operator.ArgumentSpec // by the kernels
-	Types       []string                // PyTorch's, of those
-	Mixed       bool                    // they are not all of Element
-	Renewed     []string                // by the kernels, among those
+	Read        []operator.ArgumentSpec // the kernels' inputs
+	Types       []string                // PyTorch's types of the inputs
+	Mixed       bool                    // whether inputs differ from Element
+	Renewed     []string                // inputs that the kernels also write
 	ReadNames   []string
 	ReadRanks   []string
-	FromTensors []string // the dimensions, as taken from the tensors
+	FromTensors []string // Python expressions for the dimensions
 	Plan        []string // lines of Python
-	Sizes       []string // that general kernels know
-	Reals       []string // parameters of floating point, which they know behind them
-	Shapes      []string // of the tensors that are read, then of the output
+	Sizes       []string // names that general kernels take
+	Reals       []string // floating-point parameters after Sizes
+	Shapes      []string // shapes of the inputs, then of the output
 	Serves      []string // lines of Python
-	Launches    []string // of the tuned kernel, in C++
+	Launches    []string // C++ launches of the tuned kernel
 
-	Workspaces     []operator.Argument // of that kernel
-	WorkspaceSizes []string            // in elements
+	Workspaces     []operator.Argument // workspaces of the tuned kernel
+	WorkspaceSizes []string            // sizes in elements
 
 	GeneralDefines, General, EveryElement, GeneralUndefines string
 	TunedDefines, Tuned                                     string
@@ -179,13 +178,13 @@ type view struct {
 
 type argument struct {
 	Name  string
-	Value string // in Python
+	Value string // the value in Python
 }
 
-// expression is a parameter that is a function, in Python.
+// expression is an expression parameter as Python code.
 type expression struct{ Name, Of, Text string }
 
-// Indices tells whether the output is of int64.
+// Indices reports whether the output has the type int64.
 func (v view) Indices() bool { return v.Problem.Output().Type == operator.I64 }
 
 func newView(w cudasource.Winner) (view, error) {
@@ -209,11 +208,11 @@ func newView(w cudasource.Winner) (view, error) {
 	return v, nil
 }
 
-// arguments lists what determines a problem, with the tuned problem's values.
+// arguments lists the dimensions and parameters that determine a problem, with their values in the tuned problem.
 func (v *view) arguments(p *operator.Problem) error {
 	names := []string{v.Element.Parameter}
 	for _, name := range cudasource.Determining(p.Operator) {
-		fixed := func(spec operator.ParameterSpec) bool { // a module is of one expression
+		fixed := func(spec operator.ParameterSpec) bool { // a module has one fixed expression
 			return spec.Type == operator.ExpressionParameter && slices.Contains(spec.Names, name)
 		}
 		if name != v.Element.Parameter && !slices.ContainsFunc(p.Operator.Parameters, fixed) {
@@ -229,7 +228,7 @@ func (v *view) arguments(p *operator.Problem) error {
 	return nil
 }
 
-// pythonValue writes a dimension's or a parameter's value: an integer, a truth as 0 or 1, or a word.
+// pythonValue writes the value of a dimension or a parameter in Python: an integer, 0 or 1 for a boolean, or a string.
 func pythonValue(v expr.Value) string {
 	if n, ok := v.AsInt(); ok {
 		return strconv.FormatInt(n, 10)
@@ -237,8 +236,8 @@ func pythonValue(v expr.Value) string {
 	return v.Source()
 }
 
-// Orders are the parameters that name the order of tensors, that of the output last, as Python has them: None where
-// there is no such parameter.
+// Orders returns a Python tuple of the parameters that name the tensors' orders in memory, with the output's last.
+// Python's None stands for a tensor whose order no parameter names.
 func (v view) Orders() string {
 	written, names := "None", []string{}
 	for _, a := range v.Problem.Operator.Arguments {
@@ -255,7 +254,7 @@ func (v view) Orders() string {
 	return tuple(append(names, written))
 }
 
-// tensors lists what the kernels read and finds every dimension in it.
+// tensors lists the tensors that the kernels read, and finds for every dimension a tensor that has it.
 func (v *view) tensors(op *operator.Operator) error {
 	for _, t := range op.Arguments {
 		if t.Role.Written() && t.Role != operator.InOut {
@@ -265,7 +264,7 @@ func (v *view) tensors(op *operator.Operator) error {
 			v.Renewed = append(v.Renewed, t.Name)
 		}
 		torch, known := v.Element.of(t)
-		if !known { // an epilogue's
+		if !known { // the type of an epilogue's tensor
 			torch = torchTypes[t.Type]
 		}
 		v.Types, v.Mixed = append(v.Types, "torch."+torch), v.Mixed || torch != v.Element.Torch || len(op.Epilogue()) > 0
@@ -290,7 +289,7 @@ func (v *view) launches(w cudasource.Winner) {
 			v.WorkspaceSizes = append(v.WorkspaceSizes, strconv.FormatInt(a.Elements, 10))
 		}
 	}
-	given := func(a operator.Argument) string { // its name in the function that launches
+	given := func(a operator.Argument) string { // the argument's name in the launching function
 		switch a.Role {
 		case operator.Output:
 			return "written"
@@ -304,13 +303,14 @@ func (v *view) launches(w cudasource.Winner) {
 	}
 }
 
-// choice is an extent that a parameter chooses between two.
+// choice matches an extent of the form "a if p else b", which is one of two names, depending on a parameter.
 var choice = regexp.MustCompile(`^(\w+) if (\w+) else (\w+)$`)
 
-// findDimension gives the Python expression for a dimension, "" if there is none. A parameter may say which axis it is,
-// as where a matrix may be stored transposed, or which tensors have it, as where they are broadcast along it.
+// findDimension returns the Python expression that reads a dimension from the inputs' shapes, or "" if there is none. A
+// parameter can determine which axis is the dimension, for example if a matrix may be transposed, or which tensor has
+// the dimension, if tensors may be broadcast.
 func (v *view) findDimension(dim string) string {
-	var places []string // each but the last with a condition
+	var places []string // each but the last ends with a condition
 	for i, t := range v.Read {
 		for axis, f := range t.Shape {
 			place, is := fmt.Sprintf("shapes[%d][%d]", i, axis), choice.FindStringSubmatch(f.Text)
@@ -332,7 +332,7 @@ func (v *view) findDimension(dim string) string {
 	return strings.Join(places[:len(places)-1], "") + last
 }
 
-// general puts the operator's general function and its kernel together.
+// general collects the source of the operator's general function and of the kernel that calls it.
 func (v *view) general(p *operator.Problem) (err error) {
 	general, macros := p.Operator.PyTorch.General, cudasource.GeneralMacros(p)
 	v.General, err = cudasource.Inline(general.File, general.Text, general.Includes, nil)
@@ -341,7 +341,7 @@ func (v *view) general(p *operator.Problem) (err error) {
 	return err
 }
 
-// tuned puts the winner's kernel together.
+// tuned collects the source of the winner's kernel.
 func (v *view) tuned(k operator.Kernel) (err error) {
 	v.TunedDefines = cudasource.Defines(k.Macros)
 	v.Tuned, err = cudasource.Inline(k.File, k.Source, k.Includes, k.Macros)

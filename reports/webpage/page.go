@@ -1,6 +1,6 @@
-// Package webpage writes searches and families as one HTML page that needs no other file: the text and the plots that
-// the commands print and draw. It has no scripts, and its content security policy allows only its own style and
-// pictures, so nothing that a recording holds can run.
+// Package webpage writes searches and families as one HTML page that needs no other file: with the text that commands
+// print and the plots that they draw. The page has no scripts, and its content security policy allows only its own
+// style and pictures, so nothing that a recording contains can run.
 package webpage
 
 import (
@@ -28,9 +28,9 @@ var page = template.Must(template.New("page").Parse(pageText))
 
 type Search struct {
 	Best     bestconfig.Document
-	Trials   []trial.Trial // empty: there is only the document
+	Trials   []trial.Trial // empty if there is only the document
 	Failures []reports.Failure
-	Why      explain.Explanation // without sentences: it is not known
+	Why      explain.Explanation // empty if it is not known
 }
 
 type Page struct {
@@ -38,7 +38,7 @@ type Page struct {
 	Families []*family.Family
 }
 
-// section is a search or a family as the page's template has it.
+// section is the part of the page about one search or one family.
 type section struct {
 	Heading string
 	Plots   []picture
@@ -101,8 +101,8 @@ func (s Search) section() (section, error) {
 	return one, nil
 }
 
-// draw adds a plot, or a line that says why there is none: a number of a document that cannot be drawn does not cost the
-// page.
+// draw adds a plot to the section. If a value in a document cannot be drawn, a line with the reason replaces the plot,
+// so that the rest of the page is still written.
 func (s *section) draw(about string, plot func(io.Writer) error) {
 	var png bytes.Buffer
 	if err := plot(&png); err != nil {

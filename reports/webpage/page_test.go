@@ -18,7 +18,7 @@ import (
 	"autotune/tuner/final"
 )
 
-// made is a search whose every text is the given one.
+// made returns a search whose document contains the given text in place of every name and message.
 func made(text string) Search {
 	winner := trial.Trial{Configuration: space.Configuration{
 		Template: text, Values: space.Values{{Name: text, Value: expr.String(text)}},
@@ -48,7 +48,7 @@ func written(t *testing.T, p Page) string {
 	return text.String()
 }
 
-// What a recording holds is text, whatever it looks like, and the page loads nothing.
+// Text in a recording must appear as text, whatever it looks like, and must not make the page load anything.
 func TestHostileTextIsText(t *testing.T) {
 	const hostile = `</pre><script>window.caught=1</script><img src=x onerror="window.caught=2">'"{{.}}` + "\u2028\x1b[31m"
 	f := &family.Family{
@@ -71,7 +71,8 @@ func TestHostileTextIsText(t *testing.T) {
 	}
 }
 
-// A page has the tables of the commands, what explains the winner, and the plots; of several searches a summary too.
+// A page must have the tables of the commands, the explanation of the winner, and the plots. A page of several
+// searches must also have a summary.
 func TestPage(t *testing.T) {
 	one := written(t, Page{Searches: []Search{made("t")}})
 	for want, n := range map[string]int{"<h1>t 4</h1>": 1, "Why it wins": 1, "compared  ": 1, "<img ": 2, "over t": 0} {

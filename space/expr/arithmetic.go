@@ -6,16 +6,16 @@ import (
 	"strings"
 )
 
-// This file has the arithmetic in which Python's numbers differ from Go's. Functions on
-// ints return false where the result leaves 64 bits. No divisor is zero here.
+// This file contains the arithmetic of numbers where Python differs from Go. The functions on ints in this file return
+// false if the result does not fit 64 bits. The callers of division functions make sure that no divisor is zero.
 
-// exact is the largest magnitude up to which every int is a float.
+// exact is the limit up to which a float64 represents every integer exactly.
 const exact = 1 << 53
 
 // unordered is what compare returns for a NaN.
 const unordered = 2
 
-// compare orders two numbers or two strings; ok is false for a mixture.
+// compare orders two numbers or two strings; ok is false for a number and a string.
 func compare(a, b Value) (order int, ok bool) {
 	switch {
 	case a.integral() && b.integral():
@@ -38,8 +38,9 @@ func compare(a, b Value) (order int, ok bool) {
 	return unordered, true
 }
 
-// compareExactly orders two numbers whose floats are equal: an int may have more digits than a float holds. A float
-// that is left stands for no int of 64 bits; that it equals an int's float makes it 2^63, above all ints.
+// compareExactly orders two numbers that are equal after conversion to floats; ints that differ may become equal,
+// because an int may have more digits than a float64 holds. An operand that is still a float after Canonical is 2^63,
+// which is greater than every int64.
 func compareExactly(a, b Value) int {
 	if a.kind == KindInt && b.kind == KindInt {
 		return cmp.Compare(a.int(), b.int())
@@ -66,7 +67,7 @@ func mulInts(a, b int64) (int64, bool) {
 	return c, a == 0 || c/a == b && (a != -1 || b != math.MinInt64)
 }
 
-// floorDivInts rounds down; MinInt64 // -1 is the one quotient that overflows.
+// floorDivInts rounds the quotient down. The division of MinInt64 by -1 is the only integer division that overflows.
 func floorDivInts(a, b int64) (int64, bool) {
 	q := a / b
 	if a%b != 0 && (a < 0) != (b < 0) {
@@ -75,7 +76,7 @@ func floorDivInts(a, b int64) (int64, bool) {
 	return q, b != -1 || a != math.MinInt64
 }
 
-// ceilDivInts is floorDivInts but rounds up.
+// ceilDivInts rounds the quotient up.
 func ceilDivInts(a, b int64) (int64, bool) {
 	q, ok := floorDivInts(a, b)
 	if a%b != 0 {
@@ -84,7 +85,7 @@ func ceilDivInts(a, b int64) (int64, bool) {
 	return q, ok
 }
 
-// modInts is the remainder of floorDivInts, with the sign of b.
+// modInts returns the remainder of floorDivInts, which has the sign of b.
 func modInts(a, b int64) (int64, bool) {
 	m := a % b
 	if m != 0 && (m < 0) != (b < 0) {
@@ -93,7 +94,7 @@ func modInts(a, b int64) (int64, bool) {
 	return m, true
 }
 
-// powInts needs exp >= 0.
+// powInts computes base to the power exp, which must not be negative.
 func powInts(base, exp int64) (int64, bool) {
 	result, ok := int64(1), true
 	for {
@@ -111,7 +112,7 @@ func powInts(base, exp int64) (int64, bool) {
 	}
 }
 
-// gcdInts is Python's math.gcd: never negative, and 0 of two zeros.
+// gcdInts follows Python's math.gcd: the result is never negative, and gcdInts(0, 0) is 0.
 func gcdInts(a, b int64) (int64, bool) {
 	for b != 0 {
 		a, b = b, a%b
@@ -145,7 +146,7 @@ func power(a, b Value) Value {
 	return Float(f)
 }
 
-// truncate makes an int of a float that is whole.
+// truncate rounds a float towards zero and returns an int, or fails if the int does not fit.
 func truncate(f float64) Value {
 	switch {
 	case math.IsNaN(f), math.IsInf(f, 0):
@@ -160,7 +161,7 @@ func sameFloat(a, _ float64) float64 { return a }
 func mulFloats(a, b float64) float64 { return a * b }
 func divFloats(a, b float64) float64 { return a / b }
 
-// floorMod follows Python: the result has the sign of b.
+// floorMod follows Python's % on floats: the result has the sign of b.
 func floorMod(a, b float64) float64 {
 	m := math.Mod(a, b)
 	switch {
@@ -172,8 +173,7 @@ func floorMod(a, b float64) float64 {
 	return m
 }
 
-// floorDiv follows Python's float division: the quotient belongs to floorMod's
-// remainder, which a plain Floor(a/b) does not always.
+// floorDiv follows Python's // on floats: unlike Floor(a/b), the quotient agrees with the remainder of floorMod.
 func floorDiv(a, b float64) float64 {
 	m := math.Mod(a, b)
 	q := (a - m) / b

@@ -17,10 +17,10 @@ func TestCanonical(t *testing.T) {
 		{expr.Float(0.5), expr.Float(0.5)},
 		{expr.String("1"), expr.String("1")},
 		{expr.Float(1 << 53), expr.Int(1 << 53)},
-		{expr.Int(1<<53 + 1), expr.Int(1<<53 + 1)}, // no float is equal to it
+		{expr.Int(1<<53 + 1), expr.Int(1<<53 + 1)}, // no float equals this int
 		{expr.Float(1 << 62), expr.Int(1 << 62)},
 		{expr.Float(-1 << 63), expr.Int(math.MinInt64)},
-		{expr.Float(1 << 63), expr.Float(1 << 63)}, // no int of 64 bits is
+		{expr.Float(1 << 63), expr.Float(1 << 63)}, // no int64 equals this float
 		{expr.Float(-1 << 64), expr.Float(-1 << 64)},
 		{expr.Float(math.Inf(1)), expr.Float(math.Inf(1))},
 	} {
@@ -30,7 +30,7 @@ func TestCanonical(t *testing.T) {
 	}
 }
 
-// Values are equal exactly when they are canonically the same.
+// Two values are equal exactly if their canonical values are the same.
 func TestCanonicalIsEquality(t *testing.T) {
 	number := rapid.OneOf(
 		rapid.Map(rapid.Int64(), expr.Int),

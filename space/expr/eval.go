@@ -9,24 +9,24 @@ import (
 	"unicode/utf8"
 )
 
-// Expr is a parsed expression. It is safe for concurrent use.
+// Expr is a parsed expression. An Expr is safe for concurrent use.
 type Expr struct {
 	source string
 	root   *Node
 	names  []string
 
-	once    sync.Once // the first Eval compiles
+	once    sync.Once // the first Eval compiles the program
 	program *Program
 	code    []instruction
 	result  Term
 }
 
-// New makes an expression of a tree, such as one that a Folder made.
+// New makes an expression from a tree, such as one that a Folder made.
 func New(root *Node) *Expr { return &Expr{source: root.source, root: root, names: root.Names()} }
 
 func (e *Expr) compile() {
 	e.program = NewProgram()
-	for _, n := range e.root.nameNodes() { // an error names the first
+	for _, n := range e.root.nameNodes() { // an error names the first unknown name
 		if _, ok := e.program.names[n.Name]; !ok {
 			e.program.names[n.Name] = e.program.unset(n)
 		}
@@ -37,7 +37,7 @@ func (e *Expr) compile() {
 	e.code = c.once
 }
 
-// Eval evaluates e with names taken from env. An error is an *EvalError.
+// Eval evaluates e with names taken from env. The error of Eval is an *EvalError.
 func (e *Expr) Eval(env map[string]Value) (Value, error) {
 	e.once.Do(e.compile)
 	slots := slices.Clone(e.program.Slots)
@@ -61,7 +61,7 @@ func (e *Expr) Eval(env map[string]Value) (Value, error) {
 	return Value{}, failure(n, reason)
 }
 
-// Check makes sure that e has no other names than these. Its error is an *EvalError.
+// Check returns an *EvalError if the expression e contains a name that is not in known.
 func (e *Expr) Check(known map[string]bool) error {
 	for _, n := range e.root.nameNodes() {
 		if !known[n.Name] {
@@ -76,13 +76,13 @@ func (e *Expr) Substitute(definitions map[string]*Expr) *Expr {
 	return &Expr{source: e.source, root: root, names: root.Names()}
 }
 
-// Names returns the free names, sorted, without functions.
+// Names returns the names that e uses, sorted, without names of functions.
 func (e *Expr) Names() []string { return slices.Clone(e.names) }
 
 func (e *Expr) String() string { return e.source }
 func (e *Expr) Root() *Node    { return e.root }
 
-// SyntaxError says where an expression is malformed and what would be right.
+// SyntaxError says where an expression is malformed and how to correct it.
 type SyntaxError struct{ fault }
 
 type EvalError struct{ fault }

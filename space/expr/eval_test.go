@@ -15,7 +15,7 @@ var env = map[string]expr.Value{
 	"s": expr.String("tf32"), "big": expr.Int(math.MaxInt64), "small": expr.Int(math.MinInt64),
 }
 
-// TestPython lists what Python 3 answers.
+// TestPython compares the results of Eval with those of Python 3.
 func TestPython(t *testing.T) {
 	i, f, b, s := expr.Int, expr.Float, expr.Bool, expr.String
 	for _, c := range []struct {
@@ -47,10 +47,10 @@ func TestPython(t *testing.T) {
 		{"'a' < 'b'", b(true)}, {"s == 'tf32'", b(true)}, {"s != \"fp32\"", b(true)},
 		{"9007199254740993 == 9007199254740992.0", b(false)}, {"9007199254740993 > 9007199254740992.0", b(true)},
 		{"big < 1e19", b(true)}, {"small > -1e19", b(true)}, {"1e999 - 1e999 == 0", b(false)}, {"1e999 - 1e999 != 0", b(true)},
-		// short circuit: the division is never reached
+		// short circuit: the division is not evaluated
 		{"2 < 1 < 1 // z", b(false)}, {"z == 0 or 1 // z", b(true)}, {"z and 1 // z", i(0)}, {"1 // z if z else -1", i(-1)},
 		{"z != 0 and x % z == 0", b(false)},
-		// and, or return an operand
+		// `and` and `or` return an operand
 		{"0 or 'a'", s("a")}, {"3 and 4", i(4)}, {"0 and 4", i(0)}, {"0.0 or z or ''", s("")}, {"2 or 3", i(2)}, {"1 and '' and 5", s("")},
 		// membership
 		{"x in (1, 7)", b(true)}, {"x in [1, 2]", b(false)}, {"x not in [1, 2]", b(true)}, {"1.0 in [1]", b(true)}, {"x in ()", b(false)},
@@ -77,7 +77,8 @@ func TestPython(t *testing.T) {
 	}
 }
 
-// ways evaluates e with names in a map, and folded as constants.
+// ways evaluates an expression in two ways: with the values of names from a map, and with the names folded as
+// constants.
 func ways(e *expr.Expr) map[string]func() (expr.Value, error) {
 	return map[string]func() (expr.Value, error){
 		"map": func() (expr.Value, error) { return e.Eval(env) },
@@ -171,19 +172,20 @@ func TestSubstitute(t *testing.T) {
 			t.Errorf("%s did not become %s", src, want)
 		}
 	}
-	// An error names the text where it happens.
+	// An error quotes the expression in which the error occurred.
 	e := expr.MustParse("a > 2").Substitute(definitions)
 	if _, err := e.Eval(map[string]expr.Value{"x": expr.Int(1), "y": expr.Int(0)}); err == nil || err.Error() != `"1 // y", column 3: division by zero` {
 		t.Errorf("evaluating %s: %v", e, err)
 	}
 }
 
-// sameTree compares what two trees compute, wherever in a text they stand.
+// sameTree tells whether two trees compute the same, regardless of their positions in a text.
 func sameTree(a, b *expr.Node) bool {
 	return a.Op == b.Op && a.Name == b.Name && a.Value == b.Value && slices.Equal(a.Links, b.Links) && slices.EqualFunc(a.Args, b.Args, sameTree)
 }
 
-// TestGrouping: the first is grouped as the second is, and not as the third.
+// TestGrouping checks by parentheses which operators bind more tightly: the first expression equals the second, but not
+// the third.
 func TestGrouping(t *testing.T) {
 	for _, c := range [][3]string{
 		{"a * b * c", "(a*b)*c", "a*(b*c)"}, {"a - b - c", "(a-b)-c", "a-(b-c)"}, {"-a**b", "-(a**b)", "(-a)**b"},

@@ -2,18 +2,19 @@ package expr
 
 import "slices"
 
-// Folder replaces names by what they stand for, and operations on constants by their results. The meaning stays: what
-// fails, fails later and only if it is reached. A part that several trees or definitions share is folded once and stays
-// shared.
+// Folder replaces names by their constants or definitions, and operations on constants by their results. Folding
+// preserves the meaning of an expression: an operation that fails is not folded, so that it fails only when it is
+// evaluated. A subtree that several trees or definitions share is folded only once, and the folded trees share the
+// result.
 type Folder struct {
 	Constants   map[string]Value
-	Definitions map[string]*Expr // they may name each other, but not in a circle
+	Definitions map[string]*Expr // definitions may name each other, but not in a cycle
 
 	folded  map[*Node]*Node
-	program *Program // computes constants
+	program *Program // evaluates operations on constants
 }
 
-// Fold returns n folded. It leaves n as it is.
+// Fold returns a folded copy of n, and does not change n.
 func (f *Folder) Fold(n *Node) *Node {
 	if n.Op == OpConst {
 		return n
@@ -58,7 +59,7 @@ func constNode(n *Node, v Value) *Node {
 	return &Node{Op: OpConst, Column: n.Column, Value: v, source: n.source}
 }
 
-// isConst also knows a tuple of constants.
+// isConst tells whether a node is a constant or a tuple of constants.
 func isConst(n *Node) bool {
 	if n.Op == OpTuple {
 		return !slices.ContainsFunc(n.Args, func(a *Node) bool { return a.Op != OpConst })
@@ -66,7 +67,7 @@ func isConst(n *Node) bool {
 	return n.Op == OpConst
 }
 
-// shortCircuit drops operands of `and`, `or` and `if` that decide nothing.
+// shortCircuit drops the operands of `and`, `or` and `if` that cannot affect the result.
 func shortCircuit(n *Node) *Node {
 	if len(n.Args) == 0 || n.Args[0].Op != OpConst {
 		return n
@@ -83,8 +84,8 @@ func shortCircuit(n *Node) *Node {
 	return n
 }
 
-// DependencyOrder sorts names so that each comes after those it needs. If some
-// need each other, it gives that cycle instead, as a, b, a.
+// DependencyOrder sorts names so that each comes after the names that it needs. If names need each other in a cycle,
+// DependencyOrder returns the cycle instead, for example a, b, a.
 func DependencyOrder(names []string, needs func(name string) []string) (order, cycle []string) {
 	var path []string
 	var visit func(name string) bool

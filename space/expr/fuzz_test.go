@@ -6,8 +6,8 @@ import (
 	"autotune/space/expr"
 )
 
-// FuzzParse: nothing panics, and what parses evaluates to the same value when
-// its names are folded, or when it is written and read again.
+// FuzzParse checks that no text panics, and that an expression evaluates to the same value after its names are folded,
+// and after it is written and read again.
 func FuzzParse(f *testing.F) {
 	for _, src := range []string{
 		"32 <= block_x * block_y <= 1024", "(a / b) % c == 0", "not a and b or c", "-2 ** -2", "a if b else c", "x not in (1, 2.5, 'a')",

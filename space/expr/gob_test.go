@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A value comes out of a pipe as it went in.
+// A value that is encoded and decoded by gob is unchanged.
 func TestGob(t *testing.T) {
 	for _, v := range []Value{{}, Int(-1 << 63), Float(0.1), Float(math.Inf(-1)), Bool(true), String("x")} {
 		var b bytes.Buffer

@@ -21,12 +21,12 @@ const (
 
 type token struct {
 	kind   tokenKind
-	text   string // as written; a string's is its content
-	value  Value  // of numbers
+	text   string // as in the source; for a string its content
+	value  Value  // of a number
 	column int
 }
 
-// String shows the token in an error message.
+// String returns the token as error messages show it.
 func (t token) String() string {
 	switch t.kind {
 	case tokEnd:
@@ -37,19 +37,20 @@ func (t token) String() string {
 	return "'" + t.text + "'"
 }
 
-// lexer cuts an expression into tokens, one at a time.
+// lexer splits an expression into tokens, one at a time.
 type lexer struct {
 	source string
-	pos    int  // byte offset of what follows
-	column int  // the same in characters, 1-based
-	open   bool // names may have a `$`, and functions any name
+	pos    int  // byte offset of the rest
+	column int  // the position in characters, 1-based
+	open   bool // names may contain `$`, and functions may have any name
 }
 
-// symbols lists the operators, and what other languages write for them. Longer ones stand before their beginnings.
+// symbols lists the operators of expressions, and symbols of other languages that users may write by mistake. In the
+// list `symbols`, the longer of two symbols with a common beginning comes first.
 var symbols = []string{"**", "//", "==", "!=", "<=", ">=", "<>", "&&", "||", "<", ">", "+", "-", "*", "/", "%", "(", ")", "[", "]", ",",
 	"!", "=", "?", "&", "|", "^", "{", "."}
 
-// mistaken says what to write instead of other languages' symbols.
+// mistaken maps symbols of other languages to a text that says what to write instead.
 var mistaken = map[string]string{
 	"&&": "write 'and'", "||": "write 'or'", "!": "write 'not'", "=": "write '==' to compare",
 	"?": "write 'a if condition else b'", "<>": "write '!='", "&": "write 'and'", "|": "write 'or'",
@@ -58,12 +59,12 @@ var mistaken = map[string]string{
 
 var words = map[string]bool{"and": true, "or": true, "not": true, "in": true, "if": true, "else": true}
 
-// fail gives up parsing: it panics with a *SyntaxError, which catch returns.
+// fail stops parsing by a panic with a *SyntaxError, which catch turns into an error.
 func (l *lexer) fail(column int, format string, args ...any) {
 	panic(&SyntaxError{fault{l.source, column, fmt.Sprintf(format, args...)}})
 }
 
-// catch, deferred, makes an error of what fail panicked with.
+// A function that may call fail defers catch, which turns the panic of fail into an error.
 func catch(err *error) {
 	switch problem := recover().(type) {
 	case nil:
@@ -81,12 +82,12 @@ func (l *lexer) advance(bytes int) string {
 	return text
 }
 
-// next returns the next token; a tokEnd token at the end.
+// next returns the next token, which is a tokEnd token at the end of the text.
 func (l *lexer) next() token {
 	for l.pos < len(l.source) && strings.IndexByte(" \t\r\n", l.source[l.pos]) >= 0 {
 		l.advance(1)
 	}
-	t := token{column: l.column} // read before advance moves it
+	t := token{column: l.column} // save the column before advance changes it
 	rest := l.source[l.pos:]
 	switch {
 	case rest == "":
@@ -143,7 +144,7 @@ func (l *lexer) number() (string, Value) {
 		l.fail(l.column, "%q follows the number %s: put an operator between them", l.source[l.pos:l.pos+k], text)
 	}
 	v, err := parseNumber(text)
-	if f, _ := v.AsFloat(); err != nil && !math.IsInf(f, 0) { // beyond floats lies infinity, as in Python
+	if f, _ := v.AsFloat(); err != nil && !math.IsInf(f, 0) { // a number too large for a float is infinite, as in Python
 		l.fail(column, "%v", err)
 	}
 	return text, v
@@ -185,7 +186,7 @@ func (l *lexer) escape() byte {
 	return "\\'\"\n\t"[i]
 }
 
-// quote writes s so that the lexer reads it back.
+// quote writes s as a string literal that the lexer reads back.
 func quoted(s string) string {
 	return "'" + strings.NewReplacer(`\`, `\\`, "'", `\'`, "\n", `\n`, "\t", `\t`).Replace(s) + "'"
 }

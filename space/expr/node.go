@@ -6,10 +6,11 @@ import (
 	"autotune/internal/lists"
 )
 
-// Op says what a Node or a Term computes. The table operators has a row for each.
+// Op says what a Node or a Term computes. The table `operators` has a row for each Op.
 type Op uint8
 
-// The operations of a Node. A comparison has one operand more than it has Links.
+// An operation from OpConst to OpCall may be the Op of a Node. A comparison node has one more operand than comparison
+// operators, which its field Links holds.
 const (
 	OpConst Op = iota
 	OpName
@@ -26,10 +27,10 @@ const (
 	OpAnd
 	OpOr
 	OpIf      // Args: condition, value if true, value otherwise
-	OpCompare // Args: operands, left to right; Links: what stands between them
+	OpCompare // Args: operands from left to right; Links: the comparison operators between them
 	OpTuple   // only as the last operand of `in` and `not in`
 
-	// The functions.
+	// The operations from OpAbs on are functions that expressions can call.
 	OpAbs
 	OpBool
 	OpCeilDiv
@@ -40,11 +41,12 @@ const (
 	OpMin
 	OpRound
 
-	// OpCall is a call of a function that ParseCalls was given, by Name. It has no value.
+	// OpCall is a call of one of the functions that ParseCalls was given; the field Name contains the function's name.
+	// An expression that contains an OpCall cannot be evaluated.
 	OpCall
 )
 
-// Comparisons are links of a Node, and operations of a Term.
+// A comparison operator is either a link in a Node's chain of comparisons or the operation of a Term.
 const (
 	OpEq Op = OpCall + 1 + iota
 	OpNe
@@ -55,12 +57,12 @@ const (
 	OpIn
 	opNotIn
 
-	// Operations that only a Term has.
+	// The operations opEither and opPick exist only in a Term.
 	opEither // `or` that evaluates both operands
-	opPick   // the value that stands at a place of a list
+	opPick   // the value at an index of a list
 )
 
-// comparison gives the comparison that is written so.
+// comparison returns the comparison operator that is written as `text`.
 func comparison(text string) (Op, bool) {
 	for op := OpEq; op <= opNotIn; op++ {
 		if operators[op].name == text {
@@ -73,18 +75,18 @@ func comparison(text string) (Op, bool) {
 // Node is a parsed expression as a tree. Nodes are never changed once built, so trees may share them.
 type Node struct {
 	Op     Op
-	Column int     // where in the source the operation stands, 1-based
+	Column int     // where the operation is in the source, 1-based
 	Args   []*Node // operands
 	Links  []Op    // of OpCompare
 	Name   string  // of OpName and OpCall
 	Value  Value   // of OpConst
 
-	source string // the text that Column counts in
+	source string // the text in which Column counts
 }
 
 // Conjuncts splits `a and b and c`, and the chained comparison `a < b < c`, into the parts that must all be true for n
-// to be true. They come in the order of evaluation. A chain's inner operands are evaluated twice then, which no one can
-// see: expressions have no side effects.
+// to be true, in order of evaluation. An inner operand of a chained comparison occurs in two of the parts that
+// Conjuncts returns, which does no harm because expressions have no side effects.
 func (n *Node) Conjuncts() (parts []*Node) {
 	switch {
 	case n.Op == OpAnd:
@@ -109,7 +111,7 @@ func (n *Node) Names() []string {
 	return slices.Compact(names)
 }
 
-// InOrder are the names in n as its text has them, each as often as it stands there.
+// InOrder returns all names in n in the order of its text, including repetitions.
 func (n *Node) InOrder() []string {
 	if n.Op == OpName {
 		return []string{n.Name}
@@ -121,7 +123,7 @@ func (n *Node) InOrder() []string {
 	return names
 }
 
-// nameNodes lists the names in n. What n holds several times is visited once.
+// nameNodes returns the nodes of n that are names. A subtree that occurs several times is visited once.
 func (n *Node) nameNodes() (names []*Node) {
 	seen := map[*Node]bool{}
 	var visit func(*Node)

@@ -5,21 +5,22 @@ import (
 	"slices"
 )
 
-// operator is a row of the table: all that the language knows of an operation. A
-// function that is added here can be parsed, evaluated, folded and used in a space.
+// operator is a row of the table of operators, with everything that the package knows about an operation. A function
+// that is added to the table of operators can be parsed, evaluated, folded and used in a space.
 type operator struct {
 	name        string
-	least, most int                                 // arguments of a function
+	least, most int                                 // number of arguments of a function
 	kind        Kind                                // of the result; KindNone: a float if an operand is one, otherwise an int
 	divides     bool                                // the second operand must not be 0
-	ints        func(a, b int64) (c int64, ok bool) // on ints and bools; false where the result leaves 64 bits
-	floats      func(a, b float64) float64          // on numbers of which one is a float
-	numbers     func(a, b Value) Value              // in place of ints and floats
-	values      func(a, b Value) Value              // in place of the others, for operands of any kind
-	bounds      func(kind Kind, a, b Range) Range   // of the result; nil where nothing is proved of it
+	ints        func(a, b int64) (c int64, ok bool) // on ints and bools; false if the result does not fit 64 bits
+	floats      func(a, b float64) float64          // on numbers of which at least one is a float
+	numbers     func(a, b Value) Value              // instead of ints and floats
+	values      func(a, b Value) Value              // instead of the other functions, for operands of any kind
+	bounds      func(kind Kind, a, b Range) Range   // of the result; nil if no bounds are known
 }
 
-// Operations of one operand get it twice. The reason why one fails stands in its result (failed).
+// operators is indexed by Op. A function of one operand is called with the operand as both of its arguments. An
+// operation that fails returns failed(reason).
 var operators = [...]operator{
 	OpAdd: {name: "+", ints: addInts, floats: func(a, b float64) float64 { return a + b },
 		bounds: func(_ Kind, a, b Range) Range { return Range{a.Lo + b.Lo, a.Hi + b.Hi} }},
@@ -77,12 +78,13 @@ func functionsByName() map[string]Op {
 
 func (o Op) String() string { return operators[o].name }
 
-// failed is the result of an operation that fails: a value of no kind. The machine adds where.
+// failed returns the result of an operation that fails: a value without a kind, which contains the reason. The
+// evaluator adds the position in the source text to the reason of a failed operation.
 func failed(reason string) Value { return Value{text: reason} }
 
 const overflow = "the result does not fit an int of 64 bits"
 
-// apply computes an operation as Python does. An operand that failed is the result, if the result depends on it.
+// If an operand has failed and the result depends on that operand, apply returns the failed operand.
 func apply(op Op, left, right, third *Value) Value {
 	row, a, b := &operators[op], *left, *right
 	switch {
@@ -116,7 +118,7 @@ func apply(op Op, left, right, third *Value) Value {
 	return Float(row.floats(x, y))
 }
 
-// takes says that operands should have been numbers.
+// takes returns the error message for operands that are not numbers, which says what the operation accepts.
 func (o *operator) takes(op Op, a, b Value) string {
 	switch {
 	case op == OpNeg || op == OpPlus:
@@ -134,10 +136,10 @@ func checked(i int64, ok bool) Value {
 	return Int(i)
 }
 
-// Range bounds a number. Those of an int are exact below 2^53.
+// Range bounds a number. The interval arithmetic is exact for ints below 2^53.
 type Range struct{ Lo, Hi float64 }
 
-// unbounded proves nothing.
+// unbounded is the range of all numbers.
 var unbounded = Range{math.Inf(-1), math.Inf(1)}
 
 func (r Range) magnitude() float64       { return max(math.Abs(r.Lo), math.Abs(r.Hi)) }
@@ -145,7 +147,8 @@ func (r Range) has(x float64) bool       { return r.Lo <= x && x <= r.Hi }
 func (r Range) union(o Range) Range      { return Range{min(r.Lo, o.Lo), max(r.Hi, o.Hi)} }
 func (r Range) within(most float64) bool { return -most <= r.Lo && r.Hi <= most }
 
-// corners bounds an operation whose extremes lie at extremes of its operands.
+// corners returns a function for the bounds of an operation that reaches its least and greatest values at bounds of its
+// operands.
 func corners(f func(a, b float64) float64) func(Kind, Range, Range) Range {
 	return func(_ Kind, a, b Range) Range {
 		c := []float64{f(a.Lo, b.Lo), f(a.Lo, b.Hi), f(a.Hi, b.Lo), f(a.Hi, b.Hi)}
@@ -155,7 +158,7 @@ func corners(f func(a, b float64) float64) func(Kind, Range, Range) Range {
 
 func floorDivBounds(kind Kind, a, b Range) Range {
 	r := corners(func(a, b float64) float64 { return math.Floor(a / b) })(kind, a, b)
-	if kind == KindFloat { // the quotient may have been rounded over a whole number
+	if kind == KindFloat { // the quotient may have been rounded up to a whole number
 		return Range{r.Lo - 1, r.Hi + 1}
 	}
 	return r
@@ -168,7 +171,7 @@ func ceilDivBounds(kind Kind, a, b Range) Range {
 	return corners(func(a, b float64) float64 { return math.Ceil(a / b) })(kind, a, b)
 }
 
-// powerBounds takes ints with exponents that are not negative.
+// powerBounds returns bounds only for int bases and exponents that are not negative.
 func powerBounds(kind Kind, a, b Range) Range {
 	if kind == KindFloat || b.Lo < 0 {
 		return unbounded
@@ -196,7 +199,7 @@ func whole(name string, toInt func(float64) float64) operator {
 		bounds: func(_ Kind, a, _ Range) Range { return Range{toInt(a.Lo), toInt(a.Hi)} }}
 }
 
-// extreme is min or max: the first of equal ones wins.
+// extreme describes the function min or max; if several arguments are equal, it returns the first of them.
 func extreme(name string, sign int, pick func(a, b float64) float64) operator {
 	values := func(a, b Value) Value {
 		switch order, ok := compare(b, a); {

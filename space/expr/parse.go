@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// Limits that keep hostile input from exhausting the stack.
+// The parser's limits keep hostile input from overflowing the stack.
 const (
 	maxDepth  = 200
 	maxSource = 1 << 16
 )
 
-// Parse reads an expression; its error is a *SyntaxError.
+// Parse reads an expression. The error of Parse is a *SyntaxError.
 func Parse(src string) (*Expr, error) {
 	root, err := ParseCalls(src, nil)
 	if err != nil {
@@ -21,7 +21,7 @@ func Parse(src string) (*Expr, error) {
 	return New(root), nil
 }
 
-// MustParse is Parse for expressions that are part of a program; it panics where Parse gives an error.
+// MustParse is like Parse, for expressions in the source of a program; it panics instead of returning an error.
 func MustParse(src string) *Expr {
 	e, err := Parse(src)
 	if err != nil {
@@ -30,15 +30,15 @@ func MustParse(src string) *Expr {
 	return e
 }
 
-// Arity is how many arguments a function takes.
+// Arity holds the least and the largest number of arguments that a function accepts.
 type Arity struct {
 	Least int `json:"least"`
 	Most  int `json:"most"`
 }
 
-// ParseCalls reads an expression of the given functions in the place of Parse's. Such an expression is written
-// by Source, in other languages too, and has no value. A name may have names in brackets behind it. Its error is a
-// *SyntaxError.
+// ParseCalls reads an expression that may call the given functions instead of Parse's own. Dialects can write the
+// expressions that ParseCalls reads, but nothing can evaluate them. A name may be followed by names in brackets, as in
+// b[m,n]. The error of ParseCalls is a *SyntaxError.
 func ParseCalls(src string, functions map[string]Arity) (*Node, error) {
 	return (&parser{lexer: lexer{source: src, column: 1}, calls: functions}).whole()
 }
@@ -65,16 +65,16 @@ func (p *parser) whole() (root *Node, err error) {
 	return root, nil
 }
 
-// parser climbs operators' precedence: an operator takes as its right operand all that
-// binds more tightly. A mistake makes it fail.
+// parser parses by precedence climbing: the right operand of an operator consists of everything that binds more
+// tightly. A syntax error makes the parser panic (see fail).
 type parser struct {
 	lexer
 	tok   token
 	depth int
-	calls map[string]Arity // functions in the place of its own; nil: its own
+	calls map[string]Arity // functions to use instead of its own; nil: its own
 }
 
-// infix are the operators between two operands that are grouped from left to right.
+// infix lists the left-associative binary operators.
 var infix = map[string]struct {
 	op    Op
 	binds int
@@ -83,13 +83,13 @@ var infix = map[string]struct {
 	"*": {OpMul, bindsProduct}, "/": {OpDiv, bindsProduct}, "//": {OpFloorDiv, bindsProduct}, "%": {OpMod, bindsProduct},
 }
 
-// prefix are the operators before an operand.
+// prefix lists the operators that precede their operand.
 var prefix = map[string]struct {
 	op    Op
 	binds int
 }{"not": {OpNot, bindsNot}, "-": {OpNeg, bindsSign}, "+": {OpPlus, bindsSign}}
 
-// shift moves on to the next token and returns the one at hand.
+// shift moves on to the next token and returns the previous token.
 func (p *parser) shift() token {
 	t := p.tok
 	p.tok = p.next()
@@ -98,7 +98,7 @@ func (p *parser) shift() token {
 
 func (p *parser) is(s string) bool { return p.tok.kind == tokSymbol && p.tok.text == s }
 
-// expect shifts over the symbol s.
+// expect skips the symbol s, and fails if the next token is another one.
 func (p *parser) expect(s, why string) {
 	if !p.is(s) {
 		p.fail(p.tok.column, "expected '%s' %s, found %s", s, why, p.tok)
@@ -106,7 +106,7 @@ func (p *parser) expect(s, why string) {
 	p.shift()
 }
 
-// nested is expression where it can stand in itself without end.
+// nested parses an expression, and fails if expressions are nested too deeply.
 func (p *parser) nested(column, least int) *Node {
 	if p.depth++; p.depth > maxDepth {
 		p.fail(column, "nested more than %d deep", maxDepth)
@@ -116,7 +116,7 @@ func (p *parser) nested(column, least int) *Node {
 	return n
 }
 
-// expression parses an operand and the operators behind it that bind at least as tightly as least.
+// expression parses an operand and all following operators whose precedence is at least `least`.
 func (p *parser) expression(least int) *Node {
 	left := p.operand(least)
 	for p.tok.kind == tokSymbol {
@@ -126,7 +126,7 @@ func (p *parser) expression(least int) *Node {
 		case ok && in.binds >= least:
 			p.shift()
 			left = &Node{Op: in.op, Column: column, Args: []*Node{left, p.expression(in.binds + 1)}}
-		case p.is("**"): // binds tighter than a sign on its left, looser than one on its right
+		case p.is("**"): // ** binds tighter than a sign on its left and looser than a sign on its right
 			p.shift()
 			left = &Node{Op: OpPow, Column: column, Args: []*Node{left, p.nested(column, bindsSign)}}
 		case least <= bindsCompare && p.atComparison():
@@ -143,7 +143,7 @@ func (p *parser) expression(least int) *Node {
 	return left
 }
 
-// comparison parses a chain of comparisons behind its first operand.
+// comparison parses the remaining operators and operands of a chain of comparisons, such as a < b < c.
 func (p *parser) comparison(first *Node) *Node {
 	node := &Node{Op: OpCompare, Column: p.tok.column, Args: []*Node{first}}
 	for p.atComparison() {
@@ -166,7 +166,7 @@ func (p *parser) atComparison() bool {
 	return p.tok.kind == tokSymbol && (compares || p.is("not"))
 }
 
-// operand parses what stands before or between operators.
+// operand parses an operand, with its prefix operators.
 func (p *parser) operand(least int) *Node {
 	t := p.tok
 	before, isPrefix := prefix[t.text]
@@ -196,7 +196,7 @@ func (p *parser) operand(least int) *Node {
 	return nil
 }
 
-// refused are Python words that are no names and mean nothing here.
+// refused lists words that are not allowed as names, each with what to write instead.
 var refused = map[string]string{"None": "write False or 0", "is": "write '=='", "lambda": "functions cannot be defined",
 	"for": "comprehensions are not known", "true": "write True", "false": "write False"}
 
@@ -216,7 +216,7 @@ func (p *parser) name() *Node {
 	return &Node{Op: OpName, Column: t.column, Name: t.text}
 }
 
-// item parses the brackets behind a name, which belong to the name: `b[m, n]` is named "b[m,n]".
+// item parses the brackets behind a name, which become part of that name: `b[m, n]` is named "b[m,n]".
 func (p *parser) item(name token) *Node {
 	var within []string
 	for p.shift(); p.tok.kind == tokName; p.shift() {
@@ -228,7 +228,8 @@ func (p *parser) item(name token) *Node {
 	return &Node{Op: OpName, Column: name.column, Name: name.text + "[" + strings.Join(within, ",") + "]"}
 }
 
-// arguments parses a bracket and its content; comma says whether a comma stood in it.
+// arguments parses the content of parentheses or brackets up to the symbol `end`; comma says whether the content
+// included a comma.
 func (p *parser) arguments(end string) (args []*Node, comma bool) {
 	p.shift()
 	for !p.is(end) {
@@ -274,7 +275,8 @@ func (p *parser) call(name token) *Node {
 	return made
 }
 
-// settle tells nodes which text they are part of. Tuples stand as the last operand of `in` alone, and nothing else there.
+// settle sets the source text of all nodes. settle accepts a tuple or list only as the last operand of `in` and `not
+// in`, and accepts nothing else in that place.
 func (p *parser) settle(n *Node, behindIn bool) {
 	switch {
 	case n.Op == OpTuple && !behindIn:

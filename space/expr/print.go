@@ -10,24 +10,25 @@ import (
 	"autotune/internal/quote"
 )
 
-// Dialect says how a language writes expressions: it is a table of the language's operators, functions and literals. An
-// operation that a dialect lacks has no form in the language.
+// Dialect says how a language writes expressions: it is a table of operators, functions and literals. An operation
+// without an entry in a Dialect cannot be written in the dialect's language.
 type Dialect struct {
 	Forms       map[Op]Form
-	Comparisons Op // the last that it has
+	Comparisons Op // the last comparison operator that the language has
 	Constant    func(Value) (string, error)
-	Name        func(name string) string // nil: as it is
-	Deepest     int                      // how deep operations may lie in each other; 0: as deep as the parser allows
+	Name        func(name string) string // how a name is written; nil: unchanged
+	Deepest     int                      // how deeply operations may be nested; 0: as deeply as the parser allows
 }
 
 // Form is how a dialect writes an operation.
 type Form struct {
-	Text     string // "%s + %s"; of a function its name, behind which all operands stand
+	Text     string // "%s + %s"; for a function its name, which is followed by all operands
 	Binds    int    // how tightly it binds its operands
-	Operands []int  // how tightly each operand must bind to stand without parentheses; nil: it is a function
+	Operands []int  // how tightly each operand must bind to need no parentheses; nil: a function
 }
 
-// How tightly operations bind in all the dialects, from `if` to what never needs parentheses.
+// The constants from bindsIf to bindsNothing are precedences, which all dialects share: `if` binds least tightly, and
+// bindsNothing is for operands that never need parentheses.
 const (
 	bindsIf = iota
 	bindsOr
@@ -41,24 +42,24 @@ const (
 	bindsNothing
 )
 
-// call is the form of a function that takes all operands at once.
+// call is the form of a function that is written with all operands in one call.
 func call(name string) Form { return Form{Text: name, Binds: bindsNothing} }
 
-// pairs is the form of a function that takes two operands and perhaps something else. More operands are combined
-// from the left: f(f(a, b), c).
+// pairs is the form of a function of two operands, which combines more operands from the left: f(f(a, b), c).
 func pairs(text string) Form { return Form{text, bindsNothing, []int{bindsIf, bindsIf}} }
 
-// between is the form of an operator that groups from the left.
+// between returns the form in which a dialect writes a left-associative binary operator: the symbol between the two
+// operands.
 func between(symbol string, binds int) Form {
 	return Form{"%s " + symbol + " %s", binds, []int{binds, binds + 1}}
 }
 
-// unwritten is the form of an operation that a language need not write.
+// unwritten is the form of an operation that a language expresses by its operand alone, such as a unary plus.
 var unwritten = Form{Text: "%s"}
 
 func before(symbol string, binds int) Form { return Form{symbol + "%s", binds, []int{binds}} }
 
-// source is the language of op.yaml.
+// source is the Dialect in which op.yaml writes expressions.
 var source = Dialect{
 	Forms: map[Op]Form{
 		OpIf: {"%[2]s if %[1]s else %[3]s", bindsIf, []int{bindsOr, bindsOr, bindsIf}}, OpOr: between("or", bindsOr),
@@ -74,12 +75,12 @@ var source = Dialect{
 	Constant:    func(v Value) (string, error) { return v.Source(), nil },
 }
 
-// Methods is the language of op.yaml, and so Python, where functions are an object's.
+// Methods returns the dialect of op.yaml, which is also Python, with functions as methods of an object.
 func Methods(object string) Dialect {
 	return source.with(map[Op]Form{OpCall: call(object + ".")})
 }
 
-// with is the dialect with other forms for some operations.
+// with returns a copy of the dialect in which some operations are written in other forms.
 func (d Dialect) with(forms map[Op]Form) Dialect {
 	all := map[Op]Form{}
 	for op, form := range d.Forms {
@@ -92,7 +93,8 @@ func (d Dialect) with(forms map[Op]Form) Dialect {
 	return d
 }
 
-// Python is Python where a name is an item of v. A pack has the function power, which refuses what would take long.
+// Python is the dialect of Python expressions in a pack, where names are items of the dictionary v. The pack's function
+// power refuses powers that would take too long to compute.
 var Python = func() Dialect {
 	d := source.with(map[Op]Form{OpPow: pairs("power(%s, %s)")})
 	d.Constant = func(v Value) (string, error) {
@@ -102,11 +104,11 @@ var Python = func() Dialect {
 		return v.Source(), nil
 	}
 	d.Name = func(name string) string { return "v[" + quote.Python(name) + "]" }
-	d.Deepest = 90 // Python refuses 200 parentheses within each other
+	d.Deepest = 90 // Python refuses 200 nested parentheses
 	return d
 }()
 
-// CPP is C++ with floats alone, for arithmetic, comparisons and calls.
+// CPP is the dialect of C++ in which all numbers are floats; it can write arithmetic, comparisons and calls.
 var CPP = Dialect{
 	Forms: map[Op]Form{
 		OpAdd: between("+", bindsSum), OpSub: between("-", bindsSum), OpMul: between("*", bindsProduct), OpDiv: between("/", bindsProduct),
@@ -124,14 +126,15 @@ var CPP = Dialect{
 	},
 }
 
-// Print writes an expression in a dialect, with no more parentheses than it needs. The error says what has no form there.
+// Print writes an expression in a dialect, with as few parentheses as possible, or returns an error if the dialect
+// cannot write an operation.
 func (d Dialect) Print(n *Node) (string, error) {
 	p := printer{Dialect: d}
 	text, _ := p.node(n, 0)
 	return text, p.err
 }
 
-// Source writes n as an expression that Parse reads. It is for trees that a Folder made, which no text has.
+// Source writes n as an expression that Parse reads back, for example after a Folder has changed the tree.
 func (n *Node) Source() string {
 	text, _ := source.Print(n)
 	return text
@@ -142,7 +145,7 @@ type printer struct {
 	err error
 }
 
-// within writes an operand of something that binds so tightly.
+// within writes an operand, and encloses it in parentheses if the operand's operation has a precedence below `least`.
 func (p *printer) within(n *Node, least, depth int) string {
 	text, binds := p.node(n, depth)
 	if binds < least {
@@ -151,7 +154,7 @@ func (p *printer) within(n *Node, least, depth int) string {
 	return text
 }
 
-// node gives the text and how tightly its outermost operation binds.
+// node returns the text of the expression n and the precedence of its outermost operation.
 func (p *printer) node(n *Node, depth int) (text string, binds int) {
 	if p.Deepest > 0 && depth >= p.Deepest {
 		p.fail(fmt.Errorf("a formula is nested or chained more than %d deep", p.Deepest))
@@ -179,7 +182,7 @@ func (p *printer) node(n *Node, depth int) (text string, binds int) {
 	switch {
 	case !known:
 		p.fail(fmt.Errorf("it computes %s", cmp.Or(n.Op.String(), "a list")))
-	case form.Text == unwritten.Text, len(form.Operands) == 2 && len(n.Args) == 1: // as max(a)
+	case form.Text == unwritten.Text, len(form.Operands) == 2 && len(n.Args) == 1: // such as max(a)
 		return p.node(n.Args[0], depth+1)
 	}
 	return p.operation(n, form, depth+1), form.Binds
@@ -201,7 +204,7 @@ func (p *printer) operation(n *Node, form Form, depth int) string {
 			behindOne = ","
 		}
 		return form.Text + n.Name + "(" + strings.Join(lists.Of(operands, func(o any) string { return o.(string) }), ", ") + behindOne + ")"
-	case len(form.Operands) == 2: // of more, the first are one operand
+	case len(form.Operands) == 2: // more than two operands are combined from the left
 		text := operands[0]
 		for _, o := range operands[1:] {
 			text = fmt.Sprintf(form.Text, text, o)

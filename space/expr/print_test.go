@@ -8,7 +8,8 @@ import (
 	"autotune/space/expr"
 )
 
-// Each dialect writes an expression in its own way. That what is written means the same is tested in pack/packer.
+// Each dialect writes an expression in its own form. Tests in package pack/packer check that an expression which a
+// dialect writes has the same meaning in that language.
 func TestDialects(t *testing.T) {
 	for source, want := range map[string]string{
 		"a + 2*b":                      `v["a"] + 2 * v["b"]`,

@@ -2,52 +2,53 @@ package expr
 
 import "math"
 
-// Program is expressions as straight instructions. Each computes one term into the slot of that number, from terms with
-// smaller numbers. Nothing has an effect beside its result and a failure is a value, so that both sides of an `if` are
-// computed, and equal terms are one term.
+// Program is a sequence of instructions that computes expressions. Each instruction computes one term from terms with
+// smaller numbers, and stores it in the slot with the term's number. Instructions have no side effects, and a failed
+// operation is a value, so a Program can compute both sides of an `if`, and computes equal terms only once.
 //
-// The kind of a term says whether it was proved harmless: every name in it has values of
-// one kind, and interval arithmetic shows that no combination of them divides by zero or
-// leaves 64 bits. A term of KindNone may fail, or its kind depends on values.
+// A term that has a kind is called harmless, because its evaluation is proved never to fail: every name in the term has
+// values of one kind, and interval arithmetic rules out divisions by zero and overflows of 64 bits. The evaluation of a
+// term without a kind (KindNone) may fail, or yield values of several kinds.
 type Program struct {
 	Slots     Slots
 	code      []instruction
 	facts     []fact
-	names     map[string]Term // what names stand for; other names fail
+	names     map[string]Term // the terms of names; evaluating any other name fails
 	constants map[Value]Term
 	made      map[instruction]Term
 	lowered   map[lowered]Term
 }
 
-// Term is the number of an instruction and of its slot.
+// A Term is the number of an instruction in a Program, and of the slot in which that instruction stores its result.
 type Term uint32
 
 type instruction struct {
-	op          Op   // of harmless terms with the bit onWords or onFloats
-	must        bool // if the result is false, the values are not valid: stop
-	to, a, b, c Term // b is a where there is one operand
+	op          Op   // with the bit onWords or onFloats if the term is harmless
+	must        bool // stop if the result is false, because the values are not valid
+	to, a, b, c Term // b equals a in an operation of one operand
 }
 
-// Harmless operations run without checks and copies of values.
+// Operations that cannot fail run on machine words, without checks.
 const (
-	onWords  Op = 1 << 7 // the operands are ints and bools
-	onFloats Op = 1 << 6 // a number is a float
+	onWords  Op = 1 << 7 // all operands are ints or bools
+	onFloats Op = 1 << 6 // at least one operand is a float
 )
 
 type fact struct {
 	kind  Kind
 	Range         // of a number
-	node  *Node   // where it may fail
-	table []Value // of opPick
+	node  *Node   // where the term may fail
+	table []Value // the list of values of opPick
 }
 
-// lowered is a node, and whether only its truth matters.
+// lowered identifies a compiled node, so that the same node is compiled only once; truth means that only the truth of
+// the node's value is needed.
 type lowered struct {
 	*Node
 	truth bool
 }
 
-// NewProgram returns a program whose term 0 nobody uses.
+// NewProgram returns a program in which term 0 is reserved to mean no term.
 func NewProgram() *Program {
 	p := &Program{
 		names: map[string]Term{}, constants: map[Value]Term{}, made: map[instruction]Term{}, lowered: map[lowered]Term{},
@@ -64,19 +65,20 @@ func (p *Program) add(in instruction, f fact) Term {
 	return in.to
 }
 
-// Given is a term whose slot someone else fills.
+// Given adds a term whose value the caller stores in the term's slot.
 func (p *Program) Given(kind Kind) Term { return p.add(instruction{op: OpName}, fact{kind: kind}) }
 
-// unset is a name, or a call, that means nothing.
+// unset adds a term for a name or call without a value, whose evaluation fails.
 func (p *Program) unset(n *Node) Term {
 	x := p.add(instruction{op: OpName}, fact{node: n})
 	p.Slots[x].bits = uint64(x)
 	return x
 }
 
-// Variable makes name stand for one of values, of which those at the places in allowed are
-// possible. The variable is the term of a machine word; words has the one for each value.
-// Numbers of one kind are their own words; the word of others is their place.
+// Variable declares a name that has one of the given values; `allowed` lists the indices of the values that are still
+// possible. The caller of Variable sets the returned term to one of the returned machine words, which stand for the
+// values. The machine word for a value is the number itself if all values are numbers of one kind, otherwise the
+// value's index.
 func (p *Program) Variable(name string, values []Value, allowed []int) (variable Term, words []uint64) {
 	f := fact{kind: values[0].kind, Range: Range{math.Inf(1), math.Inf(-1)}}
 	words = make([]uint64, len(values))
@@ -106,7 +108,7 @@ func (p *Program) Variable(name string, values []Value, allowed []int) (variable
 	return place, words
 }
 
-// harmless tells whether a term cannot fail: of a number, whether bounds can be exact.
+// harmless tells whether a term cannot fail and, if it is a number, whether floats represent its bounds exactly.
 func (f *fact) harmless() bool {
 	switch f.kind {
 	case KindFloat:
@@ -201,7 +203,7 @@ func (p *Program) not(n *Node, x Term) Term {
 	return p.make(n, OpNot, fact{}, x, x, 0)
 }
 
-// connect is the `and` or the `or` of terms. Like Python's it gives one of the operands: `a and b` is `b if a else a`.
+// connect adds the `and` or `or` of terms, which as in Python returns an operand: `a and b` is `b if a else a`.
 func (p *Program) connect(n *Node, op Op, args []Term) Term {
 	x := args[0]
 	for _, b := range args[1:] {
@@ -217,7 +219,8 @@ func (p *Program) connect(n *Node, op Op, args []Term) Term {
 	return x
 }
 
-// conditional is harmless where all of it is, since both sides are computed.
+// conditional adds an `if`, which cannot fail only if neither the condition nor either side can fail, since a Program
+// computes all three.
 func (p *Program) conditional(n *Node, condition, a, b Term) Term {
 	f := p.facts[a]
 	switch {
@@ -231,12 +234,12 @@ func (p *Program) conditional(n *Node, condition, a, b Term) Term {
 	return p.make(n, OpIf, fact{kind: f.kind, Range: f.union(p.facts[b].Range)}, condition, a, b)
 }
 
-// chain is the `and` of the links of a comparison.
+// chain adds a chained comparison such as a < b < c, which is the `and` of its links.
 func (p *Program) chain(n *Node) Term {
 	var links []Term
 	left := p.lower(n.Args[0], false)
 	for i, op := range n.Links {
-		if op >= OpIn { // the last of a chain, since nothing else takes a tuple
+		if op >= OpIn { // the last link of a chain, because no other operator takes a tuple
 			links = append(links, p.member(n, left, n.Args[i+1], op))
 			break
 		}
@@ -247,7 +250,8 @@ func (p *Program) chain(n *Node) Term {
 	return p.connect(n, OpAnd, links)
 }
 
-// member says whether a tuple has x. Like Python it evaluates every item.
+// member adds a term that tells whether a tuple contains x. As in Python, the test for membership evaluates every item
+// of the tuple.
 func (p *Program) member(n *Node, x Term, tuple *Node, op Op) Term {
 	found := p.constant(Bool(false))
 	for _, item := range tuple.Args {
@@ -264,7 +268,8 @@ func (p *Program) member(n *Node, x Term, tuple *Node, op Op) Term {
 	return found
 }
 
-// compare is one link of a comparison. Where it is harmless, a > b is b < a.
+// compare adds a term for one operator of a chained comparison, with the operands a and b. A comparison a > b that
+// cannot fail is compiled as b < a.
 func (p *Program) compare(n *Node, op Op, a, b Term) Term {
 	f, g := &p.facts[a], &p.facts[b]
 	switch {
@@ -286,7 +291,7 @@ func (p *Program) compare(n *Node, op Op, a, b Term) Term {
 	return p.Condition(op, a, b)
 }
 
-// decided says whether the bounds of a and b settle a comparison.
+// decided tells whether the bounds of a and b alone decide a comparison, and what the result is.
 func decided(op Op, a, b Range) (value, known bool) {
 	switch op {
 	case OpEq, OpNe:
@@ -297,7 +302,8 @@ func decided(op Op, a, b Range) (value, known bool) {
 	return a.Hi <= b.Lo, a.Hi <= b.Lo || a.Lo > b.Hi
 }
 
-// compute is an operation on numbers; of one operand, b is a.
+// compute adds a term for an operation on numbers; if the operation has only one operand, the caller passes it as both
+// a and b.
 func (p *Program) compute(n *Node, op Op, a, b Term) Term {
 	row, f, g := &operators[op], &p.facts[a], &p.facts[b]
 	harmless := f.kind != KindNone && f.kind != KindString && g.kind != KindNone && g.kind != KindString
@@ -312,10 +318,10 @@ func (p *Program) compute(n *Node, op Op, a, b Term) Term {
 	switch {
 	case result.kind == KindNone:
 		result.kind = operands
-	case result.kind == f.kind && row.most > 0: // int of an int
+	case result.kind == f.kind && row.most > 0: // int() of an int
 		return a
 	}
-	if op == OpMin || op == OpMax { // among floats the order matters for NaN
+	if op == OpMin || op == OpMax { // among floats, the order of operands matters for NaN
 		if result.kind = f.kind; f.kind != g.kind || f.kind == KindFloat {
 			result.kind = KindNone
 		}
@@ -326,12 +332,12 @@ func (p *Program) compute(n *Node, op Op, a, b Term) Term {
 	return p.make(n, op, result, a, b, 0)
 }
 
-// Condition is a harmless comparison or connection of a and b.
+// Condition adds a term for a comparison, an `and` or an `or` of a and b that cannot fail.
 func (p *Program) Condition(op Op, a, b Term) Term {
 	return p.make(nil, op, fact{kind: KindBool, Range: Range{0, 1}}, a, b, 0)
 }
 
-// Number is a harmless sum, difference or product of ints.
+// Number adds a term for a sum, a difference or a product of ints that cannot overflow.
 func (p *Program) Number(op Op, a, b Term) Term {
 	neutral := p.Int(0)
 	if op == OpMul {
@@ -346,7 +352,8 @@ func (p *Program) Number(op Op, a, b Term) Term {
 	return p.make(nil, op, fact{kind: KindInt}, a, b, 0)
 }
 
-// make is the term of an operation. Those that may fail at different nodes are different.
+// make returns the term that computes an operation on the terms a, b and c. Two equal operations share a term if they
+// cannot fail; an operation that may fail gets a term of its own, whose error can name its node.
 func (p *Program) make(n *Node, op Op, f fact, a, b, c Term) Term {
 	in := instruction{op: op, a: a, b: b, c: c}
 	if p.Constant(a) && p.Constant(b) && (c == 0 || p.Constant(c)) {
@@ -377,20 +384,22 @@ func (p *Program) Constant(x Term) bool { return p.code[x].op == OpConst }
 func (p *Program) Kind(x Term) Kind     { return p.facts[x].kind }
 func (p *Program) Range(x Term) Range   { return p.facts[x].Range }
 
-// Operation is what computes x. A name and a constant have no operands, and b is a where there is one.
+// Operation returns the operation that computes x and its operands. Operation returns a and b equal if the operation
+// has one operand; a name or a constant has none.
 func (p *Program) Operation(x Term) (op Op, a, b, c Term) {
 	in := &p.code[x]
 	return in.op &^ (onWords | onFloats), in.a, in.b, in.c
 }
 
-// Code computes some terms of a program from others.
+// Code is a part of a program: the instructions that compute some terms from terms that are already known.
 type Code struct {
 	program    *Program
 	once, each []instruction
 	seen       map[Term]bool
 }
 
-// Compile appends what computes x to code, in Once's part if early says so.
+// Compile appends the instructions that compute x. Compile puts the instruction of a term into the part that Once
+// runs if early(term) is true, otherwise into the part that Each runs.
 func (c *Code) Compile(x Term, early func(Term) bool) {
 	in := c.program.code[x]
 	if c.seen[x] || in.a == 0 {
@@ -407,7 +416,8 @@ func (c *Code) Compile(x Term, early func(Term) bool) {
 	}
 }
 
-// Code starts code to which the slots of these terms are given.
+// Code returns an empty Code, into which terms can be compiled; the caller sets the slots of the given terms before it
+// runs the Code.
 func (p *Program) Code(given ...Term) *Code {
 	c := &Code{program: p, seen: map[Term]bool{}}
 	for _, x := range given {
@@ -416,7 +426,8 @@ func (p *Program) Code(given ...Term) *Code {
 	return c
 }
 
-// Require compiles x and makes the code stop unless x holds or fails.
+// Require compiles x and makes the code stop if x is false. The instructions after the condition x run if x is true
+// or if the evaluation of x fails.
 func (c *Code) Require(x Term, early func(Term) bool) {
 	if in := c.program.code[x]; in.op == OpAnd|onWords && !c.seen[x] {
 		c.Require(in.a, early)
@@ -432,15 +443,16 @@ func (c *Code) Require(x Term, early func(Term) bool) {
 			}
 		}
 	}
-	c.each = append(c.each, instruction{op: OpBool, must: true, a: x, b: x}) // x is given
+	c.each = append(c.each, instruction{op: OpBool, must: true, a: x, b: x}) // x is one of the given terms
 }
 
-// Once computes what does not change, and says whether all that is required of it holds.
+// Once computes the terms that keep their values between calls of Each, and returns false if a term that Require made a
+// condition is false.
 func (c *Code) Once() bool { return c.program.Slots.run(c.once, c.program.facts) }
 
 func (c *Code) Each() bool { return c.program.Slots.run(c.each, c.program.facts) }
 
-// Slots are what the terms of a program have come to.
+// Slots contains the values of the terms of a program.
 type Slots []Value
 
 func (slots Slots) Set(x Term, word uint64) { slots[x].bits = word }
@@ -454,7 +466,7 @@ func (slots Slots) run(code []instruction, facts []fact) bool {
 		a, b := slots[in.a].bits, slots[in.b].bits
 		var w uint64
 		switch in.op {
-		case OpAdd | onWords: // the commonest have no call between them
+		case OpAdd | onWords: // the most common operations run without a function call
 			w = a + b
 		case OpSub | onWords:
 			w = a - b
@@ -497,7 +509,7 @@ func (slots Slots) run(code []instruction, facts []fact) bool {
 	return true
 }
 
-// floats computes a harmless operation on numbers.
+// floats computes an operation on floats that cannot fail.
 func floats(op Op, a, b *Value, kind Kind) uint64 {
 	x, _ := a.AsFloat()
 	y, _ := b.AsFloat()
@@ -518,7 +530,7 @@ func floats(op Op, a, b *Value, kind Kind) uint64 {
 	return math.Float64bits(f)
 }
 
-// general runs an instruction on values of any kind. It is false where what must hold does not.
+// general runs an instruction on values of any kind; it returns false if the result had to be true and is not.
 func (slots Slots) general(in *instruction, facts []fact) bool {
 	v := &slots[in.to]
 	if in.op == opPick {
@@ -527,7 +539,7 @@ func (slots Slots) general(in *instruction, facts []fact) bool {
 		*v = apply(in.op, &slots[in.a], &slots[in.b], &slots[in.c])
 	}
 	if v.kind == KindNone && v.bits == 0 {
-		v.bits = uint64(in.to) // where it failed
+		v.bits = uint64(in.to) // the term that failed
 	}
 	return !in.must || v.kind == KindNone || v.Truth()
 }

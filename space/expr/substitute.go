@@ -8,36 +8,36 @@ import (
 	"autotune/internal/lists"
 )
 
-// Macros are short names for expressions: values, functions, and `$` in a name, which stands for each of some axes.
-// Expand replaces them in the tree of an expression that ParseOpen read.
+// Macros are short names for values and functions in expressions. A `$` in a name stands for each of several axes.
+// Expand replaces macros in the tree of an expression that ParseOpen read.
 type Macros struct {
 	Axes  []string
 	Named map[string]Macro
 }
 
-// Macro is a named value, or a function of parameters.
+// Macro is a named value, or a named function with parameters.
 type Macro struct {
-	Parameters []string // nil: a value
+	Parameters []string // nil: the macro is a value
 	Body       *Node
 }
 
 const (
-	mostMade   = 1 << 12 // nodes of an expression whose macros are expanded
-	mostNested = 32      // macros within each other
+	mostMade   = 1 << 12 // the most nodes of an expression after expansion
+	mostNested = 32      // the deepest nesting of macros
 )
 
-// ParseOpen reads an expression whose names may have a `$`, and which may call functions of any name. Its error is
-// a *SyntaxError.
+// ParseOpen reads an expression with `$` in names and calls of any functions. The error of ParseOpen is a *SyntaxError.
 func ParseOpen(src string) (*Node, error) {
 	return (&parser{lexer: lexer{source: src, column: 1, open: true}}).whole()
 }
 
-// Open tells whether a name in n has a `$`.
+// Open tells whether a name in n contains `$`.
 func (n *Node) Open() bool {
 	return slices.ContainsFunc(n.nameNodes(), func(m *Node) bool { return strings.Contains(m.Name, "$") })
 }
 
-// ColumnOf says where in its source n first has a name, or one with a `$` that is the name for an axis; 0: nowhere.
+// ColumnOf returns the source column of the first use of a name in n, where a name with `$` counts as the name that
+// results when the axis replaces `$`. ColumnOf returns 0 if n does not contain name.
 func (n *Node) ColumnOf(name, axis string) int {
 	for _, m := range n.nameNodes() {
 		if strings.ReplaceAll(m.Name, "$", axis) == name {
@@ -47,7 +47,7 @@ func (n *Node) ColumnOf(name, axis string) int {
 	return 0
 }
 
-// For returns n with an axis in the place of each `$`; n itself if the axis is "".
+// For returns the expression n with every `$` replaced by the name of an axis, or n itself if axis is "".
 func (n *Node) For(axis string) *Node {
 	if axis == "" {
 		return n
@@ -57,29 +57,30 @@ func (n *Node) For(axis string) *Node {
 	return &made
 }
 
-// Expand returns n with what its macros stand for, or n itself if it has none. `$` stands for the axis; if that is
-// "", it stays, except in arguments of all, any, product, max and min, which take one value for each axis. Its error
-// is a *SyntaxError.
+// Expand returns n with its macros replaced, or n itself if it has none. Expand replaces every `$` in the result by the
+// axis. If axis is "", Expand keeps every `$`, except in arguments of all, any, product, max and min: an argument with
+// `$` is repeated for each axis.
 func (m *Macros) Expand(n *Node, axis string) (expanded *Node, err error) {
 	defer catch(&err)
 	return (&expansion{Macros: m, axis: axis}).node(n), nil
 }
 
-// expansion is the state of Expand at a place of the tree.
+// expansion is the state of a recursive Expand: the current axis, and the parameters of the function that is being
+// expanded.
 type expansion struct {
 	*Macros
 	axis       string
-	within     bool             // an argument of all, any or product: there max and min take the same axis
-	parameters map[string]*Node // of the function whose body it is
+	within     bool             // inside an argument of all, any or product, where max and min use the same axis
+	parameters map[string]*Node // of the function whose body is expanded
 	nested     int
-	made       *int // nodes, in the whole tree
+	made       *int // nodes made in the whole tree so far
 }
 
 func refuse(n *Node, format string, args ...any) {
 	panic(&SyntaxError{fault{n.source, n.Column, fmt.Sprintf(format, args...)}})
 }
 
-// overAxes are the functions that join one value for each axis by an operator.
+// overAxes lists the functions (all, any and product) that combine the values for all axes by an operator.
 var overAxes = map[string]Op{"all": OpAnd, "any": OpOr, "product": OpMul}
 
 func (e *expansion) node(n *Node) *Node {
@@ -104,7 +105,7 @@ func (e *expansion) node(n *Node) *Node {
 	return e.with(n, lists.Of(n.Args, e.node))
 }
 
-// with is n with other operands; n itself if they are the same.
+// with returns n with its operands replaced, or n itself if the operands are the same.
 func (e *expansion) with(n *Node, args []*Node) *Node {
 	if slices.Equal(args, n.Args) {
 		return n
@@ -164,7 +165,7 @@ func (e *expansion) call(n *Node) *Node {
 	return joined
 }
 
-// extreme is a max or min, of one argument for each axis where one has a `$`.
+// extreme expands a max or min. An argument that contains `$` is repeated for each axis in a max or min.
 func (e *expansion) extreme(n *Node) *Node {
 	args := e.eachAxis(n)
 	if len(args) == 1 {
@@ -173,7 +174,7 @@ func (e *expansion) extreme(n *Node) *Node {
 	return e.with(n, args)
 }
 
-// eachAxis are the arguments of n, those that have a `$` once for each axis.
+// eachAxis returns the arguments of n, in which each argument with a `$` is repeated for each axis.
 func (e *expansion) eachAxis(n *Node) (all []*Node) {
 	inner := *e
 	inner.within = true

@@ -64,7 +64,7 @@ func open(t *testing.T, text string) *Node {
 	return root
 }
 
-// Macros that each double an expression do not exhaust the memory.
+// Macros that each double an expression must not exhaust the memory.
 func TestExpandIsBounded(t *testing.T) {
 	macros := Macros{Named: map[string]Macro{"a": {Body: open(t, "1 + 1")}}}
 	for name := 'b'; name <= 'z'; name++ {

@@ -12,8 +12,8 @@ import (
 
 type Kind uint8
 
-// The kinds of values. The zero Value has KindNone: it stands for a name that
-// has no value, and evaluating it is an error.
+// A Value has one of the kinds from KindNone to KindString. The zero Value has KindNone, which stands for a name
+// without a value; evaluating it is an error.
 const (
 	KindNone Kind = iota
 	KindInt
@@ -26,7 +26,7 @@ var kindNames = [...]string{"nothing", "int", "float", "bool", "str"}
 
 func (k Kind) String() string { return kindNames[k] }
 
-// Value is a Python value: an int of 64 bits, a float, a bool or a string. Values are comparable with ==, which
+// Value is a Python value: a 64-bit int, a float, a bool or a string. Values can be compared with ==, which
 // distinguishes 1, 1.0 and True; Equal compares as Python does.
 type Value struct {
 	kind Kind
@@ -63,20 +63,20 @@ func (v Value) AsFloat() (float64, bool) {
 	return 0, false
 }
 
-// Canonical gives values that Python takes as equal, such as 1, 1.0 and True, the same Value. So they can be compared
-// with == and serve as map keys. A float becomes an int exactly when an int of 64 bits equals it.
+// Canonical returns the same Value for all values that are equal in Python, such as 1, 1.0 and True. Canonical values
+// can therefore be compared with == and used as map keys. A float becomes an int exactly if some 64-bit int equals it.
 func (v Value) Canonical() Value {
 	if i, ok := v.AsInt(); ok {
 		return Int(i)
 	}
-	// Both bounds are floats: -2^63 is the least int, 2^63 is one beyond the greatest.
+	// Both bounds of the int range are exact floats: -2^63 is the least int, and 2^63 is one more than the greatest.
 	if f, ok := v.AsFloat(); ok && f == math.Trunc(f) && f >= math.MinInt64 && f < -math.MinInt64 {
 		return Int(int64(f))
 	}
 	return v
 }
 
-// Truth says whether Python takes v as true: not 0, 0.0, False or "".
+// Truth tells whether Python treats v as true, which is any value except 0, 0.0, False and "".
 func (v Value) Truth() bool {
 	switch v.kind {
 	case KindFloat:
@@ -87,7 +87,7 @@ func (v Value) Truth() bool {
 	return v.bits != 0
 }
 
-// String shows v as a user writes it: 12, 0.5, true, and strings bare.
+// String returns v as a user writes it: 12, 0.5, true, and strings without quotes.
 func (v Value) String() string {
 	switch v.kind {
 	case KindInt:
@@ -102,7 +102,7 @@ func (v Value) String() string {
 	return "<none>"
 }
 
-// formatFloat always shows a point or an exponent, so that a float stays one when it is read again.
+// formatFloat always writes a point or an exponent, so that the text is read back as a float.
 func formatFloat(f float64) string {
 	s := strconv.FormatFloat(f, 'g', -1, 64)
 	if strings.ContainsAny(s, ".eIN") {
@@ -125,8 +125,8 @@ func (v Value) Source() string {
 	return v.String()
 }
 
-// parseNumber reads a number as Python or JSON writes it: an int unless it has
-// a point or an exponent. With an error, a float that is too large is infinite.
+// parseNumber reads a number as Python or JSON writes it. parseNumber returns an int unless the text contains a decimal
+// point or an exponent. For a float that is too large, parseNumber returns infinity and an error.
 func parseNumber(s string) (v Value, err error) {
 	based := len(s) > 1 && strings.IndexByte("xXbBoO", s[1]) >= 0
 	switch {
@@ -150,7 +150,7 @@ func parseNumber(s string) (v Value, err error) {
 	return v, err
 }
 
-// MarshalJSON writes ints without and floats with a point or an exponent, so that UnmarshalJSON gives the same Value.
+// MarshalJSON writes floats with a point or an exponent and ints without, so that UnmarshalJSON returns the same Value.
 func (v Value) MarshalJSON() ([]byte, error) {
 	if f := v.float(); v.kind == KindFloat && (math.IsNaN(f) || math.IsInf(f, 0)) {
 		return nil, fmt.Errorf("JSON has no number for %v", f)
@@ -164,7 +164,7 @@ func (v Value) MarshalJSON() ([]byte, error) {
 	return []byte(v.String()), nil
 }
 
-// UnmarshalJSON reads a number, a bool or a string; null is the zero Value.
+// UnmarshalJSON reads a number, a bool or a string; null becomes the zero Value.
 func (v *Value) UnmarshalJSON(data []byte) (err error) {
 	switch text := string(data); {
 	case text == "null":
@@ -191,19 +191,18 @@ func (v Value) Equal(w Value) bool {
 	return ok && order == 0
 }
 
-// Compare orders two numbers or two strings as Python's < does; ok is false
-// where Python would raise a TypeError, and for NaN.
+// Compare orders two numbers or two strings as Python's < does. ok is false for NaN and for a number and a string.
 func (v Value) Compare(w Value) (order int, ok bool) {
 	order, comparable := compare(v, w)
 	return order, comparable && order != unordered
 }
 
-// GobEncode writes the kind, eight bytes of bits and the text, for processes of one program that talk with each other.
+// GobEncode writes the kind, eight bytes of bits and the text. Gob is used only between processes of one program.
 func (v Value) GobEncode() ([]byte, error) {
 	return append(bits.LittleEndian.AppendUint64([]byte{byte(v.kind)}, v.bits), v.text...), nil
 }
 
-// GobDecode reads what GobEncode wrote.
+// GobDecode reads the bytes that GobEncode wrote.
 func (v *Value) GobDecode(data []byte) error {
 	if len(data) < 9 || Kind(data[0]) > KindString {
 		return errors.New("what should be a value is none")

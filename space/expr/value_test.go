@@ -34,7 +34,7 @@ func TestValueRoundTrips(t *testing.T) {
 	})
 }
 
-// sameText allows for JSON replacing invalid UTF-8.
+// sameText compares values but treats all strings as equal, because JSON replaces invalid UTF-8.
 func sameText(a, b expr.Value) bool {
 	return a == b || a.Kind() == expr.KindString && b.Kind() == expr.KindString
 }

@@ -1,25 +1,24 @@
 // avg_pool1d, direct: each thread adds up the windows of VEC adjacent outputs.
 //
-// The result is taken as one flat array, so that it can be stored VEC floats at a
-// time however wide its rows are; adjacent outputs may then lie in two rows.
+// The output is treated as one flat array, so that it can be stored VEC floats at a time whatever the length of its
+// rows. Adjacent outputs may therefore lie in two rows.
 //
-//   global -> registers  a window's elements, one by one: neighbouring windows
-//                        overlap, and their elements come from L1
-//   registers -> global  VEC outputs as one vector
+//   global -> registers: a window's elements, one by one: neighbouring windows
+//                        overlap, and their elements come from L1.
+//   registers -> global: VEC outputs as one vector.
 //
-// Tunables
-//   block_x  threads per block
-//   steps    how many times a block moves on by block_x*vec outputs: more saves
-//            indexing, fewer leaves more blocks to fill the chip
-//   vec      adjacent outputs a thread: wider stores and windows that share
-//            loads, but threads of a warp read further apart
-//   unroll   elements of a window in flight at once
+// Tunables:
+//   block_x: threads per block.
+//   steps:   how many times a block moves on by block_x*vec outputs: more steps save
+//            indexing, fewer steps leave more blocks to fill the chip.
+//   vec:     adjacent outputs per thread: wider stores and windows that share
+//            loads, but the threads of a warp read from addresses further apart.
+//   unroll:  elements of a window in flight at once.
 #include "convolution_place.cuh"
 
 #define OUTPUTS ((long long)N * C * W_OUT)
 
-// windows_inside averages VEC windows that lie wholly within a row; `from` is the
-// first element of the first.
+// windows_inside averages VEC windows that lie wholly within a row; `from` is the first element of the first window.
 __device__ __forceinline__ void windows_inside(float (&means)[VEC], const Element* from) {
     constexpr int Unroll = UNROLL; // nvcc does not expand macros in pragmas
     float sums[VEC] = {};

@@ -1,2 +1,2 @@
-// row.cuh: what pools make of a row.
+// row.cuh: the class Row (row_state.cuh) of a pool whose window is a whole row.
 #include "pooled_row.cuh"

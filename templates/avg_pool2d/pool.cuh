@@ -1,4 +1,4 @@
-// pool.cuh: what average pools make of a window: its sum, divided as PyTorch counts it.
+// pool.cuh: the reduction of average pools: the sum of a window, divided by PyTorch's count of its elements.
 #pragma once
 #include "average.cuh"
 #include "pooling.cuh"

@@ -1,4 +1,4 @@
-// batch_norm, general: one answer of any problem.
+// batch_norm, general: computes one output of a problem of any size.
 #include "row_plain.cuh"
 
 struct Sizes {

@@ -1,29 +1,29 @@
-// conv2d, direct: each thread keeps CHANNELS output channels of VEC adjacent
-// pixels in registers and adds up all products, on CUDA cores.
+// conv2d, direct: each thread keeps CHANNELS output channels of VEC adjacent pixels in registers and adds up all
+// products, on CUDA cores.
 //
-//   global -> registers  a window's pixels, one by one; each is used for all
-//                        CHANNELS channels
-//   global -> registers  the weights, the same for the whole block: straight from
-//     or via shared      L1, or copied to shared memory once, rounded already
-//   registers -> global  VEC pixels of each channel, as one vector where rows are
-//                        aligned for it
+//   global -> registers: a window's pixels, one by one; each is used for all
+//                        CHANNELS channels.
+//   global -> registers: the weights, the same for the whole block: from L1, or from
+//                        shared memory, to which they are copied once, already rounded.
+//   registers -> global: VEC pixels of each channel, as one vector where rows are
+//                        aligned for it.
 //
-// Blocks that differ only in their channels follow one another, so that they find
-// the pixels in L2. Windows that hang over the edge take a path with bounds checks.
+// Blocks that differ only in their channels follow one another, so that they find the pixels in L2. Windows that hang
+// over the edge take a path with bounds checks.
 //
-// Tunables
-//   block_x, block_y  threads per block: how many pixels share a block's weights
-//   channels          output channels a thread: more products a loaded pixel, but
-//                     channels*vec registers for the sums
-//   vec               adjacent pixels a thread: likewise for weights, and wider stores
-//   unroll            rows of a window in flight at once
-//   stage             weights through shared memory: loads that never miss, for a
-//                     barrier at the start
+// Tunables:
+//   block_x, block_y: threads per block: how many pixels share a block's weights.
+//   channels:         output channels per thread: more products per loaded pixel, but
+//                     channels*vec registers for the sums.
+//   vec:              adjacent pixels per thread: more products per loaded weight, and wider stores.
+//   unroll:           rows of a window in flight at once.
+//   stage:            weights through shared memory: loads that never miss, at the
+//                     price of a barrier at the start.
 #include "convolution_place.cuh"
 #include "factor.cuh"
 #include "vector_access.cuh"
 
-// Weights are a block's CHANNELS x FAN_IN weights, wherever they are kept.
+// Weights locates a block's CHANNELS x FAN_IN weights, in global or in shared memory.
 struct Weights {
     const float* first; // the block's first channel, in global or shared memory
     int last;           // the block's last channel that exists
@@ -37,7 +37,6 @@ struct Weights {
     }
 };
 
-// stage copies the block's weights to shared memory.
 __device__ __forceinline__ void stage(float* shared, Weights weights) {
     for (int i = threadIdx.y * BLOCK_X + threadIdx.x; i < CHANNELS * FAN_IN; i += BLOCK_X * BLOCK_Y) {
         const int channel = i / FAN_IN < weights.last ? i / FAN_IN : weights.last;
@@ -46,9 +45,8 @@ __device__ __forceinline__ void stage(float* shared, Weights weights) {
     __syncthreads();
 }
 
-// windows adds up the products of VEC adjacent windows. The first of them starts at row iy and
-// column ix of each of the group's input planes. Inside tells that all lie wholly within the
-// input.
+// windows adds the products of VEC adjacent windows to the sums. The first window starts at row iy and column ix of
+// each of the group's input planes. Inside says that all windows lie wholly within the input.
 template <bool Inside>
 __device__ __forceinline__ void windows(float (&sums)[CHANNELS][VEC], const float* planes, Weights weights, long long iy, long long ix) {
     constexpr int Unroll = UNROLL; // nvcc does not expand macros in pragmas

@@ -1,61 +1,62 @@
 // conv2d on tensor cores, as an implicit matrix product (sm_80 on).
 //
-// The idea. For one tap of the window a convolution is a matrix product: output channels x input
-// channels times input channels x pixels. The pixels of the next tap are the same ones a few
-// places further on. So the input is brought to shared memory once, in the order that the tensor
-// cores want, and every tap reads it at another offset: no matrix of windows is ever written out.
+// Idea: for one tap of the window a convolution is a matrix product: output channels x input channels times input
+// channels x pixels. The next tap multiplies the same pixels, a few places further on. The kernel loads the input into
+// shared memory once, in the order that the tensor cores need, and every tap reads it at another offset: no im2col
+// matrix is ever written.
 //
-//   rows      a tile's output channels: WARPS_M warps of WARP_M each
-//   columns   a tile's output pixels: WARPS_P warps of WARP_P each, taken STEP_P
-//             at a time so that their sums fit in registers
-//   depth     taps x input channels, in chunks of 16 channels
+//   rows:     a tile's output channels: WARPS_M warps of WARP_M each.
+//   columns:  a tile's output pixels: WARPS_P warps of WARP_P each, taken STEP_P
+//             at a time so that their sums fit in registers.
+//   depth:    taps x input channels, in chunks of 16 channels.
 //
-// The way of the data.
+// The data flow:
 //   1. Device memory -> shared memory, asynchronously: the patch of input that a
-//      tile needs. With STAGES = 2 the next tile's patch arrives while this
-//      one's is being multiplied.
-//   2. Shared -> shared: each thread rounds what it copied itself and lays it
-//      out, in place, as one 16-byte vector a pixel and quarter of the channels.
-//        MATH_TF32 = 1: four channels rounded to TF32, to nearest, ties away.
+//      tile needs. With STAGES = 2 the next tile's patch arrives while the
+//      current patch is being multiplied.
+//   2. Shared -> shared: each thread rounds the elements that it copied itself and
+//      arranges them in place: one 16-byte vector per pixel and quarter of the channels.
+//        MATH_TF32 = 1: four channels rounded to TF32, to nearest, ties away from zero.
 //        MATH_TF32 = 0: four channels, times a power of two, split into fp16 pairs, high
 //        and low parts; three products of parts give fp32 accuracy.
 //   3. Shared memory -> registers: one vector is a lane's operand for 8 pixels
-//      and all 16 channels of a chunk. A tap adds a constant to its address.
+//      and all 16 channels of a chunk. The address of the next
+//      tap's vector differs by a constant.
 //   4. Weights: rounded once and kept in registers (WEIGHTS_IN_REGISTERS), or in
 //      shared memory in operand order.
 //   5. Epilogue: sums -> shared memory (a store buffer) -> device memory, in runs as
-//      long as the tile is wide: what a convolution with few input channels costs is
-//      writing its output, and short pieces of a plane cost several times long ones.
+//      long as the tile is wide: a convolution with few input channels spends most of its
+//      time on writing its output, and many short stores take several times as long as few long ones.
 //
-// Pixels are counted in the virtual plane of virtual_plane.cuh, where a step to
-// another tap or output row is a step in one number.
+// Pixel positions are counted in the virtual plane of virtual_plane.cuh, where moving to another tap or output row adds
+// a constant to a single number.
 //
-// Blocks are persistent: each takes every gridDim.x-th tile. Compute warps load,
-// convert and multiply. Storing is slow and must not stop them, so STORE_WARPS
-// warps do nothing else; both meet at named barriers.
+// Blocks are persistent: each takes every gridDim.x-th tile. Compute warps load, convert and multiply. Storing is slow
+// and must not stop the compute warps, so STORE_WARPS further warps do nothing but store. Compute warps and store warps
+// synchronise at named barriers.
 //
-// What the tunables trade:
+// Tunables and their trade-offs:
 //   FLAT            1: a tile is a run of output pixels that goes on over row
 //                   ends: long aligned stores whatever the width; 0: a rectangle
-//                   of TILE_H rows, with less halo to load
-//   ALIGNMENT       of a flat tile's runs, in floats: 8 for whole sectors, which
-//                   makes short runs cheap; 1 for none, and no pixel in vain
-//   WARPS_*, WARP_* more channels a warp: each pixel read serves more products;
-//                   more pixels a tile: longer runs to store, less halo, and
-//                   fewer blocks that fit into an SM
-//   STEP_P          more sums in flight against registers; with STEP_P = WARP_P
-//                   they wait in registers while the last tile's are stored
-//   STAGES          of the pipeline of patches. 2: a patch is loaded while another is
-//                   multiplied; 1: less shared memory, so that blocks overlap instead
+//                   of TILE_H rows, with less halo to load.
+//   ALIGNMENT:      alignment of a flat tile's runs, in floats: 8 stores whole sectors, which
+//                   makes short runs cheap; 1 does not align runs, and computes no extra pixels.
+//   WARPS_*, WARP_* more channels per warp: each pixel read serves more products;
+//                   more pixels per tile: longer runs to store, less halo, and
+//                   fewer blocks that fit into an SM.
+//   STEP_P:         pixels that a warp multiplies at a time: more sums in flight, but more registers; with
+//                   STEP_P = WARP_P, sums wait in registers while those of the last tile are stored.
+//   STAGES:         stages of the pipeline of patches (2: a patch is loaded while another is
+//                   multiplied; 1: less shared memory, so that blocks overlap instead).
 //   STORE_BUFFERS   2: a tile's sums are written while the last tile's are stored;
-//                   1: less shared memory
-//   WEIGHTS_IN_REGISTERS  1: no reads of weights from shared memory, against registers
-//   BULK_STORE      1: the copy engine stores (sm_90), 0: threads do
-//   STORE_WARPS     0: the compute warps store between two tiles
-//   BLOCKS_PER_SM   what the compiler must leave room for
-// LOAD_WIDTH is the floats of a copy, 4 where rows are 16-byte aligned; TAP_UNROLL
-// the rows of taps unrolled, fewer for large kernels. What op.yaml derives from the
-// tunables (the tile, the patch, the runs) stands in its words here.
+//                   1: less shared memory.
+//   WEIGHTS_IN_REGISTERS  1: weights are not read from shared memory, but take registers.
+//   BULK_STORE      1: the copy engine stores the outputs (sm_90); 0: threads store them.
+//   STORE_WARPS     0: the compute warps store between two tiles.
+//   BLOCKS_PER_SM:  blocks per SM that the compiler must leave registers for.
+// LOAD_WIDTH is the number of floats per copy: 4 where rows are 16-byte aligned. TAP_UNROLL is the number of rows of
+// taps that are unrolled: fewer for large kernels. Values that op.yaml derives from the tunables (tile, patch, runs)
+// have the same names in this file.
 
 #include "async_copy.cuh"
 #include "bulk_copy.cuh"
@@ -68,10 +69,10 @@
 
 namespace {
 
-constexpr int kComputeThreads = 32 * WARPS_M * WARPS_P;  // load, convert and multiply
-constexpr int kStoreThreads = THREADS - kComputeThreads;  // do nothing but store
+constexpr int kComputeThreads = 32 * WARPS_M * WARPS_P;  // these load, convert and multiply
+constexpr int kStoreThreads = THREADS - kComputeThreads;  // these only store
 
-// The tile, and what a warp multiplies of it at a time.
+// Sizes of a tile, and of the parts of a tile that a warp multiplies at a time.
 constexpr int kChunk = 16;  // input channels
 constexpr int kTilesInImage = TILES / N;
 constexpr int kTilesM = TILES_M / GROUPS;  // in a group
@@ -81,30 +82,30 @@ constexpr int kSteps = WARP_P / STEP_P;
 constexpr int kTapRowsUnrolled = WEIGHTS_IN_REGISTERS ? KERNEL_H : TAP_UNROLL;
 static_assert(kSteps == 1 || CHUNKS == 1, "sums that wait for further channels must all be in registers");
 
-// The patch: PATCH_ROWS stretches of the virtual plane, kPatchStep apart, of
-// PATCH_COLUMNS pixels each. A flat tile needs one stretch a row of taps; where
-// these would overlap much, one stretch serves all (MERGED).
+// A patch is the input of a tile: PATCH_ROWS stretches of the virtual plane, kPatchStep apart, of PATCH_COLUMNS pixels
+// each. A flat tile needs one stretch for each row of taps; where stretches would overlap much, one of them serves all
+// rows (MERGED).
 constexpr int kPatchStep = !FLAT ? PITCH : DILATION_H * PITCH;
 constexpr int kTapRow = !FLAT ? DILATION_H * PATCH_COLUMNS : MERGED ? DILATION_H * PITCH : PATCH_COLUMNS;
 constexpr int kPatchVectors = PATCH_BYTES / 16;
 static_assert(PATCH_COLUMNS % 4 == 0, "a patch is loaded in blocks of 4 pixels");
 static_assert(W % LOAD_WIDTH == 0, "a copy must end within its row");
 
-// Weights in shared memory: for each tap and 16 rows, two vectors a lane.
+// Weights in shared memory take two vectors per lane for each tap and each 16 rows.
 constexpr int kWeightVectors = WEIGHT_BYTES / 16;
 constexpr int kKeptTaps = WEIGHTS_IN_REGISTERS ? kTaps : 1;
 static_assert(!WEIGHTS_IN_REGISTERS || CHUNKS == 1, "registers hold the weights of one chunk");
 
-// A store buffer holds TILE_H runs of each channel. Planes begin anywhere in a 32-byte sector of
-// memory. So a flat tile's runs begin a few pixels early in some channels (run_shift), where
-// sectors do: at most SLACK, by which runs are shorter than the tile.
+// A store buffer holds TILE_H runs of each channel. Output planes begin anywhere in a 32-byte sector of memory. To
+// begin at a sector, a flat tile's run starts up to SLACK pixels early (run_shift), depending on the channel; so a run
+// is up to SLACK pixels shorter than the tile.
 constexpr int kRuns = TILE_M * TILE_H;
 constexpr int kStoreFloats = STORE_BYTES / 4;
 constexpr int kStoreWidth = RUN_ALIGNMENT % 4 == 0 ? 4 : RUN_ALIGNMENT % 2 == 0 ? 2 : 1;
 static_assert(!BULK_STORE || kStoreWidth == 4, "the copy engine wants 16-byte aligned runs");
 static_assert(ALIGNMENT == 1 || (FLAT && PLANE % 4 == 0), "shifted runs are for flat tiles of vectors");
 
-// ---- Shared memory, as op.yaml allocates it.
+// ---- Shared memory, laid out as op.yaml allocates it.
 
 struct Shared {
     uint4* memory;
@@ -139,14 +140,14 @@ __device__ __forceinline__ Tile tile_at(int index) {
     return tile;
 }
 
-// Work is what an iteration of the mainloop multiplies: a chunk of a tile's channels.
+// Work is what one iteration of the mainloop multiplies: one chunk of a tile's input channels.
 struct Work {
     int index, chunk;
     Tile tile;
     __device__ __forceinline__ bool exists() const { return index < TILES; }
     __device__ __forceinline__ bool first_chunk() const { return CHUNKS == 1 || chunk == 0; }
     __device__ __forceinline__ bool last_chunk() const { return CHUNKS == 1 || chunk == CHUNKS - 1; }
-    // next is the tile's next chunk, or the block's next tile.
+    // next returns the tile's next chunk, or the first chunk of the block's next tile.
     __device__ __forceinline__ Work next() const {
         if (!last_chunk()) return {index, chunk + 1, tile};
         const int next_index = index + static_cast<int>(gridDim.x);
@@ -154,10 +155,10 @@ struct Work {
     }
 };
 
-// Block is what all tiles of a block share: its output channels and the tensors.
+// Block holds what all tiles of a block share: their output channels and the tensors.
 struct Block {
     TensorScales scales;
-    int group, first_row;  // of the group's output channels
+    int group, first_row;  // within the group's output channels
     const float *inputs, *weights, *bias;
     float* y;
     Epilogue epilogue;
@@ -167,14 +168,14 @@ struct Block {
           inputs(x + static_cast<long long>(group) * C_GROUP * kInPlane),
           weights(weight + static_cast<long long>(group) * C_OUT_GROUP * C_GROUP * kTaps),
           bias(all_bias + group * C_OUT_GROUP), y(y), epilogue(epilogue) {}
-    // plane is the number of a row's plane among all of the output.
+    // plane returns the index of a row's output plane among the planes of all images.
     __device__ __forceinline__ int plane(const Tile& tile, int row) const {
         return tile.image * C_OUT + group * C_OUT_GROUP + first_row + row;
     }
 };
 
-// Lane is a compute thread's part of a tile. lane / 4 is its row in a fragment of weights and
-// sums, and its pixel in one of input. lane % 4 is its quarter of the channels.
+// Lane is a compute thread's part of a tile. The quotient lane / 4 is the lane's row in a fragment of weights or sums,
+// and its pixel in a fragment of input. The remainder lane % 4 selects the lane's quarter of the channels.
 struct Lane {
     int lane, warp, warp_row, warp_pixel;
     __device__ __forceinline__ Lane()
@@ -182,33 +183,31 @@ struct Lane {
           warp_pixel(warp / WARPS_M * WARP_P) {}
 };
 
-// run_shift is how many pixels early a plane's runs begin.
+// run_shift returns by how many pixels a plane's runs begin early.
 __device__ __forceinline__ int run_shift(int plane) {
     return SLACK == 0 ? 0 : plane * (PLANE % ALIGNMENT) & (ALIGNMENT - 1);
 }
 
-// ---- Input: load and convert.
+// ---- Loading and converting the input.
 
-// patch_start is where the first tap of the tile's first pixel lies in the
-// virtual plane; the patch begins at the aligned position at or before it.
+// patch_start returns the position in the virtual plane of the first tap of the tile's first pixel. The tile's patch
+// begins at the last aligned position that is not after patch_start.
 __device__ __forceinline__ int patch_start(const Tile& tile) {
     return (tile.y * STRIDE_H - PADDING_H) * PITCH + tile.x * STRIDE_W - PADDING_W;
 }
 __device__ __forceinline__ int patch_lead(const Tile& tile) { return patch_start(tile) & (LOAD_WIDTH - 1); }
 
-// A block of the patch is 4 pixels x 4 channels (quarter, +4, +8, +12): 64 bytes
-// that one thread copies and later converts, without asking the others.
+// A PatchBlock is 4 pixels x 4 channels (quarter, +4, +8, +12) of the patch: 64 bytes that one thread copies and later
+// converts, without synchronising with other threads.
 struct PatchBlock {
     int quarter, row, column;
     __device__ __forceinline__ explicit PatchBlock(int index)
         : quarter(index & 3), row((index >> 2) / (PATCH_COLUMNS / 4)), column((index >> 2) % (PATCH_COLUMNS / 4) * 4) {}
-    // vector is the index of the 16 bytes of the block's pixel (or, before
-    // converting, channel) i.
+    // vector returns the index of the 16-byte vector that holds pixel i of the block; before conversion, channel i.
     __device__ __forceinline__ int vector(int i) const { return (row * PATCH_COLUMNS + column + i) * 4 + quarter; }
 };
 constexpr int kPatchBlocks = kPatchVectors / 4;
 
-// load_patch starts copying the input that an iteration multiplies.
 __device__ __forceinline__ void load_patch(uint4* patch, const Block& block, const Work& work) {
     const float* const planes = block.inputs + work.tile.image * (static_cast<long long>(C) * kInPlane);
     const int start = patch_start(work.tile) - patch_lead(work.tile), first_channel = work.chunk * kChunk;
@@ -230,7 +229,7 @@ __device__ __forceinline__ void load_patch(uint4* patch, const Block& block, con
     async_copy_commit();
 }
 
-// operand turns four channels of a pixel into what a lane brings to the products.
+// operand converts four channels of a pixel to a lane's operand of a product.
 __device__ __forceinline__ uint4 operand(float a, float b, float c, float d, float power) {
 #if MATH_TF32
     return make_uint4(round_to_tf32(a), round_to_tf32(b), round_to_tf32(c), round_to_tf32(d));
@@ -242,7 +241,7 @@ __device__ __forceinline__ uint4 operand(float a, float b, float c, float d, flo
 #endif
 }
 
-// convert_patch waits for this thread's copies and turns them into operands.
+// convert_patch waits for this thread's copies and converts them to operands.
 __device__ __forceinline__ void convert_patch(uint4* patch, float power) {
     async_copy_wait<0>();
     for (int index = threadIdx.x; index < kPatchBlocks; index += kComputeThreads) {
@@ -261,14 +260,14 @@ __device__ __forceinline__ void convert_patch(uint4* patch, float power) {
 
 // ---- Weights.
 
-// A weight fragment is the lane's operand for 16 output channels, one tap and 16 input channels.
-// It is in the order of the registers that a product takes: TF32's first and last 8 channels, or
-// fp16's high and low parts of all 16.
+// WeightFragment is a lane's operand for 16 output channels, one tap and 16 input channels, in the order of the
+// registers of an mma instruction: with TF32 the first and the last 8 channels, with fp16 the high and the low parts of
+// all 16.
 struct WeightFragment {
     uint4 first, second;
 };
 
-// load_weights makes the fragment of the block's rows from first_row on and the channels from first_channel on.
+// load_weights returns the fragment of the 16 rows from first_row on and the 16 channels from first_channel on.
 __device__ __forceinline__ WeightFragment load_weights(const Block& block, int first_row, int tap, int first_channel, int lane) {
     const float* const weights = block.weights;
     const int row = block.first_row + first_row + lane / 4, channel = first_channel + lane % 4;
@@ -283,7 +282,7 @@ __device__ __forceinline__ WeightFragment load_weights(const Block& block, int f
             make_uint4(rows[0].z, rows[1].z, rows[0].w, rows[1].w)};
 }
 
-// stage_weights puts the operands of a chunk into shared memory.
+// stage_weights writes the operands of a chunk of channels to shared memory.
 __device__ __forceinline__ void stage_weights(uint4* shared, const Block& block, int first_channel) {
     for (int i = threadIdx.x; i < kTaps * (TILE_M / 16) * 32; i += kComputeThreads) {
         const int lane = i % 32, fragment = i / 32;
@@ -294,7 +293,7 @@ __device__ __forceinline__ void stage_weights(uint4* shared, const Block& block,
     }
 }
 
-// load_resident_weights fills the registers that hold all taps' weights for good.
+// load_resident_weights loads the weights of all taps into registers, where they stay.
 typedef WeightFragment ResidentWeights[kKeptTaps][kFragmentsM];
 __device__ __forceinline__ void load_resident_weights(ResidentWeights& resident, const Block& block, const Lane& at) {
 #pragma unroll
@@ -304,8 +303,8 @@ __device__ __forceinline__ void load_resident_weights(ResidentWeights& resident,
             resident[tap % kKeptTaps][m] = load_weights(block, at.warp_row + 16 * m, tap, 0, at.lane);
 }
 
-// tap_weights gives a tap's fragments: resident ones, or those of a chunk in shared
-// memory, where lane_weights are the lane's first.
+// tap_weights returns a tap's fragments: from registers, or from the weights of a chunk in shared memory, where
+// lane_weights points to the lane's first vector.
 __device__ __forceinline__ void tap_weights(WeightFragment (&rows)[kFragmentsM], const ResidentWeights& resident,
                                             const uint4* lane_weights, int tap) {
 #pragma unroll
@@ -320,8 +319,8 @@ __device__ __forceinline__ void tap_weights(WeightFragment (&rows)[kFragmentsM],
 
 // ---- Mainloop: products.
 
-// multiply adds one of the kProducts products of a tap to 16 x 8 sums. Successive
-// products of the same sums wait for each other, so callers take other sums between.
+// multiply adds one of the kProducts products of a tap to 16 x 8 sums. Successive products that add to the same sums
+// wait for each other, so callers multiply for other sums in between.
 constexpr int kProducts = MATH_TF32 ? 2 : 3;
 __device__ __forceinline__ void multiply(float (&sums)[4], const WeightFragment& w, const uint4& p, int product) {
 #if MATH_TF32
@@ -335,7 +334,7 @@ __device__ __forceinline__ void multiply(float (&sums)[4], const WeightFragment&
 #endif
 }
 
-// pixel_offset is the distance, in the patch, of the tile's pixel from its first.
+// pixel_offset returns the distance in the patch from the tile's first pixel to another pixel.
 __device__ __forceinline__ int pixel_offset(const Tile& tile, int pixel) {
     if (FLAT) {
         const int column = tile.x + pixel;
@@ -356,8 +355,8 @@ __device__ __forceinline__ void clear(Sums& sums) {
             for (int i = 0; i < 4; ++i) sums[m][t][i] = 0.0f;
 }
 
-// multiply_tap adds a tap's products. Every tap reads the same patch, a constant
-// further on than `position`, where the lane's pixels of the first tap lie.
+// multiply_tap adds a tap's products. All taps read the same patch; a tap's pixels lie a constant distance after
+// `position`, where the lane's pixels of the first tap lie.
 __device__ __forceinline__ void multiply_tap(Sums& sums, const uint4* patch, const int (&position)[kFragmentsP],
                                              int tap_offset, const WeightFragment (&rows)[kFragmentsM]) {
     uint4 pixels[kFragmentsP];
@@ -371,7 +370,7 @@ __device__ __forceinline__ void multiply_tap(Sums& sums, const uint4* patch, con
             for (int t = 0; t < kFragmentsP; ++t) multiply(sums[m][t], rows[m], pixels[t], product);
 }
 
-// multiply_taps adds the products of all taps for STEP_P pixels from first_pixel on.
+// multiply_taps adds the products of all taps for the STEP_P pixels from first_pixel on.
 __device__ __forceinline__ void multiply_taps(Sums& sums, const uint4* patch, const uint4* chunk_weights,
                                               const ResidentWeights& resident, const Tile& tile, int first_pixel,
                                               const Lane& at) {
@@ -392,7 +391,7 @@ __device__ __forceinline__ void multiply_taps(Sums& sums, const uint4* patch, co
 
 // ---- Epilogue: sums to a store buffer.
 
-// add_bias adds to the sums of a lane's rows, `row` and the one 8 further on.
+// add_bias adds the bias to the sums of a lane's two rows, `row` and `row` + 8.
 __device__ __forceinline__ void add_bias(float (&sums)[kFragmentsP][4], const float* bias, int row) {
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
@@ -403,7 +402,8 @@ __device__ __forceinline__ void add_bias(float (&sums)[kFragmentsP][4], const fl
     }
 }
 
-// place_of is where a pixel of a tile is in the plane of a row, or of the group's last.
+// place_of locates a tile's pixel in the output plane of a row. For rows after the group's last row, place_of returns
+// a place in the last row's plane.
 __device__ __forceinline__ RowPlace place_of(const Block& block, const Tile& tile, int row, int pixel) {
     const int plane = block.plane(tile, smaller(row, C_OUT_GROUP - 1 - block.first_row));
     const int channel = plane - tile.image * C_OUT;
@@ -411,7 +411,7 @@ __device__ __forceinline__ RowPlace place_of(const Block& block, const Tile& til
     return {tile.image, channel, plane, tile.y + pixel / TILE_W, H_OUT, tile.x + pixel % TILE_W, W_OUT};
 }
 
-// finish makes outputs of a lane's sums of two rows. What tensors have beside them is loaded first.
+// finish loads the epilogue's tensors for a lane's sums of two rows, and then applies the epilogue to the sums.
 __device__ __forceinline__ void finish(float (&sums)[kFragmentsP][4], const Block& block, const Tile& tile, int row,
                                        int first_pixel) {
     if constexpr (!Epilogue::kIsNone) {
@@ -429,7 +429,8 @@ __device__ __forceinline__ void finish(float (&sums)[kFragmentsP][4], const Bloc
     }
 }
 
-// write_row writes a lane's sums of one row, the first or second half of each four.
+// write_row writes a lane's sums of one row to the store buffer; `half` selects the first or the second half of each
+// four sums.
 __device__ __forceinline__ void write_row(float* to, const float (&sums)[kFragmentsP][4], int half, int first_place) {
 #pragma unroll
     for (int t = 0; t < kFragmentsP; ++t) {
@@ -439,7 +440,7 @@ __device__ __forceinline__ void write_row(float* to, const float (&sums)[kFragme
     }
 }
 
-// write_sums writes the sums of STEP_P pixels from first_pixel on.
+// write_sums writes the sums of the STEP_P pixels from first_pixel on to the store buffer.
 __device__ __forceinline__ void write_sums(float* store_buffer, Sums& sums, const Block& block, const Tile& tile,
                                            int first_pixel, const Lane& at) {
 #pragma unroll
@@ -458,10 +459,10 @@ __device__ __forceinline__ void write_sums(float* store_buffer, Sums& sums, cons
     }
 }
 
-// ---- Epilogue: store buffers to memory.
+// ---- Epilogue: from store buffers to device memory.
 
-// A run is what a tile stores in one piece: a row of the tile in the plane of an
-// output channel. Its floats from begin to end exist.
+// Run describes outputs that a tile stores in one piece: one row of the tile in the plane of one output channel. Only a
+// run's floats from `begin` to `end` exist in the output.
 struct Run {
     float* to;
     const float* from;
@@ -478,7 +479,6 @@ __device__ __forceinline__ Run run_at(const float* store_buffer, const Block& bl
     return found;
 }
 
-// bulk_store_runs lets the copy engine store whole runs.
 __device__ __forceinline__ void bulk_store_runs(const float* store_buffer, const Block& block, const Tile& tile,
                                                 int thread, int threads) {
     for (int i = thread; i < kRuns; i += threads) {
@@ -488,8 +488,7 @@ __device__ __forceinline__ void bulk_store_runs(const float* store_buffer, const
     bulk_store_commit();
 }
 
-// store_vectors stores vectors, several at once, so that shared memory's latency is
-// waited for once.
+// store_vectors stores vectors, several at once, so that it waits for the latency of shared memory only once.
 __device__ __forceinline__ void store_vectors(const float* store_buffer, const Block& block, const Tile& tile,
                                               int thread, int threads) {
     typedef FloatVector<kStoreWidth>::type Vector;
@@ -512,8 +511,7 @@ __device__ __forceinline__ void store_vectors(const float* store_buffer, const B
     }
 }
 
-// store_tile stores a tile; thread is this thread's number among the `threads` that
-// do it.
+// store_tile stores a tile; `thread` is this thread's index among the `threads` threads that store it.
 __device__ __forceinline__ void store_tile(const float* store_buffer, const Block& block, const Tile& tile, int thread,
                                            int threads) {
     if (BULK_STORE)
@@ -522,8 +520,8 @@ __device__ __forceinline__ void store_tile(const float* store_buffer, const Bloc
         store_vectors(store_buffer, block, tile, thread, threads);
 }
 
-// ---- Named barriers, for the compute warps among themselves,
-// and for each store buffer, full or free, between compute warps and store warps.
+// ---- Named barriers: one for the compute warps, and for each store buffer a full and a free barrier between compute
+// warps and store warps.
 
 constexpr int kComputeMeet = 1, kBufferFull = 2, kBufferFree = kBufferFull + STORE_BUFFERS;
 
@@ -534,7 +532,7 @@ __device__ __forceinline__ void compute_warps_meet() {
         __syncthreads();
 }
 
-// acquire_buffer returns when the store buffer's last content has left.
+// acquire_buffer returns when the last content of the store buffer has been stored.
 __device__ __forceinline__ void acquire_buffer(int buffer, int tiles_done) {
     if (STORE_WARPS) {
         if (tiles_done >= STORE_BUFFERS) named_barrier_wait(kBufferFree + buffer, THREADS);
@@ -544,14 +542,14 @@ __device__ __forceinline__ void acquire_buffer(int buffer, int tiles_done) {
     }
 }
 
-// commit_buffer hands the full store buffer to the copy engine and the store warps.
+// commit_buffer passes a full store buffer to the copy engine and the store warps.
 __device__ __forceinline__ void commit_buffer(int buffer) {
     if (BULK_STORE) publish_to_async_proxy();
     if (STORE_WARPS) named_barrier_arrive(kBufferFull + buffer, THREADS);
 }
 
-// store_tiles is the store warps' loop. The last tiles' buffers are not announced as
-// free, since nobody waits for them.
+// store_tiles is the loop of the store warps. The loop does not announce the store buffers of the last tiles as free,
+// since no warp waits for them.
 __device__ __forceinline__ void store_tiles(const Shared& shared, const Block& block) {
     int buffer = 0;
     for (int index = blockIdx.x; index < TILES; index += gridDim.x) {
@@ -564,7 +562,7 @@ __device__ __forceinline__ void store_tiles(const Shared& shared, const Block& b
     }
 }
 
-// compute_tiles is the compute warps' loop: the mainloop and the epilogue.
+// compute_tiles is the loop of the compute warps: mainloop and epilogue.
 __device__ __forceinline__ void compute_tiles(const Shared& shared, const Block& block) {
     const Lane at;
     ResidentWeights resident;
@@ -594,7 +592,7 @@ __device__ __forceinline__ void compute_tiles(const Shared& shared, const Block&
             multiply_taps(sums, shared.patch(stage), shared.weights(weight_buffer), resident, work.tile, first_pixel,
                           at);
 
-            // The next patch has arrived by now: make operands of it.
+            // The copies of the next patch have arrived before this step, so the patch can be converted to operands.
             if (STAGES == 2 && more && step == smaller(1, kSteps - 1)) convert_patch(next_patch, block.scales.input.power);
 
             if (!work.last_chunk()) continue;
@@ -608,7 +606,7 @@ __device__ __forceinline__ void compute_tiles(const Shared& shared, const Block&
         }
         if (BULK_STORE && STORE_BUFFERS == 2 && !STORE_WARPS) bulk_store_wait_read();
         if (work.last_chunk()) commit_buffer(buffer);
-        compute_warps_meet();  // the store buffer is full, and everyone is done with the patch
+        compute_warps_meet();  // the store buffer is full, and all warps have read the patch
         if (work.last_chunk()) {
             if (!STORE_WARPS) store_tile(shared.store_buffer(buffer), block, work.tile, threadIdx.x, THREADS);
             buffer = (buffer + 1) % STORE_BUFFERS;

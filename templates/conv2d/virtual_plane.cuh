@@ -1,7 +1,7 @@
-// virtual_plane.cuh: the plane that the tensor-core kernels count pixels in: the
-// input's rows, PITCH apart, each followed by the zeros of the padding, which serve
-// as the next row's padding before it, too. There every tap is a constant away from
-// the pixel, and so is the next output row: positions are single numbers.
+// virtual_plane.cuh: the padded input plane in which the tensor-core kernels count pixel positions. The virtual plane
+// consists of the input's rows, PITCH apart, each followed by the zeros of its padding, which also serve as the next
+// row's padding on the left. In the virtual plane, every tap lies at a constant distance from the output pixel, and so
+// does the next output row: a position is a single number.
 #pragma once
 
 __host__ __device__ constexpr int ceil_div(int a, int b) { return (a + b - 1) / b; }
@@ -10,9 +10,9 @@ __host__ __device__ constexpr int smaller(int a, int b) { return a < b ? a : b; 
 constexpr int kTaps = KERNEL_H * KERNEL_W;
 constexpr int kInPlane = H * W;
 constexpr bool kPadded = PADDING_H > 0 || PADDING_W > 0;
-constexpr int kRowJump = STRIDE_H * PITCH - STRIDE_W * W_OUT;  // what passing an output row's end adds
+constexpr int kRowJump = STRIDE_H * PITCH - STRIDE_W * W_OUT;  // added where an output row ends
 
-// input_offset tells whether a position holds input, and where in its plane.
+// input_offset tells whether a position holds an input element, and returns the element's offset in its plane.
 __device__ __forceinline__ bool input_offset(int position, int& offset) {
     if (!kPadded) {
         offset = position;
@@ -26,7 +26,7 @@ __device__ __forceinline__ bool input_offset(int position, int& offset) {
     return row >= 0 && row < H && column < W;
 }
 
-// weight_at reads a weight of the group's output channel `out`, 0 where there is none.
+// weight_at reads a weight of the group's output channel `out`, or returns 0 for a channel that does not exist.
 __device__ __forceinline__ float weight_at(const float* weights, int out, int channel, int tap) {
     return out < C_OUT_GROUP && channel < C_GROUP
                ? __ldg(weights + (static_cast<long long>(out) * C_GROUP + channel) * kTaps + tap)

@@ -1,30 +1,29 @@
-// warpgroup_conv.cuh: what convolutions on Hopper's warpgroup products (wgmma) share:
-// the operands' form, the mainloop's products and the epilogue. A kernel that includes
-// this file adds its pipeline of patches and its tile scheduler. The macros used here:
+// warpgroup_conv.cuh: the common parts of convolutions by Hopper's warpgroup products (wgmma): the layout of operands,
+// the products of the mainloop, and the epilogue. A kernel that includes this file adds its pipeline of patches and its
+// tile scheduler. The macros used here:
 //
-//   COLUMNS, PIECES  neighbouring positions of the virtual plane that a product
-//                    takes, and such pieces in a tile
-//   ALIGNMENT        of runs of the output, in floats: 8 for whole 32-byte sectors
-//   PRODUCER_WARPS   warps that do not multiply: one or two warpgroups
-//   STORE_WARPS      2 of them store; 0: the consumer warps store
+//   COLUMNS, PIECES: neighbouring positions of the virtual plane in one product (a piece),
+//                    and pieces per tile.
+//   ALIGNMENT:       alignment of runs of the output, in floats: 8 for whole 32-byte sectors.
+//   PRODUCER_WARPS:  warps that do not multiply: one or two warpgroups.
+//   STORE_WARPS      2: two of these warps store; 0: the consumer warps store.
 //   PINGPONG         1: one consumer warpgroup multiplies while the other is in its
-//                    epilogue; 0: as it comes
+//                    epilogue; 0: both run freely.
 //
-// and what op.yaml derives from them:
+// op.yaml derives these macros from the tunables:
 //
-//   PATCH, PATCH_BYTES      of a patch, a stage of the pipeline: its pixels
-//   STORE_PITCH             floats from one channel's run in the store buffer to the next's
-//   STORE_BYTES             of the store buffer
+//   PATCH, PATCH_BYTES:     pixels and bytes of a patch, which is a stage of the pipeline.
+//   STORE_PITCH:            floats in the store buffer from one channel's run to the run of the next channel.
+//   STORE_BYTES:            bytes of the store buffer.
 //
-// Warps are specialised, and meet at barriers only:
+// Warps are specialised, and synchronise only at barriers:
 //
-//   consumers    two warpgroups of 64 output channels each: weights in registers for
-//                good, sums in registers, then into their half of the store buffer
-//   producers    device memory -> shared memory, made operands there
-//   store warps  one for each half: the copy engine carries it, a run of the output a
-//                channel, while the next tile is multiplied. Without them each consumer
-//                warp stores its own 16 channels, when the next tile's products are
-//                under way
+//   consumers:   two warpgroups of 64 output channels each. Weights stay in registers;
+//                sums move from registers to the warpgroup's half of the store buffer.
+//   producers:   warps that load input into shared memory and convert it to operands there.
+//   store warps: one for each half of the store buffer. The copy engine stores one run of the
+//                output per channel while the next tile is multiplied. Without store warps, each
+//                consumer warp stores its own 16 channels while the next tile's products run.
 #pragma once
 #include "async_copy.cuh"
 #include "bulk_copy.cuh"
@@ -43,21 +42,22 @@ static_assert(PLANE % 4 == 0, "the copy engine wants 16-byte aligned runs");
 constexpr int kTileM = 128;                // output channels of a block
 constexpr int kTilesM = TILES_M / GROUPS;  // in a group
 
-// The warps' roles, and their shares of an SM's 65536 registers.
+// Constants of the warps' roles, and their shares of an SM's 65536 registers.
 constexpr int kConsumerThreads = THREADS - 32 * PRODUCER_WARPS;
 constexpr int kProducers = PRODUCER_WARPS - STORE_WARPS;  // warps that produce
 constexpr int kProducerThreads = 32 * kProducers;
 constexpr int kProducerRegisters = 40;
 constexpr int kConsumerRegisters = THREADS == 384 ? 232 : 216;
 
-// Named barriers, two of each; a kernel's own begin at kFreeBarrier.
+// Each constant is the number of the first of two named barriers of one kind; a kernel may use the numbers from
+// kFreeBarrier on.
 constexpr int kBufferFull = 1, kBufferFree = 3, kPingPong = 5, kFreeBarrier = 7;
 constexpr int kBufferThreads = 128 + 32;
 
-// Role is a warp's part, and the 64 output channels that it works on.
+// Role is a warp's part in the kernel, and the 64 output channels that it works on.
 struct Role {
     int warp, half, group;
-    int first_out;  // of the group's output channels
+    int first_out;  // within the group's output channels
     __device__ __forceinline__ Role()
         : warp(threadIdx.x / 32), half(warp < 8 ? warp / 4 : warp - 8), group(blockIdx.y / kTilesM),
           first_out(blockIdx.y % kTilesM * kTileM + 64 * half) {}
@@ -72,15 +72,16 @@ struct Role {
     __device__ __forceinline__ const float* weights(const float* weight) const {
         return weight + static_cast<long long>(group) * C_OUT_GROUP * C_GROUP * kTaps;
     }
-    __device__ __forceinline__ int channel() const { return group * C_OUT_GROUP + first_out; }  // of all
+    __device__ __forceinline__ int channel() const { return group * C_OUT_GROUP + first_out; }  // among all channels
     __device__ __forceinline__ float* buffer(float* store_buffer) const { return store_buffer + half * 64 * STORE_PITCH; }
 };
 
-// ---- The input's power of two, where factors are two parts of fp16, in fp32. Each block guesses it from the
-// same sample (guessed_scale.cuh). Producers find the largest magnitude of what they convert, and each of their
-// warps leaves it in `largest`. A second launch gets these as `found`, and does all again where the guess does
-// not hold. It is the same kernel: compiling another would take as long again. Weights need no guess, since a
-// warp has all of its own in registers.
+// ---- In fp32, input and weights are split into two parts of fp16; a power of two first scales the input into the
+// range of fp16. Each block guesses the power of two for the input from the same sample of its elements
+// (guessed_scale.cuh). Producers find the largest magnitude of the elements that they convert, and each producer warp
+// stores it in `largest`. A second launch of the same kernel reads the magnitudes that the first launch found
+// (`found`), and computes everything again if the guess was wrong. (A separate kernel for the second launch would
+// double the compile time.) Weights need no guess, since a warp holds all of its weights in registers.
 constexpr bool kScaled = !MATH_TF32;
 constexpr int kWarps = THREADS / 32;
 
@@ -96,7 +97,8 @@ __device__ __forceinline__ void leave(float* largest, unsigned most) {
     }
 }
 
-// input_power gives the power of a launch, and whether there is anything to do.
+// input_power computes the power of two that scales the input in a launch, and tells whether the launch has anything to
+// do.
 __device__ __forceinline__ bool input_power(PowerScale& power, const float* x, const float* found) {
     power = guessed_input(x);
     if (!kScaled || found == nullptr) {
@@ -112,23 +114,22 @@ __device__ __forceinline__ bool input_power(PowerScale& power, const float* x, c
     return again;
 }
 
-// ---- Patches: pixels side by side, in four slabs of 16 bytes a pixel, which is the
-// order in which products take columns: a step of one pixel is a step of 16 bytes.
-//   TF32   four slabs of four channels, rounded as the math mode says
-//   fp32   two slabs of eight fp16 each for the high parts, two for the low ones, of
-//          channels times a power of two; three products of parts give fp32 accuracy
+// ---- A patch holds pixels side by side, in four slabs of 16 bytes per pixel, the order in which products read
+// columns: the next pixel is 16 bytes further on.
+//   TF32:  four slabs of four channels, rounded as the math mode says.
+//   fp32:  two slabs of eight fp16 each for the high parts, two for the low parts, of
+//          channels times a power of two; three products of parts give fp32 accuracy.
 
-// Eight channels of a pixel are two vectors of 16 bytes, kApart slabs from each
-// other: as they arrive, four channels each; as operands, TF32's four channels
-// each, or fp16's high and low parts of all eight. So a thread converts in place
-// what it copied itself.
+// Eight channels of a pixel are two vectors of 16 bytes, kApart slabs from each other. Before conversion to operands,
+// each 16-byte vector holds four channels as floats. As an operand, a vector holds four channels in TF32, or the high
+// or the low parts of all eight channels in fp16. A thread can therefore convert its copied elements in place.
 constexpr int kApart = kScaled ? 2 : 1;
 __device__ __forceinline__ char* vectors_at(char* patch, int pixel, int half) {
     return patch + (half * (kScaled ? 1 : 2) * PATCH + pixel) * 16;
 }
 
-// copy_ahead starts copying 4 bytes, or zeros, and has the L2 fetch the 256 bytes that they lie in: other warps copy
-// those soon.
+// copy_ahead starts copying 4 bytes, or zeros, and makes the L2 fetch the surrounding 256 bytes, which other warps will
+// copy soon.
 __device__ __forceinline__ void copy_ahead(char* to, const float* from, bool inside) {
 #ifndef AUTOTUNE_EMULATOR
     asm volatile("cp.async.ca.shared.global.L2::256B [%0], [%1], 4, %2;" ::"r"(static_cast<unsigned>(__cvta_generic_to_shared(to))),
@@ -139,10 +140,9 @@ __device__ __forceinline__ void copy_ahead(char* to, const float* from, bool ins
 #endif
 }
 
-// copy_pixel starts copying a pixel's channels, `from` on, or zeros. Neighbouring
-// threads take neighbouring pixels, 4 bytes each: a warp's copies then are one
-// request of 128 bytes. (Wider ones would have to be scattered, which makes each a
-// request of its own, and requests are what the L2 cache runs out of.)
+// copy_pixel starts copying a pixel's channels, from `from` on, or zeros. Neighbouring threads copy neighbouring
+// pixels, 4 bytes each, so that a warp's copies are one request of 128 bytes. (Wider copies would be scattered: each
+// would be a request of its own, and the L2 cache handles only so many requests.)
 __device__ __forceinline__ void copy_pixel(char* patch, int pixel, const float* from, bool inside) {
 #pragma unroll
     for (int i = 0; i < 16; ++i) {
@@ -152,21 +152,22 @@ __device__ __forceinline__ void copy_pixel(char* patch, int pixel, const float* 
     }
 }
 
-// largest_finite is the largest magnitude of those of eight numbers that are finite. Most often all are, which takes
-// the fewest instructions.
+// largest_finite returns the largest magnitude of the finite ones among eight numbers. The fast path is for the usual
+// case, in which all eight numbers are finite.
 __device__ __forceinline__ unsigned largest_finite(const float4& a, const float4& b) {
     const float v[8] = {a.x, a.y, a.z, a.w, b.x, b.y, b.z, b.w};
     float most = 0.0f;
     unsigned finite = 0;
 #pragma unroll
     for (int i = 0; i < 8; ++i) most = fmaxf(most, fabsf(v[i]));
-    if (is_finite(most)) return __float_as_uint(most);  // a NaN is no maximum
+    if (is_finite(most)) return __float_as_uint(most);  // fmaxf skips NaNs
 #pragma unroll
     for (int i = 0; i < 8; ++i) finite = max(finite, as_magnitude(v[i]));
     return finite;
 }
 
-// convert_patch makes operands of what this thread copied, and gives the largest magnitude, where factors are fp16.
+// convert_patch converts the elements that this thread copied to operands. With fp16 parts, convert_patch returns the
+// elements' largest magnitude.
 __device__ __forceinline__ unsigned convert_patch(char* patch, int thread, float power) {
     unsigned most = 0;
 #pragma unroll 2
@@ -194,27 +195,27 @@ __device__ __forceinline__ unsigned convert_patch(char* patch, int thread, float
     return most;
 }
 
-// ---- Rows of weights, sums and store buffers are channels in an order of their own:
-// of 16, the even ones come first. A lane's two rows are neighbouring channels then,
-// and the rows that a warp writes at a time are all even or all odd: planes whose
-// runs begin at the same place of a sector, and so hit banks that differ.
+// ---- Rows of weights, sums and store buffers are output channels in a special order: of each 16 channels, the even
+// ones come first. In this order of channels, a lane's two rows are neighbouring channels, and the rows that a warp
+// writes at the same time are all even or all odd. The runs of planes that are all even or all odd begin at the same
+// offset in a sector, so that their stores hit different banks.
 __device__ __forceinline__ int row_of(int channel) { return channel / 16 * 16 + channel % 16 / 2 + channel % 2 * 8; }
 
-// Weights of 16 rows, one tap and 16 channels, as products take them: TF32's first
-// and last 8 channels, or fp16's high and low parts of all 16.
+// WeightFragment holds the weights of 16 rows, one tap and 16 channels as a product's operand: with TF32 the first and
+// last 8 channels, with fp16 the high and low parts of all 16.
 struct WeightFragment {
     unsigned parts[2][4];
 };
 
-// load_weights makes a warp's weights of all taps, and gives the scale of these. Each warp has its own, since no sum
-// has weights of two.
+// load_weights loads a warp's weights of all taps and returns the power of two that scales them. Each warp can scale
+// its weights by a power of two of its own, since no sum combines weights of two warps.
 __device__ __forceinline__ PowerScale load_weights(WeightFragment (&made)[kTaps], const float* weights, int first_out, int lane) {
     float w[kTaps][4][2];
     unsigned most = 0;
 #pragma unroll
     for (int tap = 0; tap < kTaps; ++tap)
 #pragma unroll
-        for (int i = 0; i < 4; ++i)  // rows g, g+8, g, g+8; the lower and the upper slab
+        for (int i = 0; i < 4; ++i)  // rows g, g+8, g, g+8; first the lower slab, then the upper one
 #pragma unroll
             for (int j = 0; j < 2; ++j) {
                 const int channel = kScaled ? lane % 4 * 2 + i / 2 * 8 + j : lane % 4 + i / 2 * 4 + j * 8;
@@ -237,9 +238,9 @@ __device__ __forceinline__ PowerScale load_weights(WeightFragment (&made)[kTaps]
     return scale;
 }
 
-// ---- Mainloop: multiply starts all products of a tile, piece by piece; rows are the
-// operands of each tap row's first position, and every tap of it is a constant further
-// on. Slabs 0 and 1 are TF32's first 8 channels or fp16's high parts.
+// ---- Mainloop: multiply starts all products of a tile, piece by piece. `rows` holds, for each row of taps, the
+// operands of the tile's first position; the taps of a row are a constant distance apart. With TF32, slabs 0 and 1 hold
+// the first 8 channels; with fp16, the high parts.
 typedef float Sums[PIECES][COLUMNS / 2];
 __device__ __forceinline__ void multiply(Sums& sums, const WeightFragment (&weights)[kTaps],
                                          const char* const (&rows)[KERNEL_H]) {
@@ -263,36 +264,38 @@ __device__ __forceinline__ void multiply(Sums& sums, const WeightFragment (&weig
     }
 }
 
-// ---- Epilogue: sums to the store buffer, runs from there to memory. A run is what a
-// tile makes of a channel's plane: its outputs from first up to end, both rounded down
-// to where sectors begin in memory. STORE_PITCH is an odd number of 32 bytes: what a
-// warp writes never collides, and the copy engine writes no broken sectors.
+// ---- Epilogue: sums go to the store buffer, and runs of outputs from there to memory. A Run is a tile's part of a
+// channel's plane: the outputs from `first` up to `end`, both rounded down to the start of a memory sector. STORE_PITCH
+// is an odd multiple of 32 bytes, so that a warp's writes have no bank conflicts, and the copy engine writes whole
+// sectors.
 struct Run {
     int image, first, end;
 };
 
-// run_shift is how far back an output's sector begins. Planes begin anywhere in one.
+// run_shift returns how many outputs before a given output its memory sector begins. An output plane may begin anywhere
+// in a sector.
 __device__ __forceinline__ int run_shift(int plane, int output) {
     return (plane * (PLANE % ALIGNMENT) + output) & (ALIGNMENT - 1);
 }
 
-// Finish takes the factors' powers of two off a sum again, and adds the bias, where there is one.
+// Finish divides a sum by the powers of two that scaled input and weights, and adds the bias if there is one.
 struct Finish {
     float input, weights;  // inverses of the powers
-    float offsets[2];      // of a lane's rows
+    float offsets[2];      // the biases of a lane's two rows
     __device__ __forceinline__ float operator()(float sum, int row) const {
         const float value = kScaled ? unscaled(sum, input, weights) : sum;
         return BIAS ? value + offsets[row] : value;
     }
 };
 
-// write_piece writes a lane's sums of a piece to its two rows of the store buffer.
-// The layout says where: always(first) whether eight positions from first on all belong
-// there, at(r, position) the place of a position in row r, negative if it has none.
+// write_piece writes a lane's sums of a piece to its two rows of the store buffer. layout.always(first) tells whether
+// all eight positions from `first` on are stored. layout.at(r, position) returns the place of a position in row r, or a
+// negative number if the position is not stored.
 template <class Layout>
 __device__ __forceinline__ void write_piece(float* buffer, const float (&sums)[COLUMNS / 2], int piece, int row,
                                             int lane, const Finish& finish, const Layout& layout) {
-    constexpr bool pairs = W_OUT % 2 == 0 && kRowJump % 2 == 0;  // both or neither are outputs, and aligned
+    // Both positions of a pair are outputs, or neither is, so a pair is stored in one access.
+    constexpr bool pairs = W_OUT % 2 == 0 && kRowJump % 2 == 0;
 #pragma unroll
     for (int j = 0; j < COLUMNS / 8; ++j) {
         const float* s = &sums[4 * j];
@@ -314,19 +317,18 @@ __device__ __forceinline__ void write_piece(float* buffer, const float (&sums)[C
     }
 }
 
-// A kernel's tile scheduler gives a warp its tiles:
-//   more(), next(), last()  whether there is a tile, on to the next, whether it is the last
-//   run()                   what the tile makes
-// and for consumers, which also are at the pipeline's end:
-//   consumer_wait()         returns when the tile's input is there
-//   tap_row(r)              where the tile's first position reads in tap row r
-//   consumer_release()      frees the input that later tiles do not read
-//   inner()                 whether the tile is of the kind with the fewer exceptions
-//   layout<Inner>(shifts)   its layout for write_piece, in two rows whose runs begin
-//                           that far back
+// A kernel's tile scheduler assigns tiles to a warp by these functions:
+//   more(), next(), last(): whether a tile is left, go to the next tile, whether it is the last.
+//   run():                  the outputs that the tile computes.
+// Tiles of consumers also wait for the pipeline:
+//   consumer_wait()         returns when the tile's input has arrived.
+//   tap_row(r):             the input of the tile's first position in tap row r.
+//   consumer_release()      releases the input that no later tile reads.
+//   inner():                whether no position inside the tile needs a special case.
+//   layout<Inner>(shifts):  the tile's layout for write_piece; `shifts` says how far back
+//                           the runs of the lane's two rows begin.
 //
-// write_tile writes a tile's sums to the store buffer, each piece as soon as its
-// products are done.
+// write_tile writes a tile's sums to the store buffer, each piece as soon as its products are done.
 template <int Piece = 0, class Layout, class Tiles>
 __device__ __forceinline__ void write_tile(float* buffer, Sums& sums, int row, int lane, const Finish& finish,
                                            const Layout& layout, const Tiles& tiles, const Role& role) {
@@ -339,8 +341,9 @@ __device__ __forceinline__ void write_tile(float* buffer, Sums& sums, int row, i
     if constexpr (Piece + 1 < PIECES) write_tile<Piece + 1>(buffer, sums, row, lane, finish, layout, tiles, role);
 }
 
-// finish_runs makes outputs of what a consumer warp has in its 16 rows of the store buffer, where there is an epilogue.
-// Sums are dead by then, so many loads fit into registers. Beyond a run it loads what is somebody else's.
+// finish_runs applies the epilogue to a consumer warp's 16 rows of the store buffer, if there is an epilogue.
+// finish_runs can have many loads in flight, since the registers that held sums are free by then. At a run's ends,
+// finish_runs may load elements that belong to other tiles.
 __device__ __forceinline__ void finish_runs(float* buffer, const Run& run, int first_channel, int last_channel,
                                             const Epilogue& epilogue) {
     if constexpr (!Epilogue::kIsNone) {
@@ -350,7 +353,7 @@ __device__ __forceinline__ void finish_runs(float* buffer, const Run& run, int f
 #pragma unroll 1
         for (int begin = threadIdx.x % 32; begin < 16 * vectors; begin += 32 * at_once) {
             Epilogue::Loaded<4, Place> beside[at_once];
-            int vector[at_once];  // in the buffer; -1: there is none
+            int vector[at_once];  // place in the buffer, or -1
 #pragma unroll
             for (int i = 0; i < at_once; ++i) {
                 const int number = begin + 32 * i, row = smaller(number / vectors, 15), at = number % vectors * 4;
@@ -373,10 +376,9 @@ __device__ __forceinline__ void finish_runs(float* buffer, const Run& run, int f
     }
 }
 
-// store_runs tells the copy engine what to store of Rows rows of the store buffer, run by run,
-// and ends the lane's group. It does so for up to `planes` planes from `plane` on. Lanes share
-// the runs, so that their addresses are worked out at one time: a single lane takes longer than a
-// tile's products.
+// store_runs makes the copy engine store Rows rows of the store buffer, run by run, for up to `planes` planes from
+// `plane` on, and commits the lane's group of stores. The lanes share the runs, so that they compute addresses in
+// parallel: a single lane would take longer than the products of a tile take.
 template <int Rows>
 __device__ __forceinline__ void store_runs(float* y, const float* buffer, const Run& run, int plane, int planes) {
     const int lane = threadIdx.x % 32;
@@ -392,8 +394,8 @@ __device__ __forceinline__ void store_runs(float* y, const float* buffer, const 
     bulk_store_commit();
 }
 
-// PendingRuns are a tile's runs that a consumer warp has in the store buffer, where
-// there are no store warps: of 16 channels, `planes` of which exist.
+// PendingRuns are the runs of a tile that a consumer warp still has to store where there are no store warps: one run
+// for each of its 16 channels, of which `planes` exist.
 struct PendingRuns {
     const float* buffer;
     int planes, plane;
@@ -401,13 +403,13 @@ struct PendingRuns {
     __device__ __forceinline__ PendingRuns(const float* buffer, int planes)
         : buffer(buffer), planes(planes), plane(0), run({0, 0, 0}) {}
 
-    // commit notes what the buffer holds now.
+    // commit records which run of outputs the store buffer holds now.
     __device__ __forceinline__ void commit(const Run& its, int first_plane) {
         __syncwarp();
         run = its;
         plane = first_plane;
     }
-    // store returns when the buffer is free again.
+    // store stores the runs and returns when the buffer is free again.
     __device__ __forceinline__ void store(float* y) const {
         store_runs<16>(y, buffer, run, plane, planes);
         bulk_store_wait_read();
@@ -415,9 +417,9 @@ struct PendingRuns {
     }
 };
 
-// ---- The loops of consumer warpgroups and of store warps; producers' are the kernels'.
+// ---- The loops of consumer warpgroups and of store warps; the loop of the producers differs from kernel to kernel.
 
-// consume_tiles multiplies for a consumer warpgroup's 64 channels.
+// consume_tiles is the loop of a consumer warpgroup, for 64 output channels.
 template <class Tiles>
 __device__ __forceinline__ void consume_tiles(Tiles tiles, const Role& role, float* y, float* store_buffer,
                                               const float* weight, const float* bias, const PowerScale& input,
@@ -469,7 +471,7 @@ __device__ __forceinline__ void consume_tiles(Tiles tiles, const Role& role, flo
     if (STORE_WARPS == 0) pending.store(y);
 }
 
-// store_tiles stores a consumer warpgroup's half of each tile.
+// store_tiles is the loop of a store warp, which stores a consumer warpgroup's half of each tile.
 template <class Tiles>
 __device__ __forceinline__ void store_tiles(Tiles tiles, const Role& role, float* y, float* store_buffer) {
     for (; tiles.more(); tiles.next()) {

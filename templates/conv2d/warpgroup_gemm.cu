@@ -1,38 +1,36 @@
-// conv2d on Hopper's warpgroup products, as an implicit matrix product, for up to
-// 16 input channels (sm_90a): made for convolutions that write much more than
-// they read, whose limit is the output's way to memory.
+// conv2d on Hopper's warpgroup products, as an implicit matrix product, for up to 16 input channels (sm_90a): made for
+// convolutions that write much more than they read, and so are limited by the write bandwidth.
 //
-// The idea is that of implicit_gemm.cu: input lies in shared memory once, and a tap is a constant
-// further on. Here the products read it there themselves, in the background. Warps are
-// specialised: producers load, consumer warpgroups multiply and write the epilogue, store warps
-// store (warpgroup_conv.cuh). They meet at named barriers only. A stage of the pipeline is full
-// or empty, half a store buffer is full or free. Each side may be ahead of the other by what lies
-// between them.
+// The idea is that of implicit_gemm.cu: the input lies in shared memory once, and each tap reads it at a constant
+// offset. Warpgroup products read the input from shared memory directly and asynchronously. Warps are specialised:
+// producers load, consumer warpgroups multiply and write the epilogue, store warps store (warpgroup_conv.cuh). Warps
+// synchronise only at named barriers, which say that a stage of the pipeline is full or empty, or that half of a store
+// buffer is full or free. Producers can run ahead of consumers by the stages of the pipeline, and consumers ahead of
+// store warps by the store buffers.
 //
-// The way of the data.
+// The data flow:
 //   1. A patch, a stage of the pipeline, is KERNEL_H stretches of the virtual plane
 //      (virtual_plane.cuh).
 //   2. COLUMNS * PIECES neighbouring positions of the virtual plane are multiplied;
-//      those behind a row's end are nobody's output and are not stored.
-//   3. A tile is a run of RUN pixels of the flat output plane a channel, whatever
-//      the width. A channel's runs begin where sectors of 32 bytes do: one written
-//      in two parts costs so much that runs of 768 bytes take half as long again.
+//      positions after a row's end are no outputs and are not stored.
+//   3. A tile is a run of RUN pixels of the flat output plane for each channel, whatever
+//      the width of rows. A channel's runs begin at 32-byte sectors: storing a sector
+//      in two parts is so expensive that runs of 768 bytes would take 50 % longer.
 //
-// Each input row is loaded KERNEL_H times, which is what warpgroup_walk.cu saves
-// where rows are wide.
+// Each input row is loaded KERNEL_H times; warpgroup_walk.cu avoids this where rows are wide.
 //
-// What the tunables trade:
-//   COLUMNS, PIECES  positions a product and a tile: longer runs and less halo
-//                    against shared memory and registers
-//   STAGES           of the pipeline. 3: loads are asked for a tile earlier; 2: room for
-//                    longer runs
-//   PRODUCER_WARPS   8: more loads under way; 4: more registers for the consumers
-//   STORE_WARPS      2: of the producer warpgroups' warps only store; 0: all load, and
-//                    the consumers store
+// Tunables and their trade-offs:
+//   COLUMNS, PIECES: positions per product, products per tile: more positions give longer runs and less halo,
+//                    but take shared memory and registers.
+//   STAGES:          stages of the pipeline (3: loads start one tile earlier; 2: leaves room for
+//                    longer runs).
+//   PRODUCER_WARPS   8: more loads in flight; 4: more registers for the consumers.
+//   STORE_WARPS      2: two warps of the producer warpgroups only store; 0: all of them load, and
+//                    the consumers store.
 //   PINGPONG         1: one consumer warpgroup multiplies while the other is in its
-//                    epilogue; 0: as it comes
-//   ALIGNMENT        of runs, in floats: 8 for whole sectors, at the price of some
-//                    positions multiplied in vain; 4 for none
+//                    epilogue; 0: both run freely.
+//   ALIGNMENT:       alignment of runs, in floats: 8 for whole sectors, at the price of some
+//                    positions that are multiplied but not stored; 4 multiplies none in vain.
 
 #include "warpgroup_conv.cuh"
 
@@ -41,10 +39,10 @@ namespace {
 constexpr int kTilesInImage = TILES / N;
 static_assert(RUN >= 8, "rows are too short for this tile");
 
-// The patch: KERNEL_H stretches of SPAN pixels. Those that would overlap much are one.
+// The patch consists of KERNEL_H stretches of SPAN pixels. Stretches that overlap much become one stretch.
 constexpr int kTapRow = MERGED ? DILATION_H * PITCH : SPAN;
 
-// The pipeline: STAGES patches between producers and consumers.
+// Pipeline is the ring of STAGES patches between producers and consumers.
 struct Pipeline {
     char* patches;
     __device__ __forceinline__ char* patch(int stage) const { return patches + stage * PATCH_BYTES; }
@@ -59,14 +57,13 @@ struct Pipeline {
     static constexpr int kFull = kFreeBarrier, kEmpty = kFull + STAGES, kThreads = kConsumerThreads + kProducerThreads;
 };
 
-// A tile makes RUN outputs of each channel out of POSITIONS of the virtual plane. Planes
-// begin anywhere in a 32-byte sector of memory, so each channel's runs begin a few pixels
-// early (run_shift), where sectors do: at most SLACK.
+// Tile computes RUN outputs of each channel from POSITIONS positions of the virtual plane. Output planes begin anywhere
+// in a 32-byte sector of memory. To begin at a sector, each channel's run starts up to SLACK pixels early (run_shift).
 struct Tile {
     int image;
     int first;  // pixel of the flat output plane where unshifted runs begin
     int start;  // pixel where the multiplied positions begin
-    int y, x;   // the same
+    int y, x;   // its row and column
 };
 
 __device__ __forceinline__ Tile tile_at(int index) {
@@ -79,7 +76,7 @@ __device__ __forceinline__ Tile tile_at(int index) {
     return tile;
 }
 
-// The persistent tile scheduler: a block takes every gridDim.x-th tile.
+// TileScheduler is persistent: a block takes every gridDim.x-th tile.
 struct TileScheduler {
     int index;
     __device__ __forceinline__ TileScheduler() : index(blockIdx.x) {}
@@ -92,7 +89,6 @@ struct TileScheduler {
     }
 };
 
-// load_patch starts copying a tile's input.
 __device__ __forceinline__ void load_patch(char* patch, const float* planes, const Tile& tile, int thread) {
     const int start = (tile.y - PADDING_H) * PITCH + tile.x - PADDING_W;
 #pragma unroll 1
@@ -104,8 +100,8 @@ __device__ __forceinline__ void load_patch(char* patch, const float* planes, con
     }
 }
 
-// produce is the producer warps' loop: with a third stage, they ask for the tile after
-// next before they convert the next.
+// produce is the loop of the producer warps: with a third stage, they start to load the tile after next before they
+// convert the next one.
 __device__ __forceinline__ void produce(const Pipeline& pipeline, const float* inputs, int thread, float power, float* largest) {
     constexpr int ahead = STAGES - 2;
     unsigned most = 0;
@@ -130,10 +126,10 @@ __device__ __forceinline__ void produce(const Pipeline& pipeline, const float* i
     leave(largest, most);
 }
 
-// The layout of a tile's positions in the store buffer; first is the place of the tile's first
-// position, in the lane's two rows. Inner tells that no row ends in the tile: behind a row's end
-// positions are dropped and what follows moves up. It also tells that the first position is SLACK
-// before the unshifted run. Then only positions near the tile's ends need a look.
+// Layout maps a tile's positions to places in the store buffer; `first` holds the places of the tile's first position
+// in the lane's two rows. At the end of an output row, positions that are no outputs are dropped and the next row moves
+// up. Inner says that no row ends in the tile, and that the tile's first position is SLACK positions before its
+// unshifted run. With Inner, only positions near the tile's ends need a check.
 template <bool Inner>
 struct Layout {
     int x, first[2];
@@ -153,7 +149,7 @@ struct Layout {
     }
 };
 
-// The tiles as consumers see them: scheduler and pipeline.
+// ConsumerTiles combines the tile scheduler and the pipeline for a consumer.
 struct ConsumerTiles : TileScheduler {
     Pipeline pipeline;
     int stage;

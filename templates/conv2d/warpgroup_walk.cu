@@ -1,49 +1,46 @@
-// conv2d on Hopper's warpgroup products, for up to 16 input channels and rows of some width
-// (sm_90a). The products and stores are those of warpgroup_gemm.cu, but blocks walk down strips
-// of columns. So each input row of a strip is loaded once and serves KERNEL_H rows of outputs,
-// from a ring of patches in shared memory.
+// conv2d on Hopper's warpgroup products, for up to 16 input channels and wide rows (sm_90a). The products and stores
+// are those of warpgroup_gemm.cu, but each block walks down a strip of columns. Each input row of a strip is loaded
+// only once, into a ring of patches in shared memory, and is used for KERNEL_H rows of outputs.
 //
-// A block keeps to one strip and a share of all images' rows; strips side by side
-// belong to blocks side by side, which walk down at the same pace. Producers, consumer
-// warpgroups and store warps are those of warpgroup_conv.cuh. The ring is the pipeline
-// between producers and consumers: each patch has an mbarrier for full and another for
-// empty, so that producers may be AHEAD rows ahead.
+// A block works on one strip and a share of the rows of all images. Neighbouring blocks work on neighbouring strips,
+// and walk down at the same pace. Producers, consumer warpgroups and store warps are those of warpgroup_conv.cuh. The
+// ring is the pipeline between producers and consumers: each patch has an mbarrier for full and another for empty, so
+// that producers can run AHEAD rows ahead of consumers.
 //
-// The way of the data.
-//   1. All is counted in the virtual plane (virtual_plane.cuh). The tile of row y in
+// The data flow:
+//   1. Positions are counted in the virtual plane (virtual_plane.cuh). The tile of row y in
 //      strip k is COLUMNS * PIECES positions from y * PITCH + k * STRIP - LEAD on,
 //      so the next row's tile is PITCH further on.
-//   2. A patch is a row of the strip: a tile's positions and what taps reach beyond.
-//      Tap (r, c) of tile y reads patch y + r * DILATION_H, c * DILATION_W pixels on.
-//   3. A tile makes a run of outputs a channel, which begins and ends where sectors of
-//      32 bytes do, since sectors written in two parts cost much. The sector in which
-//      row y begins is that in which row y-1 ends: the first strip's tile makes all of
-//      it. This is what LEAD is for; in the virtual plane, the last outputs of
-//      a row lie right before the first of the next.
+//   2. A patch is one input row of the strip: the positions of a tile and the halo of its taps.
+//      Tap (r, c) of tile y reads patch y + r * DILATION_H, shifted by c * DILATION_W pixels.
+//   3. A tile computes a run of outputs for each channel. Runs begin and end at 32-byte
+//      sectors, since storing a sector in two parts is expensive. Row y may begin in the
+//      sector in which row y-1 ends: the first strip's tile of row y computes all of that
+//      sector, so it begins LEAD positions early. In the virtual plane, the last outputs
+//      of a row lie right before the first outputs of the next row.
 //
-// What the tunables trade:
-//   COLUMNS, PIECES  positions a product and a tile: wide strips have long runs and
-//                    little halo, but want shared memory and registers; the sums of a piece
-//                    go to the store buffer while the next ones are multiplied
-//   AHEAD            patches beyond the KERNEL_H rows' that a tile reads: 1: a row is loaded
-//                    while another is multiplied; 2: it is asked for a tile earlier
-//   PRODUCER_WARPS   8: more loads under way; 4: more registers for the consumers
-//   STORE_WARPS      2: of the producer warpgroups' warps only store; 0: all load, and
-//                    the consumers store
+// Tunables and their trade-offs:
+//   COLUMNS, PIECES: positions per product, products per tile: wide strips have long runs and little
+//                    halo, but take shared memory and registers; the sums of a product go to the
+//                    store buffer while the next products run.
+//   AHEAD:           patches beyond the KERNEL_H rows that a tile reads: 1: a row is loaded
+//                    while another is multiplied; 2: its load starts one tile earlier.
+//   PRODUCER_WARPS   8: more loads in flight; 4: more registers for the consumers.
+//   STORE_WARPS      2: two warps of the producer warpgroups only store; 0: all of them load, and
+//                    the consumers store.
 //   PINGPONG         1: one consumer warpgroup multiplies while the other is in its
-//                    epilogue; 0: as it comes
+//                    epilogue; 0: both run freely.
 #define ALIGNMENT 8
 
 #include "warpgroup_conv.cuh"
 
 namespace {
 
-// A row's first run begins up to SLACK outputs before the row, which in the virtual
-// plane is LEAD positions.
+// A row's first run begins up to SLACK outputs before the row, which correspond to LEAD positions of the virtual plane.
 static_assert(kRowJump >= 0 && LEAD + PADDING_W <= PITCH && SLACK <= W_OUT, "rows are too short for strips");
 
-// The pipeline: a ring of patches, each a row of the strip.
-constexpr int kReach = TAP_REACH + 1;  // rows that a tile's taps reach over
+// The pipeline is a ring of patches, each of which is an input row of the strip.
+constexpr int kReach = TAP_REACH + 1;  // input rows that a tile's taps read
 constexpr int kRows = N * H_OUT;
 
 struct Ring {
@@ -62,15 +59,14 @@ struct Ring {
     }
     __device__ __forceinline__ void consumer_release(int number) const { arrive(empty, number); }
 
-    // arrive: when all lanes of a warp are done with a patch, one of them says so.
+    // arrive arrives at a patch's barrier once for a warp, when all of its lanes are done with the patch.
     __device__ __forceinline__ static void arrive(Mbarrier* barriers, int number) {
         __syncwarp();
         if (threadIdx.x % 32 == 0) mbarrier_arrive(barriers + number % RING);
     }
 };
 
-// The persistent tile scheduler: a block walks down a share of all images' rows, in one
-// strip.
+// TileScheduler is persistent: a block walks down a share of the rows of all images, in one strip.
 struct TileScheduler {
     int strip, row, end;
     __device__ __forceinline__ TileScheduler() {
@@ -81,7 +77,7 @@ struct TileScheduler {
     }
     __device__ __forceinline__ bool more() const { return row < end; }
     __device__ __forceinline__ bool last() const { return row + 1 == end; }
-    __device__ __forceinline__ bool leaves() const {  // the next row is not the one below
+    __device__ __forceinline__ bool leaves() const {  // whether the next row is not the one below
         return last() || row % H_OUT == H_OUT - 1;
     }
     __device__ __forceinline__ void next() { ++row; }
@@ -92,10 +88,10 @@ struct TileScheduler {
     }
 };
 
-// The patches that they read, in order: kReach rows from one on, then a row for each
-// further one.
+// PatchSchedule lists the patches that the tiles read, in order: kReach rows for the first tile, then one row for each
+// further tile.
 struct PatchSchedule : TileScheduler {
-    int missing;  // patches that the row lacks but for this one
+    int missing;  // patches that the tile still lacks beside the current one
     __device__ __forceinline__ PatchSchedule() : missing(TAP_REACH) {}
     __device__ __forceinline__ int image() const { return row / H_OUT; }
     __device__ __forceinline__ int input_row() const { return row % H_OUT + TAP_REACH - missing - PADDING_H; }
@@ -109,7 +105,6 @@ struct PatchSchedule : TileScheduler {
     }
 };
 
-// load_patch starts copying a row of the strip.
 __device__ __forceinline__ void load_patch(char* patch, const float* inputs, const PatchSchedule& walk, int thread) {
     const float* const planes = inputs + walk.image() * (static_cast<long long>(C) * kInPlane);
     const int start = walk.input_row() * PITCH + walk.strip * STRIP - LEAD - PADDING_W;
@@ -121,9 +116,9 @@ __device__ __forceinline__ void load_patch(char* patch, const float* inputs, con
     }
 }
 
-// produce is the producer warps' loop. Patches are numbered in a block's order.
+// produce is the loop of the producer warps. A block numbers its patches in the order in which it reads them.
 __device__ __forceinline__ void produce(const Ring& ring, const float* inputs, int thread, float power, float* largest) {
-    constexpr int under_way = AHEAD - 1;  // patches asked for beyond the one that is converted
+    constexpr int under_way = AHEAD - 1;  // patches whose loads have started, beyond the one that is converted
     PatchSchedule next;
     unsigned most = 0;
     for (int done = 0, asked = 0;; ++done) {
@@ -143,8 +138,8 @@ __device__ __forceinline__ void produce(const Ring& ring, const float* inputs, i
     leave(largest, most);
 }
 
-// The layout of a tile's positions in the store buffer. The first LEAD lie before the
-// strip: in the leftmost they are the end of the row before.
+// Layout maps a tile's positions to places in the store buffer. The first LEAD positions lie before the strip: in the
+// leftmost strip they are the end of the output row before.
 struct Layout {
     int first[2];
     bool leftmost;
@@ -159,8 +154,8 @@ struct Layout {
     }
 };
 
-// The tiles as consumers see them: scheduler and ring; patch is the number of a tile's
-// first.
+// ConsumerTiles combines the tile scheduler and the ring of patches for a consumer. `patch` is the number of the tile's
+// first patch.
 struct ConsumerTiles : TileScheduler {
     Ring ring;
     int patch;

@@ -1,4 +1,4 @@
-// compiled_sizes.cuh: the sizes of the problem that a kernel is compiled for, as plain.cuh wants them.
+// compiled_sizes.cuh: the compile-time sizes of the problem, as the Sizes type that plain.cuh expects.
 #pragma once
 #include "plain.cuh"
 

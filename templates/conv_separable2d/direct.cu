@@ -1,7 +1,8 @@
-// conv_separable2d, direct: a thread an output, and the sums of all channels below it. It serves every problem.
+// conv_separable2d, direct: each thread computes one output, including the depthwise sums of all channels that the
+// output needs. This kernel works for every problem.
 //
-// Tunables
-//   threads  a block's
+// Tunables:
+//   threads: threads per block.
 #include "compiled_sizes.cuh"
 
 extern "C" __global__ void __launch_bounds__(THREADS)

@@ -1,8 +1,8 @@
-// conv_separable2d on Hopper's warpgroup products (sm_90a): what lies between both convolutions is
-// never in memory. A product's rows are output channels, its columns places, its k channels. Producer
-// warps add up the taps of a column's channels and leave the sums where they are multiplied
-// (gathered_operands.cuh). They are rounded to TF32 then, or in three parts of bf16. A tile that has all output
-// channels makes each sum once. The tunables are slab_gemm.cuh's.
+// conv_separable2d on Hopper's warpgroup products (sm_90a): the result of the depthwise convolution is never written to
+// global memory. The pointwise convolution is a matrix product whose rows are output channels, whose columns are output
+// places, and whose k is the input channels. Producer warps compute the depthwise sums of a column's channels and store
+// them in shared memory as operands (gathered_operands.cuh), rounded to TF32 or split into three parts of bf16. A tile
+// with all output channels computes each depthwise sum only once. The tunables are those of slab_gemm.cuh.
 #include "compiled_sizes.cuh"
 #include "gathered_operands.cuh"
 
@@ -16,11 +16,12 @@ struct Tensors {
 struct PlacesOutput : TileGiven {
     typedef TileGiven Given;
     static constexpr int kMixed = 1;
+    static constexpr bool kTwo = false;
     long long first;
     __device__ __forceinline__ PlacesOutput(const Tile& tile, const Given& given)
         : TileGiven(given), first(tile.group * (Sizes::c_out * Sizes::h_out * Sizes::w_out)) {}
     __device__ __forceinline__ long long column(int c, int) const { return c < H_OUT * W_OUT ? first + c : -1; }
-    // place is that of the last row behind it.
+    // place locates an output for epilogues; rows after the last one get the last row's place.
     __device__ __forceinline__ Coordinates<4> place(int row, long long output, long long) const {
         const int at = output - first, channel = row < C_OUT ? row : C_OUT - 1;
         const long long image = first / (Sizes::c_out * Sizes::h_out * Sizes::w_out);

@@ -1,30 +1,34 @@
-// conv_separable2d on tensor cores (mma.sync, sm_80 on): what lies between both convolutions never leaves registers.
+// conv_separable2d on tensor cores (mma.sync, sm_80 on): the result of the depthwise convolution never leaves
+// registers.
 //
-// The idea. A product's rows are places, its columns output channels, its k channels. A lane of a warp holds the
-// factors of a few rows and k (mma.cuh). Any place may be a row, and any channel a k. So a lane has PLACES adjacent
-// places and four channels of 16, and adds up their taps itself. The sums are rounded, and are the product's operand
-// where they lie. Its results are of PLACES adjacent places again, and are stored as they are.
+// Idea: the pointwise convolution is a matrix product whose rows are output places, whose columns are output channels,
+// and whose k is the input channels. A lane of a warp holds the operands of a few rows and a few k (mma.cuh). The
+// places can be assigned to the product's rows, and the channels to k, in any order. Therefore a lane gets PLACES
+// adjacent places and four channels of 16, and computes their depthwise sums itself. The rounded sums are already in
+// the registers of the product's operand. The product's results in a lane also belong to PLACES adjacent places, which
+// are stored together.
 //
-// The way of the data.
-//   1. Device memory -> shared memory, asynchronously, STAGES - 1 chunks ahead, also over the ends of tiles: the
-//      patch of 16 channels that a tile's windows cover, as it lies; zeros for padding. It begins LEAD elements
-//      early, where copies are aligned.
-//   2. Shared memory -> registers: the rows of a lane's windows, one vector a row. What windows of 3 need of the
-//      neighbours' vectors is shuffled.
-//   3. Sums of taps, and products by weights of all of a block's channels, which stay in shared memory.
+// The data flow:
+//   1. Device memory -> shared memory, asynchronously, STAGES - 1 chunks ahead, across
+//      tiles, too: the patch of 16 channels that a tile's windows cover, with zeros for padding. The patch begins LEAD
+//      elements early, so that copies are aligned.
+//   2. Shared memory -> registers: the rows of a lane's windows, one vector per row. Windows of 3 columns
+//      get the elements that they need of neighbouring vectors by warp shuffles.
+//   3. A warp computes depthwise sums and multiplies them by the weights of all of the block's channels,
+//      which stay in shared memory.
 //   4. Registers -> device memory: lanes side by side store RUN adjacent places of a channel.
 //
-// Blocks are persistent: each takes every gridDim.x-th tile, of ACROSS * RUN places by as many rows as are left for
-// its warps.
+// Blocks are persistent: each takes every gridDim.x-th tile, which is ACROSS * RUN places wide; its number of rows
+// follows from the number of warps.
 //
-// What the tunables trade:
-//   WARPS          more places a tile: less of a patch is outside of it, against blocks that do not wait for each other
-//   ACROSS, RUN    warps side by side, and places of a warp side by side: longer stores, against rows that tiles
-//                  read twice
-//   PLACES         a lane: weights are read less often, against registers for sums
-//   CHANNELS       of a block's output: sums of taps are made once for all of them, against registers
-//   STAGES         of the pipeline of chunks
-//   BLOCKS_PER_SM  one stores while another multiplies
+// Tunables and their trade-offs:
+//   WARPS:         more places per tile: less halo around a tile, but fewer independent blocks.
+//   ACROSS, RUN:   warps side by side, and places of a warp side by side: longer stores, but more rows that
+//                  two tiles read.
+//   PLACES:        places per lane: weights are read less often, but sums take more registers.
+//   CHANNELS:      output channels of a block: they share depthwise sums, but take registers.
+//   STAGES:        stages of the pipeline of chunks.
+//   BLOCKS_PER_SM: blocks per multiprocessor: one stores while another multiplies.
 #include "async_copy.cuh"
 #include "compiled_sizes.cuh"
 #include "element_mma.cuh"
@@ -37,10 +41,11 @@ constexpr int kLanesAcross = RUN / PLACES, kRows = 8 / kLanesAcross;  // of a wa
 constexpr int kBlocks = PLACES / 2;                                   // of 16 rows, a warp's products
 static_assert(W % LOAD_WIDTH == 0 && TILE_W % LOAD_WIDTH == 0 && (LEAD + PADDING_W) % LOAD_WIDTH == 0, "copies are aligned, and end within rows");
 
-// ---- Shared memory: the pipeline, the pointwise weights and the depthwise ones.
+// ---- Shared memory holds the pipeline, the pointwise weights and the depthwise weights.
 //
-// Planes and rows of weights lie so far apart that lanes of one access share no banks. A chunk's channels are
-// in the order in which lanes take them: lane % 4 has channels 4 * (lane % 4) + i, at the positions 4 * i + lane % 4.
+// The pitches of planes and of rows of weights keep the lanes of an access in different banks. A chunk's channels are
+// stored in the order in which lanes read them: the lane with remainder lane % 4 reads the channels 4 * (lane % 4) + i,
+// which are at the positions 4 * i + lane % 4.
 
 struct Shared {
     char* memory;
@@ -63,7 +68,7 @@ __device__ __forceinline__ void stage_weights(const Shared& shared, const Weight
     }
 }
 
-// ---- What a block does, one after another: chunks of tiles.
+// ---- A block's steps: the chunks of its tiles, one after the other.
 
 struct Tile {
     int image, y, x;
@@ -82,14 +87,13 @@ struct Step {
 __device__ __forceinline__ void copy(Element* to, const Element* from, bool there) {
     constexpr int bytes = LOAD_WIDTH * sizeof(Element);
     if constexpr (bytes >= 4)
-        async_copy_cached<bytes>(to, from, there);  // a request a line, and not every 16 bytes
+        async_copy_cached<bytes>(to, from, there);  // one request per line, not one per 16 bytes
     else
         *to = there ? *from : from_float<Element>(0.0f);
 }
 
-// load_patch starts copying what a step reads.
 __device__ __forceinline__ void load_patch(char* stage, const Element* x, const Step& step) {
-    constexpr int across = PATCH_PITCH / LOAD_WIDTH, copies = PATCH_ROWS * across;  // of a plane
+    constexpr int across = PATCH_PITCH / LOAD_WIDTH, copies = PATCH_ROWS * across;  // in a plane
     constexpr long long plane = static_cast<long long>(H) * W;
     const Tile tile(step.tile);
     const int first = step.chunk * kChunk, top = tile.y * STRIDE_H - PADDING_H, left = tile.x * STRIDE_W - PADDING_W - LEAD;
@@ -107,10 +111,9 @@ __device__ __forceinline__ void load_patch(char* stage, const Element* x, const 
     }
 }
 
-// Lane is a thread's part of a tile.
 struct Lane {
-    int quarter, column, row;  // of 16 channels; of the tile's places
-    bool first, last;          // of a run
+    int quarter, column, row;  // quarter of 16 channels; place in the tile
+    bool first, last;          // in a run
     __device__ __forceinline__ Lane() : quarter(threadIdx.x % 4) {
         const int warp = threadIdx.x / 32, group = threadIdx.x % 32 / 4, across = group % kLanesAcross;
         column = warp % ACROSS * RUN + across * PLACES, row = warp / ACROSS * kRows + group / kLanesAcross;
@@ -120,12 +123,12 @@ struct Lane {
 
 // ---- Depthwise sums.
 
-// Window is a row of what a lane's windows cover, in vectors of kVector elements from kFirst on.
+// Window is one row of the input that a lane's windows cover, in vectors of kVector elements from kFirst on.
 constexpr int kMostVector = 16 / sizeof(Element);
 constexpr int kVector = PLACES * STRIDE_W % kMostVector == 0 ? kMostVector : PLACES * STRIDE_W % (kMostVector / 2) == 0 ? kMostVector / 2 : 2;
 constexpr int kFirst = LEAD / kVector * kVector, kSkipped = LEAD % kVector, kEnd = kSkipped + (PLACES - 1) * STRIDE_W + SPAN_W;
 constexpr int kVectors = (kEnd + kVector - 1) / kVector;
-// One element each of the neighbours' vectors
+// kShuffled says that a lane gets one element of each neighbour's vector by shuffles.
 constexpr bool kShuffled = kLanesAcross > 1 && STRIDE_W == 1 && kVector == PLACES && kSkipped == kVector - 1 && kEnd == 2 * kVector + 1;
 
 struct Window {
@@ -148,9 +151,9 @@ struct Window {
 };
 
 constexpr bool kUnrolled = kTaps <= 25;
-constexpr int kTapRows = kUnrolled ? KERNEL_H : 1;  // unrolled at once; nvcc expands no macro in a pragma
+constexpr int kTapRows = kUnrolled ? KERNEL_H : 1;  // rows unrolled at once; nvcc expands no macro in a pragma
 
-// add_up makes the sums of a channel at a lane's places.
+// add_up computes the depthwise sums of a channel at a lane's places.
 __device__ __forceinline__ void add_up(float (&sums)[PLACES], const Element* from, const float* taps, const Lane& lane) {
     float kept[kUnrolled ? TAP_PITCH : 1];
     if constexpr (kUnrolled) {
@@ -171,13 +174,13 @@ __device__ __forceinline__ void add_up(float (&sums)[PLACES], const Element* fro
     }
 }
 
-// ---- Products. A chunk is two of TF32, or one of 16 bits.
+// ---- Products. Multiplying a chunk of 16 channels takes two tensor-core products in TF32, or one for 16-bit elements.
 
 constexpr int kSteps = kOf16Bits ? 1 : 2;
 typedef float Sums[kBlocks][CHANNELS / 8][4];
 typedef unsigned Operand[kSteps][kBlocks][4];
 
-// make_operand adds up a chunk's taps.
+// make_operand computes the depthwise sums of a chunk as a product's operand.
 template <class T>
 __device__ __forceinline__ void make_operand(Operand& a, const char* stage, const float* taps, const Lane& lane) {
     const int offset = lane.row * (STRIDE_H * PATCH_PITCH) + lane.column * STRIDE_W + kFirst;
@@ -199,7 +202,7 @@ __device__ __forceinline__ void make_operand(Operand& a, const char* stage, cons
     }
 }
 
-// multiply adds the chunk's products to the sums; `weights` are those of its channels.
+// multiply adds the products of a chunk to the sums; `weights` are the weights of the chunk's channels.
 __device__ __forceinline__ void multiply(Sums& sums, const Operand& a, const Element* weights) {
     const int group = threadIdx.x % 32 / 4, quarter = threadIdx.x % 4;
 #pragma unroll
@@ -215,7 +218,7 @@ __device__ __forceinline__ void multiply(Sums& sums, const Operand& a, const Ele
     }
 }
 
-// begin makes the sums what is there without products.
+// begin initialises the sums with the biases, or with zeros.
 __device__ __forceinline__ void begin(Sums& sums, const Element* bias, int first, const Lane& lane) {
 #pragma unroll
     for (int j = 0; j < CHANNELS / 8; ++j)
@@ -228,7 +231,8 @@ __device__ __forceinline__ void begin(Sums& sums, const Element* bias, int first
         }
 }
 
-// store writes a lane's places of its channels. Nobody reads them soon; and a store of a vector that says so stays one.
+// store stores a lane's outputs: its places in each of its output channels. Streaming stores suit outputs that are not
+// read soon, and the compiler does not split streaming stores into narrower ones.
 __device__ __forceinline__ void store(Element* y, const Sums& sums, const Tile& tile, int first, const Lane& lane,
                                       const Epilogue& epilogue) {
     constexpr int most = PLACES < kMostVector ? PLACES : kMostVector;
@@ -287,7 +291,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS_PER_SM)
 #pragma unroll 1
         for (int chunk = 0; chunk < CHUNKS; ++chunk, ahead = ahead.next()) {
             async_copy_wait<STAGES - 2>();
-            __syncthreads();  // the chunk is there, and all are done with the last one's stage
+            __syncthreads();  // the chunk has arrived, and all warps have read the stage of the last one
             if (ahead.exists()) load_patch(shared.stage(stage > 0 ? stage - 1 : STAGES - 1), x, ahead);
             async_copy_commit();
 

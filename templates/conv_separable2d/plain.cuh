@@ -1,16 +1,16 @@
-// plain.cuh: a separable convolution as its definition says, which all of its kernels share. A Sizes
-// has the problem's sizes as members; sums are of type Sum.
+// plain.cuh: a separable convolution computed by its definition, for the reference and other simple kernels. Sizes is a
+// type with the problem's sizes as members; sums are of type Sum.
 #pragma once
 #include "epilogue.cuh"
 #include "factor.cuh"
 #include "taps.cuh"
 
 struct Weights {
-    const Element *depthwise, *depthwise_bias, *pointwise, *pointwise_bias; // biases may be null
+    const Element *depthwise, *depthwise_bias, *pointwise, *pointwise_bias; // the biases may be null
 };
 
-// depthwise_sum is a channel's sum at a place of the output, with `first` its image's channel 0. PyTorch's is of the
-// tensors' type.
+// depthwise_sum returns a channel's depthwise sum at a place of the output; `first` points to channel 0 of the image.
+// The depthwise sum is rounded to the tensors' type, as in PyTorch.
 template <class Sum, class Sizes>
 __device__ __forceinline__ float depthwise_sum(const Element* first, const Weights& weights, const Sizes& s, long long channel, long long row, long long column) {
     const Element* const plane = first + channel * s.h * s.w;
@@ -23,7 +23,6 @@ __device__ __forceinline__ float depthwise_sum(const Element* first, const Weigh
     return to_float(from_float<Element>(static_cast<float>(total)));
 }
 
-// separable_plain gives output element i.
 template <class Sum, class Sizes>
 __device__ __forceinline__ Element separable_plain(const Element* x, const Weights& weights, const Sizes& s, long long i,
                                                    const Epilogue& epilogue) {

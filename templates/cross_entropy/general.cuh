@@ -1,4 +1,4 @@
-// cross_entropy, general: one answer of any problem.
+// cross_entropy, general: computes one output of a problem of any size.
 #include "row_plain.cuh"
 
 struct Sizes {

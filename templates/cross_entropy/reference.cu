@@ -1,4 +1,4 @@
-// cross_entropy, reference.
+// cross_entropy, reference: the kernel whose results are right by definition.
 #include "row_plain.cuh"
 
 extern "C" __global__ void cross_entropy_reference(const Element* __restrict__ x, const long long* __restrict__ target, const Element* __restrict__ weight,

@@ -1,14 +1,14 @@
-// row.cuh: what cross_entropy makes of a row: the loss of its label.
+// row.cuh: the class Row (row_state.cuh) for cross_entropy: the loss of a row for its label.
 #include "limits.cuh"
 #include "element.cuh"
 
 struct Weights {
     const Element* x;
-    const long long* target;  // a row's label
-    const Element* weight;    // a label's; null: 1
+    const long long* target;  // the label of each row
+    const Element* weight;    // the weight of each label; null means 1
     double smoothing;
     long long ignored, inner;
-    // ask() gives them: first the label, then what the row and `weight` have at its place.
+    // ask loads ahead what the loss of a row needs: the label, then the row's element and the weight at the label.
     int asked = 0;
     long long label = 0;
     float own = 0.0f, weighs = 1.0f;
@@ -36,7 +36,7 @@ template <class Real>
 struct Row {
     static constexpr bool kMaps = false;
     Softmax<Real, true> exponentials;
-    Real all;  // elements added up, for smoothing; in the end the loss
+    Real all;  // sum of all elements, for smoothing; finally the loss
 
     __device__ __forceinline__ void start() { exponentials.start(), all = 0; }
     template <int N>
@@ -66,7 +66,7 @@ struct Row {
     __device__ __forceinline__ Real give(float, long long, const Weights&) const { return all; }
 };
 
-// counted is what a row counts in the mean.
+// counted returns the weight of a row's loss in the mean of all losses.
 __device__ __forceinline__ float counted(const Weights& weights, long long row) {
     const long long label = weights.target[row];
     return label == weights.ignored ? 0.0f : weights.weight ? to_float(weights.weight[label]) : 1.0f;

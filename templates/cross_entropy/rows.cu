@@ -1,4 +1,5 @@
-// cross_entropy, rows: rows.cu whose answers are losses (row.cuh), which a second launch puts together.
+// cross_entropy, rows: the kernel of rows.cu computes the losses of rows (row.cuh), and a second launch combines the
+// losses.
 #include "rows.cuh"
 #include "row_losses.cuh"
 

@@ -1,4 +1,5 @@
-// cross_entropy, rows_apart: rows_apart.cu whose answers are losses (row.cuh), which a third launch puts together.
+// cross_entropy, rows_apart: the kernels of rows_apart.cu compute the losses of rows (row.cuh), and a third launch
+// combines the losses.
 #include "rows_apart.cuh"
 #include "row_losses.cuh"
 

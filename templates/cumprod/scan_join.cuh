@@ -1,4 +1,4 @@
-// scan_join.cuh: how cumprod joins two numbers, and the neutral number.
+// scan_join.cuh: how cumprod combines two numbers, and its neutral element.
 #pragma once
 
 template <class Real> __device__ __forceinline__ Real both(Real a, Real b) { return a * b; }

@@ -1,16 +1,16 @@
-// depthwise_conv2d, channels: of channels-last images, a thread slides over the windows of a few channels.
+// depthwise_conv2d, channels: for channels-last images. Each thread slides over the windows of a few channels.
 //
-//   global -> shared     the kernels of the block's channels, tap by tap
-//   global -> registers  VEC channels of a place a load; what windows of several threads share, from the caches
-//   registers            an input row times each kernel row that meets it, added to the sums of the outputs
-//   registers -> global  VEC channels of an output, as its last row is done
+//   global -> shared:    the kernels of the block's channels, tap by tap.
+//   global -> registers: VEC channels of a place per load; elements that several threads need come from the caches.
+//   registers:           an input row times each kernel row that applies to it, added to the sums of the outputs.
+//   registers -> global: VEC channels of an output as soon as its last row is done.
 //
-// Tunables
-//   block_x, block_y      threads along the channels, and along the outputs
-//   vec                   channels a thread: wider accesses, fewer threads
-//   rows, columns         outputs a thread: more share more of what is loaded, at the price of registers
-//   blocks_per_sm         makes the compiler use few enough registers for that many
-//   streaming             stores that leave the L2 to the inputs
+// Tunables:
+//   block_x, block_y:     threads along the channels, and along the outputs.
+//   vec:                  channels per thread: wider accesses, fewer threads.
+//   rows, columns:        outputs per thread: more outputs share more loads, at the price of registers.
+//   blocks_per_sm:        makes the compiler use few enough registers for that many blocks.
+//   streaming:            whether stores are streaming, which leaves the L2 to the inputs.
 #include "channels.cuh"
 
 constexpr int Taps = TAPS;

@@ -1,6 +1,5 @@
-// depthwise_conv2d, general: output element i of any problem, as plainly as possible. The
-// reference calls it with a problem's sizes, an exported module with sizes that are
-// known at run time.
+// depthwise_conv2d, general: computes output element i of any problem, as simply as possible. The reference calls this
+// function with a problem's compile-time sizes, an exported PyTorch module with sizes that are known at run time.
 #ifndef SIZES
 #define SIZES long long c, h, w, kernel_h, kernel_w, stride_h, stride_w, padding_h, padding_w, dilation_h, dilation_w, h_out, w_out, channels_last
 #endif
@@ -11,7 +10,6 @@ struct Sizes {
     SIZES;
 };
 
-// Sum is the type of the sums.
 template <class Sum>
 __device__ Element depthwise_plain(const Element* x, const Element* weight, const Element* bias, const Sizes& s, long long i,
                                    const Epilogue& epilogue) {

@@ -1,5 +1,5 @@
-// depthwise_conv2d, reference: one thread an output, added up in double. The plain
-// function of general.cuh computes it; the other kernels share nothing with that.
+// depthwise_conv2d, reference: one thread per output, with sums in double. The kernel calls the simple function of
+// general.cuh, which shares no code with the other kernels.
 #include "general.cuh"
 
 extern "C" __global__ void depthwise_conv2d_reference(const Element* __restrict__ x, const Element* __restrict__ weight,

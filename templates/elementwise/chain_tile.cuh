@@ -1,5 +1,6 @@
-// chain_tile.cuh: what a thread computes of a tile of the flat tensor: UNROLL vectors, a block's width
-// apart. All vectors of x, and what lies beside them of w and b, are under way before the first is used.
+// chain_tile.cuh: the part of a tile of the flat tensor that one thread computes: UNROLL vectors, a block's width
+// apart. The loads of all vectors of x, and of the elements of w and b that belong to them, are in flight before the
+// first is used.
 #pragma once
 #include "chain.cuh"
 #include "element.cuh"
@@ -10,9 +11,9 @@ typedef unsigned long long Index;
 typedef unsigned Index;
 #endif
 
-// load_beside gives the numbers of w or b for VEC outputs from `at` on, where `count` of them exist.
+// load_beside loads the elements of w or b that belong to the VEC outputs from `at` on, of which `count` exist.
 __device__ __forceinline__ void load_beside(float (&to)[VEC], const Element* from, Index at, int count) {
-    if (LENGTH == 1 || (INNER > 1 && INNER % VEC == 0)) {  // one for all
+    if (LENGTH == 1 || (INNER > 1 && INNER % VEC == 0)) {  // one element for all outputs
         const float one = read_only(from + at / INNER % LENGTH);
 #pragma unroll
         for (int k = 0; k < VEC; ++k) to[k] = one;
@@ -26,13 +27,13 @@ __device__ __forceinline__ void load_beside(float (&to)[VEC], const Element* fro
 
 constexpr int kTile = THREADS * UNROLL * VEC;  // elements of a block's tile
 
-// is_whole tells whether a thread's vector at `at` exists. Where tiles fit evenly that is known here,
-// and a load waits for no comparison.
+// is_whole tells whether all elements of a thread's vector at index `at` exist. If the tensor consists of whole tiles,
+// the compiler knows that is_whole is true, and no load waits for a comparison.
 __device__ __forceinline__ bool is_whole(long long at, long long elements) {
     return elements % kTile == 0 || at + VEC <= elements;
 }
 
-// chain_tile gives the outputs from `first` on; what lies behind the last element is anything.
+// chain_tile computes the outputs from `first` on; outputs after the last element are undefined.
 __device__ __forceinline__ void chain_tile(float (&v)[UNROLL][VEC], const Element* x, const Element* w, const Element* b, long long first) {
     const long long elements = (long long)OUTER * LENGTH * INNER;
     float vw[UNROLL][VEC] = {}, vb[UNROLL][VEC] = {};
@@ -43,7 +44,7 @@ __device__ __forceinline__ void chain_tile(float (&v)[UNROLL][VEC], const Elemen
             load_elements<VEC>(v[u], x + at);
             if (F_W) load_beside(vw[u], w, at, VEC);
             if (F_B) load_beside(vb[u], b, at, VEC);
-        } else {  // the last ones
+        } else {  // a partial vector at the end
             const int count = elements % VEC == 0 ? 0 : (int)max(0LL, elements - at);
 #pragma unroll
             for (int k = 0; k < VEC; ++k) v[u][k] = k < count ? to_float(x[at + k]) : 0.0f;

@@ -1,4 +1,4 @@
-// elementwise, general: output element i of any problem.
+// elementwise, general: computes output element i of a problem of any size.
 #include "plain.cuh"
 
 struct Sizes {

@@ -1,13 +1,13 @@
-// elementwise, reduced: the outputs' sum or mean. Each block goes through tiles of the flat tensor, a
-// grid's width apart, and leaves a sum. In the second launch one block adds those up, in double. The
-// order is always the same, so the answer is, bit for bit.
+// elementwise, reduced: computes the sum or mean of an elementwise operator's outputs. Each block goes through tiles of
+// the flat tensor, a grid's width apart, and stores one partial sum. In the second launch one block adds up the partial
+// sums in double. The order of additions is always the same, so the answer is reproducible bit for bit.
 //
-//   global -> registers     a tile, as chain_tile.cuh says
-//   registers -> workspace  a float a block
+//   global -> registers:    a tile (chain_tile.cuh).
+//   registers -> workspace: one float per block.
 //
-// Tunables
-//   threads, vec, unroll  as in vectors.cu
-//   per_sm                blocks a multiprocessor: more are more loads under way
+// Tunables:
+//   threads, vec, unroll: as in vectors.cu.
+//   per_sm:               blocks per multiprocessor: more blocks keep more loads in flight.
 #include "block_sum.cuh"
 #include "chain_tile.cuh"
 #include "dependent_launch.cuh"

@@ -1,5 +1,6 @@
-// elementwise, reference: one thread an output; a block adds up where their sum is asked for. It computes in float, as PyTorch does: with numbers
-// that cancel, an answer in double is not the one that is wanted.
+// elementwise, reference: one thread computes one output, or, for a reduction, one block computes the sum of all
+// outputs. The reference computes in float, as PyTorch does: where terms cancel, double would give another answer than
+// PyTorch.
 #include "block_sum.cuh"
 #include "plain.cuh"
 
@@ -15,7 +16,7 @@ extern "C" __global__ void elementwise_reference(const Element* __restrict__ x, 
         if (i < elements) y[i] = from_float<Element>(chain_at(x, w, b, Sizes(), i));
         return;
     }
-    double sum = 0;  // by the only block
+    double sum = 0;  // computed by the only block
 #pragma unroll 16
     for (long long k = threadIdx.x; k < elements; k += 256) sum += chain_at(x, w, b, Sizes(), k);
     sum = block_sum<256>(sum);

@@ -1,4 +1,4 @@
-// row.cuh: what group_norm makes of a row, which is a group of an image's channels.
+// row.cuh: the class Row (row_state.cuh) for group_norm: a row is a group of an image's channels.
 #include "norm_row.cuh"
 #define WEIGHTS EPS, GROUPS, HW
 #define WEIGHTS_OF(s) (s).eps, (s).groups, (s).hw

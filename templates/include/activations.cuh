@@ -1,11 +1,11 @@
-// activations.cuh: what expressions of users are made of (the chain of an elementwise operator, an epilogue):
-// PyTorch's activations, in float and by PyTorch's formulas, so that NaN and infinities come out as PyTorch's.
+// activations.cuh: the functions that users' expressions may call (the chain of an elementwise operator, an epilogue):
+// PyTorch's activations, in float and by PyTorch's formulas, so that NaNs and infinities come out as in PyTorch.
 #pragma once
 #include "exponential.cuh"
 
 struct Activations {
 #define AUTOTUNE_FUNCTION static __device__ __forceinline__ float
-    AUTOTUNE_FUNCTION max(float x, float y) { return x > y || x != x ? x : y; }  // NaN if one is
+    AUTOTUNE_FUNCTION max(float x, float y) { return x > y || x != x ? x : y; }  // NaN if x or y is NaN
     AUTOTUNE_FUNCTION min(float x, float y) { return x < y || x != x ? x : y; }
     AUTOTUNE_FUNCTION clamp(float x, float low, float high) { return min(max(x, low), high); }
     AUTOTUNE_FUNCTION abs(float x) { return fabsf(x); }
@@ -19,7 +19,7 @@ struct Activations {
     AUTOTUNE_FUNCTION cos(float x) { return cosf(x); }
     AUTOTUNE_FUNCTION tanh(float x) { return tanhf(x); }
     AUTOTUNE_FUNCTION square(float x) { return x * x; }
-    // A constant power is decided when this is compiled.
+    // pow with a constant exponent is resolved at compile time.
     AUTOTUNE_FUNCTION pow(float x, float y) { return y == 2.0f ? x * x : y == 3.0f ? x * x * x : powf(x, y); }
 
     AUTOTUNE_FUNCTION relu(float x) { return x < 0.0f ? 0.0f : x; }
@@ -28,8 +28,9 @@ struct Activations {
     AUTOTUNE_FUNCTION sigmoid(float x) { return 1.0f / (1.0f + expf(-x)); }
     AUTOTUNE_FUNCTION silu(float x) { return x / (1.0f + expf(-x)); }
     AUTOTUNE_FUNCTION swish(float x) { return silu(x); }
-    // x times the normal distribution, whose tail is 2 to a polynomial of |x|, fitted to be as exact as PyTorch's formula
-    // with erf (4e-7, absolute), and shorter. Nothing cancels for negative x.
+    // gelu computes x times the cumulative normal distribution. The tail of the distribution is 2 to the power of a
+    // polynomial in |x|, fitted to be as exact as PyTorch's formula with erf (absolute error 4e-7), and faster. For
+    // negative x, no digits cancel in this formula.
     AUTOTUNE_FUNCTION gelu(float x) {
         const float a = fabsf(x);
         float p = -1.473523e-6f;
@@ -59,7 +60,7 @@ struct Activations {
     AUTOTUNE_FUNCTION softsign(float x) { return x / (1.0f + fabsf(x)); }
     AUTOTUNE_FUNCTION mish(float x) { return x * tanhf(log1pf(expf(x))); }
 
-    // Of losses: the distance to a target, and the terms of a divergence.
+    // Functions of losses: the distance to a target, and the terms of a divergence.
     AUTOTUNE_FUNCTION smooth_l1(float x, float beta = 1.0f) { return fabsf(x) < beta ? 0.5f * x * x / beta : fabsf(x) - 0.5f * beta; }
     AUTOTUNE_FUNCTION huber(float x, float delta = 1.0f) { return fabsf(x) <= delta ? 0.5f * x * x : delta * (fabsf(x) - 0.5f * delta); }
     AUTOTUNE_FUNCTION xlogy(float x, float y) { return x == 0.0f && y == y ? 0.0f : x * logf(y); }

@@ -1,10 +1,10 @@
-// average_pool_general.cuh: output element i of any average pool of up to three axes, as plainly as possible.
+// average_pool_general.cuh: computes output element i of any average pool of up to three axes, as simply as possible.
 #include "convolution_place.cuh"
 #include "taps.cuh"
 #include "volume_sizes.cuh"
 
-// padded counts a window's elements inside the padded input: a window ends with
-// the padding even where ceil_mode lets it hang over.
+// padded counts a window's elements inside the padded input: the count stops at the end of the padding even where
+// ceil_mode lets the window reach beyond it.
 __device__ __forceinline__ long long padded(long long first, long long kernel, long long size, long long padding) {
     const long long left = size + padding - first;
     return left < kernel ? left : kernel;

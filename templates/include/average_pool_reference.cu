@@ -1,5 +1,5 @@
-// The reference of average pools of up to three axes: one thread an output. The plain function of
-// average_pool_general.cuh computes it; the other kernels share nothing with that.
+// The reference kernel of average pools of up to three axes: one thread per output. The kernel calls the simple
+// function of average_pool_general.cuh, which shares no code with the other kernels.
 #include "average_pool_general.cuh"
 
 extern "C" __global__ void average_pool_reference(const Element* __restrict__ x,

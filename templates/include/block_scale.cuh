@@ -1,9 +1,10 @@
-// block_scale.cuh: the power of two of an input or of weights (tensor_scales.cuh) for all of a block. One warp reads
-// what all shares found: if every warp did, thousands of them would ask the L2 for the same few lines.
+// block_scale.cuh: computes the power of two that scales an input or weights (tensor_scales.cuh), for all threads of a
+// block. One warp reads the magnitudes that all shares found: if every warp did, thousands of them would request the
+// same few lines from the L2.
 #pragma once
 #include "tensor_scales.cuh"
 
-// block_scale is called by all threads of a block, once for either.
+// block_scale must be called by all threads of a block, at most once for the input and once for the weights.
 template <Scaled Of>
 __device__ __forceinline__ PowerScale block_scale(const float* scales) {
     __shared__ float found[2];

@@ -1,30 +1,28 @@
-// bulk_copy.cuh: copies that a Hopper GPU's copy engine makes by itself
-// (sm_90 on): one thread gives the addresses and the size, and the bytes cost no
-// register and no further instruction.
+// bulk_copy.cuh: bulk copies by the copy engine of a Hopper GPU (sm_90 on): one thread passes the addresses and the
+// size, and the copy takes no registers and no further instructions.
 //
-// A store from shared memory:
+// A store from shared memory takes these steps:
 //
-//   every thread writes its part with ordinary stores
-//   every thread calls publish_to_async_proxy()
+//   every thread writes its part with ordinary stores.
+//   every thread calls publish_to_async_proxy().
 //   __syncthreads()
-//   some threads call bulk_store(), then bulk_store_commit()
+//   some threads call bulk_store(), then bulk_store_commit().
 //   ... other work ...
-//   the same threads call bulk_store_wait_read(): the shared memory is free again
+//   the same threads call bulk_store_wait_read(): the shared memory may be overwritten.
 //
-// A load is described in mbarrier.cuh. Where threads wrote to shared memory that a
-// load will fill, they call publish_to_async_proxy() before a barrier that lies
-// between; where they only read it, the barrier is enough.
+// mbarrier.cuh describes a load. If threads have written to the shared memory that a load will fill, they call
+// publish_to_async_proxy() before a barrier, which precedes the load; if they have only read it, the barrier is enough.
 //
-// Both addresses and the size must be multiples of 16 bytes. What was stored is
-// visible to later kernels; a kernel that ends must have waited for its reads.
+// Both addresses of a bulk copy and its size must be multiples of 16 bytes. Stored data is visible to later kernels;
+// before a kernel ends, it must have waited until the copy engine has read its shared memory.
 #pragma once
 #include "async_proxy.cuh"
 #include "mbarrier.cuh"
 
 #ifndef AUTOTUNE_EMULATOR
 
-// bulk_load starts copying `bytes` from global to shared memory; they count as
-// arrived at `barrier` when they are there.
+// bulk_load starts copying `bytes` bytes from global to shared memory; the barrier `barrier` counts them when they have
+// arrived.
 __device__ __forceinline__ void bulk_load(void* shared, const void* global, int bytes, Mbarrier* barrier) {
     asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];"
                  :
@@ -33,7 +31,6 @@ __device__ __forceinline__ void bulk_load(void* shared, const void* global, int 
                  : "memory");
 }
 
-// bulk_store starts copying `bytes` from shared to global memory.
 __device__ __forceinline__ void bulk_store(void* global, const void* shared, int bytes) {
     asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;"
                  :
@@ -41,8 +38,7 @@ __device__ __forceinline__ void bulk_store(void* global, const void* shared, int
                  : "memory");
 }
 
-// bulk_store_hinted does the same; Streaming tells the L2 that nobody reads the
-// bytes soon.
+// bulk_store_hinted is bulk_store with a hint: Streaming tells the L2 that the bytes will not be read soon.
 template <bool Streaming>
 __device__ __forceinline__ void bulk_store_hinted(void* global, const void* shared, int bytes) {
     if constexpr (Streaming) {
@@ -56,11 +52,11 @@ __device__ __forceinline__ void bulk_store_hinted(void* global, const void* shar
     bulk_store(global, shared, bytes);
 }
 
-// bulk_store_commit ends this thread's group of bulk stores.
+// bulk_store_commit makes a group of the bulk stores that this thread started since its last group.
 __device__ __forceinline__ void bulk_store_commit() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
 
-// bulk_store_wait_read waits until the copy engine has read what this thread's
-// groups store, all but the newest Groups of them.
+// bulk_store_wait_read waits until the copy engine has read the shared memory of this thread's groups of stores, except
+// for the newest Groups groups.
 template <int Groups = 0>
 __device__ __forceinline__ void bulk_store_wait_read() {
     asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(Groups) : "memory");

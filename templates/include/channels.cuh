@@ -1,21 +1,21 @@
-// channels.cuh: sliding windows over channels-last images: a thread has VEC neighbouring channels of
-// SLICES x ROWS x COLUMNS outputs.
+// channels.cuh: sliding windows over channels-last images: a thread computes VEC neighbouring channels of SLICES x ROWS
+// x COLUMNS outputs.
 //
-// Neighbouring threads have neighbouring channels, so that warps read and write whole lines. A thread walks
-// through the input rows that its windows share; each column is loaded once, and joined to all of its windows
-// that contain it. What the windows of other threads share comes from the caches.
+// Neighbouring threads compute neighbouring channels, so that warps read and write whole lines. A thread walks through
+// the input rows that its windows share; each column is loaded once and added to all windows of the thread that contain
+// it. Elements that several threads need come from the caches.
 //
-//   slide(x, y, windows)    a block's outputs, where windows has
+//   slide(x, y, windows)    computes a block's outputs; `windows` has these functions:
 //
-//   windows.outside()                          what padding holds
-//   windows.join_row(span, slice, row)         joins an input row of the thread's to the windows that contain it
-//   windows.join_tap(values, d, h, w)          joins a tap to the thread's only window, too large to be unrolled
-//   windows.output(outputs, group, s, r, c)    VEC outputs
+//   windows.outside()                          returns the value of the padding.
+//   windows.join_row(span, slice, row)         adds one of the thread's input rows to the windows that contain it.
+//   windows.join_tap(values, d, h, w)          adds a tap to the thread's only window, too large to be unrolled.
+//   windows.output(outputs, group, s, r, c)    returns VEC outputs.
 //
-// Windows are an Epilogue, which takes no room where there is none.
+// The class of `windows` derives from Epilogue, which is an empty base class if there is no epilogue.
 //
-// The macros, beside the problem's sizes: the tunables BLOCK_X, BLOCK_Y, SLICES, ROWS, COLUMNS, VEC, STREAMING,
-// and what op.yaml derives of them: UNROLLED, whether windows are small enough for code without loops.
+// Macros used besides the problem's sizes are the tunables BLOCK_X, BLOCK_Y, SLICES, ROWS, COLUMNS, VEC, STREAMING, and
+// UNROLLED, which says whether windows are small enough for code without loops (op.yaml derives it).
 #pragma once
 #include "convolution_place.cuh"
 #include "guarded_load.cuh"
@@ -25,10 +25,10 @@ constexpr int BandSlices = (SLICES - 1) * STRIDE_D + SPAN_D, BandRows = (ROWS - 
 constexpr int ChannelBlocks = (C / VEC + BLOCK_X - 1) / BLOCK_X, BlockChannels = BLOCK_X * VEC;
 static_assert(C % VEC == 0 && (UNROLLED || SLICES * ROWS * COLUMNS == 1), "a thread has whole vectors, and loops for one window");
 
-// first_channel is the block's.
 __device__ __forceinline__ int first_channel() { return blockIdx.x % ChannelBlocks * BlockChannels; }
 
-// tap_at tells which tap of output o's window the i-th input of the first window's is; -1: it is none.
+// tap_at returns the tap with which the window of output o reads input i, counted from the start of the window of
+// output 0, or -1 if that window does not read input i.
 __host__ __device__ constexpr int tap_at(int i, int o, int stride, int dilation, int kernel) {
     const int from = i - o * stride;
     return from < 0 || from % dilation != 0 || from / dilation >= kernel ? -1 : from / dilation;
@@ -45,9 +45,9 @@ __device__ __forceinline__ bool is_tap(int i, int stride, int dilation, int kern
     return is;
 }
 
-// Group is a thread's outputs: where they begin, and where their windows do.
+// Group describes the outputs of a thread: where the outputs begin, and where their windows begin.
 struct Group {
-    long long image; // and what is left of the place among all groups
+    long long image; // also what take has not yet divided
     int channel, slice, row, column, front, top, left;
 
     __device__ __forceinline__ Group()
@@ -58,8 +58,9 @@ struct Group {
         front = slice * STRIDE_D - PADDING_D, top = row * STRIDE_H - PADDING_H, left = column * STRIDE_W - PADDING_W;
     }
 
-    // take divides the place and gives the rest. Division by a size that is known at run time alone is slow
-    // in 64 bits.
+    // take splits the coordinate on an axis of `size` elements off the index that `image` holds: it divides `image` by
+    // `size` and returns the remainder. take divides in 32 bits if possible, since 64-bit division by a size known only
+    // at run time is slow.
     __device__ __forceinline__ int take(int size) {
         const long long place = image;
         image = PLACES < 1ll << 31 ? (unsigned)place / (unsigned)size : place / size;
@@ -68,7 +69,7 @@ struct Group {
 
     __device__ __forceinline__ bool is_there() const { return channel < C && image < N; }
 
-    // load loads an input element's channels, or leaves what is there where it lies outside.
+    // load loads the channels of an input element; elements outside of the input get the value `outside`.
     __device__ __forceinline__ void load(float (&to)[VEC], const Element* x, int i, int j, int k, float outside) const {
         const int d = front + i, h = top + j, w = left + k;
         const bool inside = (unsigned)d < (unsigned)D && (unsigned)h < (unsigned)H && (unsigned)w < (unsigned)W;
@@ -77,7 +78,7 @@ struct Group {
         load_cached<VEC>(to, x + (((image * D + front) * H + top) * W + left) * C + channel + ((long long)(i * H + j) * W + k) * C, 0, inside);
     }
 
-    // place is an output's; behind the last column it is that one's.
+    // place locates an output for the epilogue; after the last column, it locates the output of the last column.
     __device__ __forceinline__ ConvolutionPlace place(int s, int r, int c) const {
         const int its_column = column + c < W_OUT ? column + c : W_OUT - 1;
         const long long output = ((image * D_OUT + slice + s) * H_OUT + row + r) * W_OUT + its_column;
@@ -98,7 +99,6 @@ struct Group {
     }
 };
 
-// slide computes a thread's outputs.
 template <class Windows>
 __device__ __forceinline__ void slide(const Element* x, Element* y, Windows& windows) {
     const Group group;

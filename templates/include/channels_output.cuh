@@ -1,13 +1,13 @@
-// channels_output.cuh: how sums of products leave whose rows are pixels of a channels-last output, and
-// columns are its channels: as whole rows (gemm_tiles.cuh). Pixels has of(row), the pixel in memory that
-// a row is, negative if it is none.
+// channels_output.cuh: the Output (gemm_tiles.cuh) of products whose rows are pixels of a channels-last output and
+// whose columns are its channels: it stores whole rows. Pixels::of(row) returns the index in memory of a row's pixel,
+// or a negative number if the row is no pixel.
 #pragma once
 #include "element.cuh"
 #include "gemm_tiles.cuh"
 #include "place.cuh"
 
-// PixelPlace is where an output lies whose pixel and channel a kernel knows (epilogue.cuh). A row has OutGroup
-// channels, those of a group, and ends there for what is loaded.
+// PixelPlace locates an output by its pixel and channel for the epilogue (epilogue.cuh). A row of outputs has the
+// OutGroup channels of a group; loads do not go beyond its end.
 template <int OutGroup>
 struct PixelPlace : ConvolutionPlace {
     int in_group;
@@ -23,12 +23,13 @@ struct ChannelsOutput : TileEpilogue {
     typedef TileGiven Given;
     static constexpr int kMixed = kWholeRows, kColumns = OutGroup;
     const Element* biases;
-    int first;  // channel of the group
+    int first;  // first channel of the group
     bool biased;
     __device__ __forceinline__ ChannelsOutput(const Tile& tile, const Given& given)
         : TileEpilogue(given), biases(given.bias + (BIAS ? tile.group * OutGroup : 0)), first(tile.group * OutGroup),
           biased(BIAS && tile.split == 0) {}
-    // place is that of channels of the pixel that lies `on` behind a row's, or behind the first where the row has none.
+    // place locates eight channels of the pixel that lies `on` pixels after a row's pixel, or after the first pixel if
+    // the row has none.
     __device__ __forceinline__ PixelPlace<OutGroup> place(int row, int channel, long long on = 0) const {
         const long long pixel = Pixels::of(row), begin = ((pixel < 0 ? 0 : pixel) + on) * C_OUT;
         return {output_place(begin + first + channel, first + channel, begin), channel};

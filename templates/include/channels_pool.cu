@@ -1,23 +1,23 @@
-// channels_pool.cu: pools of channels-last images: a thread slides over the windows of a few channels.
+// channels_pool.cu: pools of channels-last images: each thread slides over the windows of a few channels.
 //
-// pool.cuh is the operator's own: the reduction, and what is made of it in the end.
+// Each operator's own pool.cuh defines the reduction, and the final step from a reduced window to an output.
 //
-//   global -> registers  VEC channels of a place a load; what windows of several threads share, from the caches
-//   registers            sums or maxima across the columns, then down the rows and slices
-//   registers -> global  VEC channels of an output, as its window ends
+//   global -> registers: VEC channels of a place per load; elements that several threads need come from the caches.
+//   registers:           sums or maxima across the columns, then down the rows and slices.
+//   registers -> global: VEC channels of an output as soon as its window ends.
 //
-// Tunables
-//   block_x, block_y      threads along the channels, and along the outputs
-//   vec                   channels a thread: wider accesses, fewer threads
-//   slices, rows, columns outputs a thread: more share more of what is loaded, at the price of registers
-//   blocks_per_sm         makes the compiler use few enough registers for that many
-//   streaming             stores that leave the L2 to the inputs
+// Tunables:
+//   block_x, block_y:     threads along the channels, and along the outputs.
+//   vec:                  channels per thread: wider accesses, fewer threads.
+//   slices, rows, columns outputs per thread: more outputs share more loads, at the price of registers.
+//   blocks_per_sm:        makes the compiler use few enough registers for that many blocks.
+//   streaming:            whether stores are streaming, which leaves the L2 to the inputs.
 #include "channels.cuh"
 #include "pool.cuh"
 
 struct Windows : Epilogue {
     float kept[SLICES][ROWS][COLUMNS][VEC];
-    float line[COLUMNS][VEC]; // a row's part: rows are reduced by themselves, which keeps large sums accurate
+    float line[COLUMNS][VEC]; // one row's part: rows are reduced separately, which keeps large sums accurate
 
     static __device__ __forceinline__ float outside() { return Pool::nothing(); }
 

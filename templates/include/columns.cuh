@@ -1,26 +1,24 @@
-// columns.cuh: blocks that reduce windows down their columns in registers, then
-// across their rows in shared memory.
+// columns.cuh: blocks that reduce windows down their columns in registers, then across their rows in shared memory.
 //
-// A block of THREADS threads owns COLUMNS columns of one plane's outputs and walks down STEPS
-// steps of ROWS rows. In a step each thread first reduces VECTOR neighbouring input columns at a
-// time, for every output row. It stores the results in shared memory, one line an output row.
-// Then it reduces KERNEL_W neighbours of a line to an output. The lines are double-buffered, so
-// that one barrier a step is enough.
+// A block of THREADS threads computes COLUMNS columns of one plane's outputs and walks down STEPS steps of ROWS rows.
+// In a step each thread first reduces VECTOR neighbouring input columns at a time, for every output row, and stores the
+// results in shared memory, one line per output row. After a barrier, each thread reduces KERNEL_W neighbours of a line
+// to an output. The lines are double-buffered, so that one barrier per step is enough.
 //
-//   extern __shared__ __align__(16) float lines[];  ROWS of PITCH floats, twice when there are steps
-//   pool_by_columns<Pool>(x, y, lines, epilogue);   Pool is pool.cuh's
+//   extern __shared__ __align__(16) float lines[];  ROWS lines of PITCH floats; twice that for several steps
+//   pool_by_columns<Pool>(x, y, lines, epilogue);   Pool is defined in pool.cuh.
 //
-// The macros, beside window.cuh's: the tunables THREADS, ROWS, STEPS, VECTOR, AHEAD,
-// OUTPUTS, PREFETCH, STREAMING, and the values that op.yaml derives from them:
-// COLUMNS, the output columns per tile; PITCH, the floats per line; LEAD, those
-// before the first window; WALKED, how many of a line's columns lie in the image, and
-// SKIPPED, how many come before them; RUNS, how many times the block's threads take VECTOR of these.
+// Macros used besides those of window.cuh are the tunables THREADS, ROWS, STEPS, VECTOR, AHEAD, OUTPUTS, PREFETCH,
+// STREAMING, and values that op.yaml derives from them. COLUMNS is the number of output columns per tile, PITCH the
+// number of floats per line, LEAD the number of floats before the first window. WALKED columns of a line lie in the
+// image, and SKIPPED columns lie before the image. RUNS is how many times the block's threads reduce VECTOR columns
+// each to cover WALKED columns.
 #pragma once
 #include "plane_tiles.cuh"
 #include "pooling.cuh"
 
-// reduce_four reduces the windows of four neighbouring outputs, the first of
-// which begins Phase columns after the 16-byte aligned `from`.
+// reduce_four reduces the windows of four neighbouring outputs, of which the first begins Phase columns after the
+// 16-byte aligned `from`.
 template <class Reduction, int Phase>
 __device__ __forceinline__ void reduce_four(float (&outputs)[4], const float* from) {
     constexpr int Loaded = round_up(Phase + 3 * STRIDE_W + SPAN_W, 4);
@@ -31,8 +29,8 @@ __device__ __forceinline__ void reduce_four(float (&outputs)[4], const float* fr
     for (int v = 0; v < 4; ++v) outputs[v] = reduce_across<Reduction>(taps + Phase + v * STRIDE_W);
 }
 
-// reduce_four with a phase known at run time: `from` is where the first window
-// begins. All threads of a row have the same phase and take the same branch.
+// This overload of reduce_four is for a phase that is known only at run time; `from` is the column where the first
+// window begins. All threads of a row have the same phase, so they take the same branch.
 template <class Reduction>
 __device__ __forceinline__ void reduce_four(float (&outputs)[4], const float* line, int from) {
     switch (from & 3) {
@@ -43,8 +41,8 @@ __device__ __forceinline__ void reduce_four(float (&outputs)[4], const float* li
     }
 }
 
-// fill_margins fills the columns of the padding, left and right of the image. Of
-// PITCH columns in a line, WALKED lie in the image, after SKIPPED.
+// fill_margins fills the columns of the padding, left and right of the image, which covers WALKED of a line's PITCH
+// columns.
 template <class Reduction, int Lines>
 __device__ __forceinline__ void fill_margins(float* lines, int thread) {
     const int margin = PITCH - WALKED;
@@ -54,11 +52,9 @@ __device__ __forceinline__ void fill_margins(float* lines, int thread) {
     }
 }
 
-// ColumnWalk reduces Vector neighbouring columns of an input plane down the
-// windows of one output row after another, Rows of them a step. Windows that a
-// step leaves unfinished stay in registers for the next, so that every row of a
-// strip is loaded once. When Prefetch is set, a step loads the next step's rows into
-// registers before it ends.
+// ColumnWalk reduces Vector neighbouring columns of an input plane down the windows of one output row after another,
+// Rows output rows per step. Windows that are unfinished at the end of a step stay in registers for the next step, so
+// that every row of a strip is loaded once. With Prefetch, a step ends by loading the next step's rows into registers.
 template <class Reduction, int Rows, int Vector, bool Prefetch>
 struct ColumnWalk {
     static constexpr int Fresh = Rows * STRIDE_H; // input rows that a step adds to the halo
@@ -78,15 +74,14 @@ struct ColumnWalk {
         }
     }
 
-    // fetch loads the rows that the step from first_row on adds.
+    // fetch loads the rows that are new in the step that begins at first_row.
     __device__ __forceinline__ void fetch(const float* plane, int first_row, int column) {
 #pragma unroll
         for (int i = 0; i < Fresh; ++i)
             if (row_is_used<Rows + Unfinished>(HALO_ROWS + i)) load(fetched[i], plane, first_row, column, HALO_ROWS + i);
     }
 
-    // join joins row i to the windows that contain it; those that end go to
-    // to[r * PITCH].
+    // join adds row i to the windows that contain it; windows that end with row i are stored to to[r * PITCH].
     __device__ __forceinline__ void join(float* to, const float (&values)[Vector], int i) {
         join_row<Reduction>(kept, i, values);
 #pragma unroll
@@ -94,7 +89,7 @@ struct ColumnWalk {
             if (ends_window(i, r)) store_vector<Vector>(to + r * PITCH, kept[r]);
     }
 
-    // join_rows loads and joins the rows [begin, end).
+    // join_rows loads the rows [begin, end) and adds them to the windows.
     template <int Ahead>
     __device__ __forceinline__ void join_rows(float* to, const float* plane, int first_row, int column, int begin,
                                               int end) {
@@ -107,8 +102,7 @@ struct ColumnWalk {
         }
     }
 
-    // step takes the windows of the Rows output rows that begin at input row
-    // first_row to their ends.
+    // step finishes the windows of the Rows output rows that begin at input row first_row.
     template <int Ahead>
     __device__ __forceinline__ void step(float* to, const float* plane, int first_row, int column, bool first,
                                          bool last) {
@@ -129,8 +123,8 @@ struct ColumnWalk {
     }
 };
 
-// pool_by_columns computes a block's outputs. It is one function because the same steps
-// took more registers in parts.
+// pool_by_columns computes a block's outputs. pool_by_columns is one long function, since the compiler needs fewer
+// registers for it than for several functions.
 template <class Pool>
 __device__ __forceinline__ void pool_by_columns(const float* x, float* y, float* lines, const Epilogue& epilogue) {
     const Tile tile = tile_of(ROWS * STEPS, COLUMNS);
@@ -143,7 +137,7 @@ __device__ __forceinline__ void pool_by_columns(const float* x, float* y, float*
     for (int step = 0; step * ROWS < rows; ++step) {
         const int top = tile.row + step * ROWS;
 
-        // Down the columns.
+        // First step: each thread reduces down the columns.
         float* reduced = lines + step % 2 * (ROWS * PITCH);
 #pragma unroll
         for (int run = 0; run < RUNS; ++run) {
@@ -154,7 +148,8 @@ __device__ __forceinline__ void pool_by_columns(const float* x, float* y, float*
         }
         __syncthreads();
 
-        // Across the rows. A flat run starts its warps on 128-byte lines.
+        // Second step: threads reduce across the rows. For a flat run of outputs, each warp's first output is aligned
+        // to a 128-byte line.
         const long long first = (tile.plane * H_OUT + top) * W_OUT + tile.column;
         const int columns_left = min(COLUMNS, W_OUT - tile.column), rows_left = min(ROWS, H_OUT - top);
         const int skew = COLUMNS == W_OUT ? (int)(first & 31) : 0;
@@ -168,7 +163,7 @@ __device__ __forceinline__ void pool_by_columns(const float* x, float* y, float*
                 put<4, STREAMING>(y + first + (long long)row * W_OUT + column, outputs);
                 continue;
             }
-            // The run may begin before the tile, end after it, or continue in the next row.
+            // The run of outputs may begin before the tile, end after it, or continue in the next row.
             for (int at = max(k, 0); at < k + OUTPUTS; ++at) {
                 const int its_row = (unsigned)at / COLUMNS, its_column = at - its_row * COLUMNS;
                 if (its_column >= columns_left || its_row >= rows_left) continue;

@@ -1,13 +1,12 @@
-// convolution.cuh: an output element of a convolution of up to three axes, or of a
-// transposed one, as its definition says; references and general kernels share it. A
-// Sizes has the problem's sizes as members, those of axes that it lacks as ones. Sums are
-// of type Sum.
+// convolution.cuh: computes one output of a convolution of up to three axes, transposed or not, by its definition, for
+// references and general kernels. Sizes is a type with the problem's sizes as members; axes that the problem lacks have
+// size 1. Products are added up in the type Sum.
 #pragma once
 #include "convolution_place.cuh"
 #include "element.cuh"
 #include "factor.cuh"
 
-// OutputPlace is which output the i-th in memory is.
+// OutputPlace computes the image, channel and coordinates of the i-th output in memory.
 struct OutputPlace : Spot {
     long long w, h, d;
     template <class Sizes>
@@ -16,7 +15,7 @@ struct OutputPlace : Spot {
           d(place / s.w_out / s.h_out) {}
 };
 
-// source is the input coordinate that an output and a tap meet at; negative if there is none.
+// source returns the input coordinate that a tap reads for an output, or a negative number if there is none.
 template <bool Transposed>
 __device__ __forceinline__ long long source(long long output, long long tap, long long stride, long long padding,
                                             long long dilation, long long size) {
@@ -36,11 +35,12 @@ __device__ __forceinline__ Element convolution_plain(const Element* x, const Ele
     const Strides in(s.channels_last, s.c, s.d * s.h * s.w);
     const Strides of(s.channels_last, Transposed ? s.c_out_group : s.c_group, s.kernel_d * s.kernel_h * s.kernel_w);
     const Element* channel = x + o.image * in.image + group * s.c_group * in.channel;
-    // The weights of an output channel's first input channel, and the way to the next's.
+    // `window` points to the weights for an output channel's first input channel, and `next` is the distance from there
+    // to the weights for the next input channel.
     const Element* window = weight + (Transposed ? group * s.c_group * of.image + o.channel % s.c_out_group * of.channel : o.channel * of.image);
     const long long next = Transposed ? of.image : of.channel;
 
-    // Sums of sums: a rounding error a channel and one for each of its products.
+    // Products are summed for each input channel, and then the channel sums, which keeps rounding errors small.
     Sum total = bias ? to_float(bias[o.channel]) : 0.0f;
     for (long long c = 0; c < s.c_group; ++c, channel += in.channel, window += next) {
         Sum sum = 0;

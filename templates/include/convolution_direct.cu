@@ -1,12 +1,12 @@
-// convolution_direct.cu: convolutions of up to three axes, and transposed ones, on CUDA cores:
-// any GPU, any problem, at no great speed.
+// convolution_direct.cu: convolutions of up to three axes, transposed or not, on CUDA cores. This kernel works for any
+// problem on any GPU, but is slow.
 //
-// A thread adds up CHANNELS output channels of one output place: an input is read once for
-// all of them, neighbouring threads read neighbouring inputs, and all read the same weights.
+// A thread computes CHANNELS output channels of one output place: it reads an input once for all of them. Neighbouring
+// threads read neighbouring inputs, and all threads read the same weights.
 //
-// What the tunables trade:
-//   THREADS   in a block
-//   CHANNELS  products an input read, against registers and threads to go round
+// Tunables and their trade-offs:
+//   THREADS:  threads per block.
+//   CHANNELS: output channels per thread: more channels save reads, but take registers and leave fewer threads.
 #include "convolution.cuh"
 
 extern "C" __global__ void __launch_bounds__(THREADS)
@@ -19,7 +19,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         of(CHANNELS_LAST, TRANSPOSED ? C_OUT_GROUP : C_GROUP, KERNEL_D * KERNEL_H * KERNEL_W);
     const long long index = (long long)blockIdx.x * THREADS + threadIdx.x;
     if (index >= (long long)N * places) return;
-    const int group = blockIdx.y / parts, first = blockIdx.y % parts * CHANNELS;  // of the group's output channels
+    const int group = blockIdx.y / parts, first = blockIdx.y % parts * CHANNELS;  // within the group's output channels
     const int w_out = index % W_OUT, h_out = index / W_OUT % H_OUT, d_out = index / ((long long)W_OUT * H_OUT) % D_OUT;
     const long long image = index / places;
     const Element* channel = x + image * in.image + group * C_GROUP * in.channel;

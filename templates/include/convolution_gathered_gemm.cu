@@ -1,13 +1,12 @@
-// convolution_gathered_gemm.cu: convolutions of up to three dimensions as matrix products whose
-// producers fetch the input themselves (gathered_operands.cuh, sm_90a): rows are output
-// channels, columns are the pixels of all images, and k is the taps of all channels, in the
-// order of the weights.
+// convolution_gathered_gemm.cu: convolutions of up to three axes as matrix products whose producers load the input
+// directly (gathered_operands.cuh, sm_90a). Rows of the product are output channels, columns are the pixels of all
+// images, and k is the taps of all channels, in the order of the weights.
 //
-// It reads each input element once a tap from the caches and computes its address there.
-// packed_conv.cuh does neither, but takes the input to memory and back first: that pays where
-// several taps read an input, this where one does.
+// The kernel reads each input element once per tap from the caches and computes its address each time. packed_conv.cuh
+// avoids repeated reads and address computations by packing the input first, which pays if several taps read an input;
+// this kernel pays if only one tap does.
 //
-// slab_gemm.cuh has the mainloop and what the tunables trade. Axes that a problem lacks have the size 1.
+// slab_gemm.cuh has the mainloop and explains the tunables. Axes that a problem lacks have size 1.
 #include "gathered_operands.cuh"
 #include "place.cuh"
 
@@ -28,7 +27,8 @@ struct Weights : MatrixLines<true, kDepth> {
 
 struct Pixels {
     static constexpr bool kContiguous = false;
-    // A pixel knows its image's first channel of the group, and where its first tap is.
+    // Line locates an output pixel: `channel` is the group's first channel in the pixel's image; d, h and w are the
+    // coordinates of the input that the pixel's first tap reads.
     struct Line {
         const float* channel;
         int d, h, w;
@@ -68,10 +68,11 @@ struct Work : ConvolutionWork {
     struct Output : TileEpilogue {
         typedef TileGiven Given;
         static constexpr int kMixed = 1;
+        static constexpr bool kTwo = false;
         const float* bias;
-        int first_channel;  // of the group
+        int first_channel;  // first channel of the group
         long long first;    // its first output
-        long long apart;    // from each to the next
+        long long apart;    // from each channel to the next
         bool biased;
         __device__ __forceinline__ Output(const Tile& tile, const Given& given)
             : TileEpilogue(given), bias(given.bias + (BIAS ? tile.group * C_OUT_GROUP : 0)),
@@ -81,7 +82,7 @@ struct Work : ConvolutionWork {
         __device__ __forceinline__ long long column(int pixel, int) const {
             return pixel < pixels() ? first + pixel / out_pixels() * (C_OUT * out_volume()) + pixel % out_pixels() : -1;
         }
-        // place is that of an output of a channel, and where there is no such channel, of the first.
+        // A channel that does not exist gets the place of the group's first channel, which lies at `first`.
         __device__ __forceinline__ ConvolutionPlace place(int channel, long long place, long long first) const {
             const bool there = channel < C_OUT_GROUP;
             return output_place(there ? place : first, first_channel + (there ? channel : 0), first);

@@ -1,5 +1,5 @@
-// convolution_general.cuh: output element i of a convolution of up to three axes, or of a transposed one, in
-// the math mode of the tuned kernel. SIZES declares what op.yaml has of a problem, known at run time.
+// convolution_general.cuh: computes output element i of a convolution of up to three axes, transposed or not, in the
+// math mode of the tuned kernel. SIZES declares the sizes of a problem that op.yaml lists, which are known at run time.
 #include "convolution.cuh"
 
 struct Sizes {

@@ -1,12 +1,13 @@
-// convolution_mma_channels.cu: convolutions of up to three axes of channels-last tensors, and transposed ones, by
-// phases (phases.cuh), as matrix products by mma.sync, from sm_80 on. mma_gemm.cuh has the mainloop and what the tunables
-// trade. Rows are pixels of the output, columns are output channels. k is taps and, the faster, channels: as the
-// weights lie; those of a transposed convolution do not, and a launch before makes them lie so.
+// convolution_mma_channels.cu: convolutions of up to three axes on channels-last tensors as matrix products by
+// mma.sync, from sm_80 on. Transposed convolutions are computed by phases (phases.cuh). mma_gemm.cuh has the mainloop
+// and explains the tunables. Rows of the product are output pixels, columns are output channels, and k is taps and
+// input channels, with channels varying fastest. The weights of a convolution already have the order of k in memory; a
+// first launch reorders the weights of a transposed convolution.
 //
-// The idea. The input's channels that a tap reads lie side by side. So all threads copy 16 bytes of k at a time
-// asynchronously, of pixels and of weights, straight to where fragments are loaded from; what lies outside of the
-// input is copied as zeros. Nothing is packed, and k has no gaps: three channels of a 7 x 7 kernel are 147
-// elements of k. Copies are as wide as the channels of a group allow; those of 2 bytes pass registers.
+// Idea: the input channels that a tap reads are contiguous, so every thread asynchronously copies 16 bytes along k at a
+// time, of pixels and of weights, straight to where the fragments are loaded from; elements outside of the input are
+// copied as zeros. Nothing is packed, and k has no gaps: three channels of a 7 x 7 kernel are 147 elements of k. Copies
+// are as wide as the number of channels in a group allows; copies of 2 bytes go through registers.
 #define EXACT_OPERANDS 1
 #include "mma_gemm.cuh"
 #include "phases.cuh"
@@ -17,7 +18,7 @@ constexpr int kDepth = C_GROUP * kPhaseTaps;  // at most
 constexpr int kInPiece = 16 / sizeof(Element);  // elements of k
 constexpr int kWidth = C_GROUP % kInPiece == 0 ? kInPiece : C_GROUP % 4 == 0 ? 4 : C_GROUP % 2 == 0 ? 2 : 1;  // of a copy
 
-// PhasePixel is the output of a phase that a row of its tiles is.
+// PhasePixel computes the output pixel that a row of a phase's tiles stands for.
 struct PhasePixel {
     int n;
     Place at;
@@ -56,7 +57,7 @@ struct TileStages<Work> {
 
 namespace {
 
-// Offset counts elements of the input, in as few registers as it takes.
+// OffsetOf selects the narrowest integer type for offsets into the input, which saves registers.
 template <bool Short>
 struct OffsetOf {
     typedef int type;
@@ -66,10 +67,10 @@ struct OffsetOf<false> {
     typedef long long type;
 };
 typedef OffsetOf<static_cast<long long>(N) * C * D * H * W < (1ll << 30)>::type Offset;
-constexpr bool kFlat = KERNEL_D == 1 && D == 1 && PADDING_D == 0;  // no axis d
+constexpr bool kFlat = KERNEL_D == 1 && D == 1 && PADDING_D == 0;  // there is no depth axis
 
-// Tap is what an element of k is, for all pixels: how far from a pixel's first tap it is, along the axes and in memory,
-// and where in a column's weights.
+// Tap locates an element of k for all pixels: its distance from a pixel's first tap, along the axes and in memory, and
+// its place in a column's weights.
 struct Tap {
     int d, h, w, weight;
     bool there;
@@ -83,24 +84,25 @@ struct Tap {
     }
 };
 
-// Pixel is where the first tap of an output pixel reads.
+// Pixel locates the input that the first tap of an output pixel reads.
 struct Pixel {
     int d, h, w;
     Offset offset;
 };
 
-// ChannelFetch starts a thread's copies. It has a piece of k, and every so many lines of both operands.
+// ChannelFetch starts a thread's copies of input and weights. A thread always copies the same piece of k, for every
+// kLines-th line of both operands.
 struct ChannelFetch {
-    static constexpr int kLines = THREADS / PIECES;  // that the block copies at a time
+    static constexpr int kLines = THREADS / PIECES;  // lines that the block copies at a time
     static constexpr int kRoundsA = TILE_M / kLines, kRounds = kRoundsA + TILE_N / kLines, kShares = kStagePhases > 1 ? kStagePhases - 1 : 1;
     static_assert(THREADS % PIECES == 0 && TILE_M % kLines == 0 && TILE_N % kLines == 0, "threads keep to their lines");
 
-    static constexpr int kColumnDepth = C_GROUP * kTapsApart;  // of weights
+    static constexpr int kColumnDepth = C_GROUP * kTapsApart;  // elements of k of a column of weights
 
     const Tensors tensors;
     const PhaseTile place;
     const Phase phase;
-    const int piece, line, first_column;  // of the group
+    const int piece, line, first_column;  // first column of the group
     const long long weights;              // where the thread's first line of them begins
     Pixel pixel[kRoundsA];
 
@@ -113,11 +115,11 @@ struct ChannelFetch {
             Pixel& p = pixel[i];
             p.d = kFlat ? 0 : phase.d.input(of.at.d, 0), p.h = phase.h.input(of.at.h, 0), p.w = phase.w.input(of.at.w, 0);
             p.offset = (((static_cast<Offset>(of.n) * D + p.d) * H + p.h) * W + p.w) * C + tile.group * C_GROUP;
-            if (of.n >= N) p.h = -(1 << 30);  // outside, wherever a tap is
+            if (of.n >= N) p.h = -(1 << 30);  // outside, whatever the tap
         }
     }
 
-    // at is the first element of k that the thread copies of a stage.
+    // at returns the first element of k that the thread copies in stage s.
     __device__ __forceinline__ int at(int s) const { return s * DEPTH * kStepDepth + piece * kInPiece; }
 
     __device__ __forceinline__ static void copy(char* to, const Element* from, bool there) {
@@ -130,7 +132,7 @@ struct ChannelFetch {
     __device__ __forceinline__ void share(char* stage, int /*s*/, int k, int part) const {
         char* const rows = stage + piece * kRowSlabBytes;
         char* const columns = stage + STAGE_A_BYTES + piece * kSlabBytes + line * 16;
-#pragma unroll(kWidth * 2 < kInPiece ? 1 : 2)  // many copies of a piece are a loop
+#pragma unroll(kWidth * 2 < kInPiece ? 1 : 2)  // many copies per piece stay a loop
         for (int i = 0; i < kInPiece; i += kWidth) {
             const Tap tap(k + i, phase);
 #pragma unroll
@@ -160,7 +162,8 @@ struct ChannelFetch {
 
 }  // namespace
 
-// Makes a transposed convolution's weights lie along k.
+// convolution_mma_channels_turn transposes the weights of a transposed convolution, so that they are contiguous along
+// k.
 extern "C" __global__ void __launch_bounds__(256)
     convolution_mma_channels_turn(const Element* __restrict__ weight, Element* __restrict__ turned_weight) {
     begin_dependents();

@@ -1,6 +1,5 @@
-// Convolutions of up to three axes, transposed ones too, on Hopper's warpgroup products (sm_90a), for any
-// problem: packed_conv.cuh has the idea and the way of the data, slab_gemm.cuh the mainloop and what the
-// tunables trade.
+// Convolutions of up to three axes, transposed or not, on Hopper's warpgroup products (sm_90a), for any problem.
+// packed_conv.cuh explains the idea and the data flow, slab_gemm.cuh the mainloop and the tunables.
 #include "packed_conv.cuh"
 
 extern "C" __global__ void __launch_bounds__(256)

@@ -1,12 +1,12 @@
-// convolution_place.cuh: where outputs of convolutions lie, for epilogues. Their tensors have three axes: images, channels, and
-// places, those of all of an image's dimensions.
+// convolution_place.cuh: the Places of convolution outputs, for epilogues (epilogue.cuh). Outputs have three axes:
+// images, channels, and places, which combine all spatial dimensions.
 #pragma once
 #include "epilogue.cuh"
 #include "layout.cuh"
 
-// ConvolutionPlace is that of the output of an index in memory. Most tensors lie as outputs do, or have a number a
-// channel, which kernels know; divisions are for the others. They are of `same`, an output of the same image and place:
-// one for all channels of a place is divided once.
+// ConvolutionPlace locates an output by its index in memory. Most tensors of epilogues have the output's shape or one
+// number per channel, which needs no division; other tensors need divisions of `same`, the index of any output with the
+// same image and pixel. Channels of one pixel that have `same` in common share the divisions.
 struct ConvolutionPlace {
     static constexpr unsigned kAlong = CHANNELS_LAST ? 2 : 4;
     long long output, channel, channels, volume;
@@ -21,17 +21,18 @@ struct ConvolutionPlace {
     __device__ __forceinline__ long long index() const {
         if constexpr (Axes == 7) return output;
         if constexpr (Axes == 2) return channel;
-        const long long pixel = same / channels, plane = same / volume;  // of all images, with channels last or not
+        const long long pixel = same / channels, plane = same / volume;  // over all images
         const long long image = channels_last ? pixel / volume : plane / channels;
         const long long place = channels_last ? pixel % volume : same % volume;
-        if (channels_last && (Axes & 6) == 6) return place * channels + channel;  // of an image
+        if (channels_last && (Axes & 6) == 6) return place * channels + channel;  // within an image
         return Coordinates<3>{{image, channel, place}, {1, channels, volume}}.index<Axes>();
     }
 };
 
-// RowPlace is that of an output in NCHW whose plane, of all images' channels, row and column a kernel knows; where it
-// knows no image and channel, only tensors that have one of them cost divisions. The outputs side by side are the
-// row's. Behind the last row and column it is that of those.
+// RowPlace locates an output of NCHW layout, of which a kernel knows row, column and plane (counted through all
+// channels of all images). If the kernel does not know image and channel, only tensors with exactly one of these axes
+// need a division. The contiguous outputs of a RowPlace are those of one row. For a row or column behind the last,
+// RowPlace locates an output of the last one.
 struct RowPlace {
     static constexpr unsigned kAlong = 4;
     long long image, channel, plane, place, volume, column, columns;
@@ -57,8 +58,8 @@ struct RowPlace {
     }
 };
 
-// RunPlace is of kernels whose outputs side by side are a run of the tensor that begins aligned, wherever rows begin.
-// Those of a place are of one row.
+// RunPlace is for kernels whose adjacent outputs are a run of the tensor that begins aligned, independent of the rows.
+// All outputs that one RunPlace covers lie in one row.
 struct RunPlace : RowPlace {
     using RowPlace::RowPlace;
     template <unsigned Axes>

@@ -1,8 +1,9 @@
-// Convolutions of up to three axes, transposed ones too, reference: added up in double. A thread has up to
-// eight output channels of a place: they share their input, and threads side by side have places side by side.
+// The reference kernel of convolutions of up to three axes, transposed or not, with sums in double. A thread computes
+// up to eight output channels of one place, which read the same input; neighbouring threads compute neighbouring
+// places.
 //
-// In math mode tf32 both factors are rounded to TF32 first. Their product has 22
-// significant bits, so that sums in double are exact for all that matters.
+// In math mode tf32 inputs and weights are rounded to TF32 before they are multiplied. The product of two TF32 factors
+// has 22 significant bits, so sums in double are practically exact.
 #include "plain_convolution.cuh"
 
 constexpr int kEach = C_OUT_GROUP < 8 ? C_OUT_GROUP : 8; // output channels
@@ -20,9 +21,9 @@ extern "C" __global__ void convolution_reference(const Element* __restrict__ x, 
     const Strides in(s.channels_last, s.c, s.d * s.h * s.w), out(s.channels_last, s.c_out, places);
     const Strides of(s.channels_last, TRANSPOSED ? s.c_out_group : s.c_group, s.kernel_d * s.kernel_h * s.kernel_w);
     const Element* channel = x + image * in.image + group * s.c_group * in.channel;
-    const long long next = TRANSPOSED ? of.image : of.channel; // way to the next input channel's weights
+    const long long next = TRANSPOSED ? of.image : of.channel; // distance to the next input channel's weights
     const Element* windows[kEach];
-    long long channels[kEach]; // of the output; the last is there again where the group has no more
+    long long channels[kEach]; // output channels; the last one repeats if the group has no more
     double totals[kEach];
 #pragma unroll
     for (int e = 0; e < kEach; ++e) {
@@ -31,7 +32,7 @@ extern "C" __global__ void convolution_reference(const Element* __restrict__ x, 
         windows[e] = weight + (TRANSPOSED ? group * s.c_group * of.image + nth * of.channel : channels[e] * of.image);
         totals[e] = BIAS ? to_float(bias[channels[e]]) : 0.0f;
     }
-    // Sums of sums: a rounding error a channel and one for each of its products.
+    // Products are summed for each input channel, and then the channel sums, which keeps rounding errors small.
     for (long long c = 0; c < s.c_group; ++c, channel += in.channel) {
         double sums[kEach] = {};
         for (long long kd = 0; kd < s.kernel_d; ++kd) {

@@ -1,37 +1,41 @@
-// convolution_tma_channels.cu: convolutions of up to three axes of channels-last tensors as matrix products on
-// Hopper's warpgroup products (sm_90a), and transposed ones, by phases (phases.cuh). Rows are pixels of the output,
-// columns are output channels; k is taps and, the faster, channels: as the weights lie, and the channels of each pixel
-// that a tap reads.
+// convolution_tma_channels.cu: convolutions of up to three axes on channels-last tensors as matrix products on Hopper's
+// warpgroup products (sm_90a). Transposed convolutions are computed by phases (phases.cuh). Rows of the product are
+// output pixels, columns are output channels, and k is taps and input channels, with channels varying fastest, which is
+// the order in memory of the weights and of the channels that a tap reads.
 //
-// The idea. The pixels of all images are taken in boxes: RUN of a row, DOWN rows, IMAGES images. For one tap a box
-// reads a box of the input, too, some pixels further on; with a stride it has every so many pixels. The copy engine
-// brings 128 bytes of their channels by a tensor map, swizzled as products take them. What lies outside, as padding
-// does, arrives as zeros. A tile is boxes that follow each other, a lane of the producer for each. Nothing is
-// packed, no thread computes an input's address, and outputs leave as whole rows. Blocks of a cluster have pixels
-// of their own and the same channels: each loads a part of the weights for all (multicast.cuh).
+// Idea: the output pixels of all images are divided into boxes: RUN pixels of a row, DOWN rows, IMAGES images. For one
+// tap a box of outputs reads a box of the input, too, at an offset; with a stride, the box has only every stride-th
+// pixel. The copy engine loads 128 bytes of the pixels' channels by a tensor map, swizzled as products need them.
+// Pixels outside of the input, as in the padding, arrive as zeros. A tile consists of consecutive boxes, each loaded by
+// one lane of the producer. Nothing is packed, no thread computes an input's address, and outputs are stored as whole
+// rows. The blocks of a cluster compute different pixels and the same channels: each block loads a part of the weights
+// for all (multicast.cuh).
 //
-// A stage may have several taps: a row of the kernel, or its plane. They share one box, which is larger by its halo.
-// The products of a tap begin some lines further on in it (BoxProducts).
+// A stage may contain several taps: a row of the kernel, or a plane of it. The taps of a stage share one box, which
+// includes their halo. The products of a tap begin some lines further on in the box (BoxProducts).
 //
-// Groups of few channels are multiplied together, FOLD of them, so that their channels fill 128 bytes: weights
-// that lead from one to another are zeros. Zero times an infinity is NaN; such outputs are added up again (mended.cuh).
+// Groups of few channels are folded: FOLD groups are multiplied together, so that their channels fill 128 bytes.
+// Among folded groups, the weights between different groups are zeros. As zero times infinity is NaN, outputs that are
+// not finite are computed again (mended.cuh).
 //
-// In math mode tf32 ties are rounded away, which the copy engine does not do. Consumers round pixels on their way
-// through registers (ROWS_EXACT), or a launch before makes rounded ones (PIXELS_MADE). That launch makes weights,
-// too: rounded, or with zeros between, or along k, as a transposed convolution's do not lie. Products take those of
-// 16 bits across k, too (COLUMNS_ALONG_K = 0): 64 output channels of one input channel are a box's line. With SCALED
-// it makes fp16 of both, times powers of two that it guesses (guessed_scale.cuh): the same factors, at twice the
-// rate. Another launch makes them again where a guess was wrong.
+// Math mode tf32 rounds ties away from zero, which the copy engine cannot do. In math mode tf32, consumers therefore
+// round pixels on their way through registers (ROWS_EXACT), or a first launch rounds pixels in memory (PIXELS_MADE).
+// The first launch also prepares weights: it rounds them, inserts the zeros between folded groups, or reorders the
+// weights of a transposed convolution along k. For 16-bit elements products can also read weights across k
+// (COLUMNS_ALONG_K = 0): then a line of a box is 64 output channels of one input channel. With SCALED the first launch
+// scales input and weights by powers of two that it guesses (guessed_scale.cuh), and converts them to fp16: they keep
+// all their bits, and products are twice as fast. Another launch converts input and weights again if a guess was wrong.
 //
-// What the tunables trade, but for those of slab_gemm.cuh:
-//   RUN, DOWN, IMAGES  large boxes are fewer copies; small ones fit into what is to be computed
+// The tunables and their trade-offs, besides those of slab_gemm.cuh:
+//   RUN, DOWN, IMAGES: large boxes need fewer copies; small ones fit better into the output.
 //   TAPS_ACROSS, TAPS_DOWN
-//                      of a stage: more taps bring each pixel fewer times, where copies limit; their weights fill
-//                      shared memory, and boxes are eight pixels across, whether that fits or not
-//   LINE               bytes of a pixel's channels in a copy: 64 leave out zeros where channels are no multiple of 64
+//                      taps in a stage: more taps load each pixel fewer times, if copies limit the speed; but their
+//                      weights fill shared memory, and boxes must be eight pixels across, even if that fits badly.
+//   LINE:              bytes of a pixel's channels per copy: 64 avoid padding if channels are no multiple of 64.
 //
-// op.yaml derives BOX, a box's outputs, BOX_ACROSS and BOX_DOWN, its pixels with their halo, and BOX_LINES, its place
-// in shared memory; BOXES, of a stage; CHUNKS, boxes of channels; and IN_TILE, the most stages of a tile.
+// op.yaml derives these values: BOX, the outputs of a box; BOX_ACROSS and BOX_DOWN, its pixels including the halo;
+// BOX_LINES, its lines in shared memory; BOXES, the boxes of a stage; CHUNKS, the number of boxes for all channels;
+// IN_TILE, the maximum number of stages of a tile.
 #include "guessed_scale.cuh"
 #include "mapped_operands.cuh"
 #include "phases.cuh"
@@ -50,16 +54,16 @@ struct FactorOf<true> {
 typedef FactorOf<SCALED>::Type Factor;
 
 constexpr int kStageTaps = TAPS_ACROSS * TAPS_DOWN;
-constexpr bool kRounded = ROWS_EXACT || PIXELS_MADE;  // by threads, what is made
+constexpr bool kRounded = ROWS_EXACT || PIXELS_MADE;  // whether threads round the converted factors
 constexpr int kBoxes = TILE_M / BOX;
 constexpr int kArriving = BOXES * BOX_ACROSS * BOX_DOWN * IMAGES * kLineBytes + STAGE_BYTES - STAGE_A_BYTES;  // bytes
 static_assert(BOX % 8 == 0 && TILE_M % BOX == 0 && kBoxes <= 32, "boxes begin at multiples of eight lines, a lane each");
-constexpr int kShare = TILE_N / CLUSTER;  // columns of a tile that a block of a cluster loads for all
+constexpr int kShare = TILE_N / CLUSTER;  // columns of a tile that each block of a cluster loads
 static_assert(kShare % (COLUMNS_ALONG_K ? 8 : 64) == 0, "a block's columns begin at multiples of eight lines, or are in boxes of their own");
 static_assert((kEvenPhases || kStageTaps == 1) && kPhaseTaps % kStageTaps == 0 && (kEvenPhases ? kPhaseTaps / kStageTaps : 1) * CHUNKS % kAtoms == 0,
               "stages have as many taps' channels each");
 
-// Box is where a box of a phase's outputs begins; the image N, or one behind it, is behind the last.
+// Box computes where a box of a phase's outputs begins; boxes after the last one get image N or a later one.
 struct Box {
     int w, h, d, n;
     __device__ __forceinline__ explicit Box(int index) {
@@ -81,7 +85,7 @@ struct Pixels {
     }
 };
 
-// PixelsOutput takes the factors' powers of two off again.
+// PixelsOutput divides sums by the powers of two that scaled input and weights.
 struct PixelsOutput : PhasesOutput<Pixels> {
     struct Given : TileGiven {
         float* scales;
@@ -116,15 +120,16 @@ struct TileStages<Work> {
 
 namespace {
 
-// BoxProducts take floats that are not rounded yet by way of registers; else taps of a stage share its boxes. A tap's
-// products begin some lines further on, at any line. Eight of their rows are eight pixels of a row of the image. The
-// next eight lie below, a row of the box further on: a product has one such distance, from eight rows to the next.
+// BoxProducts loads floats into registers to round them, if they are not rounded yet. If no rounding is needed, the
+// taps of a stage share its boxes, and a tap's products begin some lines further on, at any line. Eight rows of a
+// product are eight pixels of an image row. The next eight rows of the product are the pixels below, one row of the box
+// further on: a product needs the same distance between all groups of eight rows.
 template <bool Exact>
 struct BoxProducts : MappedProducts<true> {};
 template <>
 struct BoxProducts<false> {
     static constexpr bool kFromRegisters = false;
-    static constexpr int kBlockBytes = kBlockRows * BOX_LINES / BOX * kLineBytes;  // of 64 rows
+    static constexpr int kBlockBytes = kBlockRows * BOX_LINES / BOX * kLineBytes;  // bytes of 64 rows
     static constexpr bool kShared = kStageTaps > 1;
     static constexpr int kApart = !kShared ? 0 : DOWN == 1 ? BOX_LINES : BOX_ACROSS;  // lines from eight rows to the next
     static_assert(!kShared || (RUN == 8 && IMAGES == 1 && (DOWN == 1 || DOWN == 8 || BOX_LINES == DOWN * BOX_ACROSS)), "all of a product's rows are as far apart");
@@ -149,13 +154,14 @@ struct BoxProducts<false> {
     }
 };
 
-// BoxProducer is a warp, whose lanes share the copies of a stage. Weights that are kept come with the first tile that
-// has their stage.
+// BoxProducer is the producer warp, whose lanes share the copies of a stage. Weights that stay in shared memory (KEPT)
+// are loaded with the first tile that needs their stage.
 struct BoxProducer {
     typedef BoxProducts<ROWS_EXACT> Products;
 
-    // load_columns loads a block's share of a tap's weights, in one box. Where channels of the output lie side by
-    // side, it does so in boxes of 64 of them; in shared memory those follow each other with the channels of all atoms.
+    // load_columns loads a block's share of a tap's weights, in one box. If output channels are contiguous in memory,
+    // load_columns loads boxes of 64 output channels, which are followed in shared memory by the boxes for other atoms
+    // (groups) of input channels.
     __device__ __forceinline__ static void load_columns(char* to, const TensorMap* map, const Tile& tile, int atom, int channel, int tap, Mbarrier* there) {
         constexpr int boxed = COLUMNS_ALONG_K ? kShare : 64;
 #pragma unroll
@@ -177,7 +183,7 @@ struct BoxProducer {
         const int lane = threadIdx.x % 32;
         operands.prefetch();
         Turn turn;
-        unsigned long long brought = 0;  // stages whose weights stay
+        unsigned long long brought = 0;  // bit set of stages whose weights are loaded
         for (TakenTiles<Of> taken; taken.more(); taken.next()) {
             const Tile tile = Tiles<Of>::at(taken.index);
             const PhaseTile place(tile.m);
@@ -213,13 +219,14 @@ struct BoxProducer {
     }
 };
 
-// made is a factor as products take it.
+// made converts an element of the input or a weight to the form that products take.
 __device__ __forceinline__ float made(float x, const PowerScale& scale) {
     const float rounded = kRounded ? tf32_value(x) : x;
     return kScaled ? rounded * scale.power : rounded;
 }
 
-// make_weights makes weights of folded groups, with zeros between, and gives the largest of a thread's.
+// make_weights converts weights, with zeros between folded groups, and returns the largest magnitude that the thread
+// found.
 __device__ __forceinline__ unsigned make_weights(Factor* to, const Element* weight, const PowerScale& scale) {
     constexpr long long depth = static_cast<long long>(kChannelsIn) * kKernelVolume;
     unsigned most = 0;
@@ -242,9 +249,9 @@ __device__ __forceinline__ unsigned make_weights(Factor* to, const Element* weig
 
 constexpr long long kInputs = static_cast<long long>(C) * W * H * D * N, kWeights = static_cast<long long>(C_GROUP) * kKernelVolume * C_OUT;
 
-// make_pixels does the same of pixels.
+// make_pixels converts pixels and returns the largest magnitude that the thread found.
 __device__ __forceinline__ unsigned make_pixels(Factor* to, const Element* x, const PowerScale& scale) {
-    constexpr int width = 16 / sizeof(Factor);  // of a vector: C is a multiple
+    constexpr int width = 16 / sizeof(Factor);  // elements of a vector, which divide C
     unsigned most = 0;
 #pragma unroll 4
     for (long long i = blockIdx.x * 256ll + threadIdx.x; i < kInputs / width; i += gridDim.x * 256ll) {
@@ -263,8 +270,9 @@ __device__ __forceinline__ unsigned make_pixels(Factor* to, const Element* x, co
 
 }  // namespace
 
-// Makes the factors that are not taken as they are, and clears which warps have left sums (shared_tiles.cuh).
-extern "C" __global__ void __launch_bounds__(256, 8)  // all at once
+// convolution_tma_channels_make converts the input and the weights if products cannot take them directly, and clears
+// the flags of the warps that have left sums (shared_tiles.cuh).
+extern "C" __global__ void __launch_bounds__(256, 8)  // all blocks at once
     convolution_tma_channels_make(const Element* __restrict__ x, const Element* __restrict__ weight, float* __restrict__ channel_scales,
                                   float* __restrict__ there, float* __restrict__ made_weight, float* __restrict__ made_pixels) {
     Factor *const weights = reinterpret_cast<Factor*>(made_weight), *const pixels = reinterpret_cast<Factor*>(made_pixels);
@@ -282,7 +290,8 @@ extern "C" __global__ void __launch_bounds__(256, 8)  // all at once
     }
 }
 
-// What was made by a guess that does not hold is made again.
+// convolution_tma_channels_again converts input or weights again if the guessed power of two scaled them beyond the
+// range of fp16.
 extern "C" __global__ void __launch_bounds__(256)
     convolution_tma_channels_again(const Element* __restrict__ x, const Element* __restrict__ weight, float* channel_scales,
                                    float* made_weight, float* made_pixels) {

@@ -1,34 +1,31 @@
-// convolution_tma_conv.cu: convolutions of up to three axes, and transposed ones, as matrix products on Hopper's
-// warpgroup products (sm_90a) whose rows are pixels. The copy engine fetches their input as it is (tensor_map.cuh,
-// sm_90a). Columns are output channels; k is input channels and taps.
+// convolution_tma_conv.cu: convolutions of up to three axes, transposed or not, as matrix products on Hopper's
+// warpgroup products (sm_90a). Rows of the product are pixels, columns are output channels, and k is input channels and
+// taps. The copy engine loads the input directly (tensor_map.cuh).
 //
-// The idea. The pixels of a row are taken in runs of RUN. What a run reads of CHANNELS channels,
-// for one tap or for a row of the kernel (TAPS_ACROSS), is one box of the input. A stage may have
-// all taps of a plane of the kernel (TAPS_DOWN). Then the runs lie below each other and share one
-// box, of BOX_ROWS: with a kernel of three, four runs read six rows, not twelve. The copy
-// engine puts zeros where a box lies outside, so padding costs nothing. A stride or a dilation is
-// only another place to begin at. It begins at multiples of 16 bytes alone, so that a box begins
-// up to three floats early. A stage of the pipeline is the boxes of a tile's runs and the weights
-// of these channels and taps. Products take rows from registers: consumers load them from the
-// boxes, each tap a constant number of floats further on, and round them there.
+// Idea: the pixels of a row are divided into runs of RUN. The input of a run, for CHANNELS channels and for one tap or
+// a row of the kernel (TAPS_ACROSS), is one box. If a stage contains all taps of a plane of the kernel (TAPS_DOWN), its
+// runs lie below each other and share one box of BOX_ROWS rows: with a kernel of three rows, four runs read six rows,
+// not twelve. The copy engine fills the part of a box outside of the input with zeros, so padding costs nothing. A
+// stride or a dilation only changes where a box begins. Boxes can only begin at multiples of 16 bytes, so a box begins
+// up to three floats early. A stage of the pipeline holds the boxes of a tile's runs, and the weights of their channels
+// and taps. Products read rows from registers: consumers load them from the boxes, each tap at a constant offset, and
+// round them.
 //
-// A first launch packs the weights, as slabs (slab_operands.cuh), so that those of a stage are
-// one bulk copy.
-// The input itself comes from memory once; packed_conv.cuh takes it there and back before, but
-// leaves nothing for its consumers to load.
+// A first launch packs the weights as slabs (slab_operands.cuh), so that the weights of a stage are one bulk copy. The
+// input is read from memory only once. packed_conv.cuh in contrast first packs the input in memory, which relieves its
+// consumers of loading rows.
 //
-// A transposed convolution of stride S gives S outputs along an axis for each pixel, which are
-// columns: with padding P, tap S * t + p of the kernel takes input i to output S * (i + t) + p -
-// P. So pixel i + t has in column p the outputs of all taps that leave p when divided by S. It
-// reads inputs that lie side by side. Where the kernel has no such tap the weights are zeros. A
-// dilation is for axes of stride 1.
+// A transposed convolution of stride S computes for each pixel S outputs along an axis, which are columns of the
+// product. With padding P, tap S * t + p of the kernel takes input i to output S * (i + t) + p - P. In the product,
+// column p of a pixel combines all taps with remainder p modulo S, which read contiguous inputs. Weights of taps that
+// the kernel lacks are zeros. Dilation is supported only on axes of stride 1.
 //
-// BOX is how many floats apart the channels of a box lie: as many as a run reads, and three. Where a warp
-// loads four channels of eight pixels, 8 floats more than a multiple of 16 let them share no banks.
+// BOX is the number of floats from one channel of a box to the next: as many as a run reads, plus three. A warp loads
+// four channels of eight pixels; a BOX of a multiple of 16 plus 8 floats avoids bank conflicts.
 //
-// slab_gemm.cuh has the mainloop and what its tunables trade. op.yaml derives BOX_ROWS and BOX_BYTES (a box's place in
-// shared memory), TILE_RUNS, IN_TILE (stages), SEGMENTS (runs of a row), TAPS_ACROSS, TAPS_DOWN and TALL (rows of
-// pixels, in whole tiles with TAPS_DOWN > 1).
+// slab_gemm.cuh has the mainloop and explains its tunables. op.yaml derives BOX_ROWS and BOX_BYTES (the size of a box
+// in shared memory), TILE_RUNS (runs per tile), IN_TILE (stages per tile), SEGMENTS (runs per row), TAPS_ACROSS,
+// TAPS_DOWN and TALL (rows of pixels, rounded up to whole tiles if TAPS_DOWN > 1).
 #include "bulk_copy.cuh"
 #include "dependent_launch.cuh"
 #include "place.cuh"
@@ -38,20 +35,21 @@
 
 namespace {
 
-// BoxedAxis is what a convolution does along one dimension.
-//   rows, taps, phases  pixels, taps of a product, and outputs of a pixel
-//   stride, step        inputs from a pixel to the next, and from a tap to the next
-//   lead                inputs of the first pixel's first tap in front of the input
+// BoxedAxis describes a convolution along one axis.
+//   rows, taps, phases: number of pixels, taps of a product, and outputs per pixel.
+//   stride, step:       inputs from a pixel to the next, and from a tap to the next.
+//   lead:               how many inputs before the input's start the first tap of pixel 0 lies.
 template <class Size, int Kernel, int Stride, int Padding, int Dilation>
 struct BoxedAxis {
 #if TRANSPOSED
     static_assert(Stride == 1 || Dilation == 1, "taps of a phase lie side by side");
     __device__ __forceinline__ static int rows() { return (Size::out() - 1 + Padding) / Stride - Padding / Stride + 1; }
     static constexpr int taps = (Kernel + Stride - 1) / Stride, phases = Stride, stride = 1, step = Stride == 1 ? Dilation : 1, lead = (taps - 1) * step - Padding / Stride;
-    // kernel_tap is the kernel's tap that a product's is for a phase; it lies behind the kernel if there is none.
+    // kernel_tap returns the kernel's tap that a product's tap stands for in a phase, or an index past the kernel's
+    // last tap if the kernel has no such tap.
     __device__ __forceinline__ static int kernel_tap(int tap, int phase) { return Stride * (taps - 1 - tap) + phase; }
-    static constexpr bool lacks = Kernel % Stride != 0;  // some phase a tap
-    // output is where a pixel's output of a phase lies, if that is within.
+    static constexpr bool lacks = Kernel % Stride != 0;  // some phase lacks a tap
+    // output returns the coordinate, possibly outside of the tensor, of the output that a pixel has in a phase.
     __device__ __forceinline__ static int output(int pixel, int phase) { return pixel * Stride + phase - Padding % Stride; }
 #else
     __device__ __forceinline__ static decltype(Size::out()) rows() { return Size::out(); }
@@ -62,7 +60,8 @@ struct BoxedAxis {
 #endif
     __device__ __forceinline__ static bool has(int output) { return (!TRANSPOSED || output >= 0) && output < Size::out(); }
     __device__ __forceinline__ static int input(int pixel, int tap) { return pixel * stride + tap * step - lead; }
-    // early is how many inputs a box begins before that of its first pixel: 16 bytes is a place to begin at.
+    // early returns by how many inputs a box begins before the input of its first pixel, so that the box begins at a
+    // multiple of 16 bytes.
     __device__ __forceinline__ static int early(int tap) { return input(0, tap) & 3; }
 };
 
@@ -72,8 +71,8 @@ typedef BoxedAxis<SizeW, KERNEL_W, STRIDE_W, PADDING_W, DILATION_W> AxisW;
 
 constexpr int kTaps = AxisD::taps * AxisH::taps * AxisW::taps;
 constexpr int kPhases = AxisD::phases * AxisH::phases * AxisW::phases;
-constexpr int kColumns = C_OUT_GROUP * kPhases;  // of a product; a channel's phases lie side by side
-constexpr int kRowFloats = CHANNELS * BOX;  // of a box
+constexpr int kColumns = C_OUT_GROUP * kPhases;  // of a product; the phases of a channel are adjacent
+constexpr int kRowFloats = CHANNELS * BOX;  // floats in a row of a box
 constexpr bool kPatches = TAPS_DOWN > 1;
 constexpr int kBoxes = STAGE_A_BYTES / BOX_BYTES;
 constexpr int kStageTaps = TAPS_DOWN * TAPS_ACROSS;
@@ -84,8 +83,8 @@ static_assert(AxisW::taps % TAPS_ACROSS == 0, "stages of a row have as many taps
 static_assert(!kPatches || kStageTaps == AxisH::taps * AxisW::taps, "a stage of a patch has all taps of a plane");
 static_assert(RUN % 16 == 0 && TILE_M % RUN == 0, "a warp's 16 rows lie in one run");
 
-// Run is where a run of pixels begins; the image N is behind the last. The next lies below it where
-// a tile's share a patch, else beside it.
+// Run computes where a run of pixels begins; runs after the last one get image N. Consecutive runs lie below each
+// other if the runs of a tile share a patch, otherwise side by side.
 struct Run {
     int n, d, h, w;
     __device__ __forceinline__ explicit Run(int index) {
@@ -95,22 +94,22 @@ struct Run {
     }
 };
 
-// Element is one of k: a channel of the group and a tap, of the kernel's where that is not transposed.
-// Where it only fills a step up, its channel is C_GROUP or more.
+// Element is one element of k: a channel of the group and a tap (of the kernel unless the convolution is transposed).
+// Elements that only pad the last step of k have a channel of C_GROUP or more.
 struct Element {
     int channel;
     Place tap;
 };
 
-// ---- Steps are the order of k. With 16 channels or more a stage's taps come one after the other, of each its
-// channels.
+// ---- Order defines the order of k. With 16 channels or more, the taps of a stage follow one after the other, each
+// with its channels.
 template <int Channels, bool Few = (Channels < 16)>
 struct Order {
     static_assert(kStageSlabs * 4 == kStageTaps * Channels, "a stage has whole steps of its taps");
     static constexpr int kTapSlabs = CHANNELS / 4;
 
-    // slab is where a group of four channels of a tap is among the slabs of a tile. Groups are in the order of
-    // taps, which lie side by side in memory.
+    // slab returns which of a tile's slabs contains a quad, which is four channels of one tap. Quads (four channels of
+    // one tap) are numbered with taps varying fastest, as weights lie in memory.
     __device__ __forceinline__ static int slab(int quad) {
         const int tap = quad % kTaps, channel = quad / kTaps * 4;
         const int stage = channel / CHANNELS * kStagesInChunk + tap / kStageTaps;
@@ -122,31 +121,33 @@ struct Order {
                 Place(stage % kStagesInChunk * kStageTaps + in_stage / kTapSlabs, AxisH::taps, AxisW::taps)};
     }
 
-    // A lane loads one channel in four.
+    // A lane loads every fourth channel.
     const float* rows;
     __device__ __forceinline__ explicit Order(const float* rows) : rows(rows + threadIdx.x % 4 * BOX) {}
-    // load gives the lane's element of a slab of a stage, of the row that begins at a place.
+    // load returns the lane's element of slab `slab` of a stage, for the row that begins at `place`.
     __device__ __forceinline__ unsigned load(int slab, int place) const {
         const int channel = slab % kTapSlabs * 4, tap = slab / kTapSlabs;
         return round_to_tf32(rows[place + tap / TAPS_ACROSS * AxisH::step * kRowFloats + channel * BOX + tap % TAPS_ACROSS * AxisW::step]);
     }
 };
 
-// Few channels, as in the first layer of a network, come through the rows of a box, from tap to tap. A row of the box
-// has what one channel and one row of the kernel read; rows of all channels follow each other, then those of the
-// kernel's next row. So k has no gap: three channels of a 7 x 7 kernel are 147 elements in 160, not 49 taps of 16.
+// This specialisation of Order is for few channels, as in the first layer of a network: k runs along the rows of a box,
+// from tap to tap. A row of the box contains what one row of the kernel reads of one channel. A box holds the rows of
+// all channels for the kernel's first row, then the rows of all channels for the kernel's next row. In this order of
+// taps and channels, k has no gaps: three channels of a 7 x 7 kernel are 147 elements, padded to 160, not 49 taps of 16
+// channels.
 //
-// Of a product's rows a lane loads one element in four. Four elements of k in sequence may be
-// neighbours in a row of the box. Or they are the last of one row and the first of the next,
-// which is a constant further on. So a lane keeps a distance for each place where a row can end
-// in four, and the rest is known when this is compiled. Eight pixels and four taps beside each
-// other share no banks, whatever the stride up to four.
+// A lane loads every fourth element of k. Four consecutive elements of k may be neighbours in one row of the box, or
+// the last ones of one row and the first ones of the next row, a constant distance further on. A row of the box can end
+// at one of four places among four consecutive elements, so a lane stores one distance for each place; the other terms
+// of addresses are constants. The loads of eight neighbouring pixels and four taps have no bank conflicts for strides
+// up to four.
 //
-// A stage has all rows of the kernel, whose dilation from row to row is 1, and all channels: CHANNELS
-// is C_GROUP, TAPS_ACROSS and TAPS_DOWN are the kernel's.
+// A stage contains all channels and all rows of the kernel, whose dilation from row to row is 1: CHANNELS is C_GROUP,
+// and TAPS_ACROSS and TAPS_DOWN are the size of the kernel.
 template <int Channels>
 struct Order<Channels, true> {
-    static constexpr int kAcross = AxisW::taps, kElements = kStageTaps * CHANNELS;  // of a row, and of a stage
+    static constexpr int kAcross = AxisW::taps, kElements = kStageTaps * CHANNELS;  // in a row, and in a stage
     static_assert(Channels == C_GROUP && kStageTaps == AxisH::taps * kAcross && kElements <= kStageSlabs * 4,
                   "a stage has a plane of the kernel");
     static_assert(!kPatches || AxisH::step == 1, "rows of the kernel follow each other in a box");
@@ -158,8 +159,8 @@ struct Order<Channels, true> {
                 Place((slab / kStageSlabs * AxisH::taps + row / CHANNELS) * kAcross + k % kAcross, AxisH::taps, kAcross)};
     }
 
-    // ahead[e] is how far on the lane's element of four is if a row ends in front of the
-    // e-th. With e = 0 no row ends there.
+    // ahead[e] is the distance in the box from the first of four consecutive elements of k to the lane's element if a
+    // row of the box ends before the e-th of the four; ahead[0] is the distance if no row ends among the four.
     const float* rows;
     int ahead[4];
     __device__ __forceinline__ explicit Order(const float* rows) : rows(rows) {
@@ -167,10 +168,10 @@ struct Order<Channels, true> {
 #pragma unroll
         for (int e = 0; e < 4; ++e) ahead[e] = kAcross == 1 ? lane * BOX : lane * AxisW::step + (e > 0 && lane >= e ? kRowEnd : 0);
     }
-    static constexpr int kRowEnd = BOX - kAcross * AxisW::step;  // from behind a row's last tap to the next row
+    static constexpr int kRowEnd = BOX - kAcross * AxisW::step;  // from the end of a row's last tap to the next row
 
-    // load gives the lane's element of a slab of a stage, of the row that begins at a place. Zeros fill
-    // the last step up: what lies there in the box may be no number.
+    // load returns the lane's element of slab `slab` of a stage, for the row that begins at `place`. For elements
+    // after the last element of k, load returns zeros, since the box may contain NaNs there.
     __device__ __forceinline__ unsigned load(int slab, int place) const {
         const int k = slab * 4, across = k % kAcross, end = kAcross > 1 && kAcross - across < 4 ? kAcross - across : 0;
         if (k >= kElements) return 0;
@@ -180,14 +181,14 @@ struct Order<Channels, true> {
 };
 typedef Order<CHANNELS> Steps;
 
-// ---- The first launch: packed weights. An item is four elements of k and a column.
+// ---- The first launch packs the weights. A work item is four elements of k of one column.
 
 constexpr int kPackedColumns = TILES_N * TILE_N;
 constexpr int kQuads = IN_TILE * kStageSlabs;
 constexpr long long kWeightItems = static_cast<long long>(GROUPS) * kPackedColumns * kQuads;
 
 __device__ __forceinline__ void pack_weight(const float* weight, float* packed, long long item) {
-    // Two columns side by side fill a sector of memory.
+    // Two neighbouring columns fill a sector of memory.
     const int pair = item / (2ll * kQuads), group = pair / (kPackedColumns / 2);
     const int column = pair % (kPackedColumns / 2) * 2 + item % 2, out = column / kPhases;
     const Place phase(column % kPhases, AxisH::phases, AxisW::phases);
@@ -206,25 +207,26 @@ __device__ __forceinline__ void pack_weight(const float* weight, float* packed, 
     *reinterpret_cast<float4*>(packed + ((tile * kQuads + slab) * TILE_N + column % TILE_N) * 4) = make_float4(v[0], v[1], v[2], v[3]);
 }
 
-// ---- The second launch.
+// ---- The second launch computes the convolution.
 
 struct BoxedOperands {
     const TensorMap* input;
     const char* weight;  // packed
 };
 
-constexpr int kEighths = 2 * DEPTH;  // products of a stage, of eight elements of k
+constexpr int kEighths = 2 * DEPTH;  // products in a stage, each of eight elements of k
 
-// products_together is of how many products rows are loaded at a time, into 16 registers at most.
-// Two sets of registers take turns: while products read one, the other is loaded. So a stage is an
-// even number of groups, or the next would begin with the set that its last still reads.
+// products_together returns for how many products rows are loaded at once, into at most 16 registers. Two sets of
+// registers alternate: while products read one set, the other is loaded. Therefore a stage must have an even number of
+// groups of products whose rows are loaded at once; otherwise the next stage would begin with the set of registers that
+// the last products still read.
 constexpr int products_together() {
     int products = ROW_BLOCKS < 4 ? 4 / ROW_BLOCKS : 1;
     while (kEighths % (2 * products) != 0) --products;
     return products;
 }
 
-// BoxedProducts take rows from the boxes of a stage, and columns from the slabs behind them.
+// BoxedProducts takes rows from the boxes of a stage, and columns from the slabs after the boxes.
 struct BoxedProducts {
     static constexpr bool kFromRegisters = true;
     static constexpr int kTogether = products_together();
@@ -259,14 +261,15 @@ struct BoxedProducts {
         }
     }
 
-    // place is where a thread's rows are in a half of the r-th block, from its first on: another run or
-    // pixel. A warp's rows begin where RUN or as many rows as it has do.
+    // place returns the offset in the box from a thread's first row to its row in one half of block r, which may belong
+    // to another run or to another pixel. A warp's rows begin at a multiple of RUN, or of the warp's number of rows.
     __device__ __forceinline__ static constexpr int place(int r, int half) {
         return r * 16 / RUN * kRunFloats + (r * 16 % RUN + half * 8) * AxisW::stride;
     }
 };
 
-// BoxedProducer is a warp, whose lanes share the copies of a stage: a box each, and one the weights.
+// BoxedProducer is the producer warp, whose lanes share the copies of a stage: each of them loads one box, and one lane
+// also loads the weights.
 struct BoxedProducer {
     typedef BoxedProducts Products;
 
@@ -286,7 +289,7 @@ struct BoxedProducer {
                 if (lane == 0) mbarrier_expect(pipeline.full(turn.slot), kBoxes * BOX_ROWS * kRowFloats * 4 + kStageWeightBytes);
                 __syncwarp();
                 char* const stage = pipeline.stage(turn.slot);
-                const Place tap(s % kStagesInChunk * kStageTaps, AxisH::taps, AxisW::taps);  // the first
+                const Place tap(s % kStagesInChunk * kStageTaps, AxisH::taps, AxisW::taps);  // the first tap
                 if (lane < kBoxes)
                     tensor_load(stage + lane * BOX_BYTES, operands.input,
                                 {AxisW::input(run.w, tap.w) - AxisW::early(tap.w), tile.group * C_GROUP + s / kStagesInChunk * CHANNELS,
@@ -309,21 +312,22 @@ struct Work : ConvolutionWork {
     struct Output : TileGiven {
         typedef TileGiven Given;
         static constexpr int kMixed = 0;
-        int first;  // channel of the group
+        int first;  // first channel of the group
         bool biased;
         __device__ __forceinline__ Output(const Tile& tile, const Given& given)
             : TileGiven(given), first(tile.group * C_OUT_GROUP), biased(BIAS && tile.split == 0) {}
 
         static constexpr int kTurns = AxisW::phases, kRun = kPhases == 1 && C_OUT_GROUP % 16 == 0 ? 16 : 1;
         __device__ __forceinline__ static int columns() { return kColumns; }
-        // With several phases a row may lack an output in some columns.
+        // lacks says whether a row has no outputs at all; with several phases, a row may have outputs in some columns.
         __device__ __forceinline__ static bool lacks(int row) {
             const Run run(row / RUN);
             const int w = run.w + row % RUN;
             return kPhases == 1 && !(run.n < N && AxisD::has(run.d) && AxisH::has(run.h) && AxisW::has(w));
         }
-        // place is that of an output. Where there is none it is the first pixel's, or the last channel's: so
-        // the addresses of a row's columns are as far apart as channels, and take few registers.
+        // place locates an output for epilogues. Outputs that do not exist get the place of the first pixel, or of the
+        // last channel. A row's columns therefore have addresses a constant distance per channel apart, which saves
+        // registers.
         __device__ __forceinline__ Coordinates<3, 1> place(int row, int first_column, int c) const {
             int channel = first_column / kPhases + c / kPhases;
             if (kColumns % 32 != 0 && channel >= C_OUT_GROUP) channel = C_OUT_GROUP - 1;
@@ -345,12 +349,13 @@ struct Work : ConvolutionWork {
         }
 
        private:
-        // with_output calls `with` for the output that a row has in a column, if there is one: of an image, and of a
-        // channel of those that the group has from `image` on. IsChannel: whether the column is known to be one's.
+        // If a row and a column of the product have an output, with_output calls `with` with the output's image, the
+        // index of the group's first channel, the channel in the group, and the pixel. IsChannel says that the column
+        // is known to have a channel.
         template <bool IsChannel, class With>
         __device__ __forceinline__ void with_output(int row, int first_column, int c, const With& with) const {
-            // Columns begin with a channel's: so a column's phase is known when this is compiled, but for the lane's
-            // part of it.
+            // A block of 32 columns begins with a channel's first phase, so a column's phase depends only on constants
+            // and the lane.
             static_assert(32 % kPhases == 0, "a channel's phases lie in 32 columns");
             const Run run(row / RUN);
             const Place phase(c % kPhases, AxisH::phases, AxisW::phases);

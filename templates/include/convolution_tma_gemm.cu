@@ -1,9 +1,9 @@
-// Convolutions of up to three axes on Hopper's warpgroup products (sm_90a), of one tap and stride 1, as matrix
-// products. The copy engine fetches both operands by tensor maps (mapped_operands.cuh). Nothing is packed, and each
-// input element comes from memory once. Of floats rows are the pixels of an image, and columns are output channels;
-// of bf16 and fp16 it is the other way round, so that outputs leave as whole rows. k is the input channels.
+// Convolutions of up to three axes, with one tap and stride 1, as matrix products on Hopper's warpgroup products
+// (sm_90a). The copy engine loads both operands by tensor maps (mapped_operands.cuh). Nothing is packed, and each input
+// element is read from memory once. For floats, rows are the pixels of an image, and columns are output channels; for
+// bf16 and fp16 it is the other way round, so that outputs are stored as whole rows. k is the input channels.
 //
-// slab_gemm.cuh has the mainloop and what the tunables trade. Axes that a problem lacks have the size 1.
+// slab_gemm.cuh has the mainloop and explains the tunables. Axes that a problem lacks have size 1.
 #include "mapped_operands.cuh"
 #include "place.cuh"
 
@@ -11,17 +11,17 @@ namespace {
 
 __device__ __forceinline__ int pixels() { return D * H * W; }  // of a channel
 
-// ImageOutput is of an image's group, of which a channel's pixels lie side by side.
+// ImageOutput is the output of one group of one image; the pixels of a channel are contiguous.
 struct ImageOutput : TileEpilogue {
     typedef TileGiven Given;
     const Element* bias;
-    int group;        // groups of images are numbered
-    long long first;  // of the group's first channel
+    int group;        // index among the groups of all images
+    long long first;  // index of the group's first channel
     bool biased;
     __device__ __forceinline__ ImageOutput(const Tile& tile, const Given& given)
         : TileEpilogue(given), bias(given.bias + (BIAS ? tile.group % GROUPS * C_OUT_GROUP : 0)), group(tile.group),
           first(static_cast<long long>(tile.group) * C_OUT_GROUP * pixels()), biased(BIAS && tile.split == 0) {}
-    // place is where a pixel of a channel lies, for epilogues; behind the last channel, that has its place.
+    // place locates a pixel of a channel for epilogues; channels after the last one get the last channel's place.
     template <int Along = 2>
     __device__ __forceinline__ Coordinates<3, Along> place(int channel, int pixel) const {
         const int there = channel < C_OUT_GROUP ? channel : C_OUT_GROUP - 1;
@@ -32,7 +32,7 @@ struct ImageOutput : TileEpilogue {
     }
 };
 
-// Output is of 16 bits, or of floats.
+// Output<true> stores outputs of 16 bits, Output<false> floats.
 template <bool Of16Bits>
 struct Output : ImageOutput {
     using ImageOutput::ImageOutput;
@@ -60,7 +60,7 @@ struct Output<false> : ImageOutput {
     __device__ __forceinline__ void store(float* y, int pixel, int first_channel, int c, float value,
                                           const B&... beside) const {
         const int channel = first_channel + c;
-        constexpr bool whole = !kIsNone && C_OUT_GROUP % 32 == 0 && sizeof...(B) > 0;  // all that there was to load
+        constexpr bool whole = !kIsNone && C_OUT_GROUP % 32 == 0 && sizeof...(B) > 0;  // the column is known to exist
         if (pixel < pixels() && (whole || channel < C_OUT_GROUP)) {
             float output[1] = {sum(value, channel)};
             if constexpr (sizeof...(B) > 0) apply(output, beside...);
@@ -72,7 +72,7 @@ struct Output<false> : ImageOutput {
 struct Work : ConvolutionWork {
     typedef MappedOperands Operands;
     typedef ::Output<kOf16Bits> Output;
-    __device__ __forceinline__ static int groups() { return N * GROUPS; }  // a product for each image's group
+    __device__ __forceinline__ static int groups() { return N * GROUPS; }  // one product for each group of each image
     static constexpr int kStages = (C_GROUP + kStageDepth - 1) / kStageDepth;
     static constexpr bool kRowsAlongK = kOf16Bits, kColumnsAlongK = !kOf16Bits;
     __device__ __forceinline__ static int rows_of(int group) { return kOf16Bits ? group % GROUPS : group; }

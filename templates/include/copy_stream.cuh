@@ -1,12 +1,10 @@
-// copy_stream.cuh: a strip whose rows the threads copy, STAGE_LOAD floats an
-// asynchronous copy. They store its outputs straight from registers or, when GATHER
-// is set, through shared memory: a strip as wide as the output is one flat run in
-// the tensor. See stream.cuh.
+// copy_stream.cuh: a strip whose rows the threads copy, STAGE_LOAD floats per asynchronous copy (see stream.cuh). The
+// threads store the strip's outputs straight from registers or, when GATHER is set, through shared memory: the outputs
+// of a strip as wide as the output are one flat run of the tensor.
 //
-// The rows are a ring with AHEAD + 1 stages of fresh rows and the halo. A step reads
-// the halo, which is still there, and fresh rows, which were requested AHEAD steps
-// earlier. Only rows at the strips' ends are loaded twice. A step waits at one
-// barrier, and at one more if it gathers.
+// The staged rows form a ring buffer of AHEAD + 1 stages of fresh rows, and the halo. A step reads the halo, which
+// earlier steps have loaded, and fresh rows, which were requested AHEAD steps earlier. Only rows at the strips' ends
+// are loaded twice. A step waits at one barrier, and at a second one if it gathers outputs.
 #pragma once
 #include "async_copy.cuh"
 #include "element_rows.cuh"
@@ -29,9 +27,8 @@ struct CopyStream : Strip {
         for (int step = 1; step < AHEAD; ++step) request(step, HALO_ROWS + step * FRESH_ROWS, FRESH_ROWS);
     }
 
-    // request starts copying `count` input rows of a step, the strip's rows from
-    // `first` on, into the ring. A request past the last step copies nothing but
-    // still commits a group, so that waiting needs no special case.
+    // request starts copying `count` input rows of a step, beginning with the strip's row `first`, into the ring. A
+    // request past the last step copies nothing, but still commits a group, so that waiting needs no special case.
     __device__ __forceinline__ void request(int step, int first, int count) {
         constexpr int PerRow = PITCH / STAGE_LOAD;
         if (step < steps) {
@@ -54,20 +51,19 @@ struct CopyStream : Strip {
 
     static __device__ __forceinline__ int wrapped(int slot) { return slot < Ring ? slot : slot - Ring; }
 
-    // begin waits for the step's rows and requests those AHEAD of it, which replace
-    // the rows that the step before has read.
+    // begin waits for the step's rows and requests the rows of the step AHEAD steps later, which replace rows that the
+    // previous step has read.
     __device__ __forceinline__ void begin() {
         async_copy_wait<AHEAD - 1>();
         __syncthreads();
         request(step + AHEAD, HALO_ROWS + (step + AHEAD) * FRESH_ROWS, FRESH_ROWS);
     }
 
-    // load_row fills `span` from row i of the thread's band.
     __device__ __forceinline__ void load_row(float (&span)[SPAN], int i) const {
         load_span_of(span, ring + wrapped(start + threadIdx.y * (ROWS * STRIDE_H) + i) * PITCH);
     }
 
-    // store_row stores the thread's outputs of its row r, or gathers them for end.
+    // store_row stores the thread's outputs of its row r, or gathers them in shared memory for `end` to store.
     __device__ __forceinline__ void store_row(float* y, int r, const float (&outputs)[VEC]) const {
         if (row + r >= H_OUT) return;
         if (GATHER)
@@ -76,7 +72,7 @@ struct CopyStream : Strip {
             store_elements_of_row<VEC, STREAMING>(y + output_at(row + r), column, outputs);
     }
 
-    // end stores what was gathered and moves on to the next step.
+    // end stores the gathered outputs and moves on to the next step.
     __device__ __forceinline__ void end(float* y) {
         if (GATHER) {
             __syncthreads();
@@ -90,8 +86,8 @@ struct CopyStream : Strip {
 
     __device__ __forceinline__ void finish() const {}
 
-    // first_output is where the step's outputs begin. A strip that gathers is as wide
-    // as the output, so a step's outputs lie side by side.
+    // first_output returns the index in the tensor of the step's first output. A strip whose outputs are gathered is as
+    // wide as the output, so a step's outputs are contiguous.
     __device__ __forceinline__ int step_row() const { return row - threadIdx.y * ROWS; }
     __device__ __forceinline__ long long first_output() const { return output_at(step_row()); }
 };

@@ -1,12 +1,12 @@
-// dependent_launch.cuh: launches that begin before the one before them has ended (`dependent` in
-// op.yaml; programmatic dependent launch, from compute capability 9.0 on), so that
-// the GPU brings up their blocks while the last blocks of the other still run.
+// dependent_launch.cuh: launches that begin before the previous launch has ended (`dependent` in op.yaml; programmatic
+// dependent launch, from compute capability 9.0 on): the GPU starts their blocks while the last blocks of the previous
+// launch still run.
 //
-//   the first kernel    begin_dependents(), when the next launch's blocks may come
-//   the next one        whatever needs nothing of the first, then wait_for_launches(), which every thread
-//                       calls: what all launches before wrote is there
+//   the first kernel    calls begin_dependents() when the blocks of the next launch may start.
+//   the next kernel     does what does not depend on the first one; then every thread calls wait_for_launches(),
+//                       after which all writes of earlier launches are visible.
 //
-// Where the launch is not dependent, neither does anything.
+// If the next launch is not dependent, begin_dependents and wait_for_launches do nothing.
 #pragma once
 
 #ifndef AUTOTUNE_EMULATOR

@@ -1,5 +1,5 @@
-// depthwise.cuh: a channel's own small kernel, shared by a block's threads. The
-// tunable VEC is the number of neighbouring outputs that a thread computes.
+// depthwise.cuh: depthwise convolutions in which a block's threads share the weights of one channel. The tunable VEC is
+// the number of neighbouring outputs that a thread computes.
 #pragma once
 #include "convolution_place.cuh"
 #include "window.cuh"
@@ -11,8 +11,8 @@ struct Weights {
     float taps[InRegisters ? KERNEL_H * KERNEL_W : 1];
     const float* shared;
 
-    // load loads a channel's kernel, into `staged` if it belongs in shared memory.
-    // Every thread of the block calls it.
+    // load loads a channel's kernel into registers, or into `staged` if it belongs in shared memory. Every thread of
+    // the block must call load.
     template <int Threads>
     __device__ __forceinline__ void load(float* staged, const Element* weight, int channel, int thread) {
         const Element* from = weight + channel * (KERNEL_H * KERNEL_W);
@@ -43,8 +43,8 @@ __device__ __forceinline__ void add_row(float (&outputs)[VEC], const float* span
         for (int v = 0; v < VEC; ++v) outputs[v] += weights[tap * KERNEL_W + k] * span[v * STRIDE_W + k * DILATION_W];
 }
 
-// Outputs makes outputs of a thread's sums, row by row of ROWS at a time. What an epilogue's tensors have beside them is
-// loaded before, where it takes few registers: so a thread waits for memory once, and not in each row.
+// Outputs turns a thread's sums into outputs, one of its ROWS output rows at a time. Outputs loads the epilogue's
+// elements in advance if they take few registers, so that a thread waits for memory once and not once per row.
 struct Outputs {
     static constexpr bool kAhead = !Epilogue::kIsNone && ROWS * VEC <= 32;
     Epilogue epilogue;
@@ -66,9 +66,9 @@ struct Outputs {
     __device__ __forceinline__ RowPlace place(int row) const { return {plane, C, row, H_OUT, column, W_OUT}; }
 };
 
-// join_span adds row i of a band to VEC neighbouring outputs of each output row
-// whose windows contain it. The first of them begins at `from`, within a span of
-// row i. ended(r) is called for every output row r that this row completes.
+// join_span adds row i of a band to VEC neighbouring outputs of each output row whose windows contain it. The window of
+// the first output begins at `from`, in a span of row i. join_span calls ended(r) for every output row r that row i
+// completes.
 template <int Rows, class Ended>
 __device__ __forceinline__ void join_span(float (&sums)[Rows][VEC], const float* from, int i, const Weights& weights,
                                           float bias, Ended ended) {

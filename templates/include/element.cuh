@@ -1,6 +1,5 @@
-// element.cuh: the elements of tensors whose type a parameter may name (TYPE): f32, bf16 or f16.
-// Arithmetic is float's; an element of 16 bits is rounded when it is stored, to the nearest,
-// ties to even.
+// element.cuh: the elements of tensors whose type a parameter may name (TYPE): f32, bf16 or f16. Arithmetic is in
+// float; a 16-bit element is rounded when it is stored, to nearest, ties to even.
 #pragma once
 #include "bf16.cuh"
 #include "fp16.cuh"
@@ -26,7 +25,7 @@ template <>
 constexpr bool kIsBf16<bf16> = true;
 constexpr bool kOf16Bits = sizeof(Element) == 2, kOfBf16 = kIsBf16<Element>;
 
-// A pair is two elements of 16 bits in a register, the lower index in the lower half.
+// Pair packs two 16-bit elements into a register, the one with the lower index in the lower half.
 template <class T>
 struct Pair;
 template <>
@@ -57,14 +56,25 @@ __device__ __forceinline__ f32 from_float<f32>(float x) {
     return x;
 }
 
-// read_only loads an element that no thread writes.
+// read_only loads an element through the read-only cache; no thread may write it.
 __device__ __forceinline__ float read_only(const f32* from) { return __ldg(from); }
 template <class T>
 __device__ __forceinline__ float read_only(const T* from) {
     return to_float(T{__ldg(&from->bits)});
 }
 
-// unpack_pairs makes floats of pairs.
+// read_early loads an element, and a compiler does not move the load behind later stores (load_early).
+__device__ __forceinline__ float read_early(const f32* from) {
+    float x;
+    load_early<1>(&x, from);
+    return x;
+}
+template <class T>
+__device__ __forceinline__ float read_early(const T* from) {
+    return to_float(T{load_early(&from->bits)});
+}
+
+// unpack_pairs converts pairs of 16-bit elements to floats.
 template <class T, int Pairs>
 __device__ __forceinline__ void unpack_pairs(float* to, const float* pairs) {
 #pragma unroll
@@ -74,8 +84,7 @@ __device__ __forceinline__ void unpack_pairs(float* to, const float* pairs) {
     }
 }
 
-// load_elements loads elements in one access of 16 bytes at most, whose multiple the address
-// must be.
+// load_elements loads elements in one access of at most 16 bytes; the address must be a multiple of the access's size.
 template <int Elements>
 __device__ __forceinline__ void load_elements(float* to, const f32* from) {
     load_vector<Elements>(to, from);
@@ -91,7 +100,8 @@ __device__ __forceinline__ void load_elements(float* to, const T* from) {
     }
 }
 
-// store_elements is the way back. Streaming stores are of what nobody reads soon.
+// store_elements stores elements in one access of at most 16 bytes. Streaming stores are for data that is not read
+// soon.
 template <int Elements, bool Streaming = false>
 __device__ __forceinline__ void store_elements(f32* to, const float* from) {
     if constexpr (Streaming)

@@ -1,4 +1,5 @@
-// element_rows.cuh: rows of elements of any type, as load_span of window.cuh has them of floats.
+// element_rows.cuh: loads and stores of rows of elements of any type; the counterpart for floats is load_span in
+// window.cuh.
 #pragma once
 #include "element.cuh"
 #include "window.cuh"
@@ -20,8 +21,8 @@ __device__ __forceinline__ void store_elements_by(Element* row, int column, cons
         if (column + v < W_OUT) store_elements<Vector, Streaming>(row + column + v, outputs + v);
 }
 
-// store_elements_of_row stores Count neighbouring outputs of a row from output column `column` on, as
-// wide as the rows' alignment allows. It stores none past the row's end.
+// store_elements_of_row stores Count neighbouring outputs of a row from output column `column` on, as wide as the rows'
+// alignment allows, and nothing past the row's end.
 template <int Count, bool Streaming>
 __device__ __forceinline__ void store_elements_of_row(Element* row, int column, const float* outputs) {
     constexpr int Pair = Count % 2 == 0 ? 2 : 1;
@@ -33,6 +34,7 @@ __device__ __forceinline__ void store_elements_of_row(Element* row, int column, 
         store_elements_by<1, Count, Streaming>(row, column, outputs);
 }
 
-// floats_of are outputs that are gathered, of kernels that gather nothing of 16 bits.
+// floats_of casts outputs to floats, for kernels that gather outputs in shared memory; these kernels have no 16-bit
+// elements.
 static_assert(!GATHER || !kOf16Bits, "what is gathered are floats");
 __device__ __forceinline__ float* floats_of(Element* y) { return reinterpret_cast<float*>(y); }

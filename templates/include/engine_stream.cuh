@@ -1,11 +1,11 @@
-// engine_stream.cuh: a strip whose rows the copy engine loads, one bulk load a row,
-// and whose outputs it stores, one bulk store a step. See stream.cuh.
+// engine_stream.cuh: a strip whose rows the copy engine loads, by one bulk load per row, and whose outputs it stores,
+// by one bulk store per step (see stream.cuh).
 //
-// One producer warp requests all of the strip's rows at once; each step is a pipeline
-// stage with its own barrier and is used once. The strip is as wide as the output, so
-// its outputs are one run in the tensor. A step stores what it adds to that run up to
-// the last whole 128-byte line: only lines at the run's ends are written in two parts.
-// One more barrier a step completes its outputs before they are stored.
+// One producer warp requests all of the strip's rows at once; each step is a pipeline stage with a barrier of its own,
+// which is used once. The strip is as wide as the output, so its outputs are one contiguous run of the tensor. A step
+// stores its outputs up to the last whole 128-byte line of the run: only lines at the run's ends are written in two
+// parts. At another barrier per step, threads wait until all outputs of the step are in shared memory, from where they
+// are stored.
 #pragma once
 #include "bulk_copy.cuh"
 #include "strip.cuh"
@@ -14,14 +14,14 @@
 
 struct EngineStream : Strip {
     static constexpr int Line = 32; // floats
-    static constexpr int InsideBegin = PADDING_W + STAGE_LEAD; // the staged columns inside the image
+    static constexpr int InsideBegin = PADDING_W + STAGE_LEAD; // first staged column inside the image
     static constexpr int InsideEnd = ENGINE_W + InsideBegin < PITCH ? ENGINE_W + InsideBegin : PITCH;
     static constexpr int RowBytes = 4 * (InsideEnd - InsideBegin);
     static_assert(ENGINE_W % 4 == 0 && STAGE_LOAD == 4 && STEPS <= 32, "a bulk load moves whole vectors of four");
 
-    Mbarrier* arrived; // a step's rows
+    Mbarrier* arrived; // one barrier for the rows of each step
     float* band;       // the strip's rows
-    float* run;        // its outputs, as far from a line as in the tensor
+    float* run;        // its outputs, aligned to lines as in the tensor
 
     __device__ __forceinline__ EngineStream(const float* x, float* shared, float outside)
         : arrived(reinterpret_cast<Mbarrier*>(shared)), band(shared + BARRIERS),
@@ -31,8 +31,8 @@ struct EngineStream : Strip {
         __syncthreads();
     }
 
-    // request starts all loads. It is the work of one warp: a lane prepares a step's
-    // barrier, then loads rows.
+    // request starts all loads, and must be called by one warp: each lane initialises a step's barrier, then loads
+    // rows.
     __device__ __forceinline__ void request(const float* x, int lane) {
         if (lane < steps) {
             mbarrier_init(arrived + lane, 1);
@@ -51,16 +51,16 @@ struct EngineStream : Strip {
 
     __device__ __forceinline__ bool is_loaded(int i) const { return row_is_read(i) && row_inside(first_row() + i); }
 
-    // count_loaded counts those of the strip's rows [begin, end) that are loaded.
+    // count_loaded returns how many of the strip's rows [begin, end) are loaded.
     __device__ __forceinline__ int count_loaded(int begin, int end) const {
-        if (STRIDE_H <= SPAN_H) // all inside are
+        if (STRIDE_H <= SPAN_H) // all rows inside the image are loaded
             return max(min(first_row() + end, H) - max(first_row() + begin, 0), 0);
         int count = 0;
         for (int i = begin; i < end; ++i) count += is_loaded(i);
         return count;
     }
 
-    // fill_outside fills the staged rows and columns around the image.
+    // fill_outside fills the staged rows and columns outside of the image.
     __device__ __forceinline__ void fill_outside(float outside) {
         constexpr int Margin = InsideBegin + PITCH - InsideEnd;
         if constexpr (Margin > 0) {
@@ -74,7 +74,6 @@ struct EngineStream : Strip {
         for (int k = below * PITCH + thread(); k < STAGED_ROWS * PITCH; k += Threads) band[k] = outside;
     }
 
-    // begin waits for the step's rows.
     __device__ __forceinline__ void begin() { mbarrier_wait(arrived + step, 0); }
 
     // load_row fills `span` from row i of the thread's band.
@@ -82,12 +81,12 @@ struct EngineStream : Strip {
         load_span_of(span, band + ((row - tile.row) * STRIDE_H + i) * PITCH);
     }
 
-    // store_row gathers the thread's outputs of its row r for end.
+    // store_row gathers the thread's outputs of its row r in shared memory, for `end` to store.
     __device__ __forceinline__ void store_row(float*, int r, const float (&outputs)[VEC]) const {
         if (row + r < H_OUT) gather<VEC>(run + (row - tile.row + r) * W_OUT, column, outputs);
     }
 
-    // end starts storing the step's outputs and moves on to the next.
+    // end starts storing the step's outputs and moves on to the next step.
     __device__ __forceinline__ void end(float* y) {
         publish_to_async_proxy();
         __syncthreads();
@@ -96,8 +95,8 @@ struct EngineStream : Strip {
         row += StepRows;
     }
 
-    // store stores the whole lines that the step has completed, and the parts of
-    // lines at the run's ends. It is the work of one warp.
+    // store stores the whole lines that the step has completed, and the incomplete lines at the run's ends. All lanes
+    // of one warp must call store.
     __device__ __forceinline__ void store(float* y, int lane) const {
         const int skew = gather_skew(output_at(tile.row));
         const float* lines = run - skew;

@@ -1,20 +1,22 @@
-// epilogue.cuh: what an operator's outputs are made of (EPILOGUE, an expression of a sum x, its bias in it, and of
-// tensors t0 to t7). It is applied in float where a sum would be rounded to an output, so it costs the tensors' way
-// from memory and no other. Partial sums of split-K are no outputs: their launch's sums are.
+// epilogue.cuh: the epilogue computes an operator's outputs from its sums by an expression (EPILOGUE) of a sum x, which
+// includes its bias, and of tensors t0 to t7. The epilogue is applied in float before a sum would be rounded to an
+// output, so its only cost is reading the tensors. Partial sums of split-K are no outputs: the launch that adds them up
+// applies the epilogue.
 //
-// A tensor has some of the output's axes, EPILOGUE_0_AXES: bit 0 is the first. Along the others it is the same
-// everywhere. Its elements lie in the order of its axes. Kernels get the tensors last, as EPILOGUE_PARAMETERS.
+// A tensor has some of the output's axes, given by the bits of EPILOGUE_0_AXES (bit 0 is the first axis). Along the
+// output's other axes the tensor is broadcast. The order of a tensor's elements in memory follows the order of its
+// axes. The epilogue's tensors are a kernel's last parameters (EPILOGUE_PARAMETERS).
 //
-// Without an epilogue outputs are the sums: NoEpilogue has nothing, and costs nothing.
+// Without an epilogue the outputs are the sums: NoEpilogue is empty, and costs nothing.
 #pragma once
 #include "activations.cuh"
 #include "element.cuh"
 
-// Coordinates say where an output lies: its index along each axis. The first axis needs no size. They are a Place:
-// that has kAlong, the axis along which outputs lie side by side, as tensors have axes; along(), an output's index along it;
-// and, of a tensor that has some axes, the index of the element that belongs to the output, and how many elements lie
-// side by side. Outputs along another axis than the last are as far apart as step<Axes>(); all that are asked for are
-// there, and begin aligned.
+// Coordinates locate an output by its index along each axis; the size of the first axis is not needed. Coordinates are
+// a Place, which is a class with four members: kAlong is the axis along which outputs are contiguous, as a bit; along()
+// is an output's index along that axis; index<Axes>() is the index of the output's element in a tensor that has these
+// axes; side_by_side<Axes>() is how many elements of the tensor are contiguous. Coordinates along another axis than the
+// last are for outputs that all exist, the first aligned; step<Axes>() is their elements' distance in a tensor.
 template <int Rank, int Along = Rank - 1>
 struct Coordinates {
     static constexpr unsigned kAlong = 1u << Along;
@@ -68,7 +70,7 @@ struct NoEpilogue {
 #ifndef EPILOGUE_TENSORS
 #define EPILOGUE_TENSORS 0
 #endif
-// EPILOGUE_EACH does something with the number of each tensor.
+// EPILOGUE_EACH(DO) expands DO(i) for the number i of each tensor.
 #define EPILOGUE_FIRST_0(DO)
 #define EPILOGUE_FIRST_1(DO) DO(0)
 #define EPILOGUE_FIRST_2(DO) EPILOGUE_FIRST_1(DO) DO(1)
@@ -96,21 +98,21 @@ struct NoEpilogue {
     decltype(Epilogue::t##I)::template unpack<Count, Place>(beside##I, loaded.t##I);
 #define EPILOGUE_LOADED(I) , beside##I[i]
 
-// Broadcast is a tensor that has some of the output's axes.
+// Broadcast is a tensor that has some of the output's axes, and is the same along the others.
 template <class T, unsigned Axes>
 struct Broadcast {
     const T* data;
 
-    // Held is what belongs to Count outputs side by side, as it lies in memory if it has the axis along which they are.
-    // Elements of 16 bits are pairs. One number is a float.
+    // Held holds the tensor's elements for Count contiguous outputs: as they are in memory, with 16-bit elements as
+    // pairs, or a single float if the tensor has one element for all of these outputs.
     template <int Count, class Place>
     struct Held {
         static constexpr bool kPacked = Count > 1 && (Axes & Place::kAlong);
         float words[kPacked ? Count * sizeof(T) / 4 : 1];
     };
 
-    // load has no branches, so that many loads are under way before the first is used. What lies behind the end of the
-    // axis is what lies before it. A tensor of several axes is far away: it may be any size.
+    // load has no branches, so that many loads are in flight before the first is used. For outputs behind the end of
+    // the axis, load reads earlier elements again. Tensors of several axes may have any size and count as far.
     static constexpr bool kFar = (Axes & (Axes - 1)) != 0;
     template <int Count, class Place>
     __device__ __forceinline__ Held<Count, Place> load(const Place& place) const {
@@ -128,7 +130,7 @@ struct Broadcast {
         return held;
     }
 
-    // fetch brings to the L2 what belongs to an output, and its neighbours of 32 bytes.
+    // fetch brings an output's element and its neighbours, 32 bytes, to the L2.
     template <class Place>
     __device__ __forceinline__ void fetch(const Place& place) const {
         if constexpr (kFar) prefetch_to_l2(data + place.template index<Axes>());
@@ -147,22 +149,13 @@ struct Broadcast {
     }
 
    private:
-    // A far tensor's load stays where it is (load_early).
-    __device__ __forceinline__ static float one(const T* from) {
-        if constexpr (!kFar) return read_only(from);
-        if constexpr (sizeof(T) == 4) {
-            float word;
-            load_early<1>(&word, from);
-            return word;
-        } else {
-            return to_float(T{load_early(&from->bits)});
-        }
-    }
+    __device__ __forceinline__ static float one(const T* from) { return kFar ? read_early(from) : read_only(from); }
     __device__ __forceinline__ static float half_of(unsigned pair, int upper) {
         return upper ? Pair<T>::high(pair) : Pair<T>::low(pair);
     }
 
-    // load_by loads Width at a time if rows are multiples of it, and so begin aligned; else fewer.
+    // load_by loads Width elements per access if the length of rows is a multiple of Width, so that rows begin aligned;
+    // otherwise it uses narrower loads.
     template <int Width, int Words>
     __device__ __forceinline__ static void load_by(float (&to)[Words], const T* from, long long row, long long first,
                                                    long long step = 1) {
@@ -187,10 +180,10 @@ struct Broadcast {
     }
 };
 
-typedef bf16 AsBf16;  // the types, where functions are called so
+typedef bf16 AsBf16;  // the types, to convert to them by functions of the same names
 typedef f16 AsF16;
 
-// Formula has the functions of an epilogue, and its value.
+// Formula contains the functions that an epilogue may call, and `of`, which evaluates the epilogue.
 struct Formula : Activations {
 #define AUTOTUNE_FUNCTION static __device__ __forceinline__ float
     AUTOTUNE_FUNCTION where(float condition, float a, float b) { return condition != 0.0f ? a : b; }
@@ -205,7 +198,7 @@ struct Epilogue {
     static constexpr bool kIsNone = false;
     EPILOGUE_EACH(EPILOGUE_MEMBER)
 
-    // Loaded is what the tensors have beside Count outputs side by side.
+    // Loaded holds the elements of all tensors for Count contiguous outputs.
     template <int Count, class Place>
     struct Loaded {
         EPILOGUE_EACH(EPILOGUE_HELD)
@@ -218,7 +211,7 @@ struct Epilogue {
     __device__ __forceinline__ void fetch(const Place& place) const {
         EPILOGUE_EACH(EPILOGUE_FETCH)
     }
-    // Sums may be those of a few of these outputs, from one on.
+    // The sums may be those of a Few of these outputs, beginning with the output `from`.
     template <int Few, int Count, class Place>
     __device__ __forceinline__ static void apply(float (&sums)[Few], const Loaded<Count, Place>& loaded, int from = 0) {
         EPILOGUE_EACH(EPILOGUE_UNPACK)
@@ -226,7 +219,7 @@ struct Epilogue {
         for (int i = from; i < from + Few; ++i)
             sums[i - from] = Formula::of(sums[i - from] EPILOGUE_EACH(EPILOGUE_LOADED));
     }
-    // apply makes outputs of sums of which the first is at a place.
+    // apply turns contiguous sums into outputs; `place` is the place of the first.
     template <int Count, class Place>
     __device__ __forceinline__ void apply(float (&sums)[Count], const Place& place) const {
         apply<Count, Count, Place>(sums, load<Count>(place));
@@ -244,7 +237,7 @@ struct Epilogue {
 typedef NoEpilogue Epilogue;
 #endif
 
-// TileEpilogue is of the launch that has tiles, and has nothing where another adds up what that leaves.
+// TileEpilogue is the epilogue of the launch that computes tiles, or NoEpilogue if another launch adds up split sums.
 #if SPLITS > 1
 #define TILE_EPILOGUE_PARAMETERS
 #define TILE_EPILOGUE_ARGUMENTS
@@ -255,8 +248,8 @@ typedef NoEpilogue TileEpilogue;
 typedef Epilogue TileEpilogue;
 #endif
 
-// finish makes outputs of sums, if something was loaded: else there is no epilogue, or what is stored is mended. If it
-// Mends, a sum that mended.cuh must find is left as it is: an epilogue might make a number of an infinity.
+// finish applies an epilogue to sums. A sum that mended.cuh must find because it is not finite is stored without the
+// epilogue, which might make it finite. Mended outputs are stored without loaded elements: finish leaves them alone.
 template <bool Mends, int Count, class... Beside>
 __device__ __forceinline__ void finish(const TileEpilogue& epilogue, float (&sums)[Count], const bool (&finite)[Count],
                                        const Beside&... beside) {
@@ -271,7 +264,8 @@ __device__ __forceinline__ void finish(const TileEpilogue& epilogue, float (&sum
     }
 }
 
-// TileGiven is what Outputs of tiles are made with (gemm_tiles.cuh); an epilogue that has nothing takes no room.
+// TileGiven contains the arguments from which the Output of a tile is constructed (gemm_tiles.cuh). TileGiven derives
+// from the epilogue, which may be an empty base class.
 struct TileGiven : TileEpilogue {
     const Element* bias;
 };

@@ -1,28 +1,28 @@
-// gathered_operands.cuh: the producers of slab_gemm.cuh for operands that lie in memory as
-// their owner has them. PRODUCERS threads load elements into registers, round them (or split
-// them into parts of bf16), and store them in the form that products take (slab_operands.cuh).
+// gathered_operands.cuh: producers for slab_gemm.cuh that read operands in their original layout. PRODUCERS threads
+// load elements into registers, round them (or split them into parts of bf16), and store them in the layout that
+// products need (slab_operands.cuh).
 //
-// Nothing is packed in a launch of its own, which saves the operands' way to memory and back;
-// but each tile fetches and rounds its operands anew. It is for products that hardly multiply.
+// No separate launch packs operands, which saves writing and reading them once more; but each tile loads and rounds its
+// operands again. Gathering pays for products with few multiplications per element.
 //
-// An operand is lines, A's rows or B's columns, of depth elements of k. A thread has the same
-// lines in all stages of a tile. While a stage is waited for, its elements are under way.
+// An operand consists of lines (rows of A or columns of B) of `depth` elements of k. A thread loads parts of the same
+// lines in all stages of a tile. The loads of a thread are in flight while it waits for a free stage.
 //
-// It asks of Work, besides what slab_gemm.cuh does:
+// Work needs these members besides those of slab_gemm.cuh:
 //
-//   Operands       what Rows and Columns are made from
-//   Rows, Columns  (operands, tile); of each
-//                    kContiguous   a line's elements lie side by side: neighbouring threads
-//                                  take the halves of neighbouring lines; else lines do, and
-//                                  neighbouring threads take those
-//                    Line          what is known of a line for a whole tile
-//                    line(index)   gives it; an index behind the last line may give any
-//                    load(line, k, values)  loads eight elements, zeros behind the last
+//   Operands:      the argument from which Rows and Columns are constructed.
+//   Rows, Columns: classes constructed from (operands, tile), each with these members:
+//                    kContiguous:  true if a line's elements are contiguous, so that neighbouring threads load
+//                                  halves of neighbouring lines; false if lines are interleaved, so that
+//                                  neighbouring threads load elements of neighbouring lines.
+//                    Line:         a class that holds what a thread needs of a line during a whole tile.
+//                    line(index)   returns a Line; for an index after the last line, any Line.
+//                    load(line, k, values)  loads eight elements, zeros after the last one.
 #pragma once
 #include "slab_gemm.cuh"
 #include "vector_access.cuh"
 
-// Share is a thread's part of the halves (eight elements of a line) of a stage.
+// Share is the part of a stage that a thread loads and stores, in halves of steps (eight elements of a line).
 template <class Side, int Count>
 struct Share {
     static constexpr int kHalves = 2 * DEPTH, kInAll = Count * kHalves, kItems = (kInAll + PRODUCERS - 1) / PRODUCERS;
@@ -32,7 +32,7 @@ struct Share {
     typename Side::Line lines[kLines];
 
     __device__ __forceinline__ static int thread() { return threadIdx.x - kProducerThread; }
-    __device__ __forceinline__ static int index(int i) {  // of the item's line in the tile
+    __device__ __forceinline__ static int index(int i) {  // index in the tile of the item's line
         const int item = thread() + i * PRODUCERS;
         return Side::kContiguous ? item / kHalves : item % Count;
     }
@@ -51,8 +51,8 @@ struct Share {
         for (int i = 0; i < kItems; ++i)
             if (there(i)) side.load(lines[i % kLines], k + 8 * half(i), v[i]);
     }
-    // store stores what was loaded; slab(index, step) is where the slabs of a line begin, and
-    // they are `apart` bytes apart.
+    // store stores the loaded elements; slab(index, step) returns where the first slab for a step of a line is, and the
+    // next slabs follow `apart` bytes apart.
     template <class Slab>
     __device__ __forceinline__ static void store(const float (&v)[kItems][8], int apart, const Slab& slab) {
 #pragma unroll
@@ -93,7 +93,7 @@ struct Gatherers {
     }
 };
 
-// MatrixLines are the rows or columns of a matrix, of Depth elements each.
+// MatrixLines are the rows or columns of a matrix, with Depth elements each.
 template <bool Contiguous, int Depth>
 struct MatrixLines {
     static constexpr bool kContiguous = Contiguous;
@@ -106,7 +106,7 @@ struct MatrixLines {
         return matrix + there * (Contiguous ? static_cast<long long>(Depth) : 1ll);
     }
     __device__ __forceinline__ void load(Line line, int k, float (&v)[8]) const {
-        constexpr int width = Contiguous && Depth % 4 == 0 ? 4 : 1;  // of a load
+        constexpr int width = Contiguous && Depth % 4 == 0 ? 4 : 1;  // elements per load
 #pragma unroll
         for (int i = 0; i < 8; i += width) {
             if (Depth % (DEPTH * kStepDepth) == 0 || k + i < Depth)

@@ -1,52 +1,53 @@
-// gemm_tiles.cuh: what the tensor-core mainloops over slabs (slab_operands.cuh) share: which
-// tile of D = A * B a block takes, where its operands lie in memory, and how its sums leave.
+// gemm_tiles.cuh: the common parts of tensor-core mainloops over slabs (slab_operands.cuh): which tile of D = A * B a
+// block computes, where the tile's operands lie in memory, and how its sums are stored.
 //
-// A kernel brings its Work, of static members and one class. What a shape decides is a function,
-// since a kernel may know it only when it runs:
+// A kernel defines a class Work with the static members below, and a class Output. Values that depend on the problem's
+// shape are functions, since a kernel may know them only at run time:
 //
-//   groups(), kParts  groups of products that share B, and the products of a group
-//   row_blocks()     blocks of 64 rows of A in a product
-//   kStages          stages of a tile
-//   outputs()        of all tiles
-//   Output           (tile) what the epilogue needs to know. kMixed rows (a divisor of 16)
-//                    are one channel, whose outputs take turns: column(c, r) gives the place
-//                    in the output of row r's in a column, negative if it has none;
-//                    store(y, channel, place, value) stores, or leaves it where there is no
-//                    such channel; of a tile's splits, the one numbered 0 adds the bias.
-//                    An Output with `apart`, the places from a channel to the next, has those
-//                    added to the place: a sum, where a size known at run time would be multiplied
-//                    Where rows lie side by side in the output, and columns do not, kMixed is 0,
-//                    and store(y, row, first, c, value) stores what there is in column first + c,
-//                    first a multiple of 32. Where columns lie side by side, and rows do not, it
-//                    is kWholeRows: line(y, row) is where a row's column 0 lies, null if there
-//                    is none, and store(line, first, words) stores eight columns from `first` on, words as they are there;
-//                    beside(column) is what a column and the next have in all rows, as biases, and
-//                    value(sum, row, beside) makes what is stored of a sum
-//   kMasked          whether factors that do not meet are multiplied by zeros (mended.cuh)
-//   Plain            gives an output of its index, as its definition says, if kMasked
+//   groups(), kParts: groups of products that share B, and products in a group.
+//   row_blocks():    blocks of 64 rows of A in a product.
+//   kStages:         stages of a tile.
+//   outputs():       outputs of all tiles.
+//   Output           (tile) stores the sums of a tile. If kMixed > 0 (a divisor of 16), kMixed rows
+//                    of sums belong to one channel, whose outputs alternate between these rows: column(c, r)
+//                    returns the place in the output of row r and column c, or a negative number;
+//                    store(y, channel, place, value) stores a value if the channel exists; of a tile's
+//                    splits, split 0 adds the bias. Output may have a member `apart`, the distance from
+//                    a channel to the next: adding `apart` to a place for each channel avoids a
+//                    multiplication by a size known only at run time.
+//                    If rows are contiguous in the output and columns are not, kMixed is 0, and
+//                    store(y, row, first, c, value) stores column first + c if it exists; first is a
+//                    multiple of 32. If columns are contiguous and rows are not, kMixed is kWholeRows:
+//                    line(y, row) points to a row's column 0, or is null; store(line, first, words)
+//                    stores eight columns from `first` on, which `words` holds in the stored type;
+//                    beside(column) returns what a column and the next add to all rows (biases);
+//                    value(sum, row, beside) computes the stored value from a sum.
+//   kMasked:         whether products multiply elements that do not belong together by zeros (mended.cuh).
+//   Plain:           needed if kMasked: a function that computes the output of a given index by its
+//                    definition.
 //
-// and, where its operands are packed:
+// Work has these members, too, if its operands are packed:
 //
-//   Operands         PackedOperands
-//   groups_a(), groups_b()  that have an A, a B of their own: groups(), or 1 where all share it
-//   columns()        in a slab of a plane in memory
-//   kPlanes          of B in a group
-//   plane(s), shift(s, tile)  where stage s begins: plane of B (with PLANES = DEPTH the
-//                    first), and columns to the right of the tile's own
-//   step_shift(u)    columns that step u of a stage is further on, in a plane that the steps
-//                    share (PLANES = 1; with PLANES = DEPTH each has its own)
+//   Operands:        PackedOperands.
+//   groups_a(), groups_b(): number of different A and B: groups(), or 1 if all groups share it.
+//   columns():       columns in a slab of a plane in memory.
+//   kPlanes:         planes of B in a group.
+//   plane(s), shift(s, tile): where stage s begins: its plane of B (the first one with PLANES = DEPTH),
+//                    and how many columns to the right of the tile's own.
+//   step_shift(u):   by how many columns step u of a stage is further to the right, if the steps share a
+//                    plane (PLANES = 1; with PLANES = DEPTH each step has its own).
 #pragma once
 #include "mended.cuh"
 #include "slab_operands.cuh"
 #include "split_k.cuh"
 
-// ---- The tile scheduler: blocks take tiles in turn, the last ones first, since
-// what packing wrote last is in the L2. Tiles that are made at a time lie together: parts of
-// the same columns, and bands of a few columns. A split of a tile counts as a tile; those of
-// the same stages lie together.
+// ---- The tile scheduler. Blocks take tiles in turn, the last tiles first, since the operands that were packed last
+// are in the L2. Tiles that run at the same time are close to each other: parts of the same columns, and bands of a few
+// columns. If tiles are split along k, each split counts as a tile; the splits of all tiles with the same stages are
+// consecutive.
 
-// Blocks of a cluster have tiles below each other (multicast.cuh), and so have those that share tiles
-// (shared_tiles.cuh).
+// The tiles of the blocks of a cluster lie below each other (multicast.cuh), and so do the tiles of blocks that share
+// tiles (shared_tiles.cuh).
 #ifndef CLUSTER
 #define CLUSTER 1
 #endif
@@ -60,8 +61,8 @@ struct Tile {
     int group, part, m, n, split;
 };
 
-// TileStages are those of a split's tile, one at least. A Work that knows of factors that they are zeros
-// has a TileStages of its own.
+// TileStages computes which stages one split of a tile computes, at least one. A Work that knows where operands are
+// always zeros specialises TileStages, to skip stages of zeros.
 template <class Work>
 struct TileStages {
     __device__ __forceinline__ static Stages of(const Tile& tile) { return stages_of<Work::kStages>(tile.split); }
@@ -73,7 +74,8 @@ struct Tiles {
     __device__ __forceinline__ static int in_product() { return TILES_M * TILES_N; }
     __device__ __forceinline__ static int in_split() { return Work::groups() * Work::kParts * in_product(); }
     __device__ __forceinline__ static int all() { return SPLITS * in_split(); }
-    // Divisions are by one size after the other: where those are known at run time, a product of them has no inverse.
+    // at divides by one size after the other, not by their products: sizes known only at run time come with a
+    // precomputed inverse, products of sizes do not.
     __device__ __forceinline__ static Tile at(int count) {
         const int index = in_split() - 1 - (count - split(count) * in_split()), in_parts = index / Work::kParts;
         const int product = Work::groups() == 1 ? 0 : in_parts / TILES_M / TILES_N, inside = in_parts - product * in_product();
@@ -89,23 +91,23 @@ struct Tiles {
     __device__ __forceinline__ static Stages stages(int count) { return TileStages<Work>::of(at(count)); }
 };
 
-// ---- Packed operands in memory.
+// ---- Packed operands in global memory.
 
-constexpr int kBlocks = TILE_M / kBlockRows;  // of A in a tile
+constexpr int kBlocks = TILE_M / kBlockRows;  // blocks of A in a tile
 
 struct PackedOperands {
     const char *a, *b;
 
-    // rows is where a tile's block of 64 rows of A begins; the product's last block stands in
-    // for those behind it.
+    // rows returns where a tile's block of 64 rows of A begins. For a block after the product's last block, rows
+    // returns the start of the last block.
     template <class Work>
     __device__ __forceinline__ const char* rows(const Tile& tile, int block) const {
-        constexpr long long steps = static_cast<long long>(Work::kStages) * DEPTH;  // of all k
+        constexpr long long steps = static_cast<long long>(Work::kStages) * DEPTH;  // along all of k
         const int first = tile.m * kBlocks, last = Work::row_blocks() - 1 - first;
         return a + ((static_cast<long long>(Work::groups_a() > 1 ? tile.group : 0) * Work::kParts + tile.part) * Work::row_blocks() + first) * steps * kBlockStepBytes +
                (Work::row_blocks() % kBlocks == 0 || block < last ? block : last) * steps * kBlockStepBytes;
     }
-    // columns is where the columns of a stage begin, in the first slab of its first plane.
+    // columns returns the address of the columns of B that a stage multiplies, in the first slab of its first plane.
     template <class Work>
     __device__ __forceinline__ const char* columns(const Tile& tile, int stage) const {
         return b + ((static_cast<long long>(Work::groups_b() > 1 ? tile.group : 0) * Work::kPlanes + Work::plane(stage)) * kSlabs * Work::columns() +
@@ -114,10 +116,10 @@ struct PackedOperands {
     }
 };
 
-// ---- Sums. Tensor cores cut off what does not fit when they add up: an error on one side, which
-// grows faster with k than that of sums that are rounded. Where parts carry all of a float
-// (kOfParts), sums move every kChunk stages to others, rounded to the nearest, for twice the
-// registers; but for products so short that it does not matter.
+// ---- Sums. Tensor cores truncate their sums, a one-sided error that grows faster with k than the error of rounded
+// sums. Where operands are split into parts that keep all digits of a float (kOfParts), the kernel therefore moves its
+// sums every kChunk stages to other sums, which are rounded to nearest, at the price of twice the registers. For
+// products with a very short k, moving sums is not necessary.
 
 typedef float Sums[COLUMNS / 2];
 
@@ -125,7 +127,7 @@ constexpr int kChunk = DEPTH < 8 ? 8 / DEPTH : 1;  // 128 elements of k, or a st
 template <int StagesOfTile>
 constexpr bool kMovesSums = (kOfParts == two_fp16 || kOfParts == three_bf16) && StagesOfTile * DEPTH > 16;
 
-// move_sums adds some to sums and leaves zeros.
+// move_sums adds `some` to `sums` and sets `some` to zero.
 __device__ __forceinline__ void move_sums(Sums (&some)[ROW_BLOCKS], Sums (&sums)[ROW_BLOCKS]) {
 #pragma unroll
     for (int r = 0; r < ROW_BLOCKS; ++r)
@@ -136,38 +138,33 @@ __device__ __forceinline__ void move_sums(Sums (&some)[ROW_BLOCKS], Sums (&sums)
         }
 }
 
-// ---- The epilogue. A warp has the sums of 16 rows by COLUMNS columns as products leave them,
-// eight columns in four registers. It has a buffer in shared memory, of BUFFER_BYTES: 16 rows of
-// 32 columns, a pitch without bank conflicts.
+// ---- The epilogue. A warp holds the sums of 16 rows by COLUMNS columns in the layout of tensor-core products: eight
+// columns in four registers. Each warp has a buffer of BUFFER_BYTES in shared memory: 16 rows of 32 columns, with a
+// pitch that avoids bank conflicts.
 
 constexpr int kWholeRows = -1;
 constexpr int kPiece = 32, kPitch = kPiece + 8;
 
-// buffered is where store_rows has a pair of a line.
+// buffered returns the place of a pair of floats of a line in the buffer of store_rows.
 __device__ __forceinline__ constexpr int buffered(int line, int pair) { return line * 32 + (pair ^ (line % 4 * 4 + line / 4)) * 2; }
 
-// kStoresTwo: whether an Output has store_two, of outputs side by side whose first has an even index.
-template <class Output, class = void>
-constexpr bool kStoresTwo = false;
-template <class Output>
-constexpr bool kStoresTwo<Output, decltype(void(Output::kTwo))> = Output::kTwo;
-
-// apart_of is an Output's `apart`, or 0.
+// apart_of returns an Output's `apart`, or 0 if the Output has none.
 template <class Output>
 __device__ __forceinline__ auto apart_of(const Output& output, int) -> decltype(output.apart) { return output.apart; }
 template <class Output>
 __device__ __forceinline__ long long apart_of(const Output&, ...) { return 0; }
 
-// An Output is a TileEpilogue. place(...) is where outputs lie that leave together, and stores take what was loaded
-// there. Most of what a lane stores together is loaded before the first is used, since few warps wait. With kMixed > 0
-// it is place(channel, place, first), the last of the first channel. An Output of whole rows has place(row, column), of
-// eight columns; one of kMixed = 0, place(row, first, c), columns(), how many there are, lacks(row), whether a row has
-// none, kTurns columns whose outputs take turns, and kRun, of how many columns a place is.
+// kLoads tells whether an Output, which derives from TileEpilogue, has an epilogue. place(...) locates outputs for it,
+// and stores get the elements that were loaded from there. A lane loads most of the epilogue's elements before it uses
+// the first, since too few warps run to hide the latency of the loads. With kMixed > 0, place has a channel, its output's
+// index, and the first channel's. An Output that stores whole rows has place(row, column), of eight columns. With
+// kMixed = 0, an Output has place(row, first, c) of kRun columns; columns(), the number of columns; lacks(row), whether
+// a row has no outputs; and kTurns, the number of columns whose outputs alternate in memory.
 template <class Output>
 constexpr bool kLoads = !Output::kIsNone;
 
-// loads_together is how many of `most` outputs load before the first is stored. Beside the most sums that a lane has,
-// few registers are left, and fewer where many producers have theirs.
+// loads_together returns for how many outputs, at most `most`, the epilogue's elements are loaded before the first
+// output is stored. Large tiles leave few registers beside their sums, and many producer threads leave even fewer.
 #ifdef PRODUCERS
 constexpr int kMostLoaded = 24;  // of four bytes
 #else
@@ -178,13 +175,13 @@ constexpr int loads_together(int most) {
     return most > 1 && most * sizeof(Beside) > kMostLoaded * 4 ? loads_together<Beside>(most / 2) : most;
 }
 
-// store_sums takes a warp's 16 rows, from `row` on, through its buffer, so that they leave
-// 32 outputs of a channel at a time. What an epilogue wants is loaded before the warp meets: so it is on its way when
-// the first is waited for, and no compiler can put that off.
+// store_sums moves a warp's 16 rows, from `row` on, through the warp's buffer, so that each store writes 32 outputs of
+// a channel. The epilogue's elements are loaded before the warp's barrier: a compiler that moved the loads to their
+// first uses would make each of them wait for memory alone.
 template <class Output, class Stored>
 __device__ __forceinline__ void store_sums(const Sums& sums, const Output& output, Stored* y, float* buffer, int row,
                                            int column) {
-    // Lanes that store a whole column read down the buffer: there the other pitch has no conflicts.
+    // Lanes that store a whole column read down the buffer, for which a pitch of kPiece + 2 has no bank conflicts.
     constexpr int mixed = Output::kMixed, pitch = mixed == 16 ? kPiece + 2 : kPitch;
     const int lane = threadIdx.x % 32;
     float* const mine = buffer + lane / 4 * pitch + lane % 4 * 2;
@@ -201,7 +198,7 @@ __device__ __forceinline__ void store_sums(const Sums& sums, const Output& outpu
         };
         if (!kLoads<Output>) leave();
         const int first = column + piece * kPiece;
-        if constexpr (kStoresTwo<Output>) {
+        if constexpr (Output::kTwo) {
             if (output.even()) {
                 const int c = lane % 16 * 2, own = row + lane / 16;
                 const long long place = output.column(first + c, 0);
@@ -222,7 +219,7 @@ __device__ __forceinline__ void store_sums(const Sums& sums, const Output& outpu
             }
         }
 #pragma unroll
-        for (int run = 0; run < mixed; ++run) {  // of a channel's 32 * mixed outputs
+        for (int run = 0; run < mixed; ++run) {  // the channel's 32 * mixed outputs
             const int c = (run * kPiece + lane) / mixed, r = (run * kPiece + lane) % mixed;
             const long long place = output.column(first + c, r);
             if (!kLoads<Output> && place < 0) continue;
@@ -255,14 +252,14 @@ __device__ __forceinline__ void store_sums(const Sums& sums, const Output& outpu
     }
 }
 
-// store_rows is store_sums where rows lie side by side in the output: those of Together blocks,
-// 16 each, which do so in the tile, too. The buffer, which begins at a multiple of 128 bytes, has
-// 16 lines of 16 pairs of floats: line i the i-th rows of the blocks, and of each block as many
-// pairs of columns as there is room. A pair lies where another would. So no banks are shared by
-// the lanes that write four pairs of four rows, nor by those that read a pair of 16 rows.
+// store_rows replaces store_sums if rows are contiguous in the output. One call of store_rows stores the 16 rows of
+// each of Together blocks, which must be contiguous in the tile, too. The buffer, which begins at a multiple of 128
+// bytes, has 16 lines of 16 pairs of floats: line i holds row i of the blocks, and as many pairs of columns of each
+// block as fit. Pairs are swizzled, so that there are no bank conflicts between the lanes that write four pairs of four
+// rows, nor between the lanes that read one pair of 16 rows.
 template <int Together, class Output, class Stored>
 __device__ __forceinline__ void store_rows(const Sums* sums, const Output& output, Stored* y, float* buffer, int row, int column) {
-    constexpr bool whole = Together > 1;  // a store takes a column of 32 rows, or two of 16
+    constexpr bool whole = Together > 1;  // a store writes one column of 32 rows, or two columns of 16
     constexpr int pairs = 16 / Together, pieces = COLUMNS / (2 * pairs), step = whole ? 1 : 2;
     const int lane = threadIdx.x % 32, line = lane % 16, half = lane / 16;
     const int at = buffered(lane / 4, lane % 4), from = buffered(line, half * (whole ? pairs : 1));
@@ -299,7 +296,7 @@ __device__ __forceinline__ void store_rows(const Sums* sums, const Output& outpu
     }
 }
 
-// exchange_quads transposes: of four neighbouring threads, the t-th gets the t-th word of each.
+// exchange_quads transposes words among four neighbouring threads: thread t gets word t of each of them.
 __device__ __forceinline__ void exchange_quads(unsigned (&v)[4]) {
 #pragma unroll
     for (int bit = 1; bit < 4; bit *= 2)
@@ -313,8 +310,8 @@ __device__ __forceinline__ void exchange_quads(unsigned (&v)[4]) {
         }
 }
 
-// store_columns stores eight neighbouring columns of a line, those that there are, from the words that they are in
-// memory: Width at a time if lines are multiples of it, else fewer.
+// store_columns stores up to eight neighbouring columns of a line, as many as exist, from words that hold them in the
+// stored type: Width columns at a time if the number of columns is a multiple of Width, else fewer.
 template <class Stored, int Width = 16 / sizeof(Stored)>
 __device__ __forceinline__ void store_columns(Stored* line, int first, int columns, const float* words) {
     if constexpr (Width > 1)
@@ -329,7 +326,7 @@ __device__ __forceinline__ void store_columns(Stored* line, int first, int colum
     }
 }
 
-// pair_at are two elements side by side, from an even index on, as far as there are any.
+// pair_at loads two contiguous elements, beginning at an even index; elements after the end are zeros.
 template <class T>
 __device__ __forceinline__ float2 pair_at(const T* from, int index, int count) {
     float v[2] = {};
@@ -342,15 +339,16 @@ __device__ __forceinline__ float2 pair_at(const T* from, int index, int count) {
     return make_float2(v[0], v[1]);
 }
 
-// store_lines is store_sums where columns lie side by side in the output. Four threads that have
-// pairs of the same columns exchange them, so that each has eight neighbours. The last piece may lack some.
+// store_lines replaces store_sums if columns are contiguous in the output. Four threads that hold pairs of the same
+// columns exchange them, so that each gets eight neighbouring columns. The columns come in pieces of 32, of which the
+// last may have fewer columns.
 template <class Output, class Stored>
 __device__ __forceinline__ void store_lines(const Sums& sums, const Output& output, Stored* y, int row, int column) {
     const int lane = threadIdx.x % 32, own = row + lane / 4;
     Stored* const lines[2] = {output.line(y, own), output.line(y, own + 8)};
 #pragma unroll
     for (int piece = 0; piece < (COLUMNS + 31) / 32; ++piece) {
-        const int first = column + piece * 32, eights = COLUMNS / 8 - piece * 4;  // that there are
+        const int first = column + piece * 32, eights = COLUMNS / 8 - piece * 4;  // eights that exist
         float2 beside[4] = {};
 #pragma unroll
         for (int j = 0; j < 4 && j < eights; ++j) beside[j] = output.beside(first + 8 * j + lane % 4 * 2);
@@ -358,7 +356,7 @@ __device__ __forceinline__ void store_lines(const Sums& sums, const Output& outp
         for (int half = 0; half < 2; ++half) {
             constexpr int apart = sizeof(Stored) / 2;  // words of a pair of outputs
             float words[4 * apart];
-            unsigned even[4] = {}, odd[4] = {};  // of 16 bits, pairs
+            unsigned even[4] = {}, odd[4] = {};  // pairs, for 16-bit elements
 #pragma unroll
             for (int j = 0; j < 4 && j < eights; ++j) {
                 const float* const s = &sums[4 * (piece * 4 + j) + 2 * half];
@@ -381,9 +379,10 @@ __device__ __forceinline__ void store_lines(const Sums& sums, const Output& outp
     }
 }
 
-// store_finished_lines is store_lines of an Output that has an epilogue. Threads exchange floats, of which they make
-// eight neighbouring outputs. What the next want is loaded meanwhile. If it Mends, what is not finite is left as
-// it is, to be mended: an epilogue might make a number of it. Tells whether there was none.
+// store_finished_lines is store_lines for an Output that has an epilogue. Threads exchange floats, from which each
+// computes eight neighbouring outputs, while the epilogue's elements for the next ones are loaded. If Mends is set,
+// sums that are not finite are stored without the epilogue, so that mended.cuh finds them: an epilogue might make them
+// finite. store_finished_lines returns whether all sums were finite.
 template <bool Mends, class Output, class Stored>
 __device__ __forceinline__ bool store_finished_lines(const Sums& sums, const Output& output, Stored* y, int row,
                                                      int column) {
@@ -401,7 +400,7 @@ __device__ __forceinline__ bool store_finished_lines(const Sums& sums, const Out
     for (int chunk = 0; chunk < most && chunk < chunks; ++chunk) ahead[chunk] = load(chunk);
 #pragma unroll
     for (int chunk = 0; chunk < chunks; ++chunk) {
-        const int piece = chunk / 2, half = chunk % 2, eights = COLUMNS / 8 - piece * 4;  // that there are
+        const int piece = chunk / 2, half = chunk % 2, eights = COLUMNS / 8 - piece * 4;  // eights that exist
         const Loaded loaded = ahead[chunk % most];
         if (chunk + most < chunks) ahead[chunk % most] = load(chunk + most);
         unsigned even[4] = {}, odd[4] = {};
@@ -439,8 +438,8 @@ __device__ __forceinline__ bool store_finished_lines(const Sums& sums, const Out
     return finite;
 }
 
-// fetch brings to the L2 what an epilogue wants beside a warp's 16 rows, or those of Together blocks, so that products
-// hide its way from memory. Each lane asks for 32 bytes at a time, those of kSector outputs.
+// fetch brings the epilogue's elements for a warp's 16 rows of each of Together blocks to the L2, while products are
+// computed. A lane asks for a sector of 32 bytes at a time, the elements of kSector outputs.
 constexpr int kSector = 32 / sizeof(Element);
 
 template <int Together, class Output>
@@ -464,18 +463,17 @@ __device__ __forceinline__ void fetch(const Output& output, int row, int column)
         for (int i = lane * kSector; i < COLUMNS * mixed; i += 32 * kSector) {
             const long long place = output.column(column + i / mixed, i % mixed);
             if (place < 0) continue;
-#pragma unroll 4
-            for (int channel = row / mixed; channel < (row + 16) / mixed; ++channel)
+            for (int channel = row / mixed; channel < row / mixed + 16 / mixed; ++channel)
                 output.fetch(output.place(channel, place + channel * apart_of(output, 0), place));
         }
     }
 }
 
-// mend mends a warp's 16 rows, from `row` on, when they are stored.
+// mend recomputes the outputs that are not finite in a warp's 16 rows, from `row` on, after they were stored.
 template <class Output, class Plain, class T>
 __device__ __forceinline__ void mend(const Output& output, const Plain& plain, T* y, int row, int column) {
     const Mended<Plain, T> mended = {y, plain};
-    __syncwarp();  // what the other lanes stored is there
+    __syncwarp();  // the other lanes' stores are visible
 #pragma unroll 1
     for (int i = threadIdx.x % 32; i < 16 * COLUMNS; i += 32) {
         const int r = row + i / COLUMNS, c = column + i % COLUMNS;

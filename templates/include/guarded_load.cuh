@@ -1,14 +1,14 @@
-// guarded_load.cuh: elements in one access of 16 bytes at most, if they are there; else the registers
-// stay as they are.
+// guarded_load.cuh: loads several elements in one access of at most 16 bytes if they exist; otherwise the registers
+// keep their values.
 //
-// A predicate guards the load, not a branch: the compiler can start all of a thread's loads
-// before it needs the first.
+// The load is guarded by a predicate, not by a branch, so the compiler can start all loads of a thread before it needs
+// the first.
 //
-// The address must be a multiple of the access's size where the floats are there.
+// If the elements exist, their address must be a multiple of the access's size.
 #pragma once
 #include "element.cuh"
 
-// load_cached loads from global memory that nobody writes, `offset` floats after `from`.
+// load_cached loads from global memory that no thread writes, `offset` floats after `from`.
 template <int Floats>
 __device__ __forceinline__ void load_cached(float* to, const float* from, int offset, bool there) {
     from += offset;
@@ -30,7 +30,7 @@ __device__ __forceinline__ void load_cached(float* to, const float* from, int of
 #endif
 }
 
-// and elements of 16 bits.
+// This overload of load_cached is for elements of 16 bits.
 template <int Elements, class T>
 __device__ __forceinline__ void load_cached(float* to, const T* from, int offset, bool there) {
     if constexpr (Elements == 1) {
@@ -44,8 +44,8 @@ __device__ __forceinline__ void load_cached(float* to, const T* from, int offset
     }
 }
 
-// load_staged loads from shared memory, `offset` floats after `from`, in order with the
-// barriers around it.
+// load_staged loads from shared memory, `offset` floats after `from`. The compiler does not move load_staged across
+// barriers.
 template <int Floats>
 __device__ __forceinline__ void load_staged(float* to, const float* from, int offset, bool there) {
 #ifdef AUTOTUNE_EMULATOR

@@ -1,13 +1,13 @@
-// guarded_span.cuh: the input columns that a thread's VEC neighbouring windows read, loaded
-// without branches (guarded_load.cuh), for kernels of volume.cuh.
+// guarded_span.cuh: loads the input columns that a thread's VEC neighbouring windows read, without branches
+// (guarded_load.cuh), for the kernels of volume.cuh.
 //
-// The macros, beside window.cuh's: VEC, the windows; LOAD, the elements per load that a span is
-// aligned to; LEAD, its columns before the first window; SPAN, its columns.
+// Macros used besides those of window.cuh are VEC, the number of windows; LOAD, the elements per load, to which a span
+// is aligned; LEAD, the columns of a span before the first window; and SPAN, the columns of a span.
 #pragma once
 #include "guarded_load.cuh"
 #include "window.cuh"
 
-// columns_are_used tells whether any window reads one of a span's LOAD columns from j on.
+// columns_are_used tells whether any window reads one of the LOAD columns of a span from column j on.
 __host__ __device__ constexpr bool columns_are_used(int j) {
     for (int v = 0; v < VEC; ++v)
         for (int k = 0; k < KERNEL_W; ++k) {
@@ -17,8 +17,9 @@ __host__ __device__ constexpr bool columns_are_used(int j) {
     return false;
 }
 
-// load_guarded_span fills a span from a row. Its column `left` is at from[offset]. The span has
-// `outside` where the row is not `there` or ends. Cached says that they lie in global memory.
+// load_guarded_span fills a span from a row, of which column `left` is at from[offset]. Columns outside of the row, or
+// all columns if `there` is false, get the value `outside`. Cached says that the row is loaded from global memory
+// through the caches, not from shared memory.
 template <bool Cached, class T>
 __device__ __forceinline__ void load_guarded_span(float (&span)[SPAN], const T* from, int offset, int left, bool there,
                                                   float outside) {

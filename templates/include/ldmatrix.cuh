@@ -1,10 +1,10 @@
-// ldmatrix.cuh: 1, 2 or 4 matrices of 8 x 8 16-bit elements from shared memory
-// into registers, laid out as mma.cuh wants them (sm_75 on).
+// ldmatrix.cuh: loads 1, 2 or 4 matrices of 8 x 8 16-bit elements from shared memory into registers, in the layout of
+// mma.cuh's fragments (sm_75 on).
 //
-// Lane 8*i + r gives the address of row r of matrix i: 16 bytes, aligned to 16.
-// Lane l then holds, of each matrix, row l/4, elements 2*(l%4) and 2*(l%4)+1, the
-// first in the lower half; transposed, column l/4. A row may also be 4 elements
-// of 32 bits, which is how TF32 operands are loaded (not transposed).
+// Lane 8*i + r passes the address of row r of matrix i: 16 bytes, aligned to 16. After ldmatrix, lane l holds two
+// elements of each matrix, 2*(l%4) and 2*(l%4)+1 of row l/4, the first in the lower half of a register; transposed, the
+// elements come from column l/4. A row may also be 4 elements of 32 bits, which is how TF32 operands are loaded (not
+// transposed).
 #pragma once
 
 #ifndef AUTOTUNE_EMULATOR
@@ -39,7 +39,7 @@ __device__ __forceinline__ void ldmatrix(unsigned (&r)[Matrices], const void* ro
                      : "r"(from)
                      : "memory");
 #else
-    __trap(); // no such instruction before sm_75
+    __trap(); // sm_75 introduced the instruction
 #endif
 }
 
@@ -47,8 +47,7 @@ __device__ __forceinline__ void ldmatrix(unsigned (&r)[Matrices], const void* ro
 #include <emulated/ldmatrix.cuh>
 #endif
 
-// load_matrices loads matrices as they lie in memory, load_matrices_transposed
-// transposes them.
+// load_matrices loads matrices as they are in memory; load_matrices_transposed transposes them.
 template <int Matrices>
 __device__ __forceinline__ void load_matrices(unsigned (&registers)[Matrices], const void* row) {
     ldmatrix<Matrices, false>(registers, row);

@@ -1,5 +1,4 @@
-// limits.cuh: the values of float that are no numbers. NVRTC brings no standard
-// headers, and so neither INFINITY nor NAN.
+// limits.cuh: the float constants INFINITY and NAN, whose standard headers NVRTC lacks.
 #pragma once
 
 #ifndef INFINITY

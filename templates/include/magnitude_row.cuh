@@ -1,17 +1,18 @@
-// magnitude_row.cuh: the p-norm of a row, and elements divided by it: from sums of magnitudes (p = 1) or of
-// squares (p = 2), or the largest magnitude (p = 0). With `mean` the sum is divided by the number of elements.
+// magnitude_row.cuh: the p-norm of a row, and elements divided by it. The norm is computed from the sum of magnitudes
+// (p = 1) or of squares (p = 2), or is the largest magnitude (p = 0). If `mean` is set, the sum of magnitudes or
+// squares is first divided by the number of elements.
 #pragma once
 #include "extremes.cuh"
 
 struct Weights {
     long long p, mean;
-    double eps;  // the least that elements are divided by
+    double eps;  // lower limit of the divisor
 };
 
 template <class Real, bool Maps>
 struct Magnitude {
     static constexpr bool kMaps = Maps;
-    Real sum, squares, largest;  // which of them is used is known when a kernel is compiled
+    Real sum, squares, largest;  // the compiler knows which of them is used
 
     __device__ __forceinline__ void start() { sum = squares = largest = 0; }
     template <int N>
@@ -36,9 +37,9 @@ struct Magnitude {
         *this = {P == 1 ? team.sum(sum) : Real(0), P == 2 ? team.sum(squares) : Real(0), P == 0 ? team.most(largest) : Real(0)};
     }
 #endif
-    // A multiplication takes a tenth of a division's instructions. So in the end `sum` is the reciprocal of the norm. Of
-    // a tiny norm it would be infinite, and of a huge one inexact. There elements are multiplied by 2^64 or 2^-64 first, which
-    // is then in `squares`.
+    // finish stores the reciprocal of the norm in `sum`, since a multiplication takes a tenth of the instructions of a
+    // division. The reciprocal of a tiny norm would be infinite, and that of a huge norm inexact. For tiny and huge
+    // norms, elements are first multiplied by 2^64 or 2^-64, which is stored in `squares`.
     __device__ __forceinline__ void finish(const Seen& seen, const Weights& weights) {
         const Real over = weights.mean ? seen.length : 1;
         sum = weights.p == 1 ? sum / over : weights.p == 2 ? sqrt(squares / over) : largest;

@@ -1,21 +1,24 @@
-// mapped_operands.cuh: the producer of slab_gemm.cuh for matrices that the copy engine brings as they are, by tensor
-// maps (tensor_map.cuh): one thread asks for the boxes of a stage. Nothing is packed. A stage is DEPTH steps of 16.
+// mapped_operands.cuh: the producer of slab_gemm.cuh for matrices that the copy engine loads directly by tensor maps
+// (tensor_map.cuh): one thread requests the boxes of a stage. Matrices are read as they are, without packing them
+// first. A stage is DEPTH steps of 16 elements of k.
 //
-// Products take lines, rows of A and columns of B, as they lie in memory (wgmma.cuh). Lines along k come in boxes of
-// LINE bytes, 128 unless it is defined, of all of the tile's; a stage has whole ones. Lines of 16 bits may lie
-// across, too; they come in boxes of 64 with all of the stage's k.
+// Products read lines (rows of A and columns of B) in their layout in memory (wgmma.cuh). Lines that are contiguous
+// along k come in boxes that hold LINE bytes (128 by default) of each of the tile's lines; a stage consists of whole
+// boxes. With 16-bit elements, lines may also lie across, with k as the slow axis; such lines come in boxes of 64 with
+// all of the stage's k.
 //
-// Floats are rounded to TF32 on the way, ties to even. Where their rows lie across, in boxes of 32, they go by way of
-// the consumers' registers. Of eight elements of k a box then has 0, 4, 1, 5, 2, 6, 3, 7 after each other: the four
-// that neighbouring lanes load lie two rows apart, and share no banks.
+// The copy engine rounds floats to TF32 on the way, ties to even. Rows of floats that lie across (with k as the slow
+// axis) come in boxes of 32, and go through the consumers' registers. Boxes of floats that lie across k have eight
+// elements of k in the order 0, 4, 1, 5, 2, 6, 3, 7, so that the four elements that neighbouring lanes load are two
+// rows of the box apart, which avoids bank conflicts.
 //
-// It asks of Work, besides what slab_gemm.cuh does:
+// Work needs these members besides those of slab_gemm.cuh:
 //
-//   Operands                           MappedOperands
-//   rows_of(group), columns_of(group)  which of the maps' matrices are a product's
-//   kRowsAlongK, kColumnsAlongK        how the lines lie in memory
+//   Operands:                          MappedOperands.
+//   rows_of(group), columns_of(group): the indices in the maps of a product's matrices.
+//   kRowsAlongK, kColumnsAlongK:       whether the lines are contiguous along k.
 //
-// STREAMING, where it is defined: whether few tiles, at about the same time, read a column.
+// The optional macro STREAMING says whether few tiles read each column, and read it at about the same time.
 #pragma once
 #include "slab_gemm.cuh"
 #include "tensor_map.cuh"
@@ -34,8 +37,9 @@ constexpr int kStageProducts = kStageDepth / kProductDepth;
 static_assert(kPartCount == 1 && PLANES % DEPTH == 0 && kStageDepth % kAtomDepth == 0, "whole lines of k");
 static_assert(STAGE_BYTES % 1024 == 0 && STAGE_A_BYTES % 1024 == 0, "boxes begin at multiples of 1024 bytes");
 
-// tensor_load_streaming is tensor_load of what is read within a short time and never again, to all blocks that Share
-// it: the L2 gives it up first, and keeps what else it holds, which it may have to write back first.
+// tensor_load_streaming is tensor_load for data that all Share blocks of a cluster read within a short time and never
+// again. The L2 evicts streamed data first, and keeps other data, including dirty lines that it would have to write
+// back.
 template <int Share>
 __device__ __forceinline__ void tensor_load_streaming(void* shared, const TensorMap* map, const int (&at)[3],
                                                       Mbarrier* barrier) {
@@ -61,8 +65,8 @@ __device__ __forceinline__ void tensor_load_streaming(void* shared, const Tensor
 #endif
 }
 
-// Lines are a tile's rows or columns, Count of them: the map that brings them, the copies of a
-// stage, and where a product finds them. Blocks that Share them load a part each.
+// Lines loads Count rows or columns of a tile by a tensor map, and locates them in a stage for a product. The Share
+// blocks of a cluster divide the lines among them, and each loads one part.
 template <bool AlongK, int Count, int Share = 1, bool Streaming = false>
 struct Lines {
     static constexpr int kBoxes = AlongK ? kAtoms : Count / 64;
@@ -86,7 +90,7 @@ struct Lines {
                 tensor_load(to, map, at, full);
         }
     }
-    // at is what a product takes of the lines from `first` on, a multiple of 64.
+    // at locates the operand of a product: the lines from `first` on, which is a multiple of 64.
     __device__ __forceinline__ static Located at(const char* stage, int first, int product) {
         if constexpr (AlongK)
             return {stage + product / kLineProducts * kBoxBytes + first * kLineBytes, product % kLineProducts, 0};
@@ -94,8 +98,8 @@ struct Lines {
     }
 };
 
-// MappedProducts take both operands from shared memory; or floats as rows from registers, those that lie across and
-// those that are not rounded yet.
+// MappedProducts takes both operands from shared memory. With FromRegisters, MappedProducts takes rows from registers
+// instead, for floats that lie across (with k as the slow axis) or that are not rounded yet.
 template <bool FromRegisters>
 struct MappedProducts {
     static constexpr bool kFromRegisters = false;
@@ -114,13 +118,13 @@ struct MappedProducts {
     }
 };
 
-constexpr int kRowsBoxBytes = kStageProducts * 8 * 128;  // of 32 rows across
+constexpr int kRowsBoxBytes = kStageProducts * 8 * 128;  // of 32 rows that lie across
 template <>
 struct MappedProducts<true> {
     static constexpr bool kFromRegisters = true;
 
-    // Registers must be left alone while products read them: one half of the stage is loaded while those of the other
-    // are under way.
+    // Registers must not change while products read them: one half of the stage is loaded while the products of the
+    // other half are in flight.
     template <class Work>
     __device__ __forceinline__ static void start(Sums (&sums)[ROW_BLOCKS], const char* stage, const char* columns,
                                                  int /*index*/, int block, int column) {
@@ -152,7 +156,6 @@ struct MappedProducts<true> {
         }
     }
 
-    // element is a row's, of a product.
     template <bool RowsAlongK>
     __device__ __forceinline__ static unsigned element(const char* boxes, int row, int product, int k) {
         if constexpr (RowsAlongK) {
@@ -172,7 +175,7 @@ struct TensorMaps {
     static constexpr bool kOfTf32 = kFactors == wgmma_of_tf32, kRowsAcross = kOfTf32 && !Work::kRowsAlongK;
     typedef MappedProducts<kRowsAcross> Products;
 
-    // load starts the copies of a stage, from an element of k on.
+    // load starts the copies of a stage, beginning at element k.
     __device__ __forceinline__ static void load(char* stage, const MappedOperands& operands, const Tile& tile, int k,
                                                 Mbarrier* full) {
         const int row = tile.m * TILE_M, column = tile.n * TILE_N;
@@ -212,7 +215,6 @@ struct TensorMaps {
     }
 };
 
-// mapped_gemm is the whole kernel.
 template <class Work, class Stored>
 __device__ __forceinline__ void mapped_gemm(uint4* memory, const MappedOperands& operands,
                                             typename Work::Output::Given given, Stored* y, const LeftSums& left = {}) {

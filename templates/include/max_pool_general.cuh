@@ -1,7 +1,7 @@
-// max_pool_general.cuh: output element i of any max pool of up to three axes, as plainly as possible.
+// max_pool_general.cuh: computes output element i of any max pool of up to three axes, as simply as possible.
 //
-// Padding is minus infinity: what lies outside the input is left out. A NaN in the
-// window is the result, as in PyTorch.
+// Padding acts as minus infinity, so elements outside of the input are left out. If a window contains a NaN, the result
+// is NaN, as in PyTorch.
 #include "convolution_place.cuh"
 #include "limits.cuh"
 #include "taps.cuh"

@@ -1,15 +1,16 @@
-// mended.cuh: outputs that are infinite or NaN, added up again as their definition says.
+// mended.cuh: recomputes outputs that are infinite or NaN by their definition.
 //
-// A matrix product may bring factors together that do not meet in the problem: channels of two
-// groups, or an input and a tap that is another output's. Their weights are zeros then, which
-// change no sum of numbers, but zero times an infinity is NaN. A Work that has such zeros
-// (kMasked) has its Plain add up again all that is not finite. It pays a multiplication a sum for
-// looking. Finite outputs are right: no sum loses an infinity.
+// A matrix product may multiply elements that do not belong together: channels of two groups, or an input and a tap
+// that contributes to another output. A weight that does not belong to an input is zero, which does not change a sum of
+// finite numbers; but zero times infinity is NaN. If a Work has weights that are zero because they do not belong to an
+// input (kMasked), its Plain recomputes all outputs that are not finite. Checking whether sums are finite costs one
+// multiplication per sum. Finite outputs are always right, since a sum that contains an infinity is never finite.
 #pragma once
 #include "element.cuh"
 #include "finite.cuh"
 
-// Mended stands for the outputs where a Work's Output stores: what it would store is mended in place.
+// Mended replaces the output pointer when a Work's Output stores: instead of storing a value, it recomputes the output
+// at that place if it is not finite.
 template <class Plain, class T>
 struct Mended {
     T* y;
@@ -25,7 +26,8 @@ struct Mended {
     __device__ __forceinline__ Place operator[](long long index) const { return {y + index, plain, index}; }
 };
 
-// all_finite tells whether sums are. Their multiples of zero are added up in four sums.
+// all_finite tells whether all sums are finite: it multiplies each sum by zero and adds up the products, in four
+// chains.
 template <int Blocks, int Count>
 __device__ __forceinline__ bool all_finite(const float (&sums)[Blocks][Count]) {
     float zeros[4] = {};

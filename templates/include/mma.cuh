@@ -10,12 +10,11 @@
 //     a[0] row g    columns 2t,2t+1      a[2] row g    columns 2t+8,2t+9
 //     a[1] row g+8  columns 2t,2t+1      a[3] row g+8  columns 2t+8,2t+9
 //     b[0] rows 2t,2t+1  column g        b[1] rows 2t+8,2t+9  column g
-//   d, both: d[0], d[1] row g columns 2t,2t+1;  d[2], d[3] row g+8, the same columns
+//   d, both: d[0], d[1] row g columns 2t,2t+1;  d[2], d[3] row g+8, the same columns.
 //
-// Products are exact and sums are float. asm volatile keeps the program's order of
-// products: a kernel alternates between accumulators, because successive products
-// into the same one wait for each other, and a compiler short of registers would
-// undo that.
+// Products are exact and sums are float. asm volatile keeps the program's order of products: a kernel alternates
+// between accumulators, because successive products into the same accumulator wait for each other, and a compiler that
+// is short of registers would undo this order.
 #pragma once
 
 #ifndef AUTOTUNE_EMULATOR
@@ -26,10 +25,10 @@
                  : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])                                                                \
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]))
 #else
-#define MMA(SHAPE, TYPE) __trap()  // no such instruction before sm_80
+#define MMA(SHAPE, TYPE) __trap()  // sm_80 introduced the instruction
 #endif
 
-// These add a product of 16 x 8 or 16 x 16 by 8 columns to d.
+// Each of these functions adds to d the product of a 16 x 8 or 16 x 16 matrix and a matrix with 8 columns.
 __device__ __forceinline__ void mma_m16n8k8_tf32(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2]) { MMA("m16n8k8", "tf32"); }
 __device__ __forceinline__ void mma_m16n8k16_bf16(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2]) { MMA("m16n8k16", "bf16"); }
 __device__ __forceinline__ void mma_m16n8k16_fp16(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2]) { MMA("m16n8k16", "f16"); }

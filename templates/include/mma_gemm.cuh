@@ -1,31 +1,30 @@
-// mma_gemm.cuh: the tensor-core mainloop of GPUs without warpgroup products, from sm_80 on:
-// D = A * B by mma.sync. Packed operands are multiplied by it where warps do (packed_gemm.cuh).
-// Other kernels bring a Fetch of their own (mma_gemm). Theirs may have PAD bytes behind each slab, so that copies into several slabs share no
-// banks. With EXACT_OPERANDS floats are rounded as fragments.
+// mma_gemm.cuh: the tensor-core mainloop for GPUs without warpgroup products, from sm_80 on: D = A * B by mma.sync.
+// packed_gemm.cuh uses this mainloop for packed operands on GPUs before Hopper. Other kernels call mma_gemm with a
+// Fetch of their own. Kernels with their own Fetch may have PAD bytes after each slab, so that copies into several
+// slabs avoid bank conflicts. With EXACT_OPERANDS, floats are rounded when fragments are loaded.
 //
-// All warps of a block do the same. Each starts its share of the copies that fill a stage of a
-// pipeline in shared memory. These are cp.async, 16 bytes a thread, neighbours side by side. It
-// loads its fragments of a stage that has arrived, by ldmatrix, and multiplies. Eight rows of a
-// slab are 128 bytes side by side, so no banks conflict wherever a stretch of columns begins.
-// Fragments for the next products are loaded before those of the last are started, across the
-// stages, too; the block meets once a stage. In the end the sums take the pipeline's shared
-// memory for their buffers. A block has one tile; another block of the same multiprocessor
-// multiplies while it is in its epilogue.
+// All warps of a block do the same work. Each warp starts its share of the copies that fill a pipeline stage in shared
+// memory, by cp.async with 16 bytes per thread, contiguous across threads. When a stage has arrived, each warp loads
+// its fragments by ldmatrix, and multiplies. Eight rows of a slab are 128 contiguous bytes, so there are no bank
+// conflicts wherever a range of columns begins. Fragments for the next products are loaded before the current products
+// start, across stages, too; the block synchronises once per stage. After the last stage, the sums use the pipeline's
+// shared memory as store buffers. A block computes one tile; another block on the same multiprocessor multiplies while
+// this one is in its epilogue.
 //
-// Tunables that a kernel using this has, as macros:
+// The tunables of a kernel that includes this file, as macros:
 //
-//   WARPS_M, WARPS_N  of a block along the rows and the columns of its tile
-//   ROW_BLOCKS        of 16 rows, a warp
-//   COLUMNS           a warp. ROW_BLOCKS * COLUMNS / 2 registers hold sums, or twice as many
-//                     (kMovesSums); larger ones read less of shared memory for a product
-//   DEPTH             steps of k in a stage: fewer barriers, and in a convolution fewer
-//                     copies, against room for stages
-//   STAGES            of the pipeline: STAGES - 1 are asked for ahead
-//   SPLITS            blocks that share a tile's k (split_k.cuh), where tiles are few
+//   WARPS_M, WARPS_N: warps of a block along the rows and the columns of its tile.
+//   ROW_BLOCKS:       blocks of 16 rows per warp.
+//   COLUMNS:          columns per warp. ROW_BLOCKS * COLUMNS / 2 registers hold sums, or twice as many
+//                     (kMovesSums); larger blocks of sums read less shared memory per product.
+//   DEPTH:            steps of k in a stage: more steps need fewer barriers, and in a convolution fewer
+//                     copies, but leave room for fewer stages.
+//   STAGES:           stages of the pipeline: STAGES - 1 are requested ahead.
+//   SPLITS:           blocks that share a tile's k (split_k.cuh), if there are few tiles.
 //
-// and what op.yaml derives from them: TILE_M, TILE_N, SPAN, PLANES, THREADS; and of shared memory, which it allocates,
-// in bytes: PAD behind a slab, STAGE_BYTES, with STAGE_A_BYTES of A's rows, and BUFFER_BYTES of a warp's.
-// gemm_tiles.cuh tells what it asks of a kernel's Work.
+// op.yaml derives TILE_M, TILE_N, SPAN, PLANES, THREADS from the tunables, and these sizes in bytes of the shared
+// memory that it allocates: PAD after a slab; STAGE_BYTES per stage, of which A's rows take STAGE_A_BYTES;
+// BUFFER_BYTES per warp. gemm_tiles.cuh describes the class Work of a kernel.
 #pragma once
 #include "async_copy.cuh"
 #include "dependent_launch.cuh"
@@ -33,11 +32,11 @@
 #include "ldmatrix.cuh"
 #include "mma.cuh"
 
-constexpr int kRows = 16 * ROW_BLOCKS;  // a warp has
+constexpr int kRows = 16 * ROW_BLOCKS;  // of a warp
 static_assert(kBlockRows % kRows == 0 && COLUMNS % kPiece == 0, "a warp has whole fragments of a block of A");
 
-// ---- The pipeline: STAGES places in shared memory, each with A's blocks and B's planes, as
-// they lie in memory.
+// ---- The pipeline: STAGES stages in shared memory, each with A's blocks and B's planes in the layout that they have
+// in memory.
 
 #ifndef EXACT_OPERANDS
 #define EXACT_OPERANDS 0
@@ -46,9 +45,10 @@ constexpr int kRowSlabBytes = kBlockRows * 16 + PAD, kSlabBytes = SPAN * 16 + PA
 constexpr int kStepBytes = kSlabs * kRowSlabBytes, kPlaneBytes = kSlabs * kSlabBytes;
 static_assert(PLANES == 1 || (PLANES == DEPTH && SPAN == TILE_N), "steps share a plane, or have one each");
 
-// A step is done in phases, each the products of a pair of A's slabs and a pair of B's. In TF32 a
-// pair is half of the step's depth. A pair is loaded while another is multiplied. Of two parts,
-// pairs 0 are the high ones and pairs 1 the low ones; from phase to phase one of the two changes.
+// A step has several phases, each of which multiplies a pair of A's slabs by a pair of B's slabs; a pair is loaded
+// while another is multiplied. In TF32 each pair of slabs contains half of the step's elements of k. With operands
+// split into two parts, pair 0 is the high part and pair 1 the low part, and from phase to phase one of the two pairs
+// changes.
 static_assert(kPartCount <= 2, "a step has two pairs at most");
 constexpr int kPhases = kOfParts == one_tf32 ? 2 : kPartCount == 2 ? 3 : 1;
 __host__ __device__ __forceinline__ constexpr int row_pair(int phase) {
@@ -58,12 +58,13 @@ __host__ __device__ __forceinline__ constexpr int column_pair(int phase) {
     return kOfParts == one_tf32 ? phase : kPartCount == 2 && phase == 2;
 }
 constexpr int kStagePhases = DEPTH * kPhases;
-// With one pair a step, those of even and of odd steps take turns in the registers; after an odd number of
-// steps the next stage's first would take the place of the last.
+// If a step has only one pair, the pairs of even and odd steps alternate between two sets of registers. If a stage has
+// an odd number of steps, the next stage's first pair would go to the registers of the last pair, which is still in
+// use.
 constexpr bool kLoadsLast = kPhases == 1 && DEPTH % 2 == 1;
 
-// Fetch starts the copies of stages, a share in each phase but the last, if there are others. In a round each
-// thread copies 16 bytes: of a block of A, or of columns of some of B's slabs.
+// Fetch starts the copies of stages: a share in each phase of a stage, except for the last phase if the stage has
+// several phases. In a round each thread copies 16 bytes, either of a block of A, or of columns in some of B's slabs.
 template <class Work>
 struct Fetch {
     static constexpr int kInBlock = DEPTH * kBlockStepBytes, kRoundBytes = THREADS * 16, kRoundsA = STAGE_A_BYTES / kRoundBytes;
@@ -83,7 +84,7 @@ struct Fetch {
     __device__ __forceinline__ void share(char* stage, int s, const char* columns, int part) const {
         const long long rows = static_cast<long long>(s) * kInBlock + threadIdx.x * 16;
 #pragma unroll
-        for (int round = 0; round < kRounds; ++round) {  // bounds that depend on nothing, or it is not unrolled
+        for (int round = 0; round < kRounds; ++round) {  // constant bounds, or the loop is not unrolled
             if (round * kShares / kRounds != part) continue;
             if (round < kRoundsA) {
                 const int done = round * kRoundBytes;
@@ -105,8 +106,8 @@ struct Fetch {
 
 // ---- The products of a warp.
 
-// Fragments are pairs of slabs in registers: of 16 rows, and of 16 columns. A pair has a place
-// of its own; where a step has but one, those of even and of odd steps have.
+// Fragments are pairs of slabs in registers, for 16 rows and for 16 columns. Each pair has its own registers; if a step
+// has only one pair, even and odd steps have their own registers.
 __host__ __device__ __forceinline__ constexpr int place(int step, int pair) { return kPhases == 1 ? step % 2 : pair; }
 
 struct Fragments {
@@ -131,7 +132,7 @@ struct Fragments {
 #pragma unroll
         for (int i = 0; i < COLUMNS / 16; ++i) load(b[to][i], first + i * 256);
     }
-    // load loads what a phase multiplies and the one before it did not.
+    // load loads the pair of slabs that a phase multiplies and the phase before did not.
     template <class Work>
     __device__ __forceinline__ void load(const char* stage, int step, int phase) {
         const int before = (phase + kPhases - 1) % kPhases;
@@ -160,10 +161,9 @@ struct Fragments {
     }
 };
 
-// multiply_stages adds up the products of some stages of a tile.
 template <class Work, class Fetching>
 __device__ __forceinline__ void multiply_stages(Sums (&sums)[ROW_BLOCKS], char* memory, const Fetching& fetch, int first, int end) {
-    // A group of copies is a stage's; behind the last one groups are empty.
+    // Each stage's copies are one group; after the last stage, groups are empty.
 #pragma unroll
     for (int ahead = 0; ahead < STAGES - 1; ++ahead) {
         if (first + ahead < end) fetch.all(memory + ahead * STAGE_BYTES, first + ahead);
@@ -184,7 +184,7 @@ __device__ __forceinline__ void multiply_stages(Sums (&sums)[ROW_BLOCKS], char* 
             if (p + 1 < kStagePhases) {
                 fragments.load<Work>(memory + slot * STAGE_BYTES, (p + 1) / kPhases, (p + 1) % kPhases);
                 if (ahead < end) fetch.share(memory + emptied * STAGE_BYTES, ahead, at, p);
-            } else {  // all fragments of the stage are in registers, so that it may be filled again
+            } else {  // all fragments of the stage are loaded, so it may be refilled
                 if (kStagePhases == 1 && ahead < end) fetch.share(memory + emptied * STAGE_BYTES, ahead, at, 0);
                 async_copy_commit();
                 async_copy_wait<STAGES - 2>();
@@ -202,7 +202,8 @@ __device__ __forceinline__ void multiply_stages(Sums (&sums)[ROW_BLOCKS], char* 
 
 // ---- The kernel.
 
-// mma_gemm is the whole kernel. Fetching, made of operands and a tile, has what Fetch has.
+// mma_gemm is the main function of a kernel. The template parameter Fetching is a class with the members of Fetch,
+// constructed from operands and a tile.
 template <class Work, class Fetching, class Stored, class Plain = int>
 __device__ __forceinline__ void mma_gemm(char* memory, const typename Work::Operands& operands, typename Work::Output::Given given, Stored* y,
                                          const Plain& plain = 0) {
@@ -216,7 +217,8 @@ __device__ __forceinline__ void mma_gemm(char* memory, const typename Work::Oper
     Sums sums[ROW_BLOCKS] = {};
     multiply_stages<Work>(sums, memory, Fetching(operands, tile), stages.first, stages.end);
 
-    // The last meeting was after the last fragments were loaded and the last copies had arrived.
+    // The block's last barrier was after the last fragments were loaded and the last copies had arrived, so the
+    // pipeline's memory is free.
     const typename Work::Output output(tile, given);
     Stored* const sums_of_split = y + tile.split * Work::outputs();
 #pragma unroll

@@ -1,17 +1,18 @@
-// norm_row.cuh: elements divided by the root of their mean square; with `Centered` their mean is subtracted first.
-// A thread sums distances to the first element that it meets, and their squares: sums of the elements' own
-// squares would cancel where the mean is large. That element may be far from the others; so after 64 elements,
-// and as often as they double, the distances are those to the mean of all so far. Threads' sums are merged as
-// means and squares about them (Chan, Golub and LeVeque), which takes divisions.
+// norm_row.cuh: a Row that divides elements by the root of their mean square; with `Centered` it first subtracts the
+// mean. A thread sums the distances of its elements to the first of them, and the squares of these distances: with sums
+// of the elements' own squares, digits would cancel if the mean is large. As the first element may be far from the
+// others, the distances are later taken from the mean so far: after 64 elements, and again whenever the number of
+// elements doubles. Threads' sums are merged as means and squared deviations (Chan, Golub and LeVeque), which needs
+// divisions.
 #pragma once
 #include "element.cuh"
 
 struct Weights {
-    const Element *weight, *bias;  // null: there are none
+    const Element *weight, *bias;  // null if there are none
     double eps;
-    // Rows have the weights of a group of channels in turn, one for each `plane` of their elements.
+    // Row r uses the weights of group r % groups of the channels, and `plane` consecutive elements share a weight.
     long long groups = 1, plane = 1;
-    Element *running_mean = nullptr, *running_var = nullptr;  // statistics of batches
+    Element *running_mean = nullptr, *running_var = nullptr;  // running statistics of training
     double momentum = 0;
     bool training = true;
 };
@@ -19,7 +20,7 @@ struct Weights {
 template <class Real, bool Centered>
 struct Norm {
     static constexpr bool kMaps = true;
-    Real count, mean, rest, squares;  // until they settle: any element, distances to it, and their squares
+    Real count, mean, rest, squares;  // `mean` is one element until settle() is called; `rest` sums the distances to it
 
     __device__ __forceinline__ void start() { count = mean = rest = squares = 0; }
     template <int Count>
@@ -37,12 +38,12 @@ struct Norm {
         count += Count;
         if (Centered && count >= 64 && doubled(before, count)) settle();
     }
-    // doubled tells whether a power of two lies between.
+    // doubled tells whether the number of elements passed a power of two when it grew from `before` to `now`.
     __device__ __forceinline__ static bool doubled(float before, float now) { return (__float_as_uint(before) ^ __float_as_uint(now)) >> 23 != 0; }
     __device__ __forceinline__ void settle() {
         if (!Centered || rest == 0) return;
         const Real apart = rest / count, about = squares - rest * apart;
-        mean += apart + (apart - apart);  // of an infinity it is NaN, wherever that stands
+        mean += apart + (apart - apart);  // NaN if an element is infinite, wherever it is
         squares = about < 0 ? Real(0) : about;
         rest = 0;
     }
@@ -56,8 +57,8 @@ struct Norm {
         mean += apart * part;
         count = all;
     }
-    // meet merges the states of all threads of a team at once. So they divide once, where merging two by two
-    // takes a division each time.
+    // meet merges the states of all threads of a team at once, which takes one division; merging pairs takes a division
+    // for each pair.
     template <class Team>
     __device__ __forceinline__ void meet(const Team& team) {
         settle();
@@ -80,8 +81,8 @@ struct Norm {
         j /= weights.plane;
         return (weights.weight ? y * to_float(weights.weight[j]) : y) + (weights.bias ? to_float(weights.bias[j]) : 0.0f);
     }
-    // give_vector answers elements from j on, a multiple of their number. Their weights lie side by side as
-    // they do, or are a channel's one: a load for all of them.
+    // give_vector computes the answers for Count elements from j on, a multiple of Count. The Count elements have
+    // contiguous weights, or a single weight if they belong to one channel; one load is enough for both.
     template <int Count>
     __device__ __forceinline__ void give_vector(float (&y)[Count], const float (&x)[Count], long long j, const Weights& weights) const {
         float weight[Count], bias[Count];
@@ -96,11 +97,12 @@ struct Norm {
     template <int Count>
     __device__ __forceinline__ static void load_weights(float (&to)[Count], const Element* from, long long j, long long plane) {
         if (from && plane == 1) return load_side_by_side(to, from + j);
-        const bool one = plane % Count == 0;  // of a channel
+        const bool one = plane % Count == 0;  // all elements belong to one channel
 #pragma unroll
         for (int e = 0; from && e < Count; ++e) to[e] = one && e > 0 ? to[0] : read_only(from + static_cast<unsigned long long>(j + e) / plane);
     }
-    // No thread writes weights: so a load waits for no answer that is stored before.
+    // No thread writes weights, so load_side_by_side reads them through the read-only cache, and need not wait for
+    // earlier stores of answers.
     template <int Count>
     __device__ __forceinline__ static void load_side_by_side(float (&to)[Count], const Element* from) {
         constexpr int kWords = Count * sizeof(Element) / 4;

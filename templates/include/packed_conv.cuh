@@ -1,54 +1,51 @@
-// packed_conv.cuh: convolutions of up to three dimensions, and transposed ones, as matrix
-// products on Hopper's warpgroup products (sm_90a). They may have any number of channels, kernel,
-// stride, padding, dilation and groups.
+// packed_conv.cuh: convolutions of up to three axes, transposed or not, as matrix products on Hopper's warpgroup
+// products (sm_90a), with any number of channels, kernel, stride, padding, dilation and groups.
 //
-// The idea. A first launch writes input and weights anew, rounded, in the order that products
-// take their operands in (slab_operands.cuh). Instead of rounded they are split into parts of fp16
-// in math mode fp32, or as they are where they have 16 bits. The second launch is a pipeline between the copy
-// engine and the tensor cores (slab_gemm.cuh) and never computes an address of an input: in the
-// packed input every output is a position, and every tap of the kernel reads a constant number of
-// positions further on.
+// Idea: a first launch packs input and weights, which means that it writes copies in the layout that products need for
+// their operands (slab_operands.cuh). Packing rounds elements to TF32, splits them into parts of fp16 in math mode
+// fp32, or copies 16-bit elements unchanged. The second launch is a pipeline between the copy engine and the tensor
+// cores (slab_gemm.cuh) that never computes the address of an input: in the packed input every output has a position,
+// and every tap of the kernel reads at a constant distance from it.
 //
-// The packed input.
-//   1. Channels in steps of 16; a step is a plane of positions, of all images.
-//   2. A row of positions is as long as its outputs and what their taps reach behind
-//      them. Zeros of the padding stand between rows, between slices and between images;
-//      those that end a row begin the next one, too, where no stride forbids it.
-//   3. A stride splits each axis into phases, each a plane of its own: outputs that are
-//      a stride apart in the input are neighbours there.
-//   4. With few channels, the kernel's columns (FOLD_W), or all its taps (FOLD_H), are
-//      channels: three channels of a 7 x 7 kernel are 7 taps of 21 channels in 32, not
-//      49 taps of 3 in 16.
-//   5. MERGE groups are one with as many more channels, whose weights are zeros where
-//      the groups do not meet: tensor cores multiply 64 rows or none.
+// The packed input has these properties:
+//   1. Channels are divided into steps of 16; a step is a plane of the positions of all images.
+//   2. A row has positions for all of its outputs and for all inputs that their taps read. The padding's
+//      zeros are stored between rows, between slices and between images. The zeros at the end of a row are
+//      also those at the start of the next row, unless a stride forbids it.
+//   3. A stride splits each axis into phases, each with a plane of its own: input elements that are
+//      a stride apart are neighbours in such a plane.
+//   4. With few channels, the kernel's columns (FOLD_W), or all its taps (FOLD_H), become
+//      channels: three channels of a 7 x 7 kernel are 7 taps of 21 channels, padded to 32, not
+//      49 taps of 3 channels, padded to 16.
+//   5. MERGE groups are merged into one with MERGE times the channels, and with zero weights between
+//      different groups: tensor cores always multiply 64 rows.
 //
-// A transposed convolution of stride S is S convolutions of stride 1 along each axis. Each is for
-// the outputs of one phase, with every S-th tap: products that share the packed input and have
-// weights and an offset of their own. Dilation D and stride may have a common divisor G. Then it
-// is every S/G-th tap, D/G inputs apart, of every G-th phase. The other phases have none: their
-// weights are zeros. With INTERLEAVE = 1 the phases of a row are rows of one product. The
-// epilogue puts these side by side, so that rows of outputs are stored whole. The product has a
-// tap for each position that one of them reads: more than each of them needs where their offsets
-// differ, or taps of a phase lie apart. Rows that pad the stride to a divisor of 16 are zeros.
-// With INTERLEAVE = 2 the two halves of the phases are a product each. That is for paddings where
-// the first half reads from one position on, the second from the next: no tap too many, and
-// outputs are stored half a stride at a time.
+// A transposed convolution of stride S is S convolutions of stride 1 along each axis. Each of the S convolutions
+// computes one phase, which is every S-th output, with every S-th tap. As matrix products, the convolutions of all
+// phases share the packed input, but have their own weights and offset. If dilation D and stride have a common divisor
+// G, a phase has every S/G-th tap, D/G inputs apart, and only every G-th phase has taps; the weights of the other
+// phases are zeros. With INTERLEAVE = 1 the phases of an output row are rows of one product. The epilogue interleaves
+// the phases, so that it stores whole rows of outputs. The product has a tap for each position that any phase reads:
+// more taps than a single phase needs, if the offsets of the phases differ, or if the taps of a phase are not
+// neighbours. If the stride is no divisor of 16, rows of zeros pad it to one. With INTERLEAVE = 2 each half of the
+// phases is a product of its own. Two products need no superfluous taps if the second half of the phases reads one
+// position further on than the first half; outputs are then stored half a stride at a time.
 //
-// Parts of fp16 have a float's digits but not its range: input and weights are multiplied by a
-// power of two each. A launch before the others finds the largest magnitudes for them
-// (tensor_scales.cuh). With SCALED = 1 factors of TF32 are one such part, which has as many digits,
-// and takes half the time.
+// Two parts of fp16 have the digits of a float but not its range. To keep parts in the range of fp16, input and weights
+// are each multiplied by a power of two. A launch before the others finds the largest magnitudes, which determine the
+// powers of two (tensor_scales.cuh). With SCALED = 1, operands in TF32 are stored as one part of fp16, which has as
+// many digits, and halves the time of products.
 //
-// A stage of the pipeline is DEPTH taps that share one stretch of a plane: taps of a row of
-// the kernel, or whole rows of it. Of a kernel of one tap it is DEPTH steps of channels.
+// A stage of the pipeline contains DEPTH taps that share one range of a plane: some taps of a row of the kernel, or
+// whole rows. For a kernel of one tap, a stage is DEPTH steps of channels.
 //
-// It costs the packed input's way to memory and back: little for kernels of many taps
-// and channels, half of all for those that hardly multiply.
+// The price is writing and reading the packed input: little for kernels with many taps and channels, half of the time
+// for convolutions with few multiplications per input.
 //
-// A kernel that includes this has the tunables of slab_gemm.cuh. As macros it has the problem's
-// sizes (axes that it lacks have the size 1), TRANSPOSED, and what op.yaml derives of each axis:
-// see Axis. A transposed one also has MIXED (rows of a channel) and ROW_PRODUCTS (of the phases
-// of a row). Its TAP_STEP counts the positions from a tap of a product to the next.
+// A kernel that includes this file has the tunables of slab_gemm.cuh. The kernel defines as macros the problem's sizes
+// (axes that the problem lacks have size 1), TRANSPOSED, and the values that op.yaml derives for each axis: see Axis. A
+// transposed convolution also defines MIXED (rows per channel), ROW_PRODUCTS (products for the phases of a row) and
+// TAP_STEP, the positions from a tap of a product to the next.
 #pragma once
 #include "block_scale.cuh"
 #include "dependent_launch.cuh"
@@ -60,55 +57,56 @@
 #include "place.cuh"
 #include "plain_convolution.cuh"
 
-// Axis is what a convolution does along one dimension. Its values are members of a type,
-// not of an object: device code may use those.
-//   Taps       of a product: the kernel's, or 1 where they are folded, or an output phase's
-//   Period     taps that many apart are of one phase of the input
-//   Phases     of the input
-//   Step       positions from a tap to the next of its phase
-//   Positions  of a row, a slice or an image in the packed input
-//   Lead       zeros in front of it
+// Axis describes a convolution along one axis. The values of Axis are static members of a type, since device code
+// cannot use the members of a constexpr object.
+//   Taps:      number of taps of a product: of the kernel, or of an output phase; 1 if taps are folded.
+//   Period:    distance between taps that read the same phase of the input.
+//   Phases:    number of phases into which a stride splits the input.
+//   Step:      positions from a tap to the next tap of its phase.
+//   Positions: number of positions in a row, a slice or an image of the packed input.
+//   Lead:      number of zeros before the input.
 template <class Sizes, int Kernel, int Stride, int Padding, int Dilation, int Taps, int Period, int Phases, int Step, int Lead>
 struct Axis : Sizes {
     static constexpr int kernel = Kernel, stride = Stride, taps = Taps, period = Period, phases = Phases, step = Step;
     static constexpr int output_phases = TRANSPOSED ? Stride : 1;
     static constexpr int apart = TRANSPOSED ? Stride * Step / Dilation : Stride;  // taps of the kernel from one of a phase to the next
     static constexpr int of_phase = (Kernel + apart - 1) / apart;
-    static constexpr bool lacks = TRANSPOSED && (Kernel % apart != 0 || apart != Stride);  // some phase a tap
+    static constexpr bool lacks = TRANSPOSED && (Kernel % apart != 0 || apart != Stride);  // some phase lacks a tap
 
-    // input is where a position of a phase lies, for a folded tap.
+    // input returns the input coordinate of a position in a phase, for a folded tap.
     __device__ __forceinline__ static int input(int position, int phase, int folded) {
         return position * (TRANSPOSED ? 1 : Stride) + (phase + folded) * Dilation - Lead;
     }
-    // kernel_tap is the kernel's tap that a product's is, for the outputs of a phase; it lies
-    // behind the kernel if there is none.
+    // kernel_tap returns the kernel's tap that a product's tap stands for in the outputs of a phase, or an index past
+    // the kernel's last tap if the kernel has no such tap.
     __device__ __forceinline__ static int kernel_tap(int tap, int output_phase, bool interleaved = false) {
         if (!TRANSPOSED) return tap;
         if (output_phase >= Stride) return Kernel;
         const int from = interleaved ? tap - offset(output_phase) : tap * Step, t = from / Step, first = first_tap(output_phase);
         return from < 0 || from % Step != 0 || t >= of_phase || first < 0 ? Kernel : first + (of_phase - 1 - t) * apart;
     }
-    // first_tap is the first of the kernel's taps that a phase's outputs take. The distance
-    // of these from the output is a whole number of strides. It is negative if there is none.
+    // first_tap returns the first of the kernel's taps whose distance from a phase's outputs is a whole number of
+    // strides, or a negative number if there is none.
     __device__ __forceinline__ static int first_tap(int output_phase) {
         const int rest = (output_phase + Padding) % Stride;
         for (int tap = 0; tap < apart; ++tap)
             if ((tap * Dilation + Stride - rest) % Stride == 0) return tap;
         return -1;
     }
-    // offset is how much further on the outputs of a phase read than the lead allows for: 0 or more.
+    // offset returns the distance in positions (at least 0) from an output's position in the packed input to the first
+    // position that the taps of its phase read.
     __device__ __forceinline__ static int offset(int output_phase) {
         if (!TRANSPOSED) return 0;
         const int ahead = (output_phase + Padding) / Stride - Padding / Stride, tap = apart > 1 && Step > 1 ? first_tap(output_phase) : 0;
         return ahead + (apart > 1 ? Step - 1 : 0) - (tap > 0 ? tap * Dilation / Stride : 0);
     }
-    // output is where a position's output of a phase lies.
+    // output returns the coordinate of the output that belongs to a position of the packed input in a phase.
     __device__ __forceinline__ static int output(int position, int output_phase) {
         return TRANSPOSED ? position * Stride + output_phase : position;
     }
 };
 
-#if TRANSPOSED  // taps are not folded, and each output phase has its own: inputs have one
+#if TRANSPOSED  // taps are not folded; outputs have phases, inputs do not
 #define FOLD_H 0
 #define FOLD_W 0
 #define PERIOD_D 1
@@ -135,12 +133,12 @@ AXIS(H)
 AXIS(W)
 
 constexpr int kMergedGroups = GROUPS / MERGE;
-constexpr int kChannelsIn = C_GROUP * MERGE, kChannelsOut = C_OUT_GROUP * MERGE;  // of a merged group
+constexpr int kChannelsIn = C_GROUP * MERGE, kChannelsOut = C_OUT_GROUP * MERGE;  // in a merged group
 constexpr int kInputPhases = AxisD::phases * AxisH::phases * AxisW::phases;
 constexpr int kOutputPhases = AxisD::output_phases * AxisH::output_phases * ROW_PRODUCTS;
-constexpr int kPlanesInAll = CHUNKS * kInputPhases;               // of a merged group
+constexpr int kPlanesInAll = CHUNKS * kInputPhases;               // in a merged group
 
-// Position is where a position lies in the packed input.
+// Position computes the image and the coordinates of a position in the packed input.
 struct Position : Place {
     int image;
     __device__ __forceinline__ explicit Position(int index) : Place(index, AxisH::positions(), AxisW::positions()), image(d / AxisD::positions()) {
@@ -152,7 +150,7 @@ __device__ __forceinline__ Strides input_strides() { return {CHANNELS_LAST, C, i
 __device__ __forceinline__ Strides output_strides() { return {CHANNELS_LAST, C_OUT, out_volume()}; }
 constexpr Strides kOfWeights(CHANNELS_LAST, TRANSPOSED ? C_OUT_GROUP : C_GROUP, kKernelVolume);
 
-// A channel of the packed form: an input channel, and a tap where those are folded.
+// Channel is a channel of the packed input: an input channel and, if taps are folded, a tap.
 struct Channel {
     int channel, h, w;
     __device__ __forceinline__ explicit Channel(int packed)
@@ -160,8 +158,8 @@ struct Channel {
           w(FOLD_W ? packed / kChannelsIn % KERNEL_W : 0) {}
 };
 
-// A stage has STAGE_ROWS rows of kStageColumns taps. A row's taps are in the order in which
-// stages take them: kStageColumns of one phase each.
+// A stage has STAGE_ROWS rows of kStageColumns taps. The taps of a row are packed in the order in which stages read
+// them: kStageColumns taps of one phase after the other.
 constexpr int kStageColumns = ONE_TAP ? 1 : DEPTH / STAGE_ROWS;
 static_assert(ONE_TAP || (AxisW::taps % kStageColumns == 0 && AxisH::taps % STAGE_ROWS == 0 && STAGE_ROWS * kStageColumns == DEPTH),
               "stages have DEPTH taps each");
@@ -172,16 +170,17 @@ __host__ __device__ __forceinline__ constexpr int column_at(int place) {
     return ONE_TAP ? 0 : first_column(place / kStageColumns) + place % kStageColumns * AxisW::period;
 }
 
-// Packed is half a step of a line, on its way to memory.
+// Packed is half a step of a line (eight elements) that will be stored in packed form.
 struct Packed {
     float v[8];
-    char* first = nullptr;  // where the line's slab 0 is; null where nothing is packed
+    char* first = nullptr;  // slab 0 of the line, or null if nothing is packed
     long long apart;        // bytes from slab to slab
     int half;
 };
 
-// store stores it, scaled where factors are. Of all threads that pack input, one keeps its scale's
-// inverse, and of those that pack weights.
+// store stores a Packed, multiplied by the power of two if input and weights are scaled. One of the threads that pack
+// the input stores the inverse of the input's power of two, and one of the threads that pack weights stores that of the
+// weights.
 __device__ __forceinline__ void store(Packed& packed, float* scales, Scaled of, bool keeps) {
     if (kScaled) {
         wait_for_launches();
@@ -193,7 +192,7 @@ __device__ __forceinline__ void store(Packed& packed, float* scales, Scaled of, 
     if (packed.first) store_half(packed.first, packed.apart, packed.half, packed.v);
 }
 
-// load_input loads eight channels of a position; `part` tells of which half of which plane.
+// load_input loads eight channels of a position; `part` selects the half, the plane and the group.
 __device__ __forceinline__ void load_input(Packed& to, const Element* x, char* packed, int part, int position) {
     const int half = part % 2, plane = part / 2 % kPlanesInAll, group = part / (2 * kPlanesInAll);
     const Place phase(plane % kInputPhases, AxisH::phases, AxisW::phases);
@@ -212,22 +211,21 @@ __device__ __forceinline__ void load_input(Packed& to, const Element* x, char* p
                             column >= 0 && column < AxisW::in();
         const int place = (slice * AxisH::in() + row) * AxisW::in() + column;  // of a channel, which has fewer than 2^31
         to.v[i] = inside ? read_only(from + place * in.place + (FOLD_W ? c.channel * in.channel : 0)) : 0.0f;
-        if (!FOLD_W) from += in.channel;  // a sum, where a product would be as long as the sizes
+        if (!FOLD_W) from += in.channel;  // an addition is cheaper than a 64-bit product
     }
     to.apart = static_cast<long long>(PACKED_POSITIONS) * 16;
     to.half = half;
     to.first = packed + (static_cast<long long>(group) * kPlanesInAll + plane) * kSlabs * to.apart + position * 16ll;
 }
 
-// load_weight loads half a step of a row.
 __device__ __forceinline__ void load_weight(Packed& to, const Element* weight, char* packed, long long item) {
     constexpr int rows = ROW_BLOCKS_IN_ALL * kBlockRows;
     const int place = item % AxisW::taps, half = item / AxisW::taps % 2, row = item / (2 * AxisW::taps) % rows;
-    const int rest = item / (2ll * AxisW::taps * rows);  // taps of the other axes, chunk, phase, group
+    const int rest = item / (2ll * AxisW::taps * rows);  // the remaining indices: other axes' taps, chunk, phase, group
     const int tap_h = rest % AxisH::taps, tap_d = rest / AxisH::taps % AxisD::taps, chunk = rest / (AxisH::taps * AxisD::taps) % CHUNKS;
     const int product = rest / (AxisH::taps * AxisD::taps * CHUNKS), group = product / kOutputPhases;
     const Place phase(product % kOutputPhases, AxisH::output_phases, ROW_PRODUCTS);
-    const int channel = row / MIXED;  // of the output
+    const int channel = row / MIXED;  // output channel
     const int d = AxisD::kernel_tap(tap_d, phase.d), h = AxisH::kernel_tap(tap_h, phase.h);
     const int w = AxisW::kernel_tap(column_at(place), phase.w * MIXED + row % MIXED, INTERLEAVE == 1);
 #pragma unroll
@@ -247,8 +245,8 @@ __device__ __forceinline__ void load_weight(Packed& to, const Element* weight, c
     to.first = packed + (block * STEPS + step) * kBlockStepBytes + row % kBlockRows * 16;
 }
 
-// The blocks of the launch that packs: 256 positions of half a plane each, all planes of them one
-// after the other; then weights. The last to be written are the first to be multiplied.
+// Each block of the packing launch packs 256 positions of half a plane. The blocks for all planes of the same positions
+// come one after the other, and the blocks for the weights come last. The operands packed last are multiplied first.
 constexpr int kParts = 2 * kMergedGroups * kPlanesInAll;
 __device__ __forceinline__ int input_blocks() { return (PACKED_POSITIONS + 255) / 256 * kParts; }
 constexpr long long kWeightItems = 2ll * kMergedGroups * kOutputPhases * STEPS * ROW_BLOCKS_IN_ALL * kBlockRows;
@@ -283,7 +281,7 @@ struct Work : ConvolutionWork {
         return ONE_TAP ? 0 : step / kStageColumns * AxisH::step * AxisW::positions() + step % kStageColumns * TAP_STEP;
     }
 
-    // The stages of a chunk of channels, taken apart by their first taps.
+    // first_tap splits the index of a stage of a chunk of channels into the coordinates of its first tap.
     static constexpr int kInRow = AxisW::taps / kStageColumns, kInSlice = AxisH::taps / STAGE_ROWS * kInRow;
     __device__ __forceinline__ static Place first_tap(int s) {
         Place stage(s % (AxisD::taps * kInSlice), AxisH::taps / STAGE_ROWS, kInRow);
@@ -312,16 +310,17 @@ struct Work : ConvolutionWork {
             const float* scales;
         };
         static constexpr int kMixed = MIXED;
-        // Whether all rows of all tiles are channels.
+        static constexpr bool kTwo = false;
+        // kWholeBlocks says that all rows of all tiles are channels that exist.
         static constexpr bool kWholeBlocks = (MIXED == 1 || !kIsNone) && ROW_BLOCKS_IN_ALL % kBlocks == 0 &&
                                              kChannelsOut * MIXED == ROW_BLOCKS_IN_ALL * kBlockRows;
         const Element* bias;
-        int first_channel;  // of the group
+        int first_channel;  // first channel of the group
         long long first;    // its first output
-        long long apart;    // from each to the next
+        long long apart;    // from each channel to the next
         Place phase;
         bool biased;
-        float inverses[2];  // where factors are scaled
+        float inverses[2];  // inverses of the powers of two
         __device__ __forceinline__ Output(const Tile& tile, const Given& given)
             : TileEpilogue(given), bias(given.bias + (BIAS ? tile.group * kChannelsOut : 0)),
               first_channel(tile.group * kChannelsOut), first(tile.group * kChannelsOut * output_strides().channel),
@@ -339,7 +338,7 @@ struct Work : ConvolutionWork {
                        ? first + image * output_strides().image + ((static_cast<long long>(d) * AxisH::out() + h) * AxisW::out() + w) * output_strides().place
                        : -1;
         }
-        // place is that of an output of a channel, and where there is no such channel, of the first.
+        // A channel that does not exist gets the place of the group's first channel, which lies at `first`.
         __device__ __forceinline__ ConvolutionPlace place(int channel, long long place, long long first) const {
             const bool there = kWholeBlocks || channel < kChannelsOut;
             return output_place(there ? place : first, first_channel + (there ? channel : 0), first);

@@ -1,5 +1,5 @@
-// packed_gemm.cuh: the mainloop of packed operands (slab_operands.cuh): packed_gemm is the whole kernel. Warpgroups
-// multiply on Hopper, warps on other GPUs.
+// packed_gemm.cuh: packed_gemm is the main function of kernels with packed operands (slab_operands.cuh). packed_gemm
+// multiplies by warpgroup products on Hopper, and by mma.sync on other GPUs.
 #pragma once
 #if WARPGROUPS
 #include "packed_operands.cuh"

@@ -1,8 +1,7 @@
-// packed_operands.cuh: the producer of slab_gemm.cuh for operands that lie in memory as
-// products take them (slab_operands.cuh), so that bulk copies are all that it takes: one
-// warp, whose lanes share the copies of a stage. Nothing is converted.
+// packed_operands.cuh: the producer of slab_gemm.cuh for operands that are packed in memory in the layout of products
+// (slab_operands.cuh). The producer is one warp, whose lanes share the bulk copies of a stage; nothing is converted.
 //
-// gemm_tiles.cuh tells what it asks of Work. Another mainloop for such operands is mma_gemm.cuh's.
+// gemm_tiles.cuh describes the required members of Work. mma_gemm.cuh is another mainloop for packed operands.
 #pragma once
 #include "bulk_copy.cuh"
 #include "slab_gemm.cuh"
@@ -18,7 +17,7 @@ struct CopyEngine {
         for (int index = blockIdx.x; index < Tiles<Work>::all(); index += gridDim.x) {
             const Tile tile = Tiles<Work>::at(index);
             const Stages stages = Tiles<Work>::stages(index);
-            // A lane's copy of each stage: a block of A, or a slab of B.
+            // Each lane has a copy in each stage: a block of A, or a slab of B.
             const int in_b = lane - kBlocks;
             const char* const rows = operands.rows<Work>(tile, lane);
             for (int s = stages.first; s < stages.end; ++s, turn.next()) {
@@ -37,7 +36,6 @@ struct CopyEngine {
     }
 };
 
-// packed_gemm is the whole kernel.
 template <class Work, class Stored, class Plain = int>
 __device__ __forceinline__ void packed_gemm(char* memory, const PackedOperands& operands, typename Work::Output::Given given, Stored* y,
                                             const Plain& plain = 0) {

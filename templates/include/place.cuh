@@ -1,9 +1,9 @@
-// place.cuh: places in up to three dimensions, for the convolutions as matrix products.
+// place.cuh: coordinates on up to three axes, for convolutions as matrix products.
 #pragma once
 #include "convolution_place.cuh"
 
-// SizeD, SizeH and SizeW have the sizes of input and output along an axis, as functions: a kernel may know
-// them only when it runs.
+// SizeD, SizeH and SizeW contain the sizes of input and output along an axis, as functions, since a kernel may know
+// them only at run time.
 #define AXIS_SIZE(X)                                                                  \
     struct Size##X {                                                                  \
         __device__ __forceinline__ static int in() { return X; }                      \
@@ -13,12 +13,12 @@ AXIS_SIZE(D)
 AXIS_SIZE(H)
 AXIS_SIZE(W)
 
-// Elements of a channel.
+// in_volume and out_volume return the number of elements of a channel in the input and in the output.
 __device__ __forceinline__ long long in_volume() { return static_cast<long long>(D) * H * W; }
 __device__ __forceinline__ long long out_volume() { return static_cast<long long>(D_OUT) * H_OUT * W_OUT; }
 constexpr int kKernelVolume = KERNEL_D * KERNEL_H * KERNEL_W;
 
-// ConvolutionWork is what most Works of theirs are (gemm_tiles.cuh).
+// ConvolutionWork contains the members that most Works of convolutions share (gemm_tiles.cuh).
 struct ConvolutionWork {
     static constexpr int kParts = 1;
     static constexpr bool kMasked = false;
@@ -26,12 +26,12 @@ struct ConvolutionWork {
     __device__ __forceinline__ static long long outputs() { return out_volume() * C_OUT * N; }
 };
 
-// output_place is where a channel's output lies, and `same` one of the same image and place.
+// output_place locates a channel's output; `same` is the index of an output with the same image and pixel.
 __device__ __forceinline__ ConvolutionPlace output_place(long long output, long long channel, long long same) {
     return {output, channel, C_OUT, out_volume(), CHANNELS_LAST, same};
 }
 
-// ConvolutionSums are what sum_splits (split_k.cuh) makes outputs of sums with.
+// ConvolutionSums applies the epilogue for sum_splits (split_k.cuh).
 struct ConvolutionSums {
     Epilogue epilogue;
     static constexpr bool kIsNone = Epilogue::kIsNone;
@@ -42,7 +42,7 @@ struct ConvolutionSums {
     }
 };
 
-// Place is three coordinates, taken apart: w the fastest.
+// Place splits an index into three coordinates, of which w varies fastest.
 struct Place {
     int d, h, w;
     template <class Rows, class Columns>

@@ -1,5 +1,5 @@
-// plain_convolution.cuh: the outputs of a kernel's problem one by one, as their definition says: for
-// references, and for what a matrix product cannot give (mended.cuh).
+// plain_convolution.cuh: computes single outputs of a kernel's problem by their definition, for references, and for
+// outputs that a matrix product gets wrong (mended.cuh).
 #pragma once
 #include "convolution.cuh"
 

@@ -1,20 +1,20 @@
-// plane_direct.cu: pools of planes, direct: each thread reduces VEC adjacent windows, row after row.
+// plane_direct.cu: pools of planes: each thread reduces VEC adjacent windows, row after row.
 //
-//   global -> registers  a window's elements, one by one: neighbouring windows
-//                        overlap, and their elements come from L1
-//   registers -> global  VEC outputs, as one vector where rows are aligned for it
+//   global -> registers: a window's elements, one by one: neighbouring windows
+//                        overlap, and their elements come from L1.
+//   registers -> global: VEC outputs, as one vector where rows are aligned for it.
 //
-// Each row of a window is reduced by itself, which keeps large sums accurate.
-// pool.cuh is the operator's own: the reduction, and what is made of it in the end.
-// Windows that hang over the input's edge take a path with bounds checks.
+// Each row of a window is reduced separately, which keeps large sums accurate. Each operator's own pool.cuh defines the
+// reduction, and the final step from a reduced window to an output. Windows that hang over the input's edge take a path
+// with bounds checks.
 //
-// Tunables
-//   block_x, block_y  threads per block: how much of the input a block shares in L1
-//   rows              output rows a thread: more save indexing, fewer leave more
-//                     blocks to fill the chip
-//   vec               adjacent outputs a thread: wider stores and windows that
-//                     share loads, but threads of a warp read further apart
-//   unroll            rows of a window in flight at once
+// Tunables:
+//   block_x, block_y: threads per block: how much of the input a block shares in L1.
+//   rows:             output rows per thread: more rows save indexing, fewer leave more
+//                     blocks to fill the chip.
+//   vec:              adjacent outputs per thread: wider stores and windows that share
+//                     loads, but the threads of a warp read from addresses further apart.
+//   unroll:           rows of a window in flight at once.
 #include "plane_windows.cuh"
 #include "pool.cuh"
 

@@ -1,7 +1,8 @@
-// plane_tiles.cuh: which part of which plane a block has.
+// plane_tiles.cuh: which part of which plane a block computes.
 //
-// The macros, beside the problem's sizes, are what op.yaml derives: TILES_X and TILES_Y, how many tiles
-// lie beside and below each other in a plane; APART, whether blocks are so in the grid.
+// Macros used besides the problem's sizes are values that op.yaml derives: TILES_X and TILES_Y, the number of tiles of
+// a plane side by side and below each other; APART, whether the grid's x, y and z dimensions are the columns, rows and
+// planes of tiles.
 #pragma once
 
 // Tile is a block's part of the output: rows and columns of one plane.
@@ -10,9 +11,9 @@ struct Tile {
     int row, column;
 };
 
-// tile_of gives a block its tile of rows x columns outputs, columns fastest, so that
-// neighbouring blocks share the halo rows in L2. Blocks are in the grid as tiles are in the tensor,
-// or in a line where a grid is too small for that.
+// tile_of returns the block's tile of rows x columns outputs. Blocks are ordered with columns fastest, so that
+// neighbouring blocks share the halo rows in L2. The grid has three dimensions (APART), or one if the number of tiles
+// exceeds the limits of the grid.
 __device__ __forceinline__ Tile tile_of(int rows, int columns) {
     if (APART) return {(long long)blockIdx.z, (int)blockIdx.y * rows, (int)blockIdx.x * columns};
     const unsigned line = blockIdx.x / TILES_X;

@@ -1,31 +1,31 @@
-// plane_walk.cu: pools of planes, walk: every thread walks down its own few columns of outputs.
+// plane_walk.cu: pools of planes: every thread walks down its own few columns of outputs.
 //
-// A row of a window is reduced once and joined to all the windows of the thread that contain it.
-// So registers hold only a span of one input row and the unfinished windows. Neighbouring threads'
-// spans overlap; the shared columns come from the L1.
+// A row of a window is reduced once and added to all windows of the thread that contain it. Registers hold only a span
+// of one input row and the unfinished windows. The spans of neighbouring threads overlap; the shared columns come from
+// the L1.
 //
-// pool.cuh is the operator's own: the reduction, and what is made of it in the end.
+// Each operator's own pool.cuh defines the reduction, and the final step from a reduced window to an output.
 //
-//   global -> registers  a span of one input row, through the L1
-//   registers            sums or maxima across the span, then down the rows
-//   registers -> global  as each window ends; or, when GATHER is
-//                        set, through shared memory as the flat run that a tile
-//                        as wide as the output is in the tensor
+//   global -> registers: a span of one input row, through the L1.
+//   registers:           sums or maxima across the span, then down the rows.
+//   registers -> global: each output as soon as its window ends; or, when GATHER
+//                        is set, through shared memory: a tile as wide as the
+//                        output is one flat run of the tensor.
 //
-// Tunables
-//   block_x, block_y  threads along the row and down the columns; beyond a row narrower
-//                     than a warp, threads are idle: fewer along it leave fewer so
-//   rows              output rows per thread and step: more load fewer rows twice,
-//                     fewer leave more threads to fill the chip
-//   steps             of ROWS rows per tile: more share all but a few rows, fewer
-//                     leave more blocks to fill the chip; with several, the next
-//                     step's rows are held in registers
-//   vec               output columns per thread: more reuse in registers and
+// Tunables:
+//   block_x, block_y: threads along the row and down the columns; threads beyond the
+//                     end of a row are idle, so block_x should fit narrow rows.
+//   rows:             output rows per thread and step: with more, fewer rows are loaded
+//                     twice; with fewer, more threads fill the chip.
+//   steps:            steps of ROWS rows per tile: more steps share all but a few rows,
+//                     fewer leave more blocks to fill the chip; with several, the
+//                     next step's rows are held in registers.
+//   vec:              output columns per thread: more reuse in registers and
 //                     wider accesses, fewer threads; on rows of odd width, also
-//                     stores with gaps
-//   gather            as above: shared memory and a barrier, in place of narrow
-//                     stores to rows of odd width
-//   streaming         stores that leave the L2 to the input's halo rows
+//                     stores with gaps.
+//   gather:           whether outputs go through shared memory, which
+//                     takes a barrier but avoids narrow stores to rows of odd width.
+//   streaming:        whether stores are streaming, which leaves the L2 to the halo rows.
 #include "pool.cuh"
 #include "walk.cuh"
 

@@ -1,22 +1,22 @@
-// plane_windows.cuh: windows of a plane, read one after the other: a thread has VEC adjacent
-// windows, row after row.
+// plane_windows.cuh: windows of a plane, read one after the other: a thread reduces VEC adjacent windows, row after
+// row.
 //
-//   plane_windows(x, y, windows)    a block's outputs, where windows has two functions:
+//   plane_windows(x, y, windows)    computes a block's outputs; `windows` has two functions:
 //
-//   windows.reduce<Inside>(outputs, plane, row, column)    the windows that begin there; Inside
-//                                                          means that all lie wholly within the input
-//   windows.finish(outputs, row, column)                   makes outputs of them; those begin there
+//   windows.reduce<Inside>(outputs, plane, row, column)    reduces the windows that begin at (row, column);
+//                                                          Inside: all lie wholly within the input.
+//   windows.finish(outputs, row, column)                   turns the reduced windows into outputs.
 //
-// The macros, beside the problem's sizes: the tunables BLOCK_X, BLOCK_Y, ROWS, VEC and UNROLL, the
-// rows of a window in flight.
+// Macros used besides the problem's sizes are the tunables BLOCK_X, BLOCK_Y, ROWS, VEC, and UNROLL, the rows of a
+// window that are in flight.
 #pragma once
 #include "element.cuh"
 #include "plane_tiles.cuh"
 
 __device__ __forceinline__ Tile tile_of_block() { return tile_of(BLOCK_Y * ROWS, BLOCK_X * VEC); }
 
-// down_windows calls visit(k, first) for the rows k of windows that lie in the input; `first` is the
-// place in the plane of the first window's first element.
+// down_windows calls visit(k, first) for each row k of the windows that lies in the input; `first` is the index in the
+// plane of the element at which row k of the first window begins.
 template <bool Inside, class Visit>
 __device__ __forceinline__ void down_windows(long long row, long long column, Visit visit) {
     constexpr int Unroll = UNROLL; // nvcc does not expand macros in pragmas
@@ -28,8 +28,8 @@ __device__ __forceinline__ void down_windows(long long row, long long column, Vi
     }
 }
 
-// across_windows calls visit(k, v, step) for each window v and the elements k of its row that lie in
-// the input. Such an element is `step` columns after the first one.
+// across_windows calls visit(k, v, step) for each window v and each element k of its row that lies in the input. `step`
+// is the number of columns from the first window's first element to element k of window v.
 template <bool Inside, class Visit>
 __device__ __forceinline__ void across_windows(long long column, Visit visit) {
 #pragma unroll 16

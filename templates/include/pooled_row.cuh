@@ -1,8 +1,8 @@
-// pooled_row.cuh: a pool's window that is the whole image, as a row (row_state.cuh).
+// pooled_row.cuh: a Row (row_state.cuh) for a pool whose window is a whole image.
 #pragma once
 #include "pool.cuh"
 #include "weightless_row.cuh"
-#define ANSWER_AXES LENGTH, C  // answers of images, beside each other
+#define ANSWER_AXES LENGTH, C  // outputs: images by channels
 
 template <class Real>
 struct Row {

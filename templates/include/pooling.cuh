@@ -1,15 +1,15 @@
-// pooling.cuh: the steps that pooling kernels share: the reductions, and reducing a window down
-// its columns and across its rows.
+// pooling.cuh: the steps that pooling kernels share: the reductions, and reducing a window down its columns and across
+// its rows.
 //
-// A window is reduced in one direction after the other, and from its own elements:
-// nothing is subtracted when a window moves on. So a NaN or an infinity affects only
-// the windows that contain it, and errors do not accumulate along a row.
+// A window is reduced in one direction after the other, and only from its own elements: no element is subtracted when a
+// window moves on. As a result, a NaN or an infinity affects only the windows that contain it, and errors do not
+// accumulate along a row.
 #pragma once
 #include "convolution_place.cuh"
 #include "limits.cuh"
 #include "window.cuh"
 
-// max_or_nan gives the larger of a and b, or NaN when either is NaN.
+// max_or_nan returns the larger of a and b, or NaN if a or b is NaN.
 __device__ __forceinline__ float max_or_nan(float a, float b) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
     float larger;
@@ -20,13 +20,13 @@ __device__ __forceinline__ float max_or_nan(float a, float b) {
 #endif
 }
 
-// Sum adds; nothing() is the sum of no elements.
+// Sum is the reduction that adds; nothing() returns the sum of no elements.
 struct Sum {
     static __device__ __forceinline__ float nothing() { return 0.0f; }
     static __device__ __forceinline__ float join(float a, float b) { return a + b; }
 };
 
-// Maximum takes the larger; nothing() is the maximum of no elements.
+// Maximum is the reduction that takes the larger element; nothing() returns the maximum of no elements.
 struct Maximum {
     static __device__ __forceinline__ float nothing() { return negative_infinity(); }
     static __device__ __forceinline__ float join(float a, float b) { return max_or_nan(a, b); }
@@ -41,8 +41,7 @@ __device__ __forceinline__ float reduce_across(const float* first) {
     return reduced;
 }
 
-// join_row joins row i of a band to those of `kept`, the windows of Rows
-// output rows, that contain it.
+// join_row adds row i of a band to the windows of Rows output rows in `kept`, as far as they contain the row.
 template <class Reduction, int Rows, int Count>
 __device__ __forceinline__ void join_row(float (&kept)[Rows][Count], int i, const float (&values)[Count]) {
 #pragma unroll
@@ -57,9 +56,8 @@ __device__ __forceinline__ void join_row(float (&kept)[Rows][Count], int i, cons
 // ends_window tells whether row i of a band is the last of output row r's window.
 __device__ __forceinline__ bool ends_window(int i, int r) { return i == r * STRIDE_H + SPAN_H - 1; }
 
-// join_span joins row i of a band to Count neighbouring windows of each output row.
-// The first of them begins at `from`, within a span of row i. ended(r) is called for
-// every output row r whose windows this row completes.
+// join_span adds row i of a band to Count neighbouring windows of each output row. The window of the first output
+// begins at `from`, in a span of row i. join_span calls ended(r) for every output row r whose windows row i completes.
 template <class Reduction, int Rows, int Count, class Ended>
 __device__ __forceinline__ void join_span(float (&kept)[Rows][Count], const float* from, int i, Ended ended) {
     float across[Count];
@@ -71,8 +69,8 @@ __device__ __forceinline__ void join_span(float (&kept)[Rows][Count], const floa
         if (ends_window(i, r)) ended(r);
 }
 
-// finish_row makes outputs of the reduced windows of neighbouring outputs of a row, from `column` on. The plane is a
-// volume, one of all images' channels.
+// finish_row turns the reduced windows of neighbouring outputs of a row, from `column` on, into outputs. `plane` counts
+// the channels of all images.
 template <class Pool, int Count>
 __device__ __forceinline__ void finish_row(float (&windows)[Count], const Epilogue& epilogue, long long plane,
                                            int slice, int row, int column) {

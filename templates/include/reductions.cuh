@@ -1,11 +1,11 @@
-// reductions.cuh: the reductions of a row's elements (row_state.cuh): sums, products, extremes.
-// A NaN among them is the result, as in PyTorch.
+// reductions.cuh: Row classes (row_state.cuh) that reduce a row's elements to a sum, a product or an extreme. If an
+// element is NaN, the result is NaN, as in PyTorch.
 #pragma once
 #include "extremes.cuh"
 #include "limits.cuh"
 #include "weightless_row.cuh"
 
-// Reduction joins by the join of two numbers.
+// Reduction is a Row that combines elements by Join, which combines two numbers.
 template <class Real, class Join>
 struct Reduction {
     static constexpr bool kMaps = false;
@@ -47,7 +47,8 @@ struct Mean : Reduction<Real, Plus> {
     __device__ __forceinline__ void finish(const Seen& seen, const Weights&) { this->all /= seen.length; }
 };
 
-// Position is where the largest element is, the first of several; negated, the smallest. NaN is larger than all numbers.
+// Position is a Row that finds the position of the largest element (with Sign = -1, the smallest); of equal elements,
+// the first. NaN counts as larger than all numbers.
 template <class Real, int Sign>
 struct Position {
     static constexpr bool kMaps = false;
@@ -55,10 +56,11 @@ struct Position {
     int unused;
     long long at;
 
-    // Where all elements are as small as can be, the first of them is the answer.
+    // start chooses position 0, which is the answer if all elements are minus infinity.
     __device__ __forceinline__ void start() { most = negative_infinity(), at = 0; }
-    // A thread's elements come in order, so a later one counts where it is larger. Among those at hand
-    // the place is a small number, which takes three instructions an element. The place in the row is found once for all.
+    // A thread's elements come in order, so a later element wins only if it is larger. Within a call of join, the
+    // position is an index into v, so that an element takes three instructions; the position in the row is computed
+    // once per call.
     template <int N>
     __device__ __forceinline__ void join(const float (&v)[N], long long j, int step, int side = 1) {
         float here = directed(v[0]);

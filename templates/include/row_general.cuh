@@ -1,4 +1,4 @@
-// row_general.cuh: one answer of a row of any problem.
+// row_general.cuh: computes one output of an operator on rows, for any problem sizes.
 #include "row_plain.cuh"
 
 struct Sizes {

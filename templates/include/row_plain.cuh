@@ -1,9 +1,10 @@
-// row_plain.cuh: operators of rows with states in double, for the reference: a block has a row after
-// the other, or many blocks have parts of a long one. The general kernel takes a row's elements in order.
+// row_plain.cuh: computes operators on rows with states in double, for the reference and the general kernel. In the
+// reference, a block takes one row after the other, or many blocks take parts of a long row. The general kernel reads a
+// row's elements in order.
 #pragma once
 #include "row_state.cuh"
 
-// place is where element j of a row lies.
+// place returns the index in memory of element j of a row.
 template <class Sizes>
 __device__ __forceinline__ long long place(const Sizes& s, long long row, long long j) {
     const long long chunk = CHUNK_OF(s);
@@ -16,18 +17,19 @@ struct Compiled {
 };
 
 constexpr long long kRowsInAll = OUTER * (long long)INNER;
-// Few long rows of answers are read by many blocks: one would take seconds.
+// If there are few long rows, many blocks share each row: a single block would take seconds.
 constexpr bool kApart = Row<double>::kMaps && kRowsInAll <= 64 && LENGTH >= 1 << 20;
 constexpr int kParts = kApart ? 256 : 1;
 union PlainState {
     Row<double> row;
     unsigned words[sizeof(Row<double>) / 4];
 };
-// Of each part its state, whose lines no part of another row shares; of each row the parts that are in.
+// plain_states holds the state of each part, aligned so that parts of different rows share no cache line; plain_read
+// counts for each row the parts that are done.
 __device__ __align__(128) unsigned plain_states[kApart ? kRowsInAll * kParts * sizeof(Row<double>) / 4 : 1];
 __device__ int plain_read[kApart ? kRowsInAll : 1], plain_drawn, plain_done;
 
-// plain_merged merges the states of a block's threads, for all of them.
+// plain_merged merges the states of a block's threads and returns the result to all of them.
 __device__ __forceinline__ Row<double> plain_merged(Row<double> row) {
     __shared__ __align__(16) unsigned char storage[256 * sizeof(Row<double>)];
     Row<double>* const states = reinterpret_cast<Row<double>*>(storage);
@@ -43,7 +45,6 @@ __device__ __forceinline__ Row<double> plain_merged(Row<double> row) {
     return row;
 }
 
-// plain_state is that of a part of row i.
 __device__ __forceinline__ Row<double> plain_state(const Element* x, long long i, int part) {
     Row<double> row;
     row.start();
@@ -55,7 +56,8 @@ __device__ __forceinline__ Row<double> plain_state(const Element* x, long long i
     return plain_merged(row);
 }
 
-// plain_put answers the part. put(at, answer) takes the answers of elements, or from a row's first thread the row's.
+// plain_put computes the answers of a part. plain_put calls put(at, answer) for each element's answer, or, for a row
+// with a single answer, only from the row's first thread.
 template <class Put>
 __device__ __forceinline__ void plain_put(Row<double> row, const Element* x, long long i, int part, Weights weights, Put put) {
     const long long first = part * blockDim.x + threadIdx.x, answers = Row<double>::kMaps ? LENGTH : 1;
@@ -67,7 +69,7 @@ __device__ __forceinline__ void plain_put(Row<double> row, const Element* x, lon
     }
 }
 
-// plain_all is the state of row i, once all of its parts are in.
+// plain_all waits until all parts of row i are done, and returns the state of the row.
 __device__ __forceinline__ Row<double> plain_all(long long i) {
     if (threadIdx.x == 0) {
         while (*static_cast<volatile int*>(plain_read + i) < kParts) continue;
@@ -80,7 +82,8 @@ __device__ __forceinline__ Row<double> plain_all(long long i) {
     return plain_merged(one.row);
 }
 
-// A block draws a part, and others of its row while there are any. So it waits for blocks alone that run.
+// plain_rows_apart lets a block take a part of a row from a counter, and further parts of the same row while there are
+// any, so that a block only waits for blocks that are already running.
 template <class Put>
 __device__ __forceinline__ void plain_rows_apart(const Element* x, const Weights& weights, Put put) {
     __shared__ int next, mine[kParts];
@@ -105,7 +108,8 @@ __device__ __forceinline__ void plain_rows_apart(const Element* x, const Weights
         const Row<double> row = plain_all(i);
         while (count-- > 0) plain_put(row, x, i, mine[count], weights, put);
     }
-    if (threadIdx.x == 0 && atomicAdd(&plain_done, 1) == min(static_cast<int>(gridDim.x), kAll) - 1) {  // the last one leaves zeros
+    // The block that finishes last sets the counters back to zero.
+    if (threadIdx.x == 0 && atomicAdd(&plain_done, 1) == min(static_cast<int>(gridDim.x), kAll) - 1) {
         for (int i = 0; i < kRowsInAll; ++i) plain_read[i] = 0;
         plain_drawn = plain_done = 0;
     }

@@ -1,48 +1,47 @@
-// row_slide.cu: pools of rows, slide: every thread slides over a few neighbouring outputs of the flat
-// output tensor.
+// row_slide.cu: pools of rows: every thread slides over a few neighbouring outputs of the flat output tensor.
 //
-// The output is taken as one flat run, so that stores are 16 bytes wide and aligned whatever its
-// rows' length. The windows then begin anywhere between two aligned inputs. A thread loads whole
-// aligned vectors. Its code exists once for each of the four distances (phases) from them to the
-// first window. So every input is in a register known at compile time. All threads of a row have the
-// same phase and take the same branch. Vectors that dilation leaves out are not loaded.
+// The output is treated as one flat run, so that stores are 16 bytes wide and aligned whatever the length of rows. As
+// outputs are not aligned by rows, a window may begin anywhere between two aligned inputs. A thread loads whole aligned
+// vectors. The code for a thread exists four times, once for each distance (phase) from an aligned vector to the first
+// window, so that every input is in a register known at compile time. All threads of a row have the same phase and take
+// the same branch. Vectors that no window reads because of dilation are not loaded.
 //
-// pool.cuh is the operator's own: the reduction, and what is made of it in the end.
+// Each operator's own pool.cuh defines the reduction, and the final step from a reduced window to an output.
 //
-//   global -> registers  VEC windows' inputs, 16 bytes a load; neighbouring
-//                        threads share some, from the L1
-//     or -> shared -> registers, when STAGE is set: the block copies its
-//                        tile's inputs once
-//   registers -> global  VEC outputs
+//   global -> registers: inputs of VEC windows, 16 bytes per load; inputs that
+//                        neighbouring threads share come from the L1, or, when STAGE is
+//                        set, from shared memory, to which the block copies inputs once.
+//   registers -> global: VEC outputs.
 //
 // Windows that leave their row or reach into padding are reduced one by one.
 //
-// Tunables
-//   threads    per block
-//   vec        neighbouring outputs per thread: more share more inputs in
-//              registers, fewer keep a warp's loads together
-//   chunks     runs of VEC outputs per thread, a block's width apart: more
-//              loads in flight, fewer and larger tiles
-//   stage      copies the inputs to shared memory, at the price of a barrier,
-//              in place of loading shared ones again from the L1
-//   streaming  stores that leave the L2 to the inputs
+// Tunables:
+//   threads:   threads per block.
+//   vec:       neighbouring outputs per thread: more outputs share more inputs in
+//              registers, fewer keep a warp's loads together.
+//   chunks:    runs of VEC outputs per thread, a block's width apart: more
+//              loads in flight, fewer and larger tiles.
+//   stage:     whether inputs are copied to shared memory, at the price of a barrier,
+//              so that shared inputs are not loaded again from the L1.
+//   streaming: whether stores are streaming, which leaves the L2 to the inputs.
 //
-// op.yaml derives TILE, a block's outputs, and TILE_SPAN, their inputs, of which it allocates room at any phase.
+// op.yaml derives TILE, a block's outputs, and TILE_SPAN, the inputs that they read, for which it allocates shared
+// memory that suffices for any phase.
 #include "async_copy.cuh"
 #include "pool.cuh"
 
-// one_window reduces one output's window, clipped to the row.
+// one_window reduces the window of one output, clipped to the row.
 __device__ __forceinline__ float one_window(const float* row, int column) {
     const int begin = column * STRIDE_W - PADDING_W;
     float window = Pool::nothing();
     int at = max(begin, 0);
-    at += ((begin - at) % DILATION_W + DILATION_W) % DILATION_W; // the first of its elements in the row
+    at += ((begin - at) % DILATION_W + DILATION_W) % DILATION_W; // the window's first element in the row
     for (; at < min(begin + SPAN_W, W); at += DILATION_W) window = Pool::join(window, row[at]);
     return window;
 }
 
-// windows computes Runs runs of VEC outputs, THREADS * VEC apart, whose windows lie
-// inside one row. `from` is 16-byte aligned, Phase floats before the first.
+// windows computes Runs runs of VEC outputs, THREADS * VEC apart, whose windows lie inside one row. `from` is 16-byte
+// aligned, and lies Phase floats before the first window.
 template <int Phase, int Runs>
 __device__ __forceinline__ void windows(float* to, const float* from, const Epilogue& epilogue, long long row,
                                         int column) {
@@ -81,8 +80,8 @@ __device__ __forceinline__ void windows_of_phase(int phase, float* to, const flo
     }
 }
 
-// inside tells whether `count` outputs from `column` on are in one row, their
-// windows too, and the vectors that hold those in the tensor.
+// inside tells whether the `count` outputs from `column` on are in one row, their windows lie in that row, and the
+// aligned vectors that contain the windows lie in the tensor.
 __device__ __forceinline__ bool inside(long long row, int column, int count) {
     constexpr long long ROWS = (long long)N * C;
     const long long end = (long long)(column + count - 1) * STRIDE_W - PADDING_W + SPAN_W;
@@ -90,8 +89,8 @@ __device__ __forceinline__ bool inside(long long row, int column, int count) {
            (row * W + end + 3) / 4 * 4 <= ROWS * W;
 }
 
-// stage_tile copies the inputs of a block's windows into shared memory, from
-// `from` on, which is `phase` floats before the first.
+// stage_tile copies the inputs of a block's windows into shared memory, from `from` on, which lies `phase` floats
+// before the first window.
 __device__ __forceinline__ void stage_tile(float* staged, const float* from, int phase) {
 #pragma unroll 4
     for (int k = threadIdx.x * 4; k < phase + TILE_SPAN; k += THREADS * 4)
@@ -100,7 +99,7 @@ __device__ __forceinline__ void stage_tile(float* staged, const float* from, int
     __syncthreads();
 }
 
-// edge computes VEC outputs that may lie in several rows, their windows clipped.
+// edge computes VEC outputs that may lie in several rows, with windows clipped to the rows.
 __device__ __forceinline__ void edge(float* y, const float* x, const Epilogue& epilogue, long long first) {
     constexpr long long OUTPUTS = (long long)N * C * W_OUT;
     for (long long output = first; output < first + VEC && output < OUTPUTS; ++output) {
@@ -116,7 +115,7 @@ row_slide(const float* __restrict__ x, float* __restrict__ y EPILOGUE_PARAMETERS
     extern __shared__ __align__(16) float staged[];
     const Epilogue epilogue = {EPILOGUE_ARGUMENTS};
 
-    // The tile's first output and the input at which its window begins.
+    // `first` is the tile's first output, and `begin` is the input at which the window of that output begins.
     const long long first = (long long)blockIdx.x * TILE;
     const long long row = first / W_OUT;
     const int column = (int)(first % W_OUT);
@@ -133,7 +132,7 @@ row_slide(const float* __restrict__ x, float* __restrict__ y EPILOGUE_PARAMETERS
         windows_of_phase<CHUNKS>(phase, y + first + mine, from + mine * STRIDE_W, epilogue, row, column + mine);
         return;
     }
-    for (int run = 0; run < CHUNKS; ++run) { // the tile touches the end of a row
+    for (int run = 0; run < CHUNKS; ++run) { // the tile reaches the end of a row
         const int offset = run * (THREADS * VEC) + mine;
         const int my_column = (int)((first + offset) % W_OUT);
         const long long my_row = (first + offset) / W_OUT;

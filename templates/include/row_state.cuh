@@ -1,27 +1,29 @@
-// row_state.cuh: what threads know of a row together. Their states are merged in one order, so
-// that the answer is the same bit for bit each time.
+// row_state.cuh: a Row is the state that threads compute from the elements of a row. States are always merged in the
+// same order, so that answers are reproducible bit for bit.
 //
-// A row.cuh has `template <class Real> struct Row`, trivially copied, with
-//   kMaps                whether each element has an answer, or the row has one
-//   start()              the state of no element
-//   join(v, j, step, side)  takes in elements of the row: `side` side by side from j on, as many from j + step
-//                        on, ... Without `side` it is one. Those that a thread takes in come in order
-//   merge(row)           takes in another state
-//   meet(team)           all states of a team at once, by sums and the most of what each has; it may be missing
-//   finish(seen, weights)  what the answers need, once all elements are in; weights become the row's own
-//   give(x, j, weights)  the answer of element j, x, or the row's
-//   give_vector(y, x, j, weights)  those of elements from j on, a multiple of their number; it may be missing
-// Kernels have it of float, the reference and the general kernel of double. Weights are what an
-// answer depends on beside the row: tensors, or a problem's constants, which are WEIGHTS where sizes
-// are macros and WEIGHTS_OF(s) where they are members of s. Without any it is weightless_row.cuh. They may have
-// ask(row, length, steps): it loads what an answer needs, before the row's elements (1 step) and behind them (2).
+// A row.cuh defines `template <class Real> struct Row`, trivially copyable, with these members:
+//   kMaps:               whether each element has an answer, or the row has a single one.
+//   start()              sets the state of a row without elements.
+//   join(v, j, step, side)  adds elements of the row to the state: `side` contiguous elements from j on, as many from
+//                        j + step on, and so on (`side` is 1 by default). A thread adds its elements in order.
+//   merge(row)           adds another state to this one.
+//   meet(team)           optional: merges all states of a team at once, by sums and maxima of all threads.
+//   finish(seen, weights)  prepares the answers, once all elements are added; makes `weights` refer to this row.
+//   give(x, j, weights)  returns the answer of element j, whose value is x, or the answer of the row.
+//   give_vector(y, x, j, weights)  optional: the answers of Count elements from j on, a multiple of Count.
+// Tuned kernels use Row<float>, the reference and the general kernel Row<double>. Weights are the other inputs of an
+// answer: tensors, or a problem's constants. Weights are initialised by WEIGHTS if sizes are macros, and by
+// WEIGHTS_OF(s) if sizes are members of s. Operators without Weights include weightless_row.cuh. Weights may have a
+// member ask(row, length, steps), which loads ahead what an answer needs: step 1 before the row's elements are loaded,
+// step 2 after them.
 //
-// A row's elements lie INNER apart. Or INNER is 1, and rows lie in turns, CHUNK elements of each: so
-// do the channels of a batch of images.
+// The elements of a row are INNER apart in memory. If INNER is 1, rows may also be interleaved in chunks of CHUNK
+// elements, as the channels of a batch of images are.
 #pragma once
 #include "epilogue.cuh"
 
-// Seen is what finish is told of a row: how long it is, which it is, and whether this is its first thread.
+// Seen contains what finish needs to know about a row: its length, its number, and whether this is the row's first
+// thread.
 struct Seen {
     long long length, row;
     bool first;
@@ -32,16 +34,17 @@ struct Seen {
 #define CHUNK LENGTH
 #endif
 #ifndef CHUNK_OF
-#define CHUNK_OF(s) (s).length  // where sizes are members of s
+#define CHUNK_OF(s) (s).length  // if sizes are members of s
 #endif
 #ifndef ANSWER_AXES
-#define ANSWER_AXES LENGTH, INNER  // the answers' axes behind the first; where a row has one, the second is the only one
+// ANSWER_AXES are the sizes of the output's axes after the first; if rows have a single answer, only the second is
+// used.
+#define ANSWER_AXES LENGTH, INNER
 #endif
 #ifndef AXES_OF
-#define AXES_OF(s) (s).length, (s).inner  // the same, where sizes are members of s
+#define AXES_OF(s) (s).length, (s).inner  // the same, if sizes are members of s
 #endif
 
-// Answer is the type of the problem's output.
 #ifdef INDICES
 typedef long long Answer;
 #else
@@ -51,8 +54,8 @@ template <class T> __device__ __forceinline__ T to_answer(double x) { return fro
 template <class T> __device__ __forceinline__ T to_answer(float x) { return from_float<T>(x); }
 template <class T> __device__ __forceinline__ T to_answer(long long index) { return index; }
 
-// AnswerPlace is where an answer lies, for epilogues. Answers of elements have three axes: of rows, which lie side by side
-// along the second, or of images, channels and places. Where rows have answers, there are two.
+// AnswerPlace locates an answer for epilogues. If each element has an answer, answers have three axes: outer index,
+// element, inner index; or image, channel, place. If each row has a single answer, answers have two axes.
 template <bool Maps>
 struct AnswerPlace {
 #ifdef HW
@@ -61,10 +64,10 @@ struct AnswerPlace {
     static constexpr int kAxis = 1;
 #endif
     static constexpr unsigned kAlong = 1 << kAxis;
-    long long answer;  // its index in memory
+    long long answer;  // index in memory
     Coordinates<Maps ? 3 : 2> at;
     __device__ __forceinline__ long long along() const { return at.at[kAxis]; }
-    // A tensor like the answers begins where they do, so its vectors lie as theirs.
+    // A tensor of the output's shape has the output's alignment, so vectors never cross the end of its rows.
     template <unsigned Axes>
     __device__ __forceinline__ long long side_by_side() const {
         return Axes == (Maps ? 7 : 3) ? 1ll << 40 : at.size[kAxis];
@@ -75,7 +78,7 @@ struct AnswerPlace {
     }
 };
 
-// place_in is that of the i-th answer, whose axes behind the first have two sizes.
+// place_in locates the i-th answer in memory, given the sizes of the axes after the first.
 template <bool Maps>
 __device__ __forceinline__ AnswerPlace<Maps> place_in(long long second, long long third, long long i) {
     if constexpr (Maps)
@@ -84,7 +87,7 @@ __device__ __forceinline__ AnswerPlace<Maps> place_in(long long second, long lon
         return {i, {{i / third, i % third}, {1, third}}};
 }
 
-// answered_as is an answer as it is stored, behind the epilogue.
+// answered_as applies the epilogue to an answer and converts it to the stored type.
 template <class T, class AnyEpilogue, class Real, class AnyPlace>
 __device__ __forceinline__ T answered_as(const AnyEpilogue& epilogue, Real answer, const AnyPlace& place) {
     if constexpr (AnyEpilogue::kIsNone)
@@ -93,8 +96,8 @@ __device__ __forceinline__ T answered_as(const AnyEpilogue& epilogue, Real answe
         return to_answer<T>(epilogue.of(static_cast<float>(answer), place));
 }
 
-// merged gives a state and the one of the lane `apart`, that of the lower lane first: both
-// lanes know the same then.
+// merged merges the states of two lanes that are `apart` lanes apart, with the lower lane's state first, so that both
+// lanes get the same result.
 template <class Row>
 __device__ __forceinline__ Row merged(const Row& row, int apart) {
     union Words {

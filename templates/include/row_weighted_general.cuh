@@ -1,4 +1,5 @@
-// row_weighted_general.cuh: one answer of a row of any problem, whose elements have weights.
+// row_weighted_general.cuh: computes one output of an operator on rows whose elements have weights, for any problem
+// sizes.
 #include "row_plain.cuh"
 
 struct Sizes {

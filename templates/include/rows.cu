@@ -1,14 +1,15 @@
-// rows: the frame of rows.cuh in one launch. A team of threads has a row, or a cluster of blocks.
+// rows: computes an operator on rows in one launch (rows.cuh). A team of threads, or a cluster of blocks, computes each
+// row.
 //
-// Tunables
-//   threads  of a block
-//   team     threads of a row: few leave several rows to a block
-//   split    blocks of a row, a cluster: rows that no block can keep, or too few rows for the chip
-//   vec      elements of a load
-//   keep     where a row is until its state is known: registers; shared memory, which holds more;
-//            or `again`, a second read, which the L2 answers while few rows are under way
-//   unroll   vectors a thread has under way; with `registers` it is all
-//   once     the L2 gives up first what is kept here, and has more room for answers
+// Tunables:
+//   threads: threads per block.
+//   team:    threads per row: with few, a block computes several rows.
+//   split:   blocks per row, which form a cluster: for rows that do not fit into one block, or for few rows.
+//   vec:     elements per load.
+//   keep:    where a row stays until its state is known: in registers; in shared memory, which is larger;
+//            or `again`, which reads the row a second time, from the L2 if few rows are in flight.
+//   unroll:  vectors that a thread has in flight; with `registers`, all of its vectors.
+//   once:    whether the L2 evicts the input first, which leaves more room for the output.
 #include "rows.cuh"
 
 extern "C" __global__ void __launch_bounds__(THREADS) rows(const Element* __restrict__ x, Answer* __restrict__ y EPILOGUE_PARAMETERS) {

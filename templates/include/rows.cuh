@@ -1,20 +1,19 @@
-// rows.cuh: a frame for operators that take all elements of a row together, as softmax, norms and
-// reductions do. The operator's row.cuh says what a Row does with its elements (row_state.cuh).
+// rows.cuh: the common code of kernels for operators that combine all elements of a row, such as softmax, norms and
+// reductions. The operator's row.cuh defines a Row, which says what is computed from the elements (row_state.cuh).
 //
-// A team of threads has a row. Rows of a tensor may begin anywhere, so a row is read as the
-// vectors, aligned in memory, that cover it. Only the first and the last hang over its ends.
-// Where elements lie INNER apart, the row is a column: a vector is one element, and the threads
-// of a warp have columns side by side.
+// A team of threads computes a row. Rows may begin anywhere in memory, so a row is read as the aligned vectors that
+// cover it; only the first and the last vector reach over its ends. If the elements of a row are INNER apart, the row
+// is a column: a vector is one element, and the threads of a warp read adjacent columns.
 //
-//   global -> registers   UNROLL vectors a thread at once; all of them where registers keep the row
-//   registers -> Row      a state a thread, then one a team
-//   Row -> global         where each element has an answer, from where the row was kept
+//   global -> registers:  UNROLL vectors per thread at once; all of them if registers keep the row.
+//   registers -> Row:     one state per thread, merged into one per team.
+//   Row -> global:        the answers of elements, if elements have answers, computed from the kept row.
 //
-// The macros: TEAM threads a row in a block of THREADS, SPLIT blocks a row, VEC elements a vector,
-// UNROLL, and KEEP: where a row is until its state is known. `again` reads it a second time, from
-// its end to its begin: what was read last is in the L2 still, where the row has not enough room.
-// A row's blocks have its vectors in turn: so all of them read in one place.
-// `partly` has a thread's first HELD items in registers, and reads again what is behind the next KEPT.
+// The macros are TEAM, threads per row; THREADS, threads per block; SPLIT, blocks per row; VEC, elements per vector;
+// UNROLL; and KEEP, where a row stays until its state is known. With KEEP = again, a row is read a second time, from
+// its end to its beginning, since the elements that were read last are still in the L2 if the L2 cannot hold the whole
+// row. A row's blocks take its vectors in turn, so that all of them read close to each other. With KEEP = partly, a
+// thread keeps its first HELD items in registers and the next KEPT in shared memory, and reads the rest again.
 #pragma once
 #include "extremes.cuh"
 #include "row_state.cuh"
@@ -25,33 +24,33 @@ enum Keep { registers, shared, again, partly };
 #define HELD 0
 #endif
 #ifndef ONCE
-#define ONCE 0  // of what is kept here: the L2 gives it up first
+#define ONCE 0  // 1: the L2 evicts inputs first that are kept on the chip
 #endif
 #ifndef GIVEN
-#define GIVEN 0  // states are known beforehand
+#define GIVEN 0  // 1: the states are already known
 #endif
 
 #if LENGTH > 0x3fffffff
 typedef long long Offset;
-typedef unsigned long long Along;  // from a row's first vector: divisions by constants are shorter without a sign
+typedef unsigned long long Along;  // offset from a row's first vector; unsigned divisions by constants are faster
 #else
 typedef int Offset;
 typedef unsigned Along;
 #endif
 constexpr bool kColumns = INNER > 1, kAligned = LENGTH % VEC == 0, kChunked = CHUNK < LENGTH;
-constexpr int kRows = THREADS / TEAM;  // of a block
+constexpr int kRows = THREADS / TEAM;  // in a block
 constexpr int kVectors = (LENGTH + (kAligned ? 0 : VEC - 1) + VEC - 1LL) / VEC;
-constexpr int kItems = (kVectors + TEAM * SPLIT - 1) / (TEAM * SPLIT);  // vectors of a thread
+constexpr int kItems = (kVectors + TEAM * SPLIT - 1) / (TEAM * SPLIT);  // vectors per thread
 constexpr bool kFull = kAligned && kVectors == kItems * TEAM * SPLIT;
-constexpr bool kAgain = KEEP == again || KEEP == partly;  // then the L2 shall have inputs, and no answers
+constexpr bool kAgain = KEEP == again || KEEP == partly;  // then inputs shall stay in the L2, and answers shall not
 constexpr int kHeld = HELD < kItems ? HELD : kItems, kLoaded = kItems - kHeld;
-constexpr int kApart = kColumns ? TEAM : TEAM * SPLIT;  // of a thread's vectors
+constexpr int kApart = kColumns ? TEAM : TEAM * SPLIT;  // between a thread's vectors
 constexpr int kUnroll = KEEP == registers || UNROLL > kLoaded ? kLoaded : UNROLL;
 static_assert(VEC == 1 || !kColumns, "a vector of a column is one element");
 static_assert(!kChunked || (CHUNK % VEC == 0 && !kColumns), "a vector lies in one piece of a row");
 
-// load_once loads what the L2 may give up first: it is not read again. Else what it shall keep, being
-// older, would go before, or what is to be written to memory yet.
+// load_once loads elements that are not read again, so that the L2 may evict them first. Without the streaming hint the
+// L2 would evict older data that it should keep, or dirty lines, which it must write to memory first.
 template <int Elements>
 __device__ __forceinline__ void load_once(float* to, const Element* from) {
     constexpr int kWords = Elements * sizeof(Element) / 4;
@@ -66,7 +65,8 @@ __device__ __forceinline__ void load_once(float* to, const Element* from) {
     }
 }
 
-// give_vector answers a vector's elements, from j on, by the row's own function where it has one and j is aligned.
+// give_vector computes the answers of a vector's elements, from j on. If the Row has its own give_vector and j is
+// aligned, give_vector calls that.
 template <class Row>
 __device__ __forceinline__ void give_vector(const Row& row, float (&y)[VEC], const float (&x)[VEC], long long j, const Weights& weights, long) {
 #pragma unroll
@@ -81,7 +81,7 @@ __device__ __forceinline__ auto give_vector(const Row& row, float (&y)[VEC], con
         give_vector(row, y, x, j, weights, 0L);
 }
 
-// answer_place is where the answer of element j of a row lies, whose index in memory is known.
+// answer_place locates the answer of element j of a row for epilogues, given the index of the answer in memory.
 template <bool Maps>
 __device__ __forceinline__ AnswerPlace<Maps> answer_place(long long answer, long long row, long long j) {
 #ifndef HW
@@ -90,16 +90,18 @@ __device__ __forceinline__ AnswerPlace<Maps> answer_place(long long answer, long
     return place_in<Maps>(ANSWER_AXES, answer);
 }
 #ifdef HW
-constexpr bool kTogether = HW % VEC == 0;  // a vector's answers are of one channel
+constexpr bool kTogether = HW % VEC == 0;  // the answers of a vector belong to one channel
 #else
 constexpr bool kTogether = true;
 #endif
 
-// Vectors are a thread's of a row: kItems, kApart apart.
+// Vectors locates the kItems vectors of a row that a thread reads, which are kApart vectors apart.
 struct Vectors {
-    int member, from, lead;   // of the team; the thread's first vector; elements before the row in the row's first
-    long long row, at;        // which it is; the begin of its first vector
-    bool there;               // else the row is another's, and answered there
+    // `member` is the thread's index in the team, `from` the index of its first vector; `lead` counts the elements by
+    // which the row's first aligned vector begins before the row.
+    int member, from, lead;
+    long long row, at;        // the row's index; where its first vector begins
+    bool there;               // false: the row does not exist, row 0 is computed instead
 
     __device__ __forceinline__ Vectors(long long block, int part) : member(kColumns ? threadIdx.x / kRows : threadIdx.x % TEAM), from(part * (kColumns ? kItems : 1) * TEAM + member) {
         row = block * kRows + (kColumns ? threadIdx.x % kRows : threadIdx.x / TEAM);
@@ -114,12 +116,12 @@ struct Vectors {
         const Along j = static_cast<Along>(vector(k)) * VEC;
         return at + (kChunked ? j / CHUNK * (static_cast<long long>(CHUNK) * OUTER) + j % CHUNK : j * static_cast<long long>(INNER));
     }
-    // whole tells whether item k lies within the row.
+    // whole tells whether item k lies wholly within the row.
     __device__ __forceinline__ bool whole(int k) const {
         if (kFull || (!kAligned && k > 0 && (k + 1LL) * kApart * VEC <= LENGTH)) return true;  // for all threads
         return kAligned ? vector(k) < kVectors : place(k) >= 0 && place(k) + VEC <= LENGTH;
     }
-    // at_ends calls use(e, j) for the elements of an item that hangs over an end.
+    // at_ends calls use(e, j) for each element e of an item that lies within the row, where it has index j.
     template <class Use>
     __device__ __forceinline__ void at_ends(int k, Use use) const {
         if constexpr (!kAligned)
@@ -143,7 +145,6 @@ struct Vectors {
         else
             at_ends(k, [&](int e, Offset j) { state.join({v[e]}, j, 1); });
     }
-    // give answers each element of an item.
     template <class Row, class AnyEpilogue>
     __device__ __forceinline__ void give(const Row& state, const float (&v)[VEC], Element* y, const Weights& weights, const AnyEpilogue& epilogue, int k) const {
         const auto at = [&](int e) { return answer_place<true>(address(k) + e, row, place(k) + e); };
@@ -156,17 +157,20 @@ struct Vectors {
         else
 #pragma unroll
             for (int e = 0; e < VEC; ++e) answers[e] = epilogue.of(answers[e], at(e));
-        // The compiler takes plain stores apart where it knows no alignment.
+        // The compiler would split an ordinary store whose alignment it does not know, but keeps a streaming store
+        // whole.
         store_elements<VEC, kAgain || !kAligned>(y + address(k), answers);
     }
 };
 
-// Kept are a thread's items until their row's state is known: in registers, or in shared memory,
-// where each thread finds its own alone.
+// Kept holds a thread's items until the state of their row is known: in registers, or in shared memory, where each
+// thread reads only its own items.
 struct Kept {
     float own[KEEP == registers ? kItems : kHeld > 0 ? kHeld : 1][VEC];
     Element* staged;
-    int items;  // that are in shared memory, behind those held: all, or the first of `partly`; 0: none is held either
+    // `items` is the number of a row's items in shared memory, which follow the items in registers: all, or with KEEP =
+    // partly the first ones. If `items` is 0, registers do not hold items of the row either.
+    int items;
 
     __device__ __forceinline__ bool staged_to(int k) const { return k <= kHeld + items; }
     __device__ __forceinline__ Element* place(int k) const { return staged + ((k - kHeld) * THREADS + static_cast<int>(threadIdx.x)) * VEC; }
@@ -175,7 +179,7 @@ struct Kept {
         for (int e = 0; KEEP == registers && e < VEC; ++e) own[k][e] = v[e];
         if (KEEP == shared || (KEEP == partly && staged_to(k + 1))) store_elements<VEC>(place(k), v);
     }
-    // get gives the items from `first` on.
+    // get reads Count of the thread's items from `first` on: from registers, shared memory or, again, the tensor.
     template <int Count>
     __device__ __forceinline__ void get(float (&v)[Count][VEC], const Vectors& of, const Element* x, int first) const {
         const bool staged_all = KEEP == shared || (KEEP == partly && staged_to(first + Count));
@@ -188,8 +192,8 @@ struct Kept {
     }
 };
 
-// by_groups calls group(k, count) for all items of a thread that are not held, kUnroll at once. Back, it
-// goes from the last to the first. The count is a constant.
+// by_groups calls group(k, count) for all items of a thread that registers do not hold, kUnroll items at once. With
+// Back, by_groups goes from the last item to the first. `count` is a compile-time constant.
 template <int Number> struct Count { static constexpr int value = Number; };
 template <bool Back, class Group>
 __device__ __forceinline__ void by_groups(Group group) {
@@ -200,7 +204,6 @@ __device__ __forceinline__ void by_groups(Group group) {
     if constexpr (!Back && kRest > 0) group(kItems - kRest, Count<kRest>());
 }
 
-// take_row joins a thread's items to a state.
 template <class Row>
 __device__ __forceinline__ void take_row(Row& state, const Vectors& of, Kept& kept, const Element* x) {
 #pragma unroll
@@ -217,7 +220,7 @@ __device__ __forceinline__ void take_row(Row& state, const Vectors& of, Kept& ke
         for (int u = 0; once && u < kCount; ++u) of.load<true>(v[u], x, first + u);
 #pragma unroll
         for (int u = 0; u < kCount; ++u) kept.put(v[u], first + u);
-        if (of.whole(first) && of.whole(first + kCount - 1)) {  // and so all between: at once
+        if (of.whole(first) && of.whole(first + kCount - 1)) {  // then so are all items in between
             float all[kCount * VEC];
 #pragma unroll
             for (int i = 0; i < kCount * VEC; ++i) all[i] = v[i / VEC][i % VEC];
@@ -229,7 +232,6 @@ __device__ __forceinline__ void take_row(Row& state, const Vectors& of, Kept& ke
     });
 }
 
-// give_row answers them.
 template <class Row, class AnyEpilogue>
 __device__ __forceinline__ void give_row(const Row& state, const Vectors& of, const Kept& kept, const Element* x, Element* y, const Weights& weights,
                                          const AnyEpilogue& epilogue) {
@@ -251,12 +253,12 @@ __device__ __forceinline__ void give_row(const Row& state, const Vectors& of, co
     }
 }
 
-// Team is how its threads put together what each has, always in one order. All of them know the result.
+// Team combines one number of each of a team's threads, always in the same order; all threads get the result.
 struct Team {
     __device__ __forceinline__ float sum(float own) const {
         return all(own, [](float a, float b) { return a + b; });
     }
-    // most is the largest, or NaN.
+    // most returns the largest number, or NaN if any number is NaN.
     __device__ __forceinline__ float most(float own) const {
         return all(own, [](float a, float b) { return larger_or_nan(a, b); });
     }
@@ -268,7 +270,7 @@ private:
         for (int apart = 1; apart < (TEAM < 32 ? TEAM : 32); apart *= 2) own = join(own, __shfl_xor_sync(0xffffffffu, own, apart));
         if constexpr (TEAM > 32) {
             __shared__ float shared[THREADS / 32];
-            __syncthreads();  // what was there before is read
+            __syncthreads();  // all threads have read the result of an earlier call
             if (threadIdx.x % 32 == 0) shared[threadIdx.x / 32] = own;
             __syncthreads();
             own = shared[threadIdx.x / TEAM * (TEAM / 32) + threadIdx.x % (TEAM / 32)];
@@ -279,10 +281,10 @@ private:
     }
 };
 
-// meet_team merges the states of a team: two by two, or all at once where a state can.
+// meet_team merges the states of a team's threads: pairwise, or all at once if Row has `meet`.
 template <class Row>
 __device__ __forceinline__ Row meet_team(Row state, long) {
-    constexpr int kInWarp = kColumns ? 1 : TEAM < 32 ? TEAM : 32;  // threads that follow each other
+    constexpr int kInWarp = kColumns ? 1 : TEAM < 32 ? TEAM : 32;  // consecutive threads
 #pragma unroll
     for (int apart = 1; apart < kInWarp; apart *= 2) state = merged(state, apart);
     if constexpr (TEAM > kInWarp) {
@@ -309,17 +311,18 @@ __device__ __forceinline__ auto meet_team(Row state, int) -> decltype(state.meet
     return state;
 }
 
-// merge_team does so. All threads of the team know the result.
+// merge_team merges the states of a team's threads, and returns the merged state to all threads of the team.
 template <class Row>
 __device__ __forceinline__ Row merge_team(const Row& state) {
     return meet_team(state, 0);
 }
 
-// Only sm_90 and later have clusters. The SPLIT of rows_apart.cuh needs none.
+// Clusters need sm_90. rows_apart.cuh also uses SPLIT, but without clusters.
 #define IN_CLUSTERS (SPLIT > 1 && (defined(AUTOTUNE_EMULATOR) || __CUDA_ARCH__ >= 900))
 
 #if IN_CLUSTERS
-// arrive_silently arrives at the cluster's barrier for a warp that wrote nothing for the others: it needs no fence.
+// arrive_silently arrives at the cluster's barrier for a warp that has written nothing for other blocks, and so needs
+// no fence.
 __device__ __forceinline__ void arrive_silently() {
 #if !defined(AUTOTUNE_EMULATOR) && __CUDACC_VER_MAJOR__ >= 12
     asm volatile("barrier.cluster.arrive.relaxed;" ::: "memory");
@@ -329,11 +332,11 @@ __device__ __forceinline__ void arrive_silently() {
 }
 #endif
 
-// merge_cluster merges those of a cluster of blocks that has a row.
+// merge_cluster merges the states of the blocks of a cluster, which share a row.
 template <class Row>
 __device__ __forceinline__ Row merge_cluster(Row state) {
 #if IN_CLUSTERS
-    __shared__ __align__(16) unsigned char storage[2 * sizeof(Row)];  // the block's, and the row's
+    __shared__ __align__(16) unsigned char storage[2 * sizeof(Row)];  // the state of the block, and of the row
     Row* const states = reinterpret_cast<Row*>(storage);
     if (threadIdx.x == 0) states[0] = state;
     if (threadIdx.x < 32)
@@ -348,19 +351,19 @@ __device__ __forceinline__ Row merge_cluster(Row state) {
     }
     __syncthreads();
     state = states[1];
-    arrive_silently();  // the others' states are merged: the block needs none of them any more
+    arrive_silently();  // this block has read the other blocks' states
 #endif
     return state;
 }
 
-// leave_cluster waits until no block needs this one's state. It follows merge_cluster.
+// leave_cluster waits until no other block reads this block's state, and must be called after merge_cluster.
 __device__ __forceinline__ void leave_cluster() {
 #if IN_CLUSTERS
     __cluster_barrier_wait();
 #endif
 }
 
-// ask loads ahead what a row's answer needs beside its elements, where Weights say so.
+// ask loads ahead the other inputs of a row's answer, if Weights has a member `ask`.
 template <class Weights>
 __device__ __forceinline__ auto ask(Weights& weights, long long row, int steps, int) -> decltype(weights.ask(row, LENGTH, steps)) {
     weights.ask(row, LENGTH, steps);
@@ -368,7 +371,7 @@ __device__ __forceinline__ auto ask(Weights& weights, long long row, int steps, 
 template <class Weights>
 __device__ __forceinline__ void ask(Weights&, long long, int, long) {}
 
-// answer_rows does all of it in one launch.
+// answer_rows computes an operator on rows in one launch.
 template <class T, class AnyEpilogue = NoEpilogue>
 __device__ __forceinline__ void answer_rows(const Element* x, T* y, Weights weights, const AnyEpilogue& epilogue = {}) {
     extern __shared__ __align__(16) unsigned char staged[];

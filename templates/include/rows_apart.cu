@@ -1,6 +1,6 @@
-// rows_apart: the frame of rows_apart.cuh.
+// rows_apart: computes an operator on few long rows in several launches (rows_apart.cuh).
 //
-// Tunables: as in rows.cu; `split` is as large as rows are few.
+// The tunables are those of rows.cu; the fewer rows there are, the larger `split` should be.
 #include "rows_apart.cuh"
 
 extern "C" __global__ void __launch_bounds__(THREADS) rows_apart_take(const Element* __restrict__ x, float* __restrict__ states) { take_apart(x, states); }

@@ -1,13 +1,14 @@
-// rows_apart.cuh: few long rows (rows.cuh). SPLIT blocks have a row. One launch leaves their states, and
-// one merges those of a row, always in the same order. Where elements have answers, as many blocks as a row
-// has vectors give them: short ones keep reading and writing side by side better than few that stay.
+// rows_apart.cuh: kernels for operators on few long rows (rows.cuh). SPLIT blocks share a row. The first launch stores
+// the states of all blocks, and the second one merges the states of each row, always in the same order. If elements
+// have answers, a further launch computes them with one vector per thread: many short blocks keep reads and writes
+// closer together than few long-running ones.
 #pragma once
 #define KEEP again
 #include "dependent_launch.cuh"
 #include "rows.cuh"
 
 #ifndef ABREAST
-#define ABREAST 0  // rows share weights
+#define ABREAST 0  // 1: all rows share their weights
 #endif
 
 __device__ __forceinline__ void take_apart(const Element* x, float* states) {
@@ -21,7 +22,7 @@ __device__ __forceinline__ void take_apart(const Element* x, float* states) {
     begin_dependents();
 }
 
-// merged_parts gives the state of a row.
+// merged_parts merges the states of a row's parts, and returns the merged state.
 __device__ __forceinline__ Row<float> merged_parts(const float* states, long long row, int member) {
     Row<float> state;
     state.start();
@@ -29,7 +30,7 @@ __device__ __forceinline__ Row<float> merged_parts(const float* states, long lon
     return merge_team(state);
 }
 
-// merge_apart leaves it where that of the first part was. A block has a row.
+// merge_apart merges the states of one row per block, and stores the result in place of the first part's state.
 __device__ __forceinline__ void merge_apart(float* states) {
     wait_for_launches();
     const Row<float> state = merged_parts(states, blockIdx.x, threadIdx.x);
@@ -37,13 +38,14 @@ __device__ __forceinline__ void merge_apart(float* states) {
     begin_dependents();
 }
 
-// answer_apart answers a vector a thread, from the tensor's end on: what was read last may be in the L2
-// still. Rows that share weights go abreast, a band of blocks each.
+// answer_apart computes the answers of one vector per thread, from the end of the tensor on, since the elements that
+// were read last may still be in the L2. If rows share weights, the same part of all rows is computed at the same time,
+// by a band of blocks per row.
 template <class T, class AnyEpilogue>
 __device__ __forceinline__ void answer_apart(const Element* x, const float* states, T* y, Weights weights, const AnyEpilogue& epilogue) {
     constexpr int kParts = (kVectors + TEAM - 1) / TEAM, kBand = ABREAST ? (kParts < 8 ? kParts : 8) : kParts;
     const unsigned block = gridDim.x - 1 - blockIdx.x, band = block / (kBand * OUTER), within = block % (kBand * OUTER);
-    // The last band has fewer parts.
+    // The last band may have fewer than kBand parts.
     const unsigned wide = min(kBand, kParts - static_cast<int>(band) * kBand);
     const Vectors of(within / wide, band * kBand + within % wide);
     float v[VEC];
@@ -54,8 +56,8 @@ __device__ __forceinline__ void answer_apart(const Element* x, const float* stat
     of.give(state, v, y, weights, epilogue, 0);
 }
 
-// give_apart answers what is not answered by a vector a thread: columns, and rows that have one answer, which the
-// block of their first part gives.
+// give_apart computes the answers of columns, and of rows with a single answer, which the row's first block stores.
+// answer_apart computes the answers in all other cases.
 template <class T, class AnyEpilogue = NoEpilogue>
 __device__ __forceinline__ void give_apart(const Element* x, const float* states, T* y, Weights weights, const AnyEpilogue& epilogue = {}) {
     if constexpr (Row<float>::kMaps && !kColumns) return answer_apart(x, states, y, weights, epilogue);

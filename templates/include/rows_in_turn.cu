@@ -1,9 +1,9 @@
-// rows_in_turn: the frame of rows_in_turn.cuh, after a launch that clears what blocks tell each other.
+// rows_in_turn: the kernels of rows_in_turn.cuh. A first launch clears the memory through which blocks exchange states.
 //
-// Tunables: as in rows.cu, and
-//   at_once   rows under way: few leave each row more shared memory, and need more blocks that meet
-//   resident  blocks of a multiprocessor: one loads while another waits or answers
-//   held      vectors of a thread in registers, where shared memory has not enough room
+// Tunables, besides those of rows.cu:
+//   at_once:  rows in flight: with few, each row has more shared memory, but more blocks must synchronise.
+//   resident: blocks per multiprocessor: one loads while another waits or stores answers.
+//   held:     vectors of a thread in registers, if shared memory is too small.
 #include "rows_in_turn.cuh"
 
 extern "C" __global__ void __launch_bounds__(THREADS) rows_in_turn_clear(float* __restrict__ states, float* __restrict__ turns) { clear_turns(states, turns); }

@@ -1,24 +1,24 @@
-// rows_in_turn.cuh: long rows (rows.cuh), few at a time, each read from memory once. As many blocks
-// as the chip has room for are AT_ONCE groups, and a group of SPLIT blocks has one row after the
-// other. A block keeps the first HELD items of its threads' part of the row in registers, the next KEPT in
-// shared memory; so few rows are under way that the L2 has the rest of them.
+// rows_in_turn.cuh: kernels for operators on long rows (rows.cuh), which compute a few rows at a time and read each
+// from memory only once. The blocks that fit on the GPU at once form AT_ONCE groups, and each group of SPLIT blocks
+// computes one row after the other. Each thread keeps the first HELD items of its part of the row in registers, and the
+// next KEPT in shared memory. The number of rows in flight is so small that the L2 holds the rest of these rows.
 //
-//   global -> shared, L2   a block's part of a row, and its state
-//   states -> Row          when all parts of the row are there, in one order
-//   shared, L2 -> global   the answers, those first that were read last
+//   global -> shared, L2:  a block's part of a row, and its state.
+//   states -> Row:         when the states of all parts of the row have arrived, always in one order.
+//   shared, L2 -> global:  the answers, first for the elements that were read last.
 //
-// Nothing says that all blocks of a group run at the same time. So parts are drawn: a block waits
-// for parts that others drew before, whose blocks run and wait for earlier rows alone. Where all do
-// run, each draws one part of each row. A block draws its next part before it says that it has read
-// this one: none draws two of a row while another has none.
+// The blocks of a group are not guaranteed to run at the same time. Blocks therefore take parts of rows in the order of
+// a counter: a block only waits for parts that were taken before, by blocks that are running and that wait only for
+// earlier rows. If all blocks run, each takes one part of each row. A block takes its next part before it announces
+// that it has read the current one, so that no block takes two parts of a row while another gets none.
 #pragma once
 #define KEEP partly
 #include "dependent_launch.cuh"
 #include "told_states.cuh"
 static_assert(TEAM == THREADS, "a block has one row at a time");
 
-// clear_turns makes room for what blocks tell each other, and zeroes the number of parts that each group
-// drew, in a launch before. That has a workspace of floats too.
+// clear_turns clears, in an earlier launch, the memory through which blocks exchange states, and the number of parts
+// that each group of blocks has taken, which is also stored in a workspace of floats.
 __device__ __forceinline__ void clear_turns(float* states, float* drawn) {
     clear_told(states, static_cast<long long>(OUTER) * SPLIT);
     const int i = blockIdx.x * THREADS + threadIdx.x;
@@ -26,7 +26,7 @@ __device__ __forceinline__ void clear_turns(float* states, float* drawn) {
     begin_dependents();
 }
 
-// fetch makes the L2 read the first items of a part while the block waits.
+// fetch prefetches the first items of a part of a row into the L2 while the block waits.
 __device__ __forceinline__ void fetch(const Vectors& of, const Element* x) {
 #if !defined AUTOTUNE_EMULATOR
 #pragma unroll
@@ -40,7 +40,7 @@ __device__ __forceinline__ void answer_in_turn(const Element* x, float* states, 
                                                const AnyEpilogue& epilogue = {}) {
     constexpr int kKept = KEPT < kLoaded ? KEPT / kUnroll * kUnroll : kLoaded;
     extern __shared__ __align__(16) unsigned char staged[];
-    __shared__ int next, mine[SPLIT];  // parts of the row at hand: as a rule one
+    __shared__ int next, mine[SPLIT];  // the block's parts of the current row, usually one
     wait_for_launches();
     const int group = blockIdx.x / SPLIT;
     int* const from = reinterpret_cast<int*>(turns) + group;
@@ -69,14 +69,14 @@ __device__ __forceinline__ void answer_in_turn(const Element* x, float* states, 
         } while (row_at(drawn) == row);
         if (row_at(drawn) < OUTER) fetch(Vectors(row_at(drawn), drawn % SPLIT), x);
         const Row<float> all = all_told<SPLIT>(told);
-        __syncthreads();  // merge_team's memory is free
+        __syncthreads();  // all threads have left merge_team
         while (count-- > 0) {
             const Vectors of(row, mine[count]);
             Row<float> state = all;
             Weights its = weights;
             state.finish({LENGTH, row, of.from == 0}, its);
             give_row(state, of, kept, x, y, its, epilogue);
-            kept.items = 0;  // shared memory and registers have the part that was read last
+            kept.items = 0;  // registers and shared memory hold only the part that was read last
         }
     }
 }

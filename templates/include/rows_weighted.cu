@@ -1,4 +1,4 @@
-// rows_weighted: rows.cu where elements have weights, as those of a layer.
+// rows_weighted: the kernel of rows.cu for operators whose elements have weights, as in layer_norm.
 #include "rows.cuh"
 
 extern "C" __global__ void __launch_bounds__(THREADS)

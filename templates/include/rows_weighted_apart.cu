@@ -1,4 +1,4 @@
-// rows_weighted_apart: rows_apart.cu where elements have weights.
+// rows_weighted_apart: the kernels of rows_apart.cu for operators whose elements have weights.
 #include "rows_apart.cuh"
 
 extern "C" __global__ void __launch_bounds__(THREADS) rows_apart_take(const Element* __restrict__ x, float* __restrict__ states) { take_apart(x, states); }

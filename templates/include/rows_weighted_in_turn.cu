@@ -1,4 +1,4 @@
-// rows_weighted_in_turn: rows_in_turn.cu where elements have weights.
+// rows_weighted_in_turn: the kernels of rows_in_turn.cu for operators whose elements have weights.
 #include "rows_in_turn.cuh"
 
 extern "C" __global__ void __launch_bounds__(THREADS) rows_in_turn_clear(float* __restrict__ states, float* __restrict__ turns) { clear_turns(states, turns); }

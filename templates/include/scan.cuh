@@ -1,13 +1,13 @@
-// scan.cuh: running sums or products along rows or columns, of each element those up to it. A team of
-// threads has a row and goes through it, tile by tile: VEC neighbours a thread, joined in registers,
-// then across its warp by shuffles and across warps in shared memory. What the tiles before come to
-// is carried in registers, in double: a float would be rounded as often as there are tiles. A column has
-// one thread, since those beside it have the columns beside.
+// scan.cuh: running sums or products along rows or columns: each result combines the elements up to its place. A team
+// of threads goes through a row, tile by tile: each thread combines VEC neighbouring elements in registers, then its
+// warp by shuffles, then the warps through shared memory. The combined elements of the earlier tiles are carried in
+// registers in double, since a float would be rounded once per tile. A column has a single thread; neighbouring threads
+// scan neighbouring columns.
 //
-// Tunables
-//   threads  of a block; of a row's team, too
-//   vec      neighbours a thread: more leave fewer barriers
-//   unroll   elements of a column that are under way
+// Tunables:
+//   threads: threads per block, and per row.
+//   vec:     neighbouring elements per thread: more elements need fewer barriers.
+//   unroll:  elements of a column that are in flight.
 #pragma once
 #include "scan_join.cuh"
 #include "scan_source.cuh"
@@ -15,17 +15,18 @@
 constexpr bool kColumns = INNER > 1;
 constexpr int kUnroll = UNROLL;  // nvcc does not expand macros in pragmas
 
-// The number of the element that is j-th to be taken.
+// element returns the index of the element that is the j-th in scan order.
 __device__ __forceinline__ long long element(long long j) { return REVERSE ? LENGTH - 1 - j : j; }
 
-// The number of the thread that is j-th to be taken. Backwards, too, later threads have later elements
-// of a tile.
+// turn_of returns the index of the thread that is the j-th in scan order. If the scan is reversed, threads with higher
+// indices still have elements with higher indices.
 __device__ __forceinline__ int turn_of(int j, int threads) { return REVERSE ? threads - 1 - j : j; }
 __device__ __forceinline__ float from_before(float x, int apart) {
     return REVERSE ? __shfl_down_sync(0xffffffffu, x, apart) : __shfl_up_sync(0xffffffffu, x, apart);
 }
 
-// before_in_tile gives the join of what the threads before have of a row's tile, and of all.
+// before_in_tile returns the combined elements of the threads before this one in a tile of a row; `all` gets those of
+// the whole tile.
 __device__ __forceinline__ float before_in_tile(float own, float* warps, float& all) {
     const int lane = turn_of(threadIdx.x % 32, 32), warp = turn_of(threadIdx.x / 32, THREADS / 32);
     float sum = own;
@@ -35,7 +36,7 @@ __device__ __forceinline__ float before_in_tile(float own, float* warps, float& 
         if (lane >= apart) sum = both(other, sum);
     }
     const float last = from_before(sum, 1);
-    __syncthreads();  // all have read those of the tile before
+    __syncthreads();  // all threads have read the sums of the tile before
     if (lane == 31) warps[warp] = sum;
     __syncthreads();
     float before = none();
@@ -48,7 +49,7 @@ __device__ __forceinline__ float before_in_tile(float own, float* warps, float& 
     return lane > 0 ? both(before, last) : before;
 }
 
-// Whole vectors lie in a row where rows begin aligned, backwards with their elements reversed.
+// If rows begin aligned, a row consists of whole vectors; a reversed scan reverses the elements of each.
 constexpr bool kAligned = LENGTH % VEC == 0;
 
 template <class Source>
@@ -109,7 +110,6 @@ __device__ __forceinline__ void scan_column(const Source& x, Element* y, long lo
     }
 }
 
-// scan_all does a block's part.
 template <class Source>
 __device__ __forceinline__ void scan_all(const Source& x, Element* y) {
     if (!kColumns) {

@@ -1,4 +1,4 @@
-// scan_general.cuh: one element of a scan of any problem.
+// scan_general.cuh: computes one element of a scan, for any problem sizes.
 #include "scan_plain.cuh"
 
 struct Sizes {

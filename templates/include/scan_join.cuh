@@ -1,5 +1,5 @@
-// scan_join.cuh: how a scan joins two numbers, and the neutral number. This file adds; an operator may
-// have another file of this name.
+// scan_join.cuh: how a scan combines two numbers, and the neutral element. This file is for sums; an operator such as
+// cumprod has its own scan_join.cuh.
 #pragma once
 
 template <class Real> __device__ __forceinline__ Real both(Real a, Real b) { return a + b; }

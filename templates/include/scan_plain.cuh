@@ -1,10 +1,10 @@
-// scan_plain.cuh: scans that join one element after the other, in double, for references and general kernels.
+// scan_plain.cuh: scans that combine elements one after the other, in double, for references and general kernels.
 #pragma once
 #include "scan_join.cuh"
 #include "scan_source.cuh"
 
 #ifdef LENGTH
-// A thread has a row or a column after the other.
+// plain_scan scans rows or columns, one after the other per thread.
 template <class Source>
 __device__ __forceinline__ void plain_scan(const Source& x, Element* y) {
     const long long threads = gridDim.x * (long long)blockDim.x;
@@ -21,7 +21,6 @@ __device__ __forceinline__ void plain_scan(const Source& x, Element* y) {
 }
 #endif
 
-// plain_scanned is the i-th element of the answer.
 template <class Source, class Sizes>
 __device__ Element plain_scanned(const Source& x, const Sizes& s, long long i) {
     const long long j = i / s.inner % s.length, first = i - j * s.inner;

@@ -1,4 +1,5 @@
-// scan_source.cuh: what a scan joins: the elements of a tensor, or those that a mask leaves, others as 0.
+// scan_source.cuh: the input of a scan: the elements of a tensor, or those that a mask selects, with zeros for the
+// others.
 #pragma once
 #include "element.cuh"
 

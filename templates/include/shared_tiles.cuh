@@ -1,24 +1,27 @@
-// shared_tiles.cuh: which tiles a block takes, one after the other, and which stages of each
-// (gemm_tiles.cuh). Blocks take whole tiles in turn. With SHARING the last tiles, which would leave
-// some blocks without one, are shared: their stages form one row, and every block has as many of it
-// as another, give or take one. So all blocks end at a time, however many tiles there are.
+// shared_tiles.cuh: computes the order of a block's tiles, and which stages of each tile the block computes
+// (gemm_tiles.cuh). Blocks take whole tiles in turn. With SHARING, blocks share the last tiles, of which there are too
+// few for all blocks: the stages of these tiles form one sequence, and every block gets an equal part of that sequence,
+// give or take one stage. With shared tiles, all blocks end at the same time, whatever the number of tiles.
 //
-// A block goes through its part of that row from its end to its beginning. First comes the beginning of a
-// tile, whose sums it leaves in a workspace (LeftSums). Last comes the rest of another. The block that has
-// a tile's last stages waits for the sums of the blocks before it. It adds them up, always in the same
-// order. It waits for no block that may start after it, and those left their sums first of all.
+// A block goes through its part of the sequence from the end to the beginning. The stages that a block computes first
+// are the beginning of a tile, whose sums the block stores in a workspace (LeftSums). The last stages of a block's part
+// are the end of another tile, whose first stages other blocks compute. The block that computes a tile's last stages
+// waits for the sums of the blocks that compute its earlier stages, and adds them up, always in the same order. No
+// block waits for a block that may start later, and a block computes and stores the sums for which other blocks wait
+// before its other sums.
 //
-//   SHARING  blocks in step, and those of a cluster at least: their tiles lie below each other, and they are at the
-//            same stages of the same columns at a time, so that the L2 has those. 0: blocks take whole tiles alone
+//   SHARING: number of blocks (a multiple of CLUSTER) whose tiles lie below each other, so that they
+//            read the same columns at the same time, and the L2 holds the columns for all of them.
+//            If SHARING is 0, no tile is shared by blocks.
 #pragma once
 #include "gemm_tiles.cuh"
 #include "vector_access.cuh"
 
 template <class Work>
 struct TakenTiles {
-    int index;      // of the tile
-    Stages stages;  // of it
-    int from, to;   // what is left of the block's part of the shared row
+    int index;      // of the current tile
+    Stages stages;  // of the current tile
+    int from, to;   // rest of the block's part of the shared sequence
 
     __device__ __forceinline__ TakenTiles() : index(blockIdx.x), from(0), to(0) {
         if (SHARING > 0) from = border(group()), to = border(group() + 1);
@@ -30,7 +33,7 @@ struct TakenTiles {
         if (SHARING == 0 || index < whole()) index += gridDim.x;
         settle();
     }
-    // for_each_before calls for each block that has stages of this tile before this block's.
+    // for_each_before calls f for each block that computes earlier stages of the current tile.
     template <class F>
     __device__ __forceinline__ void for_each_before(const F& f) const {
         const int begins = (index - whole()) / kInStep * Work::kStages;
@@ -40,16 +43,19 @@ struct TakenTiles {
    private:
     __device__ __forceinline__ static int groups() { return gridDim.x / kInStep; }
     __device__ __forceinline__ static int group() { return blockIdx.x / kInStep; }
-    // whole tiles come first: all rounds in which each block has one, but for the last.
+    // whole returns the number of tiles that are not shared: those of all rounds in which each block has a tile, except
+    // for the last round.
     __device__ __forceinline__ static int whole() {
         const int all = Tiles<Work>::all(), blocks = gridDim.x;
         return all < blocks ? 0 : (all / blocks - 1) * blocks;
     }
-    // border is where in the row of shared stages a group's part begins.
+    // border returns the first stage of the part that a group of blocks has in the sequence of all stages of shared
+    // tiles.
     __device__ __forceinline__ static int border(int group) {
         return static_cast<long long>((Tiles<Work>::all() - whole()) / kInStep * Work::kStages) * group / groups();
     }
-    // settle finds the stages of the tile at hand, and among the shared ones the tile.
+    // settle computes which stages of the current tile the block computes and, if blocks share the tile, the tile's
+    // index.
     __device__ __forceinline__ void settle() {
         if (SHARING == 0) {
             if (more()) stages = Tiles<Work>::stages(index);
@@ -63,8 +69,8 @@ struct TakenTiles {
     }
 };
 
-// LeftSums are what blocks leave of tiles that others end: a tile's sums a block, a warp's side by side, and
-// whether a warp's are there. A launch before sets that to zero.
+// LeftSums stores the sums of tiles that another block will finish: the sums of one tile per block, contiguous for each
+// warp, and a flag per warp that says whether its sums are stored; an earlier launch clears these flags.
 struct LeftSums {
     float* sums;
     int* there;
@@ -92,7 +98,7 @@ struct LeftSums {
             to[0] += four.x, to[1] += four.y, to[2] += four.z, to[3] += four.w;
         }
     }
-    // clear is a block's, in a launch before.
+    // clear clears the flags of all warps; one block of an earlier launch calls it.
     __device__ __forceinline__ static void clear(int* there, int blocks) {
         for (int i = threadIdx.x; i < blocks * kWarps; i += blockDim.x) there[i] = 0;
     }

@@ -1,46 +1,46 @@
-// slab_gemm.cuh: the tensor-core mainloop of Hopper (sm_90a): D = A * B.
+// slab_gemm.cuh: the tensor-core mainloop for Hopper (sm_90a): D = A * B.
 //
-// Warps are specialised. Producers fill the stages of a pipeline with operands in a form that
-// products take them in. One warp may do it, by asking the copy engine. It asks for what lies in
-// memory like that (slab_operands.cuh, packed_operands.cuh) or for what tensor maps bring
-// (mapped_operands.cuh, convolution_tma_conv.cu). Or many load operands as they are and round them
-// (gathered_operands.cuh). One or two consumer warpgroups multiply a stage as soon as it is
-// there, straight from shared memory, and keep the sums in registers. The epilogue takes those
-// through shared memory, a few columns at a time, so that a warp's stores are runs of 128 bytes.
-// Blocks stay and take tile after tile; the producer is stages ahead, in the next tile already
-// while the last is in its epilogue.
+// Warps are specialised as producers and consumers. Producers fill the stages of a pipeline with operands in the layout
+// that products need. One producer warp is enough if the copy engine does the copying: of operands that are packed in
+// the layout of products (slab_operands.cuh, packed_operands.cuh), or by tensor maps (mapped_operands.cuh,
+// convolution_tma_conv.cu). Without the copy engine, many threads load operands in their original layout and round them
+// (gathered_operands.cuh). One or two consumer warpgroups multiply a stage as soon as it has arrived, directly from
+// shared memory, and keep the sums in registers. The epilogue moves the sums through shared memory, a few columns at a
+// time, so that a warp stores runs of 128 bytes. Blocks are persistent and compute tile after tile; the producer runs
+// stages ahead, and is already in the next tile while the last one is in its epilogue.
 //
-// Tunables that a kernel using this has, as macros:
+// The tunables of a kernel that includes this file, as macros:
 //
-//   ARRANGEMENT  of the consumers: alone; stacked, two that share B's columns; beside,
-//                two that share A's rows; pingpong, two with a tile each, one in its
-//                epilogue while the other multiplies
-//   ROW_BLOCKS   of 64 rows, a consumer
-//   COLUMNS      a consumer. ROW_BLOCKS * COLUMNS / 2 registers hold sums, or twice as many
-//                (kMovesSums); larger tiles read less of the L2 for a product, smaller
-//                ones are more of them
-//   DEPTH        steps of k in a stage: fewer barriers, and in a convolution fewer loads,
-//                against room for stages
-//   STAGES       of the pipeline: what is asked for ahead
-//   SPLITS       blocks that share a tile's k (split_k.cuh), where tiles are few
-//   KEPT         whether B of all stages of a tile stays in shared memory, where all tiles have the same;
-//                defined where the producer can do that
-//   SHARING      whether the last tiles are shared along k, so that all blocks end at a time
-//                (shared_tiles.cuh); defined where the producer can do that
-//   CLUSTER      blocks whose tiles lie below each other, and which load their columns together
-//                (multicast.cuh); defined where the producer can do that
-//   PRODUCERS    threads that gather operands; not defined where those are packed
+//   ARRANGEMENT: arrangement of the consumers (alone: there is one; stacked: two share B's columns;
+//                beside: two share A's rows; pingpong: two have a tile each, and one is in its
+//                epilogue while the other multiplies).
+//   ROW_BLOCKS:  blocks of 64 rows per consumer.
+//   COLUMNS:     columns per consumer. ROW_BLOCKS * COLUMNS / 2 registers hold sums, or twice as many
+//                (kMovesSums); larger tiles read less from the L2 per product, but there
+//                are fewer of them.
+//   DEPTH:       steps of k in a stage: more steps need fewer barriers, and in a convolution fewer loads,
+//                but leave room for fewer stages.
+//   STAGES:      stages of the pipeline, which are loaded ahead.
+//   SPLITS:      blocks that share a tile's k (split_k.cuh), if there are few tiles.
+//   KEPT:        whether B of all stages stays in shared memory, if all tiles have the same B;
+//                defined if the producer supports it.
+//   SHARING:     whether the last tiles are shared along k, so that all blocks end at the same time
+//                (shared_tiles.cuh); defined if the producer supports it.
+//   CLUSTER:     blocks whose tiles lie below each other, and which load their columns together
+//                (multicast.cuh); defined if the producer supports it.
+//   PRODUCERS:   threads that gather operands; defined only by kernels with gathered operands.
 //
-// and what op.yaml derives from them: CONSUMERS, THREADS, TILE_M, TILE_N, SPAN, PLANES; and of shared memory, which
-// it allocates, in bytes: PAD behind a slab, STAGE_BYTES, with STAGE_A_BYTES of A's rows, BUFFER_BYTES of a consumer
-// warp's, none where columns lie side by side in the output (gemm_tiles.cuh), and WEIGHT_BYTES of a stage's B that
-// is kept, of KEPT_STAGES.
+// op.yaml derives CONSUMERS, THREADS, TILE_M, TILE_N, SPAN, PLANES from the tunables, and these sizes in bytes of the
+// shared memory that it allocates: PAD after a slab; STAGE_BYTES per stage, of which A's rows take STAGE_A_BYTES;
+// BUFFER_BYTES per consumer warp, 0 if columns are contiguous in the output (gemm_tiles.cuh); WEIGHT_BYTES for each of
+// KEPT_STAGES stages of B that are kept.
 //
-// A kernel brings its Work, as gemm_tiles.cuh has it, with
+// A kernel defines a class Work with the members that gemm_tiles.cuh lists, and these:
 //
-//   step_shift(u)    columns that step u of a stage is further on, in a plane that the steps
-//                    share (PLANES = 1; with PLANES = DEPTH each has its own)
-//   Operands         what the producers read; see theirs for what they ask of Work
+//   step_shift(u):   by how many columns step u of a stage is further to the right, if the steps share
+//                    a plane (PLANES = 1; with PLANES = DEPTH each step has its own).
+//   Operands:        type of the data that producers read; each kind of producer describes what it needs of
+//                    Work.
 #pragma once
 #include "async_proxy.cuh"
 #include "dependent_launch.cuh"
@@ -60,24 +60,24 @@
 
 enum Arrangement { alone, stacked, beside, pingpong };
 
-// What the kind of producers decides. Registers are the warpgroups' as they need them.
+// Constants that depend on the kind of producers: warps that fill stages, and the registers of each warpgroup.
 #ifdef PRODUCERS
 constexpr int kFilling = PRODUCERS / 32;  // warps that fill a stage
-constexpr bool kRegistersMove = PRODUCERS > 128 && CONSUMERS > 1;  // with fewer threads all have enough
+constexpr bool kRegistersMove = PRODUCERS > 128 && CONSUMERS > 1;  // with fewer threads all have enough registers
 constexpr int kProducerRegisters = 80, kConsumerRegisters = 176;
 #else
 constexpr int kFilling = 1;
 constexpr bool kRegistersMove = CONSUMERS > 1;
 constexpr int kProducerRegisters = 40, kConsumerRegisters = 232;
 #endif
-constexpr int kProducerThread = 128 * CONSUMERS;  // the first
-constexpr int kPingPong = 1;                      // two named barriers, a consumer's turn each
+constexpr int kProducerThread = 128 * CONSUMERS;  // the first producer thread
+constexpr int kPingPong = 1;                      // two named barriers, one for each consumer's turn
 
-// ---- The pipeline: STAGES places in shared memory, each with A's blocks and B's planes. B that is kept lies behind
-// them, of all stages of a tile; then come the consumer warps' buffers, and barriers.
+// ---- The pipeline: STAGES stages in shared memory, each with A's blocks and B's planes. The stages are followed in
+// shared memory by B of all stages of a tile if KEPT is set, by the consumer warps' buffers, and by the barriers.
 
 constexpr int kRowSlabBytes = kBlockRows * 16 + PAD, kStepBytes = kSlabs * kRowSlabBytes;  // of a block of A
-// Of B. Macros, since a convolution's span may be known at run time alone.
+// The sizes of B's slabs are macros, not constants, since the span of a convolution may be known only at run time.
 #define COLUMN_SLAB_BYTES (SPAN * 16 + PAD)
 #define COLUMN_PLANE_BYTES (kSlabs * COLUMN_SLAB_BYTES)
 static_assert(PLANES == 1 || (PLANES % DEPTH == 0 && SPAN == TILE_N), "steps share a plane, or have one each, or one for each tap");
@@ -85,7 +85,6 @@ static_assert(PLANES == 1 || (PLANES % DEPTH == 0 && SPAN == TILE_N), "steps sha
 struct Pipeline {
     char* memory;
     __device__ __forceinline__ char* stage(int slot) const { return memory + slot * STAGE_BYTES; }
-    // columns is where B of a tile's stage lies.
     __device__ __forceinline__ char* columns(int slot, int index) const {
         return KEPT ? stage(STAGES) + index * WEIGHT_BYTES : stage(slot) + STAGE_A_BYTES;
     }
@@ -94,10 +93,10 @@ struct Pipeline {
     }
     __device__ __forceinline__ Mbarrier* full(int slot) const { return reinterpret_cast<Mbarrier*>(buffer(4 * CONSUMERS)) + slot; }
     __device__ __forceinline__ Mbarrier* empty(int slot) const { return full(STAGES) + slot; }
-    __device__ __forceinline__ Mbarrier* kept(int index) const { return empty(STAGES) + index; }  // is B of a stage there?
+    __device__ __forceinline__ Mbarrier* kept(int index) const { return empty(STAGES) + index; }  // for B of a stage
 
-    // initialise is one thread's; the others wait for it at a barrier. A warp each
-    // releases a stage: four of the one consumer in ping-pong, else of all.
+    // initialise initialises the barriers in one thread; the other threads wait for it at a barrier. Each warp that
+    // reads a stage releases it: with ping-pong the four warps of one consumer, otherwise the warps of all consumers.
     __device__ __forceinline__ void initialise() const {
         for (int slot = 0; slot < STAGES; ++slot) {
             mbarrier_init(full(slot), kFilling);
@@ -106,7 +105,7 @@ struct Pipeline {
         for (int i = 0; i < KEPT_STAGES; ++i) mbarrier_init(kept(i), 1);
         publish_to_async_proxy();
     }
-    // release is called by all lanes of a warp that has read a stage.
+    // release must be called by all lanes of a warp that has read a stage.
     __device__ __forceinline__ void release(int slot) const {
         const int lane = threadIdx.x % 32;
         if (CLUSTER > 1 && lane < CLUSTER) mbarrier_arrive_at(empty(slot), lane);
@@ -114,7 +113,7 @@ struct Pipeline {
     }
 };
 
-// Turn counts stages of all tiles; a slot's barriers change their parity from turn to turn.
+// Turn counts stages through all tiles; the parity of a slot's barriers alternates from turn to turn.
 struct Turn {
     int slot, parity;
     __device__ __forceinline__ Turn() : slot(0), parity(0) {}
@@ -135,10 +134,10 @@ struct Turn {
 
 constexpr WgmmaType kFactors = kOfParts == one_tf32 ? wgmma_of_tf32 : kAreBf16 ? wgmma_of_bf16 : wgmma_of_fp16;
 
-// SlabProducts are those of slabs (slab_operands.cuh). start starts those of the stage that is
-// the index-th of a tile, of A and B: the consumer's rows begin at a block, its columns at one of the tile's.
+// SlabProducts multiplies operands in slabs (slab_operands.cuh). start starts the products of one stage; the consumer's
+// rows begin at block `block`, and its columns at column `column` of the tile.
 struct SlabProducts {
-    static constexpr bool kFromRegisters = false;  // rows
+    static constexpr bool kFromRegisters = false;  // whether rows are operands in registers
 
     template <class Work>
     __device__ __forceinline__ static void start(Sums (&sums)[ROW_BLOCKS], const char* stage, const char* columns, int /*index*/, int block, int column) {
@@ -157,11 +156,11 @@ struct SlabProducts {
         }
     }
 
-    // multiply starts a phase's products of a step: 64 rows of A by COLUMNS columns of B. The parts
-    // of floats are multiplied in phases, the smallest first, while the sums are small, too.
+    // multiply starts the products of a step in one phase: 64 rows of A by COLUMNS columns of B. The parts of floats
+    // are multiplied in phases, the smallest parts first, while the sums are still small.
     static constexpr int kPhases = kPartCount;
     __device__ __forceinline__ static void multiply(Sums& sums, int phase, const Slabs& rows, const Slabs& columns) {
-        if constexpr (kOfParts == one_tf32) {  // the lower and the upper half of the depth
+        if constexpr (kOfParts == one_tf32) {  // the lower, then the upper half of the depth
             wgmma<kFactors, COLUMNS>(sums, rows, columns);
             wgmma<kFactors, COLUMNS>(sums, rows.moved(2 * kRowSlabBytes), columns.moved(2 * COLUMN_SLAB_BYTES));
         } else {
@@ -175,22 +174,21 @@ struct SlabProducts {
     }
 };
 
-// warp_row is where in a tile the 16 rows begin that a warp has of its r-th block of 64. From shared
-// memory a product gives each warp 16 neighbours of 64; rows from registers may be any, and a
-// warp's lie side by side, so that more of them leave together.
+// Of the r-th block of 64 rows of a tile, a warp holds 16 rows; warp_row returns the first of them. Products with rows
+// from shared memory assign 16 neighbouring rows of 64 to each warp. If rows come from registers, any assignment is
+// possible, and each warp gets adjacent rows of the tile, so that it stores more rows together.
 template <class Products>
 __device__ __forceinline__ int warp_row(int block, int r) {
     const int warp = threadIdx.x / 32 % 4;
     return block * kBlockRows + (Products::kFromRegisters ? (warp * ROW_BLOCKS + r) * 16 : r * kBlockRows + warp * 16);
 }
 
-// multiply_stages adds up the products of some stages of a tile.
 template <class Work, class Products>
 __device__ __forceinline__ void multiply_stages(Sums (&sums)[ROW_BLOCKS], const Pipeline& pipeline, Turn& turn, const Stages& stages,
                                                 int block, int column) {
     int last = 0;
-    // A short loop is unrolled, and ptxas then moves zeros to sums between products, which serialises
-    // those, unless the sums are named before.
+    // ptxas moves the zeros of sums between the products of a short, unrolled loop, which serialises these products,
+    // unless an instruction before the products has the sums as operands.
     if constexpr (Work::kStages < 8) {
 #pragma unroll
         for (int r = 0; r < ROW_BLOCKS; ++r) wgmma_wait(sums[r]);
@@ -200,7 +198,7 @@ __device__ __forceinline__ void multiply_stages(Sums (&sums)[ROW_BLOCKS], const 
         if (KEPT) mbarrier_wait(pipeline.kept(s), 0);
         Products::template start<Work>(sums, pipeline.stage(turn.slot), pipeline.columns(turn.slot, s), s, block, column);
         wgmma_commit();
-        wgmma_wait_groups<1>();  // the stage before has been read
+        wgmma_wait_groups<1>();  // the products of the stage before have read it
         if (s > stages.first) pipeline.release(last);
         last = turn.slot;
     }
@@ -209,11 +207,11 @@ __device__ __forceinline__ void multiply_stages(Sums (&sums)[ROW_BLOCKS], const 
     pipeline.release(last);
 }
 
-// Blocks of 16 rows that leave together.
+// kTogether is how many blocks of 16 rows are stored together.
 template <class Work, class Products>
 constexpr int kTogether = Work::Output::kMixed == 0 && Products::kFromRegisters && ROW_BLOCKS > 1 ? 2 : 1;
 
-// fetch_tile fetches what an epilogue wants beside a warp's part of a tile, if the block ends that.
+// fetch_tile fetches the epilogue's elements for a warp's part of a tile, if the block computes the tile's last stages.
 template <class Work, class Products>
 __device__ __forceinline__ void fetch_tile(const TakenTiles<Work>& taken, const typename Work::Output::Given& given,
                                            int block, int column) {
@@ -241,16 +239,17 @@ __device__ __forceinline__ void consume(const Pipeline& pipeline, typename Work:
             turn.skip(stages.end - stages.first);
             continue;
         }
-        if constexpr (kLoads<typename Work::Output>) {  // while the other multiplies, or a tile ahead
+        if constexpr (kLoads<typename Work::Output>) {  // before its own products, or a tile ahead
             if (ARRANGEMENT == pingpong || count == 0) fetch_tile<Work, Products>(taken, given, block, column);
             if (ARRANGEMENT != pingpong && ahead.more()) fetch_tile<Work, Products>(ahead, given, block, column);
         }
-        // In ping-pong the other's stages must be read first: a barrier's parity cannot tell
-        // a turn from the one after the next.
+        // In ping-pong, a consumer waits until the other one has read its stages: the parity of a barrier cannot
+        // distinguish a turn from the one after the next.
         if (ARRANGEMENT == pingpong && count > 0) named_barrier_wait(kPingPong + consumer, 256);
         Sums sums[ROW_BLOCKS] = {};
         if (kMovesSums<Work::kStages>) {
-            // Consumers of a tile move theirs in turn, so that one multiplies meanwhile.
+            // Two consumers of a tile add their sums to their other sums at different times, so that one of them
+            // multiplies meanwhile.
             int chunk = ARRANGEMENT != pingpong && consumer > 0 ? (kChunk + 1) / 2 : kChunk;
             Sums some[ROW_BLOCKS] = {};
             for (int first = stages.first; first < stages.end; first += chunk, chunk = kChunk) {
@@ -301,8 +300,8 @@ __device__ __forceinline__ void consume(const Pipeline& pipeline, typename Work:
 
 // ---- The kernel.
 
-// slab_gemm is the whole kernel. Producer has produce<Work>(pipeline, operands), and Products,
-// which start the products of a stage in the form that it leaves operands in.
+// slab_gemm is the main function of a kernel. Producer has two members: produce<Work>(pipeline, operands), and
+// Products, which starts the products of a stage in the producer's layout.
 template <class Work, class Producer, class Stored, class Plain = int>
 __device__ __forceinline__ void slab_gemm(char* memory, const typename Work::Operands& operands,
                                           typename Work::Output::Given given, Stored* y, const Plain& plain = 0,
@@ -321,5 +320,5 @@ __device__ __forceinline__ void slab_gemm(char* memory, const typename Work::Ope
         if (kRegistersMove) more_registers<kConsumerRegisters>();
         consume<Work, typename Producer::Products>(pipeline, given, y, plain, left);
     }
-    if (CLUSTER > 1) meet_cluster();  // others may still tell this block what they have read
+    if (CLUSTER > 1) meet_cluster();  // other blocks may still arrive at this block's barriers
 }

@@ -1,5 +1,5 @@
-// softmax_row.cuh: exponentials divided by their sum. Exponents are distances to the largest element.
-// That is known only at the end: until then sums refer to the largest so far, and are scaled when it changes.
+// softmax_row.cuh: exponentials divided by their sum. Exponents are distances to the largest element, which is known
+// only at the end: until then the sum refers to the largest element so far, and is rescaled when that changes.
 #pragma once
 #include "exponential.cuh"
 #include "limits.cuh"
@@ -10,9 +10,10 @@ __device__ __forceinline__ double exponential(double x) { return exp(x); }
 template <class Real, bool Logarithm>
 struct Softmax {
     static constexpr bool kMaps = true;
-    Real largest, sum;  // NaN, which is never the largest, is in the sum
+    Real largest, sum;  // the largest is never NaN; NaNs are in the sum
 
-    // shift is what is taken from exponents: a row of minus infinities has none yet.
+    // shift returns what is subtracted from exponents: the largest element, or 0 for a row that has only minus
+    // infinities so far.
     __device__ __forceinline__ Real shift() const { return largest == negative_infinity() ? Real(0) : largest; }
 
     __device__ __forceinline__ void start() { largest = negative_infinity(), sum = 0; }

@@ -1,21 +1,20 @@
-// split_k.cuh: split-K, for products of fewer tiles than a GPU has multiprocessors: SPLITS blocks
-// share a tile's stages of k. Each leaves its partial sums in a workspace as an output of its
-// own, one of them with the bias. Another launch adds them up, in the order of k: the result is
-// the same every time.
+// split_k.cuh: split-K, for products with fewer tiles than a GPU has multiprocessors: SPLITS blocks share a tile's
+// stages of k. Each block stores its partial sums in a workspace of its own; the sums of one block include the bias.
+// Another launch adds up the partial sums, always in the order of k, so that results are reproducible.
 //
-// With SPLITS = 1 a tile's sums are its outputs; there is no workspace and no such launch.
+// With SPLITS = 1 a tile's sums are its outputs; there is no workspace and no second launch.
 #pragma once
 #include "dependent_launch.cuh"
 #include "element.cuh"
 #include "epilogue.cuh"
 #include "finite.cuh"
 
-// Stages are those of a tile that a split has: as many as the others, or one more.
+// Stages is the range of a tile's stages that a split computes; splits differ by at most one stage.
 struct Stages {
     int first, end;
 };
 
-// Stored are sums of a tile as they leave it.
+// Stored is the type in which a tile stores its sums.
 #if SPLITS > 1
 typedef float Stored;
 #else
@@ -33,12 +32,14 @@ __device__ __forceinline__ Stages stages_of(int split) {
     return {first_stage<InTile>(split), first_stage<InTile>(split + 1)};
 }
 
-// sum_splits adds up the partial sums of kSummed outputs a block, of 256 threads. If it Mends,
-// `plain` gives those that are not finite (mended.cuh). A Finish with an epilogue has apply(sums, first),
-// which makes outputs of sums side by side, the first of an index, and side_by_side(), how many are a row.
+// sum_splits adds up the partial sums of kSummed outputs per block of 256 threads. If Mends is set, `plain` recomputes
+// outputs that are not finite (mended.cuh). A Finish with an epilogue has two members: apply(sums, first) turns
+// contiguous sums into outputs, where `first` is the index of the first; side_by_side() returns the length of a row of
+// outputs.
 constexpr int kSummed = 1024;
 
-// Width of an access: all splits begin at a multiple
+// sum_vectors reads Width sums per access; Width divides the number of outputs, so that the sums of every split begin
+// aligned.
 template <int Width, bool Mends, class T, class Plain, class Finish>
 __device__ __forceinline__ void sum_vectors(const float* partial_sums, T* y, long long outputs, const Plain& plain,
                                             const Finish& finish) {

@@ -1,30 +1,31 @@
-// staged_slices.cuh: slices that come to shared memory while a block reduces earlier ones, for
-// volume_pool.cuh: by asynchronous copies of the threads or, when COPY_ENGINE is set, by
-// Hopper's copy engine, one bulk load a slice.
+// staged_slices.cuh: slices that are copied to shared memory while a block reduces earlier slices, for volume_pool.cuh:
+// by asynchronous copies of the threads or, when COPY_ENGINE is set, by Hopper's copy engine, with one bulk load per
+// slice.
 //
-// A block's rows of a slice are one run of the tensor, of whole rows. They lie in shared memory
-// as they do there, as far from 16 bytes' alignment. The slots are a ring: while a block reduces
-// one slice, the AHEAD next are on their way. One barrier a slice tells that the slot before is
-// free.
+// A block's rows of a slice are one contiguous run of the tensor. In shared memory a block's rows have the same layout
+// as in the tensor, and the same offset from 16-byte alignment. The slots form a ring buffer: while a block reduces one
+// slice, the AHEAD next slices are in flight. A barrier after each slice frees the slot of the slice before.
 //
-// The macros, beside volume_pool.cuh's: the tunables AHEAD and COPY_ENGINE; and from op.yaml SLOTS, SLOT, the
-// floats of one, BAND_ROWS, the rows of a slice that a block reads, and BARRIERS, the floats that barriers take.
+// Macros used besides those of volume_pool.cuh are the tunables AHEAD and COPY_ENGINE, and from op.yaml SLOTS, the
+// number of slots; SLOT, the floats of a slot; BAND_ROWS, the rows of a slice that a block reads; BARRIERS, the number
+// of floats that barriers occupy.
 #pragma once
 #include "async_copy.cuh"
 #include "bulk_copy.cuh"
 #include "volume_pool.cuh"
 
-// StagedSlices is what both ways of copying share: the ring, and where a block's rows lie.
+// StagedSlices is the base class for copies by threads and by the copy engine: it manages the ring buffer of slots, and
+// locates a block's rows.
 struct StagedSlices {
-    static constexpr bool Cached = false; // but in shared memory
+    static constexpr bool Cached = false; // slices are in shared memory
     static constexpr long long Total = (long long)N * C * D * H * W;
     static_assert(BlockColumns >= W_OUT, "a block stages whole rows");
 
     const float* x;
     float* ring;
     FreshSlices fresh;
-    long long volume;      // where it begins in the tensor
-    int begin, count;      // the first row that is staged, and the floats
+    long long volume;      // where the volume begins in the tensor
+    int begin, count;      // the first staged row, and the number of floats
     int requested, slice;  // the next slices to be requested and reduced
     int from, to;          // their slots
 
@@ -34,7 +35,7 @@ struct StagedSlices {
         count = (min(block.row * STRIDE_H - PADDING_H + BAND_ROWS, (int)H) - begin) * W;
     }
 
-    // start_of is where a block's rows of a slice begin in the tensor.
+    // start_of returns where a block's rows of a slice begin in the tensor.
     __device__ __forceinline__ long long start_of(int its_slice) const {
         return volume + ((long long)its_slice * H + begin) * W;
     }
@@ -42,7 +43,7 @@ struct StagedSlices {
     static __device__ __forceinline__ int phase_of(long long start) { return W % 4 == 0 ? 0 : (int)(start & 3); }
     static __device__ __forceinline__ void advance(int& slot) { slot = slot + 1 < SLOTS ? slot + 1 : 0; }
 
-    // take gives the slice to be reduced, such that [row * W + column] is an element of it.
+    // take returns a pointer to the slice to be reduced, such that [row * W + column] is an element of the slice.
     __device__ __forceinline__ const float* take() {
         const float* taken = ring + from * SLOT + phase_of(start_of(slice)) - (long long)begin * W;
         ++slice;
@@ -54,7 +55,7 @@ struct StagedSlices {
 #if COPY_ENGINE
 
 struct EngineSlices : StagedSlices {
-    Mbarrier* arrived; // a slot's slice
+    Mbarrier* arrived; // one barrier per slot
     int parity;        // of the round that is being reduced
 
     __device__ __forceinline__ EngineSlices(const float* x, float* shared, const Block& block, const FreshSlices& fresh)
@@ -67,7 +68,7 @@ struct EngineSlices : StagedSlices {
         __syncthreads();
     }
 
-    // request starts loading the next slice. It is the work of one thread.
+    // request starts loading the next slice, and must be called by one thread.
     __device__ __forceinline__ void request() {
         if (fresh.is_read(requested)) {
             const long long start = start_of(requested), aligned = start - phase_of(start);
@@ -75,7 +76,7 @@ struct EngineSlices : StagedSlices {
             int floats = round_up(wanted, 4);
             float* slot = ring + to * SLOT;
             if constexpr (Total % 4 != 0) {
-                if (aligned + floats > Total) { // the end of a tensor that is no multiple of 16 bytes
+                if (aligned + floats > Total) { // the end of a tensor whose size is no multiple of 16 bytes
                     floats = wanted / 4 * 4;
                     for (int k = floats; k < wanted; ++k) slot[k] = x[aligned + k];
                     publish_to_async_proxy();
@@ -110,8 +111,8 @@ struct CopiedSlices : StagedSlices {
         for (int k = 0; k < AHEAD; ++k) request();
     }
 
-    // request starts copying the next slice. One that is not read still commits a group,
-    // so that waiting needs no special case.
+    // request starts copying the next slice. A slice that is not read still commits a group, so that waiting needs no
+    // special case.
     __device__ __forceinline__ void request() {
         if (fresh.is_read(requested)) {
             const long long start = start_of(requested);

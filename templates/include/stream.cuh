@@ -1,14 +1,14 @@
-// stream.cuh: blocks that walk down a strip of the output (strip.cuh) in a pipeline. The input
-// rows of later steps are loaded while a step computes, by asynchronous copies of the threads.
-// When COPY_ENGINE is set, Hopper's copy engine loads them.
+// stream.cuh: blocks that walk down a strip of the output (strip.cuh) in a pipeline. The input rows of later steps are
+// loaded while a step computes, by asynchronous copies of the threads or, when COPY_ENGINE is set, by Hopper's copy
+// engine.
 //
-//   Stream stream(x, shared, outside);        the first loads
+//   Stream stream(x, shared, outside);        starts the first loads
 //   stream_rows(stream, y, [&](const float (&span)[SPAN], int i) {
-//       ... join the span of the band's row i to the thread's windows ...
-//       stream.store_row(y, r, outputs);      when those of its row r end
+//       ... add the span of the band's row i to the thread's windows ...
+//       stream.store_row(y, r, outputs);      when the windows of its row r end
 //   });
 //
-// The macros, beside strip.cuh's: the tunables GATHER and COPY_ENGINE.
+// Macros used besides those of strip.cuh are the tunables GATHER and COPY_ENGINE.
 #pragma once
 #include "copy_stream.cuh"
 #include "engine_stream.cuh"
@@ -19,8 +19,8 @@ typedef EngineStream Stream;
 typedef CopyStream Stream;
 #endif
 
-// stream_rows is the mainloop: step by step down the block's strip, and in a step
-// down the rows of each thread's band.
+// stream_rows is the mainloop: it goes down the block's strip step by step, and in each step down the rows of each
+// thread's band.
 template <class Join>
 __device__ __forceinline__ void stream_rows(Stream& stream, float* y, Join join) {
     for (; stream.more(); stream.end(y)) {

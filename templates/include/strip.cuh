@@ -1,17 +1,15 @@
-// strip.cuh: a strip of the output down which a block walks: positions, and how a
-// thread reads the strip's input rows in shared memory.
+// strip.cuh: a strip of the output that a block walks down: its positions, and how a thread reads the strip's input
+// rows in shared memory.
 //
-// A block of BLOCK_X x BLOCK_Y threads owns BLOCK_X * VEC columns of one plane's
-// outputs and walks down STEPS steps of BLOCK_Y * ROWS rows. A step adds fresh
-// input rows to the halo, which it shares with the step before.
+// A block of BLOCK_X x BLOCK_Y threads computes BLOCK_X * VEC columns of one plane's outputs and walks down STEPS steps
+// of BLOCK_Y * ROWS rows. A step adds fresh input rows to the halo, which it shares with the step before.
 //
-// The macros, beside window.cuh's: the tunables BLOCK_X, BLOCK_Y, ROWS, VEC, STEPS,
-// AHEAD, STREAMING, and the values that op.yaml derives from them: LOAD, the floats
-// per load that a thread's span is aligned to; LEAD, the columns of a span before
-// the thread's first window; SPAN, its columns; BAND, the input rows of ROWS output
-// rows; STAGE_LOAD and STAGE_LEAD, the same for the strip's rows; PITCH, the columns
-// staged per row; STAGED_ROWS, the rows staged, and STAGED, their floats; FRESH_ROWS, the
-// input rows that a step adds; BARRIERS, the floats that barriers take.
+// Macros used besides those of window.cuh are the tunables BLOCK_X, BLOCK_Y, ROWS, VEC, STEPS, AHEAD, STREAMING, and
+// values that op.yaml derives from them. A span has SPAN columns, LEAD of which lie before the thread's first window; a
+// thread loads LOAD floats of a span at a time, and spans begin at multiples of LOAD. BAND is the number of input rows
+// that ROWS output rows read. STAGE_LOAD and STAGE_LEAD are LOAD and LEAD for the strip's rows in shared memory. PITCH
+// is the number of columns staged per row, STAGED_ROWS the number of rows staged, STAGED their floats. FRESH_ROWS is
+// the number of input rows that a step adds, BARRIERS the number of floats that barriers occupy.
 #pragma once
 #include "plane_tiles.cuh"
 #include "window.cuh"
@@ -32,13 +30,12 @@ struct Strip {
     static __device__ __forceinline__ int thread() { return threadIdx.y * BLOCK_X + threadIdx.x; }
     __device__ __forceinline__ bool more() const { return step < steps; }
 
-    // first_row and first_column are the first of the input that the strip reads;
-    // the column is aligned.
+    // first_row and first_column return the first input row and column that the strip reads; the column is aligned.
     __device__ __forceinline__ int first_row() const { return tile.row * STRIDE_H - PADDING_H; }
     __device__ __forceinline__ int first_column() const { return tile.column * STRIDE_W - PADDING_W - STAGE_LEAD; }
 
-    // row_is_read tells whether a window reads the strip's input row i: strides
-    // larger than the window leave rows out.
+    // row_is_read tells whether a window reads the strip's input row i: no window does if the row lies between two
+    // windows, since the stride is larger than the window.
     static __device__ __forceinline__ bool row_is_read(int i) { return i % STRIDE_H < SPAN_H; }
 
     // load_span_of fills `span` from a staged row. The window of the thread's first
@@ -49,7 +46,7 @@ struct Strip {
         for (int j = 0; j < SPAN; j += LOAD) load_vector<LOAD>(span + j, staged + j);
     }
 
-    // output_at is where the outputs of a row of the plane begin in the tensor.
+    // output_at returns where a row of the strip's outputs begins in the tensor.
     __device__ __forceinline__ long long output_at(int output_row) const {
         return (tile.plane * H_OUT + output_row) * W_OUT;
     }

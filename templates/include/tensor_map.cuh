@@ -1,25 +1,25 @@
-// tensor_map.cuh: copies of boxes of a tensor into shared memory by Hopper's copy engine
-// (TMA; compiled for sm_90a). A tensor map tells the engine where the tensor is and what a
-// box of it is; one thread asks for a box by the place of its first element.
+// tensor_map.cuh: copies boxes of a tensor into shared memory by Hopper's copy engine (TMA; compiled for sm_90a). A
+// tensor map describes the tensor and the size of its boxes; one thread requests a box by the coordinates of its first
+// element.
 //
-// The engine does on the way what threads would have to do else:
+// The engine also does work that threads would have to do otherwise:
 //
-//   rounded   it rounds floats to TF32, to the nearest, ties to even
-//   outside   what lies outside of the tensor arrives as zeros
-//   swizzle   a box is rows of 128 bytes; the 16-byte piece p of row r lies where piece
-//             p ^ (r % 8) would, so that a column of pieces shares no banks. Of rows of 64 bytes
-//             that is piece p ^ (r / 2 % 4)
+//   rounded:  floats are rounded to TF32, to nearest, ties to even.
+//   outside:  elements outside of the tensor arrive as zeros.
+//   swizzle:  a box consists of rows of 128 bytes; the 16-byte piece p of row r is stored at the place of
+//             piece p ^ (r % 8), which avoids bank conflicts within a column of pieces. In rows of 64
+//             bytes, piece p is stored at the place of piece p ^ (r / 2 % 4).
 //
-// A row is the box's first axis, of 32 floats or 64 elements of 16 bits, or half of them; rows follow
-// each other in the order of the other axes. A box begins at a multiple of eight rows in shared
-// memory, and in the tensor at a multiple of 16 bytes of a row: elsewhere the engine faults
-// with an illegal instruction.
+// A row is the box's first axis: 32 floats, 64 elements of 16 bits, or half of them. A box is stored row after row, and
+// from row to row the index along the box's second axis varies fastest. A box begins at a multiple of eight rows in
+// shared memory, and in the tensor at a multiple of 16 bytes of a row: otherwise the engine faults with an illegal
+// instruction.
 //
-// Without swizzle a box begins at a multiple of 128 bytes, and its rows may be any multiple of 16
-// bytes up to 256 elements.
+// Without swizzle a box begins at a multiple of 128 bytes, and its rows may be any multiple of 16 bytes up to 256
+// elements.
 //
-// Maps come from the host, by what `tensor_maps` of op.yaml say. A kernel takes each as a parameter
-// `const __grid_constant__ TensorMap map`, and gives its address to the functions below.
+// The host creates the maps from `tensor_maps` in op.yaml. A kernel takes each map as a parameter `const
+// __grid_constant__ TensorMap map`, and passes its address to the functions below.
 #pragma once
 #include "mbarrier.cuh"
 
@@ -29,13 +29,13 @@ struct alignas(64) TensorMap {
 
 #ifndef AUTOTUNE_EMULATOR
 
-// prefetch_tensor_map brings a map to where the copy engine reads it, before its first load.
+// prefetch_tensor_map prefetches a map for the copy engine, before the first load that uses it.
 __device__ __forceinline__ void prefetch_tensor_map(const TensorMap* map) {
     asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
 }
 
-// tensor_load starts copying the box that begins at an element, which may lie outside;
-// the box's bytes count as arrived at `barrier` when they are there.
+// tensor_load starts copying the box that begins at element `at`, which may lie outside of the tensor; the barrier
+// `barrier` counts the box's bytes when they have arrived.
 __device__ __forceinline__ void tensor_load(void* shared, const TensorMap* map, const int (&at)[3], Mbarrier* barrier) {
     asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, %4}], [%5];"
                  :
@@ -56,7 +56,7 @@ __device__ __forceinline__ void tensor_load(void* shared, const TensorMap* map, 
 #include <emulated/tensor_map.cuh>
 #endif
 
-// MappedOperands are the maps of a product's rows and columns.
+// MappedOperands contains the tensor maps of a product's rows and columns.
 struct MappedOperands {
     const TensorMap *rows, *columns;
     __device__ __forceinline__ void prefetch() const {

@@ -1,9 +1,9 @@
-// tensor_scales.cuh: the powers of two (power_scale.cuh) of a whole input and of all weights, for
-// products of which each has factors from anywhere in them.
+// tensor_scales.cuh: scales the whole input by one power of two (power_scale.cuh) and all weights by another, for
+// products whose sums combine elements from anywhere in both tensors.
 //
-// A launch of kShares blocks finds the largest magnitudes, of its share of both each. Whoever packs
-// factors takes the largest of all shares from there, and keeps the inverse for the epilogue. `scales`
-// has room for both: kShares numbers of the input, as many of the weights, and two inverses.
+// A launch of kShares blocks finds the largest magnitudes; each block reads its share of both tensors. The packing
+// kernels compute the maximum over the shares of all blocks, and store the inverses of the powers for the epilogue.
+// `scales` holds kShares numbers for the input, as many for the weights, and two inverses.
 #pragma once
 #include "dependent_launch.cuh"
 #include "element.cuh"
@@ -13,8 +13,8 @@ constexpr int kShares = 256;
 
 enum Scaled { the_input, the_weights };
 
-// largest_of is a thread's of its block's share. It goes from the last element to the first,
-// since what is read last is in the L2 when packing begins.
+// largest_of returns the largest magnitude of a thread's elements in its block's share. largest_of goes from the last
+// element to the first, so that the elements with which packing begins are read last, and are in the L2.
 __device__ __forceinline__ unsigned largest_of(const Element* from, long long count) {
     constexpr int width = 4, together = 8;
     const long long threads = static_cast<long long>(kShares) * blockDim.x, vectors = count / width;
@@ -35,14 +35,13 @@ __device__ __forceinline__ unsigned largest_of(const Element* from, long long co
     return most;
 }
 
-// largest_of_warp is the largest that a lane has.
 __device__ __forceinline__ unsigned largest_of_warp(unsigned most) {
 #pragma unroll
     for (int apart = 16; apart > 0; apart /= 2) most = max(most, __shfl_xor_sync(0xffffffffu, most, apart));
     return most;
 }
 
-// find_largest is the launch that finds them.
+// find_largest is the body of the kernel that finds the largest magnitudes of the input and of the weights.
 __device__ __forceinline__ void find_largest(const Element* x, long long inputs, const Element* weight, long long weights, float* scales) {
     begin_dependents();
     __shared__ unsigned most[2];
@@ -62,7 +61,7 @@ __device__ __forceinline__ void find_largest_of_convolution(const Element* x, co
     find_largest(x, static_cast<long long>(N) * C * D * H * W, weight, taps * C_GROUP * C_OUT, scales);
 }
 
-// scale_of is the scale of the one or the other. Whole warps call it.
+// scale_of computes the power of two that scales the input or the weights. All lanes of a warp must call scale_of.
 __device__ __forceinline__ PowerScale scale_of(const float* scales, Scaled of) {
     unsigned most = 0;
 #pragma unroll
@@ -70,8 +69,8 @@ __device__ __forceinline__ PowerScale scale_of(const float* scales, Scaled of) {
     return PowerScale(largest_of_warp(most));
 }
 
-// TensorScales are both, for kernels that multiply parts of fp16 of factors that nobody packs. In math mode
-// tf32 they are of no use, and none are read.
+// TensorScales contains the powers of two that scale input and weights, for kernels that split them into parts of fp16
+// on the fly. Kernels in math mode tf32 need no powers of two, and read none.
 struct TensorScales {
     PowerScale input, weights;
     __device__ __forceinline__ explicit TensorScales(const float* scales)

@@ -1,6 +1,6 @@
-// tf32.cuh: TF32, a float with 10 bits of mantissa: what tensor cores multiply when asked for float. Rounding to it
-// is to the nearest. Of two that are as near, cuDNN takes the one away from zero in some of its kernels, and in
-// others the even one, whose last bit is 0. The math mode says which.
+// tf32.cuh: TF32, a float with 10 bits of mantissa, which is what tensor cores multiply instead of floats. Values are
+// rounded to nearest. Of two values that are equally near, some cuDNN kernels take the one away from zero, and others
+// the one whose last bit is 0 (ties to even). The math mode selects how ties are rounded.
 #pragma once
 
 enum class Ties { away, even };
@@ -11,13 +11,12 @@ constexpr Ties kTies = Ties::away;
 #endif
 
 #if defined(AUTOTUNE_EMULATOR) || !defined(__CUDA_ARCH__)
-constexpr int kConvertingArch = 0;  // none has an instruction
+constexpr int kConvertingArch = 0;  // no GPU has an instruction
 #else
 constexpr int kConvertingArch = __CUDA_ARCH__;
 #endif
 
-// round_to_tf32 gives the bits of x rounded; as a float they are the rounded
-// value, and as a register an operand of mma.cuh.
+// round_to_tf32 returns the bits of x, rounded to TF32, which are both a float and an operand of mma.cuh.
 template <Ties To = kTies>
 __device__ __forceinline__ unsigned round_to_tf32(float x) {
     if constexpr (kConvertingArch >= (To == Ties::away ? 800 : 900)) {
@@ -28,8 +27,9 @@ __device__ __forceinline__ unsigned round_to_tf32(float x) {
             asm("cvt.rn.tf32.f32 %0, %1;" : "=r"(rounded) : "f"(x));
         return rounded;
     } else {
-        // Half a unit is added to the magnitude. Ties to even get just under half, and the rest where the last bit that
-        // stays is 1. The carry may reach the exponent, up to infinity, as it should.
+        // To round to nearest, half a unit of the last remaining digit is added to the magnitude. For ties to even,
+        // just under half a unit of that digit is added, plus the rest of the half unit if the last remaining bit is 1.
+        // When rounding carries, the carry may reach the exponent, and even yield infinity, as it should.
         const unsigned bits = __float_as_uint(x);
         if ((bits & 0x7fffffffu) > 0x7f800000u) return 0x7fffffffu;  // NaN
         if ((bits & 0x7f800000u) == 0x7f800000u) return bits;        // infinity

@@ -1,8 +1,7 @@
-// vector_access.cuh: 1, 2 or 4 floats in one access.
+// vector_access.cuh: loads and stores of 1, 2 or 4 floats in one access.
 //
-// The address in memory must be a multiple of the access's size. A streaming
-// access says that the data will not be used again soon, so that it leaves the
-// caches to data that will.
+// The address in memory must be a multiple of the access's size. A streaming access says that the data will not be used
+// again soon, so that the caches keep other data.
 #pragma once
 
 template <int Floats> struct FloatVector;
@@ -24,32 +23,30 @@ __device__ __forceinline__ typename FloatVector<Floats>::type pack_vector(const 
         return make_float4(from[0], from[1], from[2], from[3]);
 }
 
-// load_vector loads from any memory into registers.
 template <int Floats>
 __device__ __forceinline__ void load_vector(float* to, const float* from) {
     unpack_vector(to, *reinterpret_cast<const typename FloatVector<Floats>::type*>(from));
 }
 
-// load_vector_streaming loads from global memory what is used once.
+// load_vector_streaming loads data from global memory that is used once.
 template <int Floats>
 __device__ __forceinline__ void load_vector_streaming(float* to, const float* from) {
     unpack_vector(to, __ldcs(reinterpret_cast<const typename FloatVector<Floats>::type*>(from)));
 }
 
-// store_vector stores registers to any memory.
 template <int Floats>
 __device__ __forceinline__ void store_vector(float* to, const float* from) {
     *reinterpret_cast<typename FloatVector<Floats>::type*>(to) = pack_vector<Floats>(from);
 }
 
-// store_vector_streaming stores to global memory what nobody reads soon.
+// store_vector_streaming stores data to global memory that is not read soon.
 template <int Floats>
 __device__ __forceinline__ void store_vector_streaming(float* to, const float* from) {
     __stcs(reinterpret_cast<typename FloatVector<Floats>::type*>(to), pack_vector<Floats>(from));
 }
 
-// load_early loads from global memory, and stays before the stores that come after it. A compiler moves other loads of
-// memory that it knows nobody writes to where they are used: there each would be waited for alone.
+// load_early loads from global memory, and a compiler does not move it behind later stores. Compilers move other loads
+// of memory that nobody writes to their first uses, where each of them waits for memory alone.
 template <int Floats>
 __device__ __forceinline__ void load_early(float* to, const void* from) {
 #ifdef AUTOTUNE_EMULATOR

@@ -1,17 +1,17 @@
-// volume_direct.cu: pools of volumes, direct: each thread reduces VEC adjacent windows, row after row.
+// volume_direct.cu: pools of volumes: each thread reduces VEC adjacent windows, row after row.
 //
-//   global -> registers  a row of the windows at a time, as vectors where rows are aligned;
-//                        what neighbouring windows share comes from the caches
-//   registers -> global  VEC outputs, as one vector where rows are aligned for it
+//   global -> registers: a row of the windows at a time, as vectors where rows are aligned;
+//                        elements that neighbouring windows share come from the caches.
+//   registers -> global: VEC outputs, as one vector where rows are aligned for it.
 //
-// Each window is read as a whole, so this is the kernel for windows that do not overlap.
-// A row, of one axis, is a volume of one slice and one row. pool.cuh is the operator's own: the
-// reduction, and what is made of it in the end.
+// Each window is read as a whole, so this kernel is for windows that do not overlap. A pool of one axis treats its row
+// as a volume of one slice and one row. Each operator's own pool.cuh defines the reduction, and the final step from a
+// reduced window to an output.
 //
-// Tunables
-//   threads  per block
-//   vec      adjacent outputs a thread: wider accesses, fewer threads
-//   unroll   rows of a window in flight at once
+// Tunables:
+//   threads: threads per block.
+//   vec:     adjacent outputs per thread: wider accesses, but fewer threads.
+//   unroll:  rows of a window in flight at once.
 #include "pool.cuh"
 #include "volume_windows.cuh"
 

@@ -1,27 +1,24 @@
-// volume_pool.cuh: threads that walk through the slices of a volume, each with a few windows
-// of a slice.
+// volume_pool.cuh: threads that walk through the slices of a volume, each with a few windows of a slice.
 //
-// A block of BLOCK_X x BLOCK_Y threads owns BLOCK_Y * ROWS rows and BLOCK_X * VEC columns of
-// SLICES output slices of one volume; a thread has ROWS x VEC windows of each. It goes through
-// the input slices one by one: reduces a slice's rows across, joins them down the rows, and
-// joins the result to all windows that contain the slice. Windows that an output slice leaves
-// unfinished stay in registers for the next, so that no slice is read twice.
+// A block of BLOCK_X x BLOCK_Y threads computes BLOCK_Y * ROWS rows and BLOCK_X * VEC columns of SLICES output slices
+// of one volume; a thread reduces ROWS x VEC windows of each. A thread goes through the input slices one by one: it
+// reduces a slice's rows across, then down the rows, and adds the result to all windows that contain the slice. Windows
+// that an output slice leaves unfinished stay in registers for the next output slice, so that no slice is read twice.
 //
-//   pool_volume<Slices, Pool>(x, y, shared, epilogue)    Pool is pool.cuh's
+//   pool_volume<Slices, Pool>(x, y, shared, epilogue)    Pool is defined in pool.cuh.
 //
-// Slices says where a thread finds a slice, as CachedSlices below or those of
-// staged_slices.cuh:
+// Slices says where a thread reads a slice: it is CachedSlices below, or a class of staged_slices.cuh:
 //
-//   Slices slices(x, shared, block, fresh)    fresh: what the block reads
-//   const float* slice = slices.next()        for each of them, read or not
+//   Slices slices(x, shared, block, fresh)    fresh: the slices that the block goes through.
+//   const float* slice = slices.next()        for each of these slices, whether it is used or not.
 //
-// and element (row, column) of it is slice[row * W + column].
+// Element (row, column) of a slice is slice[row * W + column].
 //
-// The macros, beside volume.cuh's: the tunables BLOCK_X, BLOCK_Y, ROWS, VEC, SLICES, GATHER,
-// STREAMING, and the values that op.yaml derives from them: LOAD, the floats per load that a
-// thread's span is aligned to; LEAD, the columns of a span before the thread's first window;
-// SPAN, its columns; BAND, the input rows of ROWS output rows; GATHERED, the floats of a buffer
-// that collects a block's outputs of a slice at any skew.
+// Macros used besides those of volume.cuh are the tunables BLOCK_X, BLOCK_Y, ROWS, VEC, SLICES, GATHER, STREAMING, and
+// values that op.yaml derives from them. A span has SPAN columns, LEAD of which lie before the thread's first window; a
+// thread loads LOAD floats of a span at a time, and spans begin at multiples of LOAD. BAND is the number of input rows
+// that ROWS output rows read. GATHERED is the number of floats of a buffer that collects a block's outputs of a slice,
+// at any offset from 16-byte alignment.
 #pragma once
 #include "element_rows.cuh"
 #include "guarded_span.cuh"
@@ -32,23 +29,22 @@ constexpr int Threads = BLOCK_X * BLOCK_Y, BlockRows = BLOCK_Y * ROWS, BlockColu
 
 __device__ __forceinline__ int thread_of_block() { return threadIdx.y * BLOCK_X + threadIdx.x; }
 
-// FreshSlices are the input slices that a block goes through: STRIDE_D for each of its output
-// slices, and for each of the Unfinished before them. The windows of those begin too early to be
-// kept.
+// FreshSlices are the input slices that a block goes through: STRIDE_D slices for each of its output slices. The block
+// begins with STRIDE_D slices for each of the Unfinished output slices before its first one, whose windows it does not
+// store.
 struct FreshSlices {
-    int first, needed, end; // needed: the first that its windows contain
+    int first, needed, end; // needed: the first that the block's windows contain
 
     __device__ __forceinline__ FreshSlices(const Block& block, int steps)
         : first((block.slice - Unfinished) * STRIDE_D - PADDING_D + HaloSlices),
           needed(max(block.slice * STRIDE_D - PADDING_D, 0)), end(first + (Unfinished + steps) * STRIDE_D) {}
 
-    // is_read tells whether the block reads a slice.
     __device__ __forceinline__ bool is_read(int slice) const {
         return slice >= needed && slice < min(end, (int)D) && slice_is_used((slice - first) % STRIDE_D);
     }
 };
 
-// CachedSlices are read where they lie, through the L1.
+// CachedSlices reads slices directly from global memory, through the L1.
 struct CachedSlices {
     static constexpr bool Cached = true;
     const Element* volume;
@@ -62,13 +58,13 @@ struct CachedSlices {
 
 typedef float Windows[ROWS][VEC];
 
-// join_slice joins the fresh slice i to all of a thread's windows that contain it. The first
-// of them begins at row `top` and LEAD columns after `left`.
+// join_slice adds the fresh slice i to all of a thread's windows that contain it. The thread's first window begins in
+// row `top`, and LEAD columns to the right of column `left`.
 template <class Reduction, bool Cached, class T>
 __device__ __forceinline__ void join_slice(Windows (&kept)[Unfinished + 1], const T* slice, int top, int left,
                                            int i) {
     const T* from = slice + (long long)top * W + left;
-    Windows within; // of this slice
+    Windows within; // the windows' part of this slice
 #pragma unroll
     for (int j = 0; j < BAND; ++j) {
         if (!row_is_used<ROWS>(j)) continue;
@@ -87,7 +83,7 @@ __device__ __forceinline__ void join_slice(Windows (&kept)[Unfinished + 1], cons
     }
 }
 
-// begin_empty begins the windows whose first slice is the fresh slice i, which is not there.
+// begin_empty initialises the windows whose first slice is the fresh slice i, which lies outside of the input.
 template <class Reduction>
 __device__ __forceinline__ void begin_empty(Windows (&kept)[Unfinished + 1], int i) {
 #pragma unroll
@@ -97,8 +93,8 @@ __device__ __forceinline__ void begin_empty(Windows (&kept)[Unfinished + 1], int
             for (int e = 0; e < ROWS * VEC; ++e) kept[s][e / VEC][e % VEC] = Reduction::nothing();
 }
 
-// store_slice stores a thread's outputs of a slice; `first` is where the block's begin.
-// A block that gathers is as wide as the output, so its outputs of a slice lie side by side.
+// store_slice stores a thread's outputs of a slice; `first` is where the block's outputs begin. A block whose outputs
+// are gathered is as wide as the output, so its outputs of a slice are contiguous.
 __device__ __forceinline__ void store_slice(Element* y, float* buffer, const Block& block, long long first,
                                             const Windows& outputs) {
     const int row = threadIdx.y * ROWS, column = block.column + threadIdx.x * VEC;
@@ -116,7 +112,6 @@ __device__ __forceinline__ void store_slice(Element* y, float* buffer, const Blo
     store_gathered<Threads, STREAMING>(floats_of(y), first, buffer, rows * W_OUT, thread_of_block());
 }
 
-// pool_volume computes a block's outputs.
 template <class Slices, class Pool>
 __device__ __forceinline__ void pool_volume(const Element* x, Element* y, float* shared,
                                             const Epilogue& epilogue) {

@@ -1,5 +1,5 @@
-// volume_sizes.cuh: the sizes of sliding windows over volumes, for functions that serve any problem.
-// A module declares them as SIZES and knows them at run time; elsewhere they are op.yaml's macros.
+// volume_sizes.cuh: the sizes of sliding windows over volumes, for functions that work for any problem. An exported
+// PyTorch module declares the sizes as SIZES and knows them at run time; elsewhere the sizes are op.yaml's macros.
 #pragma once
 #include "layout.cuh"
 

@@ -1,22 +1,21 @@
-// volume_windows.cuh: windows of a volume, read one after the other: a thread reduces VEC
-// windows side by side.
+// volume_windows.cuh: windows of a volume, read one after the other: a thread reduces VEC adjacent windows.
 //
-// The outputs are taken as one flat run of such groups, so that no thread is idle however small
-// the slices are. A row of a group's windows is read as vectors where rows are aligned for
-// that; what neighbouring groups share comes from the caches.
+// The outputs are treated as one flat sequence of groups of VEC, so that no thread is idle however small the slices
+// are. A row of a group's windows is read as vectors if rows are aligned for that; elements that neighbouring groups
+// share come from the caches.
 //
-// The macros, beside volume.cuh's: the tunables THREADS, VEC and UNROLL, the rows of a window
-// in flight; guarded_span.cuh's LOAD, LEAD and SPAN.
+// Macros used besides those of volume.cuh are the tunables THREADS, VEC and UNROLL, which is the number of a window's
+// rows in flight, and the LOAD, LEAD and SPAN of guarded_span.cuh.
 #pragma once
 #include "guarded_span.cuh"
 #include "pooling.cuh"
 #include "volume.cuh"
 
-// RowsAhead and SlicesAhead are how far a window's loops are unrolled.
+// RowsAhead and SlicesAhead are the unroll factors of the loops over a window's rows and slices.
 constexpr int RowsAhead = UNROLL < KERNEL_H ? UNROLL : KERNEL_H;
 constexpr int SlicesAhead = UNROLL / KERNEL_H > KERNEL_D ? KERNEL_D : UNROLL / KERNEL_H > 1 ? UNROLL / KERNEL_H : 1;
 
-// reduce_row reduces a row of VEC windows; the first begins LEAD columns after `left`.
+// reduce_row reduces a row of VEC windows; the first window begins LEAD columns after `left`.
 template <class Reduction>
 __device__ __forceinline__ void reduce_row(float (&reduced)[VEC], const Element* row, long long left, bool inside) {
     if constexpr (SPAN <= 64 && KERNEL_W <= 32 && W < 0x7fffff00LL) { // which the compiler unrolls in full
@@ -37,7 +36,6 @@ __device__ __forceinline__ void reduce_row(float (&reduced)[VEC], const Element*
     }
 }
 
-// pool_windows computes a thread's outputs.
 template <class Pool>
 __device__ __forceinline__ void pool_windows(const Element* x, Element* y, const Epilogue& epilogue) {
     constexpr long long Across = (W_OUT + VEC - 1LL) / VEC, Groups = (long long)N * C * D_OUT * H_OUT * Across;

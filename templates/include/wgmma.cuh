@@ -1,32 +1,31 @@
-// wgmma.cuh: D = A * B + D by the four warps of a warpgroup together, in the
-// background (Hopper; compiled for sm_90a): A in registers or in shared memory, B in shared memory.
+// wgmma.cuh: D = A * B + D by the four warps of a warpgroup together, asynchronously (Hopper; compiled for sm_90a). The
+// operand A is in registers or in shared memory, the operand B in shared memory.
 //
-// D has 64 rows, 16 a warp, and Columns columns. With g = lane / 4, t = lane % 4 and
-// counting in the warp's own rows:
+// D has 64 rows, 16 per warp, and Columns columns. With g = lane / 4, t = lane % 4 and counting in the warp's own rows:
 //
-//   a      as A of mma.cuh's m16n8k8 (TF32, 8 deep) and m16n8k16 (bf16 and fp16, 16 deep); or as b, of rows
-//   d      d[4*j .. 4*j+3]: rows g, g, g+8, g+8; columns 8*j + 2*t, +1, again, +1
-//   b      32 bytes of k of each column: Slabs, or SwizzledLines
+//   a:     as A of mma.cuh's m16n8k8 (TF32, 8 deep) and m16n8k16 (bf16 and fp16, 16 deep); or in shared memory as b.
+//   d:     d[4*j .. 4*j+3]: rows g, g, g+8, g+8; columns 8*j + 2*t, +1, again, +1.
+//   b      32 bytes along k of each column, located by Slabs or SwizzledLines.
 //
 // A product takes these calls:
 //
 //   wgmma_fence();                             registers and shared memory are ready
-//   wgmma<wgmma_of_tf32, 128>(d, a, b, false); start some; the first may replace d
+//   wgmma<wgmma_of_tf32, 128>(d, a, b, false); starts a product; `false` replaces d
 //   wgmma_commit();
 //   ... d, a and b must be left alone ...
-//   wgmma_wait(d);                             d is there, b may be overwritten
+//   wgmma_wait(d);                             d is complete, b may be overwritten.
 //
-// wgmma_wait<Groups>(d) leaves the newest Groups commits in flight. wgmma_wait_groups<Groups>() waits without
-// naming sums; before they are read, wgmma_wait(d) must name them.
+// wgmma_wait<Groups>(d) leaves the newest Groups commits in flight. wgmma_wait_groups<Groups>() waits without naming
+// the sums as operands; before sums are read, wgmma_wait(d) must name them.
 //
-// Shared memory that threads wrote reaches the tensor cores only after
-// publish_to_async_proxy() (async_proxy.cuh) in each writer and a barrier.
+// Shared memory that threads wrote reaches the tensor cores only after publish_to_async_proxy() (async_proxy.cuh) in
+// each writer and a barrier.
 #pragma once
 
 enum WgmmaType { wgmma_of_tf32, wgmma_of_bf16, wgmma_of_fp16 };
 
-// Slabs locates columns of 16 bytes side by side: the first's first, the lower half of a product's depth, and the
-// distance in bytes to the second slab, which has the upper.
+// Slabs locates an operand of 16 bytes per column. `first` is the first column in the first slab, which has the lower
+// half of a product's depth; the second slab, with the upper half, is `apart` bytes further on.
 struct Slabs {
     const char* first;
     int apart;
@@ -34,18 +33,18 @@ struct Slabs {
     __device__ __forceinline__ Slabs moved(int bytes) const { return {first + bytes, apart}; }
 };
 
-// SwizzledLines locates lines as the copy engine puts them with a tensor map (tensor_map.cuh), of so many bytes. They
-// lie
+// SwizzledLines locates lines in the layout in which the copy engine stores them by a tensor map (tensor_map.cuh); Line
+// is the number of bytes per line. Lines lie either along k or across:
 //
-//   along k   128 bytes are elements of k of a line; eight lines follow each other, and the next eight are
-//             somewhere behind. Lines may have 64 bytes, too
-//   across    (of 16 bits) 128 bytes are an element of k of 64 lines; the elements of k follow each other,
-//             and the next 64 lines are somewhere behind
+//   along k:  128 (or 64) bytes hold elements along k of one line. Eight lines are consecutive in memory, and
+//             each group of eight lines may be anywhere after the group before.
+//   across:   128 bytes hold the 16-bit elements of 64 lines for one k, followed by those for the next k.
+//             Each group of 64 lines may be anywhere after the group before.
 template <bool AlongK, int Line = 128>
 struct SwizzledLines {
-    const char* first;  // the first line's bytes, of the first of some products; across, a multiple of eight lines
-    int product;        // which of them: of those in a line, or of those that follow each other
-    int apart;          // bytes from 64 lines to the next (across), or from eight (along k; 0: all follow each other)
+    const char* first;  // start of the first line, for product 0; across, a multiple of eight lines
+    int product;        // index of the product: within a line, or among consecutive ones
+    int apart;          // bytes from 64 lines to the next (across), or from eight lines (along k; 0: consecutive)
     static constexpr bool kAcross = !AlongK;
     __device__ __forceinline__ SwizzledLines(const char* first, int product, int apart)
         : first(first), product(product), apart(apart) {}
@@ -60,7 +59,7 @@ template <int Groups = 0, int Sums>
 __device__ __forceinline__ void wgmma_wait(float (&d)[Sums]) {
     asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(Groups) : "memory");
 #pragma unroll
-    for (int i = 0; i < Sums; ++i) asm volatile("" : "+f"(d[i])::"memory");  // the compiler reads d only after this
+    for (int i = 0; i < Sums; ++i) asm volatile("" : "+f"(d[i])::"memory");  // the compiler cannot read d before
 }
 
 template <int Groups>
@@ -68,8 +67,8 @@ __device__ __forceinline__ void wgmma_wait_groups() {
     asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(Groups) : "memory");
 }
 
-// more_registers and fewer_registers move registers between warpgroups. Every warp
-// of a warpgroup must call it, and the block's registers must suffice for all.
+// more_registers and fewer_registers move registers between warpgroups. Every warp of a warpgroup must call
+// more_registers or fewer_registers, and the block's registers must suffice for all warpgroups.
 template <int Registers>
 __device__ __forceinline__ void more_registers() {
     asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(Registers));
@@ -79,8 +78,8 @@ __device__ __forceinline__ void fewer_registers() {
     asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(Registers));
 }
 
-// wgmma_descriptor packs where an operand lies. Of slabs: no swizzle, and 128 bytes from 8 columns to
-// the next 8.
+// wgmma_descriptor encodes the location of an operand as a matrix descriptor. In slabs there is no swizzle, and groups
+// of 8 columns begin 128 bytes apart.
 __device__ __forceinline__ unsigned long long wgmma_descriptor(const Slabs& of) {
     const unsigned start = static_cast<unsigned>(__cvta_generic_to_shared(of.first));
     return static_cast<unsigned long long>((start & 0x3ffff) >> 4) |
@@ -88,12 +87,12 @@ __device__ __forceinline__ unsigned long long wgmma_descriptor(const Slabs& of) 
            static_cast<unsigned long long>(128 >> 4) << 32;
 }
 
-// swizzled_descriptor packs where lines lie, so many bytes behind `first`. Eight of them follow each other, and the
-// next eight begin `eights` bytes further on. apart counts the bytes from 128 of lines that lie side by side to the
-// next; along k it means nothing.
+// swizzled_descriptor encodes the location of lines that begin `behind` bytes after `first`. Groups of eight
+// consecutive lines begin `eights` bytes apart. If lines lie across, with k as the slow axis, `apart` is the distance
+// in bytes between two groups of 64 lines; if lines lie along k, `apart` is ignored.
 //
-// A product swaps pieces of 16 bytes by their addresses, as the copy engine did. So it may begin between any two
-// lines of what the engine brought: the base offset, which tells of patterns that begin elsewhere, stays zero.
+// A product swizzles 16-byte pieces by their addresses, as the copy engine does. A product may therefore begin at any
+// line of a box, and the descriptor's base offset, which is for patterns that begin elsewhere, stays zero.
 template <int Line>
 __device__ __forceinline__ unsigned long long swizzled_descriptor(const char* first, int behind, unsigned apart,
                                                                   unsigned eights) {
@@ -108,7 +107,8 @@ __device__ __forceinline__ unsigned long long wgmma_descriptor(const SwizzledLin
                                      AlongK && of.apart > 0 ? of.apart : 8 * Line);
 }
 
-// start starts a product, by descriptors. AcrossA, AcrossB: the operand's lines lie across, which TF32's cannot.
+// Wgmma::start issues a wgmma whose operands in shared memory are given by descriptors. AcrossA and AcrossB say that k
+// is the slow axis of an operand in shared memory, which TF32 does not support.
 template <WgmmaType Type, int Columns>
 struct Wgmma;
 
@@ -147,7 +147,8 @@ struct Wgmma;
 #define WGMMA_NAMES_112 WGMMA_NAMES_96 ",%96,%97,%98,%99,%100,%101,%102,%103,%104,%105,%106,%107,%108,%109,%110,%111"
 #define WGMMA_NAMES_128 WGMMA_NAMES_112 ",%112,%113,%114,%115,%116,%117,%118,%119,%120,%121,%122,%123,%124,%125,%126,%127"
 
-// The columns, the sums, the sums' names, and the names of up to seven operands.
+// The arguments of WGMMA are the number of columns, the sums, the operand names of the sums, and the names of up to
+// seven further operands.
 #define WGMMA(OF, NAME, DEPTH, MAJORS, COLUMNS, SUMS, NAMES, A, B, C_, D_, E_, F_, G_)                                 \
     template <>                                                                                                        \
     struct Wgmma<OF, COLUMNS> {                                                                                        \
@@ -193,7 +194,6 @@ WGMMA_TYPES(192, 96, WGMMA_NAMES_96, "%96", "%97", "%98", "%99", "%100", "%101",
 WGMMA_TYPES(224, 112, WGMMA_NAMES_112, "%112", "%113", "%114", "%115", "%116", "%117", "%118")
 WGMMA_TYPES(256, 128, WGMMA_NAMES_128, "%128", "%129", "%130", "%131", "%132", "%133", "%134")
 
-// wgmma starts a product.
 template <WgmmaType Type, int Columns, class A, class B, bool AcrossA = A::kAcross>
 __device__ __forceinline__ void wgmma(float (&d)[Columns / 2], const A& a, const B& b, bool add = true) {
     Wgmma<Type, Columns>::template start<AcrossA, B::kAcross>(d, wgmma_descriptor(a), wgmma_descriptor(b), add);

@@ -1,26 +1,25 @@
 // window.cuh: the steps that kernels over sliding windows share.
 //
-// op.yaml gives H, W, H_OUT, W_OUT, KERNEL_*, STRIDE_*, PADDING_*, DILATION_*, SPAN_*, the extent of a dilated
-// window, and HALO_ROWS, those of a halo, as macros. The words:
+// op.yaml gives H, W, H_OUT, W_OUT, KERNEL_*, STRIDE_*, PADDING_*, DILATION_*, SPAN_* (the extent of a dilated window)
+// and HALO_ROWS (the rows of a halo) as macros. Terms used here:
 //
-//   band    the input rows that a run of output rows reads
-//   halo    the rows that two neighbouring bands have in common
-//   span    the input columns that a run of outputs in one row reads
-//   gather  collecting a tile of outputs in shared memory before storing it
+//   band:   the input rows that a run of output rows reads.
+//   halo:   the rows that two neighbouring bands have in common.
+//   span:   the input columns that a run of outputs in one row reads.
+//   gather: collecting a tile of outputs in shared memory before storing it.
 //
-// Template parameters are in CamelCase, because a kernel's tunables are macros in
-// capitals and would replace them.
+// Template parameters are in CamelCase, because a kernel's tunables are macros in capitals and would replace them.
 //
-// Positions are known at run time, and so may sizes of the image be. Windows are known at compile
-// time: unrolled loops decide then which row belongs to which window.
+// Positions, and possibly the sizes of the image, are known only at run time. The sizes of windows are known at compile
+// time, so that unrolled loops resolve which row belongs to which window.
 #pragma once
 #include "vector_access.cuh"
 
-// round_up gives the smallest multiple of `to` that is not below n.
+// round_up returns the smallest multiple of `to` that is at least n.
 __host__ __device__ constexpr int round_up(int n, int to) { return (n + to - 1) / to * to; }
 
-// tap_row tells which row of the window of output row r the band's row i is,
-// or -1 when that window does not contain it.
+// tap_row returns the index of the band's row i among the rows of output row r's window, or -1 if the window does not
+// contain row i.
 __host__ __device__ constexpr int tap_row(int i, int r) {
     return i < r * STRIDE_H || (i - r * STRIDE_H) % DILATION_H != 0 ||
                    (i - r * STRIDE_H) / DILATION_H >= KERNEL_H
@@ -28,8 +27,8 @@ __host__ __device__ constexpr int tap_row(int i, int r) {
                : (i - r * STRIDE_H) / DILATION_H;
 }
 
-// row_is_used tells whether any of Rows output rows reads the band's row i:
-// dilation, and strides larger than the window, leave rows out.
+// row_is_used tells whether any of Rows output rows reads the band's row i: dilation, and strides larger than the
+// window, skip rows.
 template <int Rows>
 __device__ __forceinline__ bool row_is_used(int i) {
     bool used = false;
@@ -40,9 +39,8 @@ __device__ __forceinline__ bool row_is_used(int i) {
 
 __device__ __forceinline__ bool row_inside(int row) { return (unsigned)row < (unsigned)H; }
 
-// load_span fills `to` with Count columns of an input row from column `first`
-// on, and with `outside` left and right of the image. It loads Vector floats at a
-// time, so `first` and W are multiples of Vector.
+// load_span fills `to` with Count columns of an input row from column `first` on, and with `outside` for columns
+// outside of the image. load_span loads Vector floats at a time, so `first` and W must be multiples of Vector.
 template <int Vector, int Count>
 __device__ __forceinline__ void load_span(float (&to)[Count], const float* row, int first, float outside) {
 #pragma unroll
@@ -56,8 +54,7 @@ __device__ __forceinline__ void load_span(float (&to)[Count], const float* row, 
     }
 }
 
-// put stores Vector outputs. Streaming stores leave the L2 to the input rows that
-// other blocks will read again.
+// put stores Vector outputs. Streaming stores leave the L2 to input rows that other blocks will read again.
 template <int Vector, bool Streaming>
 __device__ __forceinline__ void put(float* to, const float* outputs) {
     if (Streaming)
@@ -66,12 +63,12 @@ __device__ __forceinline__ void put(float* to, const float* outputs) {
         store_vector<Vector>(to, outputs);
 }
 
-// gather_skew gives the place of a run's first output in the gathering buffer: as
-// far from the start of a 128-byte line as in the tensor.
+// gather_skew returns the index of a run's first output in the shared buffer, such that the output has the same offset
+// from the start of a 128-byte line as in the tensor.
 __device__ __forceinline__ int gather_skew(long long first_output) { return (int)(first_output & 31); }
 
-// gather puts Count neighbouring outputs of a row, from output column `column`
-// on, into the buffer; `row` is where the buffer's row begins.
+// gather copies Count neighbouring outputs of a row, from output column `column` on, into the shared buffer; `row`
+// points to the start of the row in the buffer.
 template <int Count>
 __device__ __forceinline__ void gather(float* row, int column, const float* outputs) {
     constexpr int Pair = Count % 2 == 0 ? 2 : 1;
@@ -87,9 +84,9 @@ __device__ __forceinline__ void gather(float* row, int column, const float* outp
         }
 }
 
-// store_gathered stores `count` outputs that lie side by side in the tensor from
-// `first_output` on. They begin at gather_skew's place in the buffer, so that warps
-// store whole 128-byte lines, whatever the width of the rows.
+// store_gathered stores `count` outputs that are contiguous in the tensor from `first_output` on. The shared buffer
+// holds the gathered outputs from the index on that gather_skew returns, so that warps store whole 128-byte lines,
+// whatever the width of the rows.
 template <int Threads, bool Streaming>
 __device__ __forceinline__ void store_gathered(float* y, long long first_output, const float* buffer, int count,
                                                int thread) {

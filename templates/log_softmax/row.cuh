@@ -1,4 +1,4 @@
-// row.cuh: what log_softmax makes of a row.
+// row.cuh: the class Row (row_state.cuh) for log_softmax: logarithms of the softmax of a row.
 #include "weightless_row.cuh"
 #include "softmax_row.cuh"
 template <class Real> struct Row : Softmax<Real, true> {};

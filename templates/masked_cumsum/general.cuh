@@ -1,4 +1,4 @@
-// masked_cumsum, general: one element of any problem.
+// masked_cumsum, general: computes one element of the output, for any problem sizes.
 #include "scan_plain.cuh"
 
 struct Sizes {

@@ -1,4 +1,4 @@
-// masked_cumsum, reference.
+// masked_cumsum, reference: the kernel whose results are right by definition.
 #include "scan_plain.cuh"
 
 extern "C" __global__ void masked_cumsum_reference(const Element* __restrict__ x, const bool* __restrict__ mask, Element* __restrict__ y) {

@@ -1,4 +1,4 @@
-// scan: the elements that a mask leaves, scanned (scan.cuh).
+// scan: running sums of the elements that a mask selects (scan.cuh).
 #include "scan.cuh"
 
 extern "C" __global__ void __launch_bounds__(THREADS)

@@ -1,4 +1,4 @@
-// compiled_sizes.cuh: the sizes of the problem that a kernel is compiled for, as plain.cuh wants them.
+// compiled_sizes.cuh: the compile-time sizes of the problem, as the Sizes type that plain.cuh expects.
 #pragma once
 #include "plain.cuh"
 
@@ -8,7 +8,6 @@ struct Sizes {
     static constexpr int triangular_a = TRIANGULAR_A, triangular_b = TRIANGULAR_B, triangular_output = TRIANGULAR_OUTPUT;
 };
 
-// MatmulPlain gives an output of its index.
 struct MatmulPlain : TileEpilogue {
     const Element *a, *b, *bias;
     __device__ __forceinline__ Element operator()(long long i) const {

@@ -1,28 +1,32 @@
-// matmul, few rows: a product in which one factor has up to 64 lines, rows of a or columns of b. Nearly
-// all there is to do is to read the other factor, the wide one, once: a layer's weights.
+// matmul, few rows: for products in which one factor has up to 64 lines, which are rows of matrix a or columns of
+// matrix b. Nearly all of the time goes into reading the other factor, the wide one, once: typically the weights of a
+// layer.
 //
-// A warp takes LINE_BLOCKS blocks of 16 lines of the wide factor and some of k, stage after stage. A
-// tensor core's product adds up in any order of k that is the same for both factors. So a lane
-// copies to shared memory, and takes from there, just what it multiplies, 16 bytes at a time. Nobody else
-// reads that: copies of STAGES - 1 stages are under way, and no thread waits for another before the
-// end. There the block's warps, which shared k, are added up in order, and of SPLITS blocks the sums.
-// In fp32 there is no such product. A lane then multiplies its part of k of its wide lines by that of
-// all few lines, which other lanes have copied. The four lanes of a line add up at the end.
+// A warp takes LINE_BLOCKS blocks of 16 lines of the wide factor and a part of k, stage after stage. A tensor core may
+// add up the elements of k in any order that is the same for both factors. Each lane therefore copies to shared memory
+// exactly the elements that it will multiply itself, 16 bytes at a time. As no other thread reads a lane's copies,
+// copies of STAGES - 1 stages are in flight, and no thread waits for another before the end. At the end the sums of the
+// block's warps, which share k, are added up in a fixed order, and then the sums of SPLITS blocks. In fp32, where
+// tensor cores have no suitable product, a lane multiplies its part of k of its lines of the wide factor by the same
+// part of all lines of the other factor, which other lanes have copied. After the last stage, the four lanes of a line
+// add up their sums.
 //
-// A step is 4 lanes by 16 bytes of k, two products deep. With g = lane / 4 and t = lane % 4, a lane has
-// of each line the elements [t * kOfLane, (t + 1) * kOfLane) of the step. Its lines of a block are,
-// where lines lie along k in memory, g and g + 8; where they lie across, two neighbours, as a load
-// brings them: kVec lines of one element of k.
+// A step is 4 lanes by 16 bytes of k, which is two tensor-core products. With g = lane / 4 and t = lane % 4, a lane
+// holds of each of its lines the elements [t * kOfLane, (t + 1) * kOfLane) of the step. If lines are contiguous along k
+// in memory, a lane's two lines of a block are lane / 4 and lane / 4 + 8. If lines lie across, with k as the slow axis,
+// the lane's two lines are neighbours, as a load brings kVec neighbouring lines of one element of k.
 //
-// What the tunables trade:
-//   LINE_BLOCKS  of 16 lines of a warp: the few lines are read once for them, against registers
-//   DEPTH        steps of a stage: longer runs of memory, against room for stages
-//   WARPS        of a block, which share k
-//   STAGES       of a warp's copies under way
-//   SPLITS       blocks that share a tile's k (split_k.cuh), where tiles are few
+// Tunables and their trade-offs:
+//   LINE_BLOCKS: blocks of 16 lines of the wide factor per warp: with more blocks, the other factor's lines are read
+//                less often, but more registers are needed.
+//   DEPTH:       steps per stage: more steps read longer runs of memory, but leave room for fewer stages.
+//   WARPS:       warps per block, which share k.
+//   STAGES:      stages of a warp's copies in flight.
+//   SPLITS:      blocks that share a tile's k (split_k.cuh), if there are few tiles.
 //
-// op.yaml derives STAGE_K, elements of k of a stage, and the bytes in shared memory: STAGE_BYTES, a warp's, are DEPTH
-// times STEP_BYTES, of which the wide lines have the first WIDE_BYTES. Sums of lines are PITCH floats apart.
+// op.yaml derives STAGE_K, the elements of k in a stage, and sizes in bytes of shared memory. STAGE_BYTES, for each
+// warp, is DEPTH times STEP_BYTES, of which the wide factor's lines take the first WIDE_BYTES. The sums of two lines
+// are PITCH floats apart.
 #include "async_copy.cuh"
 #include "few_lines.cuh"
 #include "split_k.cuh"
@@ -35,10 +39,11 @@ constexpr int kBytesAlong = K * sizeof(Element) % 16 == 0 ? 16 : K * sizeof(Elem
 constexpr int kLoad = kVec * sizeof(Element) < 16 ? kVec * sizeof(Element) : 16;  // bytes, where lines lie across
 constexpr int kStages = (K + STAGE_K - 1) / STAGE_K;
 
-// halves takes the lower, or the upper, halves of two registers.
+// halves combines the lower halves, or the upper halves, of two registers.
 __device__ __forceinline__ unsigned halves(unsigned first, unsigned second, bool upper) { return __byte_perm(first, second, upper ? 0x7632 : 0x5410); }
 
-// Lines are those of a factor that a lane has: Blocks of OfBlock lines, of a matrix of `count`.
+// Lines are the lines (rows of matrix a or columns of matrix b) that a lane copies and multiplies: Blocks blocks with
+// OfBlock lines each, of a matrix with `count` lines.
 template <bool AlongK, int Blocks, int OfBlock>
 struct Lines {
     static constexpr int kLoadsAlong = 16 / kBytesAlong;
@@ -47,7 +52,7 @@ struct Lines {
     long long first;
     int lane;
 
-    // line is the h-th of block b that the lane has.
+    // line returns the index of the lane's h-th line of block b.
     __device__ __forceinline__ long long line(int b, int h) const {
         if (AlongK || OfBlock == 1) return first + b * 8 * OfBlock + lane / 4 + 8 * h;
         return first + lane / 4 * kVec + 2 * b + h;
@@ -57,7 +62,6 @@ struct Lines {
         const bool there = line < count && k < K;
         async_copy<Bytes>(to + (i * 32 + lane) * Bytes, there ? matrix + (AlongK ? line * K + k : k * count + line) : matrix, there);
     }
-    // fetch starts the copies of a step.
     __device__ __forceinline__ void fetch(char* to, int k) const {
         k += lane % 4 * kOfLane;
         if constexpr (AlongK) {
@@ -66,7 +70,7 @@ struct Lines {
                 const int l = i / kLoadsAlong;
                 copy<kBytesAlong>(to, i, line(l / OfBlock, l % OfBlock), k + i % kLoadsAlong * (kOfLane / kLoadsAlong));
             }
-        } else if constexpr (OfBlock == 1) {  // an element, with its neighbour where it has 16 bits
+        } else if constexpr (OfBlock == 1) {  // one element, with its neighbour if it has 16 bits
 #pragma unroll
             for (int i = 0; i < Blocks * kOfLane; ++i) copy<4>(to, i, line(i / kOfLane, 0) / kInRegister * kInRegister, k + i % kOfLane);
         } else {
@@ -78,7 +82,7 @@ struct Lines {
     __device__ __forceinline__ unsigned word(const char* from, int i, int bytes, int w) const {
         return reinterpret_cast<const unsigned*>(from + (i * 32 + lane) * bytes)[w];
     }
-    // take gives what the lane multiplies of the h-th line of block b, in the step's order of k.
+    // take returns the elements of the h-th line of block b that the lane multiplies, in the step's order of k.
     __device__ __forceinline__ void take(unsigned (&to)[4], const char* from, int b, int h) const {
 #pragma unroll
         for (int q = 0; q < 4; ++q) {
@@ -110,7 +114,8 @@ __device__ __forceinline__ void fetch_stage(const Wide& wide, const Few& few, ch
     }
 }
 
-// Sums are a lane's: of tensor cores as mma.cuh has them, else of its lines of a block, and eight few lines.
+// Sums are the sums of a lane: on tensor cores in the layout of mma.cuh, otherwise for two lines of the wide factor by
+// eight lines of the other factor.
 typedef float Sums[kOnTensorCores ? 4 : 16];
 
 template <class T>

@@ -1,27 +1,33 @@
-// matmul, few rows, as a stream (sm_90 on): a product in which one factor has up to 32 lines, and the lines of
-// both lie along k. Nearly all there is to do is to read the other factor, the wide one, once: a layer's weights.
+// matmul, few rows, as a stream (sm_90 on): for products in which one factor has up to 32 lines (rows of matrix a or
+// columns of matrix b), and the lines of both factors are contiguous along k. Nearly all of the time goes into reading
+// the other factor, the wide one, once: typically the weights of a layer.
 //
-// Every block has as many lines of the wide factor as another, give or take one a pass. So all multiprocessors end
-// at a time, however many lines there are. It takes them in passes of LINES or fewer, and k in chunks. What all
-// blocks take in a pass lies together: memory is 5 % faster then. One warp asks the copy engine for a chunk of each
-// line of a pass, and of each of the few lines. It does so stage after stage and pass after pass: no pass begins with
-// an empty pipeline. No split sums, no tensor maps: one launch.
+// Every block gets the same number of lines of the wide factor, give or take one per pass. As blocks get equal shares,
+// all multiprocessors end at the same time, whatever the number of lines. A block reads its lines in passes of at most
+// LINES, and k in chunks. The lines that all blocks read in one pass are contiguous, which makes memory 5 % faster. One
+// warp requests from the copy engine a chunk of each line of a pass, and of each line of the other factor, stage after
+// stage and pass after pass, so that no pass begins with an empty pipeline. The kernel needs no split sums, no tensor
+// maps and only one launch.
 //
-// The other warps multiply on tensor cores. BESIDE of them have lines of their own, ALONG of them share those and
-// take turns at steps of 64 bytes of k. A product adds up in any order of k that is the same for both factors. So
-// a lane takes 16 bytes of a line at a time, and lines lie 64 bytes further apart than a chunk: no banks are shared.
+// All warps but the loading one multiply on tensor cores. The multiplying warps form BESIDE groups of ALONG warps:
+// groups have different lines; the warps of a group share their lines and take turns at steps of 64 bytes of k. A
+// product may add up the elements of k in any order that is the same for both factors. Since the order of k is free, a
+// lane can read 16 bytes of a line at a time. Lines are 64 bytes further apart than a chunk is long, which avoids bank
+// conflicts.
 //
-// What the tunables trade:
-//   LINE_BLOCKS  of 16 lines, of a warp: the few lines are read from shared memory once for them
-//   BESIDE       warps that have lines of their own: long passes read the few lines from the L2 less often
-//   ALONG        warps that share them: more lines under way at a time, against sums to add up
-//   CHUNK        bytes of a line that a copy brings: fewer copies, against room for stages
-//   STAGES       under way
-//   STREAMING    whether the L2 gives wide lines up first: nobody reads them again soon, and what it holds else,
-//                which it may have to write back first, stays
+// Tunables and their trade-offs:
+//   LINE_BLOCKS: blocks of 16 lines of the wide factor per warp: with more blocks, the other factor's lines are
+//                read from shared memory less often.
+//   BESIDE:      warps with different lines of the wide factor: long passes read the other factor's lines
+//                from the L2 less often.
+//   ALONG:       warps that share lines: more lines are in flight at a time, but there are more sums to add up.
+//   CHUNK:       bytes of a line per copy: large chunks need fewer copies, but leave room for fewer stages.
+//   STAGES:      stages in flight.
+//   STREAMING:   whether the L2 evicts lines of the wide factor first, since they are not read again soon. With
+//                streaming, the L2 keeps other data, including dirty lines that it would have to write back first.
 //
-// op.yaml derives LINES, of a pass, and of shared memory: APART, bytes from a line of a stage to the next, PITCH,
-// floats from the sums of a line to the next, STAGE_BYTES and SUM_BYTES.
+// op.yaml derives LINES, the lines of a pass, and sizes of shared memory: APART, the bytes from a line of a stage to
+// the next; PITCH, the floats from the sums of a line to those of the next; STAGE_BYTES and SUM_BYTES.
 #include "async_proxy.cuh"
 #include "bulk_copy.cuh"
 #include "few_lines.cuh"
@@ -33,7 +39,7 @@ constexpr int kWarps = BESIDE * ALONG;
 constexpr int kLineBytes = K * sizeof(Element), kChunks = (kLineBytes + CHUNK - 1) / CHUNK;
 static_assert(kLineBytes % 64 == 0 && CHUNK % 128 == 0, "whole steps, and lines that share no banks");
 
-// Turn is a stage of the pipeline.
+// Turn is the current stage of the pipeline.
 struct Turn {
     char* memory;
     int slot, parity;
@@ -49,7 +55,7 @@ struct Turn {
 
 __device__ __forceinline__ constexpr int chunk_bytes(int chunk) { return chunk == kChunks - 1 ? kLineBytes - chunk * CHUNK : CHUNK; }
 
-// bulk_load_wide is bulk_load of wide lines.
+// bulk_load_wide is bulk_load for lines of the wide factor, with the cache hint that STREAMING selects.
 __device__ __forceinline__ void bulk_load_wide(void* shared, const void* global, int bytes, Mbarrier* barrier) {
 #ifndef AUTOTUNE_EMULATOR
     if constexpr (STREAMING) {
@@ -65,11 +71,11 @@ __device__ __forceinline__ void bulk_load_wide(void* shared, const void* global,
     bulk_load(shared, global, bytes, barrier);
 }
 
-// Pass is some of a block's wide lines, and all few ones.
+// Pass describes one pass of a block: it multiplies some lines of the wide factor by all lines of the other factor.
 struct Pass {
     const char *wide, *few;
     int lines, few_lines;
-    // fetch starts the copies of a chunk, a line a lane.
+    // fetch starts the copies of a chunk, one line per lane.
     __device__ __forceinline__ void fetch(const Turn& turn, int chunk) const {
         const int lane = threadIdx.x % 32, bytes = chunk_bytes(chunk);
         if (lane == 0) mbarrier_expect(turn.full(), (lines + few_lines) * bytes);
@@ -83,7 +89,7 @@ struct Pass {
 
 typedef float Sums[LINE_BLOCKS][FEW_BLOCKS][4];
 
-// take gives a lane's 16 bytes of a step.
+// take reads the 16 bytes of a line that a lane multiplies in a step.
 __device__ __forceinline__ void take(unsigned (&to)[4], const char* from) {
     const uint4 words = *reinterpret_cast<const uint4*>(from);
     to[0] = words.x, to[1] = words.y, to[2] = words.z, to[3] = words.w;
@@ -91,7 +97,8 @@ __device__ __forceinline__ void take(unsigned (&to)[4], const char* from) {
     for (int q = 0; q < 4 && !kOf16Bits; ++q) to[q] = __float_as_uint(factor(__uint_as_float(to[q])));
 }
 
-// Places are where a lane finds its part of a stage's first step; a line that a pass has not is another's again.
+// Places holds the offsets in a stage at which a lane finds its operands of the stage's first step. If a pass has too
+// few lines for all lanes, the surplus lanes read its last line again.
 struct Places {
     int wide[LINE_BLOCKS][2], few[FEW_BLOCKS];
     __device__ __forceinline__ Places(const Pass& pass, int beside) {
@@ -126,7 +133,7 @@ __device__ __forceinline__ void multiply_stage(Sums& sums, const char* stage, co
     }
 }
 
-// leave brings a warp's sums to where store_wide_lines finds them.
+// leave stores a warp's sums in the layout that store_wide_lines reads.
 __device__ __forceinline__ void leave(const Sums& sums, float* part, int beside) {
     const int lane = threadIdx.x % 32;
 #pragma unroll
@@ -182,7 +189,7 @@ extern "C" __global__ void __launch_bounds__(32 * kWarps + 32)
             __syncwarp();
             if (threadIdx.x % 32 == 0) mbarrier_arrive(turn.empty());
         }
-        named_barrier_wait(1, 32 * kWarps);  // what the pass before left has been stored
+        named_barrier_wait(1, 32 * kWarps);  // the sums of the pass before have been stored
         leave(sums, turn.sums() + along * kSums * PITCH, beside);
         named_barrier_wait(1, 32 * kWarps);
         store_wide_lines<ALONG, PITCH>(turn.sums(), first, pass.lines, few_lines, batch, BIAS ? bias : nullptr, y,

@@ -1,7 +1,7 @@
-// matmul on Hopper's warpgroup products (sm_90a), of factors as they are: nothing is packed
-// first. In fp32 factors are split into three parts of bf16, which have a float's range: nobody
-// needs to know a line's largest. gathered_operands.cuh tells when that pays, slab_gemm.cuh the mainloop and what the
-// tunables trade.
+// matmul on Hopper's warpgroup products (sm_90a) with factors in their original layout: nothing is packed first. In
+// fp32 factors are split into three parts of bf16, which have the range of a float, so there is no need to find the
+// largest element of each line. gathered_operands.cuh explains when this kernel pays, slab_gemm.cuh the mainloop and
+// the tunables.
 #include "matrix_output.cuh"
 #include "gathered_operands.cuh"
 

@@ -1,12 +1,12 @@
-// matrix_output.cuh: where slab_gemm.cuh's epilogue puts a matrix product, or the
-// transposed one's.
+// matrix_output.cuh: how the epilogue of slab_gemm.cuh stores a matrix product, or the product of the transposed
+// matrices.
 #pragma once
 #include "finite.cuh"
 #include "matrix_place.cuh"
 #include "split_k.cuh"
 #include "triangle.cuh"
 
-// MatrixWork is what the Works of matrix products share (gemm_tiles.cuh).
+// MatrixWork contains the members that the Work classes of all matrix products share (gemm_tiles.cuh).
 struct MatrixWork {
     static constexpr int kParts = 1;
     static constexpr bool kMasked = kTriangular;
@@ -15,17 +15,17 @@ struct MatrixWork {
     __device__ __forceinline__ static constexpr int step_shift(int) { return 0; }
 };
 
-// MatrixTile is what Outputs of matrix products share.
+// MatrixTile has the members that the Outputs of matrix products share.
 struct MatrixTile : TileGiven {
     typedef TileGiven Given;
     int batch;
-    long long first;  // the batch's first output
+    long long first;  // the first output of the batch
     bool biased;
     template <class Tile>
     __device__ __forceinline__ MatrixTile(const Tile& tile, const Given& given)
         : TileGiven(given), batch(tile.group), first(static_cast<long long>(tile.group) * M * N),
           biased(BIAS && tile.split == 0) {}
-    // place is that of an output. Behind the last row it is the last row's.
+    // place locates an output for epilogues; rows after the last one get the last row's place.
     __device__ __forceinline__ Coordinates<3> place(int row, long long column) const {
         return matrix_place(batch, row < M ? row : M - 1, column);
     }
@@ -34,10 +34,10 @@ struct MatrixTile : TileGiven {
 struct MatrixOutput : MatrixTile {
     using MatrixTile::MatrixTile;
     static constexpr int kMixed = 1;
-    static constexpr bool kTwo = sizeof(Stored) == 2;  // as 4 bytes
+    static constexpr bool kTwo = sizeof(Stored) == 2;  // two outputs are stored as 4 bytes
     __device__ __forceinline__ long long column(int c, int) const { return c < N ? first + c : -1; }
     __device__ __forceinline__ static bool even() { return N % 2 == 0; }
-    // A column's place is where its first output lies.
+    // `at` is the index of the column's first output.
     __device__ __forceinline__ Coordinates<3> place(int row, long long at, long long) const {
         return MatrixTile::place(row, at - first);
     }
@@ -57,7 +57,7 @@ struct MatrixOutput : MatrixTile {
     }
 
    protected:
-    // finite: whether the sum that the value is made of was.
+    // `finite` says whether the product's sum, from which the value was computed, was finite.
     template <class To, class... B>
     __device__ __forceinline__ void store_made(const To& y, int row, long long place, float value, bool finite,
                                                const B&... beside) const {
@@ -69,7 +69,7 @@ struct MatrixOutput : MatrixTile {
     }
 };
 
-// TransposedOutput is of a product whose rows are the output's columns.
+// TransposedOutput is for a product whose rows are the output's columns.
 struct TransposedOutput : MatrixTile {
     using MatrixTile::MatrixTile;
     static constexpr int kMixed = 0;

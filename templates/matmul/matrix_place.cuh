@@ -1,4 +1,4 @@
-// matrix_place.cuh: where outputs of matrix products lie, for epilogues.
+// matrix_place.cuh: the coordinates of a matrix product's outputs, for epilogues.
 #pragma once
 #include "epilogue.cuh"
 
@@ -6,7 +6,7 @@ __device__ __forceinline__ Coordinates<3> matrix_place(long long batch, long lon
     return {{batch, row, column}, {1, M, N}};
 }
 
-// MatrixSums is what sum_splits (split_k.cuh) makes outputs of sums with.
+// MatrixSums applies the epilogue to the sums that sum_splits computes from partial sums (split_k.cuh).
 struct MatrixSums {
     Epilogue epilogue;
     static constexpr bool kIsNone = Epilogue::kIsNone;

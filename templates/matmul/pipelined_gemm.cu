@@ -1,19 +1,18 @@
 // matmul on Hopper's warpgroup products (sm_90a).
 //
-// The idea. A launch writes both factors anew, rounded, in the order that products take their
-// operands in (slab_operands.cuh). Instead of rounded they may be split into parts of fp16, or as
-// they are where they have 16 bits. This launch alone knows whether they are transposed, and
-// zeros fill up what is not a multiple of anything. The next is a pipeline between the copy
-// engine and the tensor cores (slab_gemm.cuh).
+// Idea: a first launch packs both factors, which means that it writes copies in the layout that products need for their
+// operands (slab_operands.cuh). Packing rounds elements to TF32, splits them into parts of fp16, or copies 16-bit
+// elements unchanged. Only the packing launch handles transposed factors, and it pads all sizes with zeros. The second
+// launch is a pipeline between the copy engine and the tensor cores (slab_gemm.cuh).
 //
-// Parts of fp16 have a float's accuracy but not its range. So, in fp32, rows of a and columns of
-// b are multiplied by powers of two that bring the largest of each near 2^15. Outputs are divided
-// by them (power_scale.cuh). With SCALED = 1 factors of TF32 are one such part.
+// Two parts of fp16 have a float's accuracy but not its range. In fp32, rows of matrix a and columns of matrix b are
+// multiplied by powers of two that bring the largest element of each near 2^15, and outputs are divided by these powers
+// (power_scale.cuh). With SCALED = 1, factors in TF32 are stored as one part of fp16, which has as many digits.
 //
-// It costs the factors' way to memory and back, 16 bytes an element of f32 and 8 of one
-// of 16 bits: at 4096^3 a fifth of the time in TF32; less for larger matrices.
+// The price is writing and reading the packed factors: 16 bytes per element of f32, and 8 bytes per 16-bit element. For
+// matrices of 4096 x 4096, packing takes a fifth of the time in TF32, and less for larger matrices.
 //
-// What the tunables trade is told in slab_gemm.cuh.
+// slab_gemm.cuh explains the tunables.
 #include "power_scale.cuh"
 #include "compiled_sizes.cuh"
 #include "dependent_launch.cuh"
@@ -39,7 +38,8 @@ struct Work : MatrixWork {
 }  // namespace
 
 #if TRIANGULAR_A || TRIANGULAR_B || TRIANGULAR_OUTPUT
-// Tiles have the stages of what their rows and columns have in common, or one of zeros.
+// The stages of a tile cover the part of k that its rows and columns have in common. If row and column ranges have no k
+// in common, the tile has a single stage of zeros.
 template <>
 struct TileStages<Work> {
     __device__ __forceinline__ static Stages of(const Tile& tile) {

@@ -1,11 +1,12 @@
-// matmul, reference: added up in double. A thread has eight outputs of a column, which share a factor.
+// matmul, reference: computes each output from sums in double. A thread computes eight outputs of a column, which share
+// the elements of matrix b.
 //
-// In math mode tf32 both factors are rounded to TF32 first. Their product has 22
-// significant bits, so that sums in double are exact for all that matters.
+// In math mode tf32 both factors of a product are rounded to TF32 before they are multiplied. The product of two TF32
+// factors has 22 significant bits, so sums in double are practically exact.
 #include "compiled_sizes.cuh"
 #include "matrix_place.cuh"
 
-constexpr int kEach = kTriangular ? 1 : 8; // rows; those of a triangle have other parts of k
+constexpr int kEach = kTriangular ? 1 : 8; // rows; in triangles, each row has another range of k
 
 extern "C" __global__ void matmul_reference(const Element* __restrict__ a, const Element* __restrict__ b,
                                             const Element* __restrict__ bias, Element* __restrict__ y EPILOGUE_PARAMETERS) {
@@ -21,7 +22,7 @@ extern "C" __global__ void matmul_reference(const Element* __restrict__ a, const
     const Element* right = b + (s.broadcast_b ? 0 : batch) * s.k * s.n + column * (s.transpose_b ? s.k : 1);
     const long long left_step = s.transpose_a ? s.m : 1, right_step = s.transpose_b ? 1 : s.n;
     const Element* left[kEach];
-    long long rows[kEach]; // the last is there again where there are no more
+    long long rows[kEach]; // the last row repeats if there are no more
     double totals[kEach];
 #pragma unroll
     for (int e = 0; e < kEach; ++e) {
@@ -29,7 +30,7 @@ extern "C" __global__ void matmul_reference(const Element* __restrict__ a, const
         left[e] = a + (s.broadcast_a ? 0 : batch) * s.m * s.k + rows[e] * (s.transpose_a ? 1 : s.k);
         totals[e] = BIAS ? to_float(bias[column]) : 0.0f;
     }
-    // Sums of sums, as in plain.cuh.
+    // Products are summed in groups of 64, as in plain.cuh.
     for (long long from = 0; from < s.k; from += 64) {
         double sums[kEach] = {};
         for (long long k = from; k < s.k && k < from + 64; ++k) {

@@ -1,6 +1,7 @@
-// scaled_output.cuh: where slab_gemm.cuh's epilogue puts a product of factors in parts of fp16.
-// Lines, rows of a and columns of b, have a power of two each (power_scale.cuh). So products keep
-// their accuracy for a line of any magnitude; here the powers are taken off again.
+// scaled_output.cuh: how the epilogue of slab_gemm.cuh stores a product of factors that are split into parts of fp16.
+// Each line, a row of matrix a or a column of matrix b, was multiplied by a power of two (power_scale.cuh), so that
+// products are accurate for lines of any magnitude. ScaledOutput divides each sum by the powers of two that scaled its
+// row and its column.
 #pragma once
 #include "matrix_output.cuh"
 #include "power_scale.cuh"
@@ -10,7 +11,7 @@ struct ScaledOutput : MatrixOutput {
         TileGiven plain;
         const float* inverses;  // of all rows, then of all columns
     };
-    const float *rows, *columns;  // their inverses
+    const float *rows, *columns;  // inverses of the powers of the product's rows and columns
     template <class Tile>
     __device__ __forceinline__ ScaledOutput(const Tile& tile, const Given& given)
         : MatrixOutput(tile, given.plain), rows(given.inverses + (BATCHES_A > 1 ? tile.group * static_cast<long long>(M) : 0)),

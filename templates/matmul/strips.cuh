@@ -1,5 +1,5 @@
-// strips.cuh: how the factors of a matrix product are packed (slab_operands.cuh): line by line, a
-// line being a row of a or a column of b.
+// strips.cuh: how the factors of a matrix product are packed (slab_operands.cuh), line by line. A line is a row of
+// matrix a or a column of matrix b.
 #pragma once
 #include "element.cuh"
 #include "factor.cuh"
@@ -7,11 +7,11 @@
 #include "slab_operands.cuh"
 #include "triangle.cuh"
 
-// Rows and Columns are where a step's first slab of a line lies, and how far apart slabs are.
-// Contiguous: a line's elements lie side by side; else lines do.
+// Rows and Columns compute where the first slab of a line's step lies in the packed factor, and the distance between
+// slabs. kContiguous says whether the elements of a line are contiguous in memory; otherwise lines are interleaved.
 struct Rows {
     static constexpr bool kContiguous = !TRANSPOSE_A;
-    static constexpr int kTriangle = TRIANGULAR_A;  // of lines by k
+    static constexpr int kTriangle = TRIANGULAR_A;  // a triangle of lines by k
     __device__ __forceinline__ static int lines() { return M; }
     __device__ __forceinline__ static int padded_lines() { return ROW_BLOCKS_IN_ALL * kBlockRows; }
     __device__ __forceinline__ static int matrices() { return BATCHES_A; }
@@ -32,9 +32,9 @@ struct Columns {
     __device__ __forceinline__ static long long slab(int line, int step) { return step * kSlabs * apart() + line * 16; }
 };
 
-// Strip is what a block packs: STRIP_LINES lines, in one of CHUNKS stretches of k. Its elements are
-// in registers, ITEMS halves of steps a thread, while the largest of each line is looked for; of
-// lines longer than a strip, a launch of its own has found that of each stretch.
+// Strip is the part of a factor that a block packs: STRIP_LINES lines, in one of CHUNKS ranges of k. The elements of a
+// strip stay in registers, ITEMS half steps per thread, while the block finds the largest element of each line. If
+// lines are longer than a strip, an earlier launch has found the largest element of each range.
 constexpr int kPackers = 512, kOfLine = kPackers / STRIP_LINES;  // threads
 constexpr int kStripSteps = (STEPS + CHUNKS - 1) / CHUNKS, kStepsAtOnce = kOfLine / 2;
 
@@ -48,12 +48,12 @@ struct Strip {
     static constexpr int kWidest = kOf16Bits ? 8 : 4, kWidth = kContiguous && K % kWidest == 0 ? kWidest : 1;  // of a load
 
     const long long matrix;
-    const int chunk, first, end;  // the steps
-    int in_strip, line, half, step;  // the thread's, of its first item
+    const int chunk, first, end;  // in steps
+    int in_strip, line, half, step;  // of the thread's first item
     float v[ITEMS][8];
 
-    // The strip loads its elements. Neighbouring threads have the halves of a step, or lines, as
-    // they lie side by side.
+    // The constructor loads the strip's elements. Neighbouring threads load the two halves of a step, or neighbouring
+    // lines, whichever is contiguous in memory.
     __device__ __forceinline__ Strip(const Element* matrices, int block)
         : matrix(block / in_matrix()), chunk(block % CHUNKS), first(chunk * kStripSteps),
           end(first + kStripSteps < STEPS ? first + kStripSteps : STEPS) {
@@ -81,7 +81,7 @@ struct Strip {
     }
     __device__ __forceinline__ bool mine(int item) const { return line < Side::padded_lines() && step + item * kStepsAtOnce < end; }
 
-    // find_largest leaves the largest magnitude of each line in shared memory.
+    // find_largest computes the largest magnitude of each line, in shared memory.
     __device__ __forceinline__ void find_largest(unsigned (&most)[STRIP_LINES]) const {
         if (threadIdx.x < STRIP_LINES) most[threadIdx.x] = 0;
         __syncthreads();
@@ -99,7 +99,7 @@ struct Strip {
         find_largest(most);
         if (line < lines() && half == 0 && step == first) largest[(matrix * lines() + line) * CHUNKS + chunk] = __uint_as_float(most[in_strip]);
     }
-    // pack scales the strip's elements and stores them. largest is that of the chunks.
+    // pack scales the strip's elements and stores them. `largest` contains the largest magnitudes of all chunks.
     __device__ __forceinline__ void pack(const float* largest, char* packed, float* inverses) {
         if (kScaled) {
             __shared__ unsigned most[STRIP_LINES];
@@ -127,5 +127,5 @@ struct Strip {
     }
 };
 
-// Behind the largest and the inverses of all rows are the columns'.
+// The largest magnitudes and the inverses of columns are stored after those of all rows.
 __device__ __forceinline__ long long all_rows() { return static_cast<long long>(BATCHES_A) * M; }

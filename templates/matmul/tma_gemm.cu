@@ -1,17 +1,16 @@
-// matmul on Hopper's warpgroup products (sm_90a), of factors that the copy engine fetches
-// by tensor maps, and rounds on the way: nothing is packed, and no thread touches a factor
-// that lies along k. mapped_operands.cuh tells how, slab_gemm.cuh the mainloop and what
-// the tunables trade.
+// matmul on Hopper's warpgroup products (sm_90a) with factors that the copy engine loads by tensor maps and rounds on
+// the way: nothing is packed, and no thread touches a factor that is contiguous along k. mapped_operands.cuh explains
+// the producer, slab_gemm.cuh the mainloop and the tunables.
 //
-// The engine rounds ties to even, so this is math mode tf32_even alone. Products take their
-// columns along k. Where b is not transposed, its columns lie across, so the product is that
-// of the transposed matrices (SWAPPED): rows are b's columns, and columns a's rows.
+// The engine rounds ties to even, so this kernel is only for math mode tf32_even. Products need columns that are
+// contiguous along k. If b is not transposed, its columns are not contiguous along k, and the kernel computes the
+// product of the transposed matrices instead (SWAPPED): rows are b's columns, and columns are a's rows.
 #include "matrix_output.cuh"
 #include "mapped_operands.cuh"
 
 namespace {
 
-// Of the product.
+// row_batches and column_batches return in how many batches the product's rows and columns come.
 __device__ __forceinline__ int row_batches() { return SWAPPED ? BATCHES_B : BATCHES_A; }
 __device__ __forceinline__ int column_batches() { return SWAPPED ? BATCHES_A : BATCHES_B; }
 

@@ -1,14 +1,14 @@
-// matmul of bf16 or fp16 on Hopper's warpgroup products (sm_90a), of factors that the copy
-// engine fetches by tensor maps: nothing is packed or converted, and no thread touches a
-// factor, transposed or not. mapped_operands.cuh tells how, slab_gemm.cuh the mainloop and
-// what the tunables trade.
+// matmul of bf16 or fp16 on Hopper's warpgroup products (sm_90a) with factors that the copy engine loads by tensor
+// maps: nothing is packed or converted, and no thread touches a factor, transposed or not. mapped_operands.cuh explains
+// the producer, slab_gemm.cuh the mainloop and the tunables.
 #include "element.cuh"
 #include "matrix_output.cuh"
 #include "mapped_operands.cuh"
 
 namespace {
 
-// LinesOutput is MatrixOutput by whole rows: 16 bytes a store, and no shared memory on the way. Triangles it has not.
+// LinesOutput is a MatrixTile that stores whole rows: 16 bytes per store, and without going through shared memory.
+// LinesOutput does not support triangular outputs.
 struct LinesOutput : MatrixTile {
     using MatrixTile::MatrixTile;
     static constexpr int kMixed = kWholeRows;

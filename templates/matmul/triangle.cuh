@@ -1,8 +1,9 @@
-// triangle.cuh: factors, and outputs, whose upper (1) or lower (-1) triangle alone counts, with the
-// diagonal. What lies outside of it in memory is anything, and is no term of a sum; outputs there are
-// zeros. So a row of a and a column of b have only a part of k in common, which a tile's have, too.
+// triangle.cuh: factors and outputs of which only the upper (1) or lower (-1) triangle counts, including the diagonal.
+// Memory outside of a factor's triangle may contain anything and is not part of any sum; outputs outside of the
+// triangle are zeros. A row of a triangular matrix a and a column of matrix b therefore have only a part of k in
+// common, and so have the rows and columns of a tile.
 #pragma once
-// Parameters that have their default have no macro.
+// A parameter of the operator that has its default value is not defined as a macro.
 #ifndef TRIANGULAR_A
 #define TRIANGULAR_A 0
 #endif
@@ -14,7 +15,7 @@
 #endif
 constexpr bool kTriangular = TRIANGULAR_A != 0 || TRIANGULAR_B != 0 || TRIANGULAR_OUTPUT != 0;
 
-// Part is some of k, rows or columns, from `first` on.
+// Part is a range of elements of k, of rows or of columns.
 struct Part {
     long long first, end;
 };
@@ -23,7 +24,7 @@ __device__ __forceinline__ bool counts(int triangle, long long row, long long co
     return triangle == 0 || (triangle > 0 ? row <= column : row >= column);
 }
 
-// in_common is the part of k that some rows and columns have in common; it may be empty.
+// in_common returns the range of k that some rows and columns have in common; it may be empty.
 template <class Sizes>
 __device__ __forceinline__ Part in_common(const Sizes& s, const Part& rows, const Part& columns) {
     Part k = {0, s.k};

@@ -1,10 +1,10 @@
-// matmul, vector: a warp adds up one row of a, for few columns; made for a matrix times
-// a vector, whose limit is the way of the matrix from memory.
+// matmul, vector: a warp multiplies one row of matrix a by a few columns of matrix b. The kernel is made for a matrix
+// times a vector, where reading the matrix from memory is the limit.
 //
-// What the tunables trade:
-//   WARPS   in a block
-//   UNROLL  loads that a lane has under way, against registers
-//   VEC     elements of a load, where rows begin aligned to as many
+// Tunables and their trade-offs:
+//   WARPS:  warps per block.
+//   UNROLL: loads that a lane has in flight: more loads take more registers.
+//   VEC:    elements per load, if rows begin at multiples of that.
 #include "factor.cuh"
 #include "matrix_place.cuh"
 
@@ -13,7 +13,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS)
                   Element* __restrict__ y EPILOGUE_PARAMETERS) {
     const Epilogue epilogue = {EPILOGUE_ARGUMENTS};
     const int lane = threadIdx.x % 32;
-    const long long row = (long long)blockIdx.x * WARPS + threadIdx.x / 32;  // of all batches
+    const long long row = (long long)blockIdx.x * WARPS + threadIdx.x / 32;  // counted through all batches
     if (row >= (long long)BATCH * M) return;
     const Element* const left = a + (BATCHES_A > 1 ? row : row % M) * K;
     const Element* const right = b + (BATCHES_B > 1 ? row / M * K * N : 0);
@@ -24,7 +24,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS)
         float v[UNROLL][VEC];
 #pragma unroll
         for (int u = 0; u < UNROLL; ++u) load_elements<VEC>(v[u], left + k + u * kSpan);
-        float some[N] = {};  // sums of few, which are then added up: fewer roundings of large sums
+        float some[N] = {};  // short sums, which are then added up: this rounds large sums less often
 #pragma unroll
         for (int u = 0; u < UNROLL; ++u)
 #pragma unroll

@@ -1,26 +1,26 @@
-// max_pool1d, fold: a block doubles windows in shared memory.
+// max_pool1d, fold: a block doubles the width of windows in shared memory, step by step.
 //
-// The maximum of a window of 2n elements is that of two windows of n. So windows of all widths up
-// to the kernel's take a few steps, each for all places at once. The maximum of any window is
-// that of two which together cover it. The work an output grows with the logarithm of the kernel,
-// not with the kernel.
+// The maximum of a window of 2n elements is the larger of the maxima of its two halves. A few doublings of the width,
+// each for all places at once, yield windows as wide as the kernel. The maximum of a window of any width is that of two
+// overlapping windows that together cover it. The work per output grows with the logarithm of the kernel's size.
 //
-//   global -> shared     a run of one row's inputs, 16 bytes a copy; minus infinity around it
-//   shared -> shared     maxima of windows RADIX times as wide, from one line to the other
-//   shared -> global     an output from two places of the last line
+//   global -> shared:    a run of one row's inputs, 16 bytes per copy; surrounded by minus infinity.
+//   shared -> shared:    maxima of windows RADIX times as wide, from one line to the other.
+//   shared -> global:    each output is the maximum of two places of the last line.
 //
-// Tunables
-//   threads    per block
-//   outputs    per block: more share more inputs, fewer leave more blocks to fill the chip
-//   radix      how much wider windows become in a step: less traffic between fewer barriers,
-//              but more reads that smaller steps would share
-//   streaming  stores that leave the L2 to the inputs
+// Tunables:
+//   threads:   threads per block.
+//   outputs:   outputs per block: more outputs share more inputs, fewer leave more blocks to fill the chip.
+//   radix:     factor by which windows become wider per step: large factors need fewer barriers
+//              and stores, but repeat reads that smaller steps would share.
+//   streaming: whether stores are streaming, which leaves the L2 to the inputs.
 //
-// op.yaml derives NEEDED, a block's inputs, and LINE, the floats of a line, which holds them at any phase.
+// op.yaml derives NEEDED, the inputs of a block, and LINE, the floats of a line, which holds these inputs at any offset
+// from 16-byte alignment.
 #include "async_copy.cuh"
 #include "pool.cuh"
 
-// load copies the row's inputs from `begin` on, which is `phase` floats after 16 bytes' alignment.
+// load copies the row's inputs from `begin` on into a line; `begin` is `phase` floats after a 16-byte boundary.
 __device__ __forceinline__ void load(float* line, const float* row, int begin, int phase) {
     for (int k = threadIdx.x * 4; k < phase + NEEDED; k += THREADS * 4) {
         const int at = begin - phase + k;
@@ -40,7 +40,7 @@ __device__ __forceinline__ void load(float* line, const float* row, int begin, i
     __syncthreads();
 }
 
-// widen makes windows of Factor * width elements of those of `width`.
+// widen computes the maxima of windows of Factor * width elements from those of windows of `width` elements.
 template <int Factor>
 __device__ __forceinline__ void widen(float*& from, float*& to, int& width) {
     const int count = NEEDED - (Factor * width - 1) * DILATION;
@@ -58,7 +58,7 @@ __device__ __forceinline__ void widen(float*& from, float*& to, int& width) {
 
 extern "C" __global__ void __launch_bounds__(THREADS)
 max_pool1d_fold(const float* __restrict__ x, float* __restrict__ y EPILOGUE_PARAMETERS) {
-    extern __shared__ __align__(16) float lines[]; // two
+    extern __shared__ __align__(16) float lines[]; // two lines
     const Epilogue epilogue = {EPILOGUE_ARGUMENTS};
     constexpr unsigned Across = (W_OUT + OUTPUTS - 1) / OUTPUTS;
     const long long row = blockIdx.x / Across;

@@ -1,4 +1,4 @@
-// pool.cuh: what max pools make of a window: its maximum.
+// pool.cuh: the reduction of max pools: the maximum of a window.
 #pragma once
 #include "pooling.cuh"
 

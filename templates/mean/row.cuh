@@ -1,3 +1,3 @@
-// row.cuh: what mean makes of a row.
+// row.cuh: the class Row (row_state.cuh) for mean: the mean of a row's elements.
 #include "reductions.cuh"
 template <class Real> struct Row : Mean<Real> {};

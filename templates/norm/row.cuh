@@ -1,4 +1,4 @@
-// row.cuh: what norm makes of a row.
+// row.cuh: the class Row (row_state.cuh) for norm: the p-norm of a row.
 #include "magnitude_row.cuh"
 #define WEIGHTS {P, 0, 0.0}
 #define WEIGHTS_OF(s) {(s).p, 0, 0.0}

@@ -1,4 +1,4 @@
-// row.cuh: what normalize makes of a row.
+// row.cuh: the class Row (row_state.cuh) for normalize: a row's elements divided by the row's p-norm.
 #include "magnitude_row.cuh"
 #define WEIGHTS {P, MEAN, EPS}
 #define WEIGHTS_OF(s) {(s).p, (s).mean, (s).eps}

@@ -1,4 +1,4 @@
-// row.cuh: what rms_norm makes of a row.
+// row.cuh: the class Row (row_state.cuh) for rms_norm: a row's elements divided by the root of their mean square.
 #include "norm_row.cuh"
 #define WEIGHTS EPS
 #define WEIGHTS_OF(s) (s).eps

@@ -1,4 +1,4 @@
-// compiled_sizes.cuh: the sizes of the problem that a kernel is compiled for, as plain.cuh wants them.
+// compiled_sizes.cuh: the compile-time sizes of the problem, as the Sizes type that plain.cuh expects.
 #pragma once
 #include "plain.cuh"
 
@@ -9,7 +9,6 @@ struct Sizes {
     static constexpr double scale = SCALE;
 };
 
-// AttentionPlain gives an output of its index.
 struct AttentionPlain {
     const Element *q, *k, *v, *mask;
     __device__ __forceinline__ Element operator()(long long i) const { return average_of<float>(q, k, v, mask, Sizes(), i); }

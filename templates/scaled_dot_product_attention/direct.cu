@@ -1,7 +1,8 @@
-// scaled_dot_product_attention, direct: the reference's way in float. It serves every problem.
+// scaled_dot_product_attention, direct: the algorithm of the reference, in float instead of double. This kernel works
+// for every problem.
 //
-// Tunables
-//   threads  a block's, and the keys that it takes at a time
+// Tunables:
+//   threads: threads per block, and keys that a block processes at a time.
 #include "compiled_sizes.cuh"
 
 extern "C" __global__ void __launch_bounds__(THREADS)

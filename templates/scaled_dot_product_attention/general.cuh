@@ -1,4 +1,4 @@
-// scaled_dot_product_attention, general: output element i of any problem.
+// scaled_dot_product_attention, general: computes output element i of a problem of any size.
 #include "plain.cuh"
 
 struct Sizes {

@@ -1,19 +1,20 @@
-// scaled_dot_product_attention of bf16 or fp16 by mma.sync (sm_80 on): products and their softmax
-// stay on the multiprocessor.
+// scaled_dot_product_attention of bf16 or fp16 by mma.sync (sm_80 on): the products of queries and keys and their
+// softmax never leave the multiprocessor.
 //
-// Tiles of keys and values stream into shared memory by asynchronous copies, STAGES of them. A warp
-// has ROW_BLOCKS blocks of 16 queries. Products of these with a tile are sums in its registers; their
-// exponentials, packed to pairs, are just the fragments that multiply the tile's values. Exponentials
-// are of the distance to the row's largest product so far, and averages decrease where a larger one
-// comes. Lines in shared memory are 16 bytes longer than they need be, so that ldmatrix meets no
-// bank conflicts: op.yaml derives PITCH and PITCH_V, their elements, and STAGE, those of a tile's keys and values.
+// Tiles of keys and values are copied to shared memory asynchronously, in a pipeline of STAGES stages. A warp has
+// ROW_BLOCKS blocks of 16 queries. The warp holds the products of its queries with a tile of keys in registers. The
+// exponentials of the products of queries and keys, packed as pairs, already have the layout of the operand that
+// multiplies the tile's values. Exponents are distances to the row's largest product so far; if a larger product comes,
+// the averages so far are scaled down. Lines in shared memory are padded by 16 bytes, so that ldmatrix has no bank
+// conflicts. op.yaml derives PITCH and PITCH_V, the elements of a line of keys and of values, and STAGE, the elements
+// of a tile's keys and values.
 //
-// Tunables
-//   warps       share a block's tiles
-//   row_blocks  of 16 queries a warp: a fragment of keys or values is loaded once for all
-//   tile_keys   keys between two barriers, against registers
-//   stages      of tiles that are under way or in use
-//   keep        1: the queries stay in registers; 0: they are loaded again for every tile
+// Tunables:
+//   warps:      warps per block, which share its tiles.
+//   row_blocks: blocks of 16 queries per warp: a fragment of keys or values is loaded once for all of them.
+//   tile_keys:  keys between two barriers: more keys take more registers.
+//   stages:     stages of tiles that are in flight or in use.
+//   keep        1: the queries stay in registers; 0: they are loaded again for every tile.
 #include "async_copy.cuh"
 #include "element_mma.cuh"
 #include "ldmatrix.cuh"
@@ -31,7 +32,8 @@ namespace {
 constexpr int kThreads = 32 * WARPS;
 constexpr int kSteps = PADDED / 16, kBlocksV = PADDED_V / 8;          // of the width: 16 to multiply, 8 of values
 
-// copy_lines starts copying lines of `width` elements; those from `lines` on, and what pads them, become zeros.
+// copy_lines starts copying `lines` lines of Width elements; lines past the last one, and the padding of lines, become
+// zeros.
 template <int Lines, int Width, int Padded, int Pitch>
 __device__ __forceinline__ void copy_lines(Element* to, const Element* from, int lines) {
     constexpr int pieces = Padded / 8;
@@ -43,7 +45,7 @@ __device__ __forceinline__ void copy_lines(Element* to, const Element* from, int
     }
 }
 
-// load_fragments loads 16 lines of 16 elements: as a fragment of rows, or as two of columns.
+// load_fragments loads 16 lines of 16 elements, as one fragment of rows or as two fragments of columns.
 template <bool Transposed = false>
 __device__ __forceinline__ void load_fragments(unsigned (&r)[4], const Element* lines, int pitch, bool rows) {
     const int lane = threadIdx.x % 32, low = lane / 8 % 2 * 8, high = lane / 16 * 8;
@@ -76,13 +78,13 @@ extern "C" __global__ void __launch_bounds__(kThreads)
 #pragma unroll
     for (int tile = 0; tile < STAGES - 1; ++tile) load(tile);
 
-    const int mine = threadIdx.x / 32 * 16 * ROW_BLOCKS;  // the warp's first row of the block's
+    const int mine = threadIdx.x / 32 * 16 * ROW_BLOCKS;  // the warp's first row in the block
     unsigned kept[KEEP ? ROW_BLOCKS : 1][KEEP ? kSteps : 1][4];
     OnlineSoftmax softmax[ROW_BLOCKS];
     float sums[ROW_BLOCKS][kBlocksV][4] = {};
     for (int tile = 0; tile < tiles; ++tile) {
         async_copy_wait<STAGES - 2>();
-        __syncthreads();  // the tile is there, and the one before is done with
+        __syncthreads();  // the tile has arrived, and all warps have read the one before
         load(tile + STAGES - 1);
         const Element* const keys = queries + ROWS * PITCH + tile % STAGES * STAGE;
         const Element* const values = keys + TILE_KEYS * PITCH;

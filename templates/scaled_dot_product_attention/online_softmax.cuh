@@ -1,17 +1,17 @@
-// online_softmax.cuh: the softmax of products that tensor cores leave in registers, tile by tile of
-// keys, and what rows of queries a block has. The products of 16 rows lie as mma.cuh's sums do: a
-// lane has two rows, and shares each with the three lanes beside it.
+// online_softmax.cuh: the softmax of products that tensor cores leave in registers, tile by tile of keys, and the
+// assignment of query rows to blocks. The products of 16 rows have the layout of mma.cuh's sums: a lane has two rows,
+// and shares each of them with three neighbouring lanes.
 //
-// Where causal leaves a key out, a weight of zero stands for it in the tile, and zero times an
-// infinity is NaN. So averages that are not finite though their weights are, are computed again.
+// Where causal masks a key of a tile, its weight is zero, and zero times an infinite value is NaN. If an average is not
+// finite although its weights are, it is computed again.
 #pragma once
 #include "compiled_sizes.cuh"
 #include "exponential.cuh"
 #include "finite.cuh"
 
-// Rows are queries that a block has: so many from `first` on, of one head. With causal those that meet the
-// most keys come first, of all heads whose keys and values the L2 holds together (kTogether bytes): blocks that
-// take them in this order are done at about the same time.
+// Rows are the queries of a block: some queries from `first` on, of one head. With causal, the queries that attend to
+// most keys come first, for as many heads at a time as have their keys and values in the L2 together (kTogether bytes).
+// As the queries that attend to most keys come first, blocks finish at about the same time.
 struct Rows {
     static constexpr long long kTogether = 24 << 20;
     int first, head, batch;
@@ -28,31 +28,34 @@ struct Rows {
         head = group % HEADS;
         batch = group / HEADS;
     }
-    // at_once is of how many heads all keys and values lie in the L2.
+    // at_once returns for how many heads all keys and values fit into the L2.
     __device__ __forceinline__ static int at_once() {
         const long long heads_kv = kTogether / (static_cast<long long>(sizeof(Element)) * KEYS * (WIDTH + WIDTH_V));
         return static_cast<int>(heads_kv < 1 ? 1 : heads_kv < BATCH * HEADS_KV ? heads_kv : BATCH * HEADS_KV) * (HEADS / HEADS_KV);
     }
     __device__ __forceinline__ long long group_kv() const { return static_cast<long long>(batch) * HEADS_KV + head / (HEADS / HEADS_KV); }
     __device__ __forceinline__ long long first_row() const { return (static_cast<long long>(batch) * HEADS + head) * QUERIES + first; }
-    // met is how many keys so many rows meet, from the first key on.
+    // met returns to how many keys, from the first one on, the first `rows` rows attend.
     __device__ __forceinline__ int met(int rows) const { return CAUSAL && first + rows < KEYS ? first + rows : KEYS; }
 };
 
-// pack_weights makes the fragment of 16 columns of two blocks of eight.
+// pack_weights packs two blocks of eight columns as an operand fragment of 16 columns.
 __device__ __forceinline__ void pack_weights(unsigned (&a)[4], const float* left, const float* right) {
     a[0] = Pair<Element>::pack(left[0], left[1]), a[1] = Pair<Element>::pack(left[2], left[3]);
     a[2] = Pair<Element>::pack(right[0], right[1]), a[3] = Pair<Element>::pack(right[2], right[3]);
 }
 
-// Exponentials are of the distance to a row's largest product so far. Its own is 1 and loses nothing when it
-// is rounded to 16 bits. Where no row of a warp's has a larger one, its averages do not decrease.
+// Exponents are distances to the row's largest product so far. The exponential for the largest product so far is
+// therefore 1, which is exact in 16 bits. If no row of a warp gets a new largest product, the warp does not rescale its
+// averages.
 
 struct OnlineSoftmax {
-    float largest[2] = {negative_infinity(), negative_infinity()}, weights[2] = {};  // of the lane's two rows; it adds up its own columns'
+    // `largest` holds the largest products of the lane's two rows so far, `weights` the sums of the rows' weights over
+    // the lane's own columns.
+    float largest[2] = {negative_infinity(), negative_infinity()}, weights[2] = {};
 
-    // weigh makes weights of products: of 16 rows, from one of the block's on, with keys from `key` on.
-    // What was added up before counts `less` now. It tells whether that is anything but 1 in a row of the warp's.
+    // weigh turns the products of 16 rows, from `row` on, with keys from `key` on into weights. `less` is the factor by
+    // which earlier sums must be scaled down. weigh returns whether `less` is below 1 in any row of the warp.
     template <int Blocks>
     __device__ __forceinline__ bool weigh(float (&products)[Blocks][4], const Rows& rows, int row, int key, const Element* mask, float (&less)[2]) {
         constexpr bool masked = MASK_BATCH > 0;
@@ -110,9 +113,9 @@ struct OnlineSoftmax {
         return __any_sync(0xffffffffu, raised);
     }
 
-    // store stores the averages of 16 rows, a pair a lane. Of kWhole rows, lanes beside each other exchange halves of two
-    // blocks of columns, so that each has four elements: four lanes store a sector. That takes longer where rows are
-    // short, or with causal.
+    // store stores the averages of 16 rows, a pair of elements per lane. With kWhole, neighbouring lanes exchange
+    // halves of two blocks of columns, so that each lane has four elements and four lanes store a sector. For rows of
+    // fewer than 128 elements, or with causal, exchanging elements takes longer than it saves.
     static constexpr bool kWhole = !CAUSAL && WIDTH_V >= 128;
     template <int Blocks>
     __device__ __forceinline__ void store(const float (&sums)[Blocks][4], const Rows& rows, int row, const AttentionPlain& plain, Element* y) const {

@@ -1,5 +1,5 @@
-// plain.cuh: attention as its definition says, which the reference, the general kernel and direct.cu
-// share. A Sizes has the problem's sizes as members; sums are of type Sum.
+// plain.cuh: attention computed by its definition, for the reference, the general kernel and direct.cu. Sizes is a type
+// with the problem's sizes as members; sums are of type Sum.
 #pragma once
 #include "element.cuh"
 #include "limits.cuh"
@@ -16,11 +16,11 @@ struct Chosen<false, A, B> {
     typedef B type;
 };
 
-// Query is a row of the output's: what it meets.
+// Query is one row of the output: its query, and the keys and values that it attends to.
 template <class Sizes>
 struct Query {
-    const Element *q, *k, *v, *mask;  // mask is null where there is none
-    long long met;                    // keys, from the first on
+    const Element *q, *k, *v, *mask;  // mask is null if there is none
+    long long met;                    // number of keys, from the first one on
     __device__ __forceinline__ Query(const Element* queries, const Element* keys, const Element* values, const Element* masks, const Sizes& s, long long row)
         : q(queries + row * s.width), mask(nullptr) {
         const long long query = row % s.queries, head = row / s.queries % s.heads, batch = row / s.queries / s.heads;
@@ -30,10 +30,11 @@ struct Query {
         met = s.causal && query + 1 < s.keys ? query + 1 : s.keys;
         if (s.mask_batch) mask = masks + ((batch % s.mask_batch * s.mask_heads + head % s.mask_heads) * s.queries + query) * s.keys;
     }
-    // part is every Lanes-th term of a query times a key, from `lane` on. Sums of sums keep its error small.
+    // part returns every Lanes-th term of a query times a key, from `lane` on. part adds up sums of 16 terms, which
+    // keeps rounding errors small.
     template <class Sum, int Lanes>
     __device__ __forceinline__ Sum part(const Sizes& s, long long key, int lane) const {
-        // Products of 16 bits are exact in float, and sums of a few nearly so.
+        // Products of 16-bit elements are exact in float, and sums of a few of them nearly so.
         typedef typename Chosen<kOf16Bits, float, Sum>::type Term;
         const Element* const with = k + key * s.width;
         Sum total = 0;
@@ -48,15 +49,15 @@ struct Query {
         }
         return total;
     }
-    // product is what the softmax is of.
+    // product returns the scaled and masked product of a query and a key, which is the input of the softmax.
     template <class Sum>
     __device__ __forceinline__ Sum product(const Sizes& s, long long key, Sum total) const {
         return total * Sum(s.scale) + (mask ? Sum(to_float(mask[key])) : Sum(0));
     }
 };
 
-// Averages are of Count values, by exponentials of the distance to the largest product so far. Without any
-// product but minus infinity they are zero.
+// Averages are Count averages of values, weighted by exponentials of the distance to the largest product so far.
+// The averages of a query are zero if all its products with keys are minus infinity.
 template <class Sum, int Count>
 struct Averages {
     Sum largest = negative_infinity(), weights = 0, values[Count] = {};
@@ -71,7 +72,6 @@ struct Averages {
     __device__ __forceinline__ Element give(int i) const { return from_float<Element>(weights == 0 ? 0.0f : static_cast<float>(values[i] / weights)); }
 };
 
-// average_of gives output element i.
 template <class Sum, class Sizes>
 __device__ __forceinline__ Element average_of(const Element* q, const Element* k, const Element* v, const Element* mask, const Sizes& s, long long i) {
     const Query<Sizes> query(q, k, v, mask, s, i / s.width_v);
@@ -86,9 +86,9 @@ __device__ __forceinline__ Element average_of(const Element* q, const Element* k
     return average.give(0);
 }
 
-// averages_of gives outputs side by side, as many as the block has threads or Each times as many: then one
-// of Each blocks does. All threads call it. Row by row, they compute the products with as many keys together, eight
-// lanes a key.
+// averages_of computes `Each` contiguous outputs per thread, where Each is 4 if rows are wide, and otherwise 1. If Each
+// is 4, only every fourth block computes outputs, and the other blocks return at once. All threads must call
+// averages_of. Row by row, the block computes the products with Threads keys at a time, with eight lanes per key.
 template <int Threads, class Sum, class Sizes>
 __device__ __forceinline__ void averages_of(const Element* q, const Element* k, const Element* v, const Element* mask, const Sizes& s, Element* y) {
     constexpr int Each = Sizes::width_v >= 4 * Threads ? 4 : 1; // products of a wide row are computed once

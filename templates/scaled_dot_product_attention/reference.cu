@@ -1,4 +1,4 @@
-// scaled_dot_product_attention, reference: in double.
+// scaled_dot_product_attention, reference: computes in double.
 #include "compiled_sizes.cuh"
 
 extern "C" __global__ void scaled_dot_product_attention_reference(const Element* __restrict__ q, const Element* __restrict__ k, const Element* __restrict__ v,

@@ -1,19 +1,21 @@
-// scaled_dot_product_attention in fp32 on Hopper's warpgroup products (sm_90a), of any width that is a
-// multiple of four: weights, then averages, a launch each. Weights lie in a workspace between
-// them, since averages of a wide head fill more registers than there are.
+// scaled_dot_product_attention in fp32 on Hopper's warpgroup products (sm_90a), for any width that is a multiple of
+// four. One launch computes the softmax weights, and another one the averages of values. Weights are stored in a
+// workspace in between, since the averages of a wide head need more registers than there are.
 //
-// Both are split_gemm.cuh's. Products leave as exponentials of their distance to the largest of a row of the
-// tile, in parts already, which averages multiply as they are. That largest and the row's sum leave, too.
-// Averages decrease by them from tile to tile. A first launch finds powers of two that bring a head's
-// queries, keys and values into the range of fp16. A power is that of a sample of their
-// elements, with room for larger ones. Where that was too little, averages are not finite, and computed
-// again as their definition says.
+// The launches for weights and for averages use the mainloop of split_gemm.cuh. The launch for weights stores
+// exponentials of the distance of products to the largest product in the row of the tile. The launch for weights
+// already splits the weights into parts of fp16, which the launch for averages multiplies directly. For each row of a
+// tile, the launch for weights also stores the largest product and the sum of exponentials, by which the launch for
+// averages rescales the averages from tile to tile. Before the launches for weights and averages, another launch finds
+// powers of two that bring the queries, keys and values of a head into the range of fp16. Each power of two is computed
+// from a sample of the elements, and leaves room for larger elements. If a power of two was too large, averages are not
+// finite, and are computed again by their definition.
 //
-// Tunables
-//   columns  of a tile, whose rows are 128: more of them read less of the L2 for a product, against registers
-//   stages   of columns in parts
-//   ahead    stages that the copy engine brings, or that are being split
-//   cluster  blocks that bring keys, or values, together: they read less of the L2, and wait for each other
+// Tunables:
+//   columns: columns of a tile, whose rows are 128: more columns read less from the L2 per product, but take registers.
+//   stages:  stages of columns that are split into parts.
+//   ahead:   stages that the copy engine loads, or that are being split.
+//   cluster: blocks that load keys, or values, together: they read less from the L2, but wait for each other.
 #define FLOAT_PARTS two_fp16
 #define TILES_N Work::tiles_n()
 #include "compiled_sizes.cuh"
@@ -23,9 +25,10 @@
 
 namespace {
 
-constexpr float kWeightPower = 4096.0f;  // exponentials are 1 at most
+constexpr float kWeightPower = 4096.0f;  // exponentials are at most 1
 
-// sampled_power is a head's power of two.
+// sampled_power computes, from a sample of 128 elements, the power of two that scales the elements of a head into the
+// range of fp16.
 __device__ __forceinline__ float sampled_power(const float* matrix, long long elements) {
     unsigned most = 0;
 #pragma unroll
@@ -43,7 +46,7 @@ __device__ __forceinline__ float sampled_power(const float* matrix, long long el
 }
 __device__ __forceinline__ float inverse_of(float power) { return __uint_as_float((254u << 23) - __float_as_uint(power)); }
 
-// Powers are those of the heads of queries, then of keys, then of values.
+// The powers of two that scale the heads of queries are stored first, then those for keys, then those for values.
 __device__ __forceinline__ int head_kv(int group) { return group / HEADS * HEADS_KV + group % HEADS / (HEADS / HEADS_KV); }
 __device__ __forceinline__ int power_of_keys(int group) { return BATCH * HEADS + head_kv(group); }
 __device__ __forceinline__ int power_of_values(int group) { return BATCH * (HEADS + HEADS_KV) + head_kv(group); }
@@ -54,13 +57,13 @@ struct AttentionWork {
     __device__ __forceinline__ static int group_b(int group) { return head_kv(group); }
 };
 
-// TileRow is what a row has of a tile's products.
+// TileRow is the largest product of a row in a tile, and the sum of the row's exponentials.
 struct TileRow {
     float largest, total;  // of exponentials
 };
 constexpr int kTiles = (KEYS + TILE_N - 1) / TILE_N, kWeightsApart = WHOLE_KEYS;
 
-// ---- Weights.
+// ---- The launch that computes weights.
 
 struct WeightOperands {
     MappedOperands maps;
@@ -73,7 +76,7 @@ struct WeightsWork : AttentionWork {
     static constexpr bool kAcross = false, kInParts = false;
     static constexpr int kStages = (WIDTH + kStageDepth - 1) / kStageDepth, kMoves = 128 / kStageDepth;
     __device__ __forceinline__ static int tiles_n() { return kTiles; }
-    // With causal, products of keys behind a tile's last row are nobody's.
+    // With causal, a tile whose keys all come after its last query is not needed.
     __device__ __forceinline__ static int stages(const Tile& tile) { return CAUSAL && tile.n * TILE_N >= (tile.m + 1) * TILE_M ? 1 : kStages; }
     __device__ __forceinline__ static float power_a(const Operands& of, int group) { return __ldg(of.powers + group); }
     __device__ __forceinline__ static float power(const Operands& of, int group) { return __ldg(of.powers + power_of_keys(group)); }
@@ -106,7 +109,8 @@ struct WeightsWork : AttentionWork {
                 for (int i = 0; i < 2; ++i) {
                     const int column = first + 8 * j + i;
                     float& sum = sums[4 * j + 2 * half + i];
-                    // Half of a product that was too large may be an infinity: times zero it is NaN, and seen.
+                    // If a part of fp16 overflowed, the sum may be an infinity: adding the sum times zero makes it NaN,
+                    // so that the overflow is noticed.
                     sum = fmaf(sum, 0.0f, sum * smaller * larger);
                     if (MASK_BATCH && there && column < KEYS) sum += __ldg(mask + column);
                     if (edge && ((CAUSAL && column > row) || column >= KEYS)) sum = negative_infinity();
@@ -123,7 +127,7 @@ struct WeightsWork : AttentionWork {
             };
             uint4* const to = reinterpret_cast<uint4*>(weights + line * kWeightsApart + tile.n * TILE_N) + lane % 4;
 #pragma unroll
-            for (int i = 0; i < COLUMNS / 2; i += 8) {  // a step's fragment
+            for (int i = 0; i < COLUMNS / 2; i += 8) {  // one step's fragment
                 uint4 parts;
                 const float a = weight(i), b = weight(i + 1), c = weight(i + 4), d = weight(i + 5);
                 split(a, b, parts.x, parts.z);
@@ -137,7 +141,7 @@ struct WeightsWork : AttentionWork {
     }
 };
 
-// ---- Averages.
+// ---- The launch that computes averages.
 
 struct AverageOperands {
     MappedOperands maps;
@@ -151,18 +155,19 @@ struct AveragesWork : AttentionWork {
     static constexpr bool kAcross = true, kInParts = true;
     static constexpr int kStages = (KEYS + kStageDepth - 1) / kStageDepth, kMoves = TILE_N / kStageDepth;
     __device__ __forceinline__ static int tiles_n() { return (WIDTH_V + TILE_N - 1) / TILE_N; }
-    // With causal, weights of keys behind a tile's last row are zeros.
+    // With causal, the weights of keys that come after a tile's last query are zeros.
     __device__ __forceinline__ static int stages(const Tile& tile) {
         const int met = ((tile.m + 1) * TILE_M + kStageDepth - 1) / kStageDepth;
         return CAUSAL && met < kStages ? met : kStages;
     }
-    __device__ __forceinline__ static float power_a(const Operands&, int) { return 1.0f; }  // they are in parts
+    __device__ __forceinline__ static float power_a(const Operands&, int) { return 1.0f; }  // rows are already parts
     __device__ __forceinline__ static float power(const Operands& of, int group) { return __ldg(of.powers + power_of_values(group)); }
 
-    // Rows have what was added up so far, and what the tile of keys at hand is weighed by.
+    // Rows holds, for each of a lane's two rows, the largest product and the sum of exponentials: over the tiles of
+    // keys so far, and in the current tile.
     struct Rows {
         const TileRow* all;
-        int first[2];  // a row's, of its tiles
+        int first[2];  // where a row's TileRows begin
         TileRow so_far[2], next[2];
         __device__ __forceinline__ Rows(const Operands& of, const Tile& tile, int row) : all(of.rows) {
 #pragma unroll
@@ -192,7 +197,7 @@ struct AveragesWork : AttentionWork {
         __device__ __forceinline__ float over(int half) const { return so_far[half].total == 0.0f ? 0.0f : 1.0f / (so_far[half].total * kWeightPower); }
     };
 
-    // What mends averages (gemm_tiles.cuh).
+    // Output locates averages that are not finite, so that they are computed again (gemm_tiles.cuh).
     struct Output {
         static constexpr int kMixed = 1;
         long long first;
@@ -226,7 +231,7 @@ struct AveragesWork : AttentionWork {
 
 }  // namespace
 
-// A warp has a head.
+// Each warp computes the power of two that scales one head.
 extern "C" __global__ void __launch_bounds__(256)
     scaled_dot_product_attention_split_prepare(const float* __restrict__ q, const float* __restrict__ k, const float* __restrict__ v,
                                                float* __restrict__ powers) {

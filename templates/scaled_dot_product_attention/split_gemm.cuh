@@ -1,42 +1,46 @@
-// split_gemm.cuh: the mainloop of split.cu. D = A * B of floats, as their owner has them, by warpgroup
-// products of two parts of fp16, three for one (slab_operands.cuh). A stage is 32 elements of k.
+// split_gemm.cuh: the mainloop of split.cu. split_gemm computes D = A * B of floats in their original layout by
+// warpgroup products of two parts of fp16, with three products for each product of floats (slab_operands.cuh). A stage
+// is 32 elements of k.
 //
-//   a loader         a thread that asks the copy engine for lines of 128 bytes of A's rows and B's columns, AHEAD
-//                    stages before they are needed. Blocks of a cluster bring B together
-//   converters       seven warps that split B's columns to parts, as products take them, into a pipeline of
-//                    STAGES: 32 columns of a stage each, in turn
-//   two consumers    warpgroups that split 64 rows of A each on the way to registers, and multiply them
+//   a loader:        one thread that requests from the copy engine lines of 128 bytes of A's rows and B's columns,
+//                    AHEAD stages before they are needed. The blocks of a cluster load B together.
+//   converters:      seven warps that split B's columns into parts, in the layout that products need, into a
+//                    pipeline of STAGES stages. Warps take pieces of 32 columns in turn.
+//   two consumers:   warpgroups that split 64 rows of A each on the way to registers, and multiply them.
 //
-// Nothing that a thread waits for is a copy of its own: the fence between what converters store and
-// products waits for stores to shared memory alone.
+// No thread waits for copies of its own: thus the fence between the converters' stores and the products only waits for
+// stores to shared memory.
 //
-// A consumer does nothing between the start of its products and their end; the other one's fill that time. Products
-// read A's registers until they end, but compilers use these again before. And with products under way from one turn of
-// a loop to the next, compilers let all products wait for each other.
+// A consumer is idle between the start of its products and their end, and the products of the other consumer fill that
+// time. A consumer cannot prepare the next stage meanwhile: products read A's registers until they end, but compilers
+// would reuse these registers before. If products are in flight from one iteration of a loop to the next, compilers
+// serialise all products.
 //
-// A place in shared memory is given back when what was read there has been used: an arrival at a barrier waits for no
-// load. Products have had rows by then, and converters have stored columns in parts.
+// An arrival at a barrier does not wait for loads. Therefore a place in shared memory is released only after the data
+// from it has been used: after products have used the rows, and after converters have split the columns and stored
+// their parts.
 //
-// A lane reads four elements of k side by side, where products want two and two more eight further
-// on. So the elements of a step are multiplied in another order (place_of), of rows and columns alike.
-// Rows of a warp are in another order, too (row_of): lanes that read together share no banks.
+// A lane reads four contiguous elements of k, while products expect two elements and two more that are eight further
+// on. Products therefore multiply the elements of a step in another order (place_of), which is the same for rows and
+// columns. The rows of a warp are reordered, too (row_of), so that lanes that read together have no bank conflicts.
 //
-// A's rows may be in parts already, which need no splitting: the fragment of four lanes side by side, a step in 64 bytes.
+// If A's rows are already split into parts, the fragment of four neighbouring lanes for a step is 64 contiguous bytes.
 //
-// Sums of some stages move to others (gemm_tiles.cuh).
+// Every kMoves stages, the products' sums are added to other sums, which are rounded to nearest (gemm_tiles.cuh).
 //
-// A Work has, beside what gemm_tiles.cuh asks of it,
+// Work needs these members besides those of gemm_tiles.cuh:
 //
-//   kInParts                whether A's rows are in parts
-//   kAcross                 whether B's lines in memory are of columns, and follow each other along k; else columns do
-//   stages(tile)            of a tile
-//   kMoves                  stages after which sums move
-//   group_b(group)          B's of a group
-//   Operands                maps: of lines of A and B; and what else it needs
-//   power_a(operands, group), power(operands, group)  that A's elements are multiplied by, if they are not in parts, and B's
-//   Rows(operands, tile, row)  what sums of the rows `row` and `row` + 8 need: begin(i) and move(sums, some) before and
-//                           after the i-th kMoves stages
-//   leave(sums, operands, rows, tile, row, y)  the epilogue, of such rows
+//   kInParts:               whether A's rows are already split into parts.
+//   kAcross:                whether a line of B in memory holds all columns for one k, and not one column.
+//   stages(tile):           the number of stages of a tile.
+//   kMoves:                 the number of stages after which sums are added to other sums.
+//   group_b(group):         which B a group uses.
+//   Operands:               tensor maps of the lines of A and B, and whatever else Work needs.
+//   power_a(operands, group), power(operands, group): the powers of two that scale A's elements (unless they are
+//   already parts) and B's. Rows(operands, tile, row): the state for the sums of the rows `row` and `row` + 8:
+//   begin(i) is called before, and
+//                           move(sums, some) after the i-th kMoves stages.
+//   leave(sums, operands, rows, tile, row, y): the epilogue for the rows `row` and `row` + 8.
 #pragma once
 #include "async_proxy.cuh"
 #include "dependent_launch.cuh"
@@ -47,36 +51,38 @@
 namespace {
 
 constexpr int kConsumerWarps = TILE_M / 16, kConverterWarps = THREADS / 32 - kConsumerWarps - 1;
-constexpr int kConverter = 32 * kConsumerWarps, kLoader = THREADS - 32;  // threads, the first of each
-// Together no more than a block of 512 threads begins with: a warpgroup that asks for more waits for ever.
+constexpr int kConverter = 32 * kConsumerWarps, kLoader = THREADS - 32;  // the first thread of each
+// The consumers' and the other warps' registers together must not exceed those with which a block of 512 threads
+// begins: a warpgroup that requests more waits for ever.
 constexpr int kConsumerRegisters = 200, kOtherRegisters = 56;
 static_assert(2 * kConsumerRegisters + 2 * kOtherRegisters <= 4 * (65536 / THREADS), "more registers than a block has");
 
 constexpr int kStageDepth = DEPTH * kStepDepth, kLineBytes = kStageDepth * 4;
-constexpr int kSlabBytes = COLUMNS * 16, kPlaneBytes = kSlabs * kSlabBytes;  // of columns in parts
-constexpr int kPieces = COLUMNS / 32;  // of a stage, that warps split
+constexpr int kSlabBytes = COLUMNS * 16, kPlaneBytes = kSlabs * kSlabBytes;  // for columns in parts
+constexpr int kPieces = COLUMNS / 32;  // pieces of a stage, which warps split
 constexpr int kColumnsOfBlock = COLUMNS / CLUSTER, kLinesOfBlock = kStageDepth / CLUSTER;     // that it loads for the cluster
 static_assert(DEPTH == 2 && COLUMNS % 32 == 0 && kColumnsOfBlock % 8 == 0, "a line is 128 bytes, and eight of them are swizzled");
 
-// place_of gives the element of k in the i-th place of a step.
+// place_of returns the index, in a step of 16 elements of k, of the element that products expect at place i.
 template <class Work>
 __device__ __forceinline__ constexpr int place_of(int i) {
     return Work::kInParts ? i : i % 8 / 2 * 4 + i / 8 * 2 + i % 2;
 }
 
-// row_of is which of eight rows a lane has in the first of them.
+// row_of returns which of the first eight rows of its warp a lane reads.
 __device__ __forceinline__ int row_of() { return threadIdx.x % 32 / 8 + threadIdx.x / 4 % 2 * 4; }
 
-// split is split_fp16x2 of what is not bounded: where an element has no fp16, sums are not finite.
+// split is split_fp16x2 without clamping: if an element exceeds the range of fp16, sums become infinite or NaN, which
+// mending detects.
 __device__ __forceinline__ void split(float a, float b, unsigned& high, unsigned& low) {
     high = pack_fp16x2(a, b);
     low = pack_fp16x2(a - fp16_low(high), b - fp16_high(high));
 }
 
-// ---- Shared memory: rows, columns and columns in parts, a ring of stages each, whose bytes op.yaml derives: ROW_BYTES,
-// COLUMN_BYTES and STAGE_BYTES.
+// ---- Shared memory contains three rings of stages, for rows, for columns, and for columns in parts. op.yaml derives
+// the bytes of their stages: ROW_BYTES, COLUMN_BYTES and STAGE_BYTES.
 
-// Stage is a place of a ring, of Places.
+// Stage is a position in a ring buffer with Places places, and the parity of the place's barriers.
 template <int Places>
 struct Stage {
     int place = 0, parity = 0;
@@ -85,7 +91,7 @@ struct Stage {
     }
 };
 
-// Ring has two barriers a place: it is full, and it is empty.
+// Ring is a ring buffer with two barriers per place: one says that the place is full, one that it is empty.
 template <int Places>
 struct Ring {
     char* memory;
@@ -103,7 +109,7 @@ struct Ring {
     }
     __device__ __forceinline__ void wait_full(At at) const { mbarrier_wait(full(at), at.parity); }
     __device__ __forceinline__ void wait_empty(At at) const { mbarrier_wait(empty(at), at.parity ^ 1); }
-    // Those are called by all lanes of a warp, when it has filled a place, or read it.
+    // give and release must be called by all lanes of a warp, after the warp has filled a place or read it.
     __device__ __forceinline__ void give(At at) const {
         publish_to_async_proxy();
         __syncwarp();
@@ -113,7 +119,6 @@ struct Ring {
         __syncwarp();
         if (threadIdx.x % 32 == 0) mbarrier_arrive(empty(at));
     }
-    // release_everywhere tells all blocks of the cluster.
     __device__ __forceinline__ void release_everywhere(At at) const {
         if (CLUSTER == 1) return release(at);
         __syncwarp();
@@ -135,7 +140,7 @@ struct Shared {
     }
 };
 
-// ---- The loader.
+// ---- The loader requests the stages of all tiles of a block.
 
 template <class Work>
 __device__ __forceinline__ void load(const Shared& shared, const MappedOperands& maps) {
@@ -163,9 +168,9 @@ __device__ __forceinline__ void load(const Shared& shared, const MappedOperands&
     }
 }
 
-// ---- The converters.
+// ---- The converters split columns into parts.
 
-// read_step gives a step of a column, as a column's line or as the step's lines have it.
+// read_step reads one step of a column, either from the column's line or from the lines of the step's elements of k.
 template <bool Across>
 __device__ __forceinline__ void read_step(const char* columns, int step, int column, float (&v)[kStepDepth]) {
     if (Across) {
@@ -202,7 +207,7 @@ __device__ __forceinline__ void convert(const Shared& shared, const typename Wor
     const Ring<STAGES> parts = shared.parts();
     Ring<AHEAD>::At from;
     Ring<STAGES>::At to;
-    int piece = threadIdx.x / 32 - kConsumerWarps;  // the warp's next one, from the stage at hand on
+    int piece = threadIdx.x / 32 - kConsumerWarps;  // the warp's next piece, counted from the current stage
     for (int index = blockIdx.x; index < Tiles<Work>::all(); index += gridDim.x) {
         const Tile tile = Tiles<Work>::at(index);
         const float power = Work::power(of, tile.group);
@@ -218,21 +223,22 @@ __device__ __forceinline__ void convert(const Shared& shared, const typename Wor
                     store_parts<Work>(parts.stage(to), step, column, v, power);
                 }
             }
-            // Warps without a piece say so, too: a barrier tells two phases apart, no more, and must not leave them behind.
+            // Warps without a piece arrive at the barrier, too: a barrier distinguishes only two phases, so no warp may
+            // fall behind.
             columns.release_everywhere(from);
             parts.give(to);
         }
     }
 }
 
-// ---- The consumers.
+// ---- The consumers multiply the stages.
 
-// Fragment is a stage of a warp's rows, in parts.
+// Fragment holds a lane's elements of a warp's rows for one stage, split into two parts of fp16.
 struct Fragment {
     unsigned high[DEPTH][4], low[DEPTH][4];
 };
 
-// Lines brings rows to registers, stage after stage of all tiles of the block, and splits them.
+// Lines reads rows into registers, stage after stage of all tiles of the block, and splits them into parts.
 template <class Work>
 struct Lines {
     const typename Work::Operands& of;
@@ -248,7 +254,7 @@ struct Lines {
         stage = 0, end = Work::stages(tile);
         if (!Work::kInParts) power = Work::power_a(of, tile.group);
     }
-    // bring reads the stage, behind the last of which there is none.
+    // bring reads the rows of the next stage into registers, if there is a next stage.
     __device__ __forceinline__ void bring() {
         if (index >= Tiles<Work>::all()) return;
         ring.wait_full(at);
@@ -261,7 +267,7 @@ struct Lines {
         }
         at.next();
     }
-    // give splits what came.
+    // give splits the rows that `bring` has read.
     __device__ __forceinline__ void give(Fragment& to) const {
 #pragma unroll
         for (int step = 0; step < DEPTH; ++step)
@@ -285,7 +291,6 @@ struct Lines {
     }
 };
 
-// multiply starts the products of a stage.
 __device__ __forceinline__ void multiply(Sums& some, const Fragment& rows, const char* stage, bool add) {
     wgmma_fence();
 #pragma unroll
@@ -301,7 +306,7 @@ __device__ __forceinline__ void multiply(Sums& some, const Fragment& rows, const
 template <class Work>
 __device__ __forceinline__ void consume(const Shared& shared, const typename Work::Operands& of, float* y) {
     const int warp = threadIdx.x / 32, mine = warp * 16 + row_of();
-    const int late = Work::kInParts ? 0 : warp / 4 * (Work::kMoves / 2);  // consumers move sums in turn
+    const int late = Work::kInParts ? 0 : warp / 4 * (Work::kMoves / 2);  // consumers move sums at different times
     const Ring<AHEAD> ring = shared.rows();
     const Ring<STAGES> parts = shared.parts();
     Ring<AHEAD>::At from;
@@ -323,7 +328,7 @@ __device__ __forceinline__ void consume(const Shared& shared, const typename Wor
             multiply(some, fragment, parts.stage(at), !begins);
             wgmma_wait(some);
             parts.release(at);
-            ring.release(from);  // products have had the fragment
+            ring.release(from);  // products have used the fragment
             lines.give(fragment);
             lines.next();
             lines.bring();
@@ -335,7 +340,6 @@ __device__ __forceinline__ void consume(const Shared& shared, const typename Wor
     }
 }
 
-// split_gemm is the whole kernel.
 template <class Work>
 __device__ __forceinline__ void split_gemm(char* memory, const typename Work::Operands& of, float* y) {
     const Shared shared = {memory};

@@ -1,22 +1,23 @@
 // scaled_dot_product_attention of bf16 or fp16 by Hopper's warpgroup products (sm_90a).
 //
-// One thread asks the copy engine for tiles, by tensor maps: queries once, then keys and values,
-// STAGES of each ahead. A consumer warpgroup has 64 queries. Its products with a tile of keys are sums
-// in registers. Their exponentials, packed to pairs, are the rows that multiply the tile's values. The
-// products with the next keys start first, so that tensor cores have work while exponentials are made
-// (FlashAttention-3). Those keys may be the next queries' first ones: averages are stored while tensor
-// cores go on. What else happens to products tells online_softmax.cuh.
+// One thread requests tiles from the copy engine by tensor maps: the queries once, then keys and values, each up to
+// STAGES tiles ahead. A consumer warpgroup has 64 queries. The warpgroup holds the products of its queries with a tile
+// of keys in registers. The exponentials of the products of queries and keys, packed as pairs, are the rows that
+// multiply the tile's values. The products with the next tile of keys start before the values are multiplied, so that
+// tensor cores are busy while exponentials are computed (FlashAttention-3). The next tile of keys may already be for
+// the next queries: averages are stored while tensor cores go on. online_softmax.cuh explains the softmax.
 //
-// Tunables
-//   consumers  warpgroups, each with 64 queries: more of them share what is copied, and registers
-//   tile_keys  keys between two looks at the softmax, against registers
-//   stages     of tiles that are under way or in use
-//   stays      1: blocks stay and take the next tile of queries when they are done with one, so that it
-//              begins before this one is stored; 0: each block has one
+// Tunables:
+//   consumers: warpgroups with 64 queries each: more of them share copies, but also registers.
+//   tile_keys: keys between two updates of the softmax: more keys take more registers.
+//   stages:    stages of tiles that are in flight or in use.
+//   stays      1: blocks are persistent and take the next tile of queries when they have finished one, so that
+//              the next tile begins before this one is stored; 0: each block has one tile.
 //   turns      1: two consumers start products in turn, so that one multiplies while the other
-//              has exponentials to make
+//              computes exponentials.
 //
-// op.yaml derives QUERY_BYTES, of a consumer's queries, KEY_BYTES and VALUE_BYTES, of a tile's.
+// op.yaml derives the sizes in bytes QUERY_BYTES (a consumer's queries), KEY_BYTES and VALUE_BYTES (a tile's keys and
+// values).
 #include "async_proxy.cuh"
 #include "dependent_launch.cuh"
 #include "named_barrier.cuh"
@@ -30,13 +31,14 @@ constexpr int kConsumerThreads = 128 * CONSUMERS;
 constexpr int kBoxBytes = TILE_KEYS * 128;  // 64 elements of the width, of a tile's keys or values
 constexpr int kQueryBoxBytes = 64 * 128;
 constexpr WgmmaType kFactors = kOfBf16 ? wgmma_of_bf16 : wgmma_of_fp16;
-constexpr int kTurns = 1;  // two named barriers, a consumer's turn each
-constexpr bool kLate = PADDED_V > 128;  // many averages decrease while the next products run, few before them
+constexpr int kTurns = 1;  // two named barriers, one for each consumer's turn
+constexpr bool kLate = PADDED_V > 128;  // scale many averages while the next products run, few averages before
 
-// Ring is a ring of STAGES tiles, of keys or of values. They are counted through all that a block has.
+// Ring is a ring buffer of STAGES tiles of keys or of values. A block numbers the tiles of a ring consecutively, from
+// its first tile to its last.
 struct Ring {
     char* memory;
-    Mbarrier* barriers;  // full ones, then empty ones
+    Mbarrier* barriers;  // all full barriers, then all empty ones
     int bytes;
     __device__ __forceinline__ char* stage(int tile) const { return memory + tile % STAGES * bytes; }
     __device__ __forceinline__ Mbarrier* full(int tile) const { return barriers + tile % STAGES; }
@@ -44,7 +46,7 @@ struct Ring {
     __device__ __forceinline__ void initialise() const {
         for (int i = 0; i < STAGES; ++i) {
             mbarrier_init(barriers + i, 1);
-            mbarrier_init(barriers + STAGES + i, 4 * CONSUMERS);  // a warp each
+            mbarrier_init(barriers + STAGES + i, 4 * CONSUMERS);  // one arrival per warp
         }
     }
     template <int Boxes>
@@ -58,7 +60,7 @@ struct Ring {
         }
     }
     __device__ __forceinline__ void wait(int tile) const { mbarrier_wait(full(tile), tile / STAGES & 1); }
-    // release is called by all lanes of a warp that has read a tile.
+    // release must be called by all lanes of a warp that has read a tile.
     __device__ __forceinline__ void release(int tile) const {
         if (threadIdx.x % 32 == 0) mbarrier_arrive(empty(tile));
     }
@@ -68,7 +70,7 @@ typedef float Products[TILE_KEYS / 2];
 typedef float Averages[PADDED_V / 2];
 typedef unsigned Weights[TILE_KEYS / 16][4];
 
-// by_columns has sums of 16 rows by their blocks of eight columns.
+// by_columns casts the sums of 16 rows to an array of blocks of eight columns.
 template <int Sums>
 __device__ __forceinline__ float (&by_columns(float (&sums)[Sums]))[Sums / 4][4] {
     return reinterpret_cast<float (&)[Sums / 4][4]>(sums);
@@ -85,7 +87,7 @@ __device__ __forceinline__ void multiply_keys(Products& products, const char* qu
     wgmma_commit();
 }
 
-// add_values starts to add up a tile of values by their weights.
+// add_values starts the products that add a tile of values, multiplied by their weights, to the averages.
 __device__ __forceinline__ void add_values(Averages& sums, const Weights& weights, const char* values) {
     wgmma_fence();
 #pragma unroll
@@ -99,8 +101,8 @@ __device__ __forceinline__ void pack(Weights& weights, const Products& products)
     for (int i = 0; i < TILE_KEYS / 16; ++i) pack_weights(weights[i], products + 8 * i, products + 8 * i + 4);
 }
 
-// Decrease is what averages so far need before more are added. A second loop for those that begin anew would
-// make the compiler let all products wait for each other.
+// Decrease scales down the averages so far before more are added, or sets them to zero for fresh queries. If fresh
+// queries had a loop of their own, the compiler would serialise all products.
 struct Decrease {
     float less[2];
     bool raised, fresh;
@@ -111,7 +113,7 @@ struct Decrease {
     }
 };
 
-// Turns of two consumers, a product each.
+// Turns lets two consumers start their products in turn.
 struct Turns {
     int consumer;
     __device__ __forceinline__ explicit Turns(int consumer) : consumer(consumer) {
@@ -123,13 +125,13 @@ struct Turns {
     __device__ __forceinline__ void hand_over() const {
         if (TURNS) named_barrier_arrive(kTurns + 1 - consumer, 256);
     }
-    // The second consumer's last turn is nobody's next.
+    // end completes the named barrier at which the second consumer arrives after its last turn.
     __device__ __forceinline__ void end() const {
         if (consumer == 0) wait();
     }
 };
 
-// Work are the tiles of keys that the index-th of all tiles of queries meets.
+// Work describes the index-th tile of queries: its rows, and the number of tiles of keys to which they attend.
 struct Work {
     Rows rows;
     int tiles;
@@ -137,7 +139,8 @@ struct Work {
     __device__ __forceinline__ static int all() { return (QUERIES + ROWS - 1) / ROWS * HEADS * BATCH; }
 };
 
-// Queries are a consumer's, and which tile they are of; behind the last one the index is that of no tile.
+// Queries are a consumer's queries in shared memory, and the index of their tile. When no tile of queries is left, the
+// index of the tile is Work::all().
 struct Queries {
     char* memory;
     Mbarrier *full, *empty;
@@ -150,20 +153,20 @@ struct Queries {
             tensor_load(memory + i * kQueryBoxBytes, map, at, full);
         }
     }
-    // release is called by all lanes of a warp whose last products with them are there.
+    // All lanes of a warp must call release once the warp's last products with the queries have ended.
     __device__ __forceinline__ void release() const {
         if (threadIdx.x % 32 == 0) mbarrier_arrive(empty);
     }
 };
 
-// Shared is a block's memory.
+// Shared locates the parts of a block's shared memory.
 struct Shared {
     char* memory;
     __device__ __forceinline__ Mbarrier* barriers() const { return reinterpret_cast<Mbarrier*>(memory + CONSUMERS * QUERY_BYTES + STAGES * (KEY_BYTES + VALUE_BYTES)); }
     __device__ __forceinline__ Ring keys() const { return {memory + CONSUMERS * QUERY_BYTES, barriers(), KEY_BYTES}; }
     __device__ __forceinline__ Ring values() const { return {memory + CONSUMERS * QUERY_BYTES + STAGES * KEY_BYTES, barriers() + 2 * STAGES, VALUE_BYTES}; }
     __device__ __forceinline__ Queries queries(int consumer) const {
-        Mbarrier* const mine = barriers() + 4 * STAGES + 4 * consumer;  // the last two are the index and nothing
+        Mbarrier* const mine = barriers() + 4 * STAGES + 4 * consumer;  // the last two places are the index and padding
         return {memory + consumer * QUERY_BYTES, mine, mine + 1, reinterpret_cast<volatile int*>(mine + 2)};
     }
     __device__ __forceinline__ void initialise() const {
@@ -176,7 +179,8 @@ struct Shared {
     }
 };
 
-// next_tile is how the blocks that stay share tiles of queries: they count those that they have taken beside their first ones.
+// next_tile distributes the tiles of queries among persistent blocks: a counter counts the tiles that blocks have taken
+// beyond their first ones.
 __device__ __forceinline__ int next_tile(int* taken) { return STAYS ? static_cast<int>(gridDim.x) + atomicAdd(taken, 1) : Work::all(); }
 
 struct Maps {
@@ -213,7 +217,7 @@ __device__ __forceinline__ void produce(const Shared& shared, const Maps& maps, 
 }
 
 __device__ __forceinline__ void consume(const Shared& shared, const AttentionPlain& plain, Element* y) {
-    const int row = threadIdx.x / 32 * 16;  // the warp's first of the block's
+    const int row = threadIdx.x / 32 * 16;  // the warp's first row in the block
     const Turns turns(threadIdx.x / 128);
     const Queries queries = shared.queries(threadIdx.x / 128);
     const Ring keys = shared.keys(), values = shared.values();

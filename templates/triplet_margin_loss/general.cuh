@@ -1,4 +1,4 @@
-// triplet_margin_loss, general: one answer of any problem.
+// triplet_margin_loss, general: computes one output of a problem of any size.
 #include "row_state.cuh"
 
 struct Sizes {

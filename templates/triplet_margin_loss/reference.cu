@@ -1,4 +1,4 @@
-// triplet_margin_loss, reference: a block takes a row after the other, with distances in double.
+// triplet_margin_loss, reference: a block takes one row after the other, with distances in double.
 #include "row_state.cuh"
 
 extern "C" __global__ void triplet_margin_loss_reference(const Element* __restrict__ anchor, const Element* __restrict__ positive,

@@ -1,5 +1,5 @@
-// row.cuh: what triplet_margin_loss makes of three rows: how far the anchor is from the positive row
-// and from the negative one.
+// row.cuh: the class Row (row_state.cuh) for triplet_margin_loss, which computes from three rows the distances of the
+// anchor to the positive row and to the negative row.
 #include "element.cuh"
 
 struct Weights {
@@ -9,13 +9,13 @@ struct Weights {
 #define WEIGHTS {MARGIN, P, EPS, SWAP}
 #define WEIGHTS_OF(s) {(s).margin, (s).p, (s).eps, (s).swap != 0}
 
-// Distance is the p-norm of differences, or where p is 0 the largest of them.
+// Distance is the p-norm of differences; p = 0 stands for the largest difference.
 template <class Real>
 struct Distance {
-    Real sum, largest;  // which of them is used is known when a kernel is compiled
+    Real sum, largest;  // the compiler knows which of them is used
 
     __device__ __forceinline__ void start() { sum = largest = 0; }
-    // eps is added as PyTorch does, before the magnitude is taken.
+    // join adds eps to a difference before it takes the magnitude, as PyTorch does.
     __device__ __forceinline__ void join(float x, float y, const Weights& weights) {
         const Real apart = fabs(Real(x) - Real(y) + Real(weights.eps));
         if (weights.p == 0)
@@ -61,5 +61,5 @@ struct Row {
     __device__ __forceinline__ Real give(float, long long, const Weights&) const { return loss; }
 };
 
-// counted is what a row counts in the mean.
+// counted returns the weight of a row's loss in the mean of all losses.
 __device__ __forceinline__ float counted(const Weights&, long long) { return 1.0f; }

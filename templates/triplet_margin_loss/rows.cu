@@ -1,10 +1,10 @@
-// triplet_margin_loss, rows: a team of threads takes three rows that lie alike, by the frame of rows.cuh.
-// Their loss goes to a second launch, which puts the losses together.
+// triplet_margin_loss, rows: a team of threads reads three rows with the same layout (rows.cuh). A second launch
+// combines the losses of all rows.
 //
-//   global -> registers   UNROLL vectors a thread of each row at once
-//   registers -> Row      distances of a thread, then of its team
+//   global -> registers:  UNROLL vectors per thread of each row at once.
+//   registers -> Row:     distances of a thread, then of its team.
 //
-// Tunables: rows.cuh has them.
+// The tunables are those of rows.cuh.
 #include "rows.cuh"
 #include "row_losses.cuh"
 

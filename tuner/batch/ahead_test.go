@@ -16,7 +16,7 @@ import (
 	"autotune/tuner/devices"
 )
 
-// slowCompiler takes a second for a kernel.
+// slowCompiler takes a second to compile a kernel.
 type slowCompiler struct {
 	compile.Compiler
 	lock          sync.Mutex
@@ -50,7 +50,8 @@ type compilingDevice struct {
 func (d compilingDevice) Compiler() compile.Compiler { return d.compiler }
 func (d compilingDevice) Arch() string               { return "sm_90a" }
 
-// Half of the compilers make what a search begins with before it begins, and none goes on when nobody waits.
+// Half of the compilers compile the first kernels of the next search before it begins, and all of them stop when the
+// context is cancelled.
 func TestCompilesAhead(t *testing.T) {
 	op, err := operator.Find("matmul")
 	must.OK(t, err)

@@ -1,5 +1,5 @@
-// Package batch searches many problems with one device, or with the workers of a pool,
-// and reports each to its caller as it ends.
+// Package batch searches many problems with one device, or with the workers of a pool, and reports each search to its
+// caller when it ends.
 //
 // Search calls the functions in its Options; it prints nothing.
 package batch
@@ -23,66 +23,67 @@ import (
 	"autotune/tuner/store"
 )
 
-// Request is a problem that a search is asked for.
+// Request is a problem that the user wants to have searched.
 type Request struct {
-	Name     string // of the operator, as the user gave it
+	Name     string // the operator's name, as the user gave it
 	Operator *operator.Operator
 	operator.Request
-	Baselines map[string]float64 // tuner.Options has them
-	Share     float64            // of a program's time; 0: unknown
+	Baselines map[string]float64 // they become tuner.Options.Baselines
+	Share     float64            // the problem's part of a program's time; 0 if unknown
 
-	weight float64       // in a budget
-	limit  time.Duration // of its search, in a budget; 0: no limit
+	weight float64       // the problem's weight in a budget
+	limit  time.Duration // the budget's time limit for this search; 0: no limit
 }
 
-// String is the problem as the user asked for it, briefly.
+// String returns the name of the request's operator and the shape that the user asked for.
 func (r Request) String() string {
 	return strings.TrimSpace(r.Operator.Name + " " + operator.FormatShape(r.Shape))
 }
 
-// Options are what the searches need to know beyond their problems. All functions may
-// be nil. Found is called once at a time.
+// Options configure all searches of a batch. All functions in the Options may be nil. Calls of Found never overlap.
 type Options struct {
-	Search tuner.Options // of every search; the problems have their own Baselines
-	// AnyTarget: Search.Target also ends searches whose times are not of a GPU. Usually times of a
-	// CPU end no search, and a recording is replayed to its end.
+	Search tuner.Options // options of every search; its Baselines come from the Requests
+	// AnyTarget makes Search.Target also end searches whose times were not measured on a GPU. Without AnyTarget, Target
+	// is ignored on a CPU, and a recording is replayed to its end.
 	AnyTarget bool
-	// Budget is for all searches together, each of which takes Search.Time at most; 0: no limit.
+	// Budget is the time limit for all searches together, or 0 for none; each search also obeys Search.Time.
 	Budget time.Duration
-	Store  func() (*store.Store, error) // opens the cache, when it is first needed; nil: nothing is kept
-	Tool   string                       // the program that searches, for the documents
-	// With searches one problem, with tuner.Search if it is nil. Beside: others are searched at the same time.
+	Store  func() (*store.Store, error) // opens the cache when it is first needed; nil: nothing is kept
+	Tool   string                       // name and version of the program that searches, for the documents
+	// With is the function that searches one problem; nil stands for tuner.Search. The argument `beside` says that
+	// other problems are searched at the same time.
 	With   func(ctx context.Context, r Request, on *devices.Opened, o tuner.Options, beside bool) (*tuner.Result, error)
-	Found  func(r Request, t *tuner.Result, b bestconfig.Document) error // a search has ended, with a winner or without
-	Failed func(Request, error)                                          // one of several problems has no winner; ErrNoTime: the budget did not reach
-	Notice func(string)                                                  // about the pool that searches problems at the same time, and about math modes
-	Stands func(last bool)                                               // called every now and then while they are, and when the last has ended
+	Found  func(r Request, t *tuner.Result, b bestconfig.Document) error // called when a search ends
+	Failed func(Request, error)                                          // called if one of several problems fails
+	Notice func(string)                                                  // tells the user about pools and math modes
+	Stands func(last bool)                                               // called now and then, with last at the end
 }
 
-// InterruptedError says that searches were cancelled, and what is kept of them.
+// InterruptedError says that the searches were cancelled, and which of their trials were kept.
 type InterruptedError struct{ Message string }
 
 func (e *InterruptedError) Error() string { return e.Message }
 
-// NotAllError says that some of several problems have no winner.
+// NotAllError says that at least one of several problems has no winner.
 type NotAllError struct {
-	Last error // why the last of them has none
-	Some bool  // others have one
+	Last error // why the last problem without a winner has none
+	Some bool  // whether other problems have a winner
 }
 
 func (e *NotAllError) Error() string { return "not every problem has a winner" }
 
-// ErrNoTime: the budget was spent before a problem's turn came. That is no failure of a search.
+// ErrNoTime says that the budget was spent before a problem's turn came; a caller should not report the problem as a
+// failed search.
 var ErrNoTime = errors.New("the budget was spent")
 
-// KeepError is that what is found cannot be kept or written. It ends all searches, since those to come would be lost, too.
+// KeepError ends the batch: a search's result could not be stored, so later results would be lost, too.
 type KeepError struct{ err error }
 
 func (e *KeepError) Error() string { return e.err.Error() }
 
 func (e *KeepError) Unwrap() error { return e.err }
 
-// Keeping marks an error of whoever keeps what is found.
+// Keeping wraps an error in a KeepError, which says that a result could not be stored.
 func Keeping(err error) error {
 	var marked *KeepError
 	if err == nil || errors.As(err, &marked) {
@@ -91,18 +92,19 @@ func Keeping(err error) error {
 	return &KeepError{err}
 }
 
-// Ends reports whether an error of one problem ends the searches of all: the caller cancelled them, or nothing can be kept.
+// Ends reports whether an error of one problem ends all searches, because the searches were cancelled or results cannot
+// be stored.
 func Ends(ctx context.Context, err error) bool {
 	var kept *KeepError
 	return err != nil && (ctx.Err() != nil || errors.As(err, &kept))
 }
 
-// Search searches the problems. Where there are at least as many as a pool has workers, each worker has a problem of
-// its own: all are busy, no worker has more than one problem's tensors, and all times of a problem are of one device.
-// Else one problem is searched after another, each on all that is there.
+// Search searches the problems. If there are at least as many problems as a pool has workers, each worker searches a
+// problem of its own: all workers are busy, none holds the tensors of two problems, and all times of a problem are of
+// one device. With fewer problems than workers, the problems are searched one after another, each on all workers.
 //
-// The error of a single problem is its search's. Of several, each goes to Failed, and a
-// *NotAllError is returned. The opener is the caller's to close.
+// If there is only one problem, Search returns the error of that problem's search. With several problems, each error
+// goes to Failed, and Search returns a *NotAllError. The caller of Search must close the opener.
 func Search(ctx context.Context, opener *devices.Opener, problems []Request, o Options) error {
 	b := &batch{Options: o, opener: opener}
 	if b.With == nil {
@@ -119,7 +121,6 @@ func Search(ctx context.Context, opener *devices.Opener, problems []Request, o O
 	return b.oneByOne(ctx, problems)
 }
 
-// oneByOne searches one problem after another.
 func (b *batch) oneByOne(ctx context.Context, problems []Request) error {
 	ctx, cancel := context.WithCancel(ctx)
 	next := &ahead{batch: b}
@@ -139,7 +140,8 @@ func (b *batch) oneByOne(ctx context.Context, problems []Request) error {
 	return b.notAll()
 }
 
-// divide begins the budget of problems, and weighs them. Several may be searched at the same time.
+// divide starts the budget's clock and gives each problem its weight. The argument `beside` is the number of problems
+// that are searched at the same time.
 func (b *batch) divide(problems []Request, beside int) []Request {
 	weights := Weights(lists.Of(problems, func(r Request) float64 { return r.Share }))
 	b.budget = NewBudget(b.Budget, beside, weights)
@@ -150,7 +152,7 @@ func (b *batch) divide(problems []Request, beside int) []Request {
 	return weighed
 }
 
-// within searches a problem in its part of the budget.
+// within searches a problem, and limits the search to the part of the budget that the problem gets.
 func (b *batch) within(r Request, search func(Request) error) error {
 	part, ok := b.budget.Next(r.weight)
 	if !ok {
@@ -161,7 +163,7 @@ func (b *batch) within(r Request, search func(Request) error) error {
 	return search(r)
 }
 
-// tally counts a problem that was searched, and reports one without a winner.
+// tally records whether a searched problem has a winner, and reports a problem without one to Failed.
 func (b *batch) tally(r Request, err error) {
 	if err == nil {
 		b.some = true
@@ -175,7 +177,7 @@ func (b *batch) tally(r Request, err error) {
 	}
 }
 
-// notAll is the error of all searches together.
+// notAll returns a *NotAllError if at least one problem has no winner, otherwise nil.
 func (b *batch) notAll() error {
 	if b.last == nil {
 		return nil
@@ -183,19 +185,19 @@ func (b *batch) notAll() error {
 	return &NotAllError{b.last, b.some}
 }
 
-// batch is a Search.
+// batch is the state of one call of Search.
 type batch struct {
 	Options
 	opener  *devices.Opener
-	workers device.Pool // that search the problems at the same time
+	workers device.Pool // workers of the pool, if problems are searched at the same time
 	opening sync.Mutex
 	telling sync.Mutex
 	budget  *Budget
 	last    error // why the last problem without a winner has none
-	some    bool  // problems have one
+	some    bool  // whether any problem has a winner
 }
 
-// search searches one problem, on one worker of a pool unless that is nil.
+// search searches one problem, on the given worker of a pool, or on the opened device if worker is nil.
 func (b *batch) search(ctx context.Context, r Request, worker device.Device, next *ahead) error {
 	o := b.options(r)
 	opened, err := b.open(ctx, r, b.opener.Begin)
@@ -229,7 +231,7 @@ func (b *batch) search(ctx context.Context, r Request, worker device.Device, nex
 		return b.search(ctx, r, worker, nil)
 	}
 	gone := errors.Is(err, device.ErrGone)
-	if result == nil || gone && worker != nil && len(b.workers.Workers()) > 0 { // another goes on with it
+	if result == nil || gone && worker != nil && len(b.workers.Workers()) > 0 { // another worker continues this search
 		return err
 	}
 	if err := b.deliver(r, result); err != nil {
@@ -252,21 +254,21 @@ func (b *batch) search(ctx context.Context, r Request, worker device.Device, nex
 	return &InterruptedError{fmt.Sprintf("interrupted after %s; %s", done, kept)}
 }
 
-// options are the options of one problem's search.
+// options returns the options for the search of one problem.
 func (b *batch) options(r Request) tuner.Options {
 	o := b.Options.Search
 	o.Baselines, o.Only = r.Baselines, r.Only
 	return o
 }
 
-// open has the opener open a problem by one of its methods.
+// open calls a method of the opener that opens a problem; one problem is opened at a time.
 func (b *batch) open(ctx context.Context, r Request, by func(context.Context, *operator.Operator, operator.Request) (*devices.Opened, error)) (*devices.Opened, error) {
 	b.opening.Lock()
 	defer b.opening.Unlock()
 	return by(ctx, r.Operator, r.Request)
 }
 
-// deliver reports what a search has found.
+// deliver passes the result of a search to the function Found.
 func (b *batch) deliver(r Request, result *tuner.Result) error {
 	b.telling.Lock()
 	defer b.telling.Unlock()

@@ -17,7 +17,7 @@ import (
 	"autotune/tuner/torchmath"
 )
 
-// A problem that cannot be searched is told of, and the others are searched all the same.
+// If one problem cannot be searched, its error is reported, and the other problems are searched all the same.
 func TestOneFails(t *testing.T) {
 	op, err := operator.Find("avg_pool1d")
 	must.OK(t, err)
@@ -45,7 +45,7 @@ func TestOneFails(t *testing.T) {
 	}
 }
 
-// A search that began in another mode than PyTorch's begins again, in that mode.
+// A search that began in another math mode than PyTorch uses is started again in PyTorch's mode.
 func TestOtherMode(t *testing.T) {
 	op, err := operator.Find("avg_pool1d")
 	must.OK(t, err)

@@ -9,15 +9,14 @@ import (
 	"autotune/device"
 )
 
-// pool is the pool whose workers search the problems, one each; nil: there is none, or
-// it has more workers than there are problems.
+// pool returns a pool if each of its workers can search a problem of its own, otherwise nil.
 func (b *batch) pool(ctx context.Context, problems []Request) device.Pool {
 	if len(problems) < 2 || !b.opener.Several() {
 		return nil
 	}
 	opened, err := b.open(ctx, problems[0], b.opener.Open)
 	if err != nil {
-		return nil // searching it says why, and goes on with the others
+		return nil // the search of this problem reports the error, and the others go on
 	}
 	pool, ok := opened.Device.(device.Pool)
 	if !ok || len(pool.Workers()) < 2 || len(problems) < len(pool.Workers()) {
@@ -32,15 +31,15 @@ func (b *batch) pool(ctx context.Context, problems []Request) device.Pool {
 // idle is how often a batch looks for new workers while no search ends.
 const idle = 20 * time.Second
 
-// ended is a search that has ended on a worker.
+// ended reports that a problem's search on a worker has ended, and with what error.
 type ended struct {
 	worker  string
 	request Request
 	err     error
 }
 
-// sideBySide searches the problems at the same time. A problem whose worker goes is
-// searched on by another, from what the cache has of it.
+// sideBySide searches the problems at the same time. If the worker of a problem goes away, another worker continues
+// the search from the trials in the cache.
 func (b *batch) sideBySide(ctx context.Context, pool device.Pool, problems []Request) error {
 	outer := ctx
 	ctx, cancel := context.WithCancelCause(ctx)

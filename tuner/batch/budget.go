@@ -6,29 +6,30 @@ import (
 	"time"
 )
 
-// leastSearch is the shortest search that a budget gives a problem. Less does not reach for a compilation and the finals.
+// leastSearch is the shortest search that a budget allows: less time is too short to compile and run the finals.
 const leastSearch = 500 * time.Millisecond
 
-// Budget divides a time among things to do, by their weights: one after another, or several side by side. What one of
-// them leaves goes to the next ones, and what one takes beyond its part is kept back from theirs. A nil budget has no end.
+// Budget divides a time limit among tasks by their weights; tasks may run one after another or at the same time. A task
+// that ends early leaves its remaining time to later tasks, and a task that takes longer than its part reduces theirs.
+// A nil Budget has no limit.
 type Budget struct {
 	lock   sync.Mutex
 	ends   time.Time
-	beside float64 // how many are done at the same time
-	left   float64 // the weight of what was not begun
-	under  float64 // of what was begun and is not done
+	beside float64 // how many tasks run at the same time
+	left   float64 // total weight of the tasks that have not begun
+	under  float64 // total weight of the tasks that run
 	over   time.Duration
 	done   int
 }
 
-// Part is what one thing has of a budget.
+// Part is the time that a Budget grants to one task.
 type Part struct {
 	Limit  time.Duration // 0: no limit
 	weight float64
 	began  time.Time
 }
 
-// NewBudget is a budget that begins now, for things with these weights; nil without a limit.
+// NewBudget starts a budget for tasks with the given weights; it returns nil if limit is not positive.
 func NewBudget(limit time.Duration, beside int, weights []float64) *Budget {
 	if limit <= 0 {
 		return nil
@@ -40,8 +41,8 @@ func NewBudget(limit time.Duration, beside int, weights []float64) *Budget {
 	return b
 }
 
-// Next begins a thing of this weight; not ok: the budget is spent, and the thing is left out. The first one always has
-// a time.
+// Next begins a task of the given weight and returns the task's part of the budget, or ok=false if the budget is spent.
+// A budget always grants time to its first task.
 func (b *Budget) Next(weight float64) (p Part, ok bool) {
 	if b == nil {
 		return p, true
@@ -64,7 +65,7 @@ func (b *Budget) Next(weight float64) (p Part, ok bool) {
 	return p, true
 }
 
-// Done says that a thing is done.
+// Done tells the budget that a task has ended; p is the part of the budget that Next granted to the task.
 func (b *Budget) Done(p Part) {
 	if b == nil {
 		return
@@ -75,8 +76,8 @@ func (b *Budget) Done(p Part) {
 	b.over += max(0, time.Since(p.began)-p.Limit)
 }
 
-// Weights are by how much of a budget each of several things has, from their shares of a program's time. What has no
-// share weighs as much as the smallest one that there is.
+// Weights returns the weight of each task in a budget, which is the task's share of a program's running time. A task
+// whose share of the time is unknown gets the smallest weight among the other tasks.
 func Weights(shares []float64) []float64 {
 	least := 0.0
 	for _, s := range shares {

@@ -18,7 +18,8 @@ import (
 	"autotune/tuner/store"
 )
 
-// A run ends near its budget, whatever its searches take beyond their parts. Larger shares have more of it.
+// A run of several searches ends near its budget, even if some searches exceed their parts; problems with larger shares
+// get longer searches.
 func TestBudget(t *testing.T) {
 	for _, over := range []time.Duration{0, 300 * time.Millisecond, 2 * time.Second} {
 		synctest.Test(t, func(t *testing.T) {
@@ -53,7 +54,7 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-// What a search leaves goes to the next ones, and of searches side by side each has its part.
+// Time that one search does not use goes to later searches, and each of several simultaneous searches gets its part.
 func TestBudgetIsPassedOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := NewBudget(10*time.Second, 1, []float64{1, 1})
@@ -71,7 +72,7 @@ func TestBudgetIsPassedOn(t *testing.T) {
 	})
 }
 
-// lengths are problems of avg_pool1d, the first with a recording.
+// lengths returns avg_pool1d problems with the given input lengths; only the problem of length 65536 has a recording.
 func lengths(t *testing.T, of ...int64) (list []Request) {
 	t.Helper()
 	op, err := operator.Find("avg_pool1d")
@@ -81,7 +82,8 @@ func lengths(t *testing.T, of ...int64) (list []Request) {
 	})
 }
 
-// A problem that a budget does not reach is told of, and is no failure.
+// A problem whose turn comes after the budget is spent is reported with ErrNoTime, which does not count as a failed
+// search.
 func TestBudgetEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		opener := devices.NewOpener(devices.Spec{Kind: device.Replay}, devices.Options{})
@@ -103,8 +105,8 @@ func TestBudgetEnds(t *testing.T) {
 	})
 }
 
-// One failure ends nothing, but what cannot be kept ends all: a cache that cannot be opened or written, and a caller who
-// cannot take what was found.
+// A batch continues after the failure of one problem, but ends if a result cannot be stored, because the cache cannot
+// be opened or written or because Found returns an error.
 func TestWhatEndsAll(t *testing.T) {
 	full := errors.New("no space left on device")
 	var failing *tuner.Result

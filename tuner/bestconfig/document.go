@@ -1,8 +1,8 @@
-// Package bestconfig is the document that a search leaves behind: the winner and the evidence for it.
+// Package bestconfig reads and writes best-config documents, which hold the winner of a search and the evidence for it.
 //
-// A Document is plain data. FromRecord makes one of a search's record and FromRecording one of a recording;
-// WriteJSON and Read carry it to and from files, and package reports shows it. A search that found no valid
-// variant has a Document without a template: it cannot be written, but it can be shown.
+// FromRecord makes a Document from the record of a search, and FromRecording makes one from a recording; WriteJSON and
+// Read store documents as JSON, and package reports presents them. A search that found no valid variant has a Document
+// without a template: WriteJSON refuses it, but reports can show it.
 package bestconfig
 
 import (
@@ -21,12 +21,12 @@ import (
 	"autotune/tuner/torchtimes"
 )
 
-// Schema names the document and its version. A new field does not change it; a field that goes or changes its
-// meaning does.
+// Schema names the best-config document and its version. The version in Schema changes when a field is removed or
+// changes its meaning, but not when a field is added.
 const Schema = "autotune/best-config/1"
 
-// Document is a winner and its evidence. docs/best-config.md describes every field. complete empties those fields of
-// the shared records that the document does not have.
+// Document is a winner and its evidence. docs/best-config.md describes every field. Some fields of shared types do not
+// belong to the document, and the method `complete` clears them.
 type Document struct {
 	Schema   string                 `json:"schema"`
 	Tool     string                 `json:"tool,omitempty"` // "autotune 0.1.0"
@@ -37,34 +37,35 @@ type Document struct {
 	Macros   map[string]string `json:"macros"`
 	Launches operator.Launches `json:"launch"`
 	Target   string            `json:"target,omitempty"` // what the kernel was compiled for: "sm_90a"
-	// The digests are of the kernel with its launches and of what it was verified against: 16 digits at least.
+	// KernelDigest is the digest of the winner's kernel and its launches, and ReferenceDigest that of the kernel which
+	// defines the correct result. KernelDigest and ReferenceDigest have at least 16 hexadecimal digits.
 	KernelDigest       string                    `json:"kernel_digest,omitempty"`
 	ReferenceDigest    string                    `json:"reference_digest,omitempty"`
 	Time               trial.Timing              `json:"time_ms"`
-	Conditions         device.Conditions         `json:"conditions,omitzero"` // of all its times of variants
-	Protocol           device.Protocol           `json:"protocol,omitzero"`   // of its other rules, without conditions
-	Baselines          map[string]tuner.Baseline `json:"baselines"`           // the known ones, by name
+	Conditions         device.Conditions         `json:"conditions,omitzero"` // for the times of all variants
+	Protocol           device.Protocol           `json:"protocol,omitzero"`   // measuring rules, no conditions
+	Baselines          map[string]tuner.Baseline `json:"baselines"`           // known baselines by name
 	Roofline           Roofline                  `json:"roofline"`
 	CopyBandwidthShare float64                   `json:"copy_bandwidth_share,omitempty"`
 	trial.Measured
 	tuner.Evidence
 	Trials     tuner.Counts    `json:"trials"`
 	Search     Search          `json:"search"`
-	Recording  *Recording      `json:"recording,omitempty"` // of a replay
+	Recording  *Recording      `json:"recording,omitempty"` // the recording, if the search was a replay
 	Warnings   []string        `json:"warnings"`
-	Doubts     []trial.Warning `json:"doubts,omitempty"` // about the trials' measurements, by kind
+	Doubts     []trial.Warning `json:"doubts,omitempty"` // doubts about the trials' measurements, by kind
 	RecordedAt time.Time       `json:"recorded_at"`
 }
 
-// Roofline is the least time that the machine allows, and how near the winner is.
-// Unknown quantities are zero, as all are on the emulator.
+// Roofline holds the least time in which the device could compute the problem, and how near the winner comes to it. A
+// quantity is zero if it is not known, as all of these quantities are on the emulator.
 type Roofline struct {
-	Bytes         int64   `json:"bytes"`                    // that must be moved
-	Flops         int64   `json:"flops"`                    // that must be computed
+	Bytes         int64   `json:"bytes"`                    // bytes that a kernel must move
+	Flops         int64   `json:"flops"`                    // operations that a kernel must do
 	CopyBandwidth float64 `json:"copy_bandwidth,omitempty"` // measured, bytes a second, read plus write
-	FloorMS       float64 `json:"floor_ms,omitempty"`       // bytes over copy bandwidth
-	Share         float64 `json:"share,omitempty"`          // floor over the winner's median
-	// Peaks are what the device reached in other kinds of work: bytes or operations a second.
+	FloorMS       float64 `json:"floor_ms,omitempty"`       // Bytes divided by CopyBandwidth
+	Share         float64 `json:"share,omitempty"`          // FloorMS divided by the winner's median
+	// Peaks are the device's measured rates at work other than copying, in bytes or operations a second.
 	Peaks map[string]float64 `json:"peaks,omitempty"`
 }
 
@@ -72,14 +73,14 @@ type Roofline struct {
 type Search struct {
 	Strategy            string  `json:"strategy,omitempty"`
 	Seconds             float64 `json:"seconds"`
-	Evaluations         int     `json:"evaluations"`                    // in this run
-	Resumed             int     `json:"resumed,omitempty"`              // trials answered from the cache
-	ValidConfigurations int64   `json:"valid_configurations,omitempty"` // in the whole space
+	Evaluations         int     `json:"evaluations"`                    // evaluations in this run
+	Resumed             int     `json:"resumed,omitempty"`              // trials taken from the cache
+	ValidConfigurations int64   `json:"valid_configurations,omitempty"` // number of configurations in the whole space
 	tuner.Extent
 	Spent *tuner.Spent `json:"spent,omitempty"`
 }
 
-// Recording is what a replay answered from.
+// Recording names the recording from which a replay took its trials.
 type Recording struct {
 	File       string    `json:"file"`
 	RecordedAt time.Time `json:"recorded_at"`
@@ -89,7 +90,7 @@ type Recording struct {
 // Found reports whether the search has a winner.
 func (d Document) Found() bool { return d.Template != "" }
 
-// Compare fills in a baseline; a time of zero is not known and left out. The winner's time must be set before.
+// Compare adds a baseline unless its time is zero (unknown). The winner's time must be set before Compare is called.
 func (d *Document) Compare(name string, timeMS float64) {
 	if timeMS <= 0 || d.Time.Median <= 0 {
 		return
@@ -100,8 +101,8 @@ func (d *Document) Compare(name string, timeMS float64) {
 	d.Baselines[name] = tuner.Baseline{TimeMS: timeMS, Speedup: timeMS / d.Time.Median}
 }
 
-// SetRoofline fills in Roofline and CopyBandwidthShare. A bandwidth of zero is not known. The winner's time must be
-// set before.
+// SetRoofline fills in Roofline and CopyBandwidthShare. A copy bandwidth of zero counts as unknown. The winner's time
+// must be set before SetRoofline is called.
 func (d *Document) SetRoofline(bytes, flops int64, copyBytesPerMS float64) {
 	d.Roofline = Roofline{Bytes: bytes, Flops: flops}
 	if copyBytesPerMS > 0 {
@@ -114,7 +115,7 @@ func (d *Document) SetRoofline(bytes, flops int64, copyBytesPerMS float64) {
 	d.CopyBandwidthShare = d.Roofline.Share
 }
 
-// SetPeaks fills in what the device reaches at most.
+// SetPeaks fills in the device's measured peak rates.
 func (d *Document) SetPeaks(peaks device.Peaks) {
 	if len(peaks) == 0 {
 		return
@@ -125,8 +126,8 @@ func (d *Document) SetPeaks(peaks device.Peaks) {
 	}
 }
 
-// Peak is the highest rate of arithmetic for the problem, operations a second, and what it is the
-// peak of; 0 where it was not measured.
+// Peak returns the device's highest rate of arithmetic for the problem's types, in operations a second, and the name of
+// that kind of arithmetic. A rate that was not measured is 0.
 func (d Document) Peak() (rate float64, of string) {
 	kind := device.PeakFP32
 	if strings.HasPrefix(d.Problem.Math, device.PeakTF32) {
@@ -145,7 +146,7 @@ func (d Document) Peak() (rate float64, of string) {
 	return d.Roofline.Peaks[kind], of
 }
 
-// WinningTrial is the winner as a trial.
+// WinningTrial returns the winner as a trial.
 func (d Document) WinningTrial() trial.Trial {
 	return trial.Trial{
 		Configuration: d.Configuration, Launches: d.Launches, KernelDigest: d.KernelDigest, At: d.RecordedAt,
@@ -153,13 +154,14 @@ func (d Document) WinningTrial() trial.Trial {
 	}
 }
 
-// Names of baselines. Package torchtimes names PyTorch's; a recording may bring others, in lower case.
+// Default and Reference are names of baselines; package torchtimes defines the names for PyTorch, and a recording may
+// contain baselines with other names in lower case.
 const (
 	Default   = "default"   // the untuned default configuration
 	Reference = "reference" // the operator's plain reference kernel
 )
 
-// usual are the baselines that people know, in the order in which reports show them.
+// usual lists the well-known baselines, in the order in which reports show them.
 var usual = []struct{ name, title, short string }{
 	{Default, "untuned default", "default"},
 	{Reference, "reference kernel", "reference"},
@@ -168,7 +170,7 @@ var usual = []struct{ name, title, short string }{
 	{torchtimes.EagerFP32, "PyTorch eager, fp32", "fp32"},
 }
 
-// place is the name's place among the usual ones; others come after them.
+// place returns the index of a baseline's name in the list `usual`, or the list's length if the name is not in it.
 func place(name string) int {
 	for i, u := range usual {
 		if u.name == name {
@@ -178,10 +180,10 @@ func place(name string) int {
 	return len(usual)
 }
 
-// Usual reports whether people know the baseline.
+// Usual reports whether a baseline's name is one of the well-known names.
 func Usual(name string) bool { return place(name) < len(usual) }
 
-// Titles name a baseline for people, and at the head of a narrow column.
+// Titles returns a baseline's name as reports show it, and a shorter form for the head of a narrow column.
 func Titles(name string) (title, short string) {
 	if Usual(name) {
 		return usual[place(name)].title, usual[place(name)].short
@@ -190,8 +192,8 @@ func Titles(name string) (title, short string) {
 	return title, title
 }
 
-// Names are the baselines that any of the documents knows, in the order in which reports show them: the usual ones,
-// then others by name.
+// Names returns the baselines of all the documents in the order in which reports show them: the usual ones first,
+// then the others by name.
 func Names(list ...Document) []string {
 	known := map[string]bool{}
 	for _, d := range list {
@@ -204,10 +206,11 @@ func Names(list ...Document) []string {
 	})
 }
 
-// InTurns reports whether a baseline took turns with the winner.
+// InTurns reports whether the baseline was timed in turns with the winner.
 func InTurns(b tuner.Baseline) bool { return b.CI95[1] > 0 }
 
-// PyTorch is the fastest of the wanted ways to call PyTorch; without a name: there is none.
+// PyTorch returns the fastest of the ways to call PyTorch that `wanted` accepts; the name is empty if the document
+// contains no such way.
 func (d Document) PyTorch(wanted func(tuner.Baseline) bool) (name string, fastest tuner.Baseline) {
 	for _, way := range torchtimes.Ways() {
 		if b, known := d.Baselines[way]; known && wanted(b) && (name == "" || b.Speedup < fastest.Speedup) {
@@ -217,8 +220,9 @@ func (d Document) PyTorch(wanted func(tuner.Baseline) bool) (name string, fastes
 	return name, fastest
 }
 
-// FasterPyTorch says which way to call PyTorch is faster than the winner, and by how much, where both took turns and
-// the interval shows it. Of several it is the fastest.
+// FasterPyTorch names the fastest way to call PyTorch that is faster than the winner, and says by how much.
+// FasterPyTorch considers only ways to call PyTorch that were timed in turns with the winner and whose confidence
+// interval shows that they are faster.
 func (d Document) FasterPyTorch() (text string, ok bool) {
 	name, b := d.PyTorch(func(b tuner.Baseline) bool { return InTurns(b) && b.CI95[1] < 1 })
 	if name == "" {
@@ -228,7 +232,7 @@ func (d Document) FasterPyTorch() (text string, ok bool) {
 	return title + " is " + FormatSpeedup(1/b.Speedup) + " as fast as the winner", true
 }
 
-// FormatSpeedup writes a ratio: 3.42x, 34.2x, 342x.
+// FormatSpeedup writes a speedup with three digits: 3.42x, 34.2x, 342x.
 func FormatSpeedup(ratio float64) string {
 	switch {
 	case ratio < 9.995:

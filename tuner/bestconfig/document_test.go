@@ -20,8 +20,8 @@ import (
 	"autotune/tuner/torchtimes"
 )
 
-// fixture is a document in testdata: a search on a GPU where everything is known ("cuda"), the same answered from a
-// recording ("replay"), and a small search on the CPU without a roofline and PyTorch ("emulator").
+// fixture reads a document from testdata: "cuda" is a search on a GPU with all fields known, "replay" the same search
+// answered from a recording, and "emulator" a small search on the CPU without a roofline and PyTorch.
 func fixture(t testing.TB, name string) Document {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("testdata", name+".json"))
@@ -38,7 +38,7 @@ func written(t testing.TB, d Document) []byte {
 	return out.Bytes()
 }
 
-// What is read is written again, byte for byte.
+// A document that is read and written again does not change by a byte.
 func TestGoldenDocuments(t *testing.T) {
 	for _, name := range []string{"cuda", "replay", "emulator"} {
 		want, err := os.ReadFile(filepath.Join("testdata", name+".json"))

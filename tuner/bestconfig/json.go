@@ -20,17 +20,16 @@ import (
 	"autotune/tuner"
 )
 
-// documentBound bounds what is read; documents take a few kilobytes.
+// documentBound limits the size of a document that is read; usual documents take a few kilobytes.
 var documentBound = input.Bound{Kind: "a best-config document", Bytes: 4 << 20, Values: 300_000, Depth: 32}
 
-// WriteJSON writes the document, indented, with its fields always in the same order. It refuses one that Read would
-// refuse.
+// WriteJSON writes the document, indented, with its fields always in the same order. WriteJSON returns an error for a
+// document that Read would refuse.
 func (d Document) WriteJSON(w io.Writer) error {
 	d = d.complete()
 	return writeIndented(w, d, d.check())
 }
 
-// WriteJSONList writes the documents of several problems as a JSON list.
 func WriteJSONList(w io.Writer, list []Document) (err error) {
 	documents := make([]Document, len(list))
 	for i, d := range list {
@@ -40,7 +39,8 @@ func WriteJSONList(w io.Writer, list []Document) (err error) {
 	return writeIndented(w, documents, err)
 }
 
-// writeIndented writes nothing if it cannot write all, or if there is a fault.
+// writeIndented writes v as indented JSON; it writes nothing and returns an error if `fault` is not nil or if encoding
+// fails.
 func writeIndented(w io.Writer, document any, fault error) error {
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)
@@ -53,8 +53,8 @@ func writeIndented(w io.Writer, document any, fault error) error {
 	return err
 }
 
-// complete fills in the schema. Missing maps and lists become empty, so that the document has no null. From the shared
-// records it removes what the document says elsewhere, and what is not its subject.
+// complete fills in the schema and makes missing maps and lists empty, so that the JSON has no null. The method
+// complete also clears fields of shared types that a document stores elsewhere or not at all.
 func (d Document) complete() Document {
 	d.Schema = Schema
 	d.RecordedAt = d.RecordedAt.UTC()
@@ -85,13 +85,14 @@ func (d Document) complete() Document {
 	return d
 }
 
-// essential is what a document says of a time.
+// essential returns a time with only those fields that a document stores: the median, its confidence interval and the
+// number of samples.
 func essential(t trial.Timing) trial.Timing {
 	return trial.Timing{Median: t.Median, CI95: t.CI95, Samples: t.Samples}
 }
 
-// Read reads a document. It is strict: an unknown field, a missing one that must be there or a number that cannot be is
-// an error that names it.
+// Read reads a document strictly: for an unknown field, a missing required field or an impossible number, it returns
+// an error that names the field.
 func Read(r io.Reader) (d Document, err error) {
 	data, err := readBounded(r)
 	if err == nil {
@@ -100,7 +101,7 @@ func Read(r io.Reader) (d Document, err error) {
 	return d, err
 }
 
-// ReadAll reads a document, or a list of them as WriteJSONList writes it.
+// ReadAll reads one document, or a JSON list of documents as WriteJSONList writes it.
 func ReadAll(r io.Reader) ([]Document, error) {
 	data, err := readBounded(r)
 	if err != nil {
@@ -151,8 +152,8 @@ func parse(data []byte) (d Document, err error) {
 	return d, nil
 }
 
-// checkSchema looks at the schema alone: a document of another version would otherwise be refused for one of its
-// fields.
+// checkSchema checks the schema before any other field, so that a document of another version is refused for its
+// version.
 func checkSchema(data []byte) error {
 	var head struct {
 		Schema *string `json:"schema"`
@@ -176,7 +177,7 @@ var (
 	targetPattern   = regexp.MustCompile(`^[a-z0-9_]*$`)
 )
 
-// check checks the contents; the errors begin with the field's name.
+// check checks the document's contents, and begins each error with the name of the field.
 func (d Document) check() error {
 	can := d.Device.Kind.Properties()
 	switch {
@@ -202,7 +203,7 @@ func (d Document) check() error {
 		return fmt.Errorf("kernel_digest is %q, want 16 to 64 hexadecimal digits", d.KernelDigest)
 	case !digestPattern.MatchString(d.ReferenceDigest):
 		return fmt.Errorf("reference_digest is %q, want 16 to 64 hexadecimal digits", d.ReferenceDigest)
-	// A winner that is shown as it was recorded has neither macros nor launches.
+	// The winner of a document made by FromRecording has neither macros nor launches.
 	case len(d.Launches) == 0 && len(d.Macros) > 0 || slices.Contains(d.Launches.Entries(), ""):
 		return errors.New("launch.entry is missing")
 	case slices.Min(d.Problem.Shape) < 1:

@@ -12,9 +12,9 @@ import (
 	"autotune/tuner"
 )
 
-// FromRecord makes the document of a search's outcome.
+// FromRecord makes the document of a search from its record.
 func FromRecord(r tuner.Record) Document {
-	measured := r.Device.Kind.Properties().Compiles // and not answered by a recording
+	measured := r.Device.Kind.Properties().Compiles // false for a replay, which measures nothing
 	d := Document{
 		Operator: r.Problem.Operator, Problem: r.Problem, Device: r.Device,
 		Target: r.Device.Limits.Target, ReferenceDigest: r.ReferenceDigest, Conditions: r.Protocol.Conditions,
@@ -25,15 +25,15 @@ func FromRecord(r tuner.Record) Document {
 		},
 	}
 	if measured {
-		d.Protocol = r.Protocol.Unconditioned() // of a replay, the recording has it
+		d.Protocol = r.Protocol.Unconditioned() // a recording states its own protocol
 		if d.Search.Evaluations > 0 {
 			d.Search.Spent = &r.Spent
 		}
 	} else {
 		d.Recording = &Recording{File: r.Device.Recording, RecordedAt: r.Device.RecordedAt, Device: r.Device.Name}
 		d.RecordedAt = r.Device.RecordedAt
-		d.ReferenceDigest = ""                           // a recording does not say what it verified against
-		d.Search.Evaluations -= r.ByStatus[trial.Pruned] // configurations that the recording lacks
+		d.ReferenceDigest = ""                           // a recording does not tell its reference
+		d.Search.Evaluations -= r.ByStatus[trial.Pruned] // configurations that are not in the recording
 	}
 	if w := r.Winner; w != nil {
 		d.Configuration, d.Macros, d.Launches, d.Time = w.Configuration, w.Macros, w.Launches, w.Time
@@ -45,7 +45,8 @@ func FromRecord(r tuner.Record) Document {
 	return d
 }
 
-// compareAll fills in the baselines. Times of a GPU are left out if the winner's is not one.
+// compareAll fills in the document's baselines, and leaves out times measured on a GPU if the winner was timed on the
+// emulator.
 func (d *Document) compareAll(list []tuner.Baseline) {
 	var elsewhere []string
 	for _, b := range list {
@@ -64,15 +65,16 @@ func (d *Document) compareAll(list []tuner.Baseline) {
 	}
 }
 
-// FromRecording is the document of a recording's fastest trial, with all trials. Macros and launch, which a recording
-// lacks, stay empty. The problem is the recorded one, bound with the limits of the recorded device.
+// FromRecording returns a recording's trials and the document of the fastest one. The document contains no macros and
+// launches, since recordings do not store them. The problem must be the recorded problem, and must be bound with the
+// limits of the recorded device.
 func FromRecording(r *recording.Recording, p *operator.Problem) (Document, []trial.Trial, error) {
 	trials := slices.Clone(r.Trials)
 	counts := tuner.Counts{Total: len(trials), ByStatus: map[trial.Status]int{}}
 	var best *trial.Trial
 	for i := range trials {
 		t := &trials[i]
-		t.SetSamples(t.SamplesMS, t.Time.Batch) // the recorded median is rounded
+		t.SetSamples(t.SamplesMS, t.Time.Batch)
 		counts.ByStatus[t.Status]++
 		if t.Status == trial.OK && (best == nil || t.Time.Median < best.Time.Median) {
 			best = t
@@ -87,7 +89,7 @@ func FromRecording(r *recording.Recording, p *operator.Problem) (Document, []tri
 		Ceilings: ceilings, Warnings: trial.Lines(slices.Concat(best.Warnings, best.Time.Warnings())),
 		Doubts: trial.Gather(trials),
 	})
-	d.Search = Search{ValidConfigurations: r.Metadata.Valid} // nothing was searched now
+	d.Search = Search{ValidConfigurations: r.Metadata.Valid} // nothing was searched in this run
 	d.Compare(Reference, ceilings.ReferenceMS)
 	for name, ms := range ceilings.Baselines {
 		d.Compare(name, ms)

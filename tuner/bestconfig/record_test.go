@@ -12,8 +12,7 @@ import (
 	"autotune/tuner"
 )
 
-// The winner of a recording is the one that a replay finds, with the same
-// evidence.
+// FromRecording names the same winner, with the same evidence, as a replay of the recording.
 func TestFromRecordingIsAReplay(t *testing.T) {
 	entries, err := recording.List(recording.Shipped())
 	if err != nil || len(entries) == 0 {
@@ -25,7 +24,8 @@ func TestFromRecordingIsAReplay(t *testing.T) {
 			must.OK(t, err)
 			op, err := operator.Find(r.Metadata.Problem.Operator)
 			must.OK(t, err)
-			// Templates that came later are not in the recording.
+			// Templates that were added to the operator after the recording was made cannot win, since the recording
+			// has no trials of them.
 			request := r.Metadata.Problem.Request()
 			var only operator.Restriction
 			for _, trial := range r.Trials {
@@ -48,7 +48,8 @@ func TestFromRecordingIsAReplay(t *testing.T) {
 			}
 			got.Configuration, got.Macros, got.Launches, got.KernelDigest = want.Configuration, want.Macros, want.Launches, want.KernelDigest
 			got.Search = want.Search
-			// A replay also tells of templates that did not win.
+			// A replay warns about templates that were left out or have changed, but the document of the recording does
+			// not.
 			want.Warnings = slices.DeleteFunc(want.Warnings, func(w string) bool {
 				return strings.Contains(w, "edited since") || strings.Contains(w, "only part of the space")
 			})

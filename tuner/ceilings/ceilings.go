@@ -1,5 +1,6 @@
-// Package ceilings measures the peaks of a device beside copies: of the L2, of fp32 and of the tensor cores. The
-// kernels are those of an ordinary operator, in the folder peak, and are verified and timed as any others.
+// Package ceilings measures a device's peak rates: of reads from the L2 cache, of fp32 and of the tensor cores. The
+// kernels that measure peaks belong to an ordinary operator in the folder peak, and are verified and timed like all
+// others.
 package ceilings
 
 import (
@@ -19,14 +20,15 @@ import (
 //go:embed peak
 var files embed.FS
 
-// kinds are the kinds of work, as the operator names them, with how many blocks a multiprocessor
-// gets and how many steps each takes: half a millisecond or so of a large GPU.
+// kinds lists the kinds of work, named as in the operator peak, with the number of blocks for each multiprocessor
+// and the number of steps of each block. With the numbers of blocks and steps in this table, a kernel runs for
+// about half a millisecond on a large GPU.
 var kinds = []struct {
 	of            string
 	blocks, steps int64
 }{{device.PeakL2, 8, 512}, {device.PeakFP32, 8, 8192}, {device.PeakTF32, 2, 4096}, {device.PeakFP16, 2, 8192}}
 
-// Measure measures the peaks that the device has.
+// Measure measures the device's peak rates.
 func Measure(ctx context.Context, d device.Device) (device.Peaks, error) {
 	op, err := load()
 	if err != nil {
@@ -57,8 +59,8 @@ func load() (*operator.Operator, error) {
 	return operator.Load(folder, ".")
 }
 
-// measure is the rate of one kind of work, in bytes or operations a millisecond; 0 where the device
-// has none of it. The fastest turn counts.
+// measure returns the best rate of one kind of work, in bytes or operations a millisecond, or 0 if no kernel for that
+// work is valid on the device.
 func measure(ctx context.Context, d device.Device, p *operator.Problem) (rate float64, err error) {
 	defaults := p.Defaults(ctx)
 	if len(defaults) == 0 {

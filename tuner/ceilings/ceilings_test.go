@@ -13,8 +13,9 @@ import (
 	"autotune/operator"
 )
 
-// Every kernel does the work that is counted, of Hopper and of GPUs before: it is right. The tensor
-// cores' two kernels differ in their types by a constant alone, so each is compiled for one.
+// Every kernel that measures a peak computes the right result, on Hopper and on earlier GPUs, so the kernel does all
+// the work that is counted. The two kernels for tensor cores have the same code for all types except for one constant,
+// so the test compiles each kernel for one type.
 func TestPeaks(t *testing.T) {
 	d, err := emulator.Open(emulator.Options{CacheDir: testcache.Dir()})
 	if err != nil {
@@ -46,7 +47,7 @@ func TestPeaks(t *testing.T) {
 	}
 }
 
-// Peaks are kept by device and driver. A damaged file is measured anew.
+// Peaks are stored for each device and driver. If the file of stored peaks is damaged, all peaks are measured anew.
 func TestKept(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "peaks.json")
 	one, other := device.Info{Name: "a", Driver: "1"}, device.Info{Name: "a", Driver: "2"}

@@ -12,10 +12,10 @@ import (
 	"autotune/internal/output"
 )
 
-// key is what peaks depend on.
+// key returns the key under which a device's peaks are stored; it contains the driver, on which peaks depend.
 func key(d device.Info) string { return d.Name + ", driver " + d.Driver }
 
-// Known are the peaks that a file has of a device; none where there is no file, or it cannot be read.
+// Known returns a device's peaks from a file, or nil if the file does not exist or cannot be read.
 func Known(file string, d device.Info) device.Peaks {
 	all, err := read(file)
 	if err != nil {
@@ -28,7 +28,7 @@ func Known(file string, d device.Info) device.Peaks {
 func Keep(file string, d device.Info, peaks device.Peaks) error {
 	all, err := read(file)
 	if err != nil || all == nil {
-		all = map[string]device.Peaks{} // what cannot be read is measured again
+		all = map[string]device.Peaks{} // an unreadable file is replaced
 	}
 	all[key(d)] = peaks
 	text, err := json.MarshalIndent(all, "", "\t")

@@ -25,7 +25,7 @@ import (
 	"autotune/tuner/bestconfig"
 )
 
-// winnerOf makes a configuration of a problem a winner.
+// winnerOf returns the winner that uses the problem's default configuration with index `at`.
 func winnerOf(t *testing.T, p *operator.Problem, at int) Winner {
 	t.Helper()
 	c := p.Defaults(t.Context())[at]
@@ -38,7 +38,7 @@ func winnerOf(t *testing.T, p *operator.Problem, at int) Winner {
 	return w
 }
 
-// written is the winner as a .cu file.
+// written returns the winner as a .cu file.
 func written(t *testing.T, w Winner) string {
 	t.Helper()
 	var out bytes.Buffer
@@ -49,7 +49,7 @@ func written(t *testing.T, w Winner) string {
 	return out.String()
 }
 
-// host is what the runtime's headers declare of what the host function uses.
+// host declares what the host function uses of the CUDA runtime's headers.
 const host = `
 enum cudaError_t { cudaSuccess };
 enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize };
@@ -65,19 +65,19 @@ template <class T> cudaError_t cudaMemcpyToSymbolAsync(const T&, const void*, un
 template <class T> cudaError_t cudaFuncSetAttribute(T*, cudaFuncAttribute, int) { return cudaSuccess; }
 `
 
-// nothing is the entry that is compiled: what counts is the text before it.
+// nothing is the source of an empty kernel, which is appended to a text under test so that the compiler finds an entry.
 const nothing = `
 extern "C" __global__ void nothing(const float*) {}
 `
 
 var (
 	definitionForm = regexp.MustCompile(`(?m)^(?:[ \t]*#[ \t]*ifndef[ \t]+(\w+)\n)?[ \t]*#[ \t]*define[ \t]+(\w+)`)
-	systemHeader   = regexp.MustCompile(`(?m)^#include <\w+(\.h)?>$`)     // stands before all namespaces
-	emulatedHeader = regexp.MustCompile(`#include <emulated/(\w+\.cuh)>`) // uses what the file declares
+	systemHeader   = regexp.MustCompile(`(?m)^#include <\w+(\.h)?>$`)     // must come before all namespaces
+	emulatedHeader = regexp.MustCompile(`#include <emulated/(\w+\.cuh)>`) // uses names that the file declares
 )
 
-// leaks complains of every macro of a text that is defined at its end. What a
-// text defines only where it is missing may stay.
+// leaks returns preprocessor text that fails to compile if a macro of the text is still defined at its end. A macro may
+// remain defined at the end of the text if the text defines it only where it is missing (#ifndef).
 func leaks(text string) string {
 	var b strings.Builder
 	for _, match := range definitionForm.FindAllStringSubmatch(text, -1) {
@@ -88,8 +88,8 @@ func leaks(text string) string {
 	return b.String()
 }
 
-// emulatedHeaders are what a kernel includes on the emulator only. They use what it declares, but
-// for elements.cuh.
+// emulatedHeaders returns the headers that a kernel includes on the emulator only, without their includes of
+// elements.cuh. The kernel in this test declares names that the emulator's headers also use.
 func emulatedHeaders(t *testing.T) map[string]string {
 	t.Helper()
 	const shim = "../../device/emulator/shim/emulated"
@@ -104,8 +104,8 @@ func emulatedHeaders(t *testing.T) map[string]string {
 	return texts
 }
 
-// The written files compile, host function and all, and leave no macro behind. They are compiled
-// together, and no code is made of them.
+// All written files compile together with their host functions, and leave no macro defined. The compilers check the
+// files without generating machine code.
 func TestWrittenFilesCompile(t *testing.T) {
 	if testing.Short() {
 		t.Skip("compiles for some seconds")
@@ -142,7 +142,7 @@ func TestWrittenFilesCompile(t *testing.T) {
 	}
 }
 
-// steps is an operator with several launches and constant memory.
+// steps returns a test operator with several launches and constant memory.
 func steps(t *testing.T) *operator.Operator {
 	t.Helper()
 	o, err := operator.Load(os.DirFS("../../internal/test/testoperators/testdata"), "steps")
@@ -150,8 +150,8 @@ func steps(t *testing.T) *operator.Operator {
 	return o
 }
 
-// Each launch has its own arguments and is of its own kind; what lies in constant
-// memory is copied there first.
+// Each launch in a written file has its own arguments and attributes; arguments in constant memory are copied into that
+// memory before the launch.
 func TestWrittenLaunches(t *testing.T) {
 	o := steps(t)
 	p, err := o.Bind(operator.Request{Shape: o.Example}, emulator.Limits())
@@ -180,8 +180,8 @@ func TestWrittenLaunches(t *testing.T) {
 	}
 }
 
-// mixed is an operator with arguments of every role and of several types, one of
-// which is given.
+// mixed returns an operator with arguments of every role and of several types, including the type that the argument
+// `small` names.
 func mixed(t *testing.T, small operator.Type) *operator.Operator {
 	t.Helper()
 	kernel := func(entry string) *fstest.MapFile {
@@ -222,7 +222,7 @@ templates:
 	return o
 }
 
-// Types, scalars and what is only read can be told from the file.
+// A written file shows the types of the arguments, the values of scalars, and which tensors are only read.
 func TestWrittenArguments(t *testing.T) {
 	o := mixed(t, operator.F16)
 	p, err := o.Bind(operator.Request{Shape: o.Example}, emulator.Limits())
@@ -242,7 +242,7 @@ func TestWrittenArguments(t *testing.T) {
 	}
 }
 
-// The architecture is the device's own, unless the kernel needs more.
+// A written .cu file names the architecture of the search's GPU, or a higher one if the kernel needs it.
 func TestArchitecture(t *testing.T) {
 	for _, test := range []struct {
 		operator, template, target string
@@ -251,7 +251,7 @@ func TestArchitecture(t *testing.T) {
 	}{
 		{"conv2d", "warpgroup_gemm", "sm_90a", device.CUDA, "-gencode=arch=compute_90a,code=sm_90a "},
 		{"conv2d", "warpgroup_gemm", "sm_90a", device.Emulator, "-gencode=arch=compute_90a,code=sm_90a "},
-		{"conv2d", "warpgroup_gemm", "", device.CUDA, "-gencode=arch=compute_90a,code=sm_90a "}, // of a recording
+		{"conv2d", "warpgroup_gemm", "", device.CUDA, "-gencode=arch=compute_90a,code=sm_90a "}, // document of a recording
 		{"conv2d", "direct", "sm_90a", device.CUDA, "-arch=sm_90 "},
 		{"conv2d", "direct", "sm_80", device.CUDA, "-arch=sm_80 "},
 		{"conv2d", "direct", "sm_90a", device.Emulator, "-arch=native "},
@@ -274,7 +274,7 @@ func TestArchitecture(t *testing.T) {
 	}
 }
 
-// A tensor may have any name that op.yaml allows.
+// A tensor may have any name that op.yaml allows, even a reserved word of C++.
 func TestHostFunctionOfOddNames(t *testing.T) {
 	o, err := operator.Find("avg_pool1d")
 	must.OK(t, err)

@@ -10,8 +10,8 @@ import (
 	"autotune/space/expr"
 )
 
-// Determining are the names of what determines a problem: dimensions, then parameters'
-// components.
+// Determining returns the names of the values that determine a problem of the operator: its dimensions, then the
+// components of its parameters.
 func Determining(o *operator.Operator) []string {
 	names := slices.Clone(o.Shape)
 	for _, s := range o.Parameters {
@@ -20,8 +20,8 @@ func Determining(o *operator.Operator) []string {
 	return names
 }
 
-// Sizes are the problem's values that general kernels know, in their order: numbers and
-// truths of what determines it, then those derived.
+// Sizes returns the names of the integer and boolean values that a general kernel gets: first the values that determine
+// the problem, then values that are derived from them.
 func Sizes(p *operator.Problem) []string {
 	names := Determining(p.Operator)
 	names = append(names, lists.Of(p.Operator.Derived, func(d operator.Definition) string { return d.Name })...)
@@ -31,7 +31,8 @@ func Sizes(p *operator.Problem) []string {
 	})
 }
 
-// Reals are an operator's parameters of floating point. General kernels know them behind the sizes, as doubles.
+// Reals returns the names of an operator's floating-point parameters, which general kernels get as doubles after the
+// sizes.
 func Reals(o *operator.Operator) (names []string) {
 	for _, s := range o.Parameters {
 		if s.Type == operator.FloatParameter {
@@ -41,7 +42,8 @@ func Reals(o *operator.Operator) (names []string) {
 	return names
 }
 
-// Elements are what a general kernel calls an element that it reads, and one that it writes.
+// Elements returns the names that a general kernel uses for the type of the elements that it reads and the type of
+// those that it writes.
 func Elements(p *operator.Problem) (read, written string) {
 	read = "float"
 	if p.Operator.TypeParameter() != "" {
@@ -53,8 +55,8 @@ func Elements(p *operator.Problem) (read, written string) {
 	return read, read
 }
 
-// Taken are how a general kernel declares the tensors that it takes beside the first output, which its
-// function gives.
+// Taken returns the C++ types of the tensors that a general kernel takes as arguments: all tensors of the problem
+// except the first output, which the kernel's function returns.
 func Taken(p *operator.Problem) (taken []string) {
 	element, _ := Elements(p)
 	first := slices.IndexFunc(p.Arguments, func(a operator.Argument) bool { return a.Role == operator.Output })
@@ -64,7 +66,7 @@ func Taken(p *operator.Problem) (taken []string) {
 		}
 		spelled := element
 		if spec := p.Operator.Arguments[i]; i >= len(p.Arguments)-len(p.Operator.Epilogue()) {
-			spelled = string(a.Type) // as element.cuh calls it
+			spelled = string(a.Type) // the name in element.cuh
 		} else if spec.TypeBy == "" && (element != "float" || spec.Type != operator.F32) {
 			spelled = spec.Type.CUDA()
 		}
@@ -76,8 +78,8 @@ func Taken(p *operator.Problem) (taken []string) {
 	return taken
 }
 
-// GeneralMacros are what a general kernel is compiled with. SIZES declares the members of its struct: the sizes, and the
-// numbers of floating point behind them.
+// GeneralMacros returns the macros of a general kernel. The macro SIZES declares the members of struct Sizes: the
+// integer sizes, then the floating-point parameters.
 func GeneralMacros(p *operator.Problem) []operator.Macro {
 	sizes := "long long " + strings.Join(Sizes(p), ", ")
 	if reals := Reals(p.Operator); len(reals) > 0 {
@@ -94,8 +96,8 @@ func GeneralMacros(p *operator.Problem) []operator.Macro {
 	return macros
 }
 
-// EveryElement is the general kernel around a problem's general function. It takes tensors called t0 and so on, and
-// writes one. Linkage is `extern "C" ` or nothing.
+// EveryElement returns a kernel that calls the problem's general function for every element of the output. The kernel's
+// input tensors are called t0, t1 and so on. Linkage is the text `extern "C" `, or empty for a kernel with C++ linkage.
 func EveryElement(p *operator.Problem, linkage, entry string) string {
 	_, written := Elements(p)
 	var declared string
@@ -104,7 +106,7 @@ func EveryElement(p *operator.Problem, linkage, entry string) string {
 		declared += fmt.Sprintf("%s* __restrict__ t%d, ", element, i)
 		passed = append(passed, fmt.Sprintf("t%d", i))
 	}
-	passed = slices.Insert(passed, len(passed)-len(p.Operator.Epilogue()), "sizes", "i") // an epilogue's come last
+	passed = slices.Insert(passed, len(passed)-len(p.Operator.Epilogue()), "sizes", "i") // epilogue tensors come last
 	return fmt.Sprintf(`
 %s__global__ void %s(%s%s* __restrict__ written,
                               const Sizes sizes, long long elements) {

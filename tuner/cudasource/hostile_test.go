@@ -9,7 +9,7 @@ import (
 	"autotune/operator"
 )
 
-// What a document says of its device and tool stays in the comment at the head of the file.
+// The texts for device and tool in a document cannot break out of the comment at the head of the file.
 func TestCommentsStayComments(t *testing.T) {
 	op, err := operator.Find("max_pool2d")
 	must.OK(t, err)

@@ -17,8 +17,8 @@ var (
 	guardForm  = regexp.MustCompile(`^[ \t]*#[ \t]*ifndef[ \t]+(\w+)`)
 )
 
-// Inline replaces the first #include of each file by the file's text, between
-// blank lines, and drops later ones. Of those under conditions it takes what the macros decide.
+// Inline replaces the first #include of each file by the file's text, between blank lines, and drops later #include
+// lines of that file. Inline leaves out code whose preprocessor conditions are false with the given macros.
 func Inline(file, source string, includes map[string]string, macros []operator.Macro) (string, error) {
 	in := inliner{includes: includes, macros: map[string]bool{}, done: map[string]bool{}}
 	for _, m := range macros {
@@ -30,10 +30,10 @@ func Inline(file, source string, includes map[string]string, macros []operator.M
 
 type inliner struct {
 	includes map[string]string
-	macros   map[string]bool // whether #if of each holds
+	macros   map[string]bool // whether `#if NAME` holds for each macro
 	done     map[string]bool
 	text     strings.Builder
-	border   bool // between two files
+	border   bool // whether the last line ended a file
 }
 
 func (in *inliner) add(file, source string) error {
@@ -63,8 +63,8 @@ func (in *inliner) add(file, source string) error {
 	return nil
 }
 
-// leftOut tells of each line whether conditions leave it out, where those that the macros do not decide are all true, or
-// all false.
+// leftOut reports for each line of a file whether preprocessor conditions exclude it. The argument `others` is the
+// value of preprocessor conditions that the known macros do not decide.
 func (in *inliner) leftOut(source string, others bool) (all []bool) {
 	for _, out := range cudafile.Branches(cudafile.BlankComments(source), func(word, condition string) (yes, known bool) {
 		if yes, known = in.macros[condition]; known && word == "if" {
@@ -77,8 +77,8 @@ func (in *inliner) leftOut(source string, others bool) (all []bool) {
 	return all
 }
 
-// write adds a line, with one blank line before it at a border. Of blank lines that follow each other it keeps the
-// first.
+// write adds a line to the text, and adds a blank line before the first and after the last line of an included file. If
+// several blank lines follow each other, write keeps only the first.
 func (in *inliner) write(line string) {
 	text := in.text.String()
 	parted := text == "" || strings.HasSuffix(text, "\n\n")
@@ -92,7 +92,7 @@ func (in *inliner) write(line string) {
 	in.text.WriteString(line)
 }
 
-// Defines writes the definitions of macros, for the head of a kernel's file.
+// Defines returns #define lines for macros, which belong at the head of a kernel's file.
 func Defines(macros []operator.Macro) string {
 	var b strings.Builder
 	for _, m := range macros {
@@ -101,12 +101,12 @@ func Defines(macros []operator.Macro) string {
 	return b.String()
 }
 
-// ofLibrary are macros of math.h that kernels define where a compiler lacks them.
+// ofLibrary lists macros of math.h that kernels define themselves for a compiler that lacks math.h.
 var ofLibrary = []string{"INFINITY", "NAN"}
 
-// Undefines writes #undef lines for macros and for those that a text defines, so
-// that they do not reach what follows in the same file. It spares those of C's library
-// that the text defines under #ifndef only: they may be another file's.
+// Undefines returns #undef lines for the given macros and for all macros that the text defines, so that they do not
+// affect later code in the same file. INFINITY and NAN stay defined if the text defines them under #ifndef only, since
+// other files may use them.
 func Undefines(macros []operator.Macro, text string) string {
 	names := lists.Of(macros, func(m operator.Macro) string { return m.Name })
 	guarded := ""

@@ -1,10 +1,9 @@
-// Package cudasource exports a search's winner as CUDA source: one text that
-// other programs can compile and that needs no file beside it.
+// Package cudasource exports a search's winner as CUDA source: one text that other programs can compile and that
+// needs no file beside it.
 //
-// Of finds the winner's kernel again among the operator's templates and sees
-// that it is still the one that was measured. Inline and Defines are the steps
-// from there to one text; WriteCUDA writes it as a .cu file. Package pytorch
-// builds on the same steps.
+// Of finds the winner's kernel among the operator's templates and checks that it has not changed since the search.
+// Inline and Defines make one text of the kernel's files, and WriteCUDA writes it as a .cu file. Package pytorch,
+// which exports winners as PyTorch modules, uses Inline and Defines as well.
 package cudasource
 
 import (
@@ -23,20 +22,19 @@ import (
 	"autotune/tuner/torchtimes"
 )
 
-// ErrSearchAgain means that a winner is not of the operator as it is today.
+// ErrSearchAgain means that the operator has changed since the search, so that the winner is no longer valid.
 var ErrSearchAgain = errors.New("search again")
 
-// Winner is a best configuration together with the kernel that it configures.
 type Winner struct {
 	Best    bestconfig.Document
 	Problem *operator.Problem
 	Kernel  operator.Kernel
-	Tool    string // the program that exports, with its version
+	Tool    string // name and version of the exporting program
 }
 
-// Of finds the winner's kernel in the operator's folder, and refuses one that is
-// not what was measured any more. Macros and launch are the measured ones; limits
-// only have to be those of some GPU, unless the best configuration has no macros.
+// Of finds the winner's kernel in the operator's folder, and returns an error if the kernel has changed since the
+// search. The limits may be those of any GPU if the document contains macros, since the winner then gets the measured
+// macros and launches.
 func Of(best bestconfig.Document, op *operator.Operator, limits operator.Limits, tool string) (Winner, error) {
 	w := Winner{Best: best, Tool: tool}
 	if best.Operator != op.Name {
@@ -62,7 +60,7 @@ func Of(best bestconfig.Document, op *operator.Operator, limits operator.Limits,
 	return w, nil
 }
 
-// complete gives the best configuration the macros and the launch that it lacks.
+// complete fills in the kernel's macros and launches if the winner's document has none.
 func (w *Winner) complete() {
 	if len(w.Best.Macros) > 0 {
 		return
@@ -73,8 +71,8 @@ func (w *Winner) complete() {
 	}
 }
 
-// unchanged compares the kernels with those of the search, as far as the best
-// configuration tells: a recording need not have digests.
+// unchanged compares the kernel and the reference with the digests of the search. A digest that is missing from the
+// document, as in documents of recordings, is not compared.
 func unchanged(best bestconfig.Document, p *operator.Problem, k operator.Kernel) error {
 	if !strings.HasPrefix(k.Digest(), best.KernelDigest) {
 		return fmt.Errorf("template %s has changed since the search: %s; %w", k.Template, withIncludes(k), ErrSearchAgain)
@@ -93,7 +91,7 @@ func unchanged(best bestconfig.Document, p *operator.Problem, k operator.Kernel)
 	return nil
 }
 
-// referenceFiles name the files that kernels are compared with.
+// referenceFiles returns the names of the files that define the reference, with which outputs of kernels are compared.
 func referenceFiles(p *operator.Problem) string {
 	if reference, err := p.Reference(); err == nil {
 		return withIncludes(reference)
@@ -101,7 +99,8 @@ func referenceFiles(p *operator.Problem) string {
 	return p.Operator.Answers.String()
 }
 
-// withIncludes names the files that a kernel is made of.
+// withIncludes returns the name of a kernel's source file, for an error message; if the file includes others, the
+// returned text mentions them.
 func withIncludes(k operator.Kernel) string {
 	if len(k.Includes) == 0 {
 		return k.File
@@ -109,7 +108,7 @@ func withIncludes(k operator.Kernel) string {
 	return k.File + " or a file that it includes"
 }
 
-// configuration gives the winner's tunables their template's order and types.
+// configuration returns the winner's configuration with its tunables in the template's order and types.
 func configuration(best bestconfig.Document, op *operator.Operator) (space.Configuration, error) {
 	c := space.Configuration{Template: best.Template}
 	t, ok := op.Template(best.Template)
@@ -130,12 +129,12 @@ func configuration(best bestconfig.Document, op *operator.Operator) (space.Confi
 	return c, nil
 }
 
-// measured gives a kernel the macros and the launch that were measured. They may
-// differ from the computed ones where those depend on the GPU, but not in name. For
-// the limits of the search's own GPU they may not differ.
+// measured sets the macros and launches of a kernel to those with which the search measured the winner. Measured values
+// of macros may differ from computed values if they depend on the GPU, but both must have the same names. If the GPU
+// has the same limits as the GPU of the search, the measured and the computed values of all macros must be equal.
 func measured(best bestconfig.Document, k *operator.Kernel, limits operator.Limits) error {
 	if len(best.Macros) == 0 {
-		return nil // of a recording
+		return nil // the document of a recording has no macros
 	}
 	known := best.Device.Limits == limits
 	var names []string
@@ -143,7 +142,7 @@ func measured(best bestconfig.Document, k *operator.Kernel, limits operator.Limi
 	for i, m := range k.Macros {
 		names = append(names, m.Name)
 		now, then := m.Value, best.Macros[m.Name]
-		expressions[m.Name] = !macroForm.MatchString(now) // which depend on no GPU
+		expressions[m.Name] = !macroForm.MatchString(now) // expressions depend on no GPU
 		if (known || expressions[m.Name]) && then != "" && then != now {
 			return fmt.Errorf("template %s has changed since the search: %s is %s now, it was %q; %w", k.Template, m.Name, now, then, ErrSearchAgain)
 		}
@@ -176,16 +175,17 @@ func measured(best bestconfig.Document, k *operator.Kernel, limits operator.Limi
 	return nil
 }
 
-// without are the words that are not among others.
+// without returns the elements of words that do not occur in others.
 func without(words, others []string) []string {
 	return slices.DeleteFunc(slices.Clone(words), func(word string) bool { return slices.Contains(others, word) })
 }
 
-// macroForm is what templates give as values; a document may hold anything.
+// macroForm matches the values that templates compute for macros. A document could contain arbitrary text as the value
+// of a macro, which macroForm refuses.
 var macroForm = regexp.MustCompile(`^[-+\w.]+$`)
 
-// Story says in a few lines of plain text what the kernel was tuned for and how
-// well it did. A document may hold any text, so who writes it quotes it.
+// Story returns a few lines of plain text that say what the kernel was tuned for and how fast it is. The lines that
+// Story returns may contain arbitrary text from the document, so callers must quote them.
 func (w Winner) Story() []string {
 	b := w.Best
 	story := []string{
@@ -205,7 +205,7 @@ func (w Winner) Story() []string {
 	return append(story, "Written by "+w.Tool+".")
 }
 
-// conditions say how the winner was timed, if that was not the usual way.
+// conditions names the timing conditions of the winner, if they were not the usual ones.
 func (w Winner) conditions() string {
 	if unusual := w.Best.Conditions.Unusual(); unusual != "" {
 		return " (" + unusual + ")"

@@ -19,7 +19,7 @@ import (
 	"autotune/tuner/torchtimes"
 )
 
-// best is a best configuration of a small problem.
+// best returns the document of a winner for a small conv2d problem.
 func best(t *testing.T) (bestconfig.Document, *operator.Operator) {
 	t.Helper()
 	o, err := operator.Find("conv2d")
@@ -49,9 +49,9 @@ func best(t *testing.T) (bestconfig.Document, *operator.Operator) {
 
 func TestWriteCUDA(t *testing.T) {
 	b, o := best(t)
-	b.Macros["TILES_X"], b.Launches[0].Grid = "7", [3]int64{5, 6, 7} // as measured, not as computed
+	b.Macros["TILES_X"], b.Launches[0].Grid = "7", [3]int64{5, 6, 7} // different from the computed values
 	b.KernelDigest = ""
-	b.Launches[0].Block, b.Launches[0].SharedBytes = [3]int64{64, 4, 1}, 49_152 // which the kernel's own bring above 48 KB
+	b.Launches[0].Block, b.Launches[0].SharedBytes = [3]int64{64, 4, 1}, 49_152 // more than 48 KB with the kernel's own
 	w, err := Of(b, o, emulator.Limits(), "autotune test")
 	must.OK(t, err)
 	var out bytes.Buffer
@@ -81,7 +81,7 @@ func TestWriteCUDA(t *testing.T) {
 	}
 }
 
-// setValue changes a value of the winner's.
+// setValue changes the value of one of the winner's tunables.
 func setValue(b *bestconfig.Document, name string, v expr.Value) {
 	for i := range b.Values {
 		if b.Values[i].Name == name {
@@ -163,7 +163,7 @@ func TestUndefines(t *testing.T) {
 	}
 }
 
-// A document is what search --json writes; its numbers are JSON's.
+// Numbers in JSON have no types, so a configuration that was read from JSON gets its types from the template.
 func TestConfigurationKeepsTypes(t *testing.T) {
 	b, o := best(t)
 	text, err := json.Marshal(b.Configuration)

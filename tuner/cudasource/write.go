@@ -16,8 +16,8 @@ import (
 	"autotune/operator"
 )
 
-// WriteCUDA writes the kernel as one .cu file, with a host function that launches
-// it. No macro of the kernel's reaches what follows in a program.
+// WriteCUDA writes the kernel as one .cu file with a host function that launches it. The written file undefines all its
+// macros at the end, so that they do not affect other code of a program.
 func (w Winner) WriteCUDA(out io.Writer) error {
 	k := w.Kernel
 	text, err := Inline(k.File, k.Source, k.Includes, k.Macros)
@@ -37,15 +37,15 @@ func (w Winner) WriteCUDA(out io.Writer) error {
 	return err
 }
 
-// building says how to compile the file.
+// building returns the comment in the written .cu file that tells how to compile the file.
 func (w Winner) building() ([]string, error) {
 	target, why, err := w.architecture()
 	flags := strings.Join(append([]string{"-O3", "-std=c++17"}, w.Kernel.Flags...), " ")
 	return []string{fmt.Sprintf("Build with nvcc %s %s (%s).", flags, targetFlag(target), why)}, err
 }
 
-// targetFlag is nvcc's option for an architecture. Of an architecture with its own
-// features -arch may make code without them, too, for which the kernel does not compile.
+// targetFlag returns nvcc's option for an architecture. For an architecture with its own features, such as sm_90a,
+// -arch may also generate code for the plain architecture, where the kernel does not compile.
 func targetFlag(target string) string {
 	if number, own := strings.CutPrefix(target, "sm_"); own && strings.TrimRight(number, "0123456789") != "" {
 		return fmt.Sprintf("-gencode=arch=compute_%s,code=%s", number, target)
@@ -53,9 +53,8 @@ func targetFlag(target string) string {
 	return "-arch=" + target
 }
 
-// architecture is what nvcc compiles for: the device of the search. An
-// architecture with its own features, as sm_90a, is named only for a kernel that
-// needs it.
+// architecture returns nvcc's target for the device of the search, and the reason. architecture returns an architecture
+// with its own features, such as sm_90a, only for a kernel that needs these features.
 func (w Winner) architecture() (target, why string, err error) {
 	target = w.Best.Target
 	tuned := target != "" && w.Best.Device.Kind.Properties().Caveat == ""
@@ -78,13 +77,13 @@ func (w Winner) architecture() (target, why string, err error) {
 	return "native", "the GPU at hand", nil
 }
 
-// withoutFeatures is an architecture without the features of its own that a letter names, as sm_90 of sm_90a.
+// withoutFeatures returns an architecture's name without the letter for its own features: sm_90 for sm_90a.
 func withoutFeatures(target string) string {
 	return strings.TrimRight(target, "abcdefghijklmnopqrstuvwxyz")
 }
 
-// Target is the architecture that a binary is made for: that of the search's GPU, or of a usual
-// one where no GPU searched.
+// Target returns the architecture to compile a binary for: that of the search's GPU, or a typical one if the search
+// did not use a GPU.
 func (w Winner) Target() (string, error) {
 	target, _, err := w.architecture()
 	if target == "native" {
@@ -93,7 +92,6 @@ func (w Winner) Target() (string, error) {
 	return target, err
 }
 
-// ServedBy reports whether the configuration is valid for an architecture.
 func (w Winner) ServedBy(target string) (bool, error) {
 	limits := w.Problem.Limits
 	limits.Target = target
@@ -103,14 +101,14 @@ func (w Winner) ServedBy(target string) (bool, error) {
 	}
 	s, err := p.Space(context.Background())
 	if err != nil {
-		return false, nil // no configuration is valid
+		return false, nil // no configuration is valid there
 	}
 	_, found := s.Index(w.Best.Configuration)
 	return found, nil
 }
 
-// headers are CUDA's headers that declare the arguments' types, and CUB's. They come first, so
-// that they never meet a kernel's macros.
+// headers returns #include lines for CUDA's headers of the arguments' types, and for CUB. The #include lines come first
+// in a written file, so that a kernel's macros do not affect the headers.
 func (w Winner) headers() string {
 	var names []string
 	for _, a := range w.Arguments() {
@@ -130,7 +128,7 @@ func (w Winner) headers() string {
 	return text
 }
 
-// launching says what to launch the kernel with, and on what.
+// launching returns the comment lines that describe the launches and their arguments.
 func (w Winner) launching() []string {
 	var lines []string
 	for i, l := range w.Kernel.Launches {
@@ -164,8 +162,8 @@ func shapeOf(a operator.Argument) string {
 
 func (w Winner) launcherName() string { return "launch_" + w.Problem.Operator.Name }
 
-// launcherText is the host function, in the language of text/template. NVRTC, which knows no host,
-// passes it over. Kernels get their arguments by address: they may take a tensor as a pointer to vectors.
+// launcherText is a text/template of the host function. NVRTC skips the host function, since it compiles no host code.
+// The host function passes each argument by address, since a kernel may declare a tensor as a pointer to vectors.
 //
 //go:embed launcher.cu.tmpl
 var launcherText string
@@ -182,15 +180,15 @@ func (w Winner) launcher() string {
 	}{w, w.launcherName()})
 }
 
-// launching is a launch of a kernel, as a host function makes it.
+// launching is the data for the host function's template of one launch.
 type launching struct {
 	Given
 	Launch operator.Launch
 	Kernel string
 }
 
-// Launching is the part of a host function that makes a launch on `stream` while `status` is cudaSuccess. The kernel is
-// one in C++, and each argument has a name there.
+// Launching returns the statements of a host function that launch a kernel on `stream` if `status` is cudaSuccess.
+// `kernel` is the C++ name of the kernel, and the function `name` returns the C++ name of an argument.
 func (w Winner) Launching(l operator.Launch, kernel string, name func(operator.Argument) string) string {
 	return filled("launch", launching{w.Given(l, name), l, kernel})
 }
@@ -198,16 +196,17 @@ func (w Winner) Launching(l operator.Launch, kernel string, name func(operator.A
 func filled(page string, with any) string {
 	var b strings.Builder
 	if err := launcherPage.ExecuteTemplate(&b, page, with); err != nil {
-		panic(err) // all that it names is there
+		panic(err) // the template uses only names that exist
 	}
 	return b.String()
 }
 
-// Given is what a host function gives a launch, in C: the addresses of what is passed, and rows of 16 words that its
-// array `maps` begins with, one for each tensor map.
+// Given holds a launch's arguments as C expressions: the addresses to pass, and one row of 16 words for each tensor
+// map, which the host function puts into its array `maps`.
 type Given struct{ Addresses, Maps []string }
 
-// Given takes the names that the host function has for the arguments.
+// Given returns the arguments of a launch as C expressions. The function `name` returns the name of an argument in the
+// host function.
 func (w Winner) Given(l operator.Launch, name func(operator.Argument) string) (g Given) {
 	for i, a := range w.Passed(l) {
 		m := l.MapAt(i)
@@ -224,25 +223,26 @@ func (w Winner) Given(l operator.Launch, name func(operator.Argument) string) (g
 	return g
 }
 
-// Arguments are the problem's, without templates' own workspaces that no launch takes.
+// Arguments returns the arguments of the problem, except for workspaces that belong to a template and that no launch of
+// the kernel takes.
 func (w Winner) Arguments() []operator.Argument {
 	return slices.DeleteFunc(slices.Clone(w.Problem.Arguments), func(a operator.Argument) bool {
 		return a.Owner != "" && !w.Kernel.Launches.Name(a.Name)
 	})
 }
 
-// Passed are the arguments that a launch passes.
+// Passed returns the arguments that a launch passes to its kernel.
 func (w Winner) Passed(l operator.Launch) []operator.Argument {
 	return lists.Of(operator.Passed(w.Problem.Arguments, l), func(i int) operator.Argument { return w.Problem.Arguments[i] })
 }
 
-// Attribute is one of a launch: what CUDA's two interfaces call it, and what its value is set to.
+// Attribute is a launch attribute: its names in CUDA's runtime and driver interfaces, and statements that set its
+// value.
 type Attribute struct {
 	Runtime, Driver string
 	Values          []string
 }
 
-// Attributes are the attributes of a launch.
 func Attributes(l operator.Launch) (all []Attribute) {
 	if l.Clustered() {
 		all = append(all, Attribute{"ClusterDimension", "CLUSTER_DIMENSION", []string{
@@ -257,7 +257,7 @@ func Attributes(l operator.Launch) (all []Attribute) {
 	return all
 }
 
-// parameter declares an argument, const if a kernel may only read what it points to.
+// parameter returns the C++ declaration of an argument, with const if the kernel only reads the tensor.
 func parameter(a operator.Argument) string {
 	name := Identifier(a.Name)
 	switch {
@@ -269,7 +269,7 @@ func parameter(a operator.Argument) string {
 	return "const " + a.Type.CUDA() + "* " + name
 }
 
-// Identifier makes a tensor's name one of C++ that is free in the host function.
+// Identifier returns a tensor's name, with an underscore added if C++ or the host function uses that name already.
 func Identifier(name string) string {
 	if slices.Contains(own, name) || slices.Contains(reserved, name) {
 		return name + "_"
@@ -279,10 +279,10 @@ func Identifier(name string) string {
 
 func identifierOf(a operator.Argument) string { return Identifier(a.Name) }
 
-// own are the names that the host function has already.
+// own lists the names that the host function itself declares.
 var own = []string{"stream", "status", "arguments", "attributes", "config", "maps"}
 
-// reserved are the words of C and C++ that a tensor's name could be.
+// reserved lists the keywords of C and C++ that op.yaml would allow as the name of a tensor.
 var reserved = strings.Fields(`alignas alignof and and_eq asm auto bitand bitor bool break case catch char class compl
 	concept const const_cast consteval constexpr constinit continue decltype default delete do double dynamic_cast else
 	enum explicit export extern false float for friend goto if inline int long mutable namespace new noexcept not not_eq
@@ -290,7 +290,7 @@ var reserved = strings.Fields(`alignas alignof and and_eq asm auto bitand bitor 
 	static static_assert static_cast struct switch template this throw true try typedef typeid typename union unsigned using
 	virtual void volatile wchar_t while xor xor_eq`)
 
-// Dim3 writes an extent as CUDA C++ reads it.
+// Dim3 returns a grid or block size as a CUDA C++ expression.
 func Dim3(e [3]int64) string { return fmt.Sprintf("dim3(%d, %d, %d)", e[0], e[1], e[2]) }
 
 func double(v float64) string {
@@ -301,7 +301,7 @@ func double(v float64) string {
 	return text
 }
 
-// Literal is a scalar's value for this problem as CUDA C++ writes it.
+// Literal returns the value of a scalar argument as a CUDA C++ literal.
 func Literal(a operator.Argument) string {
 	text := a.Value.Source()
 	switch n, whole := a.Value.AsInt(); {

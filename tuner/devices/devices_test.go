@@ -53,7 +53,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// What package device knows of, package devices can find, open and list, under the names that it gives.
+// Package devices can find, open and list every kind of device that package device knows, by the same names.
 func TestEveryKindHasARow(t *testing.T) {
 	kinds := device.Kinds()
 	if len(kinds) != len(kindsByName) {
@@ -82,7 +82,8 @@ func TestEveryKindHasARow(t *testing.T) {
 	}
 }
 
-// The lines of a machine come in the order of the kinds; each says something.
+// Every line in the list of devices says what the device is or what is missing, and the name in that line is valid for
+// --device.
 func TestList(t *testing.T) {
 	for _, l := range List(t.Context()) {
 		if (l.About == "") == (l.Err == nil) {
@@ -97,8 +98,8 @@ func TestList(t *testing.T) {
 	}
 }
 
-// On a machine without a GPU, auto takes a shipped recording, else the emulator
-// for what is small, and else says what to do.
+// On a machine without a GPU, auto takes a shipped recording, or the emulator if the problem is small enough;
+// otherwise it returns an error that says what to do.
 func TestAutoWithoutGPU(t *testing.T) {
 	if _, err := cuda.List(t.Context()); err == nil {
 		t.Skip("this machine has a GPU")
@@ -154,7 +155,7 @@ func TestTooLargeForTheDevice(t *testing.T) {
 	}
 }
 
-// described is a device that only describes itself.
+// described is a test device that can describe itself, but not run kernels.
 type described struct {
 	device.Device
 	about device.Info
@@ -162,7 +163,8 @@ type described struct {
 
 func (d described) Info() device.Info { return d.about }
 
-// What `auto` is on a GPU, PyTorch says where it is there: here one that leaves a letter behind when it is asked.
+// On a GPU, PyTorch decides what `--math auto` means. PyTorch is replaced in this test by a fake that logs every
+// question.
 func TestAutoMath(t *testing.T) {
 	testneeds.NumPy.Need(t)
 	fake, err := filepath.Abs("../torchmath/testdata/fake")
@@ -203,7 +205,7 @@ func TestAutoMath(t *testing.T) {
 			must.OK(t, err)
 			for _, way := range []struct {
 				unsettled bool
-				memory    int64 // a problem that leaves PyTorch little of it waits for the answer
+				memory    int64 // if the problem leaves PyTorch little memory, the search waits for its answer
 				later     bool
 			}{{false, 1 << 30, false}, {true, 2 * p.MemoryBytes(), false}, {true, 1 << 30, true}} {
 				_ = os.Remove(log)
@@ -259,7 +261,7 @@ func TestSeveral(t *testing.T) {
 	}
 }
 
-// One device is that device, however it is named: no worker, no server.
+// A --device name that stands for a single device opens that device directly, without workers or a server.
 func TestOneIsNotSeveral(t *testing.T) {
 	op, err := operator.Find("max_pool2d")
 	must.OK(t, err)

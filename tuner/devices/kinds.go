@@ -18,31 +18,32 @@ import (
 	"autotune/operator"
 )
 
-// kind is how devices of one kind are found and opened. The argument is what
-// follows the kind and a colon in --device, "" if nothing does.
+// kind holds functions that find and open devices of one kind. The argument of a device's kind is the text after the
+// colon in --device, such as 1 in cuda:1, or "" if there is none.
 type kind struct {
-	check func(argument string) error // looks at an argument that is given; nil: any will do
-	// open opens a device. notice tells the user what it is, when it is not a GPU.
+	check func(argument string) error // checks the argument, if any; nil: all are valid
+	// open opens a device. The result `notice` is a text for the user that says which device was opened, or "" for a
+	// GPU.
 	open func(ctx context.Context, argument string, a asked, o Options) (d device.Device, notice string, err error)
-	// limits are those of the device that open would open. from says whose they are.
+	// limits returns the limits of the device that the function `open` would open, and the device's name in `from`.
 	limits func(ctx context.Context, argument string, a asked) (l operator.Limits, from string, err error)
-	// list describes the devices of this kind that are here.
+	// list describes the devices of one kind that this machine has.
 	list func(ctx context.Context) []Listing
 }
 
-// kindsByName has a row for each of device.Kinds.
+// kindsByName has a row for each kind of device in device.Kinds.
 var kindsByName = map[device.Kind]kind{
 	device.CUDA:     {check: checkGPUs, open: openGPU, limits: limitsOfGPU, list: listGPUs},
 	device.Emulator: {open: openEmulator, limits: limitsOfEmulator, list: listEmulator},
 	device.Replay:   {open: openRecording, limits: limitsOfRecording, list: listRecordings},
 }
 
-// Listing is a line about a device that is here, or about why it is not.
+// Listing describes a device of this machine, or says why there is none.
 type Listing struct {
 	Device string // as --device takes it; "" goes on about the device before
 	About  string
-	Err    error // what is missing; nil if nothing is
-	// Problems are those that recordings are of.
+	Err    error // what is missing, or nil
+	// Problems lists the problems that a recording contains, if the device is a replay.
 	Problems []string
 }
 
@@ -96,7 +97,8 @@ func limitsOfRecording(ctx context.Context, file string, a asked) (operator.Limi
 	return found.Metadata.Device.Limits, "the recorded " + found.Metadata.Device.Name, nil
 }
 
-// findRecording reads a file, or finds the recording of exactly this problem in the binary.
+// findRecording reads the named file, or finds a shipped recording of exactly the requested problem if no file is
+// named.
 func findRecording(ctx context.Context, file string, a asked) (*recording.Recording, error) {
 	if file != "" {
 		return recording.Load(ctx, file)
@@ -117,7 +119,7 @@ func listRecordings(context.Context) []Listing {
 	if err != nil {
 		return []Listing{{Device: "replay", Err: err}}
 	}
-	var all []Listing // one a device and day
+	var all []Listing // one line for each device and day
 	for _, r := range shipped {
 		m := r.Metadata
 		about := fmt.Sprintf("recorded on %s, %s", m.Device.Name, m.RecordedAt.Format(time.DateOnly))
@@ -137,8 +139,9 @@ func listRecordings(context.Context) []Listing {
 	return all
 }
 
-// Dispatch comes first in the main of a program that searches. Compilers and GPUs run in processes of their own,
-// which are this executable, started again: there Dispatch does their work and does not return.
+// Dispatch must be the first call in main of a program that searches. Compilers and GPUs run in child processes of the
+// same executable. In a child process that compiles or runs kernels, Dispatch does the child's work and does not
+// return.
 func Dispatch() {
 	worker.Dispatch(map[string]worker.Func{"compile": compile.Worker, "cuda": cuda.Worker})
 }
@@ -148,7 +151,7 @@ func openGPU(ctx context.Context, argument string, _ asked, o Options) (device.D
 	return d, "", err
 }
 
-// checkGPUs takes the number of a GPU, several with commas between them, and all.
+// checkGPUs accepts the number of a GPU, several numbers separated by commas, or all.
 func checkGPUs(argument string) error {
 	if argument == everyGPU {
 		return nil
@@ -166,7 +169,7 @@ func checkGPUs(argument string) error {
 	return nil
 }
 
-// ordinal is the number that a checked argument gives, the first of several; 0 without one.
+// ordinal returns the first GPU number in an argument that checkGPUs has accepted, or 0 if the argument is empty.
 func ordinal(argument string) int {
 	first, _, _ := strings.Cut(argument, ",")
 	n, _ := strconv.Atoi(first)
@@ -195,7 +198,7 @@ func limitsOfGPU(ctx context.Context, argument string, _ asked) (operator.Limits
 		return operator.Limits{}, "", fmt.Errorf("there is no %s:%d; `autotune devices` lists the GPUs: %w",
 			device.CUDA, n, device.ErrNone)
 	}
-	// The compiler, if there is one, has a say in what kernels are compiled for.
+	// The architecture that kernels are compiled for also depends on the compiler's version.
 	limits, version := found[n].Limits, ""
 	if c, err := compile.NVRTC(ctx); err == nil {
 		defer c.Close()
@@ -224,8 +227,8 @@ func listGPUs(ctx context.Context) []Listing {
 	return append(all, Listing{About: fmt.Sprintf("compiler: %s, %d at once", c.Version(), c.Workers())})
 }
 
-// Sanitizing is the kind of device on which accesses are watched unless one is named: a
-// GPU where there is one with a program that watches it, else the emulator.
+// Sanitizing returns the kind of device on which memory accesses are checked if --device names none: a GPU if the
+// machine has a GPU and the tool compute-sanitizer, otherwise the emulator.
 func Sanitizing(ctx context.Context) device.Kind {
 	_, err := cuda.FindSanitizer()
 	if err == nil {

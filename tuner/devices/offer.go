@@ -17,12 +17,12 @@ import (
 	"autotune/device/remote/fleet"
 )
 
-// Offer offers devices to every search that uses the same NATS server.
+// Offer makes devices available to every search that uses the same NATS server.
 type Offer struct {
 	Login    fleet.Login
 	Name     string // of the worker, or what the names of several begin with; "": a name that nobody else has
 	Worker   fleet.WorkerOptions
-	CacheDir string // of compiled binaries
+	CacheDir string // folder for compiled binaries
 	Say      func(text string)
 }
 

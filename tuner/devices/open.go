@@ -1,5 +1,5 @@
-// Package devices opens the device that `--device` names, and binds the problem to it: what a GPU can do decides what
-// `--math auto` means and which configurations are valid.
+// Package devices opens the device that `--device` names, and binds the problem to it: the device's abilities decide
+// what `--math auto` means and which configurations are valid.
 package devices
 
 import (
@@ -17,26 +17,28 @@ import (
 
 // Options say how to open a device.
 type Options struct {
-	CacheDir string // of compiled binaries
-	Runs     bool   // auto passes over devices that run nothing: recordings
-	// Server is where to find workers in place of a device; without a URL: nowhere. GPU is
-	// part of their devices' name, "": as the first has it.
+	CacheDir string // folder for compiled binaries
+	Runs     bool   // auto does not choose recordings, which run nothing
+	// If Server has a URL, workers at that NATS server are used instead of a local device. GPU must occur in the device
+	// names of all workers that are used; if GPU is empty, all workers must have the GPU model of the first worker.
 	Server fleet.Login
 	GPU    string
-	Say    func(text string) // is called with what a person should know about workers; nil: nobody is told
-	// Await is called with what is awaited, and what it gives once that is there; nil: nobody is told.
+	Say    func(text string) // reports news about workers to the user; may be nil
+	// Await, if not nil, is called before a long wait with a description of the awaited thing; the function that Await
+	// returns is called when the wait ends.
 	Await    func(what string) (done func())
-	Sanitize bool // find accesses that must not be: with the emulator's sanitizers, or on a GPU with compute-sanitizer
+	Sanitize bool // check memory accesses, with the emulator's sanitizers or compute-sanitizer
 }
 
 // Opened is an open device with the problem bound to it.
 type Opened struct {
 	Device  device.Device
 	Problem *operator.Problem
-	// Notice tells the user what was opened, when it is not a GPU.
+	// Notice tells the user which device was opened, unless it is a GPU.
 	Notice string
-	// Mode gives PyTorch's answer, where the operator's rule chose the problem's math mode until that is known. If the
-	// mode is another, the answer's error is an *OtherMode.
+	// Mode, if not nil, delivers PyTorch's choice of the math mode; until then the problem has the mode that the
+	// operator's rule chose. The error in ModeChoice is an *OtherMode if PyTorch uses another math mode than the
+	// problem.
 	Mode <-chan device.ModeChoice
 }
 
@@ -51,11 +53,11 @@ func fits(info device.Info, p *operator.Problem) error {
 type asked struct {
 	operator *operator.Operator
 	request  operator.Request
-	emulated *operator.Problem // bound to the emulator
+	emulated *operator.Problem // the problem, bound to the emulator
 }
 
-// ask binds the request with the emulator's limits. So a request that is wrong on every device is
-// refused before any is opened.
+// ask binds the request with the emulator's limits, so that a request that is wrong on every device causes an error
+// before any device is opened.
 func ask(op *operator.Operator, r operator.Request) (asked, error) {
 	p, err := op.Bind(r, operator.TypicalLimits())
 	return asked{op, r, p}, err
@@ -65,8 +67,8 @@ func (a asked) bind(l operator.Limits) (*operator.Problem, error) {
 	return a.operator.Bind(a.request, l)
 }
 
-// Bind binds a problem as the device would that --device names, without running anything there: to know a space it
-// takes a device's limits, not the device. from says whose limits they are.
+// Bind binds a problem with the limits of the device that --device names. Bind does not open the device, since its
+// limits suffice to know the problem's space. The result `from` is the name of the device whose limits Bind used.
 func Bind(ctx context.Context, spec Spec, op *operator.Operator, r operator.Request) (p *operator.Problem, from string, err error) {
 	a, err := ask(op, r)
 	if err != nil {
@@ -79,8 +81,8 @@ func Bind(ctx context.Context, spec Spec, op *operator.Operator, r operator.Requ
 	return p, from, err
 }
 
-// limitsFor finds the limits of the device that spec names. auto takes those of
-// a GPU that is here or was recorded, else those that the emulator has.
+// limitsFor returns the limits of the device that a Spec names. For `--device auto`, limitsFor returns the limits of a
+// GPU in this machine, otherwise those of a recorded GPU, otherwise those of the emulator.
 func limitsFor(ctx context.Context, spec Spec, a asked) (operator.Limits, string, error) {
 	if spec.Kind != "" {
 		return kindsByName[spec.Kind].limits(ctx, spec.Argument, a)
@@ -94,29 +96,30 @@ func limitsFor(ctx context.Context, spec Spec, a asked) (operator.Limits, string
 	return operator.TypicalLimits(), "an sm_90 GPU, as there is none here", nil
 }
 
-// Opener opens devices for one problem after another; a GPU, its compilers and the emulator serve them all.
+// Opener opens devices for one problem after another; all problems use the same GPU, compilers and emulator.
 type Opener struct {
 	spec    Spec
 	options Options
-	shared  device.Device // nil until one is open
-	noGPU   error         // why auto found none, once it has looked
+	shared  device.Device // nil until a device is open
+	noGPU   error         // why auto found no GPU, once it has looked
 }
 
 func NewOpener(spec Spec, o Options) *Opener { return &Opener{spec: spec, options: o} }
 
-// Several tells whether it may be that more than one device is opened.
+// Several reports whether the opener may open more than one device.
 func (o *Opener) Several() bool {
 	several := strings.ContainsAny(o.spec.Argument, ","+times) || o.spec.Argument == everyGPU
 	return o.options.Server.URL != "" || several && o.spec.Kind.Properties().Compiles
 }
 
-// Open opens the device, unless it is open, and binds the problem to it. The device is the Opener's to close.
+// Open opens the device, unless it is open already, and binds the problem to it. The caller must not close the device,
+// since the Opener closes it.
 func (o *Opener) Open(ctx context.Context, op *operator.Operator, r operator.Request) (*Opened, error) {
 	return o.open(ctx, op, r, false)
 }
 
-// Begin is Open for who need not know the math mode at once. PyTorch's import takes seconds. Until then the problem has
-// the mode of the operator's rule, and Opened.Mode will give the answer.
+// Begin is like Open, but does not wait for PyTorch's choice of the math mode, since importing PyTorch takes seconds.
+// Until Opened.Mode delivers PyTorch's choice, the problem uses the math mode that the operator's rule chose.
 func (o *Opener) Begin(ctx context.Context, op *operator.Operator, r operator.Request) (*Opened, error) {
 	return o.open(ctx, op, r, true)
 }
@@ -138,7 +141,7 @@ func (o *Opener) open(ctx context.Context, op *operator.Operator, r operator.Req
 	if err == nil {
 		err = fits(info, opened.Problem)
 	}
-	if err == nil && info.Kind.Properties().Measures { // the emulator compares what the compiler makes of them
+	if err == nil && info.Kind.Properties().Measures { // the emulator compares compiled signatures
 		err = op.CheckSignatures()
 	}
 	if err != nil {
@@ -154,8 +157,8 @@ func (o *Opener) open(ctx context.Context, op *operator.Operator, r operator.Req
 	return opened, nil
 }
 
-// bind binds the problem to an open device. Where that is a GPU, PyTorch is asked which math mode `auto` is, if the
-// operator can ask it.
+// bind binds the problem to a device that is already open. If the device is a GPU and the operator can ask PyTorch,
+// PyTorch decides which math mode `auto` means.
 func (o *Opener) bind(ctx context.Context, a asked, d device.Device, unsettled bool) (*Opened, error) {
 	info := d.Info()
 	p, err := a.bind(info.Limits)
@@ -179,7 +182,7 @@ func (o *Opener) bind(ctx context.Context, a asked, d device.Device, unsettled b
 	return a.settled(ctx, d, <-modes)
 }
 
-// besidePyTorch is how many times a problem's memory a GPU must have for a search while PyTorch computes it, too.
+// besidePyTorch is the multiple of a problem's memory that a GPU must have so that PyTorch can run during a search.
 const besidePyTorch = 3
 
 func (a asked) settled(ctx context.Context, d device.Device, c device.ModeChoice) (*Opened, error) {
@@ -194,7 +197,8 @@ func (a asked) settled(ctx context.Context, d device.Device, c device.ModeChoice
 	return &Opened{Device: d, Problem: p}, err
 }
 
-// choiceOf is what PyTorch's answer says about a problem that has the mode of the operator's rule.
+// choiceOf turns PyTorch's answer about the math mode into a choice; `rule` is the mode that the operator's rule has
+// given the problem.
 func choiceOf(said torchmath.Mode, err error, rule string) device.ModeChoice {
 	switch {
 	case err != nil:
@@ -205,7 +209,7 @@ func choiceOf(said torchmath.Mode, err error, rule string) device.ModeChoice {
 	return device.ModeChoice{By: said.By}
 }
 
-// OtherMode ends a search that began in another mode than PyTorch computes the problem in.
+// OtherMode is the error of a search whose math mode turned out not to be the one that PyTorch uses for the problem.
 type OtherMode struct{ torchmath.Mode }
 
 func (e *OtherMode) Error() string { return "the math mode is " + e.Name + ", " + e.By }
@@ -231,14 +235,15 @@ func (o *Opener) device(ctx context.Context, a asked) (d device.Device, notice s
 	if err != nil {
 		return nil, "", err
 	}
-	if len(arguments) == 1 { // a single device needs no pool
+	if len(arguments) == 1 { // one device needs no pool
 		return kindsByName[o.spec.Kind].open(ctx, arguments[0], a, o.options)
 	}
 	d, err = openSeveral(ctx, o.spec, o.options)
 	return d, severalNotice(o.spec, len(arguments)), err
 }
 
-// auto takes a GPU; else a shipped recording of exactly this problem; else the emulator, if that will not take long.
+// auto opens a GPU if there is one, otherwise a shipped recording of exactly this problem, otherwise the emulator if
+// kernels would run quickly enough on it.
 func (o *Opener) auto(ctx context.Context, a asked) (device.Device, string, error) {
 	if o.noGPU == nil {
 		d, notice, err := openGPU(ctx, "", a, o.options)
@@ -258,7 +263,7 @@ func (o *Opener) auto(ctx context.Context, a asked) (device.Device, string, erro
 			"an NVIDIA GPU, a smaller --shape, or insist with --device emulator: %w",
 			a.emulated, device.Reason(o.noGPU), recorded, work.Round(100*time.Millisecond), device.ErrNone)
 	}
-	if o.shared != nil { // the emulator, from a problem before
+	if o.shared != nil { // the emulator, opened for an earlier problem
 		return o.shared, "", nil
 	}
 	d, notice, err := openEmulator(ctx, "", a, o.options)
@@ -268,8 +273,9 @@ func (o *Opener) auto(ctx context.Context, a asked) (device.Device, string, erro
 	return d, "no GPU: " + notice, nil
 }
 
-// The emulator's rate and the longest evaluation that `--device auto` asks of
-// it: with a compilation beside each, a few dozen variants end in a minute.
+// longestEmulation is the longest evaluation for which `--device auto` chooses the emulator, which runs about
+// emulatedOperationsPerSecond. If an evaluation takes longestEmulation, the emulator compiles and tries a few dozen
+// variants in a minute.
 const (
 	emulatedOperationsPerSecond = 1e8
 	longestEmulation            = 200 * time.Millisecond

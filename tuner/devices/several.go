@@ -15,19 +15,19 @@ import (
 	"autotune/device/remote/fleet"
 )
 
-// everyGPU is the argument that names all GPUs, and times begins one that repeats a device.
+// everyGPU is the argument of --device for all GPUs; `times` is the character before a number of repetitions, as in *4.
 const (
 	everyGPU = "all"
 	times    = "*"
 )
 
-// connectionLimit is how long a search tries to make a lost connection anew.
+// connectionLimit is how long a search tries to restore a lost connection.
 const connectionLimit = 30 * time.Second
 
-// mostTimes bounds the workers of one process.
+// mostTimes is the largest number of workers in one process, as requested by *N.
 const mostTimes = 64
 
-// readTimes reads KIND*N, for machines and tests without many devices.
+// readTimes parses KIND*N, which stands for N workers of one device, for machines and tests without many devices.
 func readTimes(s string) (spec Spec, ok bool, err error) {
 	name, text, found := strings.Cut(s, times)
 	if p := device.Kind(name).Properties(); found && p.Compiles {
@@ -41,7 +41,7 @@ func readTimes(s string) (spec Spec, ok bool, err error) {
 	return Spec{}, false, nil
 }
 
-// Arguments are those of the devices that a spec names: of several, or of one.
+// Arguments returns the --device argument of each single device that the Spec names.
 func (s Spec) Arguments(ctx context.Context) ([]string, error) {
 	if n, ok := strings.CutPrefix(s.Argument, times); ok {
 		many, err := strconv.Atoi(n)
@@ -53,7 +53,7 @@ func (s Spec) Arguments(ctx context.Context) ([]string, error) {
 	return []string{s.Argument}, nil
 }
 
-// CheckRuns refuses what runs no kernels.
+// CheckRuns returns an error if the device cannot run kernels, as a recording cannot.
 func (s Spec) CheckRuns() error {
 	if p := s.Kind.Properties(); s.Kind != "" && !p.Compiles {
 		return fmt.Errorf("--device %s: %s runs nothing for others; name a GPU, or the emulator", s.Kind, p.Label)
@@ -61,8 +61,8 @@ func (s Spec) CheckRuns() error {
 	return nil
 }
 
-// OpenAll opens the devices that a spec names, as they are: no problem is bound to them. Their workers are called as
-// cuda-0. auto is the first GPU.
+// OpenAll opens the devices that a spec names, without binding a problem. Workers get names such as cuda-0; the name
+// auto stands for the first GPU.
 func OpenAll(ctx context.Context, s Spec, o Options) ([]remote.Member, error) {
 	s.Kind = cmp.Or(s.Kind, device.CUDA)
 	if err := s.CheckRuns(); err != nil {
@@ -131,7 +131,8 @@ func openWorkers(ctx context.Context, o Options) (device.Device, string, error) 
 	return p, notice, nil
 }
 
-// severalNotice is the remark about several devices whose times say nothing about a GPU.
+// severalNotice returns a notice for the user that several emulated devices' times say nothing about a GPU, or "" for
+// GPUs.
 func severalNotice(s Spec, n int) string {
 	if s.Kind.Properties().Caveat == "" {
 		return ""

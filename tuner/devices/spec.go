@@ -16,11 +16,11 @@ import (
 )
 
 type Spec struct {
-	Kind     device.Kind // empty: auto
-	Argument string      // what follows the kind and a colon, as a GPU's number or a recording's file
+	Kind     device.Kind // the kind of device; empty for auto
+	Argument string      // the text after the kind and a colon: a GPU's number, a recording's file
 }
 
-// Forms are the values of --device, with capitals for what the user fills in.
+// Forms returns the possible forms of --device, with capitals for the parts that the user fills in.
 func Forms() []string {
 	forms := []string{"auto"}
 	for _, p := range device.Kinds() {
@@ -32,7 +32,7 @@ func Forms() []string {
 	return forms
 }
 
-// FormsText lists the Forms as a sentence does.
+// FormsText returns the Forms as a list for a sentence, with commas and "or".
 func FormsText() string {
 	forms := Forms()
 	last := len(forms) - 1
@@ -64,13 +64,13 @@ func Parse(s string) (Spec, error) {
 	return Spec{p.Kind, argument}, nil
 }
 
-// OneGPU is the number of the GPU that the spec names, if that is one of this host.
+// OneGPU returns the number of the GPU if the Spec names a single GPU of this host, otherwise ok=false.
 func (s Spec) OneGPU() (ordinal int, ok bool) {
 	n, err := strconv.Atoi(cmp.Or(s.Argument, "0"))
 	return n, err == nil && (s.Kind == "" || s.Kind == device.CUDA)
 }
 
-// IsTrouble tells whether an error is about a device, or about what it needs, rather than about what was asked of it.
+// IsTrouble reports whether an error comes from a device or its software, rather than from a wrong request.
 func IsTrouble(err error) bool {
 	troubles := []error{
 		device.ErrNone, device.ErrMemory, compile.ErrMissing, compile.ErrArch, device.ErrGone, fleet.ErrServer,

@@ -11,13 +11,13 @@ import (
 	"autotune/internal/cudafile"
 )
 
-// chunk is a piece of a file: a line for the preprocessor, or a declaration with the comment before it.
+// chunk is a piece of a file: a preprocessor line, or a declaration with the comment before it.
 type chunk struct {
 	text, code string
-	names      []string // that it declares; nil: it stays anyway
+	names      []string // names that it declares; nil if it must stay in any case
 	included   string   // by #include, as it is written; "": nothing
 	kernel     bool
-	host       bool // a function that no GPU runs
+	host       bool // a function for the CPU
 }
 
 var (
@@ -32,7 +32,7 @@ var (
 	qualifierForm = regexp.MustCompile(`\b(\w+)\s*::`)
 )
 
-// providedHeaders are those of CUDA's that kernels may include.
+// providedHeaders lists the CUDA headers that kernels may include.
 var providedHeaders = []string{"<cuda_fp16.h>", "<cuda_bf16.h>", "<cuda_fp8.h>", "<cooperative_groups.h>", "<cooperative_groups/reduce.h>", "<mma.h>"}
 
 func provided(included string) bool {
@@ -41,9 +41,9 @@ func provided(included string) bool {
 
 func inner(included string) string { return strings.Trim(included, `<>"`) }
 
-// Cut reduces a file to what its kernel needs. It lists what it removes: headers that kernels
-// cannot include, host code, other kernels and what only they use. has tells which files lie beside
-// the file. A file that needs no cut stays as it is.
+// Cut reduces a file to the code that its kernel needs. Cut returns the names of the removed parts: headers that
+// kernels cannot include, host code, other kernels, and code that only they use. The function `has` reports whether a
+// file with a given name lies beside the kernel's file. If nothing needs to be removed, Cut returns the text unchanged.
 func Cut(text, kernel string, has func(name string) bool) (kept string, left []string, err error) {
 	chunks := chunksOf(text)
 	words := map[string]bool{kernel: true}
@@ -57,7 +57,7 @@ func Cut(text, kernel string, has func(name string) bool) (kept string, left []s
 				continue
 			}
 			if m := defineForm.FindStringSubmatch(c.code); m != nil && !words[m[1]] {
-				continue // it stays, but its words count only once somebody uses it
+				continue // a macro stays; its words count once the macro is used
 			}
 			keep[i], again = true, true
 			for word := range cudafile.Words(c.code) {
@@ -196,7 +196,7 @@ func chunkOf(text, code string) chunk {
 	return c
 }
 
-// macroQualified tells whether a head begins with what looks like a macro: DEVICE int f().
+// macroQualified reports whether a declaration begins with a word that looks like a macro, as in DEVICE int f().
 func macroQualified(head string) bool {
 	first, _, _ := strings.Cut(strings.TrimSpace(head), " ")
 	return len(first) > 2 && first == strings.ToUpper(first) && isWord(first)

@@ -1,4 +1,4 @@
-// Package draft writes the op.yaml of an operator that does not exist yet, from its kernel's own file.
+// Package draft writes an op.yaml for a new operator from the file of its kernel.
 package draft
 
 import (
@@ -13,32 +13,32 @@ import (
 	"autotune/space/expr"
 )
 
-// Operator is what is known of an operator of one kernel. Texts are expressions unless they are said to be something
-// else.
+// Operator holds the fields of a drafted op.yaml for an operator with one kernel. A field of type string holds an
+// expression of op.yaml unless its comment says otherwise.
 type Operator struct {
 	Name, Kernel string
-	Source       string // file
-	Entry        string // as op.yaml names the kernel
+	Source       string // name of the kernel's file
+	Entry        string // the kernel's name in op.yaml, with template arguments
 	Shape        []string
-	Example      int64    // along each dimension
-	Parameters   []string // their lines
+	Example      int64    // size of each dimension in the example
+	Parameters   []string // lines of op.yaml
 	Arguments    []Argument
 	Bytes        string
-	Tunables     []space.Tunable // the default has the first value of each
+	Tunables     []space.Tunable // the first value of each is its default
 	Block, Grid  [3]string
-	Guessed      bool // the kernel's file has no value for some of the tunables
-	Unguarded    bool // the kernel compares an index with no size that is known
+	Guessed      bool // the file has no value for some of the tunables
+	Unguarded    bool // the kernel compares an index of blocks with no known size
 }
 
-// Argument is a tensor, or a scalar where it has a value.
+// Argument is a tensor or a scalar; only a scalar has a Value.
 type Argument struct {
 	Name, Role, Type string
-	Size             string // of a tensor, which has one dimension here
+	Size             string // the number of elements of a one-dimensional tensor
 	Value            string
 	Comment          string
 }
 
-// operatorText is an op.yaml, in the language of text/template.
+// operatorText is a text/template of an op.yaml.
 //
 //go:embed op.yaml.tmpl
 var operatorText string
@@ -46,16 +46,16 @@ var operatorText string
 var operatorPage = template.Must(template.New("op.yaml").
 	Funcs(template.FuncMap{"scalar": scalar, "value": value}).Parse(operatorText))
 
-// YAML is the operator's op.yaml.
+// YAML returns the text of the operator's op.yaml.
 func (o Operator) YAML() string {
 	var b strings.Builder
 	if err := operatorPage.Execute(&b, o); err != nil {
-		panic(err) // all that it names is there
+		panic(err) // the template uses only names that exist
 	}
 	return b.String()
 }
 
-// value writes a tunable's value as YAML and Python have it.
+// value returns the text of a tunable's value in a form that both YAML and Python read.
 func value(v expr.Value) string {
 	if v.Kind() == expr.KindString {
 		return scalar(v.String())
@@ -63,13 +63,13 @@ func value(v expr.Value) string {
 	return v.String()
 }
 
-// plainForm is text that YAML reads as it stands, also in a list.
+// plainForm matches text that YAML reads unchanged without quotes, even in a list.
 var plainForm = regexp.MustCompile(`^[A-Za-z0-9_(][A-Za-z0-9_ .+*/()<=>-]*$`)
 
-// taken are texts that YAML reads as something else.
+// taken lists words that YAML does not read as strings unless they are quoted.
 var taken = []string{"true", "false", "yes", "no", "on", "off", "y", "n", "null", "nan", "inf"}
 
-// scalar writes a text as YAML, in quotes where it needs them.
+// scalar writes a text as a YAML string, with quotes if it needs them.
 func scalar(text string) string {
 	if plainForm.MatchString(text) && !strings.HasSuffix(text, " ") && !slices.Contains(taken, strings.ToLower(text)) {
 		return text
@@ -77,6 +77,6 @@ func scalar(text string) string {
 	var b strings.Builder
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	_ = e.Encode(text) // no text fails to be encoded
+	_ = e.Encode(text) // encoding a string cannot fail
 	return strings.TrimSpace(b.String())
 }

@@ -17,7 +17,7 @@ func load(o Operator, text string) (*operator.Operator, error) {
 	return operator.Load(fstest.MapFS{"op.yaml": {Data: []byte(o.YAML())}, "k.cu": {Data: []byte(text)}}, ".")
 }
 
-// A kernel's file makes an operator that loads and agrees with it.
+// The op.yaml drafted from a kernel's file loads and has the file's arguments, tunables and block size.
 func TestFromKernel(t *testing.T) {
 	const arguments = "n:i32=size_n x:input:f32 y:output:f32"
 	for _, c := range []struct{ name, text, arguments, tunables, block string }{
@@ -105,7 +105,7 @@ func TestFromKernelRefuses(t *testing.T) {
 	}
 }
 
-// Whatever text stands in a draft, YAML gives it back.
+// YAML reads every text back unchanged from the form that scalar writes.
 func TestScalar(t *testing.T) {
 	for _, text := range []string{"a", "a: b", "yes", "N", "[1]", "a, b", "a # b", `"q"`, "'", "{x}", "%", "a\tb", "é", "- a", "1 if a else 2", "*p", "null", "a < b", "-std", "!x"} {
 		var back string
@@ -118,7 +118,7 @@ func TestScalar(t *testing.T) {
 	}
 }
 
-// FuzzFromKernel: every file becomes YAML, and reading it ends.
+// FuzzFromKernel checks that a draft from any file is valid YAML, and that drafting it terminates.
 func FuzzFromKernel(f *testing.F) {
 	f.Add("#ifndef T\n#define T 64\n#endif\ntemplate <typename X, int N> __global__ void __launch_bounds__(T) k(int n, const X* x, float* y) { y[x[0]] += 1; atomicAdd(&y[1], 2); }")
 	f.Fuzz(func(t *testing.T, text string) {

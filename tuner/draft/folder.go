@@ -17,7 +17,8 @@ import (
 	"autotune/templates"
 )
 
-// Folder writes a folder around the kernel of a file, as the operator of that name. notes say what is left to do.
+// Folder creates an operator's folder with the kernel's file and a draft of op.yaml. The notes that Folder returns tell
+// the user what to check or to add.
 func Folder(ctx context.Context, folder, name, path string) (example []int64, notes []string, err error) {
 	files, err := kernelFiles(ctx, path)
 	if err != nil {
@@ -41,7 +42,8 @@ func Folder(ctx context.Context, folder, name, path string) (example []int64, no
 	return example, notes, nil
 }
 
-// fromFiles drafts an operator of a kernel, whose source it may cut. left are the kernels that it leaves.
+// fromFiles drafts an operator from the files of a kernel, and may cut parts of the kernel's source. The result `left`
+// lists the parts of the source that fromFiles cut.
 func fromFiles(name, path string, files map[string]string) (o Operator, left []string, err error) {
 	source := filepath.Base(path)
 	k, err := Choose(files[source], name)
@@ -71,8 +73,8 @@ func fromFiles(name, path string, files map[string]string) (o Operator, left []s
 	return o, left, err
 }
 
-// kernelFiles are the kernel's file and those that it includes from its own folder, by the names that they are included
-// under.
+// kernelFiles reads the kernel's file and the files that it includes from its own folder. The keys of the map `files`
+// are the names that #include lines use.
 func kernelFiles(ctx context.Context, kernel string) (map[string]string, error) {
 	folder, err := operator.OpenFolder(filepath.Dir(kernel))
 	if err != nil {
@@ -87,10 +89,10 @@ func kernelFiles(ctx context.Context, kernel string) (map[string]string, error) 
 			continue
 		}
 		text, err := "", error(nil)
-		if len(files) == 0 { // the file that the command names may be a link
+		if len(files) == 0 { // the kernel's own file may be a symbolic link
 			text, err = input.File(ctx, kernel, operator.ReadSource)
 		} else if text, err = operator.ReadText(folder, name); errors.Is(err, fs.ErrNotExist) {
-			continue // a shared file, or one that the loader misses and names with the line
+			continue // a shared file, or a missing one that the loader will report
 		} else if err != nil {
 			err = fmt.Errorf("%s %w", filepath.Join(filepath.Dir(kernel), name), err)
 		}

@@ -15,7 +15,7 @@ import (
 	"autotune/space/expr"
 )
 
-// Choose finds the kernel of a file that is meant: the only one, or the one of the operator's name.
+// Choose returns the only kernel of a file; if there are several, Choose returns the one with the operator's name.
 func Choose(text, name string) (cudafile.Kernel, error) {
 	kernels := cudafile.Kernels(text)
 	var names []string
@@ -32,8 +32,8 @@ func Choose(text, name string) (cudafile.Kernel, error) {
 		"as in: autotune init %s --from FILE", strings.Join(names, ", "), names[0])
 }
 
-// FromKernel is the operator of a kernel, as far as the kernel's own file tells: its arguments, its macros and template
-// parameters, the threads of its blocks. What it does not tell is a guess with a comment.
+// FromKernel drafts an operator from the kernel's own file: its arguments, macros, template parameters and the threads
+// of its blocks. FromKernel guesses values that the file does not contain, and marks each guess with a comment.
 func FromKernel(name, text string, k cudafile.Kernel) (Operator, error) {
 	f := fromKernel{text: text, kernel: k, words: cudafile.Words(text), source: SourceOf(text), body: k.Body}
 	if !strings.Contains(k.Body, "blockIdx") {
@@ -57,15 +57,15 @@ var wordForm = regexp.MustCompile(`[A-Za-z_]\w*`)
 type fromKernel struct {
 	text   string
 	kernel cudafile.Kernel
-	body   string // the kernel's code; with what it calls, where that alone mentions blockIdx
+	body   string // the kernel's code, or the whole file's if the kernel does not mention blockIdx
 	words  map[string]bool
 	source Source
 	o      Operator
-	size   string            // elements of the problem
-	sizeOf map[string]string // of the integers that the kernel takes
-	types  map[string]string // of the template's type parameters
-	// renamed are the template's other parameters by the names of their tunables: a
-	// macro of the parameter's own name would take its place in the kernel.
+	size   string            // number of elements of the problem, an expression
+	sizeOf map[string]string // the dimension for each integer parameter
+	types  map[string]string // types for the template's type parameters
+	// renamed maps each template parameter that is not a type to the name of its tunable. A tunable becomes a macro,
+	// which must not have the parameter's own name, or it would replace the parameter in the kernel.
 	renamed map[string]string
 }
 
@@ -104,8 +104,8 @@ func (f *fromKernel) tunable(name string, values ...expr.Value) {
 	f.o.Tunables = append(f.o.Tunables, space.Tunable{Name: name, Values: values})
 }
 
-// macros are tunables of one value, unless the value is put together of others; so are those that the file leaves to
-// tuners.
+// macros makes a tunable of each macro with a literal value, and of each name that the file expects to be defined by a
+// tuner.
 func (f *fromKernel) macros() {
 	for _, m := range cudafile.Macros(f.text) {
 		n, err := strconv.ParseInt(m.Value, 0, 64)
@@ -126,13 +126,14 @@ func (f *fromKernel) macros() {
 	}
 }
 
-// plain is a name without case and underscores, by which people's names are compared.
+// plain returns a name in lower case and without underscores, so that names such as BLOCK_SIZE and blockSize compare
+// equal.
 func plain(name string) string { return strings.ToLower(strings.ReplaceAll(name, "_", "")) }
 
-// blockNames are those that people give the number of a block's threads.
+// blockNames lists usual names for the number of threads of a block.
 var blockNames = []string{"blocksize", "blockdim", "threads", "numthreads", "threadsperblock"}
 
-// usualValue is a value that a macro may have which only its name tells of.
+// usualValue guesses a value for a macro from its name alone. `plane` says that the blocks are two-dimensional.
 func usualValue(name string, plane bool) int64 {
 	switch name := plain(name); {
 	case name == "blocksizex" && plane || name == "blocksizey":
@@ -143,7 +144,7 @@ func usualValue(name string, plane bool) int64 {
 	return 1
 }
 
-// like is the tunable that has one of some plain names; "" if there is none.
+// like returns the name of a tunable whose plain name is one of the given names, or "" if there is no such tunable.
 func (f *fromKernel) like(names ...string) string {
 	for _, t := range f.o.Tunables {
 		if slices.Contains(names, plain(t.Name)) {
@@ -157,7 +158,7 @@ func (f *fromKernel) has(name string) bool {
 	return slices.ContainsFunc(f.o.Tunables, func(t space.Tunable) bool { return t.Name == name })
 }
 
-// sizes are the problem's: the integers that the kernel takes by value.
+// sizes makes each integer that the kernel takes by value a dimension of the problem.
 func (f *fromKernel) sizes() {
 	f.sizeOf = map[string]string{}
 	for _, p := range f.kernel.Parameters {
@@ -179,7 +180,8 @@ func (f *fromKernel) sizes() {
 
 func isInteger(t operator.Type) bool { return t.Kind() != operator.Floating && t != operator.Bool }
 
-// unused is a name that means nothing to the kernel, for it becomes a macro.
+// unused returns the given name, with underscores added if the kernel's file uses it already, because the name becomes
+// a macro.
 func (f *fromKernel) unused(name string) string {
 	for f.words[name] {
 		name += "_"
@@ -226,7 +228,7 @@ func (f *fromKernel) arguments() error {
 	return nil
 }
 
-// tensor says what the kernel does with a tensor.
+// tensor fills in a tensor's role and size from the way in which the kernel uses it.
 func (f *fromKernel) tensor(a *Argument, p cudafile.Parameter, kind operator.Type) {
 	use := f.kernel.Use(p.Name)
 	a.Size = f.size
@@ -255,8 +257,9 @@ func (f *fromKernel) tensor(a *Argument, p cudafile.Parameter, kind operator.Typ
 	}
 }
 
-// extent is how many elements an array has of which only the first are named, by numbers; else 0. more are those that
-// lie behind the problem's size.
+// extent returns the number of elements of an array if all its indices in the kernel are constants, otherwise 0. The
+// result `more` is how many elements the array needs beyond the problem's size, because the kernel adds constants to
+// the indices.
 func extent(indices []string) (elements, more int64) {
 	numbers := true
 	for _, index := range indices {
@@ -273,7 +276,7 @@ func extent(indices []string) (elements, more int64) {
 	return elements, more
 }
 
-// blocks is how many blocks the default has.
+// blocks returns an expression for the number of blocks, computed with the default values of the tunables.
 func (f *fromKernel) blocks() string {
 	return wordForm.ReplaceAllStringFunc(f.o.Grid[0], func(word string) string {
 		if i := slices.IndexFunc(f.o.Tunables, func(t space.Tunable) bool { return t.Name == word }); i >= 0 {

@@ -13,8 +13,8 @@ import (
 
 var axes = [3]string{"x", "y", "z"}
 
-// launch takes the block from __launch_bounds__ or from tunables with the usual names, and the grid from what the kernel
-// makes of blockIdx.
+// launch takes the block size from __launch_bounds__ or from tunables with usual names, and the grid size from the
+// kernel's use of blockIdx.
 func (f *fromKernel) launch() {
 	f.o.Block, f.o.Grid = [3]string{"256", "1", "1"}, [3]string{"1", "1", "1"}
 	bounds, _, _ := strings.Cut(f.kernel.LaunchBounds, ",")
@@ -56,7 +56,7 @@ func (f *fromKernel) launch() {
 
 var manyForm = regexp.MustCompile(`\bblockIdx\s*(?:[^.\s]|\.\s*x\b)|\bthis_grid\b|\bctaid\b`)
 
-// many tells whether blocks differ in anything that the kernel's file shows.
+// many reports whether the kernel may use more than one block, as far as its file shows.
 func (f *fromKernel) many() bool {
 	return strings.Contains(f.text, "#include \"") || manyForm.MatchString(f.source.active)
 }
@@ -71,15 +71,16 @@ func ceilDiv(a, b string) string {
 var (
 	statementForm = regexp.MustCompile(`[^;{}]+`)
 	assignedForm  = regexp.MustCompile(`(?s)(\w+)\s*=([^=].*)?$`)
-	// comparedForm is what is compared with a size, and the size.
+	// comparedForm matches a comparison: the expression on the left and the size on the right.
 	comparedForm = regexp.MustCompile(`([^;<>=&|(),?{}]*)(?:<|>=)\s*(\w+)`)
 )
 
-// mostSteps is how often a value may go from one variable to the next.
+// mostSteps limits how many assignments a draft follows from blockIdx to an index that is compared with a size.
 const mostSteps = 3
 
-// along follows what the kernel makes of blockIdx along an axis. It finds the size that this is compared with, an
-// integer of the kernel's or a number, and the tunables in it.
+// along follows the values that the kernel computes from blockIdx along an axis (x, y or z). The result `extent` is
+// the size (a dimension or a number) with which the kernel compares a value computed from blockIdx, and `perThread`
+// lists the tunables that occur in the computation of that value.
 func (f *fromKernel) along(axis string) (extent string, perThread []string) {
 	index := regexp.MustCompile(`\bblockIdx\s*\.\s*` + axis + `\b`)
 	statements, follows := statementForm.FindAllString(f.body, -1), map[string]bool{}

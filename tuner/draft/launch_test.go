@@ -5,11 +5,11 @@ import (
 	"testing"
 )
 
-// What a kernel's text tells of its tensors' sizes and contents, and of its blocks.
+// The sizes and contents of a draft's tensors, and its grid, follow from the kernel's text.
 func TestGuesses(t *testing.T) {
 	for _, c := range []struct {
 		name, text string
-		wants      []string // parts of op.yaml
+		wants      []string // texts that op.yaml must contain
 	}{
 		{"indices", "__global__ void k(float* y, const int* rows, int n) { int i = blockIdx.x; if (i < n) y[i] = rows[i + 1]; }",
 			[]string{"name: rows, role: input, type: i32, shape: [size_n + 1]}  # of indices, fill says"}},

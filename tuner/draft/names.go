@@ -11,7 +11,7 @@ import (
 
 var tokenForm = regexp.MustCompile(`[A-Za-z_]\w*|\.?\d[\w.]*|::|->|[-+*/%&|^<>=!]=|&&|\|\||\S`)
 
-// keywords cannot be names of anything, and no type is a control one.
+// keywords lists words that cannot name a macro or tensor; control lists the keywords that can precede an expression.
 var keywords, control = wordSet(`alignas alignof asm auto bool break case catch char class const const_cast constexpr
 	continue decltype default delete do double dynamic_cast else enum explicit extern false float for friend goto if
 	inline int long mutable namespace new noexcept nullptr operator private protected public register reinterpret_cast
@@ -29,7 +29,7 @@ func wordSet(text string) map[string]bool {
 	return set
 }
 
-// constantForm are names that CUDA's headers define.
+// constantForm matches names of constants that CUDA's headers define.
 var constantForm = regexp.MustCompile(`^(?:__|CUDART_|FLT_|DBL_|INT_|UINT_|LONG_|LLONG_|CHAR_|M_|cuda[A-Z])`)
 
 func isWord(token string) bool {
@@ -39,28 +39,28 @@ func isWord(token string) bool {
 
 var (
 	enumForm   = regexp.MustCompile(`\benum\b[^{};]*\{([^}]*)\}`)
-	anglesForm = regexp.MustCompile(`\b\w+\s*<[\w\s,:*&]*>`) // arguments of a template
+	anglesForm = regexp.MustCompile(`\b\w+\s*<[\w\s,:*&]*>`) // a template with its arguments
 	assigning  = []string{"=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^="}
 )
 
-// declared finds the names that code declares, and the types that it declares them of. A name is declared where it
-// follows a type, and where nothing but a variable can stand: before an assignment, behind the & of an address.
+// declared returns the variables and the types that code declares. A name counts as a variable if it follows a type, if
+// it is assigned to, or if its address is passed, since only variables allow that.
 func declared(code string) (names, types map[string]bool) {
 	names, types = map[string]bool{}, map[string]bool{}
 	for _, m := range enumForm.FindAllStringSubmatch(code, -1) {
 		maps.Copy(names, cudafile.Words(m[1]))
 	}
-	for range 2 { // one within another
+	for range 2 { // template arguments may be nested once
 		code = anglesForm.ReplaceAllStringFunc(code, func(found string) string {
 			if strings.HasPrefix(found, "template") {
-				return found // they are parameters
+				return found // these are template parameters
 			}
 			return wordForm.FindString(found) + " "
 		})
 	}
 	t := tokens(tokenForm.FindAllString(code, -1))
-	pointers := map[int]int{} // a name behind * or &, which may be a product, and the type before it
-	var bodies []bool         // of the open braces: whether functions are
+	pointers := map[int]int{} // names after TYPE * or TYPE &, perhaps products, and the type's index
+	var bodies []bool         // whether each open brace begins a function
 	for i, token := range t {
 		switch {
 		case token == "{":
@@ -105,7 +105,7 @@ func declared(code string) (names, types map[string]bool) {
 
 type tokens []string
 
-// at is the token at a place; a semicolon beyond the ends.
+// at returns the token with a given index, or a semicolon if the index is out of range.
 func (t tokens) at(i int) string {
 	if i < 0 || i >= len(t) {
 		return ";"
@@ -119,9 +119,9 @@ var (
 	ownInclude = regexp.MustCompile(`(?m)^[ \t]*#[ \t]*include[ \t]*"`)
 )
 
-// Undefined lists the names that the file's code uses as numbers and that nothing defines: macros that a tuner is to
-// define. What may be a type, a function or a member is not among them; nor is anything of a file that includes
-// others, which may define it.
+// Undefined returns the names that the file's code uses as numbers but does not define: macros that a tuner should
+// define. Undefined leaves out names that may be types, functions or members. For a file that includes others,
+// Undefined returns nil, since those files may define the names.
 func (s Source) Undefined(text string) []string {
 	if ownInclude.MatchString(cudafile.Blank(text)) {
 		return nil
@@ -131,7 +131,7 @@ func (s Source) Undefined(text string) []string {
 	for used := -1; used != len(words); {
 		used = len(words)
 		macros = slices.DeleteFunc(macros, func(name string) bool {
-			if words[name] { // its names are used, too
+			if words[name] { // a used macro uses the names in its value
 				code += ";" + s.Macros[name]
 				maps.Copy(words, cudafile.Words(s.Macros[name]))
 			}
@@ -160,7 +160,7 @@ func (s Source) Undefined(text string) []string {
 	})
 }
 
-// number tells whether the word at a place stands where a number does.
+// number reports whether the token at index i stands where C++ code needs a number.
 func (t tokens) number(i int) bool {
 	before, after, back := t.at(i-1), t.at(i+1), t.at(i-2)
 	switch {
@@ -169,7 +169,7 @@ func (t tokens) number(i int) bool {
 	case isWord(after), isWord(before) && !slices.Contains([]string{"return", "case", "else"}, before):
 		return false
 	case before == "(" && (after == ")" || after == "*" && t.at(i+2) == ")") && !isWord(back), back == "sizeof":
-		return false // a cast
+		return false // such a name is a type in a cast
 	}
 	return before != "<" || !strings.HasSuffix(back, "_cast") && after != "*"
 }

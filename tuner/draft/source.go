@@ -10,11 +10,11 @@ import (
 	"autotune/space/expr"
 )
 
-// Source is a file as the preprocessor leaves it, as far as this can be said without a compiler. Macros are not put in
-// place.
+// Source is a CUDA file after its preprocessor conditions have been applied, as far as they can be decided without a
+// compiler. Macros are not expanded.
 type Source struct {
-	Macros map[string]string // that take no arguments
-	active string            // the code that conditions leave
+	Macros map[string]string // macros without arguments, with their values
+	active string            // the code that the conditions leave
 }
 
 var (
@@ -23,7 +23,7 @@ var (
 	foreignNot  = regexp.MustCompile(`!([^=]|$)`)
 )
 
-// SourceOf reads a file.
+// SourceOf applies the preprocessor's conditions and definitions to a file.
 func SourceOf(text string) Source {
 	s := Source{Macros: map[string]string{}}
 	var active strings.Builder
@@ -44,8 +44,8 @@ func SourceOf(text string) Source {
 	return s
 }
 
-// holds tells whether a condition does. Names that mean nothing are 0, as for the preprocessor; what cannot be read
-// does not hold.
+// holds reports whether a preprocessor condition is true with the macros of the file. As in the preprocessor, an
+// unknown name in a condition is 0; a condition that cannot be parsed counts as false.
 func (s Source) holds(word, condition string) (yes, known bool) {
 	if word == "ifdef" || word == "ifndef" {
 		_, has := s.Macros[condition]
@@ -70,7 +70,7 @@ func (s Source) holds(word, condition string) (yes, known bool) {
 	return err == nil && v.Truth(), true
 }
 
-// Number is the whole number that a macro stands for, 0 if it stands for none.
+// Number returns the integer value of a macro, or 0 if the value is not an integer.
 func (s Source) Number(name string) int64 {
 	for range mostAliases {
 		if n, err := strconv.ParseInt(name, 0, 64); err == nil {
@@ -81,14 +81,14 @@ func (s Source) Number(name string) int64 {
 	return 0
 }
 
-// mostAliases is how many names a type or a number may go by, one for the other.
+// mostAliases limits how many aliases are followed from a type or macro to its definition.
 const mostAliases = 8
 
-// aliasForm is typedef TYPE NAME; or using NAME = TYPE;.
+// aliasForm matches `typedef TYPE NAME;` and `using NAME = TYPE;`.
 var aliasForm = regexp.MustCompile(
 	`\b(?:typedef\s+(?:const\s+)?([\w ]+?)\s+(\w+)|using\s+(\w+)\s*=\s*([\w: ]+?))\s*;`)
 
-// Type is the type of the elements that a name of the file is made of, and how many of them: a float4 is four.
+// Type returns the element type and the number of elements of a type that the file uses: a float4 has four floats.
 func (s Source) Type(name string) (t operator.Type, lanes int64, ok bool) {
 	for range mostAliases {
 		element, lanes := cudafile.Element(name)
@@ -104,7 +104,7 @@ func (s Source) Type(name string) (t operator.Type, lanes int64, ok bool) {
 	return "", 0, false
 }
 
-// alias is what a type's name stands for.
+// alias returns the text that a typedef, using or macro defines for a type's name, or "".
 func (s Source) alias(name string) string {
 	if text, ok := s.Macros[name]; ok {
 		return strings.TrimSpace(text)

@@ -94,7 +94,7 @@ func TestCut(t *testing.T) {
 
 func squeezed(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-// FuzzCut: whatever stands in a file, cutting it ends, and names are found.
+// FuzzCut checks that cutting any file and searching it for undefined names end, and that no file becomes longer.
 func FuzzCut(f *testing.F) {
 	f.Add("#include <a>\n#define B C\nstruct S { int x; };\nint main() {}\nextern \"C\" {\ntemplate <int N> __global__ void k(S* y) { y[0].x = N * D; }\n}\n")
 	f.Fuzz(func(t *testing.T, text string) {

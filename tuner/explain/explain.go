@@ -1,5 +1,5 @@
-// Package explain says why a winner wins, from trials that a search has made. It needs no
-// device. Where there is one, Changes says which trials beside the winner are worth making.
+// Package explain says why a winner wins, from the trials of its search, so it needs no device. If there is a device,
+// Changes lists further configurations near the winner that are worth a trial.
 package explain
 
 import (
@@ -12,29 +12,31 @@ import (
 	"autotune/space"
 )
 
-// Subject is a winner, with what is known of it and of those that lost.
+// Subject is a winner to explain, with its problem, its device's limits and the trials of its search.
 type Subject struct {
 	Winner trial.Trial
-	Trials []trial.Trial // the winner's among them or not
-	// Measured took turns with the winner just now. They count before Trials.
+	Trials []trial.Trial // may include the winner's own trial
+	// Measured contains trials that were just timed in turns with the winner. A trial in Measured replaces the trial in
+	// Trials that has the same configuration.
 	Measured []trial.Turned
-	Problem  *operator.Problem // tells the default; nil: it is not known
-	Limits   operator.Limits   // of the device; zero: they are not known
-	// What the problem must move and compute, and how fast a copy is; 0: not known.
+	Problem  *operator.Problem // needed for the default; nil if unknown
+	Limits   operator.Limits   // limits of the device; zero if unknown
+	// Bytes and Flops count the bytes that the problem moves and its operations, and CopyBytesPerMS is the measured
+	// rate of a copy; 0 means unknown.
 	Bytes, Flops   int64
 	CopyBytesPerMS float64
-	// Peak is the highest rate of its arithmetic, operations a millisecond, and PeakOf what that is of.
+	// Peak is the device's highest rate of arithmetic of the kind PeakOf, in operations a millisecond.
 	Peak   float64
 	PeakOf string
 }
 
-// Explanation is why a winner wins: how near it is to the device's limits, for each tunable the trials that differ in
-// that tunable alone, and sentences that say it.
+// Explanation says why a winner wins: how near it is to the device's limits, how trials that differ in one tunable
+// compare with it, and sentences about both.
 type Explanation struct {
 	space.Configuration
 	TimeMS    float64         `json:"time_ms"`
-	CopyShare float64         `json:"copy_share,omitempty"` // of the measured copy bandwidth; 0: not known
-	PeakShare float64         `json:"peak_share,omitempty"` // of the peak of its arithmetic; 0: not known
+	CopyShare float64         `json:"copy_share,omitempty"` // share of the measured copy bandwidth; 0: unknown
+	PeakShare float64         `json:"peak_share,omitempty"` // share of the peak rate in PeakOf; 0: unknown
 	PeakOf    string          `json:"peak_of,omitempty"`
 	GFLOPS    float64         `json:"gflops,omitempty"`
 	Resources trial.Resources `json:"resources"`
@@ -42,7 +44,7 @@ type Explanation struct {
 	Sentences []string        `json:"sentences"`
 }
 
-// Tunable is one of the winner's, and what its value means for the time.
+// Tunable is one of the winner's tunables, with the times that other values of it gave.
 type Tunable struct {
 	Name       string      `json:"name"`
 	Value      string      `json:"value"`
@@ -50,31 +52,32 @@ type Tunable struct {
 	Neighbours []Neighbour `json:"neighbours,omitempty"`
 }
 
-// Neighbour is a trial that differs from the winner in one tunable alone.
+// Neighbour is a trial that differs from the winner in only one tunable.
 type Neighbour struct {
 	Value string `json:"value"`
 	Cost
 }
 
-// Cost is what a change of the winner costs.
+// Cost compares the winner's time with the time of a configuration that differs from it.
 type Cost struct {
 	Status   trial.Status `json:"status"`
 	TimeMS   float64      `json:"time_ms,omitempty"`
-	Ratio    float64      `json:"ratio,omitempty"`    // of its time over the winner's
-	CI95     [2]float64   `json:"ci95,omitzero"`      // of the ratio, from both intervals or from turns
-	Measured bool         `json:"measured,omitempty"` // in turns with the winner, not by its search
+	Ratio    float64      `json:"ratio,omitempty"`    // its time over the winner's
+	CI95     [2]float64   `json:"ci95,omitzero"`      // interval of Ratio, from both times' intervals or from turns
+	Measured bool         `json:"measured,omitempty"` // timed in turns with the winner, not by its search
 	Reason   string       `json:"reason,omitempty"`
 }
 
-// Tied reports whether the intervals cannot tell the change from the winner.
+// Tied reports whether the confidence interval allows both that the changed configuration is faster and that it is
+// slower than the winner.
 func (c Cost) Tied() bool {
 	return c.Status == trial.OK && c.CI95[0] <= 1+trial.Resolution && c.CI95[1] >= 1-trial.Resolution
 }
 
-// Of explains a winner.
+// Of explains why the winner in the Subject s is the fastest.
 func Of(ctx context.Context, s Subject) Explanation {
 	w := s.Winner
-	if len(w.Launches) == 0 && s.Problem != nil { // a recording has none
+	if len(w.Launches) == 0 && s.Problem != nil { // a recording lacks launches
 		if k, err := s.Problem.Kernel(w.Configuration); err == nil {
 			w.Launches = k.Launches
 		}
@@ -98,7 +101,7 @@ func Of(ctx context.Context, s Subject) Explanation {
 	return e
 }
 
-// tunables are the winner's, each with its neighbours in the order of its values.
+// tunables returns the winner's tunables, each with the trials of its other values in the order of the values.
 func (s Subject) tunables(ctx context.Context) []Tunable {
 	w := s.Winner
 	list := []Tunable{}
@@ -139,8 +142,7 @@ func (s Subject) tunables(ctx context.Context) []Tunable {
 	return list
 }
 
-// template is what the winner's template declares: the values of its tunables, and its
-// default for the problem.
+// template returns what the winner's template declares: the values of its tunables and its default for the problem.
 func (s Subject) template(ctx context.Context) (values map[string][]space.Value, defaults space.Values) {
 	values = map[string][]space.Value{}
 	if s.Problem == nil {
@@ -161,12 +163,13 @@ func (s Subject) template(ctx context.Context) (values map[string][]space.Value,
 	return values, defaults
 }
 
-// place is a value's among those declared.
+// place returns the index of a value in a tunable's list of declared values, or -1 if the list does not contain it.
 func place(declared []space.Value, value string) int {
 	return slices.IndexFunc(declared, func(v space.Value) bool { return v.Value.String() == value })
 }
 
-// alone is the one tunable in which two configurations of a template differ.
+// alone returns the index of the only tunable in which two configurations of a template differ, or ok=false if they
+// differ in several.
 func alone(a, b space.Configuration) (at int, ok bool) {
 	if a.Template != b.Template || len(a.Values) != len(b.Values) {
 		return 0, false
@@ -184,7 +187,7 @@ func alone(a, b space.Configuration) (at int, ok bool) {
 	return at, different == 1
 }
 
-// cost compares a trial with the winner.
+// cost returns the comparison of a trial with the winner.
 func cost(w, t trial.Trial) Cost {
 	if t.Status != trial.OK {
 		return Cost{Status: t.Status, Reason: t.Reason()}
@@ -201,11 +204,11 @@ func cost(w, t trial.Trial) Cost {
 	}
 }
 
-// mostChanges is how many changes --measure times at most.
+// mostChanges is the largest number of changes that --measure times.
 const mostChanges = 48
 
-// Changes are the configurations to be timed beside the winner: each tunable at its default and at
-// its neighbours.
+// Changes returns configurations that are worth timing in turns with the winner. Each configuration that Changes
+// returns has one tunable set to its default or to a neighbouring value.
 func (s Subject) Changes(ctx context.Context) (list []space.Configuration) {
 	if s.Problem == nil {
 		return nil
@@ -232,7 +235,7 @@ func (s Subject) Changes(ctx context.Context) (list []space.Configuration) {
 	return list[:min(len(list), mostChanges)]
 }
 
-// changed is the winner with another value of one tunable.
+// changed returns the winner's configuration with another value of one tunable.
 func (s Subject) changed(at int, v space.Value) space.Configuration {
 	other := space.Configuration{Template: s.Winner.Template, Values: slices.Clone(s.Winner.Values)}
 	other.Values[at] = v

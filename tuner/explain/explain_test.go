@@ -13,7 +13,7 @@ import (
 	"autotune/space/expr"
 )
 
-// tried is a trial of a template with the tunables a, b and c.
+// tried returns a correct trial of a template with the tunables a, b and c.
 func tried(template string, ms float64, values ...int64) trial.Trial {
 	t := trial.Trial{Configuration: space.Configuration{Template: template}}
 	for i, v := range values {
@@ -24,7 +24,7 @@ func tried(template string, ms float64, values ...int64) trial.Trial {
 	return t
 }
 
-// alone finds the neighbours that a comparison of all values finds.
+// The function `alone` finds the same tunable as a comparison of all values does.
 func TestAlone(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	draw := func() space.Configuration {
@@ -33,7 +33,7 @@ func TestAlone(t *testing.T) {
 	for range 2000 {
 		a, b := draw(), draw()
 		if r.IntN(4) == 0 {
-			slices.Reverse(b.Values) // the order does not count
+			slices.Reverse(b.Values) // the order of values does not matter
 		}
 		at, ok := alone(a, b)
 		if want := a.Template == b.Template && a.Values.Differences(b.Values) == 1; ok != want {
@@ -73,7 +73,7 @@ func TestSentences(t *testing.T) {
 	}
 }
 
-// pooling is a problem of a built-in operator.
+// pooling returns a small problem of avg_pool1d.
 func pooling(t *testing.T) *operator.Problem {
 	t.Helper()
 	op, err := operator.Find("avg_pool1d")
@@ -83,7 +83,7 @@ func pooling(t *testing.T) *operator.Problem {
 	return p
 }
 
-// Changes are valid, each once, and in one tunable; all neighbours are among them.
+// Changes are valid, distinct and differ from the winner in one tunable; all neighbouring values are among them.
 func TestChanges(t *testing.T) {
 	p := pooling(t)
 	sp, err := p.Space(t.Context())
@@ -125,7 +125,7 @@ func TestChanges(t *testing.T) {
 	}
 }
 
-// What took turns with the winner counts before the search's trials.
+// Trials that were timed in turns with the winner replace the search's trials of the same configurations.
 func TestMeasured(t *testing.T) {
 	winner := tried("k", 1, 2, 1, 0)
 	turn := func(ratio float64, values ...int64) trial.Turned {

@@ -8,13 +8,15 @@ import (
 	"autotune/operator"
 )
 
-// The shares of the measured copy bandwidth from which on memory is the limit, or one of several.
+// memoryBound and memoryNear are fractions of the measured copy bandwidth, with which a winner's own bandwidth is
+// compared. A winner that reaches the fraction memoryBound is limited by memory, and a winner that reaches memoryNear
+// is partly limited by memory.
 const (
 	memoryBound = 0.9
 	memoryNear  = 0.5
 )
 
-// limit says how near the device's limits the winner is.
+// limit returns a sentence about how near the winner is to the device's limits.
 func (e Explanation) limit() string {
 	text := fmt.Sprintf("It reaches %.3g %% of the measured copy bandwidth", 100*e.CopyShare)
 	switch {
@@ -35,13 +37,13 @@ func (e Explanation) limit() string {
 	return text
 }
 
-// How the hardware hands out registers and shared memory, since Volta.
+// registersStep and reservedShared describe how GPUs since Volta allocate registers and shared memory.
 const (
-	registersStep  = 8    // a thread's registers come in steps of
-	reservedShared = 1024 // bytes that the driver takes of each block's, since Ampere
+	registersStep  = 8    // a thread's registers are allocated in multiples of this number
+	reservedShared = 1024 // bytes of each block that the driver uses, since Ampere
 )
 
-// room says how many blocks of the winner's largest launch a multiprocessor holds, and what limits them.
+// room returns a sentence about how many blocks of the largest launch fit a multiprocessor, and what limits them.
 func room(w trial.Trial, l operator.Limits) string {
 	shared, threads := w.Resources.SharedBytes, int64(0)
 	for _, launch := range w.Launches {
@@ -76,7 +78,8 @@ func (e Explanation) spills() string {
 		output.Count(e.Resources.LocalBytes, "byte"), e.Resources.Registers)
 }
 
-// String is the change beside the winner: "as fast", "+2.6 %", "3.1x", or how it failed.
+// String returns the time of a change relative to the winner's time: "as fast", "+2.6 %", "3.1x", or the status of a
+// change that failed.
 func (c Cost) String() string {
 	switch {
 	case c.Status != trial.OK:

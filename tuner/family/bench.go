@@ -20,18 +20,19 @@ import (
 
 func (t *tuning) all() []int { return lists.Places(len(t.candidates)) }
 
-// timed is a shape, and how variants did there over all rounds.
+// timed holds a shape and the outcomes of its variants over all rounds of timing.
 type timed struct {
 	Shape []int64
-	made  space.Configuration // the winner made for the shape
-	// outcomes are of the candidates, of made and of the operator's plain kernel; without a status: not timed here.
+	made  space.Configuration // the winner of the search for this shape alone
+	// outcomes contains an outcome for each candidate, for the kernel made for the shape, and for the operator's plain
+	// kernel; an outcome without a status means that the kernel was not timed.
 	outcomes []trial.Outcome
-	runners  []final.Runner  // as outcomes has them
-	subjects []final.Subject // the problem with dynamic dimensions, and without
+	runners  []final.Runner  // variants, in the order of outcomes
+	subjects []final.Subject // the problem with dynamic dimensions, then with fixed ones
 	err      error
 }
 
-// ms is the time of a variant; infinite where it has none.
+// ms returns the median time of an outcome, or infinity if it has none.
 func ms(o trial.Outcome) float64 {
 	if o.Status != trial.OK || o.Time.Median == 0 {
 		return math.Inf(1)
@@ -44,16 +45,17 @@ func (s *timed) own() *trial.Outcome        { return &s.outcomes[len(s.outcomes)
 func (s *timed) general() *trial.Outcome    { return &s.outcomes[len(s.outcomes)-1] }
 func (s *timed) ownBest() float64           { return slices.Min(lists.Of(s.outcomes, ms)) }
 
-// slowdownsOf are of the outcomes at places.
+// slowdownsOf returns, for each sample, the slowdowns of the kernels whose outcomes have the given indices.
 func (t *tuning) slowdownsOf(places []int) slowdowns {
 	return lists.Of(t.samples, func(s *timed) []float64 {
 		return lists.Of(places, func(i int) float64 { return ms(s.outcomes[i]) / s.ownBest() })
 	})
 }
 
-// timeAll times candidates at shapes. While one shape is timed, the next ones are compiled. Without a correct kernel or
-// room for it a shape is left out: its tensors are there twice, for either kind of kernels. Shapes that were left out
-// before have no winner of their own.
+// timeAll times the candidates at each shape, and meanwhile compiles for the next shapes. timeAll leaves out a shape if
+// no kernel is correct, or if the GPU's memory cannot hold the shape's tensors twice: for kernels with dynamic
+// dimensions and for kernels with fixed ones. If the searches for a shape failed, the shape is timed only if a kernel
+// made for the shape alone won a search.
 func (t *tuning) timeAll(ctx context.Context, shapes [][]int64, candidates []int) (list []*timed, err error) {
 	shapes = lists.Where(shapes, func(shape []int64) bool {
 		return t.own[operator.FormatShape(shape)].Template != "" || !t.lacks(shape)
@@ -62,7 +64,7 @@ func (t *tuning) timeAll(ctx context.Context, shapes [][]int64, candidates []int
 	ready := make(chan *timed, policy.aheadOf)
 	defer func() {
 		cancel()
-		for range ready { // until no more is compiled
+		for range ready { // wait for the last compilation
 		}
 	}()
 	go func() {
@@ -94,7 +96,7 @@ func (t *tuning) timeAll(ctx context.Context, shapes [][]int64, candidates []int
 	return list, ctx.Err()
 }
 
-const generalTemplate = "general" // what a document calls the general kernel
+const generalTemplate = "general" // the general kernel's template name in documents
 
 func (t *tuning) compile(ctx context.Context, shape []int64, candidates []int) *timed {
 	n := len(t.candidates)
@@ -123,7 +125,7 @@ func (t *tuning) compile(ctx context.Context, shape []int64, candidates []int) *
 			compiled(c, free, t.candidates[c].Configuration)
 		}
 	}
-	if s.made.Template != "" && s.made.Template != generalTemplate { // no search was made, or the device has timed it
+	if s.made.Template != "" && s.made.Template != generalTemplate { // unless no search ran, or the general kernel won
 		if fixed.Problem, err = t.Operator.Bind(t.at(shape, false), free.Problem.Limits); err == nil {
 			compiled(n, fixed, s.made)
 		}
@@ -134,9 +136,9 @@ func (t *tuning) compile(ctx context.Context, shape []int64, candidates []int) *
 	return s
 }
 
-// time times a shape's variants in two rounds, the second without slow ones. The plain kernel was timed by the device
-// when it was opened, once for either kind of kernels. A pack's general kernel is the same code, which takes its sizes
-// when it runs.
+// time measures all variants for one shape in two rounds; the second round leaves out slow variants. The plain kernel
+// is not timed again: its times are those that the device measured when it opened the problem with dynamic and with
+// fixed dimensions. The general kernel in a pack has the code of the plain kernel, but takes its sizes at run time.
 func (s *timed) time(ctx context.Context, seed uint64) (err error) {
 	match, err := final.Meet(ctx, seed, s.subjects...)
 	if err != nil {
@@ -145,7 +147,7 @@ func (s *timed) time(ctx context.Context, seed uint64) (err error) {
 	defer func() { err = errors.Join(err, match.Close()) }()
 	general, op := s.general(), s.problem().Operator
 	for side := range s.subjects {
-		// Another template or a file may say what is correct; then there is no plain kernel.
+		// The operator has no plain kernel to time if another template or a file defines the correct answers.
 		if reference := match.Ceilings(side).ReferenceMS; reference > 0 && op.Answers == nil && op.ReferenceTemplate == "" {
 			general.Status = trial.OK
 			general.SetSamples(append(general.SamplesMS, reference), 1)
@@ -175,13 +177,13 @@ func (s *timed) time(ctx context.Context, seed uint64) (err error) {
 	return nil
 }
 
-// choose has the candidates for entries; nil: none is left.
+// choose returns the indices of the candidates that become entries, or nil if no candidate is left.
 func (t *tuning) choose() []int {
 	usable := lists.Where(t.all(), func(i int) bool { return !t.candidates[i].out })
 	return lists.Of(t.slowdownsOf(usable).entries(t.MaxSlowdown), func(at int) int { return usable[at] })
 }
 
-// dismiss leaves out the candidates that failed at a shape.
+// dismiss excludes all candidates that failed at one of the given shapes, and reports whether it excluded any.
 func (t *tuning) dismiss(list []*timed) (failed bool) {
 	for _, s := range list {
 		for i := range t.candidates {
@@ -199,7 +201,8 @@ func (t *tuning) dismissOne(i int, why string) {
 	t.Notice(fmt.Sprintf("%s is left out: %s", t.candidates[i].Configuration, why))
 }
 
-// gate puts candidates through the gates that no search has, at the shapes where they were found.
+// gate puts the chosen candidates through the gates, at the shapes for which the candidates were compiled; searches for
+// a family skip the gates.
 func (t *tuning) gate(ctx context.Context, chosen []int) (failed bool, err error) {
 	left := lists.Where(chosen, func(i int) bool { return t.candidates[i].Gates == nil })
 	subjects := make([]final.Subject, len(left))

@@ -14,21 +14,21 @@ import (
 	"autotune/space"
 )
 
-// candidate is a kernel that takes the dynamic dimensions when it runs, and may be an entry.
+// candidate is a kernel that takes the dynamic dimensions at run time and may become an entry of the family.
 type candidate struct {
 	Entry
-	formulas operator.Formulas // with Entry.Where, and what it names
-	out      bool              // it failed somewhere
+	formulas operator.Formulas // formulas for Entry.Where and for the launches
+	out      bool              // it failed at a shape or a gate
 }
 
-// serves tells whether the candidate, as compiled for the shape that it was found at, is correct for a problem.
+// serves reports whether the candidate computes the problem p correctly, although it was compiled for another shape.
 func (c *candidate) serves(p *operator.Problem) bool {
 	_, ok := c.formulas.At(p.Values)
 	return ok && p.Admits(c.Configuration)
 }
 
-// gather lists the kernels that may be entries: what won the samples' searches, or was hardly slower. Each is compiled
-// for all samples, in several kernels where one does not serve them all.
+// gather returns the candidates of a family: kernels that won the search of a sample, or were nearly as fast as its
+// winner. A configuration has several kernels if no single kernel serves all samples.
 func (t *tuning) gather(ctx context.Context) (all []candidate, err error) {
 	var problems []*operator.Problem
 	for _, shape := range t.Samples {
@@ -68,8 +68,8 @@ func (t *tuning) gather(ctx context.Context) (all []candidate, err error) {
 	return all, nil
 }
 
-// shortlist are configurations of templates that can take the dynamic dimensions: the fastest of each search of a
-// sample, then what came nearest to the fastest at the most samples.
+// shortlist returns configurations that can take the dynamic dimensions: first the winners of all searches of samples,
+// then the configurations that were nearly as fast as the winner at the most samples.
 func (t *tuning) shortlist(samples []*operator.Problem, most int) (all []space.Configuration) {
 	var winners, others []space.Configuration
 	worth := map[string]float64{}
@@ -102,12 +102,14 @@ func containsAll(list, names []string) bool {
 	return !slices.ContainsFunc(names, func(name string) bool { return !slices.Contains(list, name) })
 }
 
-// near are hardly slower than the fastest. Any of them may be the fastest at another shape.
+// near returns the configurations that are nearly as fast as the fastest one of a search, since each of them may be the
+// fastest at another shape.
 func near(all []tried) []tried {
 	return lists.Where(all[:min(len(all), policy.mostNear)], func(t tried) bool { return t.Ratio <= policy.nearBest })
 }
 
-// kernelsOf are a configuration as it is compiled for problems: once for all that one kernel serves.
+// kernelsOf compiles one configuration for as few of the problems as possible, so that together the resulting kernels
+// serve all problems.
 func kernelsOf(problems []*operator.Problem, c space.Configuration) (all []candidate, err error) {
 	for _, p := range problems {
 		if !p.Admits(c) || slices.ContainsFunc(all, func(one candidate) bool { return one.serves(p) }) {

@@ -11,7 +11,7 @@ import (
 	"autotune/tuner"
 )
 
-// Rivals are what is near a search's fastest, the fastest first.
+// near keeps the configurations that are nearly as fast as the fastest one of a search, in ascending order of time.
 func TestRivals(t *testing.T) {
 	var r tuner.Result
 	add := func(status trial.Status, ms float64) {
@@ -34,7 +34,8 @@ func TestRivals(t *testing.T) {
 	}
 }
 
-// poolWith is a family of pools, with problems of its samples and configurations of the first.
+// poolWith returns the plan of a max_pool2d family, the problems of the plan's samples, and all configurations of the
+// first problem.
 func poolWith(t *testing.T, shapes ...[]int64) (Plan, []*operator.Problem, []space.Configuration) {
 	t.Helper()
 	plan := Plan{Request: request(t, "max_pool2d"), Samples: shapes}
@@ -60,7 +61,8 @@ func poolWith(t *testing.T, shapes ...[]int64) (Plan, []*operator.Problem, []spa
 	return plan, problems, all
 }
 
-// Each sample's fastest comes first, then what came near at the most samples. None is there twice.
+// The shortlist begins with the fastest configuration of each sample, followed by configurations that were nearly as
+// fast at the most samples. The shortlist contains no configuration twice.
 func TestShortlist(t *testing.T) {
 	plan, problems, c := poolWith(t, []int64{1, 2, 16, 16}, []int64{4, 2, 32, 32}, []int64{9, 2, 64, 64})
 	shape := func(i int) string { return key(plan.Samples[i], true) }
@@ -82,7 +84,7 @@ func TestShortlist(t *testing.T) {
 	}
 }
 
-// A configuration has kernels enough that each shape is served by one.
+// The kernels that kernelsOf makes of a configuration serve every shape for which the configuration is valid.
 func TestKernelsOf(t *testing.T) {
 	_, problems, all := poolWith(t, []int64{1, 2, 16, 16}, []int64{1, 2, 16, 17}, []int64{4, 2, 16, 18}, []int64{9, 2, 64, 64})
 	for _, c := range all {

@@ -12,17 +12,17 @@ import (
 	"autotune/tuner/devices"
 )
 
-// Checked is how a family does at its samples on another day or device.
+// Checked is the result of timing a family again, on another day or device.
 type Checked struct {
-	Samples []Sample     // as they are now, by the tree
-	Score   Score        // of what the tree chooses
-	General float64      // kernel's times over the choices', by the geometric mean; 0: it was not timed
+	Samples []Sample     // the new times, with the kernel that the tree chooses
+	Score   Score        // score of the kernels that the tree chooses
+	General float64      // geometric mean of the general kernel's times over the chosen ones'; 0: not timed
 	Status  trial.Status // of the first entry that failed at a shape; "": none did
-	Message string       // where, and why
+	Message string       // at which shape it failed, and why
 }
 
-// Check times a family's entries at its samples again, as they are compiled here, beside each shape's own best and the
-// general kernel. Of the options it takes Search and Progress.
+// Check compiles a family's entries for this device and times them again at the samples, together with each sample's
+// own best kernel and the general kernel. Check uses only the fields Search and Progress of the options.
 func (f *Family) Check(ctx context.Context, opener *devices.Opener, op *operator.Operator,
 	o Options) (*Checked, error) {
 	kernels, err := f.Kernels(op)

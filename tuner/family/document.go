@@ -1,10 +1,11 @@
-// Package family finds a few kernels for many shapes of an operator, and what chooses among them.
+// Package family finds a few kernels for many shapes of an operator, and a decision tree that chooses among them.
 //
 // A Plan says which dimensions are free, which shapes are samples and which are held out. Tune searches each sample
-// twice: kernels that take the free dimensions when they run, and kernels made for the shape. Candidates, which won or
-// came near, are timed on every sample. The smallest set that is nowhere slower than allowed is kept, and a decision
-// tree over the free dimensions chooses from it. The shapes held out tell how much is lost by that. The outcome is a
-// document, the Family.
+// twice: for kernels that take the free dimensions at run time, and for kernels made for this shape alone. Candidates
+// are kernels that won a search or were nearly as fast as the winner; all candidates are timed at every sample. Tune
+// keeps the smallest set of candidates that is nowhere slower than allowed, and grows a decision tree that chooses
+// among them. Held-out shapes show how much slower the chosen kernels are than the best kernel that a search finds for
+// such a shape alone. Tune returns a Family, a document that holds the kernels and the decision tree.
 package family
 
 import (
@@ -28,16 +29,15 @@ import (
 	"autotune/tuner/final"
 )
 
-// Schema names the document and its version. A new field does not change it.
+// Schema names the document and its version. The version in Schema stays the same if a field is added.
 const Schema = "autotune/family/1"
 
-// Family is kernels for many shapes of an operator, and the tree that chooses among them. docs/families.md describes
-// the fields.
+// Family holds kernels for many shapes, and the tree that chooses among them. docs/families.md describes the fields.
 type Family struct {
 	Schema      string              `json:"schema"`
 	Tool        string              `json:"tool,omitempty"`
 	Operator    string              `json:"operator"`
-	Shapes      string              `json:"shapes"` // that it is for, as ParseShapes reads them
+	Shapes      string              `json:"shapes"` // the shapes to serve, in the syntax of ParseShapes
 	Dimensions  []string            `json:"dimensions"`
 	Free        []string            `json:"free"` // the dimensions with several values
 	Parameters  operator.Parameters `json:"parameters"`
@@ -46,9 +46,9 @@ type Family struct {
 	Device      device.Info         `json:"device"`
 	Target      string              `json:"target"`
 	Conditions  device.Conditions   `json:"conditions,omitzero"`
-	Protocol    device.Protocol     `json:"protocol,omitzero"` // of the timings, without conditions
-	Reference   string              `json:"reference_digest"`  // of the first sample's reference
-	MaxSlowdown float64             `json:"max_slowdown"`      // asked for
+	Protocol    device.Protocol     `json:"protocol,omitzero"` // protocol of the timings, without conditions
+	Reference   string              `json:"reference_digest"`  // digest of the first sample's reference
+	MaxSlowdown float64             `json:"max_slowdown"`      // as the user asked for
 	Entries     []Entry             `json:"entries"`
 	Tree        *Node               `json:"tree"`
 	Samples     []Sample            `json:"samples"`
@@ -61,24 +61,26 @@ type Family struct {
 
 type Entry struct {
 	space.Configuration
-	Shape  []int64  `json:"shape"`           // that it is compiled for
-	Where  []string `json:"where,omitempty"` // what other shapes must satisfy; nothing: it serves all
+	Shape  []int64  `json:"shape"`           // the shape that it is compiled for
+	Where  []string `json:"where,omitempty"` // conditions on other shapes that it serves; none: it serves all
 	Digest string   `json:"kernel_digest"`
-	// MaxAbsError is the largest difference from the reference, over the shapes that it was timed at.
+	// MaxAbsError is the largest difference between the entry's output and the reference's, over all shapes at which
+	// the entry was timed.
 	MaxAbsError float64      `json:"max_abs_error"`
 	Gates       *final.Gates `json:"gates,omitempty"`
 }
 
-// Sample is a shape and what was measured at it, all in milliseconds and side by side.
+// Sample holds a shape and the times of kernels at that shape in milliseconds, all measured in turns.
 type Sample struct {
 	Shape []int64 `json:"shape"`
-	// OwnBest is the fastest of all kernels, those made for the shape among them.
+	// OwnBest is the time of the fastest kernel that was found for the shape, including kernels made for the shape
+	// alone.
 	OwnBest       trial.Timing        `json:"own_best_ms"`
 	Configuration space.Configuration `json:"own_best"`
 	General       *trial.Timing       `json:"general_ms,omitempty"` // the operator's plain kernel
-	Times         []*trial.Timing     `json:"ms"`                   // of the entries; null: it does not serve the shape
-	Chosen        int                 `json:"chosen"`               // the entry; -1: the general kernel
-	Slowdown      float64             `json:"slowdown"`             // of it, against the own best
+	Times         []*trial.Timing     `json:"ms"`                   // times of the entries; null: not served
+	Chosen        int                 `json:"chosen"`               // index of the chosen entry; -1: the general kernel
+	Slowdown      float64             `json:"slowdown"`             // slowdown of the chosen kernel against OwnBest
 }
 
 type LeftOut struct {
@@ -86,21 +88,21 @@ type LeftOut struct {
 	Reason string  `json:"reason"`
 }
 
-// Score is how slow the chosen kernels are against the shapes' own best.
+// Score summarizes the slowdowns of the chosen kernels against the fastest kernel of each shape.
 type Score struct {
 	Worst float64 `json:"worst"`
 	Mean  float64 `json:"geometric_mean"`
-	Of    int     `json:"of"` // shapes
+	Of    int     `json:"of"` // number of shapes
 }
 
 type Regret struct {
 	Score
-	Samples Score `json:"samples"` // that the tree is grown from
+	Samples Score `json:"samples"` // score at the samples, from which the tree was grown
 }
 
 var bound = input.Bound{Kind: "a family document", Bytes: 16 << 20, Values: 1_000_000, Depth: 64, Items: 10_000}
 
-// Read reads one family, or a list of them.
+// Read reads a family document or a JSON list of them.
 func Read(r io.Reader) (list []*Family, err error) {
 	data, err := bound.Read(r)
 	target := any(&list)

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// small is a document with what Read asks for.
+// small is the smallest document that Read accepts.
 const small = `{"schema": "autotune/family/1", "operator": "matmul", "shapes": "{1..9}x4", "dimensions": ["m", "k"], "free": ["m"],
 "entries": [{"template": "tiled", "configuration": {"block_x": 16}}], "tree": {"if": "m <= 64", "then": {"entries": [0]}, "else": {"entries": []}},
 "samples": [{"shape": [3, 4], "ms": [null], "chosen": -1}]}`
@@ -15,7 +15,7 @@ const small = `{"schema": "autotune/family/1", "operator": "matmul", "shapes": "
 func TestRead(t *testing.T) {
 	for text, want := range map[string]string{
 		small: "",
-		strings.Replace(small, `"tree"`, `"by": "cost", "choices": {}, "probes": [], "tree"`, 1): "", // of an earlier build
+		strings.Replace(small, `"tree"`, `"by": "cost", "choices": {}, "probes": [], "tree"`, 1): "", // fields of an earlier version
 		"[" + small + "]": "",
 		"{":               "the document is cut short",
 		"[null]":          "it holds no family",

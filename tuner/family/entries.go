@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// slowdowns are, for each sample, how many times the shape's own best each kernel takes: infinite where a kernel does
-// not serve the shape.
+// slowdowns has a row for each sample, which contains the slowdown of each kernel: the kernel's time divided by the
+// time of the best kernel for that shape, or infinity if the kernel does not serve the shape.
 type slowdowns [][]float64
 
 func (s slowdowns) best(sample int, kernels []int) float64 {
@@ -17,9 +17,10 @@ func (s slowdowns) best(sample int, kernels []int) float64 {
 	return least
 }
 
-// cost is how the samples do with some kernels, each sample with the best of them: the sum of logarithms, and a large
-// price for each sample that takes more than most times its own best. Where even the best candidate takes more, the
-// limit is a little above that.
+// cost rates a set of kernels, assuming that each sample uses the fastest kernel of the set: cost adds the
+// logarithms of the samples' slowdowns, and a large penalty for each sample whose slowdown exceeds the limit. The
+// limit of a sample's slowdown is `most`, or slightly more than the slowdown of the sample's best candidate if no
+// candidate reaches `most`.
 func (s slowdowns) cost(kernels []int, most float64) (sum float64) {
 	for i, row := range s {
 		x := min(s.best(i, kernels), policy.unserved)
@@ -30,8 +31,9 @@ func (s slowdowns) cost(kernels []int, most float64) (sum float64) {
 	return sum
 }
 
-// entries are a small set of kernels that keeps to the samples' limits, and whose members each lower the mean by their
-// price. The kernel that helps most is added, again and again; then those go that the others make unneeded.
+// entries returns a small set of kernels that keeps slowdowns within their limits. A kernel becomes a member of the set
+// only if it lowers the mean logarithm of the slowdowns by at least policy.entryPrice. entries repeatedly adds the
+// kernel that lowers the cost most, and finally drops kernels that the other members make unnecessary.
 func (s slowdowns) entries(most float64) (chosen []int) {
 	if len(s) == 0 || len(s[0]) == 0 {
 		return nil
@@ -40,7 +42,7 @@ func (s slowdowns) entries(most float64) (chosen []int) {
 	for now := s.cost(nil, most); ; {
 		best, least := -1, now-price
 		if len(chosen) >= policy.mostEntries {
-			least = now - policy.overLimit + 1 // only what a limit needs
+			least = now - policy.overLimit + 1 // only a kernel that brings a sample within its limit
 		}
 		for k := range s[0] {
 			if sum := s.cost(append(slices.Clip(chosen), k), most); sum <= least {

@@ -11,21 +11,21 @@ import (
 	"autotune/tuner/winners"
 )
 
-// Kernel is an entry's kernel, with what its launches are at other shapes.
+// Kernel is an entry's kernel with formulas that compute its launches for other shapes.
 type Kernel struct {
 	operator.Kernel
-	Problem  *operator.Problem // of the shape that it is compiled for
+	Problem  *operator.Problem // problem of the shape that the kernel is compiled for
 	Formulas operator.Formulas
 }
 
-// Kernels finds the entries' kernels in the operator as it is here. The error is cudasource.ErrSearchAgain where one of
-// them or the reference has changed.
+// Kernels returns the kernels of a family's entries, which it takes from the operator. The error wraps
+// cudasource.ErrSearchAgain if a kernel or the reference has changed since the family was tuned.
 func (f *Family) Kernels(op *operator.Operator) (all []Kernel, err error) {
 	if !slices.Equal(f.Dimensions, op.Shape) {
 		return nil, fmt.Errorf("the family %s has the dimensions %v, and the operator %v; %w",
 			f, f.Dimensions, op.Shape, cudasource.ErrSearchAgain)
 	}
-	if len(f.Samples) > 0 { // the reference is that of the first
+	if len(f.Samples) > 0 { // f.Reference is the first sample's
 		p, err := op.Bind(f.Request(f.Samples[0].Shape), winners.LimitsOf(f.Device))
 		if err != nil {
 			return nil, fmt.Errorf("the family %s: %w", f, err)

@@ -11,7 +11,7 @@ import (
 	"autotune/tuner/cudasource"
 )
 
-// Kernels of an operator that was edited are not the family's.
+// If the operator was edited after the family was tuned, Kernels returns an error.
 func TestKernels(t *testing.T) {
 	op, err := operator.Find("max_pool2d")
 	must.OK(t, err)

@@ -11,8 +11,8 @@ import (
 	"autotune/tuner/batch"
 )
 
-// Plan is one family: a request, of which Free names the dimensions that kernels take when they run, and the shapes
-// that are searched and timed for it.
+// Plan describes a family to tune: the request, whose field Free names the dimensions that kernels take at run time,
+// and the shapes to search and to time.
 type Plan struct {
 	batch.Request
 	Shapes           Shapes
@@ -35,8 +35,8 @@ func NewPlan(r batch.Request, shapes Shapes, samples, heldOut int) (Plan, error)
 	return p, nil
 }
 
-// check refuses what makes no family, and finds the free dimensions: all that vary. At least one template must take
-// them when it runs.
+// check returns an error for a plan from which no family can be tuned, and sets Free to all dimensions that vary. At
+// least one template must take all dimensions that vary at run time.
 func (p *Plan) check(samples, heldOut int) error {
 	dims := p.Operator.Shape
 	switch {
@@ -72,7 +72,7 @@ func (p *Plan) check(samples, heldOut int) error {
 	return nil
 }
 
-// kinds tell shapes apart that no kernel serves together. There are none if the operator has no problem of the shape.
+// kinds returns names for the kinds of kernels that may serve a shape; a kernel serves only shapes that share its kind.
 func (p *Plan) kinds(shape []int64) []string {
 	bound, err := p.Operator.Bind(p.at(shape, true), operator.TypicalLimits())
 	if err != nil {
@@ -85,7 +85,8 @@ func (p *Plan) kinds(shape []int64) []string {
 	return append(part.Kinds(), "")
 }
 
-// at is the request for a shape: of kernels that take the dynamic dimensions, or of those made for the shape.
+// at returns the request for one shape of the plan, either with dynamic dimensions or for kernels made for this shape
+// alone.
 func (p *Plan) at(shape []int64, dynamic bool) operator.Request {
 	r := p.Request.Request
 	if r.Shape = shape; !dynamic {

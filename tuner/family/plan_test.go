@@ -23,13 +23,13 @@ func shapes(t *testing.T, text string) Shapes {
 	return s
 }
 
-// Every dimension that varies is free, or a line says which cannot be.
+// Every dimension that varies is free; if no kernel can take one of them at run time, the error names it.
 func TestNewPlan(t *testing.T) {
 	p, err := NewPlan(request(t, "max_pool2d"), shapes(t, "{1..8}x3x{8..64}x{8,16}"), 8, 4)
 	if err != nil || strings.Join(p.Free, " ") != "n h w" || len(p.Samples) != 8 || len(p.HeldOut) != 4 {
 		t.Fatal(p.Free, p.Samples, p.HeldOut, err)
 	}
-	// Samples too small for the window are not drawn.
+	// Shapes that are too small for the pooling window do not become samples.
 	r := request(t, "max_pool2d")
 	r.Parameters = map[string]string{"kernel": "5", "padding": "0"}
 	p, err = NewPlan(r, shapes(t, "{1..8}x3x{1..9}x8"), 8, 4)

@@ -2,50 +2,52 @@ package family
 
 import "time"
 
-// policy is what a family goes by. docs/families.md has the slowdowns that families measured with it. A field without
-// an experiment is a bound that those families did not meet.
+// policy holds the constants of tuning a family. docs/families.md has the slowdowns of families that were measured with
+// the policy. A constant without an experiment in its comment is a limit that none of the measured families reached.
 var policy = struct {
 	leastSamples, mostSamples, mostHeldOut int
 
-	// Samples.
-	drawn       int // times as many shapes as samples are drawn, to see which kinds there are
-	leastOfKind int // samples of a kind of shapes: without, products had none of 41 to 48 rows (2026-11-25)
-	tries       int // places of the sequence that are looked at for one shape
-	heldOutFrom int // place of the sequence
+	// The fields from drawn to heldOutFrom control the choice of samples.
+	drawn       int // shapes drawn for each sample, to find the kinds of shapes
+	leastOfKind int // samples of each kind of shapes; without it, products had none of 41 to 48 rows (2026-11-25)
+	tries       int // elements of Halton's sequence that are tried for each shape
+	heldOutFrom int // first element of Halton's sequence for the held-out shapes
 
-	// Time.
-	forTimings float64       // of the budget: with a fifth, four families had no time left for timings (2026-11-26)
-	lastShare  float64       // of the samples' own searches, which have what the others leave
-	gateTime   time.Duration // that the gates of one entry may take
-	aheadOf    int           // shapes that are compiled before their turn
+	// The fields from forTimings to aheadOf divide the time budget of a family.
+	forTimings float64       // share of the budget for timings: 0.2 left no time to four families (2026-11-26)
+	lastShare  float64       // weight of searches for samples' own best, which get only time that others leave
+	gateTime   time.Duration // longest time for the gates of one entry
+	aheadOf    int           // shapes that are compiled ahead of being timed
 
-	// Candidates.
-	// nearBest is how many times the fastest of its search a candidate may take. Without near ones the best entries of
-	// pools were 1.056 times the own best at shapes held out, with them 1.011 (2026-11-26).
+	// nearBest is the largest ratio of a candidate's time to the fastest time in the same search. If only the fastest
+	// kernel of each search were a candidate, families of pools would take 1.056 instead of 1.011 times the best time
+	// at held-out shapes (2026-11-26).
 	nearBest            float64
-	mostNear            int // of one search
-	mostConfigurations  int // 72 did not choose better on the times of two families of products (2026-11-26)
+	mostNear            int // most candidates from one search
+	mostConfigurations  int // 72 gave no better choice for two families of products (2026-11-26)
 	leastConfigurations int
-	mostCandidates      int           // kernels: a configuration may be compiled for each alignment
-	leastTiming         time.Duration // of a kernel at a sample
+	mostCandidates      int           // kernels: a configuration may be compiled for several alignments
+	leastTiming         time.Duration // estimated time of timing one kernel at a sample
 
-	// Times. The first round cuts short what takes clearly more than farBehind times the fastest: racing against the
-	// fastest itself left the tree with few samples of many kernels, 1.050 for 1.047 at shapes held out (2026-11-26).
-	// The second round is for what a usual race would keep, or miss by nearFastest.
+	// The first round stops timing a kernel when it is clearly slower than farBehind times the fastest kernel. With a
+	// smaller farBehind, kernels had fewer samples, and the tree chose kernels of 1.050 instead of 1.047 times the best
+	// time at held-out shapes (2026-11-26). The second round times again the kernels that are within nearFastest times
+	// the usual limit of a race, which stops slow kernels early.
 	farBehind, nearFastest float64
 
-	// Entries.
-	beyondBest  float64 // times the best candidate, which a sample may take where even that is slower than allowed
-	overLimit   float64 // cost of a sample beyond its limit, in logarithms: more than any speed gains
-	entryPrice  float64 // by which an entry must lower the geometric mean
+	// The fields from beyondBest to mostEntries control the choice of entries.
+	beyondBest  float64 // a sample's limit over its best candidate, if even that is slower than allowed
+	overLimit   float64 // penalty for a sample beyond its limit, in logarithms: more than any speedup gains
+	entryPrice  float64 // logarithm by which an entry must lower the geometric mean
 	mostEntries int
 
-	// The tree.
+	// The fields from mostDepth to unserved limit the decision tree.
 	mostDepth int
-	// leafPrice is by how much a leaf must lower the mean loss of a sample. Of kernels whose waves were simulated with
-	// noise, trees of 20 and 40 samples do better with 0.005 than with 0.001, and hardly better with 0.01 (2026-11-29).
+	// leafPrice is how much an additional leaf must lower the mean loss of a sample. With a leafPrice of 0.005,
+	// decision trees of 20 and 40 samples were better than with 0.001 in simulations of noisy times, and hardly worse
+	// than with 0.01 (2026-11-29).
 	leafPrice float64
-	unserved  float64 // slowdown of a shape that no kernel serves
+	unserved  float64 // slowdown that counts for a shape that no kernel serves
 }{
 	leastSamples: 2, mostSamples: 64, mostHeldOut: 64,
 	drawn: 8, leastOfKind: 2, tries: 200, heldOutFrom: 1009,

@@ -6,8 +6,9 @@ import (
 	"autotune/internal/lists"
 )
 
-// bases are of Halton's sequence, one for each dimension that varies. The sequence leaves no gaps and needs no seed, so
-// the same shapes are drawn each time. No base is 2, since every other element is rounded.
+// bases are the bases of Halton's sequence for the dimensions that vary. Halton's sequence spreads points evenly and
+// needs no seed, so every run uses the same shapes. The list of bases leaves out 2, because every second shape is
+// rounded, and in Halton's sequence of base 2 every second point lies in the same half of a dimension.
 var bases = []int{3, 5, 7, 11, 13, 17, 19, 23}
 
 func halton(index, base int) (u float64) {
@@ -17,11 +18,12 @@ func halton(index, base int) (u float64) {
 	return u
 }
 
-// Samples are n shapes, or all if there are fewer: corners first, then shapes spread over the extents by their
-// logarithms. Every other one has round dimensions, as shapes in use often have. kindsOf names the kinds of a shape; a
-// shape without any is not taken. Each kind that was seen has a sample or two, if there is room.
+// Samples returns n shapes, or all if there are fewer. The corners of the extents come first, followed by shapes that
+// are spread evenly on a logarithmic scale; every second shape has round dimensions, as real shapes often have. The
+// function kindsOf names the kinds of kernels that may serve a shape; a shape for which kindsOf returns nothing does
+// not become a sample. Each kind of shapes gets policy.leastOfKind samples if n is large enough.
 func (s Shapes) Samples(n int, kindsOf func(shape []int64) []string) [][]int64 {
-	var kinds [][]string // of the drawn shapes
+	var kinds [][]string // kinds of the drawn shapes
 	var drawn [][]int64
 	take := func(shape []int64) (full bool) {
 		if of := kindsOf(shape); len(of) > 0 && !has(drawn, shape) {
@@ -37,8 +39,8 @@ func (s Shapes) Samples(n int, kindsOf func(shape []int64) []string) [][]int64 {
 	return lists.Of(balanced(kinds, n, corners), func(at int) []int64 { return drawn[at] })
 }
 
-// balanced picks n of the drawn shapes: the corners, which come first, then shapes of kinds that lack their share, then
-// the first of the others.
+// balanced chooses n of the drawn shapes: first the corners, then shapes of kinds of kernels that have too few samples,
+// then others.
 func balanced(kinds [][]string, n, corners int) (taken []int) {
 	counts := map[string]int{}
 	for _, kind := range slices.Concat(kinds...) {
@@ -60,7 +62,7 @@ func balanced(kinds [][]string, n, corners int) (taken []int) {
 	return taken
 }
 
-// HeldOut are n other shapes of the same extents, or all that there are.
+// HeldOut returns n shapes of the same extents that are not samples, or all such shapes if there are fewer.
 func (s Shapes) HeldOut(n int, samples [][]int64, allowed func(shape []int64) bool) (drawn [][]int64) {
 	s.draw(n, policy.heldOutFrom, func(shape []int64) (full bool) {
 		if len(drawn) < n && !has(samples, shape) && !has(drawn, shape) && allowed(shape) {
@@ -75,8 +77,9 @@ func has(shapes [][]int64, one []int64) bool {
 	return slices.ContainsFunc(shapes, func(s []int64) bool { return slices.Equal(s, one) })
 }
 
-// draw gives shapes to take until it is full: all if they are few, those that are far apart first, else elements of the
-// sequence from a place on.
+// draw calls the function `take` with one shape after another until `take` returns true. If there are few shapes, draw
+// passes all of them in an order in which neighbours are far apart; otherwise it passes elements of Halton's sequence,
+// beginning at index `from`.
 func (s Shapes) draw(n, from int, take func(shape []int64) (full bool)) {
 	few := max(64, 2*n)
 	if list := s.all(few + 1); len(list) <= few {
@@ -105,11 +108,12 @@ func (s Shapes) draw(n, from int, take func(shape []int64) (full bool)) {
 	}
 }
 
-// corners are shapes of bounds, in pairs of opposites: the smallest and the largest first.
+// corners returns the shapes whose dimensions are all at bounds of their extents, in pairs of opposite corners,
+// beginning with the smallest and the largest shape.
 func (s Shapes) corners(most int) (all [][]int64) {
 	varying := len(lists.Where(s, Extent.Varies))
 	for i := range min(most, 1<<min(varying, 16)) {
-		bits := i/2 ^ -(i % 2) // every other one is the opposite of the one before
+		bits := i/2 ^ -(i % 2) // an odd i gives the opposite corner of the one before
 		all = append(all, lists.Of(s, func(e Extent) int64 {
 			v := e.Low()
 			if bits&1 == 1 {

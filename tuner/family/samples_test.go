@@ -83,8 +83,8 @@ func FuzzParseShapes(f *testing.F) {
 	})
 }
 
-// Samples are distinct, in the extents, corners among them, and spread by their logarithms. Shapes that are held out
-// are none of them.
+// Samples are distinct, within the extents, include corners and are spread evenly on a logarithmic scale. Held-out
+// shapes are never samples.
 func TestSamples(t *testing.T) {
 	for _, text := range []string{"{1..4096}x64", "{1,8,32}x64x{14..112}x{14..112}", "{1..3}x{1,2}", "{1..1000000}x{1..1000000}"} {
 		s, err := ParseShapes(text)
@@ -120,7 +120,7 @@ func TestSamples(t *testing.T) {
 	if slices.Min(third[:]) < 7 {
 		t.Errorf("samples are not spread: %v", third)
 	}
-	s, _ = ParseShapes("{1..32}x{14..20}") // 224
+	s, _ = ParseShapes("{1..32}x{14..20}") // 224 shapes
 	if low := slices.DeleteFunc(s.Samples(40, alike), func(shape []int64) bool { return shape[0] > 16 }); len(low) > 34 {
 		t.Errorf("%d of 40 samples are in the lower half of a small range", len(low))
 	}
@@ -131,7 +131,7 @@ func TestSamples(t *testing.T) {
 	}
 }
 
-// Kernels that are compiled apart for a few shapes have samples among those, and the corners stay.
+// If a few shapes need kernels of their own kind, Samples includes such shapes as well as the corners.
 func TestSamplesOfKinds(t *testing.T) {
 	s, _ := ParseShapes("{1..4096}x{256..16384}")
 	kinds := func(shape []int64) []string {

@@ -18,7 +18,8 @@ import (
 	"autotune/tuner/final"
 )
 
-// tried is a configuration that a search found correct. Ratio is how many times as long as the fastest it takes.
+// tried is a correct configuration that a search has evaluated. Ratio is the configuration's time divided by the
+// fastest time of its search.
 type tried struct {
 	space.Configuration
 	Ratio float64
@@ -32,8 +33,8 @@ func triedIn(r *tuner.Result) (all []tried) {
 	return lists.Of(ok, func(t trial.Trial) tried { return tried{t.Configuration, t.Time.Median / ok[0].Time.Median} })
 }
 
-// requests are the searches: samples for kernels that take the dynamic dimensions and shapes that are held out for
-// their own best, in turns. Samples' own best come last: where a budget is short, they are left out.
+// requests returns the searches that the plan needs, in this order: alternately samples with dynamic dimensions and
+// held-out shapes with fixed dimensions, then samples with fixed dimensions, which are skipped if the budget is short.
 func (p *Plan) requests() (all []batch.Request) {
 	add := func(shapes [][]int64, at int, dynamic bool, share float64) {
 		if at < len(shapes) {
@@ -53,7 +54,7 @@ func (p *Plan) requests() (all []batch.Request) {
 
 func (t *tuning) search(ctx context.Context, opener *devices.Opener) error {
 	o := batch.Options{Search: t.Search, AnyTarget: true, Store: t.Store, Tool: t.Tool}
-	o.Search.Gating = final.GateNone // entries go through the gates
+	o.Search.Gating = final.GateNone // Tune runs the gates for the entries alone
 	if t.Budget > 0 {
 		o.Budget = t.remaining(policy.forTimings)
 	}
@@ -70,7 +71,7 @@ func (t *tuning) search(ctx context.Context, opener *devices.Opener) error {
 	}
 	o.Failed = func(r batch.Request, err error) {
 		t.step(operator.FormatShape(r.Shape) + " has no winner")
-		if !errors.Is(err, batch.ErrNoTime) || !has(t.Samples, r.Shape) { // samples are timed without a search, too
+		if !errors.Is(err, batch.ErrNoTime) || !has(t.Samples, r.Shape) { // a sample is timed without a search, too
 			t.leaveOut(r.Shape, err)
 		}
 	}

@@ -41,7 +41,7 @@ func (t *tuning) tree(chosen []int) *Node {
 	shapes := lists.Of(t.samples, func(s *timed) []int64 {
 		return lists.Of(t.Free, func(name string) int64 { return s.Shape[slices.Index(t.Operator.Shape, name)] })
 	})
-	var groups [][]int // the entries of each configuration, which follow each other
+	var groups [][]int // the consecutive entries of each configuration
 	for place, c := range chosen {
 		if place == 0 || t.candidates[c].Key() != t.candidates[chosen[place-1]].Key() {
 			groups = append(groups, nil)
@@ -52,8 +52,8 @@ func (t *tuning) tree(chosen []int) *Node {
 	return newGrower(t.Free, shapes, t.slowdownsOf(append(slices.Clip(chosen), general)), groups).tree(policy.leafPrice)
 }
 
-// taken is the entry that a tree takes for a shape: the first of the leaf that serves it; -1: the general kernel, also
-// where a formula has no value.
+// taken returns the entry that a tree chooses for a shape: the first of the leaf's entries that serves it. taken
+// returns -1 for the general kernel, which also serves shapes for which a formula in the tree cannot be evaluated.
 func (t *tuning) taken(tree *Node, s *timed, chosen []int) int {
 	serves := func(e int) bool { return t.candidates[chosen[e]].serves(s.problem()) }
 	if leaf, err := tree.Leaf(s.problem().Values); err == nil {

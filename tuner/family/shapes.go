@@ -15,7 +15,7 @@ import (
 
 type Span struct{ Low, High int64 }
 
-// Extent is what a dimension may be: one span or several, in ascending order and apart.
+// Extent holds the possible values of a dimension, as disjoint spans in ascending order.
 type Extent []Span
 
 func (e Extent) Low() int64   { return e[0].Low }
@@ -26,8 +26,8 @@ func (e Extent) Has(v int64) bool {
 	return slices.ContainsFunc(e, func(s Span) bool { return s.Low <= v && v <= s.High })
 }
 
-// At is the value at a place from 0 to 1. Each span has its share of the way, and values in a span are spread by their
-// logarithms.
+// At maps a number from 0 to 1 to a value of the extent. The interval from 0 to 1 is divided equally among the extent's
+// spans, and within a span At distributes the values evenly on a logarithmic scale.
 func (e Extent) At(u float64) int64 {
 	i := min(int(u*float64(len(e))), len(e)-1)
 	s, within := e[i], u*float64(len(e))-float64(i)
@@ -35,8 +35,8 @@ func (e Extent) At(u float64) int64 {
 	return min(max(int64(math.Round(math.Exp(low+within*(high-low)))), s.Low), s.High)
 }
 
-// Round is the value of the extent near to one that kernels like better: a multiple of a power of two, which is a
-// quarter of the value at most.
+// Round returns a value of the extent near v that suits kernels better, since it is a multiple of a power of two; that
+// power is at most a quarter of v.
 func (e Extent) Round(v int64) int64 {
 	for step := int64(1) << min(max(bits.Len64(uint64(v/4))-1, 0), 6); step > 1; step /= 2 {
 		for _, near := range []int64{(v + step/2) / step * step, v / step * step} {
@@ -60,7 +60,7 @@ func (e Extent) String() string {
 	}), ",") + "}"
 }
 
-// Shapes has an extent for each dimension.
+// Shapes holds the possible shapes of a family: an extent for each dimension.
 type Shapes []Extent
 
 func (s Shapes) String() string { return strings.Join(lists.Of(s, Extent.String), "x") }
@@ -83,7 +83,7 @@ func (s Shapes) all(most int) [][]int64 {
 
 const shapesForm = "a dimension is a number, {1,8,32} or {14..112}, with x between dimensions"
 
-// ParseShapes reads shapes as {1,8,32}x64x{14..112}x{14..112}.
+// ParseShapes parses shapes such as {1,8,32}x64x{14..112}x{14..112}.
 func ParseShapes(text string) (all Shapes, err error) {
 	if len(text) > 1000 {
 		return nil, errors.New("shapes of more than 1000 characters; " + shapesForm)
@@ -121,7 +121,7 @@ func parseExtent(text string) (Extent, error) {
 	}
 	slices.SortFunc(spans, func(a, b Span) int { return cmp.Compare(a.Low, b.Low) })
 	united := spans[:1]
-	for _, s := range spans[1:] { // spans that overlap are one
+	for _, s := range spans[1:] { // join spans that overlap
 		if last := &united[len(united)-1]; s.Low <= last.High {
 			last.High = max(last.High, s.High)
 		} else {
@@ -131,7 +131,7 @@ func parseExtent(text string) (Extent, error) {
 	return united, nil
 }
 
-// dimension reads a number of 40 bits, so that nothing computed of it overflows.
+// dimension parses a dimension of at most 40 bits, so that computations with it do not overflow.
 func dimension(text string) (int64, error) {
 	v, err := strconv.ParseUint(text, 10, 40)
 	if err != nil || v == 0 {

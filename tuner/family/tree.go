@@ -13,12 +13,12 @@ import (
 	"autotune/space/expr"
 )
 
-// Node is a part of a decision tree: a condition with a node for either case, or a leaf.
+// Node is a part of a decision tree: either a condition with a subtree for each outcome, or a leaf.
 type Node struct {
 	If   string `json:"if,omitempty"` // over the free dimensions, as "n*h*w <= 4096"; "": this is a leaf
 	Then *Node  `json:"then,omitempty"`
 	Else *Node  `json:"else,omitempty"`
-	// Entries of a leaf: the first that serves a shape is taken. An empty list: the general kernel.
+	// A program uses the first kernel in Entries that serves the shape, or the general kernel if no kernel does.
 	Entries []int `json:"entries,omitzero"`
 }
 
@@ -39,30 +39,32 @@ func (n *Node) Leaf(values map[string]expr.Value) (*Node, error) {
 	return n.Else.Leaf(values)
 }
 
-// grower grows a tree for the samples. Its columns are groups of entries: the kernels of one configuration, of which
-// one serves each shape. Behind them is the general kernel.
+// grower grows a decision tree for the samples. A group contains the entries that were compiled from one configuration;
+// at most one entry of a group serves a given shape. Each row of a grower's tables has a column for each group, and a
+// last column for the general kernel.
 type grower struct {
 	groups   [][]int
-	slow     slowdowns   // by group, and then of the general kernel
-	order    []int       // groups that are faster than the general kernel in the mean, the best first
-	losses   [][]float64 // by sample and group; where a group does not serve, of the next in order
+	slow     slowdowns   // slowdowns of the groups and then of the general kernel, for each sample
+	order    []int       // groups that are faster on average than the general kernel, the best first
+	losses   [][]float64 // loss for each sample and group; if the group does not serve it, of the next in order
 	features []feature
 }
 
-// feature is a dimension or a product of some, with its values by sample.
+// feature is a dimension or a product of dimensions, with its value at each sample.
 type feature struct {
 	text   string
 	values []int64
 }
 
-// loss is what a slowdown costs. A large one costs more than its logarithm, for it is the worst that users see.
+// loss rates a slowdown. A large slowdown has a greater loss than its logarithm, because users notice the worst
+// slowdown most.
 func loss(slowdown float64) float64 {
 	x := math.Log(min(slowdown, policy.unserved))
 	return x + 3*x*x
 }
 
-// newGrower takes the samples' dynamic dimensions by name, the slowdowns of entries and then of the general kernel, and
-// the entries of each group.
+// newGrower returns a grower for the samples. The arguments of newGrower are the names of the dynamic dimensions,
+// the samples, the slowdowns of all entries followed by that of the general kernel, and the groups of entries.
 func newGrower(names []string, shapes [][]int64, slow slowdowns, groups [][]int) *grower {
 	g, general := &grower{groups: groups, features: featuresOf(names, shapes)}, len(groups)
 	for i, row := range slow {
@@ -97,7 +99,8 @@ func newGrower(names []string, shapes [][]int64, slow slowdowns, groups [][]int)
 	return g
 }
 
-// featuresOf are single dimensions, and products of two, of three, and of all.
+// featuresOf returns the quantities that the tree's conditions may compare: each dimension, each product of two or
+// three dimensions, and the product of all dimensions.
 func featuresOf(names []string, shapes [][]int64) (all []feature) {
 	for subset := 1; subset < 1<<len(names); subset++ {
 		var of []string
@@ -108,7 +111,7 @@ func featuresOf(names []string, shapes [][]int64) (all []feature) {
 			}
 			of = append(of, name)
 			for i, shape := range shapes {
-				if values[i] > math.MaxInt64/shape[at] { // the largest number stands for all beyond
+				if values[i] > math.MaxInt64/shape[at] { // the largest int64 replaces a product that overflows
 					values[i] = math.MaxInt64
 				} else {
 					values[i] *= shape[at]
@@ -123,8 +126,9 @@ func featuresOf(names []string, shapes [][]int64) (all []feature) {
 	return all
 }
 
-// between is the roundest number from low to below high: the multiple of the largest power of two, since kernels' tiles
-// end there. Of several it is the one nearest to the geometric middle.
+// between returns a limit that is at least low and less than high: the multiple of the largest possible power of
+// two, because tiles of kernels end at such multiples. If several multiples of that power of two lie between low
+// and high, the function returns the one nearest to the geometric mean of low and high.
 func between(low, high int64) int64 {
 	for step := int64(1) << 62; ; step /= 2 {
 		first := (low + step - 1) / step * step
@@ -141,8 +145,8 @@ func (g *grower) tree(price float64) *Node {
 	return node
 }
 
-// grow is the tree for some shapes. It is divided where that makes the loss least, again and again; then what is not
-// worth the price of its leaves becomes a leaf.
+// grow returns a tree for the shapes and its loss. grow divides the shapes recursively by the condition that leaves
+// the least loss, as long as a division lowers the loss by more than `price`, the cost of an additional leaf.
 func (g *grower) grow(shapes []int, depth int, price float64) (node *Node, sum float64) {
 	leaf, alone := g.leaf(shapes)
 	alone += price
@@ -159,8 +163,8 @@ func (g *grower) grow(shapes []int, depth int, price float64) (node *Node, sum f
 	return leaf, alone
 }
 
-// divide finds the condition that makes the loss least if each side takes one group. Of those that divide alike it is
-// the shortest.
+// divide returns the condition that splits the shapes with the least loss, assuming that one group serves all shapes on
+// each side. Of several conditions with equal loss, divide returns the one with the fewest dimensions.
 func (g *grower) divide(shapes []int) (text string, low, high []int) {
 	least, limit, by := math.Inf(1), int64(0), -1
 	for f, feature := range g.features {
@@ -184,8 +188,8 @@ func (g *grower) divide(shapes []int) (text string, low, high []int) {
 	return fmt.Sprintf("%s <= %d", g.features[by].text, limit), low, high
 }
 
-// leaf has the entries of the group that is best for some samples, then the others, those first that are best where it
-// does not serve. A leaf without entries is the general kernel's.
+// leaf returns a leaf for the samples: first the entries of the samples' best group, then the entries of other groups
+// for samples that the best group does not serve. A leaf without entries stands for the general kernel.
 func (g *grower) leaf(samples []int) (leaf *Node, sum float64) {
 	sums, general := g.sums(samples), len(g.groups)
 	leaf, sum = &Node{Entries: []int{}}, slices.Min(sums)

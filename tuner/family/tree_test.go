@@ -13,7 +13,7 @@ import (
 	"autotune/space/expr"
 )
 
-// field is drawn shapes, with slowdowns of entries and of the general kernel.
+// field holds random shapes with the slowdowns of the entries and of the general kernel.
 type field struct {
 	shapes  [][]int64
 	slow    slowdowns
@@ -34,7 +34,7 @@ func drawn(r *rand.Rand, shapes, entries int) (f field) {
 	return f
 }
 
-// grower has the entries in groups of one.
+// grower returns a grower in which each entry is a group of its own.
 func (f field) grower() *grower {
 	groups := lists.Of(lists.Places(len(f.slow[0])), func(e int) []int { return []int{e} })
 	var slow slowdowns
@@ -44,7 +44,7 @@ func (f field) grower() *grower {
 	return newGrower([]string{"n", "h"}, f.shapes, slow, groups)
 }
 
-// taken is the slowdown of what a tree takes for each shape.
+// taken returns, for each shape, the slowdown of the kernel that the tree chooses.
 func (f field) taken(t *testing.T, n *Node) (all []float64) {
 	t.Helper()
 	for i, shape := range f.shapes {
@@ -69,13 +69,13 @@ func sumOf(slowdowns []float64) (sum float64) {
 	return sum
 }
 
-// No single condition with the best entry on either side is better than a tree, nor is one leaf. No leaf takes longer
-// than the general kernel.
+// A tree is at least as good as every single leaf, and as every single condition with the best entry on either side.
+// The kernels of a tree's leaf are on average no slower than the general kernel.
 func TestTreeIsGood(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 100 {
 		f := drawn(r, 2+r.IntN(40), 1+r.IntN(5))
-		for i := range f.slow { // each entry serves all: then there is no order in leaves
+		for i := range f.slow { // each entry serves all, so the order of a leaf's entries does not matter
 			for e, x := range f.slow[i] {
 				f.slow[i][e] = min(x, 2)
 			}
@@ -115,7 +115,7 @@ func TestTreeIsGood(t *testing.T) {
 	}
 }
 
-// A leaf names what serves the shapes that its first entry does not.
+// A leaf lists further entries for shapes that its first entry does not serve.
 func TestLeafServesOthers(t *testing.T) {
 	inf := math.Inf(1)
 	f := field{
@@ -133,7 +133,7 @@ func TestLeafServesOthers(t *testing.T) {
 	}
 }
 
-// A limit between two values is the roundest number that divides them.
+// A condition's limit between two values is the roundest number that separates the values.
 func TestBetween(t *testing.T) {
 	for _, c := range []struct{ low, high, want int64 }{
 		{1, 2, 1}, {250, 262, 256}, {300, 330, 320}, {100, 5000, 4096}, {33, 34, 33}, {7, 9, 8}, {math.MaxInt64 - 1, math.MaxInt64, math.MaxInt64 - 1},
@@ -163,7 +163,8 @@ func TestTreeAsJSON(t *testing.T) {
 	}
 }
 
-// The set keeps to the limits where that is possible. Each member is worth its price, and no other kernel would be.
+// The chosen set of kernels keeps the slowdowns within the limits if that is possible. Every chosen kernel lowers
+// the cost by at least its price, and adding any other kernel would not.
 func TestEntries(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	const most = 1.1
@@ -185,7 +186,7 @@ func TestEntries(t *testing.T) {
 			}
 		}
 	}
-	// One kernel that serves all samples is enough where no other is faster.
+	// A set with a single kernel suffices if that kernel serves all samples and no other kernel is faster.
 	if got := (slowdowns{{1, 1, math.Inf(1)}, {math.Inf(1), 1, 1}}).entries(most); !slices.Equal(got, []int{1}) {
 		t.Error(got)
 	}

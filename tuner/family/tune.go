@@ -18,29 +18,29 @@ import (
 	"autotune/tuner/store"
 )
 
-// Options are what tuning a family needs beside its plan. Store and Progress may be nil.
+// Options configure the tuning of a family. The fields Store and Progress may be nil.
 type Options struct {
-	Search      tuner.Options // of every search; Time is the most that one takes
-	MaxSlowdown float64       // that is allowed at a sample against its own best
-	Budget      time.Duration // of the whole family, kept as well as can be; 0: no limit
+	Search      tuner.Options // options of every search; Time limits each one
+	MaxSlowdown float64       // largest slowdown allowed at a sample against its own best
+	Budget      time.Duration // approximate time for the whole family; 0: no limit
 	Store       func() (*store.Store, error)
 	Tool        string
-	Notice      func(string)                    // what a user may not expect
-	Progress    func(step string, done, of int) // after each step
+	Notice      func(string)                    // tells the user about unexpected events
+	Progress    func(step string, done, of int) // called after each step
 }
 
-// tuning is one Tune, or one Check: what its parts share.
+// tuning is the shared state of one call of Tune or Check.
 type tuning struct {
 	Options
 	Plan
 	open    opening
 	started time.Time
-	done    int // steps
+	done    int // number of finished steps
 	leftOut []LeftOut
-	fault   error // why the first of them failed for no reason of its own
+	fault   error // first error that is not about a shape or its kernels
 
-	own              map[string]space.Configuration // winners made for a shape, by shape
-	tried            map[string][]tried             // correct configurations of a sample, by key: the fastest first
+	own              map[string]space.Configuration // winners of the searches with fixed dimensions, by shape
+	tried            map[string][]tried             // correct configurations of each search, by key, the fastest first
 	candidates       []candidate
 	samples, heldOut []*timed
 }
@@ -52,19 +52,21 @@ func newTuning(open opening, p Plan, o Options) *tuning {
 	return &tuning{Options: o, Plan: p, open: open, started: time.Now(), own: own, tried: all}
 }
 
-// step counts a step and says what it was. Each sample is searched twice and timed, and each shape held out once.
+// step counts a finished step of the tuning, and calls Progress with its description. Progress counts three steps
+// for each sample, and two for each held-out shape.
 func (t *tuning) step(what string) {
 	if t.done++; t.Progress != nil {
 		t.Progress(what, t.done, max(t.done, 3*len(t.Samples)+2*len(t.HeldOut)))
 	}
 }
 
-// remaining is what is left of the budget when a part of it is held back.
+// remaining returns how much time is left if the given part of the whole budget is reserved.
 func (t *tuning) remaining(part float64) time.Duration {
 	return max(1, t.Budget-time.Since(t.started)-time.Duration(part*float64(t.Budget)))
 }
 
-// Tune finds the kernels of a family and what chooses among them. Errors are those of batch.Search, or a device's.
+// Tune finds the kernels of a family and the tree that chooses among them. Tune returns the errors of batch.Search and
+// of devices.
 func Tune(ctx context.Context, opener *devices.Opener, p Plan, o Options) (*Family, error) {
 	t := newTuning(opener.Open, p, o)
 	if err := t.begin(ctx); err != nil {
@@ -76,8 +78,8 @@ func Tune(ctx context.Context, opener *devices.Opener, p Plan, o Options) (*Fami
 	return t.settle(ctx)
 }
 
-// settle makes the family of what the searches found: candidates, their times, entries, a tree. An entry that fails at
-// a gate, or at a shape that was held out, is out, and others are chosen.
+// settle makes the family from the results of its searches: it times the candidates, chooses entries and grows the
+// tree. If an entry fails at a gate or at a held-out shape, settle excludes that entry and chooses entries again.
 func (t *tuning) settle(ctx context.Context) (_ *Family, err error) {
 	if t.candidates, err = t.gather(ctx); err != nil {
 		return nil, err
@@ -109,8 +111,8 @@ func (t *tuning) settle(ctx context.Context) (_ *Family, err error) {
 	}
 }
 
-// begin opens the device. The family has the math mode of the first shape that the device can have, since PyTorch takes
-// seconds to say which.
+// begin opens the device and fixes the family's math mode, which is that of the first sample that fits the device.
+// begin asks PyTorch about the math mode for this sample only, since PyTorch takes seconds to answer.
 func (t *tuning) begin(ctx context.Context) error {
 	for _, shape := range t.Samples {
 		s, err := t.subject(ctx, shape)
@@ -142,13 +144,14 @@ func (t *tuning) subject(ctx context.Context, shape []int64) (final.Subject, err
 	return final.Subject{Problem: opened.Problem, Device: opened.Device, Protocol: protocol, Launches: final.Launches}, nil
 }
 
-// ofShape tells whether an error is about a shape, and not about the device or the operator.
+// ofShape reports whether an error concerns a single shape, rather than the device or the operator.
 func ofShape(err error) bool {
 	var refused *operator.RequestError
 	return errors.Is(err, device.ErrMemory) || errors.As(err, &refused)
 }
 
-// leaveOut leaves out a shape that failed, and remembers the first failure that is not about a shape or its kernels.
+// leaveOut records that a shape failed. The first error that concerns the device or the operator, rather than a single
+// shape, is stored in t.fault.
 func (t *tuning) leaveOut(shape []int64, err error) {
 	if !t.lacks(shape) {
 		t.leftOut = append(t.leftOut, LeftOut{shape, err.Error()})
@@ -162,7 +165,7 @@ func (t *tuning) lacks(shape []int64) bool {
 	return has(lists.Of(t.leftOut, func(l LeftOut) []int64 { return l.Shape }), shape)
 }
 
-// noneLeft is the error of a family without kernels, or with too few shapes.
+// noneLeft returns the error of a family that has no kernels or too few shapes.
 func (t *tuning) noneLeft(why string) error {
 	if t.fault != nil {
 		return t.fault

@@ -22,13 +22,13 @@ import (
 	"autotune/tuner/devices"
 )
 
-// tilesOperator has a kernel whose blocks take a tile each, a wave of them after another. So each n has a tile of its own
-// that is fastest.
+// tilesOperator has a kernel whose blocks compute one tile each, in waves of as many blocks as fit the GPU. Each
+// size n has a fastest tile size of its own, since the number of waves of blocks is rounded up.
 var tilesOperator = toy.OpYAML("tiles", "free: [n]", `tunables:
       tile: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 18, 20, 22, 24, 26, 28, 30, 32]
       unroll: [1, 2, 4]`, "default: {tile: 1, unroll: 1}")
 
-// opened opens the toy's device for problems.
+// opened is the toy device, opened for any problem.
 type opened struct{ *toy.Device }
 
 func (o opened) Open(_ context.Context, op *operator.Operator, r operator.Request) (*devices.Opened, error) {
@@ -36,7 +36,8 @@ func (o opened) Open(_ context.Context, op *operator.Operator, r operator.Reques
 	return &devices.Opened{Device: o.Device, Problem: p}, err
 }
 
-// slab is a device for the tiles. Some configurations, by their keys, are wrong on it.
+// slab returns a device that runs tilesOperator. A configuration whose key is in `wrong` computes wrong results on the
+// test device.
 func slab(wrong map[string]bool) opened {
 	return opened{&toy.Device{Of: func(p *operator.Problem, c space.Configuration) (trial.Outcome, error) {
 		if wrong[c.Key()] {
@@ -46,7 +47,8 @@ func slab(wrong map[string]bool) opened {
 	}}}
 }
 
-// took is what a configuration of the tiles takes: as many waves as its tiles make, but for a few percent of its own.
+// took simulates the time of a configuration of tilesOperator: it grows with the number of waves, and varies by a few
+// percent with the configuration.
 func took(p *operator.Problem, c space.Configuration) float64 {
 	n, _ := p.Values["n"].AsFloat()
 	tile, _ := c.Get("tile")
@@ -59,7 +61,8 @@ func took(p *operator.Problem, c space.Configuration) float64 {
 	return 0.01 * noise * math.Ceil(n/(132*tiles)) * (tiles + 4 + unrolled/8)
 }
 
-// tiles is a family of tiles, settled. Each sample's search tried the dozen that are fastest there.
+// tiles tunes a family of tilesOperator. The search of each sample is simulated: it has tried the 12 configurations
+// that are fastest for the sample.
 func tiles(t *testing.T, wrong map[string]bool) (*tuning, *Family) {
 	t.Helper()
 	op := toy.Operator(t, tilesOperator)
@@ -91,8 +94,8 @@ func tiles(t *testing.T, wrong map[string]bool) (*tuning, *Family) {
 	return f, family
 }
 
-// A tree of few kernels comes near each shape's own best, also at shapes that it was not grown from. Each kernel passed
-// the gates, and one that is wrong is no entry.
+// A decision tree with few kernels comes near the best time of each shape, including held-out shapes. Every entry has
+// passed the gates, and no kernel with wrong results is an entry.
 func TestTune(t *testing.T) {
 	_, f := tiles(t, nil)
 	if f.Regret.Samples.Worst > 1.1 || f.Regret.Samples.Of != 16 || f.Regret.Of != 20 || f.Regret.Mean > 1.15 {
@@ -112,7 +115,8 @@ func TestTune(t *testing.T) {
 	}
 }
 
-// limited refuses shapes above a size, as a device without memory for them does, or fails at one.
+// limited is a device that refuses shapes above a size, with an error about memory or with the error in its field
+// `gone`.
 type limited struct {
 	open opening
 	most int64
@@ -129,7 +133,8 @@ func (l limited) Open(ctx context.Context, op *operator.Operator, r operator.Req
 	return nil, fmt.Errorf("%w: the tensors take more", device.ErrMemory)
 }
 
-// Shapes that the device refuses are left out of a family, and no other is lost. A family of too few shapes says why.
+// A family leaves out exactly the shapes that the device refuses. If too few shapes of a family remain, the error says
+// why.
 func TestLeftOut(t *testing.T) {
 	f, _ := tiles(t, nil)
 	const most = 2000
@@ -156,7 +161,8 @@ func TestLeftOut(t *testing.T) {
 	}
 }
 
-// In the first round candidates race against somewhat more than the fastest so far takes. The second is no race.
+// Candidates that are slower than farBehind times the fastest get few samples in the first round, while all kernels get
+// enough samples in the second round.
 func TestRounds(t *testing.T) {
 	f, _ := tiles(t, nil)
 	device := slab(nil)

@@ -16,16 +16,18 @@ import (
 	"autotune/space"
 )
 
-// Surroundings are a configuration and those that took turns with it.
+// Surroundings holds the trial of one configuration, the centre, and the trials of other configurations that were timed
+// in turns with it.
 type Surroundings struct {
 	Centre   trial.Trial
 	Others   []trial.Turned
-	Ceilings device.Ceilings // of the device now
+	Ceilings device.Ceilings // measured on the device during these timings
 }
 
-// Around times configurations of the subject's problem in turns with one of them, the centre. It goes on until there
-// were enough turns, or until its time is up. One that fails is not timed again. said is called with how many launches
-// of a variant were timed, of how many.
+// Around measures one configuration, the centre, in turns with other configurations of the subject's problem. Around
+// measures until each configuration has had enough turns or until the time limit. A configuration that fails in a turn
+// is not timed again. Around reports its progress to the function `said`, with the number of timings so far and their
+// final number.
 func Around(ctx context.Context, s Subject, centre space.Configuration, others []space.Configuration,
 	limit time.Duration, said func(done, of int)) (found Surroundings, err error) {
 	a := around{said: said}
@@ -61,16 +63,17 @@ func Around(ctx context.Context, s Subject, centre space.Configuration, others [
 	return found, nil
 }
 
-// around is a centre, which comes first, and others that take turns with it.
+// around holds the trials of the centre, which has index 0, and of the configurations that are timed in turns with it.
 type around struct {
 	match    *Match
 	trials   []trial.Trial
 	variants []device.Variant
-	logs     [][]float64 // of the ratios, by trial and turn
+	logs     [][]float64 // logarithms of the ratios, by trial and turn
 	said     func(done, of int)
 }
 
-// compile compiles configurations side by side. What the compiler refuses has failed.
+// compile compiles the centre (the configuration that Around compares with) and the other configurations in
+// parallel. A configuration that the compiler refuses counts as failed.
 func (a *around) compile(ctx context.Context, s Subject, all []space.Configuration) error {
 	a.trials, a.variants = make([]trial.Trial, len(all)), make([]device.Variant, len(all))
 	a.logs = make([][]float64, len(all))

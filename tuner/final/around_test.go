@@ -11,7 +11,8 @@ import (
 	"autotune/space"
 )
 
-// Neighbours take turns with the centre. Ratios are theirs over its.
+// Around measures configurations in turns with one of them, the centre, and returns the ratio of each
+// configuration's time to the centre's time.
 func TestAround(t *testing.T) {
 	p := problem(t)
 	b := &bench{takes: map[int64]float64{1: 6, 2: 5, 3: 4}}

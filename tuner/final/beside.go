@@ -17,62 +17,67 @@ import (
 	"autotune/space"
 )
 
-// Rivals is another program that solves problems on the same GPU.
+// Rivals is another program that solves the same problems on the same GPU, such as PyTorch.
 type Rivals interface {
-	// Prepare may begin what takes long before a problem can be timed, as soon as the problem is known.
+	// Prepare may start slow preparations of the rival program as soon as the problem is known. A search calls Prepare
+	// before Start.
 	Prepare(ctx context.Context, p *operator.Problem, protocol device.Protocol)
-	// Start makes it ready for a problem. leave writes the winner's inputs and outputs into a folder, in files that
-	// package answers names; "": there are none. They may be large, so leave is called only when they are needed.
+	// Start prepares the rival program for timing a problem. The function `leave` writes the winner's inputs and
+	// outputs into a folder and returns the folder's path, or "" if it cannot write them. Package answers defines
+	// the names of the files that `leave` writes. Start should call the function `leave` only if it needs the
+	// files, since they may be large.
 	Start(ctx context.Context, p *operator.Problem, protocol device.Protocol, leave func() string) (Rival, error)
 }
 
-// AbsentError is that there is no rival here, or none that solves the problem.
+// AbsentError says that this machine has no rival program, or that the program cannot solve the problem.
 type AbsentError struct{ Err error }
 
 func (e *AbsentError) Error() string { return e.Err.Error() }
 
 func (e *AbsentError) Unwrap() error { return e.Err }
 
-// Rival is such a program, ready. Names are the ways in which it can be timed; Left says why others cannot.
+// Rival is a program that is ready to solve a problem. Names lists the ways in which a rival program can be timed, and
+// Left says why other ways are not possible.
 type Rival interface {
 	Names() []string
 	Left() []string
-	Outputs(name string) *Outputs                                  // nil: they were not compared
-	Time(ctx context.Context, name string) (ms float64, err error) // the median of a turn
+	Outputs(name string) *Outputs                                  // nil: the outputs were not compared
+	Time(ctx context.Context, name string) (ms float64, err error) // the median time of one turn
 	Close() error
 }
 
-// Outputs are how far a rival's are from the winner's, on the same inputs.
+// Outputs compares a rival's outputs with the winner's for the same inputs.
 type Outputs struct {
 	MaxAbsError float64 `json:"max_abs_error"`
-	ATol        float64 `json:"atol"` // the operator's tolerance: so much, and RTol of the element
+	ATol        float64 `json:"atol"` // tolerance of the operator: ATol + RTol * |element|
 	RTol        float64 `json:"rtol"`
-	Differing   int64   `json:"differing"` // elements beyond that
+	Differing   int64   `json:"differing"` // elements beyond the tolerance
 	Elements    int64   `json:"elements"`
 }
 
-// Agree tells whether all are within the tolerance.
+// Agree reports whether all elements of both outputs are equal within the tolerance.
 func (o Outputs) Agree() bool { return o.Differing == 0 }
 
-// Tolerance is the operator's in words.
+// Tolerance describes the operator's tolerance in words.
 func (o Outputs) Tolerance() string {
 	return fmt.Sprintf("%.3g plus %.3g of the element", o.ATol, o.RTol)
 }
 
-// Compared is a time that the winner is compared with.
+// Compared is a baseline: a time that the winner is compared with.
 type Compared struct {
-	Name   string  `json:"name,omitempty"` // default, reference, or PyTorch's in a way of package torchtimes
+	Name   string  `json:"name,omitempty"` // default, reference, or a name of PyTorch from package torchtimes
 	TimeMS float64 `json:"time_ms"`
-	// If it took turns with the winner: the winner's speedup over it, the geometric mean over turns, and its interval.
+	// Speedup is the winner's geometric mean speedup over a baseline timed in turns with it; CI95 is the speedup's
+	// 95 % confidence interval.
 	Speedup float64    `json:"speedup,omitempty"`
 	CI95    [2]float64 `json:"speedup_ci95,omitzero"`
-	Outputs *Outputs   `json:"outputs,omitempty"` // compared with the winner's; nil: they were not
+	Outputs *Outputs   `json:"outputs,omitempty"` // comparison with the winner's outputs; nil: not compared
 }
 
 var errNoTimes = errors.New("this device takes no times of a GPU")
 
-// Beside times a configuration of the subject's problem in turns with rivals, and has them compare its outputs with
-// theirs. notes say what could not be, and what else there is to know.
+// Beside times a configuration in turns with rival programs, which also compare their outputs with the configuration's.
+// The notes tell the user which rivals could not be timed and where their outputs differ from the winner's.
 func Beside(ctx context.Context, s Subject, c space.Configuration, rivals Rivals) (all []Compared, notes []string, err error) {
 	if !s.Device.Info().Kind.Properties().Measures {
 		return nil, nil, errNoTimes
@@ -102,7 +107,7 @@ func Beside(ctx context.Context, s Subject, c space.Configuration, rivals Rivals
 	return all, slices.Concat(notes, r.Left(), differing(all)), err
 }
 
-// leave writes a variant's inputs and outputs into a folder. why says why that was not possible.
+// leave writes the inputs and outputs of a variant into a folder, and returns a reason if that is not possible.
 func (m *Match) leave(ctx context.Context, v device.Variant, folder *scratch.Folder) (why string) {
 	s := m.sides[0]
 	var bytes int64
@@ -137,7 +142,8 @@ func differing(all []Compared) (lines []string) {
 	return lines
 }
 
-// beside times a variant in turns with a rival. Ratios of neighbouring turns cancel a drifting clock.
+// beside times a variant in turns with a rival. The ratio of the times in two consecutive turns does not depend on a
+// drifting clock of the GPU.
 func (m *Match) beside(ctx context.Context, v device.Variant, r Rival) (all []Compared, err error) {
 	names := r.Names()
 	times, ratios := make([][]float64, len(names)), make([][]float64, len(names))
@@ -150,7 +156,7 @@ func (m *Match) beside(ctx context.Context, v device.Variant, r Rival) (all []Co
 			return nil, fmt.Errorf("the winner ended as %s: %s", ours[0].Status, ours[0].Reason())
 		}
 		for i := range names {
-			at := (i + turn) % len(names) // so that no name always follows the winner
+			at := (i + turn) % len(names) // so that each name follows the winner equally often
 			ms, err := r.Time(ctx, names[at])
 			if err != nil {
 				return nil, err
@@ -166,7 +172,7 @@ func (m *Match) beside(ctx context.Context, v device.Variant, r Rival) (all []Co
 	return all, nil
 }
 
-// ratio is the geometric mean of ratios whose logarithms are given, and Student's interval of it.
+// ratio returns the geometric mean of ratios whose logarithms are given, and a confidence interval by Student's t.
 func ratio(logs []float64) (mean float64, ci95 [2]float64) {
 	m, deviation := stat.MeanStdDev(logs, nil)
 	n := float64(len(logs))

@@ -10,7 +10,7 @@ import (
 	"autotune/operator"
 )
 
-// drifting is a rival that takes twice the winner's time, and a share more in each turn.
+// drifting is a rival that takes twice the winner's time at first, and slightly more in each turn.
 type drifting struct{ turn int }
 
 func (d *drifting) Names() []string { return []string{"twice"} }
@@ -31,7 +31,8 @@ func (d *drifting) Time(context.Context, string) (float64, error) {
 	return 10 * (1 + 0.001*float64(d.turn)), nil
 }
 
-// A rival is timed in turns with the winner. The speedup is the mean ratio, within its interval.
+// Beside times a rival in turns with the winner. The speedup is the mean ratio of the rival's times to the winner's,
+// and lies within its interval.
 func TestBeside(t *testing.T) {
 	p := problem(t)
 	s := Subject{Problem: p, Device: &bench{takes: map[int64]float64{2: 5}}, Protocol: device.ProtocolFor(p.Operator), Launches: Launches}

@@ -8,28 +8,31 @@ import (
 	"autotune/space"
 )
 
-// Field holds the trials among which a winner is chosen, and knows which of them leads. One goroutine uses it.
+// Field holds the trials among which a winner is chosen, and keeps track of the fastest one, the leader. Only one
+// goroutine at a time may use a Field.
 type Field struct {
 	Trials   []trial.Trial
 	ByStatus map[trial.Status]int
 	// Defaults are the templates' default configurations.
 	Defaults []space.Configuration
 
-	ids      []int64       // of the trials' configurations
-	at       map[int64]int // where the trial of a configuration is
-	baseline int64         // the untuned default's configuration; -1: none
-	best     int           // index of the trial that leads; -1: none
+	ids      []int64       // configurations of the trials
+	at       map[int64]int // index of each configuration's trial
+	baseline int64         // configuration of the untuned default; -1: none
+	best     int           // index of the leading trial; -1: none
 }
 
-// NewField is a field without trials. The baseline is the configuration of the untuned default, -1 if there is none.
+// NewField returns a field without trials. The argument `baseline` is the number of the configuration that is the
+// untuned default, or -1 if there is none.
 func NewField(baseline int64, defaults []space.Configuration) *Field {
 	return &Field{ByStatus: map[trial.Status]int{}, Defaults: defaults, at: map[int64]int{}, baseline: baseline, best: -1}
 }
 
-// standing is by what trials are ranked: the smaller the median, the better. A trial that is not ok cannot win.
+// standing returns the time by which a trial is ranked, and whether the trial may become the winner. Trials with a
+// smaller median time rank higher.
 func standing(t trial.Trial) (trial.Timing, bool) { return t.Time, t.Status == trial.OK }
 
-// Enter adds the trial of a configuration and returns how it stands.
+// Enter adds the trial of a configuration, and returns the time by which it is ranked and whether it may win.
 func (f *Field) Enter(id int64, t trial.Trial) (stands trial.Timing, ok bool) {
 	f.at[id] = len(f.Trials)
 	f.Trials, f.ids = append(f.Trials, t), append(f.ids, id)
@@ -38,7 +41,7 @@ func (f *Field) Enter(id int64, t trial.Trial) (stands trial.Timing, ok bool) {
 	return standing(t)
 }
 
-// amend changes the trial of a configuration and finds the leader anew. It returns the trial as it is then.
+// amend changes the trial of a configuration, finds the leader again, and returns the changed trial.
 func (f *Field) amend(id int64, change func(*trial.Trial)) trial.Trial {
 	t := &f.Trials[f.at[id]]
 	if f.ByStatus[t.Status]--; f.ByStatus[t.Status] == 0 {
@@ -53,7 +56,7 @@ func (f *Field) amend(id int64, change func(*trial.Trial)) trial.Trial {
 	return *t
 }
 
-// contend makes a trial the leader if it is better than the present one.
+// contend makes a trial the leader if it is faster than the leader so far.
 func (f *Field) contend(at int) {
 	stands, ok := standing(f.Trials[at])
 	if ok && (f.best < 0 || stands.Median < f.lead().Median) {
@@ -78,7 +81,7 @@ func (f *Field) Leader() (id int64, ok bool) {
 	return f.ids[f.best], true
 }
 
-// Best is the trial that stands best, nil if none can win.
+// Best returns the leading trial, or nil if no trial can win.
 func (f *Field) Best() *trial.Trial {
 	if f.best < 0 {
 		return nil
@@ -95,7 +98,7 @@ func (f *Field) BestMS() float64 {
 
 func (f *Field) IsUntuned(id int64) bool { return id == f.baseline }
 
-// Untuned is the trial of the baseline, nil if there is none yet.
+// Untuned returns the trial of the untuned default, or nil if the default has no trial yet.
 func (f *Field) Untuned() *trial.Trial {
 	if at, tried := f.at[f.baseline]; tried {
 		return &f.Trials[at]
@@ -103,14 +106,14 @@ func (f *Field) Untuned() *trial.Trial {
 	return nil
 }
 
-// Behind tells whether the finals can do without a configuration: its interval does not reach the leader's, and it is
-// not the baseline.
+// Behind reports whether the finals can skip a configuration, since its confidence interval does not overlap the
+// leader's and it is not the baseline.
 func (f *Field) Behind(id int64) bool {
 	stands, ok := standing(f.Trials[f.at[id]])
 	return id != f.baseline && !(ok && f.best >= 0 && stands.Reaches(f.lead()))
 }
 
-// reaching are the indexes of the trials whose interval reaches the leader's, the fastest first.
+// reaching returns the indices of the trials whose confidence interval overlaps the leader's, the fastest first.
 func (f *Field) reaching() []int {
 	var all []int
 	medians := map[int]float64{}
@@ -129,13 +132,14 @@ type Contender struct {
 	Time trial.Timing `json:"time_ms"`
 }
 
-// Decide names the winner and the trials that the measurements cannot tell from it, the winner first. There is none if
-// no trial is right.
+// Decide returns the winner and the tie set: the trials that the measurements cannot tell from the winner, with the
+// winner first. If no trial is correct, Decide returns nil.
 //
-// The fastest median leads. If it was in the finals, two things make a finalist tie with it: their intervals reach each
-// other, and their medians lie within widestTie. What noise does not touch chooses the winner among them: the fewest
-// resources, then the configuration nearest to its template's default, then the order of the space. Whoever sees the
-// same intervals chooses the same winner.
+// The trial with the smallest median is the leader. If the leader was in the finals, another finalist ties with it
+// if its confidence interval overlaps the leader's and its median is within the factor widestTie. The choice among
+// ties does not depend on noise: Decide prefers the kernel with the fewest resources, then the one nearest to its
+// template's default, then the first one in the space. Because no choice depends on noise, two searches have the
+// same winner if the confidence intervals of their trials are equal.
 func (f *Field) Decide() (winner *trial.Trial, ties []Contender) {
 	for _, i := range f.decide() {
 		t := &f.Trials[i]
@@ -168,7 +172,8 @@ func (f *Field) decide() (ties []int) {
 	return ties
 }
 
-// lean orders resources, the fewest first: spilled memory, then shared memory, then registers.
+// lean compares the resources of two kernels: first spilled memory, then shared memory, then registers; the kernel with
+// fewer resources comes first.
 func lean(a, b trial.Resources) int {
 	return cmp.Or(
 		cmp.Compare(a.LocalBytes, b.LocalBytes),
@@ -177,8 +182,8 @@ func lean(a, b trial.Resources) int {
 	)
 }
 
-// fromDefault counts the tunables in which a configuration differs from its template's default. All of them count where
-// the default is not valid here.
+// fromDefault counts the tunables in which a configuration differs from its template's default. fromDefault counts all
+// tunables if the template's default is not valid for the problem.
 func (f *Field) fromDefault(c space.Configuration) int {
 	for _, d := range f.Defaults {
 		if d.Template == c.Template {

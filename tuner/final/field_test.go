@@ -9,7 +9,7 @@ import (
 	"autotune/space/expr"
 )
 
-// tried is the trial of the configuration a=n.
+// tried returns the trial of the configuration a=n, which was timed in the given number of rounds of finals.
 func tried(n int64, rounds int, samples ...float64) trial.Trial {
 	t := trial.Trial{Configuration: space.Configuration{Template: "plain", Values: space.Values{{Name: "a", Value: expr.Int(n)}}}}
 	t.Status, t.FinalRounds = trial.OK, rounds
@@ -27,7 +27,7 @@ func TestDecide(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		trials []trial.Trial
-		want   []int64 // a of the tie set, the winner first
+		want   []int64 // values of a in the tie set, the winner first
 	}{
 		{"none", nil, nil},
 		{"none that is right", []trial.Trial{wrong}, nil},
@@ -58,7 +58,7 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// A trial that fails later leads no more, and the counts follow.
+// If the leader's trial is amended to a failure, another trial leads, and ByStatus is updated.
 func TestAmend(t *testing.T) {
 	f := NewField(2, nil)
 	for i, ms := range []float64{3, 1, 2} {

@@ -11,9 +11,9 @@ import (
 	"autotune/device/trial"
 )
 
-// play times finalists in rounds of random order until none needs another round. When its time is up it goes on only
-// until the leader itself has been timed. The untuned default takes part in at least one round, if there is time for
-// it: so it is timed as the winner is.
+// play times the finalists in rounds of random order until none needs another round. play goes on after its time
+// limit only until it has timed the leader. If the time limit allows, the untuned default takes part in at least
+// one round of the finals, so that it is timed in the same way as the winner.
 func (j *judge) play(ctx context.Context) error {
 	for Timed(j.Protocol) {
 		leader, ok := j.field.Leader()
@@ -60,8 +60,8 @@ func (j *judge) roundOf(t trial.Trial) time.Duration {
 	return samples + trial.DurationOf(t.Phases.VerifyMS)
 }
 
-// finalists are the configurations whose interval reaches the leader's, the fastest first, as many as there is time to
-// tell apart.
+// finalists returns the configurations whose confidence interval overlaps the leader's, the fastest first, but only as
+// many as can be timed within the time limit.
 func (j *judge) finalists() []int64 {
 	var ids []int64
 	left := j.limit
@@ -76,8 +76,8 @@ func (j *judge) finalists() []int64 {
 	return ids
 }
 
-// compileAll compiles the configurations that have no variant yet, side by side. One that does not compile now has
-// failed.
+// compileAll compiles configurations that have no variant yet, in parallel. A configuration that no longer compiles
+// gets a trial with that failure.
 func (j *judge) compileAll(ctx context.Context, ids []int64) error {
 	missing := slices.DeleteFunc(slices.Clone(ids), func(id int64) bool { _, has := j.Variants[id]; return has })
 	variants, outcomes := make([]device.Variant, len(missing)), make([]trial.Outcome, len(missing))
@@ -101,15 +101,15 @@ func (j *judge) compileAll(ctx context.Context, ids []int64) error {
 	return ctx.Err()
 }
 
-// variant is a configuration compiled; not ok if it does not compile.
+// variant returns the compiled variant of a configuration, or ok=false if it does not compile.
 func (j *judge) variant(ctx context.Context, id int64) (v device.Variant, ok bool, err error) {
 	err = j.compileAll(ctx, []int64{id})
 	v = j.Variants[id]
 	return v, v.Binary != nil, err
 }
 
-// time verifies and times a configuration once more. The first time, the search's own samples of it are dropped. One
-// that fails now has failed.
+// time verifies and times a configuration once more. In a configuration's first round of the finals, time discards the
+// samples that the search measured. If a configuration fails in the finals, its trial becomes a failure.
 func (j *judge) time(ctx context.Context, id int64) error {
 	v, ok, err := j.variant(ctx, id)
 	if err != nil || !ok {

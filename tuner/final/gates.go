@@ -13,23 +13,23 @@ import (
 	"autotune/internal/output"
 )
 
-// Launches is how many the first gate repeats, unless asked otherwise.
+// Launches is the usual number of launches in the first gate, which compares the outputs of repeated launches.
 const Launches = 100
 
-// Gates say what a winner was put through beyond the search: what it passed, and what there was no time for.
+// Gates lists the checks that a winner passed after the search, and the checks that were left out.
 type Gates struct {
-	Launches   int      `json:"launches"`             // compared with the reference, each on other outputs
-	Exact      bool     `json:"exact"`                // and bit for bit with the first
-	Changed    bool     `json:"changed,omitempty"`    // right after few of the inputs changed under a loaded kernel
-	Inputs     int      `json:"inputs"`               // pairs of distribution and seed
+	Launches   int      `json:"launches"`             // launches compared with the reference, each into other outputs
+	Exact      bool     `json:"exact"`                // launches were equal bit for bit, too
+	Changed    bool     `json:"changed,omitempty"`    // correct after some inputs changed under a loaded kernel
+	Inputs     int      `json:"inputs"`               // number of pairs of distribution and seed
 	Neighbours []string `json:"neighbours,omitempty"` // ragged problems that its template serves
-	Alone      bool     `json:"alone,omitempty"`      // its template serves none near it
-	LeftOut    []string `json:"left_out,omitempty"`   // for want of time or memory
-	Races      string   `json:"races,omitempty"`      // what data races were looked for, where the device can
+	Alone      bool     `json:"alone,omitempty"`      // its template serves no problem near it
+	LeftOut    []string `json:"left_out,omitempty"`   // checks left out for lack of time or memory
+	Races      string   `json:"races,omitempty"`      // what the device's search for data races looked at
 	Seconds    float64  `json:"seconds"`
 }
 
-// String says what was tried, as in "100 launches bit for bit, 12 inputs, 3 neighbours, in 0.4 s".
+// String lists the checks, as in "100 launches bit for bit, 12 inputs, 3 neighbours, in 0.4 s".
 func (g *Gates) String() string {
 	parts := []string{output.Count(g.Launches, "launch")}
 	if g.Exact {
@@ -50,7 +50,7 @@ func (g *Gates) String() string {
 	return text
 }
 
-// Warning says why no neighbour was tried; "" if one was.
+// Warning says why the winner was tried on no neighbouring shape, or is "" if it was tried on some.
 func (g *Gates) Warning() string {
 	const alone = "the winner was tried on this shape alone: "
 	switch {
@@ -62,12 +62,12 @@ func (g *Gates) Warning() string {
 	return alone + "time or memory was short for others; `autotune verify --gates` gives each variant a minute"
 }
 
-// refusal is how a variant failed: at a gate, or in the compiler.
+// refusal is the error of a variant that failed at a gate or in the compiler.
 type refusal struct{ trial.Outcome }
 
 func (r *refusal) Error() string { return r.Message }
 
-// refused takes a refusal out of an error.
+// refused returns the outcome in an error of type *refusal, and passes any other error on.
 func refused(err error) (o trial.Outcome, _ error) {
 	if r := (*refusal)(nil); errors.As(err, &r) {
 		return r.Outcome, nil
@@ -75,7 +75,7 @@ func refused(err error) (o trial.Outcome, _ error) {
 	return trial.Outcome{Status: trial.OK}, err
 }
 
-// refuse is a refusal unless the outcome is right.
+// refuse returns a *refusal that names the gate if the variant's outcome at that gate is not correct, otherwise nil.
 func refuse(gate string, o trial.Outcome) error {
 	if o.Status == trial.OK {
 		return nil
@@ -92,10 +92,11 @@ type gatekeeper struct {
 	tried   Gates
 	began   time.Time
 	limit   time.Duration
-	cost    time.Duration // of the last other inputs
+	cost    time.Duration // time of the last refill and check of other inputs
 }
 
-// gates are what a variant passed within a time limit; the outcome says at which gate it failed.
+// gates runs the gates on a variant, and returns those that it passed within the time limit. If the variant failed at a
+// gate, the outcome's message names that gate.
 func (g *gatekeeper) gates(ctx context.Context, only Gating) (*Gates, trial.Outcome, error) {
 	work := g.pass
 	if g.began = time.Now(); only == GateRaces {
@@ -108,7 +109,7 @@ func (g *gatekeeper) gates(ctx context.Context, only Gating) (*Gates, trial.Outc
 	return &g.tried, o, nil
 }
 
-// pass puts the variant through the gates, one after another. The inputs are afterwards what they were.
+// pass puts the variant through all gates in order, and afterwards restores the inputs of the session.
 func (g *gatekeeper) pass(ctx context.Context) error {
 	defer func() { g.tried.Seconds = time.Since(g.began).Seconds() }()
 	if err := g.launches(ctx); err != nil {
@@ -122,7 +123,7 @@ func (g *gatekeeper) pass(ctx context.Context) error {
 	}
 	err := g.inputs(ctx)
 	if failure := g.refill(ctx, g.Protocol.Inputs()); failure != nil {
-		return failure // the next variant would be compared with the wrong answer
+		return failure // the session's inputs are unknown now
 	}
 	if err != nil {
 		return err
@@ -166,13 +167,14 @@ func (g *gatekeeper) launches(ctx context.Context) (err error) {
 	return err
 }
 
-// changedInputs is the gate of changed, by its name.
+// changedInputs is the name of the gate that launches a kernel again after its inputs have changed.
 const changedInputs = "changed inputs"
 
-// changed launches a loaded kernel on the inputs of the search, and again after few of them changed: it must not take
-// what it computed for the first.
+// changed is the gate that launches a loaded kernel on the search's inputs, changes some of the inputs, and launches
+// the kernel again. To pass the gate `changed`, a kernel must compute its output anew, and not reuse values that it
+// computed from the first inputs.
 func (g *gatekeeper) changed(ctx context.Context) error {
-	if 2*trial.DurationOf(g.Ceilings.ReferenceMS) > g.left()-g.limit/policy.forNeighbours { // for the answers to both inputs
+	if 2*trial.DurationOf(g.Ceilings.ReferenceMS) > g.left()-g.limit/policy.forNeighbours { // the answers for both inputs take that long
 		g.leaveOut("%s", changedInputs)
 		return nil
 	}
@@ -181,7 +183,8 @@ func (g *gatekeeper) changed(ctx context.Context) error {
 	return err
 }
 
-// races looks for data races on the inputs of the search. The other gates have as much time as without it.
+// races checks the kernel for data races on the inputs of the search. The time limit of the gates does not include the
+// time that the gate of data races takes.
 func (g *gatekeeper) races(ctx context.Context) error {
 	finder, can := g.place.session.(device.RaceFinder)
 	if !can {
@@ -196,8 +199,8 @@ func (g *gatekeeper) races(ctx context.Context) error {
 	return refuse("races", o)
 }
 
-// inputs tries every distribution with several seeds, and the extremes with one. The launches were on the first of
-// both.
+// inputs tries every distribution with several seeds, and the extreme distributions with one seed. inputs does not try
+// the inputs of the search, since an earlier gate has used them already.
 func (g *gatekeeper) inputs(ctx context.Context) error {
 	var all []device.Inputs
 	for seed := range uint32(policy.seeds) {

@@ -8,7 +8,7 @@ import (
 	"autotune/device"
 )
 
-// The untuned default is timed again beside the leader where there is time for it.
+// If there is enough time, the finals also time the untuned default again.
 func TestSlowDefaultInTheFinals(t *testing.T) {
 	for _, c := range []struct {
 		ms    float64
@@ -30,7 +30,7 @@ func TestSlowDefaultInTheFinals(t *testing.T) {
 	}
 }
 
-// The gate of neighbours does not wait for compilers when it has no time left.
+// The gate of neighbours does not wait for compilers after its time limit.
 func TestNeighboursTooLate(t *testing.T) {
 	found := []neighbour{{Subject: Subject{Problem: problem(t)}}}
 	n := &Nearby{found: found, known: make(chan struct{}), compiled: make(chan struct{})}

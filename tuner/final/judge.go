@@ -1,16 +1,16 @@
-// Package final makes sure of a search's winner.
+// Package final chooses a search's winner: it times the fastest variants again and checks the winner.
 //
-// The fastest of hundreds of noisy medians is partly the luckiest. A variant that is right on the inputs of the search
-// may be wrong on others. Settle is given a Field of trials and a Case: the problem, the device, and a way to compile.
-// It then goes on until nothing changes any more:
+// The fastest of hundreds of noisy medians is partly a matter of luck, and a variant that is correct for the inputs of
+// the search may be wrong for others. Settle takes a Field of trials and a Case: the problem, the device and a function
+// that compiles. Settle repeats these steps until the winner no longer changes:
 //
-//   - The finals time all variants again whose interval reaches the leader's (finals.go).
-//   - Of those that still tie, Field.Decide chooses one by what noise does not touch.
+//   - The finals time all variants again whose interval overlaps the leader's (finals.go).
+//   - Among variants that still tie, Field.Decide chooses by properties without noise.
 //   - The gates try the winner on more launches, inputs and shapes (gates.go). A variant
-//     that fails there has failed, and the next one is the winner.
-//   - Of several devices, a second one verifies and times the winner (place.go).
+//     that fails at a gate counts as failed, and the next variant is the winner.
+//   - If there are several devices, a second one verifies and times the winner (place.go).
 //
-// The package sees variants and times. It knows no strategy, no space and no store.
+// Package final works with variants and times, and knows neither strategies nor stores.
 package final
 
 import (
@@ -25,7 +25,7 @@ import (
 	"autotune/space"
 )
 
-// Reserve is the part of a search's time limit that is kept for the finals and the gates.
+// Reserve returns the part of a search's time limit that is reserved for the finals and the gates.
 func Reserve(limit time.Duration) time.Duration {
 	return min(limit/4, max(policy.leastFinals+policy.leastGates, limit/policy.finalsShare+limit/policy.gatesShare))
 }
@@ -33,71 +33,72 @@ func Reserve(limit time.Duration) time.Duration {
 // Gating says which variants go through the gates.
 type Gating string
 
-// What may go through the gates.
+// The following values of Gating choose which variants go through the gates.
 const (
-	GateWinner Gating = ""      // the winner, and who comes after it if it fails
-	GateAll    Gating = "all"   // every variant that is right on the search's inputs
-	GateRaces  Gating = "races" // likewise, for data races alone
-	GateNone   Gating = "none"  // none
+	GateWinner Gating = ""      // only the winner; if it fails, the next winner
+	GateAll    Gating = "all"   // every variant that is correct for the search's inputs
+	GateRaces  Gating = "races" // every correct variant, but only the gate of data races
+	GateNone   Gating = "none"  // no variant
 )
 
-// Subject is the problem whose variants are judged, and what they are judged by.
+// Subject is a problem with the device and the protocol by which its variants are verified and timed.
 type Subject struct {
 	Problem  *operator.Problem
 	Device   device.Device
 	Protocol device.Protocol
 	Ceilings device.Ceilings
-	Launches int // of the gate that repeats a launch
+	Launches int // number of launches that the first gate repeats
 }
 
-// Timed tells whether times under the protocol are good enough to be compared.
+// Timed reports whether the protocol takes several samples of each time, so that times can be compared.
 func Timed(p device.Protocol) bool { return p.Samples > 1 }
 
-// Case is all that the judge needs beside the field.
+// Case holds everything that Settle needs besides the trials.
 type Case struct {
 	Subject
 	Gating  Gating
-	Seed    uint64        // of the order in which finalists are timed
-	Started time.Time     // when the search did
-	Limit   time.Duration // of the search; 0: none
+	Seed    uint64        // seed for the order in which finalists are timed
+	Started time.Time     // start of the search
+	Limit   time.Duration // time limit of the search; 0: none
 
-	Session  device.Session           // the search's own, open on the problem
-	Variants map[int64]device.Variant // compiled already, by configuration
-	// Compilers is how many calls of Compile may run side by side. Compile makes the variant of a configuration; a
-	// refused one has no binary, and its outcome says why.
+	Session  device.Session           // session of the search, open on the problem
+	Variants map[int64]device.Variant // variants that are compiled already, by configuration
+	// Compilers is how many calls of Compile may run in parallel. Compile compiles the variant of a configuration. A
+	// variant that the compiler refuses has no binary, and its outcome says why.
 	Compilers int
 	Compile   func(ctx context.Context, id int64) (device.Variant, trial.Outcome, error)
 
-	// Nearby has what was begun by Ahead, by configuration.
+	// Nearby maps configurations to their neighbouring problems, for which Ahead has begun to compile.
 	Nearby map[int64]*Nearby
-	// Amended is told of each trial that changed.
+	// Amended is called with each trial that Settle changes.
 	Amended func(trial.Trial)
-	// Gate is called before a variant goes through the gates.
+	// The function Gate is called each time before the gates check a variant.
 	Gate func()
 }
 
-// Verdict is what the judge says of the winner, which Field.Decide names.
+// Verdict holds the checks that the winner passed; Field.Decide returns the winner itself.
 type Verdict struct {
-	Gates        *Gates        // that it passed; nil: it went through none
-	Confirmation *Confirmation // a second worker's; nil: there is none
+	Gates        *Gates        // the gates that it passed; nil: it went through none
+	Confirmation *Confirmation // result of a second worker; nil: none
 }
 
-// judge is one Settle.
+// judge is the state of one call of Settle.
 type judge struct {
 	Case
 	field     *Field
-	place     *place           // where all of it is
-	rounds    map[int64]int    // played in this place, by configuration
-	passed    map[int64]*Gates // what configurations were put through
-	confirmed map[int64]bool   // those that a second worker was asked about
+	place     *place           // the worker or device of the finals and gates
+	rounds    map[int64]int    // rounds played in this place, by configuration
+	passed    map[int64]*Gates // gates that each configuration passed
+	confirmed map[int64]bool   // configurations tried on a second worker
 	random    *rand.Rand
 	began     time.Time
-	limit     time.Duration // of the finals
-	compiling []*Nearby     // begun here
+	limit     time.Duration // time limit of the finals
+	compiling []*Nearby     // compilations that the judge has begun
 	verdict   Verdict
 }
 
-// Settle runs the finals and the gates. It amends the field's trials such that its Decide names the winner.
+// Settle times the best variants again (the finals), and checks the winner with more launches, inputs and shapes (the
+// gates). After Settle has amended the field's trials, Field.Decide returns the winner.
 func Settle(ctx context.Context, f *Field, c Case) (Verdict, error) {
 	j := &judge{
 		Case: c, field: f, passed: map[int64]*Gates{}, confirmed: map[int64]bool{},
@@ -110,7 +111,7 @@ func Settle(ctx context.Context, f *Field, c Case) (Verdict, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer func() {
 		cancel()
-		for _, n := range j.compiling { // a gate may not have waited for it
+		for _, n := range j.compiling { // a gate may have ended without waiting for it
 			<-n.compiled
 		}
 	}()
@@ -119,7 +120,8 @@ func Settle(ctx context.Context, f *Field, c Case) (Verdict, error) {
 	}
 	for {
 		err := j.settle(ctx)
-		// What was timed on a worker that is gone is timed anew on another.
+		// The times of a worker that has gone away cannot be compared with times of another worker, so all rounds of
+		// the finals are repeated.
 		if _, several := c.Device.(device.Pool); !several || !errors.Is(err, device.ErrGone) || errors.Is(err, errNobody) {
 			return j.verdict, err
 		}
@@ -137,7 +139,7 @@ func (j *judge) settle(ctx context.Context) (err error) {
 	}
 	if _, ok := j.field.Leader(); ok && j.Gating == GateWinner {
 		for _, i := range j.field.reaching()[:min(len(j.field.reaching()), policy.ahead)] {
-			j.nearby(ctx, j.field.ids[i], j.field.Trials[i].Configuration) // while the finals are timed
+			j.nearby(ctx, j.field.ids[i], j.field.Trials[i].Configuration) // compiled while the finals run
 		}
 	}
 	for {
@@ -175,8 +177,8 @@ func (j *judge) change(id int64, change func(*trial.Trial)) {
 	j.Amended(j.field.amend(id, change))
 }
 
-// gate puts a configuration through the gates. If it fails at one, its trial gets the status of that failure, and a
-// message that names the gate.
+// gate puts a configuration through the gates, unless it has passed them already. If the configuration fails at a gate,
+// its trial gets the status of the failure and a message that names the gate.
 func (j *judge) gate(ctx context.Context, id int64) error {
 	v, ok, err := j.variant(ctx, id)
 	if err != nil || !ok {
@@ -202,7 +204,7 @@ func (j *judge) gate(ctx context.Context, id int64) error {
 	return nil
 }
 
-// nearby is what a configuration needs at the gate of neighbours.
+// nearby returns the neighbours of a configuration, and starts compiling for them if that has not begun.
 func (j *judge) nearby(ctx context.Context, id int64, c space.Configuration) *Nearby {
 	if j.Nearby[id] == nil {
 		j.Nearby[id] = Ahead(ctx, j.Subject, c)

@@ -24,13 +24,13 @@ var copying = strings.NewReplacer("inputs: [uniform01]", "inputs: [uniform01, no
 
 func problem(t *testing.T) *operator.Problem { return toy.Problem(t, copying, 64) }
 
-// bench is a device whose variants take the times of a table.
+// bench is a test device whose variants take the times in a table.
 type bench struct {
 	toy.Device
-	takes  map[int64]float64                                         // by a
-	wrong  func(a int64, p *operator.Problem, in device.Inputs) bool // at a gate
-	broken string                                                    // method that fails
-	races  int64                                                     // a of the variant with a data race; 0: they are not looked for
+	takes  map[int64]float64                                         // times by the value of a
+	wrong  func(a int64, p *operator.Problem, in device.Inputs) bool // says which variants fail at a gate
+	broken string                                                    // name of the method that fails
+	races  int64                                                     // a of the variant with a data race; 0: none is sought
 
 	problem *operator.Problem
 	inputs  device.Inputs
@@ -73,7 +73,8 @@ func (b *bench) Refill(_ context.Context, in device.Inputs) error {
 	return b.did("refill")
 }
 
-// racing is a bench that can look for data races, and finds one in the variants of a.
+// racing is a test device that can look for data races, and finds one in each variant whose tunable `a` has a certain
+// value.
 type racing struct {
 	*bench
 	a int64
@@ -92,7 +93,7 @@ func valueOf(v device.Variant) int64 {
 	return n
 }
 
-// settled judges three variants that a search has timed at 1, 2 and 3 ms.
+// settled runs Settle on three variants that a search has timed at 1, 2 and 3 ms.
 func settled(t *testing.T, b *bench, gating Gating) (*Field, Verdict, []string, error) {
 	t.Helper()
 	f := NewField(1, nil)
@@ -129,8 +130,8 @@ func TestSettle(t *testing.T) {
 		wrong  func(a int64, p *operator.Problem, in device.Inputs) bool
 		gating Gating
 		winner string
-		fails  []string // messages of trials that fail
-		passed bool     // the winner went through the gates
+		fails  []string // messages of the trials that fail
+		passed bool     // whether the winner went through the gates
 	}{
 		{"the leader stays", as(1, 2, 3), nil, GateWinner, "plain a=1", nil, true},
 		{"the lucky one falls behind", as(9, 2, 3), nil, GateWinner, "plain a=2", nil, true},
@@ -180,7 +181,7 @@ func TestSettle(t *testing.T) {
 	}
 }
 
-// A device that cannot go on ends it with that error, and what was found until then stays.
+// If the device fails, Settle returns its error, and the trials stay as they are.
 func TestSettleOnABrokenDevice(t *testing.T) {
 	for _, method := range []string{"evaluate", "check", "refill", "open"} {
 		b := &bench{takes: map[int64]float64{1: 1, 2: 2, 3: 3}, broken: method}
@@ -194,7 +195,8 @@ func TestSettleOnABrokenDevice(t *testing.T) {
 	}
 }
 
-// A device that can look for data races does so for the winner, or for all that ask for it and nothing else.
+// A device that can look for data races does so for the winner under GateWinner, and for all variants under GateAll and
+// GateRaces. With the option GateRaces, a variant goes through the gate of data races and no other gate.
 func TestSettleLooksForRaces(t *testing.T) {
 	takes := map[int64]float64{1: 1, 2: 2, 3: 3}
 	for gating, checks := range map[Gating]bool{GateWinner: true, GateAll: true, GateRaces: false} {
@@ -238,7 +240,7 @@ func TestRaggedShapes(t *testing.T) {
 	}
 }
 
-// aligned is an operator whose template reads vec elements at once, and a row at a time in tiles if there are rows.
+// aligned returns a problem whose template has the given constraint, and a configuration of that template with a=4.
 func aligned(t *testing.T, shape string, constraint string, sizes ...int64) (*operator.Problem, space.Configuration) {
 	t.Helper()
 	text := strings.NewReplacer("shape: [n]\ntensors", "shape: ["+shape+"]\ntensors", "shape: [n]}", "shape: ["+shape+"]}", "n, 32", "32, 32",
@@ -247,7 +249,8 @@ func aligned(t *testing.T, shape string, constraint string, sizes ...int64) (*op
 	return p, space.Configuration{Template: "plain", Values: space.Values{{Name: "a", Value: expr.Int(4)}}}
 }
 
-// A neighbour is as near as the template's constraints allow; where it allows none, that is told.
+// Neighbouring problems are as near to the searched problem as the template's constraints allow; some constraints allow
+// none.
 func TestNeighbours(t *testing.T) {
 	for _, c := range []struct {
 		shape, constraint string
@@ -274,8 +277,8 @@ func TestNeighbours(t *testing.T) {
 	}
 }
 
-// Every built-in template has a neighbour at the operator's example, as its default is there and as drawn
-// configurations are.
+// For the example of every built-in operator, there is a neighbouring problem for the default and for random
+// configurations of each template.
 func TestBuiltinNeighbours(t *testing.T) {
 	operators, err := operator.Operators()
 	must.OK(t, err)
@@ -299,7 +302,7 @@ func TestBuiltinNeighbours(t *testing.T) {
 	}
 }
 
-// No gate is passed in silence where there was nothing to try.
+// If a winner was tried on no neighbouring problem, the result says so and gives the reason.
 func TestAlone(t *testing.T) {
 	alone, tried := &Gates{Launches: 100, Changed: true, Inputs: 6, Alone: true}, &Gates{Launches: 100, Changed: true, Inputs: 6, Neighbours: []string{"k 63"}}
 	if text := alone.String(); !strings.Contains(text, "no neighbour, since the configuration serves none") || !strings.Contains(alone.Warning(), "this shape alone") {
@@ -314,7 +317,7 @@ func TestAlone(t *testing.T) {
 	}
 }
 
-// The whole search's limit bounds what the finals and the gates keep of it.
+// Reserve returns at most a quarter of the search's time limit.
 func TestReserve(t *testing.T) {
 	for limit, want := range map[time.Duration]time.Duration{
 		0: 0, 8 * time.Second: 2 * time.Second, 16 * time.Second: 4 * time.Second, 20 * time.Second: 5 * time.Second, time.Hour: 15 * time.Minute,

@@ -11,9 +11,9 @@ import (
 	"autotune/space"
 )
 
-// Match is a place where variants of one shape are timed side by side, whoever found them. Unlike Settle it times all
-// of them, and names no winner. It has several problems if kernels of one shape are made in different ways: with free
-// dimensions, and without.
+// Match times several variants for one shape in turns. Unlike Settle, a Match times all variants and names no winner. A
+// Match has several problems if kernels for one shape are made in different ways: with free dimensions and with fixed
+// dimensions.
 type Match struct {
 	sides  []side
 	random *rand.Rand
@@ -24,13 +24,13 @@ type side struct {
 	place *place
 }
 
-// Runner is a variant that takes part in a match, of one of its problems.
+// Runner is a variant in a match; Side is the index of its problem.
 type Runner struct {
 	Side int
 	device.Variant
 }
 
-// Meet opens the subjects' problems for a match. The caller closes it.
+// Meet opens the subjects' problems for a match, which the caller must close.
 func Meet(ctx context.Context, seed uint64, subjects ...Subject) (*Match, error) {
 	m := &Match{random: rand.New(rand.NewPCG(seed, 1))}
 	for _, s := range subjects {
@@ -45,7 +45,7 @@ func Meet(ctx context.Context, seed uint64, subjects ...Subject) (*Match, error)
 	return m, nil
 }
 
-// Ceilings are what the device measured when it opened one of the problems.
+// Ceilings returns what the device measured when it opened the problem with index `side`.
 func (m *Match) Ceilings(side int) device.Ceilings { return m.sides[side].Ceilings }
 
 // Close ends the match.
@@ -56,8 +56,9 @@ func (m *Match) Close() (err error) {
 	return err
 }
 
-// Round verifies and times each variant once, in random order. The outcomes are in the order of the runners. Those that
-// take clearly more than `far` times the fastest so far are given few samples; 0: all are given as many as they need.
+// Round verifies and times each variant once, in random order, and returns outcomes in the order of the runners. A
+// variant that is clearly slower than `far` times the fastest variant so far gets few samples; if `far` is 0, all
+// variants get enough samples.
 func (m *Match) Round(ctx context.Context, runners []Runner, far float64) ([]trial.Outcome, error) {
 	outcomes := make([]trial.Outcome, len(runners))
 	best := 0.0
@@ -74,8 +75,8 @@ func (m *Match) Round(ctx context.Context, runners []Runner, far float64) ([]tri
 	return outcomes, nil
 }
 
-// Gate puts a variant of the first problem through the gates within a time limit. If it fails at one, the outcome says
-// how; the gates are those that it passed.
+// Gate puts a variant of the first problem through the gates within a time limit, and returns the gates that it passed.
+// If the variant fails at a gate, the outcome that Gate returns says how.
 func (m *Match) Gate(ctx context.Context, v device.Variant, limit time.Duration) (*Gates, trial.Outcome, error) {
 	s := m.sides[0]
 	g := &gatekeeper{
@@ -84,8 +85,8 @@ func (m *Match) Gate(ctx context.Context, v device.Variant, limit time.Duration)
 	return g.gates(ctx, GateWinner)
 }
 
-// Gates puts a configuration of the subject's problem through the gates within a time limit. If it fails at one, or
-// does not compile, the outcome says how.
+// The method Gates compiles a configuration of the subject's problem and puts it through all gates within a time limit.
+// If the configuration fails at a gate or does not compile, the outcome that Gates returns says how.
 func (s Subject) Gates(ctx context.Context, c space.Configuration, limit time.Duration) (g *Gates, o trial.Outcome, err error) {
 	v, m, err := s.begin(ctx, c)
 	if o, err = refused(err); err != nil || o.Status != trial.OK {
@@ -95,8 +96,8 @@ func (s Subject) Gates(ctx context.Context, c space.Configuration, limit time.Du
 	return g, o, errors.Join(err, m.Close())
 }
 
-// begin compiles a configuration of the subject's problem and meets its device. The caller closes the match. What the
-// compiler refuses is a *refusal.
+// begin compiles a configuration and opens a match for it, which the caller must close. If the compiler refuses the
+// configuration, begin returns an error of type *refusal.
 func (s Subject) begin(ctx context.Context, c space.Configuration) (device.Variant, *Match, error) {
 	v, o, err := s.Compile(ctx, c)
 	if o.Status != "" {

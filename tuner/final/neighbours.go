@@ -15,25 +15,25 @@ import (
 	"autotune/space"
 )
 
-// neighbour is a ragged problem near the searched one, and all that the device needs to run the configuration on it. A
-// kernel may be right for the alignment of one shape only.
+// neighbour is a ragged problem near the searched one, with the configuration's kernel compiled for it. Neighbouring
+// problems are tried because a kernel may be right only for shapes with the alignment of the searched shape.
 type neighbour struct {
-	Subject   // with its problem
+	Subject   // holds the neighbouring problem
 	reference *compile.Binary
 	variant   device.Variant
-	err       error // what kept them from being compiled
+	err       error // error from the compiler
 }
 
 func (n *neighbour) gate() string { return "neighbour " + n.Problem.String() }
 
-// Nearby are the neighbours that a configuration's template serves with it, compiled in the background.
+// Nearby holds the neighbouring problems of a configuration, whose kernels are compiled in the background.
 type Nearby struct {
 	found    []neighbour
-	known    chan struct{} // closed when it is known which they are
-	compiled chan struct{} // closed when all are
+	known    chan struct{} // closed when found lists all neighbours
+	compiled chan struct{} // closed when all kernels are compiled
 }
 
-// Ahead begins to compile a configuration's kernels for its neighbours. Cancelling the context ends that.
+// Ahead begins to compile a configuration's kernels for its neighbours in the background, until ctx is cancelled.
 func Ahead(ctx context.Context, s Subject, c space.Configuration) *Nearby {
 	n := &Nearby{known: make(chan struct{}), compiled: make(chan struct{})}
 	go func() {
@@ -52,9 +52,9 @@ func Ahead(ctx context.Context, s Subject, c space.Configuration) *Nearby {
 	return n
 }
 
-// neighbours are ragged problems near one whose spaces have the configuration, too: those without any alignment first,
-// then the nearest that the template's constraints allow. There are none if the template serves no other problem with
-// it.
+// neighbours returns ragged problems near p for which the configuration is valid, too: first shapes without any
+// alignment, then the nearest shapes that the template's constraints allow. neighbours returns nil if the configuration
+// is valid for no other problem near p.
 func neighbours(ctx context.Context, p *operator.Problem, c space.Configuration) []*operator.Problem {
 	request := p.Record().Request()
 	shape := request.Shape
@@ -70,7 +70,7 @@ func neighbours(ctx context.Context, p *operator.Problem, c space.Configuration)
 		r.Shape = other
 		near, err := p.Operator.Bind(r, p.Limits)
 		if err != nil || !near.Admits(c) {
-			return false // the operator or the template does not have it
+			return false // the operator lacks the problem, or the configuration is not valid for it
 		}
 		found = append(found, near)
 		return true
@@ -92,8 +92,8 @@ func neighbours(ctx context.Context, p *operator.Problem, c space.Configuration)
 	return found
 }
 
-// steps are differences of sizes, some of which keep an alignment: every small number, powers of two, and one and a
-// half times these.
+// steps returns differences of sizes to try, some of which keep an alignment: small numbers, powers of two, and 1.5
+// times these.
 func steps(yield func(int64) bool) {
 	const small = 32
 	for step := int64(1); step < small; step++ {
@@ -116,8 +116,8 @@ func (n *neighbour) compile(ctx context.Context, c space.Configuration) (err err
 	return err
 }
 
-// Compile makes the variant of a configuration for the subject's device. If the compiler refuses it, the outcome says
-// why; else the outcome is empty.
+// Compile compiles a configuration for the subject's device. If the compiler refuses the configuration, the outcome
+// that Compile returns says why; otherwise it is empty.
 func (s Subject) Compile(ctx context.Context, c space.Configuration) (v device.Variant, o trial.Outcome, err error) {
 	v.Configuration = c
 	if v.Kernel, err = s.Problem.Kernel(c); err != nil {
@@ -135,8 +135,8 @@ func (s Subject) Compile(ctx context.Context, c space.Configuration) (v device.V
 	return v, o, err
 }
 
-// neighbours tries the variant on the neighbours for which there is time and memory. It does not wait for a kernel
-// until the time is up, since nothing could be launched then.
+// The gate neighbours tries the variant on as many neighbouring problems as time and memory allow. If the time limit
+// passes before the kernels for all neighbouring problems are compiled, all of these problems are left out.
 func (g *gatekeeper) neighbours(ctx context.Context) error {
 	<-g.nearby.known
 	all := g.nearby.found
@@ -144,13 +144,13 @@ func (g *gatekeeper) neighbours(ctx context.Context) error {
 	select {
 	case <-g.nearby.compiled:
 	case <-time.After(g.left()):
-		for i := range all { // its other fields may still be written
+		for i := range all { // its other fields may still be written to
 			g.leaveOut("%s", all[i].Problem)
 		}
 		return nil
 	}
 	base := trial.DurationOf(g.Ceilings.ReferenceMS)
-	if g.Problem.Operator.Answers != nil { // computing the right answer takes time, too
+	if g.Problem.Operator.Answers != nil { // computing the correct answers takes time, too
 		base = max(base, g.cost)
 	}
 	for _, n := range all {
@@ -186,20 +186,21 @@ func (g *gatekeeper) neighbour(ctx context.Context, n neighbour) error {
 	return refuse(n.gate(), o)
 }
 
-// raggedShapes are shapes like one, but for alignment.
+// raggedShapes returns shapes near the given shape whose dimensions are less divisible by powers of two.
 func raggedShapes(shape []int64) [][]int64 {
 	last := len(shape) - 1
 	var all [][]int64
 	for _, change := range []func(i int, d int64) int64{
-		// Every dimension one less.
+		// Every dimension of a shape becomes smaller by one.
 		func(_ int, d int64) int64 { return d - 1 },
-		// The first dimension one, the others odd.
+		// A shape's first dimension becomes 1, and its other dimensions become odd.
 		func(i int, d int64) int64 { return choose(i == 0, 1, odd(d)) },
-		// The first dimension one, unless it is the only one; the last two one less.
+		// A shape's first dimension becomes 1, unless it is the only one, and its last two dimensions become
+		// smaller by one.
 		func(i int, d int64) int64 { return choose(i == 0 && last > 0, 1, choose(i >= last-1, d-1, d)) },
-		// The last dimension one less.
+		// A shape's last dimension becomes smaller by one.
 		func(i int, d int64) int64 { return choose(i == last, d-1, d) },
-		// The last dimension one, the others odd.
+		// A shape's last dimension becomes 1, and its other dimensions become odd.
 		func(i int, d int64) int64 { return choose(i == last, 1, odd(d)) },
 	} {
 		other := make([]int64, len(shape))

@@ -11,21 +11,21 @@ import (
 	"autotune/device/trial"
 )
 
-// place is where the finals and the gates are: on the device, or on one of a pool's workers. Times of two workers are
-// not compared.
+// place is the device on which the finals and the gates run. In a pool of workers, the finals and the gates run on
+// one worker, since times of two workers cannot be compared.
 type place struct {
 	worker  string // "": the device is one
 	device  device.Device
 	session device.Session
-	own     bool          // the session was opened for it
-	inputs  device.Inputs // what the session's tensors hold
+	own     bool          // whether place opened the session and must close it
+	inputs  device.Inputs // the inputs in the session's tensors
 }
 
-// errNobody means that a pool has no worker that the finals could be on.
+// errNobody is the error of finals whose pool of workers has no worker left.
 var errNobody = fmt.Errorf("the finals: no worker is there: %w", device.ErrGone)
 
-// takePlace opens the problem on one of a pool's workers. It avoids the worker of that name if there is another. A
-// single device is the place itself, with the search's session if there is one.
+// takePlace opens the problem on one of a pool's workers, and prefers workers whose names are not in `avoid`. On a
+// single device, takePlace uses the search's session if there is one.
 func (c *Case) takePlace(ctx context.Context, avoid ...string) (*place, error) {
 	p := &place{device: c.Device, session: c.Session, inputs: c.Protocol.Inputs()}
 	if pool, several := c.Device.(device.Pool); several {
@@ -50,7 +50,7 @@ func (c *Case) takePlace(ctx context.Context, avoid ...string) (*place, error) {
 	return p, err
 }
 
-// patience is until when the finals wait for a worker, within the search's limit.
+// patience returns the time until which the finals wait for a worker of the pool.
 func (c *Case) patience() time.Time {
 	left := policy.workerPatience
 	if c.Limit > 0 {
@@ -66,8 +66,8 @@ func (p *place) close() error {
 	return p.session.Close()
 }
 
-// evaluate verifies and times a variant. One much slower than the best, in milliseconds, is given few samples; 0: none
-// is.
+// evaluate verifies and times a variant. A variant that is much slower than `best`, a time in milliseconds, gets few
+// samples; if `best` is 0, every variant gets enough samples.
 func (p *place) evaluate(ctx context.Context, v device.Variant, best float64) (o trial.Outcome, err error) {
 	if err = ctx.Err(); err == nil {
 		o, err = p.session.Evaluate(ctx, v, best)
@@ -75,7 +75,7 @@ func (p *place) evaluate(ctx context.Context, v device.Variant, best float64) (o
 	return o, evaluating(v, err)
 }
 
-// evaluating says of an error what was done.
+// evaluating adds to an error the name of the variant that was being evaluated.
 func evaluating(v device.Variant, err error) error {
 	if err != nil {
 		err = fmt.Errorf("evaluate %s: %w", v.Configuration, err)
@@ -83,13 +83,14 @@ func evaluating(v device.Variant, err error) error {
 	return err
 }
 
-// Confirmation is what a second worker said of the winner.
+// Confirmation holds the time of the winner on a second worker, which also verified the winner.
 type Confirmation struct {
 	Worker string       `json:"worker"`
 	Time   trial.Timing `json:"time_ms"`
 }
 
-// confirm has another worker than that of the finals verify and time a configuration. One that fails there has failed.
+// confirm verifies and times a configuration on another worker than that of the finals. If the configuration fails on
+// the other worker, its trial gets the status of the failure.
 func (j *judge) confirm(ctx context.Context, id int64) error {
 	j.confirmed[id] = true
 	if pool, several := j.Device.(device.Pool); !several || len(pool.Workers()) < 2 {
@@ -98,11 +99,11 @@ func (j *judge) confirm(ctx context.Context, id int64) error {
 	second, err := j.takePlace(ctx, j.place.worker)
 	switch {
 	case errors.Is(err, device.ErrGone):
-		return nil // there is none any more
+		return nil // the second worker has gone away
 	case err != nil:
 		return err
 	case second.worker == j.place.worker:
-		return second.close() // nor here
+		return second.close() // there is no second worker any more
 	}
 	v, ok, err := j.variant(ctx, id)
 	if err == nil && ok {

@@ -2,35 +2,37 @@ package final
 
 import "time"
 
-// policy is what the finals, the gates and later comparisons go by. docs/gates.md and docs/measuring.md describe them.
+// policy holds the constants of the finals, the gates and later comparisons: see docs/gates.md and docs/measuring.md.
 var policy = struct {
-	// Time. The finals and the gates take shares of the search's time, one in so many, and at least these times: a
-	// search of some seconds keeps most of its time for trials.
+	// The fields from finalsShare to workerPatience limit how long the finals and the gates run or wait. The finals
+	// may take 1/finalsShare of the search's time, but at least leastFinals, and the gates may take 1/gatesShare,
+	// but at least leastGates.
 	finalsShare, gatesShare time.Duration
 	leastFinals, leastGates time.Duration
-	patientGates            time.Duration // if the user asked for every variant to go through them
-	proofGates              time.Duration // of a variant that is proved again
-	workerPatience          time.Duration // for a pool that has no worker
-	lookEvery               time.Duration // for one
+	patientGates            time.Duration // time for the gates of each variant if the user asked for all variants
+	proofGates              time.Duration // time for the gates of a variant that is proved again
+	workerPatience          time.Duration // how long the finals wait for a pool without workers
+	lookEvery               time.Duration // how often they look for a worker
 
-	// Rounds. With them 10 equal kernels are one tie set with one winner in 19 of 20 seeds (TestTies).
-	rounds, tiedRounds int     // if no interval reaches the leader's, and if one does
-	finalists          int     // in a round
-	launches           int     // of even a slow variant in a round
-	widestTie          float64 // times the leader's median: on a throttled GPU the leader's interval may be wide
+	// The fields from rounds to ahead control the rounds of the finals. In a simulation of 10 equally fast kernels
+	// (TestTies), 19 of 20 seeds give one tie set with the same winner.
+	rounds, tiedRounds int     // rounds if no interval overlaps the leader's, and if one does
+	finalists          int     // most finalists in a round
+	launches           int     // least launches of a slow variant in a round
+	widestTie          float64 // largest median of a tie over the leader's: throttled GPUs have wide intervals
 	ahead              int     // finalists whose neighbours are compiled before the winner is known
 
-	// Gates.
+	// The fields from seeds to neighbours control the gates.
 	seeds         int
-	seedStep      uint32        // tensors of one problem have consecutive seeds
-	forNeighbours time.Duration // share of the time that other inputs leave for neighbours, one in so many
-	neighbours    int           // ragged problems that a winner is tried on
+	seedStep      uint32        // difference of seeds; tensors of one problem have consecutive seeds
+	forNeighbours time.Duration // 1/forNeighbours of the time is kept for neighbours
+	neighbours    int           // most ragged problems that a winner is tried on
 
-	// Comparisons.
-	turns       int   // of a variant with itself, or of a configuration with its neighbours
-	turnsBeside int   // of the winner with its rivals
-	apart       int   // configurations that are timed between two turns of the centre
-	mostLeft    int64 // share of a file system's free space that tensors may take, one in so many
+	// The fields from turns to mostLeft control comparisons of a variant with others.
+	turns       int   // turns of a variant with itself, or of a configuration with its neighbours
+	turnsBeside int   // turns of the winner with its rivals
+	apart       int   // most configurations between two turns of the centre
+	mostLeft    int64 // tensors may take 1/mostLeft of a file system's free space
 }{
 	finalsShare: 5, gatesShare: 10, leastFinals: time.Second, leastGates: 3 * time.Second,
 	patientGates: time.Minute, proofGates: 10 * time.Second,

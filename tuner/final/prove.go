@@ -9,16 +9,16 @@ import (
 	"autotune/space"
 )
 
-// Proof is what became of a variant that was found earlier.
+// Proof is the result of verifying and timing an earlier winner again.
 type Proof struct {
-	trial.Outcome                 // of all its turns, or what it failed at
-	NowMS         float64         // over all turns; 0: the device's times cannot be compared
-	Noise         float64         // trial.Noise
-	Ceilings      device.Ceilings // of the device now
+	trial.Outcome                 // outcome of all its turns, or of its failure
+	NowMS         float64         // median over all turns; 0: the device's times cannot be compared
+	Noise         float64         // relative noise, from trial.Noise
+	Ceilings      device.Ceilings // measured on the device during the proof
 }
 
-// Prove verifies a configuration of the subject's problem, times it against itself in turns, and puts it through the
-// gates. recorded is how many turns its earlier time has.
+// Prove verifies a configuration, times it in turns with itself, and puts it through the gates. `recorded` is the
+// number of turns in the configuration's earlier time.
 func Prove(ctx context.Context, s Subject, c space.Configuration, recorded int) (p Proof, err error) {
 	v, m, err := s.begin(ctx, c)
 	if p.Outcome, err = refused(err); err != nil || p.Status != trial.OK {
@@ -36,7 +36,8 @@ func Prove(ctx context.Context, s Subject, c space.Configuration, recorded int) 
 	return p, err
 }
 
-// time times a variant against itself. One that fails in a turn has failed.
+// time measures a variant in turns with itself, i.e. as if it were two variants. If the variant fails in one of the
+// turns, the proof gets the outcome of that failure.
 func (p *Proof) time(ctx context.Context, m *Match, v device.Variant, recorded int) error {
 	both := []Runner{{Variant: v}, {Variant: v}}
 	var medians [2][]float64

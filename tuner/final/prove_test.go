@@ -10,7 +10,7 @@ import (
 	"autotune/operator"
 )
 
-// A variant that was found earlier is timed against itself in turns, then put through the gates.
+// Prove times an earlier winner in turns with itself, then puts it through the gates.
 func TestProve(t *testing.T) {
 	for _, c := range []struct {
 		name   string

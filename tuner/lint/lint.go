@@ -1,4 +1,4 @@
-// Package lint looks for what is doubtful or wrong in an operator before anybody searches it.
+// Package lint looks for faults and doubtful points in an operator before anybody searches it.
 package lint
 
 import (
@@ -19,15 +19,15 @@ import (
 	"autotune/tuner/final"
 )
 
-// Report is what was found in an operator.
+// Report lists what lint found in an operator.
 type Report struct {
 	Problem  string    `json:"problem"`
 	Findings []Finding `json:"findings"`
-	Skipped  []string  `json:"skipped,omitempty"` // what could not be looked at, and why
+	Skipped  []string  `json:"skipped,omitempty"` // checks that were skipped, and why
 }
 
-// Finding is one thing that was found. A fault keeps the operator from being searched somewhere; other findings are only
-// doubtful.
+// Finding is one fault or doubt. A fault in an operator prevents searches of the operator on some device; a doubt
+// prevents nothing.
 type Finding struct {
 	Template string `json:"template"`
 	Text     string `json:"text"`
@@ -42,12 +42,12 @@ func (r *Report) skip(format string, args ...any) {
 	r.Skipped = append(r.Skipped, fmt.Sprintf(format, args...))
 }
 
-// Faults counts the findings that are not mere doubts.
+// Faults returns the number of findings that are faults.
 func (r *Report) Faults() int {
 	return len(lists.Where(r.Findings, func(f Finding) bool { return f.Fault }))
 }
 
-// Text lists the findings, a line each.
+// Text returns the findings as text, one on each line.
 func (r *Report) Text() string {
 	text := ""
 	for _, f := range r.Findings {
@@ -66,15 +66,15 @@ func (r *Report) Text() string {
 	return text
 }
 
-// Options say how an operator is looked at.
+// Options configure a check of an operator.
 type Options struct {
-	Named    string   // the operator, as the user names it
-	Archs    []string // architectures that the defaults must compile for
-	CacheDir string   // of compiled binaries; without one it takes longer
+	Named    string   // the operator's name or folder, as the user gave it
+	Archs    []string // architectures for which the defaults must compile
+	CacheDir string   // for compiled binaries; "": nothing is reused
 	Await    func(what string) (done func())
 }
 
-// Look looks for what is wrong or doubtful in an operator: in its description, and in what its kernels do.
+// Look checks an operator's description, compiles its kernels, and runs them on a tiny problem.
 func Look(ctx context.Context, p *operator.Problem, o Options) (*Report, error) {
 	r := &Report{Problem: p.String(), Findings: []Finding{}}
 	r.Describe(p)
@@ -89,7 +89,7 @@ func Look(ctx context.Context, p *operator.Problem, o Options) (*Report, error) 
 	return r, advised(err)
 }
 
-// advised says with a fault of the reference what to look for in op.yaml.
+// advised adds advice about op.yaml to an error of the reference.
 func advised(err error) error {
 	var reference *device.ReferenceError
 	switch {
@@ -105,14 +105,15 @@ func advised(err error) error {
 	return err
 }
 
-// Tolerances that accept wrong results: with the latter zeros pass.
+// An output whose tolerances reach looseAbsolute or looseRelative accepts wrong results; with a relative tolerance
+// of 1, even zeros are accepted.
 const (
 	looseAbsolute = 1e3
 	looseRelative = 1
 )
 
-// Describe finds kernels whose parameters cannot be the operator's arguments, outputs whose tolerance accepts almost any
-// result, and what op.yaml defines and nothing mentions.
+// Describe reports kernels whose parameters do not match the operator's arguments, outputs whose tolerance accepts
+// almost any result, and definitions of op.yaml that are not used.
 func (r *Report) Describe(p *operator.Problem) {
 	for _, f := range p.Operator.SignatureFaults() {
 		r.add(true, f.Template, "%v", f.Fault)
@@ -170,8 +171,9 @@ func (r *Report) compileDefaults(ctx context.Context, p *operator.Problem, archs
 	return nil
 }
 
-// Compile compiles the default of each template that serves the problem, and finds those that do not compile. p must be
-// bound to the limits of the architecture. Without the headers that a kernel includes the error is compile.ErrHeaders.
+// Compile compiles the default of each template that serves the problem, and reports those that do not compile. The
+// problem p must be bound to the limits of the architecture. If a kernel's headers are missing, the error is
+// compile.ErrHeaders.
 func (r *Report) Compile(ctx context.Context, p *operator.Problem, c compile.Compiler, arch string) error {
 	for _, d := range p.Defaults(ctx) {
 		k, err := p.Kernel(d)
@@ -190,12 +192,12 @@ func (r *Report) Compile(ctx context.Context, p *operator.Problem, c compile.Com
 	return nil
 }
 
-// tinySides are what the sides of a problem are cut to for the emulator. The first is taken with which the operator has
-// the problem.
+// tinySides are the sizes to which a problem's dimensions are cut for the emulator. Lint uses the first of the sizes
+// with which the operator has a valid problem.
 var tinySides = []int64{7, 13, 24, 48}
 
-// largestTried is the most that the tensors of a problem may take that is run as it is: files that tensors are filled
-// from fit no other shape.
+// largestTried is the size in bytes up to which a problem runs on the emulator without having its dimensions cut.
+// Problems whose tensors are filled from files are not cut, since a file fits one shape only.
 const largestTried = 4 << 20
 
 // runTiny runs every template's default on a tiny problem.

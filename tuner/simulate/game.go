@@ -12,26 +12,27 @@ import (
 	"autotune/tuner/strategy"
 )
 
-// sample is a moment of a repeat: when, in milliseconds of the simulated clock, and the rank of the best
-// configuration by then. Rank 0 is the best.
+// sample is a point of a simulated run: the time on the simulated clock in milliseconds, and the rank of the best
+// configuration found by then. The best configuration of the recording has rank 0.
 type sample struct {
 	ms           float64
 	rank, repeat int
 }
 
-// game is a recording with what scoring needs to know of it.
+// game is a recording with the data for scoring strategies on it.
 type game struct {
 	*Recording
-	valid    []float64 // best first
-	ranks    []int     // by configuration: its place among valid
+	valid    []float64 // values of valid configurations, the best first
+	ranks    []int     // index into valid for each configuration
 	window   Window
 	times    []float64
-	baseline []float64 // at times
+	baseline []float64 // value of random search at each of times
 	untilMS  float64
 }
 
-// Curves are compared at this many moments of the window. The window begins and ends at these shares of the way from
-// the median to the optimum. Runs go on a little longer.
+// The constant `points` is the number of moments, spread over the window, at which strategies are compared. The window
+// begins when random search is expected to have come windowFrom of the way from the median time to the optimum, and
+// ends when it has come windowTo of the way. A simulated run continues until `overrun` times the end of the window.
 const (
 	points     = 1000
 	windowFrom = 0.01
@@ -54,8 +55,8 @@ func newGame(r *Recording) *game {
 	return g
 }
 
-// play lets a strategy search the recording until the time is spent, nothing is left or the context ends. It returns
-// the moments after each evaluation, from the first success on.
+// play runs a strategy on the recording until the time is spent, the strategy ends or ctx is cancelled. play returns a
+// sample of each evaluation, beginning with the first success.
 func (g *game) play(ctx context.Context, s strategy.Strategy) (samples []sample) {
 	clock, best := 0.0, -1
 	for ctx.Err() == nil && clock <= g.untilMS {
@@ -76,16 +77,17 @@ func (g *game) play(ctx context.Context, s strategy.Strategy) (samples []sample)
 	return samples
 }
 
-// curve is the performance of a strategy at the game's times, 0 for random search and 1 for the optimum, with each
-// repeat weighed. The samples are in order of time.
+// curve returns the performance of a strategy at each of the times in g.times, where 0 is as good as random search
+// and 1 is the optimum. The samples must be in order of time; weights[i] is the weight of the i-th simulated repeat
+// of the search.
 func (g *game) curve(samples []sample, weights []float64) []float64 {
 	var steps []step
 	for _, s := range samples {
 		if w := weights[s.repeat]; w > 0 {
-			steps = append(steps, step{s.ms, -float64(s.rank), w}) // better is higher
+			steps = append(steps, step{s.ms, -float64(s.rank), w}) // so that better is higher
 		}
 	}
-	if len(steps) == 0 { // nothing found: as good as the worst
+	if len(steps) == 0 { // nothing was found: count the worst rank
 		steps = []step{{0, -float64(len(g.valid) - 1), 1}}
 	}
 	ranks := nonDecreasing(steps)
@@ -96,18 +98,18 @@ func (g *game) curve(samples []sample, weights []float64) []float64 {
 	return performance
 }
 
-// relative places a value between the baseline's, 0, and the best, 1.
+// relative maps a value to a linear scale on which `base`, the value of random search, is 0, and `best` is 1.
 func relative(value, base, best float64) float64 {
 	switch {
 	case base > best:
 		return (base - value) / (base - best)
-	case value <= best: // random search has found the best too: there is no scale for how far behind it a value is
+	case value <= best: // random search has found the best, too, so the scale has no length
 		return 1
 	}
 	return 0
 }
 
-// valueAt is the value of a rank between two.
+// valueAt returns the value at a fractional rank, by linear interpolation.
 func (g *game) valueAt(rank float64) float64 {
 	low := int(math.Floor(rank))
 	if low >= len(g.valid)-1 {
@@ -117,8 +119,8 @@ func (g *game) valueAt(rank float64) float64 {
 	return g.valid[low]*(1-share) + g.valid[low+1]*share
 }
 
-// newBaseline is the best value that random search without replacement is expected to have found, as a smooth
-// function of time.
+// newBaseline returns a smooth function of time: the best value that random search without replacement is expected to
+// have found by then.
 func newBaseline(rows []Row, valid []float64, toMS float64) func(ms float64) float64 {
 	meanMS := meanCost(rows)
 	evaluations := func(ms float64) float64 {
@@ -128,7 +130,8 @@ func newBaseline(rows []Row, valid []float64, toMS float64) func(ms float64) flo
 		return 1
 	}
 	last := max(2, int(math.Ceil(evaluations(toMS)))+1)
-	// A knot for each evaluation at which the value changes, and the last.
+	// The interpolated curve has a knot at each number of evaluations at which its value changes, and at the last
+	// number.
 	var at, value []float64
 	for m := 1; m <= last; m++ {
 		if v := afterDraws(valid, m); len(value) == 0 || v != value[len(value)-1] || m == last {
@@ -136,14 +139,14 @@ func newBaseline(rows []Row, valid []float64, toMS float64) func(ms float64) flo
 		}
 	}
 	var curve interp.FittablePredictor = new(interp.FritschButland)
-	if len(at) < 3 { // too few for it
+	if len(at) < 3 { // too few points for FritschButland
 		curve = new(interp.PiecewiseLinear)
 	}
 	smooth := fitted(curve, at, value)
 	return func(ms float64) float64 { return smooth.Predict(min(evaluations(ms), float64(last))) }
 }
 
-// meanCost is the mean cost of an evaluation that works, with its share of the failures' cost.
+// meanCost returns the mean cost of a successful evaluation, including its share of the cost of failures.
 func meanCost(rows []Row) float64 {
 	var ok, okMS, failedMS float64
 	for _, row := range rows {
@@ -156,14 +159,15 @@ func meanCost(rows []Row) float64 {
 	return okMS/ok + failedMS/float64(len(rows))
 }
 
-// afterDraws is the value whose rank, from the worst, is the expected one of the best of m draws.
+// afterDraws returns the best value that is expected after m random draws from the valid times: the value at the
+// expected rank of the best draw.
 func afterDraws(valid []float64, m int) float64 {
 	n := len(valid)
 	rank := int(math.Round(float64(m) * float64(n+1) / float64(m+1)))
 	return valid[n-1-min(n-1, rank)]
 }
 
-// fitted is a curve through points, or a level line if they are too few.
+// fitted returns a curve through the points, or a constant if there are too few points.
 func fitted(curve interp.FittablePredictor, x, y []float64) interp.Predictor {
 	if len(x) < 2 || curve.Fit(x, y) != nil {
 		return interp.Constant(y[0])
@@ -171,48 +175,49 @@ func fitted(curve interp.FittablePredictor, x, y []float64) interp.Predictor {
 	return curve
 }
 
-// Window is the time, from the start of a search, in which strategies are compared: until then any is as good as
-// another, and after it random search is nearly there too.
+// Window is the interval of a search's time in which strategies are compared. Before the window of a recording all
+// strategies perform about equally, and after it even random search is near the optimum.
 type Window struct {
 	FromMS float64 `json:"from_ms"`
 	ToMS   float64 `json:"to_ms"`
-	// Evaluations that random search is expected to make until the end.
+	// Evaluations is the number of evaluations that random search is expected to make until the window's end.
 	Evaluations int `json:"evaluations"`
 }
 
-// windowOf is the window of a recording whose valid values, best first, are these.
+// windowOf returns the window of a recording whose valid times, the best first, are given.
 func windowOf(rows []Row, valid []float64) Window {
 	cost := trial.Median(lists.Of(rows, func(row Row) float64 { return row.CostMS }))
 	from, to := evaluationsTo(valid, windowFrom), evaluationsTo(valid, windowTo)
 	w := Window{FromMS: float64(from) * cost, ToMS: float64(to) * cost, Evaluations: to}
-	if !(w.ToMS > w.FromMS) { // there are few configurations, or equal ones
+	if !(w.ToMS > w.FromMS) { // few configurations, or all equal
 		w.ToMS = w.FromMS + cost
 	}
 	return w
 }
 
-// evaluationsTo is how many evaluations random search is expected to need to come this share of the way from the
-// median to the optimum.
+// evaluationsTo returns after how many evaluations random search is expected to have come the fraction `share` of the
+// way from the median time to the optimum.
 func evaluationsTo(valid []float64, share float64) int {
 	best, n := valid[0], len(valid)
 	worse := n - sorted(valid, best+(trial.Median(valid)-best)*(1-share))
 	return int(math.Ceil(float64(worse) / float64(n+1-worse)))
 }
 
-// sorted is how many of the values, which are in order, are at most x.
+// sorted returns how many of the values, which are in ascending order, are at most x.
 func sorted(values []float64, x float64) int {
 	return sort.Search(len(values), func(i int) bool { return values[i] > x })
 }
 
-// step is a point of a sum: a place, a height and how much it weighs.
+// step is a weighted point that the isotonic regression fits.
 type step struct{ x, y, weight float64 }
 
-// nonDecreasing is the isotonic regression of points in order of x, by pooling adjacent violators: the function that
-// never falls and is closest to them. It is straight between the x of the points, and level beyond them.
+// nonDecreasing returns the isotonic regression of the points: the non-decreasing function of x that is closest to
+// them, computed by pooling adjacent violators. The returned regression is linear between the points, and constant
+// before the first and after the last point.
 func nonDecreasing(points []step) interp.Predictor {
-	type block struct { // points next to each other that share the mean of their heights
+	type block struct { // adjacent points with a common mean
 		y, weight   float64
-		first, last float64 // x
+		first, last float64 // range of x
 	}
 	var blocks []block
 	for i := 0; i < len(points); {
@@ -231,7 +236,7 @@ func nonDecreasing(points []step) interp.Predictor {
 		blocks = append(blocks, b)
 	}
 	var x, y []float64
-	for _, b := range blocks { // its ends are all that interpolation needs
+	for _, b := range blocks { // interpolation needs only a block's ends
 		x, y = append(x, b.first), append(y, b.y)
 		if b.last > b.first {
 			x, y = append(x, b.last), append(y, b.y)

@@ -21,8 +21,9 @@ func at(curve interp.Predictor, places []float64) []float64 {
 
 func near(a, b float64) bool { return math.Abs(a-b) <= 1e-9*max(1, math.Abs(a), math.Abs(b)) }
 
-// Of the values 1 to 9 the optimum is 1, the median 5. Half of the way is 3, for
-// which 6 are too slow: 6/(10-6) = 1.5 draws. At 95 %, 1.2: 8/(10-8) = 4.
+// The values from 1 to 9 have the optimum 1 and the median 5. The value 3 lies halfway from the median to the optimum,
+// and 6 values exceed it, so random search needs 6/(10-6) = 1.5 draws. The value 1.2 lies 95 % of the way to the
+// optimum, and 8 values exceed it, so random search needs 8/(10-8) = 4 draws.
 func TestWindow(t *testing.T) {
 	valid := []float64{1, 2, 3, 4, 5, 6, 7, 8, 9}
 	for share, want := range map[float64]int{0: 1, 0.5: 2, 0.95: 4, 1: 4} {
@@ -34,11 +35,12 @@ func TestWindow(t *testing.T) {
 	for _, v := range valid {
 		rows = append(rows, Row{true, v, 10 * v})
 	}
-	// At 1 %, 4.96: 5/(10-5) = 1 evaluation. The median evaluation takes 50.
+	// The value 4.96 lies 1 % of the way from the median to the optimum, which takes 5/(10-5) = 1 evaluation; the
+	// median evaluation takes 50 ms.
 	if got := windowOf(rows, valid); got != (Window{50, 200, 4}) {
 		t.Errorf("window %+v", got)
 	}
-	// All equal: the window still has a length.
+	// If all values of a recording are equal, the window still has a positive length.
 	if got := windowOf(rows[:2], []float64{4, 4}); !(got.ToMS > got.FromMS) {
 		t.Errorf("window %+v", got)
 	}
@@ -46,7 +48,8 @@ func TestWindow(t *testing.T) {
 
 func TestAfterDraws(t *testing.T) {
 	valid := []float64{1, 2, 3, 4, 5, 6, 7, 8, 9}
-	// Expected ranks from the worst: 1*10/2 = 5, 2*10/3 = 6.7, 4*10/5 = 8, 100: 9.9.
+	// If m of 9 ranks are drawn, the expected rank of the best draw, counted from the worst, is m*10/(m+1): 5 for m=1,
+	// 6.7 for 2, 8 for 4 and 9.9 for 100.
 	for m, want := range map[int]float64{1: 4, 2: 2, 4: 1, 100: 1} {
 		if got := afterDraws(valid, m); got != want {
 			t.Errorf("after %d draws %v, want %v", m, got, want)
@@ -54,7 +57,7 @@ func TestAfterDraws(t *testing.T) {
 	}
 }
 
-// Failures are charged to what works: (10+20)/2 + 1/3 * 6.
+// A successful evaluation also bears its share of the cost of failures: (10+20)/2 + 1/3 * 6.
 func TestMeanCost(t *testing.T) {
 	if got := meanCost([]Row{{true, 1, 10}, {true, 2, 20}, {false, 0, 6}}); !near(got, 17) {
 		t.Errorf("mean cost %v, want 17", got)
@@ -86,7 +89,7 @@ func TestBaselineGoesThroughTheDraws(t *testing.T) {
 func TestNonDecreasing(t *testing.T) {
 	for name, c := range map[string]struct {
 		in   []step
-		want []float64 // at 0, 1, 2, 3
+		want []float64 // at x = 0, 1, 2, 3
 	}{
 		"rising":   {[]step{{0, 1, 1}, {1, 2, 1}, {3, 4, 1}}, []float64{1, 2, 3, 4}},
 		"falling":  {[]step{{0, 3, 1}, {1, 2, 1}, {2, 1, 1}}, []float64{2, 2, 2, 2}},
@@ -100,7 +103,7 @@ func TestNonDecreasing(t *testing.T) {
 	}
 }
 
-// The fit never falls and keeps the mean.
+// The isotonic regression never decreases and keeps the mean.
 func TestNonDecreasingProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		heights := rapid.SliceOfN(rapid.Float64Range(-10, 10), 1, 30).Draw(t, "heights")
@@ -130,11 +133,13 @@ func TestRelative(t *testing.T) {
 	}
 }
 
-// Two repeats, by hand: at 10 the ranks 4 and 2, at 20 the ranks 2 and 0.
+// In the two simulated repeats, the best configurations at 10 ms have the ranks 4 and 2, and those at 20 ms the ranks 2
+// and 0.
 func TestCurve(t *testing.T) {
 	g := &game{valid: []float64{1, 2, 3, 4, 5}, times: []float64{5, 10, 15, 20, 30}, baseline: []float64{5, 5, 5, 5, 5}}
 	p := []sample{{10, 4, 0}, {10, 2, 1}, {20, 2, 0}, {20, 0, 1}}
-	// Mean ranks 3 and 1: values 4 and 2, of the way from 5 to 1.
+	// The mean ranks of the two repeats are 3 at 10 ms and 1 at 20 ms; these ranks have the values 4 and 2, on a scale
+	// whose worst value is 5 and whose best is 1.
 	if got, want := g.curve(p, []float64{1, 1}), []float64{0.25, 0.25, 0.5, 0.75, 0.75}; !slices.EqualFunc(got, want, near) {
 		t.Errorf("curve %v, want %v", got, want)
 	}
@@ -156,7 +161,7 @@ func TestInterval95(t *testing.T) {
 	}
 }
 
-// A run ends with the context, also in the middle.
+// A run ends when its context is cancelled, even between evaluations.
 func TestPlayEndsWithTheContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

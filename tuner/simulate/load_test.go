@@ -31,7 +31,7 @@ const smallT4 = `{"metadata": {"timeunit": "milliseconds"}, "schema_version": "1
 func zipped(t *testing.T, s string) string {
 	t.Helper()
 	var b bytes.Buffer
-	w, err := gzip.NewWriterLevel(&b, gzip.NoCompression) // so that a cut is where it looks to be
+	w, err := gzip.NewWriterLevel(&b, gzip.NoCompression) // uncompressed, so that a cut loses exactly the data after it
 	must.OK(t, err)
 	_, err = w.Write([]byte(s))
 	must.OK(t, err)
@@ -39,7 +39,7 @@ func zipped(t *testing.T, s string) string {
 	return b.String()
 }
 
-// read reads a recording.
+// read returns the recording from a reader of its file.
 func read(r io.Reader) (*Recording, error) {
 	recorded, err := recording.ReadAny(r)
 	if err != nil {
@@ -48,7 +48,7 @@ func read(r io.Reader) (*Recording, error) {
 	return newRecording(recorded)
 }
 
-// rowsOf are the rows by the configurations' keys.
+// rowsOf returns the recording's rows by the keys of their configurations.
 func rowsOf(r *Recording) map[string]Row {
 	rows := map[string]Row{}
 	for id, row := range r.Rows {
@@ -116,7 +116,7 @@ func TestReadErrors(t *testing.T) {
 	}
 }
 
-// Our own recordings have several templates and tell what measuring took.
+// A recording made by autotune has several templates, and says how long measuring took.
 func TestLoadOwnRecording(t *testing.T) {
 	r, err := Load(t.Context(), filepath.Join("..", "..", "device", "recording", "testdata", "recording.json"))
 	must.OK(t, err)

@@ -16,22 +16,22 @@ import (
 	"autotune/tuner/strategy"
 )
 
-// Options say what to evaluate. The zero value is useful.
+// Options say which strategies to evaluate, and how often. With the zero value of Options, Evaluate runs the default
+// strategy 50 times.
 type Options struct {
-	Strategies []string // by name; none: strategy.Default
+	Strategies []string // names; none: strategy.Default
 	Repeats    int      // runs with different seeds; 0: 50
-	Seed       uint64   // of the first repeat
+	Seed       uint64   // seed of the first repeat
 }
 
-// Report is the evaluation of strategies on recordings.
+// Report holds the scores of strategies on recordings.
 type Report struct {
 	Repeats    int        `json:"repeats"`
 	Seed       uint64     `json:"seed"`
 	Recordings []About    `json:"recordings"`
-	Strategies []Standing `json:"strategies"` // in the order they were named
+	Strategies []Standing `json:"strategies"` // one for each of Options.Strategies, in that order
 }
 
-// About describes a recording.
 type About struct {
 	Name           string  `json:"recording"`
 	File           string  `json:"file"`
@@ -42,15 +42,15 @@ type About struct {
 	Window         Window  `json:"window"`
 }
 
-// Standing is how one strategy did.
+// Standing is the result of one strategy over all recordings.
 type Standing struct {
 	Strategy string     `json:"strategy"`
-	Mean     float64    `json:"mean"` // of the scores
+	Mean     float64    `json:"mean"` // mean of the scores
 	CI95     [2]float64 `json:"ci95"`
-	Scores   []Score    `json:"scores"` // by recording
+	Scores   []Score    `json:"scores"` // one for each recording
 }
 
-// Score is how one strategy did on one recording.
+// Score is the result of one strategy on one recording.
 type Score struct {
 	Recording string     `json:"recording"`
 	Score     float64    `json:"score"`
@@ -59,7 +59,7 @@ type Score struct {
 	resampled []float64
 }
 
-// Evaluate plays every strategy on every recording and scores it.
+// Evaluate runs every strategy on every recording and scores it.
 func Evaluate(ctx context.Context, recordings []*Recording, o Options) (*Report, error) {
 	o.Repeats = cmp.Or(o.Repeats, 50)
 	if len(o.Strategies) == 0 {
@@ -115,7 +115,7 @@ func (o *Options) check(recordings []*Recording) error {
 	return nil
 }
 
-// score plays a strategy's repeats, and scores them and their resamples.
+// score runs the repeats of a strategy, and returns their score and the scores of resampled repeats.
 func (g *game) score(ctx context.Context, name string, o Options) (Score, error) {
 	score := Score{Recording: g.Name}
 	var samples []sample
@@ -146,10 +146,11 @@ func (g *game) score(ctx context.Context, name string, o Options) (Score, error)
 	return score, nil
 }
 
-// resamples is how often repeats are drawn again, to see how much a score depends on them.
+// resamples is the number of random resamples of the repeats, which estimate the uncertainty of a score.
 const resamples = 200
 
-// standing averages the scores of one strategy, and their resamples one by one.
+// standing averages the scores of one strategy over all recordings, and averages the resampled scores to estimate the
+// uncertainty of the mean.
 func standing(name string, scores []Score) Standing {
 	s := Standing{Strategy: name, Scores: scores}
 	resampled := make([]float64, resamples)
@@ -163,7 +164,7 @@ func standing(name string, scores []Score) Standing {
 	return s
 }
 
-// interval95 is where the middle 95 % of the scores are.
+// interval95 returns the interval that contains the middle 95 % of the scores.
 func interval95(scores []float64) [2]float64 {
 	s := slices.Sorted(slices.Values(scores))
 	return [2]float64{trial.Quantile(s, 0.025), trial.Quantile(s, 0.975)}

@@ -19,7 +19,7 @@ func part(t *testing.T) *Recording {
 	return r
 }
 
-// scripted proposes a list.
+// scripted is a strategy that proposes a fixed list of configurations.
 type scripted []int64
 
 func (s *scripted) Ask() (id int64, ok bool) {
@@ -36,8 +36,8 @@ func TestPlay(t *testing.T) {
 		Recording: &Recording{Rows: []Row{{true, 3, 10}, {false, 0, 7}, {true, 1, 5}, {true, 2, 100}, {true, 9, 1}}},
 		ranks:     []int{2, 0, 0, 1, 3}, untilMS: 120,
 	}
-	// A failure costs time and is no sample before the first success; the run
-	// ends after the evaluation that passes the end.
+	// A failure before the first success takes simulated time, but adds no sample to the run's curve. A run ends
+	// after the first evaluation that exceeds the run's time.
 	got := g.play(t.Context(), &scripted{1, 0, 2, 3, 4})
 	if want := []sample{{17, 2, 0}, {22, 0, 0}, {122, 0, 0}}; !slices.Equal(got, want) {
 		t.Errorf("samples %v, want %v", got, want)
@@ -59,7 +59,7 @@ func TestEvaluate(t *testing.T) {
 			t.Errorf("%s: %+v", s.Strategy, s)
 		}
 	}
-	// The same again, whoever comes first.
+	// A second evaluation gives the same scores, although goroutines run in another order.
 	again, err := Evaluate(context.Background(), []*Recording{r}, o)
 	must.OK(t, err)
 	if again.Strategies[1].Mean != model.Mean || again.Strategies[1].CI95 != model.CI95 {
@@ -87,7 +87,7 @@ func TestEvaluateErrors(t *testing.T) {
 	}
 }
 
-// A recording of two configurations is no trouble.
+// Scores on a recording with two configurations are finite.
 func TestEvaluateTinyRecording(t *testing.T) {
 	r, err := read(strings.NewReader(`{"tune_params_keys": ["x"], "tune_params": {"x": [1, 2]},
 		"cache": {"1": {"time": 1}, "2": {"time": 1}}}`))

@@ -1,10 +1,10 @@
 // Package simulate scores strategies on recorded searches, without a GPU.
 //
-// A recording of an exhaustive search knows for every configuration of a space what it scored and how long that took
-// to find out. The strategy asks, the recording answers, and a clock adds up what each answer would have cost.
-// A score follows "A methodology for comparing optimization algorithms for auto-tuning" (Willemsen and others, 2024):
-// how far a strategy is from random search (0) to the optimum (1), averaged over the time that random search takes
-// from near the median to close to the optimum. docs/simulation.md describes it.
+// A recording of an exhaustive search has the time of every configuration of a space, and how long each took to
+// evaluate. The strategy proposes a configuration, the recording returns its time, and a simulated clock adds up the
+// evaluations. A score follows "A methodology for comparing optimization algorithms for auto-tuning" (Willemsen and
+// others, 2024): how far a strategy is from random search (0) to the optimum (1), averaged over the time that random
+// search takes from near the median to close to the optimum. docs/simulation.md describes the score.
 package simulate
 
 import (
@@ -23,22 +23,22 @@ import (
 	"autotune/space/expr"
 )
 
-// Recording is a search of a whole space, ready to be played.
+// Recording is a recorded search of a whole space, on which strategies can be simulated.
 type Recording struct {
 	*recording.Recording
-	Name  string // from the file's
+	Name  string // file's name, without suffixes
 	Space *space.Space
-	Rows  []Row // by the number of the configuration in Space
+	Rows  []Row // rows by the index of the configuration in Space
 }
 
-// Row is what the recording knows of one configuration.
+// Row is the recorded result of one configuration.
 type Row struct {
 	OK     bool
-	Value  float64 // the time of a launch, lower is better; of no meaning unless OK
-	CostMS float64 // what it took to find out: compile, verify and benchmark
+	Value  float64 // time of a launch, lower is better; only valid if OK
+	CostMS float64 // time of the evaluation: compile, verify and measure
 }
 
-// Valid returns the values of the configurations that work, best first.
+// Valid returns the times of the successful configurations, the best first.
 func (r *Recording) Valid() []float64 {
 	var values []float64
 	for _, row := range r.Rows {
@@ -50,7 +50,7 @@ func (r *Recording) Valid() []float64 {
 	return values
 }
 
-// Load reads a recording, compressed or not: a Kernel Tuner cache or T4 results.
+// Load reads a recording, compressed or not, in the cache format of Kernel Tuner or in the T4 results format.
 func Load(ctx context.Context, path string) (*Recording, error) {
 	recorded, err := recording.LoadAny(ctx, path)
 	if err != nil {
@@ -64,9 +64,9 @@ func Load(ctx context.Context, path string) (*Recording, error) {
 	return r, nil
 }
 
-// newRecording builds the space of the recorded configurations, and orders their rows as it does.
+// newRecording builds the space of the recorded configurations, and its rows in the order of the space.
 func newRecording(recorded *recording.Recording) (*Recording, error) {
-	// Configurations that were pruned because a replay lacked them are not recorded.
+	// A replay marks configurations that its recording lacks as pruned; these trials hold no result.
 	recorded.Trials = slices.DeleteFunc(recorded.Trials, func(t trial.Trial) bool {
 		return t.Status == trial.Pruned && t.Message == recording.NotRecorded
 	})
@@ -87,9 +87,10 @@ func newRecording(recorded *recording.Recording) (*Recording, error) {
 		return nil, err
 	}
 	r := &Recording{Recording: recorded, Space: s, Rows: make([]Row, s.Len())}
-	// Backwards: of a configuration that is recorded twice the first counts.
+	// The loop over the trials runs backwards, so that the first trial of a configuration counts if the recording has
+	// several.
 	for _, t := range slices.Backward(recorded.Trials) {
-		id, _ := s.Index(t.Configuration) // it was made of them
+		id, _ := s.Index(t.Configuration) // the space was made from these configurations
 		r.Rows[id] = rowOf(t)
 	}
 	if len(r.Valid()) < 2 {
@@ -98,8 +99,8 @@ func newRecording(recorded *recording.Recording) (*Recording, error) {
 	return r, nil
 }
 
-// list lists the configurations of one template, those of the trials with these indexes. Where the file does not say
-// which values a tunable may have, they are those that occur, numbers in order.
+// list returns the configurations of one template, taken from the recorded trials with the given indices. If the
+// file does not list the values of a tunable, list uses the values that occur, with numbers in ascending order.
 func list(recorded *recording.Recording, template string, indexes []int) (space.Listed, error) {
 	l := space.Listed{Template: template, Tunables: recorded.Tunables}
 	for _, i := range indexes {
@@ -131,7 +132,7 @@ func list(recorded *recording.Recording, template string, indexes []int) (space.
 	return l, nil
 }
 
-// rowOf is what a strategy learns from a trial, and what the trial cost.
+// rowOf returns the recorded result of a trial: what a strategy learns from it, and how long it took.
 func rowOf(t trial.Trial) Row {
 	row := Row{CostMS: t.Phases.CompileMS + t.Phases.VerifyMS + t.Phases.MeasureMS}
 	if row.OK = t.Status == trial.OK && t.Time.Median > 0 && !math.IsInf(t.Time.Median, 1); row.OK {

@@ -23,10 +23,11 @@ func (i Issue) String() string {
 	return fmt.Sprintf("%s: %s", i.Where, i.Message)
 }
 
-// maxIssues is how many issues a check reports at most.
+// maxIssues is the largest number of issues that one check reports.
 const maxIssues = 1000
 
-// CheckFile opens a file for reading and checks it. A file that is too damaged to be opened is an issue, not an error.
+// CheckFile opens a file for reading and checks it. Check reports a file that is too damaged to be opened as an issue,
+// not as an error.
 func CheckFile(ctx context.Context, path string) (issues []Issue, err error) {
 	s, err := Open(ctx, path, Options{ReadOnly: true})
 	if err == nil {
@@ -40,8 +41,8 @@ func CheckFile(ctx context.Context, path string) (issues []Issue, err error) {
 	return issues, err
 }
 
-// Check reads every value: each must decode and lie under the key that it belongs to. bbolt then checks its pages.
-// Nothing may be written meanwhile.
+// Check reads every value and checks that it can be decoded and belongs to its key; then bbolt checks its pages. No
+// other process may write to the file during Check.
 func (s *Store) Check(ctx context.Context) (issues []Issue, err error) {
 	err = s.transact(ctx, true, func(o opened) (err error) {
 		issues, err = check(ctx, o, true)
@@ -50,7 +51,8 @@ func (s *Store) Check(ctx context.Context) (issues []Issue, err error) {
 	return issues, err
 }
 
-// look reads what is whole of the wanted problems, decoded, and returns what is not.
+// look decodes the intact values of the wanted problems and passes them to `found`; it returns an issue for each
+// damaged value.
 func (s *Store) look(ctx context.Context, wanted func(ProblemID) bool, found func(ProblemID, any)) (issues []Issue, err error) {
 	err = s.transact(ctx, true, func(o opened) error {
 		return o.db.View(func(tx *bbolt.Tx) error {
@@ -63,9 +65,9 @@ func (s *Store) look(ctx context.Context, wanted func(ProblemID) bool, found fun
 	return issues, err
 }
 
-// check walks through a database and lets bbolt check its pages. bbolt's check runs on a goroutine of its own, where
-// touching memory that is not there ends the program. So it follows only what the guarded walk could follow, and prints
-// no key, since a damaged one may claim any length.
+// check walks through a database, then lets bbolt check its pages. bbolt's check runs on a goroutine of its own, in
+// which a memory fault would end the program. bbolt's own check runs only if the guarded walk found no issue, and
+// prints no keys, since a damaged key may claim any length.
 func check(ctx context.Context, o opened, values bool) ([]Issue, error) {
 	w := &walker{ctx: ctx, values: values}
 	err := o.db.View(func(tx *bbolt.Tx) error {
@@ -76,7 +78,8 @@ func check(ctx context.Context, o opened, values bool) ([]Issue, error) {
 		if w.file(tx); len(w.issues) > 0 || ctx.Err() != nil {
 			return ctx.Err()
 		}
-		// The channel must be read to its end, or its goroutine would stay.
+		// The loop over the errors of bbolt's check must not end early, or the goroutine that runs the check would
+		// wait for ever.
 		for err := range tx.Check(bbolt.WithKVStringer(unprinted{})) {
 			w.report("file", "", "%v", err)
 		}
@@ -90,13 +93,13 @@ type unprinted struct{}
 func (unprinted) KeyToString([]byte) string   { return "a key" }
 func (unprinted) ValueToString([]byte) string { return "a value" }
 
-// walker goes through all that can be read of a database.
+// walker visits all values of a database that can be read.
 type walker struct {
 	ctx    context.Context
-	wanted func(ProblemID) bool // which problems are read; nil: all
-	found  func(ProblemID, any) // takes a value: *Entry, *Winner or *time.Time; nil: nobody does
-	values bool                 // are decoded and checked
-	steps  int64                // that the cursors may still take: damaged pages can lead in circles
+	wanted func(ProblemID) bool // selects the problems to read; nil: all
+	found  func(ProblemID, any) // receives each value: *Entry, *Winner or *time.Time; may be nil
+	values bool                 // whether to decode and check values
+	steps  int64                // steps left for cursors, since damaged pages can form cycles
 	issues []Issue
 }
 
@@ -106,7 +109,7 @@ func (w *walker) report(where, key, format string, args ...any) {
 	}
 }
 
-// pages looks at the headers of all pages in use: none may claim to extend beyond the end of the file.
+// pages checks the headers of all pages in use: no page may extend beyond the end of the file.
 func (w *walker) pages(tx *bbolt.Tx) error {
 	pages := int(tx.Size() / int64(tx.DB().Info().PageSize))
 	for id := 0; id < pages; id++ {
@@ -115,7 +118,7 @@ func (w *walker) pages(tx *bbolt.Tx) error {
 			return err
 		}
 		if page.Type == "free" {
-			continue // its header is an old one
+			continue // the header of a free page is out of date
 		}
 		if page.OverflowCount >= pages-id {
 			w.report("file", "", "page %d claims %d pages, the file ends after %d", id, page.OverflowCount+1, pages-id)
@@ -125,8 +128,9 @@ func (w *walker) pages(tx *bbolt.Tx) error {
 	return nil
 }
 
-// each runs f on what lies in a bucket. A page that cannot be read is an issue, and what comes after it is left out.
-// Each key is also looked up, which reads the keys of the pages above.
+// each calls the function f for every key of a bucket. If a page cannot be read, the function reports an issue and
+// skips the rest of the bucket. each also seeks every key, because only a seek reads the keys on the branch pages
+// of bbolt's B+ tree.
 func (w *walker) each(where string, open func() *bbolt.Bucket, f func(b *bbolt.Bucket, key, raw []byte)) {
 	fault, err := caught(func() error {
 		b := open()
@@ -195,7 +199,7 @@ func (w *walker) problem(problems *bbolt.Bucket, key, raw []byte) {
 	})
 }
 
-// value decodes a value and sees that it lies where it belongs.
+// value decodes a value and checks that it belongs to its key.
 func (w *walker) value(id ProblemID, key string, raw []byte, v any, belongs func() bool) {
 	if !w.values {
 		return

@@ -18,33 +18,34 @@ import (
 )
 
 var (
-	aboutBucket    = []byte("autotune") // schemaKey
-	problemsBucket = []byte("problems") // a bucket a problem
+	aboutBucket    = []byte("autotune") // contains schemaKey
+	problemsBucket = []byte("problems") // contains a bucket for each problem
 	schemaKey      = []byte("schema")
 )
 
-// Inside a problem's bucket.
+// The bucket of a problem contains values under the keys "trials", "winner" and "updated".
 var (
-	trialsBucket = []byte("trials")  // Provenance.Key() -> Entry
-	winnerKey    = []byte("winner")  // Winner
-	updatedKey   = []byte("updated") // time of the last write
+	trialsBucket = []byte("trials")  // maps Provenance.Key() to Entry
+	winnerKey    = []byte("winner")  // holds a Winner
+	updatedKey   = []byte("updated") // holds the time of the last write
 )
 
-// Entry is a trial and all that its outcome depends on.
+// Entry is a trial with its provenance.
 type Entry struct {
 	Provenance Provenance  `json:"provenance"`
 	Trial      trial.Trial `json:"trial"`
 }
 
-// Winner is what a search chose for a problem.
+// Winner is the variant that a search chose for a problem.
 type Winner struct {
-	Problem    ProblemID       `json:"problem"` // filled in by PutWinner
+	Problem    ProblemID       `json:"problem"` // set by PutWinner
 	Provenance Provenance      `json:"provenance"`
 	TimeMS     float64         `json:"time_ms"` // median
-	Result     json.RawMessage `json:"result"`  // the whole result, as its writer wants it back
+	Result     json.RawMessage `json:"result"`  // the whole result, in its writer's format
 }
 
-// at is when the search ended that chose the winner, which every result says; zero if it does not.
+// at returns the time at which the search that chose the winner ended, or the zero time if the winner's result does not
+// contain it.
 func (w Winner) at() time.Time {
 	var result struct {
 		At time.Time `json:"at"`
@@ -58,10 +59,10 @@ type Summary struct {
 	Trials    int       `json:"trials"`
 	WinnerMS  float64   `json:"winner_ms,omitempty"` // 0: no winner yet
 	UpdatedAt time.Time `json:"updated_at"`
-	Bytes     int64     `json:"bytes"` // that it takes in the file
+	Bytes     int64     `json:"bytes"` // size in the file
 }
 
-// A value is JSON headed by the four bytes of its checksum.
+// sumSize is the length of the checksum that precedes the JSON of every value.
 const sumSize = 4
 
 var sumTable = crc32.MakeTable(crc32.Castagnoli)
@@ -92,15 +93,14 @@ func decode(raw []byte, v any) error {
 	return nil
 }
 
-// checkTimes refuses an entry whose times no launch takes. Whoever reads it would take a trial of -1 ms for the
-// fastest.
+// checkTimes returns an error for an entry with impossible times: a trial of -1 ms would count as the fastest.
 func (e *Entry) checkTimes() error { return checkTimes(&e.Trial) }
 
 func (w *Winner) checkTimes() error {
 	var result struct {
 		Winner *trial.Trial `json:"winner"`
 	}
-	_ = json.Unmarshal(w.Result, &result) // its reader says what it cannot read
+	_ = json.Unmarshal(w.Result, &result) // the reader of Result reports its errors
 	if err := trial.CheckMS(w.TimeMS); err != nil || result.Winner == nil {
 		return err
 	}
@@ -117,10 +117,10 @@ func checkTimes(t *trial.Trial) error {
 type problem struct {
 	*bbolt.Bucket
 	id   ProblemID
-	path string // of the file
+	path string // path of the file
 }
 
-// lookup decodes the value under a key of the problem's own bucket.
+// lookup decodes the value under a key in the bucket of a problem.
 func lookup[T any](p problem, key []byte) (v T, found bool, err error) {
 	raw := p.Get(key)
 	if raw == nil {
@@ -156,8 +156,8 @@ func (s *Store) summaries(tx *bbolt.Tx) (all []Summary, err error) {
 	return all, err
 }
 
-// each runs f on every problem, ordered by device and problem. An empty file that is only to be read has no bucket of
-// them.
+// each calls the function f for every problem, ordered by device and problem. If the file is empty and read-only, the
+// store has no problems.
 func (s *Store) each(tx *bbolt.Tx, f func(problem) error) error {
 	problems := tx.Bucket(problemsBucket)
 	if problems == nil {
@@ -202,12 +202,12 @@ func (s *Store) Entries(id ProblemID) (all []Entry, err error) {
 			return nil
 		})
 	})
-	// Trials of one moment stay in the order of their keys.
+	// A stable sort keeps trials with equal times in the order of their keys.
 	slices.SortStableFunc(all, func(a, b Entry) int { return a.Trial.At.Compare(b.Trial.At) })
 	return all, err
 }
 
-// Winner returns a problem's winner; false if it has none.
+// Winner returns a problem's winner, or found=false if it has none.
 func (s *Store) Winner(id ProblemID) (w Winner, found bool, err error) {
 	err = s.read(id, func(p problem) error {
 		w, found, err = lookup[Winner](p, winnerKey)
@@ -216,7 +216,7 @@ func (s *Store) Winner(id ProblemID) (w Winner, found bool, err error) {
 	return w, found, err
 }
 
-// Winners returns the winners of all problems of an operator on a device (any, if empty).
+// Winners returns the winners of all problems of an operator on a device, or on all devices if device is empty.
 func (s *Store) Winners(operator, device string) (all []Winner, err error) {
 	err = s.view(func(tx *bbolt.Tx) error {
 		return s.each(tx, func(p problem) error {
@@ -233,7 +233,7 @@ func (s *Store) Winners(operator, device string) (all []Winner, err error) {
 	return all, err
 }
 
-// Problems lists what is kept, ordered by device and problem.
+// Problems lists the stored problems, ordered by device and problem.
 func (s *Store) Problems() (all []Summary, err error) {
 	err = s.view(func(tx *bbolt.Tx) error {
 		all, err = s.summaries(tx)
@@ -242,12 +242,12 @@ func (s *Store) Problems() (all []Summary, err error) {
 	return all, err
 }
 
-// Remove forgets the problems that are chosen, and tells how many they are. It looks and removes in one transaction, so
-// that no trial of another search comes in between.
+// Remove deletes the chosen problems and returns their number. Remove chooses and deletes in one transaction, so that
+// no trial of another search is added in between.
 //
-// The file stays as large as it was, and bbolt fills what is free in it. A smaller copy put in its place would not be
-// safe: a process that opened the file before and waits for its lock would get it, and write its trials to a file
-// without a name. Merging into a new cache gives a small one.
+// Remove does not make the file smaller; bbolt reuses the pages that become free. Replacing the file by a smaller copy
+// would not be safe: a process that has opened the old file and waits for its lock would write its trials to a deleted
+// file. To get a smaller file, merge the cache into a new one.
 func (s *Store) Remove(choose func(Summary) bool) (gone int, err error) {
 	err = s.update(func(tx *bbolt.Tx) error {
 		all, err := s.summaries(tx)
@@ -267,7 +267,7 @@ func (s *Store) Remove(choose func(Summary) bool) (gone int, err error) {
 	return gone, err
 }
 
-// contents is what is kept of a problem, or a part of it.
+// contents holds all or some of the values that are stored for a problem.
 type contents struct {
 	id      ProblemID
 	entries []Entry
@@ -275,8 +275,8 @@ type contents struct {
 	updated time.Time
 }
 
-// PutTrials keeps trials of a problem, in one transaction: when it returns nil, all of them are on the disk. A trial of
-// a known provenance takes the place of the one before.
+// PutTrials stores trials of a problem in one transaction: when it returns nil, all of them are on the disk. PutTrials
+// replaces stored trials that have the same provenance.
 func (s *Store) PutTrials(id ProblemID, entries []Entry) error {
 	if len(entries) == 0 {
 		return nil
@@ -284,16 +284,17 @@ func (s *Store) PutTrials(id ProblemID, entries []Entry) error {
 	return s.put(contents{id: id, entries: entries, updated: time.Now().UTC()}, true, new(Tally))
 }
 
-// PutWinner keeps a problem's winner in place of the one before.
+// PutWinner stores the winner of a problem, and replaces an earlier winner of the problem.
 func (s *Store) PutWinner(id ProblemID, w Winner) error {
 	w.Problem = id
 	return s.put(contents{id: id, winner: &w, updated: time.Now().UTC()}, true, new(Tally))
 }
 
-// Tally counts what was new to a cache.
+// Tally counts the trials and winners that a merge or a write added to a cache.
 type Tally struct{ Problems, Trials, Winners int }
 
-// mergeBatch is how many trials are added in one transaction: few enough that others get the file in between.
+// mergeBatch is how many trials a merge adds in one transaction; the number is small, so that other processes can use
+// the file between transactions.
 const mergeBatch = 256
 
 func (s *Store) add(ctx context.Context, c contents, tally *Tally) error {
@@ -306,7 +307,7 @@ func (s *Store) add(ctx context.Context, c contents, tally *Tally) error {
 			return err
 		}
 	}
-	c.entries = nil // a winner never comes before its trials
+	c.entries = nil // a winner must not be stored before its trials
 	if err := cmp.Or(ctx.Err(), s.put(c, false, tally)); err != nil {
 		return err
 	}
@@ -316,9 +317,10 @@ func (s *Store) add(ctx context.Context, c contents, tally *Tally) error {
 	return nil
 }
 
-// Merge takes over what another cache holds and this one does not. Of two winners of a problem the newer one stays.
-// What is damaged in the other cache is left out, and is the error in the end. Both may be in use meanwhile: each is
-// held for one problem or batch at a time, and a merge that is killed can be repeated.
+// Merge copies trials and winners from another cache if this cache lacks them. If both caches have a winner for a
+// problem, Merge keeps the newer winner. Damaged values of the other cache are not copied, and the error that Merge
+// returns at the end reports them. Other processes may use both files during a merge, since a merge locks a file only
+// for one problem or one batch of trials at a time. A merge that was killed can be repeated without harm.
 func (s *Store) Merge(ctx context.Context, from *Store) (Tally, error) {
 	var tally Tally
 	if here, err := os.Stat(s.path); err != nil {
@@ -360,14 +362,14 @@ func (c *contents) take(_ ProblemID, value any) {
 	}
 }
 
-// put stores contents in one transaction, and counts what is new. With anew, contents replace those that are stored
-// already under the same keys.
+// put stores contents in one transaction and counts what is new. put replaces values that the cache already stores only
+// if `anew` is set.
 func (s *Store) put(c contents, anew bool, tally *Tally) error {
 	key, err := c.id.key()
 	if err != nil {
 		return err
 	}
-	counted := *tally // a transaction that fails does not count
+	counted := *tally // a failed transaction must not count
 	err = s.update(func(tx *bbolt.Tx) error {
 		bucket, err := tx.Bucket(problemsBucket).CreateBucketIfNotExists(key)
 		if err != nil {

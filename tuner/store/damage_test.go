@@ -15,7 +15,7 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// filled makes a store with some pages in it and returns its bytes.
+// filled returns the bytes of a store that has several pages.
 func filled(t *testing.T) []byte {
 	t.Helper()
 	return bytesOf(t, func(s *Store) {
@@ -24,7 +24,7 @@ func filled(t *testing.T) []byte {
 	})
 }
 
-// bytesOf makes a store, has it written and returns the file's bytes.
+// bytesOf returns the bytes of a store after write has written to it.
 func bytesOf(t *testing.T, write func(s *Store)) []byte {
 	t.Helper()
 	path := newPath(t)
@@ -36,8 +36,8 @@ func bytesOf(t *testing.T, write func(s *Store)) []byte {
 	return raw
 }
 
-// use does with a file what searches and commands do, and returns the first error. It must come back, whatever is in
-// the file.
+// use checks, reads and writes a file as searches and commands do, and returns the first error. A damaged file must not
+// make `use` hang, whatever the file contains.
 func use(t *testing.T, path string) error {
 	t.Helper()
 	if _, err := CheckFile(t.Context(), path); err != nil {
@@ -61,8 +61,8 @@ func damagedCopy(t *testing.T, raw []byte) string {
 	return path
 }
 
-// saved merges a file into a new one, and returns the keys of the trials that came out. It sees that they are as they
-// were stored, that the new file is sound and the old one as it was.
+// saved merges a file into a new one, and returns the keys of the merged trials. saved also checks that the trials have
+// not changed, that the new file is sound, and that the old file is unchanged.
 func saved(t *testing.T, path string) (keys map[string]bool, lost error) {
 	t.Helper()
 	before, err := os.ReadFile(path)
@@ -92,8 +92,8 @@ func saved(t *testing.T, path string) (keys map[string]bool, lost error) {
 	return keys, lost
 }
 
-// A file that was cut or has other bytes is refused or works, whatever is done with it: no panic, no hang, and it is
-// reported as damaged. What is left of it is copied as it was stored, and what is lost is told.
+// A file that was cut or in which bytes were changed either works or is reported as damaged, and never causes a panic
+// or a hang. A merge copies the intact trials of a damaged file unchanged, and reports that it has lost others.
 func TestDamagedFiles(t *testing.T) {
 	raw := filled(t)
 	page := os.Getpagesize()
@@ -107,7 +107,7 @@ func TestDamagedFiles(t *testing.T) {
 	for name, c := range map[string]struct {
 		times   int
 		damaged func(rng *rand.Rand, n int) []byte
-		least   int // files that give back nearly all of their trials
+		least   int // least number of files that give back nearly all trials
 	}{
 		"one byte":       {10, func(rng *rand.Rand, _ int) []byte { return flipped(rng, 0, 1) }, 3},
 		"some bytes":     {20, func(rng *rand.Rand, _ int) []byte { return flipped(rng, 2*page, 1+rng.IntN(4)) }, 1},
@@ -201,8 +201,8 @@ func TestAFlippedBitIsNeverAnotherTime(t *testing.T) {
 	}
 }
 
-// What lies where autotune never puts it is an issue, and what looks like a bucket is not followed: it may be a value
-// with a flipped bit.
+// The check reports an issue if it finds a value in a place where autotune never stores one. A bucket in the wrong
+// place is not read, since a flipped bit may have turned a value into a bucket.
 func TestCheckFindsMisplacedValues(t *testing.T) {
 	other := pool
 	other.Device = "NVIDIA A100"

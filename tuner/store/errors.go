@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// AbsentError is a cache that is only to be read and is not there.
+// AbsentError means that the cache file to read does not exist.
 type AbsentError struct{ Path string }
 
 func (e *AbsentError) Error() string {
@@ -21,7 +21,7 @@ func (e *AbsentError) Error() string {
 
 func (e *AbsentError) Unwrap() error { return fs.ErrNotExist }
 
-// DamagedError is a file that is a cache but cannot be read as one.
+// DamagedError means that a cache's file is damaged.
 type DamagedError struct {
 	Path   string
 	Detail string
@@ -32,7 +32,7 @@ func (e *DamagedError) Error() string {
 		e.Path, e.Detail, e.Path)
 }
 
-// ForeignError is a file that is no cache.
+// ForeignError means that a file is not a cache.
 type ForeignError struct {
 	Path   string
 	Detail string
@@ -42,10 +42,10 @@ func (e *ForeignError) Error() string {
 	return fmt.Sprintf("%s is not an autotune cache (%s) and is left as it is; use --cache OTHER", e.Path, e.Detail)
 }
 
-// SchemaError is a cache that an autotune with another schema wrote.
+// SchemaError means that a cache was written by an autotune with another schema version.
 type SchemaError struct {
 	Path string
-	Has  string // its schema version
+	Has  string // the cache's schema version
 }
 
 func (e *SchemaError) Error() string {
@@ -53,7 +53,7 @@ func (e *SchemaError) Error() string {
 		" (`autotune cache export`), or move it away or use --cache OTHER to start anew", e.Path, e.Has, schemaVersion)
 }
 
-// LockedError is a cache that another process holds.
+// LockedError means that another process has the cache locked.
 type LockedError struct {
 	Path    string
 	Holders []string // as "process 12"; empty if they cannot be found out
@@ -65,9 +65,10 @@ func (e *LockedError) Error() string {
 	return fmt.Sprintf("cache %s is in use by %s (waited %v); let it finish or use --cache OTHER", e.Path, who, e.Waited)
 }
 
-// lockedBy says who holds the file, as far as the kernel's list of locks shows it. Its lines look like "1: FLOCK
-// ADVISORY  WRITE 20102 fe:00:9977947 0 EOF". Only the inode is compared: some file systems show another device there
-// than to stat. A process that cannot be seen has the number 0 or less.
+// lockedBy finds, in the kernel's list of locks, the processes that lock the file. A line of /proc/locks looks like "1:
+// FLOCK ADVISORY WRITE 20102 fe:00:9977947 0 EOF". lockedBy compares only the inodes, since for some file systems the
+// list and stat show different device numbers. The kernel's list of locks shows a number of 0 or less for a process
+// that is not visible from this one, as in another container.
 func lockedBy(path string, waited time.Duration) *LockedError {
 	e := &LockedError{Path: path, Waited: waited}
 	var file syscall.Stat_t

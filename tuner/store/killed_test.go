@@ -13,7 +13,8 @@ import (
 	"autotune/internal/test/must"
 )
 
-// mergeAndRemove is what a process repeats until it is killed. from is a cache with more than a batch.
+// mergeAndRemove runs the operations that the child process of this test repeats until it is killed. The file `from` is
+// a cache with more than one batch of trials.
 func mergeAndRemove(s *Store, from string) error {
 	_, err := s.Remove(func(p Summary) bool { return p.Device != pool.Device })
 	return errors.Join(merged(s, from), err)
@@ -28,8 +29,8 @@ func merged(s *Store, from string) error {
 	return errors.Join(err, f.Close())
 }
 
-// A command may be killed at any instant. It loses no trial that it was not to remove, and changes no cache that it
-// only reads.
+// A command that is killed at any moment loses no trial except those that it was asked to remove, and does not change a
+// cache that it only reads.
 func TestKilledCommands(t *testing.T) {
 	path, from := newPath(t), newPath(t)
 	old := pool

@@ -26,7 +26,7 @@ func mustMerge(t *testing.T, into, from *Store) Tally {
 
 func TestMergeKeepsKnownTrials(t *testing.T) {
 	into, from := open(t, newPath(t)), open(t, newPath(t))
-	fill(t, from, pool, 600) // more than a batch
+	fill(t, from, pool, 600) // more than one batch
 	known := sample(3)
 	known.Trial.Message = "known"
 	must.OK(t, into.PutTrials(pool, []Entry{known, sample(1000)}))
@@ -45,7 +45,7 @@ func TestMergeKeepsKnownTrials(t *testing.T) {
 	}
 }
 
-// Whatever was where, and in which order it is merged: the newest winner is kept.
+// Caches merged in any order keep the newest winner.
 func TestMergeKeepsTheNewestWinner(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 10 {
@@ -73,7 +73,7 @@ func TestMergeRefusesItself(t *testing.T) {
 	}
 }
 
-// A merge does not keep writers away, and loses nothing of theirs.
+// A merge does not block writers, and loses none of their trials.
 func TestMergeBesideAWriter(t *testing.T) {
 	path := newPath(t)
 	from := open(t, newPath(t))

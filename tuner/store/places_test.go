@@ -13,19 +13,19 @@ import (
 	"autotune/internal/test/must"
 )
 
-// Where bbolt's pages have what these tests damage.
+// The constants are offsets and sizes in the pages of a bbolt file, where the tests damage it.
 const (
-	pageHeader        = 16 // before the entries
+	pageHeader        = 16 // size of a page's header
 	pageFlagsAt       = 8
 	branchPage        = 1
 	entrySize         = 16
 	idSize            = 8
-	metaStart         = 16 // after the page's header
+	metaStart         = 16 // offset after the page's header
 	metaFreeAt        = 32
 	metaTransactionAt = 48
 )
 
-// grown is a cache as searches leave it: written in many transactions, so that it has free pages and a list of them.
+// grown returns the bytes of a cache that was written in many transactions, so that it has a list of free pages.
 func grown(t *testing.T) []byte {
 	t.Helper()
 	return bytesOf(t, func(s *Store) {
@@ -36,8 +36,8 @@ func grown(t *testing.T) []byte {
 	})
 }
 
-// damage cuts a copy of a file every fourth time, and else changes a byte of it: anywhere, in a page's head, or in the
-// list of free pages. It says how.
+// damage returns a damaged copy of a file, and a description of the damage. Every fourth copy is truncated; in the
+// other copies one byte is changed: anywhere in the file, in the header of a page, or in the list of free pages.
 func damage(raw []byte, rng *rand.Rand, n int) (bad []byte, what string) {
 	at := rng.IntN(len(raw))
 	switch n % 8 {
@@ -53,7 +53,7 @@ func damage(raw []byte, rng *rand.Rand, n int) (bad []byte, what string) {
 	return bad, fmt.Sprintf("byte %d is %#x instead of %#x", at, bad[at], raw[at])
 }
 
-// freePages is the page with the list of free ones.
+// freePages returns the number of the page in which bbolt stores the list of free pages.
 func freePages(raw []byte) uint64 {
 	newest := func(page int) []byte { return raw[page*os.Getpagesize()+metaStart:] }
 	m := newest(0)
@@ -63,18 +63,18 @@ func freePages(raw []byte) uint64 {
 	return binary.LittleEndian.Uint64(m[metaFreeAt:])
 }
 
-// An entry of a page may claim to lie anywhere, also where no cursor reads the key, as on branch pages. A place that is
-// not in memory would end the program.
+// In a damaged file, an entry's offset may point outside its page, even on a branch page, whose keys no cursor reads.
+// Reading beyond the end of the memory-mapped file would crash the program.
 func TestEntriesOutsideOfTheirPage(t *testing.T) {
 	raw, found := grown(t), 0
 	for at := 2 * os.Getpagesize(); at < len(raw); at += os.Getpagesize() {
 		if flags := binary.LittleEndian.Uint16(raw[at+pageFlagsAt:]); flags != branchPage {
 			continue
 		}
-		for word := range 2 { // the place and the length of a key
+		for word := range 2 { // the offset and the length of a key
 			for n := range 2 {
 				bad := bytes.Clone(raw)
-				bad[at+pageHeader+n*entrySize+4*word+3] = 1 // 16 MB more
+				bad[at+pageHeader+n*entrySize+4*word+3] = 1 // adds 16 MB
 				issues, err := CheckFile(t.Context(), damagedCopy(t, bad))
 				if err != nil {
 					t.Errorf("page %d, entry %d: %v", at/os.Getpagesize(), n, err)
@@ -88,8 +88,8 @@ func TestEntriesOutsideOfTheirPage(t *testing.T) {
 	}
 }
 
-// Wherever a file is damaged, to write into it costs no trial that was whole. A file that was cut or has flipped bytes
-// comes back with an error, or works.
+// Writing to a damaged file loses no intact trial, wherever the damage is. A file that was truncated or has flipped
+// bits either works or causes an error.
 func TestWritingIntoADamagedFile(t *testing.T) {
 	raw := grown(t)
 	rng := rand.New(rand.NewPCG(11, 12))
@@ -112,7 +112,7 @@ func TestWritingIntoADamagedFile(t *testing.T) {
 	}
 }
 
-// A page in use that is listed as free would be the next to be written over.
+// A page that is in use but listed as free would be overwritten by the next write.
 func TestDamagedListOfFreePages(t *testing.T) {
 	raw := grown(t)
 	list := raw[int(freePages(raw))*os.Getpagesize():]
@@ -134,7 +134,7 @@ func TestDamagedListOfFreePages(t *testing.T) {
 	}
 }
 
-// write puts trials into a file, many times.
+// write stores trials in a file in several transactions.
 func write(t *testing.T, path string) error {
 	s, err := Open(t.Context(), path, Options{Wait: -1})
 	if err != nil {

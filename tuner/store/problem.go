@@ -12,15 +12,16 @@ import (
 	"autotune/device"
 )
 
-// ProblemID names a problem on a device, timed under some conditions: times under others have a winner of their own.
+// ProblemID names a problem on a device together with the conditions of timing, since each set of conditions has its
+// own winner.
 type ProblemID struct {
-	Problem    string            `json:"problem"` // canonical, as operator.Problem prints it: operator first
+	Problem    string            `json:"problem"` // as operator.Problem prints it, with the operator first
 	Device     string            `json:"device"`  // "NVIDIA H100 80GB HBM3"
 	Kind       device.Kind       `json:"kind"`
 	Conditions device.Conditions `json:"conditions,omitzero"`
 }
 
-// Operator is the first word of the problem.
+// Operator returns the first word of the problem, which is the operator's name.
 func (id ProblemID) Operator() string {
 	operator, _, _ := strings.Cut(id.Problem, " ")
 	return operator
@@ -36,7 +37,8 @@ func (id ProblemID) String() string {
 
 const keySeparator = "\x00"
 
-// key names the problem's bucket. Usual conditions are left out, and then the key has three parts.
+// key returns the name of the problem's bucket. The key of a problem has three parts if the timing conditions are the
+// usual ones.
 func (id ProblemID) key() ([]byte, error) {
 	parts := []string{string(id.Kind), id.Device, id.Problem, string(id.Conditions.L2), string(id.Conditions.Launch)}
 	for _, part := range parts {
@@ -65,10 +67,10 @@ func parseKey(key []byte) (ProblemID, error) {
 	return id, nil
 }
 
-// Provenance is all that a trial's outcome depends on.
+// Provenance holds everything that a trial's outcome depends on, beside its configuration.
 type Provenance struct {
 	KernelDigest    string          `json:"kernel_digest"`    // source, includes, macros, flags, launches, workspaces
-	ReferenceDigest string          `json:"reference_digest"` // the problem, and what it was verified against
+	ReferenceDigest string          `json:"reference_digest"` // the problem and the reference
 	Arch            string          `json:"arch"`
 	Compiler        string          `json:"compiler"`
 	Driver          string          `json:"driver,omitempty"`
@@ -76,12 +78,11 @@ type Provenance struct {
 	Protocol        device.Protocol `json:"protocol"`
 }
 
-// Key is the digest under which a trial of that provenance is kept.
+// Key returns the digest under which the store keeps a trial with the provenance p.
 func (p Provenance) Key() string {
 	raw, err := json.Marshal(p)
 	if err != nil {
-		// Only a protocol with a number that JSON lacks (NaN) comes here; Go's own notation tells such provenances
-		// apart as well.
+		// A protocol with NaN cannot be marshalled as JSON; Go's notation distinguishes provenances with NaN, too.
 		raw = fmt.Appendf(nil, "%#v", p)
 	}
 	sum := sha256.Sum256(raw)

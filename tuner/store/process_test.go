@@ -15,8 +15,8 @@ import (
 	"autotune/internal/test/must"
 )
 
-// The test executable becomes a second process on a store when this variable holds what to do and where: "hold PATH",
-// "write PATH FIRST" or "merge-and-rm PATH FROM".
+// roleVariable is an environment variable that makes the test executable a second process of a store. The environment
+// variable's value is "hold PATH", "write PATH FIRST" or "merge-and-rm PATH FROM".
 const roleVariable = "STORE_TEST_ROLE"
 
 func TestMain(m *testing.M) {
@@ -30,7 +30,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// play opens the store and either holds it, or writes trials and tells the number of each after it was acknowledged.
+// play is the child process: it opens the store and either holds it locked, or writes trials and prints the number of
+// each stored trial.
 func play(role []string) error {
 	s, err := Open(context.Background(), role[1], Options{})
 	if err != nil {
@@ -61,7 +62,8 @@ func play(role []string) error {
 	}
 }
 
-// second starts the other process and returns what it prints, line by line.
+// second starts a second process of the test with the given role, and returns a scanner of the lines that the process
+// prints.
 func second(t *testing.T, role ...string) (*exec.Cmd, *bufio.Scanner) {
 	t.Helper()
 	executable, err := os.Executable()
@@ -149,8 +151,7 @@ func checkAcknowledged(t *testing.T, path string, n int) {
 	must.OK(t, s.Close())
 }
 
-// Writers in several processes share the file: none waits for another to end, and nothing that any of them acknowledged
-// is lost.
+// Writers in several processes share the file: none waits until another ends, and no trial that was stored is lost.
 func TestWritersSideBySide(t *testing.T) {
 	const writers, each = 3, 25
 	path := newPath(t)

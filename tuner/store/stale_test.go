@@ -10,7 +10,7 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// A removed problem makes room in the file for what comes next.
+// The pages of a problem that was removed are used again for later trials.
 func TestRemoveMakesRoom(t *testing.T) {
 	s := open(t, newPath(t))
 	old := pool

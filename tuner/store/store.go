@@ -1,17 +1,17 @@
-// Package store keeps what searches found out, in one bbolt file that outlives them: every trial, and each problem's
-// winner.
+// Package store keeps the results of searches in one bbolt file: every trial, and each problem's winner.
 //
-// A problem on a device (ProblemID) has a bucket of its own. In it a trial's key is the digest of all that its outcome
-// depends on (Provenance): the kernel's source, includes and macros, the versions of compiler and driver, the GPU, the
-// measuring protocol. A search with an edited kernel therefore asks for other keys and never gets old times. One that
-// asks for the same keys again finds the trials, so an interrupted search goes on where it stopped.
+// A problem on a device (ProblemID) has a bucket of its own. A trial's key in the problem's bucket is the digest of
+// all that its outcome depends on (Provenance): the kernel's source, includes and macros, the versions of compiler
+// and driver, the GPU, the measuring protocol. Because the key depends on the kernel, a search with an edited
+// kernel looks up other keys, and never gets times of the kernel before the edit. A search with the same kernels
+// finds the earlier trials, so an interrupted search continues where it stopped.
 //
-// Many processes share a file: each transaction opens it, works and lets it go again within milliseconds. A process
-// that cannot open it waits, and in the end says which process has it. Trials and winners are on the disk when
-// PutTrials and PutWinner return. A process that is killed at any moment leaves a file that opens and holds them.
-// Every value carries a checksum: bbolt guards only its own page headers, and a flipped bit must not become a faster
-// kernel. A damaged file is reported (DamagedError) and never changed or removed; Check has the details, and Merge
-// takes what is whole into another file.
+// Many processes share a file: each transaction opens, uses and closes it within milliseconds. A process that cannot
+// open the file waits, and at the end of its time limit reports which process holds it. Trials and winners are on the
+// disk when PutTrials and PutWinner return. A process that is killed at any moment leaves a file that can be opened and
+// contains all acknowledged trials. Every value carries a checksum: bbolt's checksums cover only its meta pages, and a
+// flipped bit must not make a kernel look faster. A damaged file is reported (DamagedError) and never changed or
+// removed; Check lists the damage, and Merge copies the intact values into another file.
 package store
 
 import (
@@ -34,36 +34,35 @@ import (
 	"autotune/internal/input"
 )
 
-// schemaVersion is raised when the file's contents get another meaning. Files of any other are refused.
+// schemaVersion is raised when the meaning of the file's contents changes. Open refuses files with another schema
+// version.
 const schemaVersion = 2
 
-// defaultWait is how long a transaction waits for other processes when Options says nothing else. Others hold the file
-// for milliseconds.
+// defaultWait is how long a transaction waits for other processes, which usually hold the file for milliseconds.
 const defaultWait = 10 * time.Second
 
-// lockPoll is how often a waiting transaction tries again.
+// lockPoll is how often a waiting transaction tries to open the file.
 const lockPoll = 5 * time.Millisecond
 
-// Options adjust Open; the zero value is right for a search.
+// Options configure Open; the zero value waits ten seconds for other processes and creates a missing file.
 type Options struct {
-	Wait     time.Duration // for other processes to let the file go; 0: ten seconds, negative: not at all
+	Wait     time.Duration // how long to wait for other processes; 0: ten seconds, negative: not at all
 	ReadOnly bool          // the file must exist
 }
 
-// Store is a file, which is opened for one transaction after another. Its methods may be used by many goroutines at
-// once.
+// Store gives access to a file, which it opens for each transaction. Several goroutines may use a Store at once.
 type Store struct {
 	path    string
 	options Options
 
-	mu      sync.Mutex    // held in a transaction
+	mu      sync.Mutex    // locked during a transaction
 	damaged *DamagedError // once set, the file is not opened again
 	closed  bool
-	checked bool // the file's pages, before the first write
+	checked bool // whether its pages were checked, before the first write
 }
 
-// Open checks that the file is a cache, and makes it with its folder if it does not exist. Its errors are *AbsentError,
-// *LockedError, *DamagedError, *ForeignError, *SchemaError, or wrap what the operating system said.
+// Open checks that the file is a cache, or creates it and its folder if it does not exist. Open returns errors of the
+// types *AbsentError, *LockedError, *DamagedError, *ForeignError and *SchemaError, or an error of the operating system.
 func Open(ctx context.Context, path string, opt Options) (*Store, error) {
 	if err := prepare(path, opt); err != nil {
 		return nil, err
@@ -76,7 +75,7 @@ func Open(ctx context.Context, path string, opt Options) (*Store, error) {
 	return s, nil
 }
 
-// prepare makes a new file, or looks at an old one before bbolt does.
+// prepare creates a missing file; if the file exists, prepare checks it before bbolt reads it.
 func prepare(path string, opt Options) error {
 	info, err := os.Stat(path)
 	switch absent := errors.Is(err, fs.ErrNotExist); {
@@ -88,8 +87,8 @@ func prepare(path string, opt Options) error {
 	case info.IsDir():
 		err = errors.New("it is a directory")
 	case opt.ReadOnly && info.Size() == 0:
-		return &ForeignError{path, "it is empty"} // else bbolt fills it
-	case !opt.ReadOnly: // one that may not be written is refused before any work
+		return &ForeignError{path, "it is empty"} // bbolt would fill an empty file
+	case !opt.ReadOnly: // refuse a file that may not be written before any work
 		var f *os.File
 		if f, err = os.OpenFile(path, os.O_RDWR, 0); err == nil {
 			err = f.Close()
@@ -98,7 +97,7 @@ func prepare(path string, opt Options) error {
 	return unusable(path, err)
 }
 
-// unusable tells why the operating system does not give a file.
+// unusable returns an error that gives the operating system's reason for not opening the file.
 func unusable(path string, err error) error {
 	if err == nil {
 		return nil
@@ -106,7 +105,8 @@ func unusable(path string, err error) error {
 	return fmt.Errorf("cannot use the cache %s: %w; use --cache to name another", path, input.Reason(err))
 }
 
-// create makes an empty store. When somebody else was faster, theirs stays.
+// create makes a cache file without trials. If another process creates the file at the same time, the file of the first
+// process stays.
 func create(path string) error {
 	err := assemble(path, func(part string) error {
 		db, err := bbolt.Open(part, 0o644, nil)
@@ -117,13 +117,14 @@ func create(path string) error {
 	})
 	var link *os.LinkError
 	if errors.As(err, &link) {
-		return nil // on a file system without links, bbolt makes the file itself
+		return nil // if the file system has no links, bbolt creates the file
 	}
 	return err
 }
 
-// assemble has fill make a file beside its place and links it there complete. So a process killed meanwhile leaves no
-// half of a file under that name. A file that is there stays: the error is an *os.LinkError then.
+// assemble calls `fill` to create a file in a temporary folder, and then links the complete file to `path`. Because the
+// file is complete when it appears, a killed process never leaves an incomplete file at `path`. If a file exists at
+// `path` already, that file stays, and the error is an *os.LinkError.
 func assemble(path string, fill func(part string) error) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
@@ -141,11 +142,12 @@ func assemble(path string, fill func(part string) error) error {
 }
 
 type opened struct {
-	file *os.File // the one that bbolt works on
+	file *os.File // the file that bbolt uses
 	db   *bbolt.DB
 }
 
-// transact opens the file, runs f on it and lets it go. Once the file proved damaged, it is not opened any more.
+// transact opens the file, runs f on it and closes it. Once a Store has found its file damaged, it does not open the
+// file again.
 func (s *Store) transact(ctx context.Context, readOnly bool, f func(opened) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -166,7 +168,8 @@ func (s *Store) transact(ctx context.Context, readOnly bool, f func(opened) erro
 		return f(o)
 	})
 	if s.damaged != nil {
-		// bbolt may have panicked with its locks held, and closing it would wait for them for ever.
+		// bbolt's Close is not called after a panic, since the panic may have left bbolt's locks held and Close would
+		// wait for them for ever.
 		return errors.Join(err, o.letGo())
 	}
 	return errors.Join(err, o.db.Close())
@@ -193,8 +196,8 @@ func (s *Store) openWaiting(ctx context.Context, readOnly bool) (opened, error) 
 func (s *Store) open(readOnly bool) (o opened, err error) {
 	options := *bbolt.DefaultOptions
 	options.ReadOnly = readOnly
-	options.Timeout = time.Nanosecond // one try; the waiting is done by openWaiting
-	options.PreLoadFreelist = true    // read here, where a fault of a damaged one can be caught
+	options.Timeout = time.Nanosecond // one try, since openWaiting does the waiting
+	options.PreLoadFreelist = true    // a fault of a damaged list can be caught here
 	options.OpenFile = func(name string, flag int, mode os.FileMode) (*os.File, error) {
 		f, err := os.OpenFile(name, flag, mode)
 		o.file = f
@@ -209,7 +212,7 @@ func (s *Store) open(readOnly bool) (o opened, err error) {
 	case err == nil || errors.Is(err, bolterrors.ErrTimeout):
 		return o, err
 	case s.damaged != nil:
-		// bbolt could not close the file.
+		// After bbolt has failed to open the file, its method Close cannot be called.
 		return o, errors.Join(err, o.letGo())
 	case errors.Is(err, bolterrors.ErrInvalid):
 		return o, &ForeignError{s.path, "it is no database"}
@@ -221,7 +224,8 @@ func (s *Store) open(readOnly bool) (o opened, err error) {
 	return o, &DamagedError{Path: s.path, Detail: err.Error()}
 }
 
-// letGo unlocks the file without bbolt's help. Closing it is not enough: it stays mapped, and so locked.
+// letGo unlocks and closes the file without calling bbolt. A file that is mapped into memory stays locked after it is
+// closed, so it must be unlocked first.
 func (o opened) letGo() error {
 	return errors.Join(syscall.Flock(int(o.file.Fd()), syscall.LOCK_UN), o.file.Close())
 }
@@ -240,7 +244,7 @@ func (s *Store) view(f func(tx *bbolt.Tx) error) error {
 func (s *Store) update(f func(tx *bbolt.Tx) error) error {
 	return s.transact(context.Background(), false, func(o opened) error {
 		if !s.checked {
-			// bbolt would trust a damaged list of free pages, and write over sound trials.
+			// bbolt would overwrite intact trials if the file's list of free pages were damaged.
 			issues, err := check(context.Background(), o, false)
 			if err == nil && len(issues) > 0 {
 				err = &DamagedError{s.path, issues[0].String()}
@@ -251,7 +255,7 @@ func (s *Store) update(f func(tx *bbolt.Tx) error) error {
 			s.checked = true
 		}
 		return o.db.Update(func(tx *bbolt.Tx) error {
-			if tx.Bucket(aboutBucket) != nil { // another version may have been here since it was opened
+			if tx.Bucket(aboutBucket) != nil { // another version may have written to it since it was opened
 				if err := checkSchema(tx, s.path); err != nil {
 					return err
 				}
@@ -261,7 +265,8 @@ func (s *Store) update(f func(tx *bbolt.Tx) error) error {
 	})
 }
 
-// guard runs f. A fault that a damaged file causes becomes a *DamagedError, which is remembered.
+// guard runs f. If f fails because the file is damaged, guard returns a *DamagedError and stores it, so that the file
+// is not opened again.
 func (s *Store) guard(f func() error) error {
 	fault, err := caught(f)
 	if fault != "" {
@@ -271,8 +276,8 @@ func (s *Store) guard(f func() error) error {
 	return err
 }
 
-// caught runs f. bbolt panics at a damaged page, and reading beyond the end of a shortened file is a memory fault. Both
-// become the returned fault.
+// caught runs f and returns a panic in it as the fault. bbolt panics at a damaged page, and reading beyond the end of
+// a shortened file is a memory fault.
 func caught(f func() error) (fault string, err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
@@ -283,13 +288,13 @@ func caught(f func() error) (fault string, err error) {
 	return "", f()
 }
 
-// recognise checks that the file is ours, of today's schema, and puts the buckets into an empty one.
+// recognise checks that the file is a cache of the current schema, and creates the buckets if it is empty.
 func (s *Store) recognise(ctx context.Context) error {
 	info, err := os.Stat(s.path)
 	if err != nil {
 		return unusable(s.path, err)
 	}
-	empty := false // bbolt fills a file of no bytes, if it may
+	empty := false // bbolt fills a file of zero bytes unless it is read-only
 	err = s.transact(ctx, info.Size() > 0, func(o opened) error {
 		return o.db.View(func(tx *bbolt.Tx) error {
 			if name, _ := tx.Cursor().First(); name == nil {

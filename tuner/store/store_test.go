@@ -65,7 +65,7 @@ func fill(t *testing.T, s *Store, id ProblemID, n int) {
 	must.OK(t, s.PutTrials(id, entries))
 }
 
-// bucketOf is a problem's bucket, which is there.
+// bucketOf returns the bucket of a problem that is in the store.
 func bucketOf(tx *bbolt.Tx, id ProblemID) *bbolt.Bucket {
 	key, _ := id.key()
 	return tx.Bucket(problemsBucket).Bucket(key)
@@ -277,7 +277,7 @@ func TestReadOnly(t *testing.T) {
 	s := open(t, path)
 	fill(t, s, pool, 1)
 	must.OK(t, s.Close())
-	for range 2 { // readers do not keep each other out
+	for range 2 { // two readers do not exclude each other
 		reader, err := Open(t.Context(), path, Options{ReadOnly: true, Wait: -1})
 		must.OK(t, err)
 		defer reader.Close()
@@ -340,7 +340,7 @@ func TestFilesThatCannotBeOpened(t *testing.T) {
 	}
 }
 
-// A cache that gets another schema while it is in use is written to no more.
+// A store stops writing to a cache whose schema another process changes.
 func TestSchemaIsLookedAtAgain(t *testing.T) {
 	path := newPath(t)
 	s := open(t, path)
@@ -383,7 +383,7 @@ func TestNothingElseIsLeftBesideTheFile(t *testing.T) {
 	}
 }
 
-// A trial or winner with a time that no launch takes is refused, whoever reads it.
+// All methods that read a trial or winner return an error if its time is impossible, such as a negative one.
 func TestTimesThatCannotBe(t *testing.T) {
 	s := open(t, newPath(t))
 	bad := sample(2)
@@ -414,7 +414,7 @@ func TestTimesThatCannotBe(t *testing.T) {
 	}
 }
 
-// Each conditions have trials and a winner of their own.
+// Each set of timing conditions has its own trials and its own winner.
 func TestConditionsAreApart(t *testing.T) {
 	path := newPath(t)
 	s := open(t, path)

@@ -7,29 +7,30 @@ import (
 	"time"
 )
 
-// At how many trials, or after how long, a Writer writes them.
+// A Writer writes its trials when it has batchSize of them, or after batchTime.
 const (
 	batchSize = 64
 	batchTime = 200 * time.Millisecond
 )
 
-// Writer keeps a problem's trials as they arrive, many to a transaction, so that measuring does not wait for the disk
-// at each. A process that is killed loses at most the last batchTime of them. It must be closed.
+// Writer stores a problem's trials as they arrive, many in each transaction, so that measuring does not wait for the
+// disk. A process that is killed loses at most the trials of the last interval batchTime. The caller must close a
+// Writer.
 type Writer struct {
 	store   *Store
 	problem ProblemID
-	writing sync.Mutex // held while a batch is written
+	writing sync.Mutex // locked while a batch is written
 
-	mu      sync.Mutex // of the fields below
+	mu      sync.Mutex // protects the fields below
 	pending []Entry
-	err     error // the first failure to write
+	err     error // the first error of writing
 	closed  bool
 }
 
 func (s *Store) Writer(id ProblemID) *Writer { return &Writer{store: s, problem: id} }
 
-// Put takes a trial to be written when a batch is full, or soon. It returns the first error that writing met so far;
-// Close returns it too.
+// Put queues a trial, which is written to the file when a batch is full or after batchTime. Put and Close return the
+// first error that writing has caused so far.
 func (w *Writer) Put(e Entry) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -44,12 +45,12 @@ func (w *Writer) Put(e Entry) error {
 	case 1:
 		time.AfterFunc(batchTime, w.flush)
 	case batchSize:
-		go w.flush() // Close waits for it
+		go w.flush() // Close waits for this flush
 	}
 	return nil
 }
 
-// Close writes what is left and returns the first error that writing met.
+// Close writes the queued trials and returns the first error of writing.
 func (w *Writer) Close() error {
 	w.mu.Lock()
 	w.closed = true

@@ -13,18 +13,18 @@ import (
 	"autotune/space/expr"
 )
 
-// archive is what a search knows: which configurations were told and which are under way. All that is random about a
-// strategy comes from its rng.
+// archive holds the state of a search: the configurations with known outcomes and the configurations still being
+// evaluated. The field rng of the archive is the only source of randomness of a strategy.
 type archive struct {
 	space    *space.Space
 	rng      *rand.Rand
 	known    map[int64]Outcome
-	order    []int64 // of the known, as they were told
-	working  []int64 // those that did not fail, best first
+	order    []int64 // known configurations, in the order in which they were told
+	working  []int64 // known configurations that work, the best first
 	underWay map[int64]bool
 	best     int64   // -1 until a configuration works
-	score    float64 // of the best, +Inf until then
-	draws    shuffle // of the space
+	score    float64 // score of the best; +Inf until one works
+	draws    shuffle // draws from the whole space
 	expected *Expected
 }
 
@@ -42,13 +42,13 @@ func (a *archive) unseen(id int64) bool {
 	return !known && !a.underWay[id]
 }
 
-// tell notes an outcome; false if the configuration was known already.
+// tell records the outcome of a configuration; it returns false if the outcome was known already.
 func (a *archive) tell(id int64, o Outcome) bool {
 	if _, known := a.known[id]; known {
 		return false
 	}
 	if o.OK && !(o.Score > 0 && o.Score <= math.MaxFloat64) {
-		o = Outcome{} // not a time
+		o = Outcome{} // the score is not a time
 	}
 	delete(a.underWay, id)
 	a.known[id] = o
@@ -63,11 +63,11 @@ func (a *archive) tell(id int64, o Outcome) bool {
 	return true
 }
 
-// bestOf returns the n best configurations, or all if fewer work. The result is not to be modified.
+// bestOf returns the n best configurations, or all if fewer work. The caller must not modify the list that bestOf
+// returns.
 func (a *archive) bestOf(n int) []int64 { return a.working[:min(n, len(a.working))] }
 
-// anyUnseen draws one of the configurations that may be proposed, each as likely as any other; false when there are
-// none.
+// anyUnseen draws a configuration that may be proposed, with equal probabilities; it returns false if none is left.
 func (a *archive) anyUnseen() (int64, bool) {
 	for a.draws.left > 0 {
 		if id := a.draws.next(); a.unseen(id) {
@@ -77,8 +77,8 @@ func (a *archive) anyUnseen() (int64, bool) {
 	return 0, false
 }
 
-// loss is a configuration's logarithm of the score, which makes a factor in time the same step everywhere; +Inf for a
-// failure.
+// loss returns the logarithm of a score, so that an equal factor in time is an equal difference in loss; the loss of a
+// failure is +Inf.
 func loss(o Outcome) float64 {
 	if !o.OK {
 		return math.Inf(1)
@@ -86,7 +86,8 @@ func loss(o Outcome) float64 {
 	return math.Log(o.Score)
 }
 
-// doubleOf is the index of the value twice as large as a tunable's value; -1 for none.
+// doubleOf returns the index of the value that is twice a tunable's given value, or -1 if the tunable has no such
+// value.
 func doubleOf(t space.Tunable, value int) int {
 	if n, ok := t.Values[value].AsInt(); ok && n > 0 {
 		return slices.IndexFunc(t.Values, expr.Int(2*n).Equal)
@@ -94,8 +95,9 @@ func doubleOf(t space.Tunable, value int) int {
 	return -1
 }
 
-// exchanges lists the configurations that have one tunable doubled and another halved. Many limits and costs depend on
-// a product, such as the threads of a block: at a good one, another shape is close by, but two tunables away.
+// exchanges returns the configurations that result if one tunable of a configuration is doubled and another halved.
+// Many limits and costs depend on a product of tunables, such as the number of threads of a block; two configurations
+// with an equal product differ in at least two tunables.
 func (a *archive) exchanges(id int64) (found []int64) {
 	part, choice := a.space.PartOf(id), a.space.Choice(id)
 	tunables := a.space.Parts()[part].Tunables
@@ -120,13 +122,14 @@ func (a *archive) exchanges(id int64) (found []int64) {
 	return found
 }
 
-// vicinity lists all that is close to a configuration: one tunable changed by any amount, or two exchanged.
+// vicinity returns all configurations close to a given one: with one tunable changed by any amount, or with one tunable
+// doubled and another halved.
 func (a *archive) vicinity(id int64) []int64 {
 	return append(a.space.Neighbours(id), a.exchanges(id)...)
 }
 
-// maximin draws n configurations that lie far from each other: of a few random ones, each is the one whose nearest
-// predecessor is farthest away.
+// maximin draws n configurations that are far from each other: of a few random candidates, it takes the one whose
+// distance to the nearest earlier configuration is largest.
 func maximin(a *archive, n int) []int64 {
 	var ids []int64
 	var rows [][]float64
@@ -149,8 +152,8 @@ func maximin(a *archive, n int) []int64 {
 	return ids
 }
 
-// shuffle draws numbers uniformly without replacement: a Fisher-Yates shuffle that stores only the numbers it has
-// touched, so that memory grows with the draws and not with the range.
+// shuffle draws numbers at random, each number only once. This Fisher-Yates shuffle stores only the numbers that it has
+// moved, so that its memory is proportional to the number of draws rather than to the size of the range.
 type shuffle struct {
 	rng   *rand.Rand
 	left  int64
@@ -164,7 +167,7 @@ func (s *shuffle) at(i int64) int64 {
 	return i
 }
 
-// next is a number that was not drawn before; some must be left.
+// next draws one of the remaining numbers at random; at least one number must remain.
 func (s *shuffle) next() int64 {
 	pick := s.rng.Int64N(s.left)
 	s.left--

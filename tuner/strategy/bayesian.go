@@ -6,15 +6,15 @@ import (
 )
 
 // bayesian is Bayesian optimisation: it fits a Gaussian process to the outcomes and proposes the candidate with the
-// greatest expected improvement. The pool of candidates holds random configurations and neighbours of the best. A
-// configuration under way counts as observed with the loss that the model expects of it. So many proposals at once do
-// not repeat each other.
+// greatest expected improvement. The candidates for a proposal are random configurations and neighbours of the best
+// ones. A configuration that is still being evaluated counts as observed with its expected loss, so that several
+// proposals at once differ.
 type bayesian struct {
 	*featureCache
-	seeds  []int64 // to begin with
+	seeds  []int64 // the first proposals
 	model  *lossModel
 	pool   pool
-	around map[int64]bool // whose neighbours are in the pool
+	around map[int64]bool // configurations whose neighbours are in the pool
 }
 
 func newBayesian(a *archive) method {
@@ -90,7 +90,7 @@ func (b *bayesian) candidate(id int64) {
 	}
 }
 
-// mostPromising takes the best candidate from the pool; nil if there is none.
+// mostPromising removes the best candidate from the pool and returns it, or nil if there is none.
 func (b *bayesian) mostPromising() *probe {
 	b.pool.list = slices.DeleteFunc(b.pool.list, func(at *probe) bool { return !b.unseen(at.id) })
 	if b.pool.sweeping() {
@@ -101,15 +101,15 @@ func (b *bayesian) mostPromising() *probe {
 	})
 }
 
-// pool holds candidates and what they were worth when they were last looked at. Worth changes little from one outcome
-// to the next, so most of the time only the best few are looked at again. Now and then a sweep looks at all, and the
-// worst are dropped.
+// pool holds candidates for a proposal, and for each its worth when it was last rated. A candidate's worth changes
+// little from one outcome to the next, so most calls rate only the best few again. Every policy.sweep-th call of take
+// rates all candidates and drops the worst ones.
 type pool struct {
 	list []*probe
 	turn int
 }
 
-// sweeping says whether the next search for the best goes through all.
+// sweeping reports whether the next call of take rates all candidates again, rather than only the best ones.
 func (p *pool) sweeping() bool { return p.turn%policy.sweep == 0 }
 
 func (p *pool) find(id int64) *probe {
@@ -125,7 +125,7 @@ func (p *pool) add(at *probe) {
 	p.list = append(p.list, at)
 }
 
-// take removes and returns the candidate that is worth the most, or nil if there is none.
+// take removes and returns the candidate with the greatest worth, or nil if there is none.
 func (p *pool) take(worth func(*probe) float64) *probe {
 	sweep := p.sweeping()
 	p.turn++

@@ -18,27 +18,28 @@ type Seen struct {
 	Outcome
 }
 
-// Prospect is what a search may still gain.
+// Prospect is an estimate of what a search may still gain.
 type Prospect struct {
-	// Chance is the probability that a configuration which was not seen is faster than the best seen by more than a
-	// factor: 1.05 asks for 5 %.
+	// Chance is the probability that an unseen configuration is faster than the best seen one by more than a factor:
+	// 1.05 stands for 5 %.
 	Chance float64
-	Best   int64   // the best seen; -1: none works
-	Beside []int64 // unseen ones that differ from it in one tunable and may well be faster
+	Best   int64   // the best configuration seen; -1: none works
+	Beside []int64 // unseen neighbours of the best that may well be faster
 }
 
-// Look estimates what a search may still gain. It depends on what was seen, in that order, and supposes that a good
-// strategy chose it, to which the same was expected.
+// Look estimates what a search may still gain, from its outcomes in the order in which they came. Look assumes that
+// the search's configurations were chosen by a good strategy that knew the given expected scores.
 //
-// Two witnesses are heard. A Gaussian process that is fitted to the scores says what the space may still hold (belief);
-// alone it is a poor judge of extremes, too sure early and full of hope late. The search itself says since when nothing
-// was gained: what has not happened for long is unlikely to happen, and the odds fall as one over the outcomes since
-// then. The odds are those of the record times a root of those of the model. The two constants are chosen such that of
-// searches that end at a chance of 5 % no more have more than the factor left; simulate --ending holds them against
-// recordings. Where something was expected of the configurations, the model errs less and is trusted more.
+// Look combines two sources. A Gaussian process that is fitted to the scores gives the odds that a better configuration
+// exists; these odds are too low early in a search and too high late. The history of the search gives odds of 1 to the
+// number of outcomes since the last gain. Look multiplies the odds from the search's history by a root of the odds from
+// the Gaussian process. The constants in Look are chosen such that, of the searches that end at a 5 % chance of a gain,
+// at most 5 % have missed a gain of more than the factor; `simulate --ending` checks that limit on recordings. If
+// configurations have expected scores, the Gaussian process has smaller errors, and its odds get more weight.
 //
-// With fewer than 20 outcomes that work, or when the model is certain, the chance is 1. It takes about a tenth of a
-// second and changes little with a few outcomes more: ask after every tenth or so.
+// Look returns a chance of 1 if fewer than 20 outcomes are successes, or if the Gaussian process is certain of a
+// gain. Look takes about a tenth of a second, and a few more outcomes change its result little, so Look need not be
+// called after each outcome.
 func Look(s *space.Space, seen []Seen, expected *Expected, factor float64, seed uint64) Prospect {
 	a := newArchive(s, rand.New(rand.NewPCG(seed, 0xc4a)), expected)
 	for _, e := range seen {
@@ -68,7 +69,7 @@ func Look(s *space.Space, seen []Seen, expected *Expected, factor float64, seed 
 	return p
 }
 
-// beside lists the unseen neighbours of the best that may well be faster.
+// beside returns the neighbours of the best configuration that have no outcome yet and may well be faster.
 func (m *lossModel) beside() (ids []int64) {
 	for _, id := range m.space.Neighbours(m.best) {
 		if at := (&probe{id: id, point: m.features(id)}); m.unseen(id) && m.beats(at, 1) >= policy.beside {
@@ -78,7 +79,7 @@ func (m *lossModel) beside() (ids []int64) {
 	return ids
 }
 
-// since is how many working outcomes came after the last gain of more than the factor.
+// since returns how many outcomes succeeded after the first outcome whose score is within the factor of the best score.
 func (a *archive) since(factor float64) int {
 	n := 0
 	for _, id := range a.order {
@@ -94,8 +95,9 @@ func (a *archive) since(factor float64) int {
 	return n - 1
 }
 
-// hopeful lists the unseen configurations most likely to beat the best by the factor. In spaces with more than a few
-// thousand configurations a sample and all neighbours of the best are looked at.
+// hopeful returns the unseen configurations that are most likely to be faster than the best one by the given factor. In
+// a space with more than a few thousand configurations, hopeful considers only a random sample and all neighbours of
+// the best configurations.
 func (m *lossModel) hopeful(factor float64) []*probe {
 	ids := m.expected.candidates(m.archive, policy.sample)
 	for _, id := range m.bestOf(policy.nearest) {
@@ -114,14 +116,15 @@ func (m *lossModel) hopeful(factor float64) []*probe {
 	return list[:min(len(list), policy.joint)]
 }
 
-// beats is how likely a configuration alone is to beat the best by the factor.
+// beats returns the probability that a configuration is faster than the best one by the given factor.
 func (m *lossModel) beats(at *probe, factor float64) float64 {
 	b := m.expect(at)
 	return b.works * distuv.UnitNormal.CDF((m.threshold(at.id, m.score/factor)-b.mean)/b.deviation)
 }
 
-// chanceBelow is the model's belief. It draws the losses of configurations together, many times with their covariances.
-// Each works or fails as often as its surroundings do. It returns how often any of them that works beats the best by
+// chanceBelow returns the model's probability that one of the listed configurations is faster than the best one by the
+// factor. chanceBelow repeatedly draws the losses of all listed configurations from their joint distribution, and draws
+// whether each of them works. The probability is the fraction of draws in which a working configuration is faster by
 // the factor.
 func (m *lossModel) chanceBelow(list []*probe, factor float64) float64 {
 	if len(list) == 0 {
@@ -149,8 +152,8 @@ func (m *lossModel) chanceBelow(list []*probe, factor float64) float64 {
 	return float64(below) / float64(policy.drawn)
 }
 
-// posterior is the joint distribution of the losses at the probes, whose means are known; false if their covariance has
-// no factor.
+// posterior returns the joint distribution of the losses at the listed probes, with the given means; it returns false
+// if the covariance matrix has no Cholesky factor.
 func (p *gaussianProcess) posterior(list []*probe, means []float64, rng *rand.Rand) (*distmv.Normal, bool) {
 	n := len(list)
 	open := mat.NewSymDense(n, nil)
@@ -175,23 +178,24 @@ func (p *gaussianProcess) posterior(list []*probe, means []float64, rng *rand.Ra
 	return nil, false
 }
 
-// Target is the factor by which a configuration must be faster to be worth searching on for, unless told otherwise.
+// Target is the usual factor by which a configuration must be faster to be worth a longer search.
 const Target = 1.02
 
 type Outlook struct {
-	Target  float64 `json:"target"`                // a factor: 1.02 is 2 %
-	Chance  float64 `json:"chance"`                // that a configuration was not seen which is faster by more
-	AtFloor bool    `json:"at_roofline,omitempty"` // the best takes no longer than a copy of what it must move
-	Seconds float64 `json:"seconds,omitempty"`     // that the search had taken by then; 0: its clock means nothing
+	Target  float64 `json:"target"`                // a factor: 1.02 stands for 2 %
+	Chance  float64 `json:"chance"`                // probability that an unseen configuration is faster by Target
+	AtFloor bool    `json:"at_roofline,omitempty"` // the best takes no longer than a copy of all data
+	Seconds float64 `json:"seconds,omitempty"`     // duration of the search until then; 0: its clock means nothing
 }
 
-// Over tells whether a search may end: nothing is left that is worth it.
+// Over reports whether a search may end, because a gain that would be worth more time is unlikely.
 func (o Outlook) Over() bool { return o.Sure() || o.AtFloor && o.Chance < policy.atFloor }
 
-// Sure tells whether the chance alone says so.
+// Sure reports whether the chance of a gain is so low that a search may end even if its best time is far from the
+// roofline.
 func (o Outlook) Sure() bool { return o.Chance < o.limit() }
 
-// Near tells whether the end is near: time to prepare what comes after it.
+// Near reports whether the search will probably end soon, so that it should begin to prepare the gates.
 func (o Outlook) Near() bool { return o.Chance < policy.nearlyOver*o.limit() }
 
 func (o Outlook) limit() float64 {

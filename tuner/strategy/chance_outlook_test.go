@@ -6,7 +6,8 @@ import (
 	"autotune/tuner/strategy"
 )
 
-// The roofline alone ends nothing, and neither does time.
+// A search whose chance of a gain is still high does not end because its best time is at the roofline, or because it
+// has taken long.
 func TestOutlookOver(t *testing.T) {
 	for _, test := range []struct {
 		chance           float64
@@ -32,7 +33,8 @@ func TestOutlookOver(t *testing.T) {
 	}
 }
 
-// Nothing gained for long makes a gain unlikely, whatever the model hopes for; failures are no evidence.
+// After many outcomes without a gain, the chance of a gain is low whatever the model expects. Outcomes of variants that
+// failed do not lower the chance of a gain.
 func TestChanceFallsWithTime(t *testing.T) {
 	s := gridSpace(t, 30, 30, 30)
 	ids := s.Sample(seeded(1), 160)

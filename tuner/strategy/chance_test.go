@@ -28,7 +28,8 @@ func TestChance(t *testing.T) {
 	if c := strategy.Look(s, seenOf(ids, score), nil, 1.05, 1).Chance; c != 0 {
 		t.Errorf("after all outcomes %v, want 0", c)
 	}
-	// The best of a smooth problem is soon found, and in most searches known to be.
+	// If times vary smoothly, a search soon finds the best configuration, and most searches also end with a low chance
+	// of a gain.
 	var after []float64
 	for seed := range uint64(9) {
 		found := search(t, started(t, "bayesian", s, strategy.Options{Seed: seed}), score, 100, 1, seeded(seed))
@@ -38,7 +39,7 @@ func TestChance(t *testing.T) {
 	if c := after[len(after)/2]; c > 0.05 {
 		t.Errorf("after searches %v, want next to nothing of most", after)
 	}
-	// Without the best half, it is known that there is better.
+	// If the better half of the configurations was never tried, the chance of a gain is high.
 	var far []int64
 	for _, id := range ids {
 		if o := score(id); o.OK && o.Score > 1.8 && len(far) < 60 {

@@ -17,7 +17,7 @@ func numbers(values ...int64) []expr.Value {
 	return list
 }
 
-// blocks is a space of shapes and something that has nothing to do with them.
+// blocks returns a space of block shapes with the tunables x and y, and another tunable that is unrelated to them.
 func blocks(t *testing.T) *space.Space {
 	t.Helper()
 	s, err := space.New(t.Context(),
@@ -31,7 +31,7 @@ func blocks(t *testing.T) *space.Space {
 	return s
 }
 
-// An exchange keeps the product, changes two tunables, and is valid.
+// An exchange doubles one tunable and halves another, so it keeps their product, and its result is valid.
 func TestExchanges(t *testing.T) {
 	s := blocks(t)
 	a := newArchive(s, rand.New(rand.NewPCG(1, 1)), nil)
@@ -53,13 +53,14 @@ func TestExchanges(t *testing.T) {
 			}
 		}
 	}
-	// 8x2-16x1, 8x4-16x2, 12x2-24x1, 12x4-24x2, 16x2-32x1, 16x4-32x2: each both ways and in two ways.
+	// The 6 exchanges between block shapes, 8x2-16x1, 8x4-16x2, 12x2-24x1, 12x4-24x2, 16x2-32x1 and 16x4-32x2, are
+	// found in both directions and for each of the 2 values of the tunable `way`, so there are 24.
 	if found != 24 {
 		t.Errorf("%d exchanges, want 24", found)
 	}
 }
 
-// Only x, whose exponents do not ascend with its values, gets a column.
+// Only the tunable x gets a column for its exponents of two, since these do not ascend with its values.
 func TestPowersOfTwo(t *testing.T) {
 	s := blocks(t)
 	c := newFeatureCache(newArchive(s, rand.New(rand.NewPCG(1, 1)), nil))

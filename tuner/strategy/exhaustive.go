@@ -15,7 +15,8 @@ func (e *exhaustive) propose() (int64, bool) {
 
 func (e *exhaustive) learn(int64, Outcome) {}
 
-// random proposes nothing itself, so that each configuration is drawn uniformly from what is left.
+// The method random makes no proposals of its own, so that each configuration is drawn uniformly from the remaining
+// ones.
 type random struct{}
 
 func (random) propose() (int64, bool) { return 0, false }

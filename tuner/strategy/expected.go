@@ -14,18 +14,20 @@ import (
 	"autotune/space"
 )
 
-// Expected is what configurations are expected to score before any is evaluated. Only ratios count: the unit may be
-// any, and a common factor does not matter. A nil Expected expects nothing. It may be used by many goroutines.
+// Expected holds scores that configurations are expected to have before any is evaluated. Only ratios of expected
+// scores matter, so the scores may have any unit. A nil Expected has no expected score for any configuration. Several
+// goroutines may use an Expected.
 type Expected struct {
 	of     func(id int64) (score float64, ok bool, err error)
-	usual  float64 // loss of configurations of which nothing is expected
+	usual  float64 // loss of configurations without an expectation
 	mu     sync.Mutex
-	losses map[int64]float64 // logarithms of scores; NaN: nothing is expected
-	sorted []int64           // those that were looked at, the lowest first
+	losses map[int64]float64 // logarithms of scores; NaN: no expectation
+	sorted []int64           // configurations that were looked at, the lowest first
 }
 
-// Expect looks at many configurations, all if they are few. Of those whose score is not ok nothing is expected. Without
-// any other it returns nil.
+// Expect computes the expected scores of many configurations, or of all configurations in a small space. If the
+// function `of` returns ok=false, a configuration has no expected score; if no configuration has one, Expect returns
+// nil.
 func Expect(s *space.Space, seed uint64, of func(id int64) (score float64, ok bool, err error)) (*Expected, error) {
 	rng := rand.New(rand.NewPCG(seed, 0x11fe))
 	var ids []int64
@@ -89,7 +91,7 @@ func (e *Expected) loss(id int64) float64 {
 	return x
 }
 
-// look is the logarithm of a configuration's score, NaN where nothing is expected.
+// look returns the logarithm of a configuration's expected score, or NaN if it has none.
 func (e *Expected) look(id int64) float64 {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -104,13 +106,13 @@ func (e *Expected) look(id int64) float64 {
 	return x
 }
 
-// Expects tells whether something is expected of a configuration.
+// Expects reports whether a configuration has an expected score.
 func (e *Expected) Expects(id int64) bool { return e != nil && !math.IsNaN(e.look(id)) }
 
-// PromiseMore tells whether one of some configurations has a clearly lower expected score than all others.
+// PromiseMore reports whether a configuration in `some` has a clearly lower expected score than all in `others`.
 func (e *Expected) PromiseMore(some, others []int64) bool {
 	least := func(ids []int64) float64 {
-		x := math.Inf(1) // those without an expectation were not made to be fast
+		x := math.Inf(1) // kernels without an estimate are not expected to be fast
 		for _, id := range ids {
 			if e.Expects(id) {
 				x = min(x, e.look(id))
@@ -121,16 +123,17 @@ func (e *Expected) PromiseMore(some, others []int64) bool {
 	return least(some)+math.Log(policy.clearly) < least(others)
 }
 
-// Likely lists the n configurations with the lowest expected scores, the lowest first. A part of the space gives at
-// most five eighths of them while others have some: expectations compare parts less well than configurations of one.
-// Two of a part differ in at least two tunables, since those that differ in one are much alike.
+// Likely returns the n configurations with the lowest expected scores, the lowest first. One part of the space
+// contributes at most five eighths of the returned list if other parts can contribute, since expected scores of
+// different parts are less comparable. Any two configurations of the same part in the returned list differ in at
+// least two tunables, since configurations that differ in one tunable are similarly fast.
 func (e *Expected) Likely(s *space.Space, n int) []int64 {
 	if e == nil {
 		return nil
 	}
 	var chosen []int64
 	var contents []space.Configuration
-	of := map[int]int{} // chosen of a part
+	of := map[int]int{} // number of chosen configurations of each part
 	for _, most := range []int{(5*n + 7) / 8, n} {
 		for _, id := range e.sorted {
 			part := s.PartOf(id)
@@ -151,8 +154,8 @@ func alike(a, b space.Configuration) bool {
 	return a.Template == b.Template && a.Values.Differences(b.Values) < 2
 }
 
-// candidates are n configurations to consider: random ones without expectations, else mostly those with the lowest
-// expected scores.
+// candidates returns n configurations to consider: random ones if there are no expected scores, otherwise mostly those
+// with the lowest expected scores.
 func (e *Expected) candidates(a *archive, n int) []int64 {
 	if e == nil {
 		return a.space.Sample(a.rng, n)

@@ -11,8 +11,9 @@ import (
 	"autotune/tuner/strategy"
 )
 
-// A search that knows roughly what to expect finds the best in a tenth of the space. It knows sooner that nothing is
-// left. Expectations may be off by a factor, and by a tenth from one configuration to the next.
+// A search with rough expected scores finds the best configuration after trying a tenth of the space, and sooner knows
+// that no gain is left. The expected scores in this test are wrong by a constant factor, and by a further 10 % that
+// vary from one configuration to the next.
 func TestExpected(t *testing.T) {
 	s := gridSpace(t, 20, 20)
 	score := func(id int64) float64 { return 1 + math.Abs(float64(id%20)-13)/5 + math.Abs(float64(id/20)-4)/5 }
@@ -43,11 +44,12 @@ func TestExpected(t *testing.T) {
 	}
 }
 
-// A value of a tunable turns out better than expected. The best configuration has it, and two hundred others were
-// expected to be better. It is tried soon.
+// In the space of this test, the best configuration has a value of one tunable with which all configurations turn out
+// better than expected. The search soon tries the best configuration, although two hundred other configurations were
+// expected to be better.
 func TestExpectedBehindHundreds(t *testing.T) {
 	s := gridSpace(t, 4, 4, 4, 4, 4, 4, 2)
-	score := func(id int64, factor float64) float64 { // of the last tunable's value 1
+	score := func(id int64, factor float64) float64 { // factor applies to value 1 of the last tunable
 		sum, better := 0.0, s.At(id).Values[6].Value == expr.Int(1)
 		for _, v := range s.At(id).Values[:6] {
 			x, _ := v.Value.AsFloat()
@@ -80,7 +82,9 @@ func TestExpectedBehindHundreds(t *testing.T) {
 	}
 }
 
-// The lowest come first, no two of them alike; a configuration that nothing is expected of and an error are told apart.
+// Likely returns the configurations with the lowest expected scores first, and leaves out configurations that are
+// similar to an earlier one in the list. Expect returns an error if the function for the scores fails, but accepts
+// configurations that have no expected score.
 func TestExpect(t *testing.T) {
 	s := gridSpace(t, 9, 9)
 	away := func(id int64) (float64, bool, error) { return math.Abs(float64(id - 40)), true, nil }
@@ -104,7 +108,8 @@ func TestExpect(t *testing.T) {
 	}
 }
 
-// Clearly less must be expected; nothing is less than what is not known, and nothing known promises nothing.
+// PromiseMore returns true only if an expected score is clearly lower, not just slightly. PromiseMore never prefers a
+// configuration that has no expected score.
 func TestPromiseMore(t *testing.T) {
 	e, err := strategy.Expect(gridSpace(t, 9, 9), 1, func(id int64) (float64, bool, error) { return float64(id), id < 81, nil })
 	must.OK(t, err)

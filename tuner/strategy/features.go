@@ -9,8 +9,8 @@ import (
 	"autotune/space/expr"
 )
 
-// featureCache keeps the features of configurations that are looked at often: those of the space, and the exponents of
-// two.
+// featureCache stores the features of configurations, which are needed often: the numbers that the space defines,
+// and the exponents of two in the values of tunables.
 type featureCache struct {
 	*archive
 	categorical []bool
@@ -47,12 +47,13 @@ func (c *featureCache) examples(ids []int64) []example {
 	return examples
 }
 
-// powersOfTwo are further columns for the models: the exponent of two in a tunable's value. Hardware works in powers of
-// two: 64 and 128 threads may be fast where 80 and 112 are slow. A model that sees only the order of values takes that
-// for noise. A tunable gets a column unless its exponents ascend with its values anyway, as in 1, 2, 4, 8.
+// powersOfTwo holds additional features for the models: the exponent of two in the value of a tunable. Hardware works
+// in powers of two: 64 and 128 threads may be fast where 80 and 112 are slow. A model that knows only the order of a
+// tunable's values would take the difference between powers of two and other values for noise. A tunable gets a column
+// for the exponents of two in its values unless the exponents ascend with the values, as for 1, 2, 4, 8.
 type powersOfTwo struct {
-	column  map[string]int // by tunable
-	largest []float64      // exponent, by column
+	column  map[string]int // column of each tunable
+	largest []float64      // largest exponent of each column
 }
 
 func newPowersOfTwo(parts []space.Part) powersOfTwo {
@@ -84,7 +85,7 @@ func (p *powersOfTwo) consider(t space.Tunable) {
 func (p *powersOfTwo) append(row []float64, tunables []space.Tunable, choice []int) []float64 {
 	first := len(row)
 	for range p.largest {
-		row = append(row, policy.power/2) // a template without this tunable
+		row = append(row, policy.power/2) // feature of a template without the tunable
 	}
 	for k, t := range tunables {
 		at, has := p.column[t.Name]
@@ -95,7 +96,7 @@ func (p *powersOfTwo) append(row []float64, tunables []space.Tunable, choice []i
 	return row
 }
 
-// positives are the values as numbers; none unless all are whole and above 0.
+// positives returns a tunable's values as numbers, or nil if one of the values is not a positive integer.
 func positives(values []expr.Value) []int64 {
 	var numbers []int64
 	for _, v := range values {

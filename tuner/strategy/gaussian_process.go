@@ -11,21 +11,21 @@ import (
 	"gonum.org/v1/gonum/lapack/lapack64"
 )
 
-// gaussianProcess is a Gaussian process on configurations. Points are added one by one, and each extends the Cholesky
-// factor by a row. The factor does not depend on the observed values, so these may change at any time: a point is
-// entered with a guess while its evaluation is under way.
+// gaussianProcess is a Gaussian process over configurations. Each point that is added to the process extends the
+// Cholesky factor by a row. The Cholesky factor does not depend on the observed values, so a point can be added with
+// its expected value, which the observed value replaces when the evaluation ends.
 type gaussianProcess struct {
 	covariance
-	noise    float64 // its share of the observed variance, which is 1
+	noise    float64 // noise over the variance of the observations, which is 1
 	points   [][]float64
 	observed []float64 // standardised losses
 
 	logDet float64
-	rows   [][]float64 // of the lower factor
-	solved []float64   // the first part of the lower factor's solution of observed
+	rows   [][]float64 // rows of the lower Cholesky factor
+	solved []float64   // beginning of the solution of lower factor * solved = observed
 }
 
-// set starts over with these points; false if their covariance has no factor.
+// set replaces all points of the process; it returns false if their covariance matrix has no Cholesky factor.
 func (p *gaussianProcess) set(points [][]float64, observed []float64) bool {
 	p.points = append(p.points[:0], points...)
 	p.observed = append(p.observed[:0], observed...)
@@ -66,8 +66,8 @@ func lowerHalf(n int) blas64.Symmetric {
 	return blas64.Symmetric{Uplo: blas.Lower, N: n, Stride: max(1, n), Data: make([]float64, n*n)}
 }
 
-// add enters a probe's point; false if the points before it determine it already. The new row of the factor is the
-// probe's solution.
+// add appends the point of a probe to the process; it returns false if the value at that point already follows from
+// earlier points. The new row of the Cholesky factor is the probe's solution of the triangular system.
 func (p *gaussianProcess) add(at *probe, observed float64) bool {
 	p.catchUp(at)
 	rest := 1 + p.noise - floats.Dot(at.solution, at.solution)
@@ -82,7 +82,8 @@ func (p *gaussianProcess) add(at *probe, observed float64) bool {
 	return true
 }
 
-// observe changes the value at a point; the solution before it stays.
+// observe replaces the observed value of point i, and keeps the part of the triangular system's solution that
+// belongs to earlier points.
 func (p *gaussianProcess) observe(i int, value float64) {
 	p.observed[i] = value
 	p.solved = p.solved[:min(i, len(p.solved))]
@@ -93,7 +94,7 @@ func (p *gaussianProcess) solve() []float64 {
 	return p.solved
 }
 
-// forward appends what is missing of the lower factor's solution of x.
+// forward extends the solution of the triangular system factor * solution = x to all rows of the factor.
 func (p *gaussianProcess) forward(solution, x []float64) []float64 {
 	for i := len(solution); i < len(p.rows); i++ {
 		row := p.rows[i]
@@ -102,20 +103,21 @@ func (p *gaussianProcess) forward(solution, x []float64) []float64 {
 	return solution
 }
 
-// probe is a point at which the model is asked again and again. It keeps the covariances with the model's points and
-// their solution; each new point adds one number to both.
+// probe is a configuration for which the Gaussian process computes the expected loss many times. A probe caches its
+// covariances with the process's points and the solution of the triangular system for these covariances; each point
+// that the process gains adds one number to both.
 type probe struct {
 	id          int64
-	worth       float64 // when it was last asked
-	fresh       bool    // it never was asked
-	works       float64 // how likely it works
-	judged      int     // which generation of trees said so
+	worth       float64 // when it was last rated
+	fresh       bool    // it was never rated
+	works       float64 // probability that it works
+	judged      int     // generation of the trees that computed works
 	point       []float64
 	covariances []float64
 	solution    []float64
 }
 
-// probeRoom is the room for further points that a new probe has.
+// probeRoom is the spare capacity that a new probe gets for points that are added to the process later.
 const probeRoom = 32
 
 func (p *gaussianProcess) predict(at *probe) (mean, deviation float64) {
@@ -124,7 +126,8 @@ func (p *gaussianProcess) predict(at *probe) (mean, deviation float64) {
 	return mean, math.Sqrt(max(1e-10, 1-floats.Dot(at.solution, at.solution)))
 }
 
-// catchUp gives a probe the points that were added since it was last asked.
+// catchUp extends the cached covariances and solution of a probe by the points that were added since the probe was last
+// used.
 func (p *gaussianProcess) catchUp(at *probe) {
 	if at.covariances == nil {
 		both := make([]float64, 0, 2*(len(p.points)+probeRoom))
@@ -142,12 +145,13 @@ func (p *gaussianProcess) likelihood() float64 {
 	return -0.5*floats.Dot(solved, solved) - 0.5*p.logDet
 }
 
-// covariance is the Gaussian process's covariance function: how alike the losses of two configurations are taken to be,
-// from 0 to 1. It is a Matérn 5/2 of a distance to which each dimension adds by its own weight. Along ordered tunables
-// the distance in values counts, in categorical ones only whether they differ.
+// covariance is the Gaussian process's covariance function: how similar the losses of two configurations are expected
+// to be, from 0 to 1. The covariance is a Matérn 5/2 function of the weighted distance between two configurations. An
+// ordered tunable contributes the difference of its values to the distance of two configurations, a categorical tunable
+// only whether its values differ.
 type covariance struct {
 	categorical []bool
-	weights     []float64 // of a dimension's squared difference; 0 ignores it
+	weights     []float64 // weight of each dimension's squared difference; 0 ignores the dimension
 }
 
 func newCovariance(categorical []bool) covariance {
@@ -160,7 +164,7 @@ func newCovariance(categorical []bool) covariance {
 
 func (c covariance) between(a, b []float64) float64 { return matern(c.squared(a, b)) }
 
-// squared is the weighted distance of two configurations, squared.
+// squared returns the square of the weighted distance of two configurations.
 func (c covariance) squared(a, b []float64) float64 {
 	sum := 0.0
 	for i, w := range c.weights {
@@ -176,26 +180,26 @@ func (c covariance) squared(a, b []float64) float64 {
 	return sum
 }
 
-// matern is the Matérn 5/2 correlation at a squared distance.
+// matern returns the Matérn 5/2 correlation at a squared distance.
 func matern(squared float64) float64 {
-	if squared <= 0 { // below only by rounding
+	if squared <= 0 { // negative only by rounding
 		return 1
 	}
 	r := math.Sqrt(5 * squared)
 	return (1 + r + r*r/3) * math.Exp(-r)
 }
 
-// The hyperparameters are the weights of the dimensions and the noise. They begin at the usual values, and the logarithm of
-// each has a normal prior about them.
+// The hyperparameters of a Gaussian process are the weights of the dimensions and the noise. Each hyperparameter has a
+// log-normal prior around its usual value, from which the search for it starts.
 
-// logPrior is the logarithm of a hyperparameter's prior, up to a constant.
+// logPrior returns the logarithm of a hyperparameter's prior density, up to a constant.
 func logPrior(x, usual, width float64) float64 {
 	z := math.Log(x/usual) / width
 	return -z * z / 2
 }
 
-// fit chooses the most likely hyperparameters by a random local search from the present ones. The prior holds them to
-// what is usual, which matters while little is known.
+// fit improves the hyperparameters by a random local search that begins at the present values. The prior keeps
+// hyperparameters near their usual values, which matters while there are few observations.
 func (p *gaussianProcess) fit(rng *rand.Rand, points [][]float64, observed []float64) {
 	if n := len(points); n > policy.fitPoints {
 		some, values := make([][]float64, policy.fitPoints), make([]float64, policy.fitPoints)
@@ -234,8 +238,9 @@ func (p *gaussianProcess) copyOfHyperparameters() *gaussianProcess {
 	return &gaussianProcess{covariance: covariance{p.categorical, slices.Clone(p.weights)}, noise: p.noise}
 }
 
-// fitting is what stays the same while hyperparameters are chosen: the squared difference of each pair of points in
-// each dimension. A new weight changes all distances by a multiple of one dimension's differences.
+// fitting holds data that do not change while hyperparameters are chosen: the squared difference of each pair of points
+// in each dimension. A change of one weight changes all squared distances by a multiple of the squared differences in
+// that dimension.
 type fitting struct {
 	pairs       int
 	differences [][]float64
@@ -259,8 +264,8 @@ func newFitting(categorical []bool, points [][]float64, observed []float64) *fit
 	return f
 }
 
-// posterior is the logarithm of the posterior of a process's hyperparameters, given the squared distances of all pairs,
-// up to a constant.
+// posterior returns the logarithm of the posterior density of the hyperparameters, up to a constant. The argument
+// `distances` contains the squared distance of each pair of points.
 func (f *fitting) posterior(p *gaussianProcess, distances []float64) float64 {
 	pair := -1
 	p.fill(f.matrix, func(int, int) float64 {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Places added one by one give the same process as points set at once. Probes that followed the additions believe the
-// same as new ones.
+// A Gaussian process to which points are added one by one equals a process that gets all points at once. A probe that
+// was used before points were added predicts the same as a new probe.
 func TestGaussianProcessGrowsAsItIsSet(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	at := func() []float64 { return []float64{rng.Float64(), rng.Float64(), float64(rng.IntN(2))} }
@@ -38,13 +38,14 @@ func TestGaussianProcessGrowsAsItIsSet(t *testing.T) {
 	if math.Abs(m1-m2) > 1e-9 || math.Abs(d1-d2) > 1e-9 || math.Abs(grown.likelihood()-whole.likelihood()) > 1e-8 {
 		t.Errorf("grown %v ± %v, set %v ± %v; likelihoods %v and %v", m1, d1, m2, d2, grown.likelihood(), whole.likelihood())
 	}
-	// At a place that was seen, that is what is expected.
+	// At a point that was observed with little noise, a Gaussian process expects nearly the observed value.
 	if mean, deviation := whole.predict(&probe{point: points[3]}); math.Abs(mean-seen[3]) > 0.2 || deviation > 0.1 {
 		t.Errorf("expects %v ± %v where %v was seen", mean, deviation, seen[3])
 	}
 }
 
-// One place by hand: with noise v the mean is k/(1+v) of what was seen.
+// At a point with the correlation k to the only observation, the process expects k/(1+v) times the observed value,
+// where v is the noise.
 func TestGaussianProcessByHand(t *testing.T) {
 	p := &gaussianProcess{covariance: covariance{categorical: []bool{false}, weights: []float64{1}}, noise: 0.25}
 	p.set([][]float64{{0}}, []float64{2})
@@ -80,7 +81,7 @@ func TestExpectedImprovement(t *testing.T) {
 	}
 }
 
-// Trees tell where things fail.
+// Trees learn in which region of a space configurations fail.
 func TestTrees(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 2))
 	var examples []example

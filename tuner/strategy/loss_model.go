@@ -8,21 +8,22 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// lossModel is a Gaussian process on the losses of an archive, less what was expected of them: where expectations are
-// good, it knows much from few outcomes, and how far to trust them it learns from those. Trees say how likely a
-// configuration is to work: where things begin to fail has little to do with where they are slow. It follows the
-// archive outcome by outcome. It is made anew when much more is known than when its hyperparameters were chosen, or
-// when it has grown too large.
+// lossModel is a Gaussian process that predicts by how much the losses of configurations differ from their expected
+// losses. If the expected scores are accurate, actual losses differ little from expected losses, and a few outcomes
+// suffice to learn the differences. Trees predict how likely a configuration is to work, since regions of failures have
+// little to do with regions of slow configurations. The Gaussian process is updated with each outcome. The model is
+// rebuilt when the Gaussian process has too many points, or many more outcomes than when its hyperparameters were last
+// fitted.
 type lossModel struct {
 	*featureCache
 	gp      gaussianProcess
-	entry   map[int64]int // index of a configuration's point; nil until it is ready
-	center  float64       // of what the losses have beyond expectations
+	entry   map[int64]int // index of each configuration's point; nil until the model is built
+	center  float64       // mean of the losses less their expectations
 	scale   float64
-	cliffs  trees // predict failures; nil while nothing failed
-	grown   int   // how often cliffs were grown
-	renewAt int   // outcomes at which it is made anew
-	fitAt   int   // outcomes at which its hyperparameters are chosen again
+	cliffs  trees // predict failures; nil until something failed
+	grown   int   // how often cliffs were built
+	renewAt int   // number of outcomes at which to rebuild the model
+	fitAt   int   // number of outcomes at which to choose hyperparameters again
 }
 
 func newLossModel(c *featureCache) *lossModel {
@@ -31,8 +32,8 @@ func newLossModel(c *featureCache) *lossModel {
 
 func (m *lossModel) old() bool { return len(m.order) >= m.renewAt || len(m.entry) >= policy.points }
 
-// renew enters the configurations that work. Failures and configurations under way follow, at what the process then
-// expects of them.
+// renew rebuilds the model from configurations that work. To the rebuilt model, renew adds configurations that
+// failed or are under way, with the losses that the Gaussian process predicts for them.
 func (m *lossModel) renew() {
 	ids := m.selection()
 	m.standardise(ids)
@@ -57,7 +58,7 @@ func (m *lossModel) renew() {
 		m.gp.noise *= 10
 	}
 	m.learnFailures()
-	pending := slices.Sorted(maps.Keys(m.underWay)) // a map's own order is random
+	pending := slices.Sorted(maps.Keys(m.underWay)) // since a map's order is random
 	for _, id := range append(rest, pending...) {
 		at := &probe{id: id, point: m.features(id)}
 		m.enter(at)
@@ -80,8 +81,8 @@ func (m *lossModel) selection() []int64 {
 	return ids
 }
 
-// standardise chooses center and scale. Losses far above the median are cut off: it does not matter how slow a slow one
-// is.
+// standardise sets the fields center and scale to the mean and deviation of the losses. Losses far above the median are
+// reduced to a limit, since the exact time of a slow configuration does not matter.
 func (m *lossModel) standardise(ids []int64) {
 	var losses []float64
 	for _, id := range ids {
@@ -99,12 +100,14 @@ func (m *lossModel) standardise(ids []int64) {
 	m.scale = max(m.scale, 1e-6)
 }
 
-// standard is the loss of an outcome that works, in the units of the process.
+// standard returns the loss of a successful outcome relative to its expected loss, standardised by the mean and
+// deviation of the model's losses and limited to policy.worst.
 func (m *lossModel) standard(id int64, o Outcome) float64 {
 	return min(policy.worst, m.threshold(id, o.Score))
 }
 
-// threshold is where in those units a configuration would reach a score.
+// threshold returns the loss at which a configuration has the given score: the loss relative to the expected loss,
+// standardised by the mean and deviation of the model's losses.
 func (m *lossModel) threshold(id int64, score float64) float64 {
 	return (math.Log(score) - m.expected.loss(id) - m.center) / m.scale
 }
@@ -119,9 +122,10 @@ func (m *lossModel) enter(at *probe) {
 	}
 }
 
-// see gives a configuration that was entered its outcome. The score that a failure would have had is unknown. It counts
-// as worse than expected, and the more so the more configurations around it fail: the model then avoids regions that
-// fail, but not the surroundings of a single failure.
+// see replaces the predicted loss of a configuration by the loss of its outcome. A failure has no score, so it gets
+// a loss that is worse than expected; the loss is larger the more configurations around it fail. Because the loss
+// of a failure depends on the configurations around it, the model avoids regions in which most configurations fail,
+// but not the neighbours of a single failure.
 func (m *lossModel) see(at *probe, o Outcome) {
 	i, in := m.entry[at.id]
 	if !in {

@@ -1,54 +1,58 @@
 package strategy
 
-// policy is what the strategies and the outlook go by. Where nothing else is said, values were chosen on the eight
-// recordings of docs/strategies.md (21 to 24 November 2026).
+// policy holds the constants of the strategies and the outlook. Unless a field's comment says otherwise, the constants
+// were chosen on the eight recordings of docs/strategies.md (21 to 24 November 2026).
 var policy = struct {
-	// The start.
+	// The fields from seeds to clearly control the first proposals of a strategy.
 	seeds       int // without expectations: configurations far from each other
-	seedChoices int // of which each of them is the farthest
-	likelySeeds int // with expectations, until likelyUntil outcomes work: many are asked for before any is known
+	seedChoices int // candidates for each of the seeds
+	likelySeeds int // most proposals with expectations, until likelyUntil outcomes work
 	likelyUntil int
-	among       int64   // configurations of a part that are looked at; they miss the best of a million by a thousandth
-	clearly     float64 // times lower an expectation must be to count as clearly lower
+	among       int64   // configurations of a part with computed expectations; they miss the best of a million by 0.1 %
+	clearly     float64 // factor by which an expectation must be lower to count as clearly lower
 
-	// The pool of candidates.
-	mostKnown   int // proposals in a row that are known or under way, before one is drawn at random
+	// The fields from mostKnown to size control the pool of candidates from which a strategy proposes.
+	mostKnown   int // known proposals in a row before a random one
 	draws       int // random configurations at first
-	likelyDraws int // the same with expectations: the best often hides some hundreds behind the lowest (26 November)
-	refresh     int // more that come with each sweep
-	around      int // of the best, whose neighbours are candidates
-	sweep       int // proposals from one look at all candidates to the next
-	hot         int // candidates that are looked at in between
+	likelyDraws int // the same with expectations: the best is often hundreds behind the lowest (26 November)
+	refresh     int // configurations added at each sweep
+	around      int // best configurations whose neighbours are candidates
+	sweep       int // proposals between two ratings of all candidates
+	hot         int // candidates that are rated for each proposal
 	size        int // candidates that stay after a sweep
 
-	// The Gaussian process.
-	points, keeps          int // at most, and those that stay when it is made anew
-	fitPoints, fitRounds   int // that choose the hyperparameters
+	// The fields from points to cliffLeaf control the Gaussian process and the trees that predict failures.
+	points, keeps          int // most points, and those that stay when the model is rebuilt
+	fitPoints, fitRounds   int // numbers of points and rounds for the choice of hyperparameters
 	weight, noise          float64
-	width                  float64 // of the priors of their logarithms
-	power                  float64 // largest exponent of two, as a feature: less than a tunable's own, which has 1
+	width                  float64 // width of the priors of the logarithms of weight and noise
+	power                  float64 // largest feature for an exponent of two; a tunable's own feature has 1
 	worst, failure         float64 // standardised losses: the largest, and that of a failure among failures
-	cliffTrees, cliffCount int     // trees that predict failures, and the latest outcomes that they learn from
+	cliffTrees, cliffCount int     // trees that predict failures, and number of latest outcomes to learn from
 	cliffPrior             float64 // weight of the share of all configurations that work
-	cliffLeaf              int     // examples that a node needs to be split
+	cliffLeaf              int     // least examples of a node that is split
 
-	// The outlook: chosen such that at most 5 % of the searches of docs/strategies.md end with more than the target left.
-	leastOutcomes int // that work
-	sample        int // configurations that are looked at
-	joint, drawn  int // those drawn together, and how often
-	nearest       int // of the best, whose neighbours are looked at
+	// The fields from leastOutcomes to beside control the outlook, i.e. the estimate of what a search may still gain.
+	// With the constants of the outlook, at most 5 % of the searches in docs/strategies.md end although a gain of more
+	// than the target is left.
+	leastOutcomes int // working outcomes that an estimate needs
+	sample        int // configurations that are considered
+	joint, drawn  int // configurations in the joint distribution, and number of draws
+	nearest       int // best configurations whose neighbours are considered
 	recordLeast   int
-	recordOdds    float64 // that something is left after one outcome without a gain, if the model's belief is one half
-	modelTrust    float64 // power of the model's odds
-	// The same with expectations: the model errs less (24 November).
+	recordOdds    float64 // odds of a gain after one outcome without a gain, if the model's belief is one half
+	modelTrust    float64 // exponent of the model's odds
+	// If there are expected scores, expectedOdds and expectedTrust replace recordOdds and modelTrust (24 November).
 	expectedOdds, expectedTrust float64
-	beside                      float64 // chance of being faster, from which on a neighbour of the best is tried before the end
+	beside                      float64 // least chance with which a neighbour of the best is tried before the end
 
-	// The end. From longSeconds on, over grows with the time that the search has taken, up to mostOver: the next gain is
-	// likely to take about as long (26 November). A search whose best is as fast as data can be copied ends below atFloor:
-	// the best may still be beaten by a few percent where more is read than written.
+	// A search may end when the chance of a gain is below `over`. After a search has run for longSeconds, the limit
+	// `over` on the chance of a gain grows with the search's time up to mostOver, since the next gain takes about
+	// as long as the whole search before it (26 November). A search whose best time is at the roofline ends when
+	// the chance is below atFloor, because the roofline itself may be beaten by a few percent if the kernel reads
+	// more data than it writes.
 	over, longSeconds, mostOver, atFloor float64
-	nearlyOver                           float64 // times the limit: the end is near
+	nearlyOver                           float64 // multiple of the limit from which the end is near
 }{
 	seeds: 8, seedChoices: 12, likelySeeds: 64, likelyUntil: 8, among: 4096, clearly: 1.5,
 	mostKnown: 50, draws: 240, likelyDraws: 600, refresh: 30, around: 3, sweep: 10, hot: 64, size: 260,

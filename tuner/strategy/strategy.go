@@ -1,9 +1,9 @@
-// Package strategy holds the ways to walk a space: which configurations to evaluate next, given what the earlier ones
-// scored.
+// Package strategy holds the search strategies. A strategy chooses the configurations that a search evaluates next,
+// based on the scores of earlier ones.
 //
-// A Strategy is asked for configurations, by their index in the space. It is told what they scored, in any order and
-// with many of them under way at once. It sees a space and scores and nothing else: no device, no source, no clock. The
-// same seed, asks and tells give the same walk.
+// A Strategy proposes configurations by their index in the space. A Strategy receives the scores of configurations in
+// any order, and many evaluations may be under way at once. A Strategy knows only the space and the scores; it knows no
+// device, no source and no clock. With the same seed and the same calls, a Strategy makes the same proposals.
 package strategy
 
 import (
@@ -17,25 +17,28 @@ import (
 
 type Outcome struct {
 	OK    bool
-	Score float64 // median milliseconds, lower is better; meaningless unless OK
+	Score float64 // median in ms, lower is better; only valid if OK
 }
 
-// Strategy proposes configurations. It is used by one goroutine at a time.
+// Strategy proposes configurations. Only one goroutine at a time may use a Strategy.
 type Strategy interface {
-	// Ask proposes a configuration that was neither proposed nor told before. None, while others are under way, means
-	// that the strategy waits for their outcomes; else that it is done.
+	// Ask proposes a configuration that Ask has not proposed before and whose outcome is unknown. The result ok=false
+	// means that the strategy waits for outcomes of earlier proposals or, if all of these are known, that the strategy
+	// has ended.
 	Ask() (i int64, ok bool)
-	// Tell reports an outcome, also of configurations that were not asked for (defaults, earlier searches).
+	// Tell informs the strategy of a configuration's outcome, even if Ask did not propose the configuration, as for
+	// defaults.
 	Tell(i int64, o Outcome)
 }
 
 type Options struct {
 	Seed uint64
-	// Expected is what is known before anything is evaluated; nil: nothing.
+	// Expected holds the scores that an operator's estimates predict before any evaluation, or is nil.
 	Expected *Expected
 }
 
-// methods are the strategies by their names, in the order that help shows them. Each is made on an archive that is empty.
+// methods lists the strategies in the order in which help shows them. Each strategy in the table `methods` starts with
+// an archive that contains no outcomes.
 var methods = []struct {
 	name string
 	on   func(a *archive) method
@@ -52,7 +55,7 @@ func Names() (names []string) {
 	return names
 }
 
-// Default is the strategy that a search uses unless told otherwise.
+// Default is the name of the strategy that a search uses unless another is named.
 const Default = "bayesian"
 
 func New(name string, s *space.Space, o Options) (Strategy, error) {
@@ -67,17 +70,19 @@ func New(name string, s *space.Space, o Options) (Strategy, error) {
 	return g, nil
 }
 
-// method is an algorithm without the bookkeeping: it proposes configurations and learns their outcomes. It may be asked
-// again before it learns, and it also learns of configurations that it did not propose.
+// method is a search algorithm that only proposes configurations and learns their outcomes; guided does the
+// bookkeeping. A method may be asked for several proposals before it learns, and it also learns outcomes of
+// configurations that it did not propose.
 type method interface {
-	// propose names a configuration, known or not; false if it has none to name.
+	// propose returns a configuration, whose outcome may be known already, or false if the method has no proposal.
 	propose() (int64, bool)
-	// learn tells an outcome: of a proposal, once it is known, or of a configuration that came from elsewhere.
+	// learn informs the method of the outcome of a configuration, which the method may have proposed or not.
 	learn(id int64, o Outcome)
 }
 
-// guided makes a Strategy of a method. A proposal that is known already is answered at once. When the method proposes
-// nothing new, a configuration is drawn from what is left, so every search ends with the whole space known.
+// guided makes a Strategy from a method. If the method proposes a configuration whose outcome is known, guided passes
+// that outcome to the method at once. If the method proposes nothing new, guided draws one of the remaining
+// configurations at random, so that a search without a limit tries the whole space.
 type guided struct {
 	*archive
 	method method // nil in an empty space

@@ -24,7 +24,7 @@ func ints(n int) []expr.Value {
 	return values
 }
 
-// gridSpace has tunables with so many values each.
+// gridSpace returns a space with one tunable for each size, which has that many values.
 func gridSpace(t testing.TB, sizes ...int) *space.Space {
 	t.Helper()
 	p := space.Part{Template: "grid"}
@@ -34,7 +34,7 @@ func gridSpace(t testing.TB, sizes ...int) *space.Space {
 	return built(t, p)
 }
 
-// mixedSpace has two templates, with a constraint and a categorical tunable.
+// mixedSpace returns a space with two templates, a constraint and a categorical tunable.
 func mixedSpace(t testing.TB) *space.Space {
 	t.Helper()
 	return built(t,
@@ -53,7 +53,7 @@ func built(t testing.TB, parts ...space.Part) *space.Space {
 	return s
 }
 
-// bowl scores configurations by their distance from a place, and fails some.
+// bowl scores configurations by their distance from a point, and lets some configurations fail.
 func bowl(s *space.Space) func(id int64) strategy.Outcome {
 	return func(id int64) strategy.Outcome {
 		sum := 1.0
@@ -77,8 +77,8 @@ func started(t testing.TB, name string, s *space.Space, o strategy.Options) stra
 	return strat
 }
 
-// search runs a strategy with so many evaluations under way, whose outcomes come in random order, and returns what it
-// proposed. It stops after most of them.
+// search runs a strategy until it has proposed `most` configurations, and returns them. Up to `ahead` proposed
+// configurations await their outcomes at the same time, and the outcomes come in random order.
 func search(t interface{ Fatalf(string, ...any) }, strat strategy.Strategy, score func(int64) strategy.Outcome, most, ahead int, rng *rand.Rand) []int64 {
 	var proposed, underWay []int64
 	seen := map[int64]bool{}
@@ -106,7 +106,8 @@ func search(t interface{ Fatalf(string, ...any) }, strat strategy.Strategy, scor
 
 func seeded(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 1)) }
 
-// Whatever the outcomes and however many are under way, the whole space is proposed in the end, and nothing twice.
+// For any outcomes and any number of evaluations under way, a strategy finally proposes the whole space, and no
+// configuration twice.
 func TestStrategiesExhaust(t *testing.T) {
 	if testing.Short() {
 		t.Skip("asks strategies for long, in one goroutine")
@@ -150,7 +151,7 @@ func TestStrategiesAreDeterministic(t *testing.T) {
 	}
 }
 
-// What was told without being asked for is not proposed, and used.
+// A strategy does not propose configurations whose outcomes it was told before, but learns from these outcomes.
 func TestToldConfigurationsAreNotProposed(t *testing.T) {
 	if testing.Short() {
 		t.Skip("asks strategies for long, in one goroutine")
@@ -177,7 +178,7 @@ func TestToldConfigurationsAreNotProposed(t *testing.T) {
 	}
 }
 
-// On a smooth problem every strategy that learns is better than chance.
+// On a smooth problem, every strategy that learns is better than random search.
 func TestStrategiesLearn(t *testing.T) {
 	if testing.Short() {
 		t.Skip("asks strategies for long, in one goroutine")
@@ -210,7 +211,7 @@ func TestStrategiesLearn(t *testing.T) {
 	}
 }
 
-// Failures that lie together are learnt to be avoided.
+// A model learns to avoid a region of failures.
 func TestModelsAvoidFailures(t *testing.T) {
 	if testing.Short() {
 		t.Skip("asks strategies for long, in one goroutine")
@@ -218,10 +219,10 @@ func TestModelsAvoidFailures(t *testing.T) {
 	s := gridSpace(t, 10, 10, 10)
 	score := func(id int64) strategy.Outcome {
 		x := s.Features(id, nil)
-		// It gets better towards a cliff beyond which all fail.
+		// In the space of this test, scores improve towards a cliff, beyond which all configurations fail.
 		return strategy.Outcome{OK: x[0] < 0.6, Score: 2 - x[0] + 0.1*x[1]}
 	}
-	const repeats = 12 // one search meets 15 to 41
+	const repeats = 12 // a single search has 15 to 41 failures
 	failures := 0
 	for seed := range uint64(repeats) {
 		for _, id := range search(t, started(t, "bayesian", s, strategy.Options{Seed: seed}), score, 100, 1, seeded(seed)) {
@@ -230,7 +231,7 @@ func TestModelsAvoidFailures(t *testing.T) {
 			}
 		}
 	}
-	if failures > 34*repeats { // 40 of 100 by chance
+	if failures > 34*repeats { // random search has 40 in 100
 		t.Errorf("bayesian met %d failures among %d", failures, 100*repeats)
 	}
 }

@@ -8,21 +8,21 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// trees is an ensemble of extremely randomised trees: each split is the best of a few random ones, so that trees differ
-// and are quick to build. They learn which configurations fail.
+// trees is an ensemble of extremely randomised trees: each split is the best of a few random splits, so that trees
+// differ and are quick to build. The trees predict which configurations fail.
 //
-// P. Geurts, D. Ernst, L. Wehenkel, "Extremely randomized trees", Machine Learning 63 (2006).
+// The method is described in "Extremely randomized trees" by Geurts, Ernst and Wehenkel, Machine Learning 63 (2006).
 type trees []*node
 
 type node struct {
 	split
 	left, right *node
-	failing     float64 // share of the examples that came here
+	failing     float64 // share of failures among the node's examples
 }
 
 type split struct {
 	feature int
-	equal   bool // left if equal to at, else left if less
+	equal   bool // if set, left means equal to at, else less than at
 	at      float64
 }
 
@@ -77,7 +77,7 @@ func leaf(rows []example) *node {
 	return &node{failing: float64(failed) / float64(max(len(rows), 1))}
 }
 
-// randomSplit cuts a feature somewhere between its least and its greatest value.
+// randomSplit returns a split of a feature at a random point between its smallest and its largest value.
 func (g *grower) randomSplit(f int, rows []example) (split, bool) {
 	low, high := math.Inf(1), math.Inf(-1)
 	for _, e := range rows {
@@ -119,7 +119,7 @@ func (s split) gain(rows []example) float64 {
 	return apart * apart * n[0] * n[1] / (n[0] + n[1])
 }
 
-// partition puts those that go left first, and returns how many they are.
+// partition moves the examples that belong to the left side of a split to the front of rows, and returns their number.
 func (s split) partition(rows []example) int {
 	middle := 0
 	for i, e := range rows {
@@ -132,8 +132,8 @@ func (s split) partition(rows []example) int {
 }
 
 type belief struct {
-	mean, deviation float64 // of the loss, if it works
-	works           float64 // probability
+	mean, deviation float64 // mean and deviation of the loss, if the configuration works
+	works           float64 // probability that it works
 }
 
 func (t trees) works(features []float64) float64 {
@@ -151,8 +151,8 @@ func (t trees) works(features []float64) float64 {
 	return 1 - failing/float64(len(t))
 }
 
-// expectedImprovement is by how much a configuration is expected to be better than the best loss so far, times the
-// probability that it works.
+// expectedImprovement returns by how much the loss of a configuration is expected to be lower than the best loss, times
+// the probability that the configuration works.
 func expectedImprovement(b belief, best float64) float64 {
 	if b.deviation < 1e-12 {
 		return b.works * max(0, best-b.mean)

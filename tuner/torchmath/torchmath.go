@@ -1,6 +1,7 @@
-// Package torchmath asks PyTorch on this machine which math mode it computes a problem in. Which way cuDNN rounds the
-// factors of a convolution depends on the kernel that it picks for the problem. So PyTorch answers the problem
-// itself, with factors that lie on ties. A part of its answer is compared with what each way of rounding gives.
+// Package torchmath finds out in which math mode PyTorch computes a problem on this machine. The way in which cuDNN
+// rounds the factors of a convolution depends on the kernel that it chooses for the problem. To find out the mode,
+// package torchmath has PyTorch compute the problem with factors that lie halfway between two values of a reduced
+// precision. Package torchmath compares a part of PyTorch's result with the results of each way to round.
 package torchmath
 
 import (
@@ -24,63 +25,65 @@ import (
 	"autotune/space/expr"
 )
 
-// driver is the program that asks.
+// driver is the Python program that runs PyTorch.
 //
 //go:embed ask.py
 var driver string
 
-// How long PyTorch may take: to say what is installed, and to import, load cuDNN and answer.
+// installedLimit is how long PyTorch may take to report its version and GPU, and askLimit how long it may take to
+// import, to load cuDNN and to compute the answer.
 const (
 	installedLimit = 10 * time.Second
 	askLimit       = time.Minute
 )
 
-// GPU is the device that a problem is asked on.
+// GPU is the device on which PyTorch computes a problem.
 type GPU struct {
 	Ordinal int
 	Name    string
 }
 
-// Mode is what PyTorch computes in.
+// Mode is the math mode in which PyTorch computes a problem.
 type Mode struct {
-	Name string // one of the operator's
+	Name string // one of the operator's modes
 	By   string // who says so, as "as PyTorch 2.11.0 with cuDNN 91002 does on this GPU"
 }
 
 type Asker struct {
 	CacheDir string // where answers are kept; "": nowhere
-	Unknown  func() // is called, if not nil, before PyTorch is imported, which takes seconds
+	Unknown  func() // called, if not nil, before PyTorch is imported, which takes seconds
 }
 
 type job struct {
-	Ask        bool                    `json:"ask"` // else only what is installed
+	Ask        bool                    `json:"ask"` // false: only report what is installed
 	Operator   string                  `json:"operator"`
-	Source     string                  `json:"source"` // Python of the operator's
-	File       string                  `json:"file"`   // its name, for messages
+	Source     string                  `json:"source"` // the operator's Python code
+	File       string                  `json:"file"`   // its file name, for messages
 	Ordinal    int                     `json:"ordinal"`
 	Tensors    map[string][]int64      `json:"tensors"`
-	Orders     map[string][]int        `json:"orders,omitempty"` // in memory, of those that lie otherwise than their shapes say
-	Parameters map[string][]expr.Value `json:"parameters"`       // a list of components each
+	Orders     map[string][]int        `json:"orders,omitempty"` // axes in memory, if they are not in the shape's order
+	Parameters map[string][]expr.Value `json:"parameters"`       // a list of components for each parameter
 }
 
-// answer is what the driver says: which versions there are, and how far PyTorch's
-// answer is from that of each way of rounding.
+// answer is what the Python program returns: the installed versions, and the error of PyTorch's result against each way
+// to round.
 type answer struct {
 	Fault    string             `json:"fault,omitempty"`
 	Torch    string             `json:"torch,omitempty"`
 	CuDNN    string             `json:"cudnn,omitempty"`
-	Switches []string           `json:"switches,omitempty"` // of the environment
+	Switches []string           `json:"switches,omitempty"` // environment variables that are set
 	Errors   map[string]float64 `json:"errors,omitempty"`
 }
 
-// Asks tells whether PyTorch is asked for a problem's mode: op.yaml must have `ask`, and the
-// factors must be floats, which may be rounded.
+// Asks reports whether PyTorch is asked for a problem's math mode. The operator's op.yaml must contain `ask`, and the
+// factors must be fp32, since PyTorch does not round other factors.
 func Asks(p *operator.Problem) bool {
 	exact := func(a operator.Argument) bool { return a.Role.Filled() && a.Type != operator.F32 }
 	return p.Operator.MathAsk != nil && !slices.ContainsFunc(p.Arguments, exact)
 }
 
-// Ask finds the mode, once a problem, version and GPU. The error says why it is not known.
+// Ask returns the mode in which PyTorch computes a problem. Ask stores the answer for each problem, version of PyTorch
+// and GPU, and returns the stored answer the next time. If Ask cannot find out the math mode, its error says why.
 func (a Asker) Ask(ctx context.Context, p *operator.Problem, on GPU) (Mode, error) {
 	j := jobOf(p, on)
 	installed, err := j.run(ctx, installedLimit)
@@ -89,9 +92,9 @@ func (a Asker) Ask(ctx context.Context, p *operator.Problem, on GPU) (Mode, erro
 	}
 	dir := a.CacheDir
 	if installed.Torch == "" {
-		dir = "" // nothing is kept of an unknown version
+		dir = "" // answers of an unknown version are not kept
 	}
-	key, _ := json.Marshal([]any{keptVersion, driver, j, p.Shape, on.Name, installed}) // of texts and integers
+	key, _ := json.Marshal([]any{keptVersion, driver, j, p.Shape, on.Name, installed}) // texts and integers only
 	kept, id := compile.Kept(dir), cache.ActionID(sha256.Sum256(key))
 	var said answer
 	if kept != nil {
@@ -107,15 +110,16 @@ func (a Asker) Ask(ctx context.Context, p *operator.Problem, on GPU) (Mode, erro
 		return Mode{}, err
 	}
 	if text, err := json.Marshal(said); kept != nil && err == nil {
-		_ = kept.PutBytes(id, text) // it only costs asking again
+		_ = kept.PutBytes(id, text) // if it fails, PyTorch is asked again next time
 	}
 	return modeOf(said, p.Operator.MathModes)
 }
 
-// keptVersion is raised when kept answers get another meaning.
+// keptVersion is raised when the meaning of stored answers changes.
 const keptVersion = 1
 
-// Question is what the driver is asked of a problem, for scripts that ask it themselves; nil: PyTorch is not asked.
+// Question returns the question that asks PyTorch about a problem, for use in scripts, or nil if PyTorch cannot be
+// asked about the problem.
 func Question(p *operator.Problem) any {
 	if !Asks(p) {
 		return nil
@@ -162,11 +166,12 @@ func (j job) run(ctx context.Context, limit time.Duration) (said answer, err err
 	return said, err
 }
 
-// clear is how much nearer than every other way the nearest must be. Errors of fp32 sums are less
-// than a hundredth of those of a wrong rounding.
+// clear is the factor by which the second smallest error must exceed the smallest one, so that the smallest error
+// decides the math mode. The errors of fp32 sums are less than a hundredth of the errors that a wrongly assumed
+// rounding causes.
 const clear = 4
 
-// modeOf is the mode whose rounding PyTorch's answer is nearest to.
+// modeOf returns the math mode whose rounding comes nearest to PyTorch's result.
 func modeOf(said answer, modes []string) (Mode, error) {
 	nearest, least, second := "", math.Inf(1), math.Inf(1)
 	for rule, e := range said.Errors {

@@ -18,8 +18,8 @@ import (
 	"autotune/operator"
 )
 
-// fake puts a PyTorch on NumPy into Python's way, which rounds as it is told. It gives
-// the file that tells how often it was imported.
+// fake makes Python import a fake PyTorch, written with NumPy, that rounds factors in the way that `rounds` names.
+// Each import of the fake adds a line to the file whose path fake returns.
 func fake(t *testing.T, rounds string) (log string) {
 	t.Helper()
 	testneeds.NumPy.Need(t)
@@ -49,13 +49,14 @@ func bindTo(t *testing.T, o *operator.Operator, shape string, set map[string]str
 	return p
 }
 
-// problem is a convolution with all its parameters.
+// problem returns a convolution with values other than the default for all parameters.
 func problem(t *testing.T) *operator.Problem {
 	return bind(t, "conv2d", "2x6x9x8", map[string]string{
 		"c_out": "24", "kernel": "3x2", "stride": "2x1", "padding": "1x0", "dilation": "1x2", "groups": "2", "bias": "true"})
 }
 
-// Nobody is asked how factors of 16 bits are rounded, nor of an operator that cannot ask.
+// PyTorch is not asked for the math mode of a problem with 16-bit factors, nor of an operator without `ask` in its
+// op.yaml.
 func TestAsks(t *testing.T) {
 	for _, test := range []struct {
 		operator, shape, element string
@@ -70,8 +71,8 @@ func TestAsks(t *testing.T) {
 	}
 }
 
-// Every mode is told apart, with convolutions of one to three axes and transposed ones, whose tensors lie as the
-// problem's do.
+// The Python program distinguishes all math modes for convolutions of one to three dimensions and for transposed
+// convolutions, with tensors in the layout of the problem.
 func TestModes(t *testing.T) {
 	for _, test := range []struct{ rounds, operator, shape, layout string }{
 		{"fp32", "conv1d", "2x4x9", "nchw"}, {"tf32", "conv2d", "1x4x6x5", "nchw"}, {"tf32_even", "conv2d", "1x4x6x5", "nhwc"},
@@ -106,7 +107,8 @@ func TestModes(t *testing.T) {
 	}
 }
 
-// PyTorch is asked once a problem, GPU and version, and what went wrong is asked again.
+// PyTorch is asked for the math mode only once for each problem, GPU and version. If asking PyTorch failed, the next
+// call asks again.
 func TestAnswersAreKept(t *testing.T) {
 	log := fake(t, "tf32_even")
 	a := Asker{CacheDir: t.TempDir()}
@@ -154,7 +156,7 @@ func TestNoPyTorch(t *testing.T) {
 	}
 }
 
-// A PyTorch that hangs is killed with whoever waits for it.
+// A Python process that hangs is killed when the context of Ask is cancelled.
 func TestHang(t *testing.T) {
 	fake(t, "tf32")
 	folder := t.TempDir()
@@ -169,12 +171,13 @@ func TestHang(t *testing.T) {
 	}
 }
 
-// The operators' rules say what PyTorch did on an H200 for most convolutions that were drawn.
+// For most of the convolutions, which were drawn at random, the rules of the operators give the math mode that PyTorch
+// used on an H200.
 func TestRulesAreNearPyTorch(t *testing.T) {
 	text, err := os.ReadFile("../../docs/results/h200/roundings.txt")
 	must.OK(t, err)
 	right, all := 0, 0
-	operators := map[string]*operator.Operator{} // finding one takes longer than binding all to it
+	operators := map[string]*operator.Operator{} // finding an operator takes longer than binding all its problems
 	for _, line := range strings.Split(strings.TrimSpace(string(text)), "\n")[1:] {
 		words := strings.Fields(line)
 		if operators[words[0]] == nil {
@@ -199,7 +202,7 @@ func TestRulesAreNearPyTorch(t *testing.T) {
 	}
 }
 
-// measuring is docs/measuring.md in one line.
+// measuring returns the text of docs/measuring.md as a single line.
 func measuring(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile("../../docs/measuring.md")

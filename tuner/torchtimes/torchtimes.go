@@ -1,5 +1,5 @@
-// Package torchtimes times PyTorch on a problem, on the GPU that a search runs on, and compares its
-// outputs with the winner's. The winner takes turns with it. PyTorch runs in the python3 of whoever runs this program.
+// Package torchtimes measures how long PyTorch takes for a problem on the GPU of a search, and compares PyTorch's
+// outputs with the winner's. PyTorch runs in the user's python3, and is timed in turns with the winner.
 package torchtimes
 
 import (
@@ -29,64 +29,65 @@ import (
 //go:embed times.py
 var driver string
 
-// program is what times PyTorch.
+// program returns the Python program that times PyTorch.
 var program = sync.OnceValue(func() python.Program {
 	calls := string(loaders.File("python/torch_calls.py"))
 	return python.Program{Code: driver, Modules: map[string]string{"torch_calls": calls}}
 })
 
-// The ways to call PyTorch's function.
+// Eager, EagerFP32 and Compile name the ways to call PyTorch's function.
 const (
-	Eager     = "torch_eager"      // as it is called
-	EagerFP32 = "torch_eager_fp32" // with TF32 off
-	Compile   = "torch_compile"    // through torch.compile
+	Eager     = "torch_eager"      // called directly
+	EagerFP32 = "torch_eager_fp32" // called with TF32 off
+	Compile   = "torch_compile"    // called through torch.compile
 )
 
-// Ways are all of them.
+// Ways returns all ways to call PyTorch.
 func Ways() []string { return []string{Eager, EagerFP32, Compile} }
 
-// How long PyTorch may take: to begin, which imports it and compiles, and for a turn.
+// beginLimit is how long PyTorch may take to import and to compile before the first turn, and turnLimit how long one
+// turn may take.
 const (
 	beginLimit = 5 * time.Minute
 	turnLimit  = time.Minute
 )
 
-// CompileWait is for how long a search that nobody asked to time torch.compile waits for it at its end. Beside a search
-// whose compilers need all cores, torch.compile takes 9 to 12 s beyond the search for one function that it has not
-// compiled before (H200, 16 cores, 2026-11-28).
+// CompileWait is how long a search waits at its end for torch.compile if the user did not ask for the time of
+// torch.compile. If the search's compilers need all cores, torch.compile ends 9 to 12 s after the search, for one
+// function that it has not compiled before (H200, 16 cores, 2026-11-28).
 const CompileWait = 12 * time.Second
 
-// turnSamples are the calls of a turn.
+// turnSamples is the number of timed calls in a turn.
 const turnSamples = 12
 
-// Torch is PyTorch on a GPU, called in some of the ways. One process of it serves one problem after
-// another, and ends with this program or when it is closed.
+// Torch times PyTorch on a GPU, and calls PyTorch only in the ways that the user wants. One Python process serves one
+// problem after another, until Close is called or this program ends.
 type Torch struct {
 	ordinal int
 	names   []string
-	wait    time.Duration // for torch.compile, once the winner is known; 0: as long as it takes
+	wait    time.Duration // time for torch.compile, once the winner is known; 0: no limit
 
 	lock     sync.Mutex
-	talk     *python.Conversation // nil: none, or the last one failed
-	prepared *preparation         // nil: no problem is
+	talk     *python.Conversation // nil: no process runs
+	prepared *preparation         // nil: no problem is prepared
 }
 
-// preparation is a problem that PyTorch prepares, or has prepared.
+// preparation is a problem for which PyTorch is being prepared, or is ready.
 type preparation struct {
 	job   job
-	ended atomic.Bool // before it was ready
+	ended atomic.Bool // given up before it was ready
 	done  chan struct{}
 	said  answer
 	err   error
 }
 
-// New is PyTorch, which is imported once a problem is to be prepared. wait is for how long torch.compile may go on
-// once the winner is known; 0: as long as it takes.
+// New returns a Torch, which imports PyTorch when the first problem is prepared. The argument `wait` is how long
+// torch.compile may take after the search has found its winner; 0 means no limit.
 func New(ordinal int, wait time.Duration, names ...string) *Torch {
 	return &Torch{ordinal: ordinal, names: names, wait: wait}
 }
 
-// Close ends the process.
+// Close ends the Python process.
 func (t *Torch) Close() error {
 	if before := t.prepares(nil); before != nil {
 		t.end(before)
@@ -94,7 +95,7 @@ func (t *Torch) Close() error {
 	return t.kill()
 }
 
-// prepares replaces the problem that is prepared.
+// prepares makes `now` the current preparation, and returns the previous one.
 func (t *Torch) prepares(now *preparation) (before *preparation) {
 	t.lock.Lock()
 	defer t.lock.Unlock()
@@ -102,70 +103,75 @@ func (t *Torch) prepares(now *preparation) (before *preparation) {
 	return before
 }
 
-// job is a problem for the driver.
+// job describes a problem to the Python program.
 type job struct {
 	Ordinal int      `json:"ordinal"`
 	Names   []string `json:"names"`
 	Calls   []Call   `json:"calls"`
-	Flush   int64    `json:"flush"` // bytes to write before each sample
-	TF32    bool     `json:"tf32"`  // of products of matrices, which PyTorch computes in fp32 unless told otherwise
+	Flush   int64    `json:"flush"` // bytes to write before each sample, to empty the L2 cache
+	TF32    bool     `json:"tf32"`  // TF32 for matrix products, which PyTorch computes in fp32 by default
 }
 
-// comparison is what the winner reads and gives, for a problem that is prepared.
+// comparison tells the Python program which files hold the winner's inputs and output, so that it can compare PyTorch's
+// outputs with the winner's.
 type comparison struct {
-	Names  []string `json:"names"` // to be compared
+	Names  []string `json:"names"` // ways whose outputs are compared
 	Fill   []Call   `json:"fill"`
-	Output *Tensor  `json:"output"` // nil: it is not compared
+	Output *Tensor  `json:"output"` // nil: not compared
 	ATol   float64  `json:"atol"`
 	RTol   float64  `json:"rtol"`
 }
 
-// Call is a function with its arguments by PyTorch's names.
+// Call is a call of a PyTorch function, with PyTorch's names for the arguments.
 type Call struct {
 	Function string            `json:"function"`
 	Tensors  map[string]Tensor `json:"tensors"`
 	Values   map[string]any    `json:"values"` // a value, or a list of a parameter's components
 }
 
-// Tensor is in a file; without one, of uniform numbers.
+// Tensor describes a tensor of PyTorch, which is read from a file or, without a file, filled with uniform random
+// numbers.
 type Tensor struct {
-	Is    string        `json:"is"` // the operator's name
+	Is    string        `json:"is"` // the operator's name for it
 	Shape []int64       `json:"shape"`
 	Type  operator.Type `json:"type"`
-	Order []int         `json:"order"` // its axes from the outermost in memory to the innermost
+	Order []int         `json:"order"` // axes in memory, from the outermost to the innermost
 	File  string        `json:"file"`
 	Low   float64       `json:"low"`
 	High  float64       `json:"high"`
 }
 
-// turn asks for samples.
+// turn is the request to the Python program for the samples of one turn.
 type turn struct {
 	Name    string `json:"name"`
 	Samples int    `json:"samples"`
 }
 
-// answer is the driver's.
+// answer is what the Python program returns to a request.
 type answer struct {
 	Fault  string            `json:"fault"`
-	Absent string            `json:"absent"` // PyTorch, or a GPU that it sees
-	Names  []string          `json:"names"`  // that can be timed
-	Left   map[string]string `json:"left"`   // the others, and why
+	Absent string            `json:"absent"` // why PyTorch or its GPU is missing
+	Names  []string          `json:"names"`  // ways that can be timed
+	Left   map[string]string `json:"left"`   // why the other ways cannot be timed
 	MS     float64           `json:"ms"`
-	// Outputs are how far those of a name are from the winner's; Unlike says why they were not compared.
+	// Outputs compares the output of each way to call PyTorch with the winner's output; Unlike says for each other way
+	// why its output was not compared.
 	Outputs map[string]*final.Outputs `json:"outputs"`
 	Unlike  map[string]string         `json:"unlike"`
 }
 
-// Prepare begins to prepare a problem: to import PyTorch, to make tensors and to call the function once in each way,
-// which compiles it. All of that takes seconds, and the GPU for moments.
+// Prepare starts preparing a problem in the background: the Python program imports PyTorch, makes tensors and calls
+// PyTorch's function once in each way, such as with torch.compile, so that all code is compiled. The preparation of a
+// problem takes seconds, but uses the GPU only briefly.
 func (t *Torch) Prepare(ctx context.Context, p *operator.Problem, protocol device.Protocol) {
 	if len(p.Torch()) > 0 {
 		t.prepare(ctx, t.jobOf(p, protocol))
 	}
 }
 
-// prepare ends a preparation of another problem that is under way, with its process: torch.compile cannot be
-// interrupted. A process that is ready serves the next problem.
+// prepare begins to prepare PyTorch for a problem. If PyTorch is still being prepared for another problem, prepare
+// kills the process, since torch.compile cannot be interrupted. If the preparation of the previous problem has
+// succeeded, the same Python process serves the new problem.
 func (t *Torch) prepare(ctx context.Context, j job) *preparation {
 	now := &preparation{job: j, done: make(chan struct{})}
 	before := t.prepares(now)
@@ -183,7 +189,7 @@ func (t *Torch) prepare(ctx context.Context, j job) *preparation {
 	return now
 }
 
-// end ends a preparation, and tells whether it was ready.
+// end stops waiting for a preparation of PyTorch, and reports whether the preparation had already succeeded.
 func (t *Torch) end(p *preparation) (ready bool) {
 	select {
 	case <-p.done:
@@ -196,7 +202,7 @@ func (t *Torch) end(p *preparation) (ready bool) {
 	return false
 }
 
-// begin starts PyTorch, unless it runs, and hands it the problem.
+// begin starts the Python process, unless it runs already, and sends it the problem.
 func (t *Torch) begin(ctx context.Context, p *preparation) (said answer, err error) {
 	t.lock.Lock()
 	if p.ended.Load() {
@@ -217,7 +223,8 @@ func (t *Torch) begin(ctx context.Context, p *preparation) (said answer, err err
 	return said, err
 }
 
-// ready waits until a problem is prepared. Where torch.compile takes too long, it is prepared without.
+// ready prepares a problem, and waits until PyTorch is ready to compute it. If torch.compile takes too long, ready
+// prepares the problem again without it.
 func (t *Torch) ready(ctx context.Context, j job) (said answer, err error) {
 	var late <-chan time.Time
 	if t.wait > 0 && slices.Contains(j.Names, Compile) {
@@ -238,7 +245,7 @@ func (t *Torch) ready(ctx context.Context, j job) (said answer, err error) {
 	return said, err
 }
 
-// Start prepares the problem, unless that was done, and compares outputs.
+// Start prepares the problem, unless Prepare has done so already, and has PyTorch's outputs compared with the winner's.
 func (t *Torch) Start(ctx context.Context, p *operator.Problem, protocol device.Protocol,
 	leave func() string) (_ final.Rival, err error) {
 	if len(p.Torch()) == 0 {
@@ -258,7 +265,7 @@ func (t *Torch) Start(ctx context.Context, p *operator.Problem, protocol device.
 	return s, nil
 }
 
-// compare has the inputs filled with the winner's, and outputs compared with its own.
+// compare sends the files of the winner's inputs and output to the Python program, which compares outputs.
 func (s *session) compare(p *operator.Problem, left string) error {
 	c := comparison{Names: s.said.Names}
 	for _, known := range p.Torch() {
@@ -280,7 +287,8 @@ func (s *session) compare(p *operator.Problem, left string) error {
 
 var errEnded = errors.New("PyTorch has ended")
 
-// ask hands over a job. After an error there is no process.
+// ask sends a request to the Python process and returns its answer. If ask returns an error, it has ended the Python
+// process.
 func (t *Torch) ask(job any, limit time.Duration) (said answer, err error) {
 	t.lock.Lock()
 	talk := t.talk
@@ -297,7 +305,7 @@ func (t *Torch) ask(job any, limit time.Duration) (said answer, err error) {
 	return said, err
 }
 
-// kill ends the process, if there is one.
+// kill ends the Python process, if one runs.
 func (t *Torch) kill() error {
 	t.lock.Lock()
 	talk := t.talk
@@ -315,7 +323,7 @@ func (t *Torch) jobOf(p *operator.Problem, protocol device.Protocol) job {
 		j.Flush = 2 * p.Limits.L2Bytes
 	}
 	for _, name := range t.names {
-		if name != EagerFP32 || p.Math != "fp32" && p.Operator.MathAsk != nil { // else the same as eager
+		if name != EagerFP32 || p.Math != "fp32" && p.Operator.MathAsk != nil { // otherwise EagerFP32 would equal Eager
 			j.Names = append(j.Names, name)
 		}
 	}
@@ -323,7 +331,7 @@ func (t *Torch) jobOf(p *operator.Problem, protocol device.Protocol) job {
 	return j
 }
 
-// CallsOf are the calls that compute a problem, of uniform numbers.
+// CallsOf returns the PyTorch calls that compute a problem, whose inputs are uniform random numbers.
 func CallsOf(p *operator.Problem) (calls []Call) {
 	for _, known := range p.Torch() {
 		calls = append(calls, callOf(known, ""))
@@ -331,12 +339,12 @@ func CallsOf(p *operator.Problem) (calls []Call) {
 	return calls
 }
 
-// Parameters are a problem's: a value, or a list of a parameter's components.
+// Parameters returns the values of a problem's parameters, where each value is a number or a list of components.
 func Parameters(p *operator.Problem) map[string]any {
 	all := map[string]any{}
 	for _, s := range p.Operator.Parameters {
 		names := s.Names
-		if s.Type == operator.ExpressionParameter { // behind it stands which tensors it names
+		if s.Type == operator.ExpressionParameter { // an expression's other names are of its tensors
 			names = names[:1]
 		}
 		all[s.Name] = plain(lists.Of(names, func(name string) expr.Value { return p.Values[name] }))
@@ -372,16 +380,16 @@ func plain(values []expr.Value) any {
 	return values
 }
 
-// session is PyTorch with a problem.
+// session is a problem for which PyTorch is ready.
 type session struct {
 	torch *Torch
 	said  answer
 }
 
-// Names are the ways that work here.
+// Names returns the names of the ways to call PyTorch that can be timed.
 func (s *session) Names() []string { return s.said.Names }
 
-// Left says of the other ways why they are left out.
+// Left says which ways to call PyTorch were not timed and which outputs were not compared, each with the reason.
 func (s *session) Left() (all []string) {
 	for _, name := range slices.Sorted(maps.Keys(s.said.Left)) {
 		all = append(all, output.Line(fmt.Sprintf("%s is left out: %s", name, s.said.Left[name])))
@@ -392,10 +400,11 @@ func (s *session) Left() (all []string) {
 	return all
 }
 
-// Outputs are how far those of a way are from the winner's.
+// Outputs returns the comparison of PyTorch's output, when called in the given way, with the winner's output.
 func (s *session) Outputs(name string) *final.Outputs { return s.said.Outputs[name] }
 
-// Time is the median of a turn's calls, in milliseconds.
+// Time has PyTorch's function called several times in the way called `name`, and returns the median time of these calls
+// in milliseconds.
 func (s *session) Time(_ context.Context, name string) (float64, error) {
 	said, err := s.torch.ask(turn{name, turnSamples}, turnLimit)
 	if err != nil {
@@ -407,7 +416,6 @@ func (s *session) Time(_ context.Context, name string) (float64, error) {
 	return said.MS, nil
 }
 
-// Close frees the problem's tensors.
 func (s *session) Close() error {
 	s.torch.prepares(nil)
 	_, err := s.torch.ask(struct{}{}, turnLimit)

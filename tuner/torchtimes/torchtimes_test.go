@@ -20,7 +20,7 @@ import (
 	"autotune/tuner/final"
 )
 
-// fake has PyTorch's calls take known times on a made-up GPU.
+// fake makes Python use a fake GPU, on which PyTorch's calls take known times.
 func fake(t *testing.T) {
 	t.Helper()
 	testneeds.Torch.Need(t)
@@ -43,13 +43,15 @@ func convolution(t *testing.T) *operator.Problem {
 	return bind(t, "conv2d", []int64{2, 6, 9, 8}, map[string]string{"c_out": "4", "kernel": "3", "stride": "2x1", "groups": "2"})
 }
 
-// leaving has what the winner reads and writes in a folder.
+// leaving returns a function that pretends to write the winner's inputs and outputs: the returned function only
+// returns the folder dir.
 func leaving(dir string) func() string { return func() string { return dir } }
 
-// Each way is called as its name says. What fails is left out, with its first line.
+// Each way to call PyTorch, such as torch_eager, calls PyTorch as its name says. If a way to call PyTorch fails, it is
+// left out with the first line of its error.
 func TestTimes(t *testing.T) {
 	fake(t)
-	torch := New(0, 0, Ways()...) // one process for all
+	torch := New(0, 0, Ways()...) // one process for all problems
 	for _, c := range []struct {
 		p    *operator.Problem
 		want map[string]float64
@@ -66,7 +68,7 @@ func TestTimes(t *testing.T) {
 		if len(r.Names()) != len(c.want) {
 			t.Errorf("%s: %v", c.p, r.Names())
 		}
-		for _, name := range slices.Concat(r.Names(), r.Names()) { // settings of one way do not stay for another
+		for _, name := range slices.Concat(r.Names(), r.Names()) { // the settings of one way must not affect another
 			if ms, err := r.Time(t.Context(), name); err != nil || ms != c.want[name] {
 				t.Errorf("%s: %s takes %v ms, %v; want %v", c.p, name, ms, err, c.want[name])
 			}
@@ -77,14 +79,14 @@ func TestTimes(t *testing.T) {
 	}
 }
 
-// What PyTorch gives for the winner's inputs is compared with the winner's output, both from files.
+// PyTorch's output for the winner's inputs is compared with the winner's output; both tensors are read from files.
 func TestOutputs(t *testing.T) {
 	fake(t)
 	p := convolution(t)
 	tolerance := p.Arguments[slices.IndexFunc(p.Arguments, func(a operator.Argument) bool { return a.Name == "y" })]
 	torch := New(0, 0, Ways()...)
 	for _, c := range []struct {
-		weight, output float32 // their first elements; the others are 0 and 0.5
+		weight, output float32 // first elements; the others are 0 and 0.5
 		want           final.Outputs
 	}{
 		{0, 0.5, final.Outputs{}},
@@ -132,7 +134,7 @@ func TestOutputs(t *testing.T) {
 func TestMissing(t *testing.T) {
 	fake(t)
 	p, left := convolution(t), 0
-	var absent *final.AbsentError // of which nobody needs to be told
+	var absent *final.AbsentError // the user need not be told of this error
 	start := func(p *operator.Problem) string {
 		_, err := New(0, 0, Eager).Start(t.Context(), p, device.ProtocolFor(p.Operator), func() string { left++; return "" })
 		if told := strings.HasPrefix(err.Error(), "AttributeError"); errors.As(err, &absent) == told {
@@ -143,7 +145,7 @@ func TestMissing(t *testing.T) {
 	if got := start(bind(t, "matmul", []int64{2, 3, 4, 5}, map[string]string{"triangular_a": "1"})); !strings.Contains(got, "names no function of PyTorch's") {
 		t.Error(got)
 	}
-	for _, function := range []string{"load", "absent"} { // torch.load runs what is in a file
+	for _, function := range []string{"load", "absent"} { // torch.load would run code from a file
 		hostile := bind(t, "max_pool2d", []int64{2, 3, 9, 9}, nil)
 		own, renamed := *hostile.Operator, *hostile.Operator.PyTorch
 		renamed.Calls = []operator.TorchCall{{Function: function, Arguments: renamed.Calls[0].Arguments}}
@@ -170,7 +172,7 @@ func TestMissing(t *testing.T) {
 	}
 }
 
-// A PyTorch that dies is told of in a line.
+// If PyTorch's process dies, the error is a single line.
 func TestDies(t *testing.T) {
 	fake(t)
 	t.Setenv("FAKE_GPU", "dies")
@@ -182,7 +184,7 @@ func TestDies(t *testing.T) {
 	}
 }
 
-// What torch.compile has not made in time is left out, and the other ways are timed all the same.
+// If torch.compile is too slow, it is left out, and the other ways to call PyTorch are timed all the same.
 func TestCompilesTooLong(t *testing.T) {
 	fake(t)
 	t.Setenv("FAKE_COMPILER", "slow")
@@ -203,7 +205,8 @@ func TestCompilesTooLong(t *testing.T) {
 	}
 }
 
-// A problem that another follows before it is compared makes way at once, and one that is asked for twice is prepared once.
+// A preparation of PyTorch that is under way ends when another problem is to be prepared. If preparing the same problem
+// is requested twice, it is prepared only once.
 func TestPreparesAnother(t *testing.T) {
 	fake(t)
 	t.Setenv("FAKE_COMPILER", "slow")
@@ -226,7 +229,7 @@ func TestPreparesAnother(t *testing.T) {
 	}
 }
 
-// Channels-last problems are called with tensors that lie so.
+// For a problem in channels-last layout, PyTorch gets tensors in that layout.
 func TestOwnLayout(t *testing.T) {
 	p := bind(t, "conv2d", []int64{2, 6, 9, 8}, map[string]string{"c_out": "4", "layout": "nhwc"})
 	for name, given := range callOf(p.Torch()[0], "").Tensors {

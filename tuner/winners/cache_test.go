@@ -12,7 +12,7 @@ import (
 	"autotune/tuner"
 )
 
-// kept is a winner of a convolution on a device, some hours old.
+// kept returns a winner of a convolution that was found on a device some hours ago.
 func kept(t *testing.T, name string, kind device.Kind, arch int, math string, hours int) Kept {
 	t.Helper()
 	op, err := operator.Find("conv2d")
@@ -27,7 +27,7 @@ func kept(t *testing.T, name string, kind device.Kind, arch int, math string, ho
 	}}
 }
 
-// Which of the cache's winners answers, newest first as the cache gives them.
+// A request chooses among the winners in the cache, which are listed from the newest to the oldest.
 func TestCandidates(t *testing.T) {
 	op, err := operator.Find("conv2d")
 	must.OK(t, err)
@@ -36,7 +36,7 @@ func TestCandidates(t *testing.T) {
 	h100 := kept(t, "NVIDIA H100", device.CUDA, 90, "auto", 2)
 	v100 := kept(t, "Tesla V100", device.CUDA, 70, "auto", 3)
 	fp32 := kept(t, "NVIDIA H100", device.CUDA, 90, "fp32", 0)
-	asked32 := fp32 // PyTorch was asked, and said so
+	asked32 := fp32 // PyTorch chose its math mode
 	asked32.Problem.MathBy = "as PyTorch does"
 	without := h100
 	without.Device.Limits = operator.Limits{}
@@ -45,7 +45,7 @@ func TestCandidates(t *testing.T) {
 	for name, test := range map[string]struct {
 		winners      []Kept
 		device, math string
-		want         string // the answer's device and math, or the complaint
+		want         string // device and math mode of the chosen winner, or the error
 	}{
 		"a GPU before the emulator":      {[]Kept{emulated, h100}, "auto", "auto", "NVIDIA H100 tf32"},
 		"the emulator if it is all":      {[]Kept{emulated}, "auto", "auto", "CPU emulator (a CPU) tf32"},

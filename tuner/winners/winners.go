@@ -1,8 +1,8 @@
-// Package winners chooses the winner that a user means, among those that a cache keeps or in a recording, and finds its
-// kernel in the operator as it is today.
+// Package winners finds the winner that a user asks for in a cache or recording, and its kernel in the current
+// operator.
 //
-// A Request says which winner is meant. InCache, Shipped and Recorded answer with a Chosen. Where a cache has other
-// winners only, the error is a *NoneError.
+// A Request describes the winner to find. InCache, Shipped and Recorded each return the matching winner as a Chosen. If
+// a cache contains winners, but none that matches the request, the error is a *NoneError.
 package winners
 
 import (
@@ -26,33 +26,33 @@ import (
 	"autotune/tuner/store"
 )
 
-// Request is what a user asks for: the winner of a problem.
+// Request describes the winner that a user asks for: the operator, the shape and the device.
 type Request struct {
 	Operator *operator.Operator
 	operator.Request
-	Conditions device.Conditions // of its time, in a cache
+	Conditions device.Conditions // conditions of its time, in a cache
 	Device     string            // its kind or part of its name; "" and "auto": any, a GPU's first
-	Trials     bool              // with all trials of the problem
-	// AsRecorded takes a recording as it is, even if kernels were edited since. Such a winner has
-	// no kernel.
+	Trials     bool              // also return all trials of the problem
+	// AsRecorded accepts a recording's winner without its kernel, even if the kernel was edited after the recording was
+	// made.
 	AsRecorded bool
-	Tool       string // the program that asks, for what it writes
+	Tool       string // name and version of the program, for the files it writes
 }
 
-// Chosen is the winner that answers a request.
+// Chosen is the winner that matches a request.
 type Chosen struct {
 	cudasource.Winner
-	Kept    Kept          // as the cache has it; empty: it is of a recording
-	Trials  []trial.Trial // of the problem, where they are asked for
-	Notices []string      // what may surprise a user in the answer
+	Kept    Kept          // the cache's winner; empty for a recording
+	Trials  []trial.Trial // trials of the problem, if requested
+	Notices []string      // facts about the winner that may surprise the user
 }
 
-// NoneError says that there is no such winner, and what there is instead.
+// NoneError says that the cache has no matching winner, and which winners it has instead.
 type NoneError struct{ Message string }
 
 func (e *NoneError) Error() string { return e.Message }
 
-// Check refuses a request that is wrong on every device.
+// Check returns an error for a request that is wrong on every device.
 func (r Request) Check() error {
 	_, err := r.Operator.Bind(r.Request, operator.TypicalLimits())
 	return err
@@ -66,8 +66,8 @@ func (r Request) String() string {
 	return p.String()
 }
 
-// names reports whether a problem is the one asked for. What the math mode auto means is
-// up to the device that the problem was solved on, or to the PyTorch that was there.
+// names reports whether a stored problem is the problem that the request describes. A request for the math mode auto
+// accepts the mode that the problem's device or PyTorch chose.
 func (r Request) names(p operator.ProblemRecord, d device.Info) bool {
 	if operator.AutoMath(r.Math) && p.MathBy != "" {
 		r.Math = p.Math
@@ -76,15 +76,15 @@ func (r Request) names(p operator.ProblemRecord, d device.Info) bool {
 	return err == nil && bound.String() == p.Text
 }
 
-// Means reports whether the request is for winners of a device. A GPU's number, which may follow the
-// kind, is ignored: the cache does not keep it.
+// Means reports whether the request accepts winners that were found on the device d. The number in a device name such
+// as cuda:1 is ignored, since the cache does not store numbers of devices.
 func (r Request) Means(d device.Info) bool {
 	kind, _, _ := strings.Cut(r.Device, ":")
 	return cmp.Or(r.Device, "auto") == "auto" || kind == string(d.Kind) ||
 		strings.Contains(strings.ToLower(d.Name), strings.ToLower(r.Device))
 }
 
-// LimitsOf are a device's limits; typical ones where a document has none.
+// LimitsOf returns a device's limits, or typical limits if a document has none.
 func LimitsOf(d device.Info) operator.Limits {
 	if d.Limits.Arch == 0 {
 		return operator.TypicalLimits()
@@ -92,8 +92,8 @@ func LimitsOf(d device.Info) operator.Limits {
 	return d.Limits
 }
 
-// Shipped takes the fastest variant of the recording in this binary that is of exactly
-// the problem. The error is recording.ErrNotFound where there is none.
+// Shipped returns the fastest variant of the shipped recording of exactly this problem. If no recording of the problem
+// is shipped, the error is recording.ErrNotFound.
 func (r Request) Shipped(ctx context.Context) (Chosen, error) {
 	entry, p, err := recording.FindRequest(recording.Shipped(), r.Operator, r.Request, r.Means)
 	if err != nil {
@@ -106,7 +106,7 @@ func (r Request) Shipped(ctx context.Context) (Chosen, error) {
 	return r.fastest(ctx, recorded, p)
 }
 
-// Recorded takes the fastest variant of a recording of the problem.
+// Recorded returns the fastest variant of a recording of the problem.
 func (r Request) Recorded(ctx context.Context, recorded *recording.Recording) (Chosen, error) {
 	m := recorded.Metadata
 	p, err := r.Operator.Bind(r.Request, m.Device.Limits)
@@ -138,7 +138,7 @@ func (r Request) fastest(ctx context.Context, recorded *recording.Recording, p *
 	return w, w.take(ctx, r, p, trials)
 }
 
-// take adds the trials whose kernels are what they were, if they are asked for.
+// If the request asks for trials, take stores in the Chosen the trials whose kernels have not changed since.
 func (w *Chosen) take(ctx context.Context, r Request, p *operator.Problem, trials []trial.Trial) (err error) {
 	if !r.Trials {
 		return nil
@@ -157,7 +157,8 @@ func (w *Chosen) take(ctx context.Context, r Request, p *operator.Problem, trial
 	return nil
 }
 
-// InCache takes a GPU's winner before the emulator's, and of those the newest that is of the operator as it is today.
+// InCache returns the newest winner in the cache whose operator has not changed since the winner's search. A winner on
+// a GPU takes precedence over one on the emulator.
 func (r Request) InCache(ctx context.Context, s *store.Store) (w Chosen, err error) {
 	kept, err := List(s, r.Operator.Name)
 	if err == nil {
@@ -176,8 +177,8 @@ func (r Request) InCache(ctx context.Context, s *store.Store) (w Chosen, err err
 	return w, w.take(ctx, r, w.Problem, trials)
 }
 
-// among picks the winners that are asked for, a GPU's before the emulator's and else as
-// they come, newest first.
+// among returns the stored winners that match the request: first those on a GPU, then those on the emulator, each from
+// the newest to the oldest.
 func (r Request) among(kept []Kept) ([]Kept, error) {
 	var wanted []Kept
 	var elsewhere, modes, timed []string
@@ -215,7 +216,7 @@ func (r Request) among(kept []Kept) ([]Kept, error) {
 	return nil, &NoneError{fmt.Sprintf("the cache holds no winner of %s%s", r, found)}
 }
 
-// ShippedHint points to the shipped recording of the problem; "": there is none.
+// ShippedHint returns a hint at the shipped recording of the problem, or "" if there is none.
 func (r Request) ShippedHint() string {
 	if _, _, err := recording.FindRequest(recording.Shipped(), r.Operator, r.Request, nil); err != nil {
 		return ""
@@ -227,7 +228,8 @@ func distinct(words []string) string {
 	return strings.Join(slices.Compact(slices.Sorted(slices.Values(words))), ", ")
 }
 
-// newest takes the first of the winners that is of the operator as it is today, and notes what may surprise a user.
+// newest chooses the first winner in the list whose operator has not changed since, and notes what may surprise the
+// user.
 func (w *Chosen) newest(r Request, kept []Kept) (err error) {
 	var first error
 	for i, k := range kept {
@@ -250,13 +252,13 @@ func (w *Chosen) newest(r Request, kept []Kept) (err error) {
 	return fmt.Errorf("the winner of %s in the cache is not of this operator as it is today: %w", r, first)
 }
 
-// Kept is a winner that the cache keeps.
+// Kept is a winner that was read from the cache.
 type Kept struct {
 	tuner.Record
 	kept store.Winner
 }
 
-// OfDocument is the winner of a best-config document as a cache would keep it.
+// OfDocument returns the winner in a best-config document in the form of a stored winner.
 func OfDocument(w cudasource.Winner) Kept {
 	b := w.Best
 	protocol := device.ProtocolFor(w.Problem.Operator)
@@ -268,8 +270,8 @@ func OfDocument(w cudasource.Winner) Kept {
 	}}
 }
 
-// List lists the winners kept of an operator's problems on all devices, newest first. Not all need be of the operator as
-// it is today, nor of the same folder.
+// List returns the stored winners of an operator on all devices, the newest first. Some of the winners that List
+// returns may belong to an earlier version of the operator, or to another operator of the same name.
 func List(s *store.Store, operator string) ([]Kept, error) {
 	kept, err := s.Winners(operator, "")
 	if err != nil {
@@ -290,8 +292,7 @@ func List(s *store.Store, operator string) ([]Kept, error) {
 	return winners, nil
 }
 
-// trials lists the trials that were made as the winner was: on the same device,
-// with the same compiler, reference and protocol.
+// trials returns the stored trials whose problem, device, compiler, reference and protocol are those of the winner.
 func (w Kept) trials(s *store.Store) (trials []trial.Trial, err error) {
 	entries, err := s.Entries(w.kept.Problem)
 	own := w.kept.Provenance
@@ -303,8 +304,9 @@ func (w Kept) trials(s *store.Store) (trials []trial.Trial, err error) {
 	return trials, err
 }
 
-// current lists the trials of a problem, bound with the limits of their device, whose kernels and launches are today what
-// they were then. Those of other tools do not tell their kernels, and all count.
+// current returns the trials whose kernels and launches have not changed since; the problem must be bound with the
+// limits of the trials' device. All trials that other tools recorded are returned, because these trials have no
+// digests.
 func current(ctx context.Context, p *operator.Problem, trials []trial.Trial) (current []trial.Trial, err error) {
 	sp, err := p.Space(ctx)
 	if err != nil {
@@ -315,7 +317,7 @@ func current(ctx context.Context, p *operator.Problem, trials []trial.Trial) (cu
 		if !ok {
 			continue
 		}
-		t.Configuration = sp.At(id) // with today's order and types
+		t.Configuration = sp.At(id) // configuration in the order and with the types of op.yaml today
 		k, err := p.Kernel(t.Configuration)
 		if err == nil && strings.HasPrefix(k.Digest(), t.KernelDigest) {
 			current = append(current, t)
@@ -324,5 +326,5 @@ func current(ctx context.Context, p *operator.Problem, trials []trial.Trial) (cu
 	return current, nil
 }
 
-// Arch is the architecture that the winner and its trials were compiled for.
+// Arch returns the GPU architecture for which the winner and its trials were compiled.
 func (w Kept) Arch() string { return w.kept.Provenance.Arch }

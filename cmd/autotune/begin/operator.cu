@@ -40,7 +40,7 @@ templates:
     default: {threads: 256, vec: 1, blocks_per_sm: 8}
 */
 
-// The reference says which results are right: one thread an element, too plain to be wrong.
+// The reference decides which results are right. Each thread computes one element, in code too plain to be wrong.
 extern "C" __global__ void NAME_reference(long long n, float a, const float* x, float* y) {
     const long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) y[i] = (float)((double)a * x[i]);
@@ -50,7 +50,7 @@ struct alignas(4 * VEC) Run {
     float at[VEC];
 };
 
-// What may be fast.
+// The kernel that is tuned: each thread loads and stores VEC elements at a time.
 extern "C" __global__ void __launch_bounds__(THREADS)
 NAME_strided(long long n, float a, const float* __restrict__ x, float* __restrict__ y) {
     const Run* from = reinterpret_cast<const Run*>(x);

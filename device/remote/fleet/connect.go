@@ -1,9 +1,10 @@
-// Package fleet joins a search with workers on other machines, at a NATS server that keeps nothing.
+// Package fleet connects a search with workers on other machines through a NATS server that stores nothing.
 //
-// A worker serves its device as a child process serves its GPU, with the same messages: it makes and compiles the
-// kernels itself. For the search it is a device as any other, and a member of a remote.Pool. A request is sent again
-// until its answer has come, so that a lost message costs no more than a moment; the worker does it once, and keeps the
-// answer for a while. A worker that is not heard of for too long leaves the pool, and another does its job.
+// A worker serves its device with the same messages as a child process serves its GPU, and it makes and compiles the
+// kernels itself. A search uses each worker as an ordinary device, which is a member of a remote.Pool. The search
+// repeats a request until the answer arrives, so that a lost message costs only a moment. The worker carries each
+// request out once and keeps the answer for a while. A worker that has not answered for too long leaves the pool, and
+// another worker gets its job.
 package fleet
 
 import (
@@ -25,49 +26,50 @@ import (
 	"autotune/internal/lists"
 )
 
-// ErrServer means that the server cannot be used; the message wrapped around it says
-// why.
+// ErrServer means that the NATS server cannot be used. Errors that wrap ErrServer say why the server cannot be used.
 var ErrServer = errors.New("no NATS server")
 
-// Login is how to get into a server: all that is not "" is used.
+// Login holds a server's address and the credentials for it; empty fields are not used.
 type Login struct {
 	URL         string
 	Credentials string // file of a user's JWT and key, as nsc writes it
 	NKey        string // file of a user's seed
-	CA          string // file of the authority that the server's certificate must be of
+	CA          string // file of the authority that has signed the server's certificate
 	Cert, Key   string // files of this side's own certificate
 }
 
-// plainHosts are where nobody else can listen.
+// plainHosts are the hosts to which a password may be sent without TLS, since nobody else can listen.
 var plainHosts = []string{"localhost", "127.0.0.1", "::1"}
 
 const (
 	connectLimit = 4 * time.Second
-	pingInterval = 900 * time.Millisecond // two without an answer, and the connection is made anew
+	pingInterval = 900 * time.Millisecond // after two unanswered pings the connection is made anew
 )
 
-// ConnectOptions adjust a Broker. The zero value is right but for tests.
+// ConnectOptions adjust a Broker. The zero value of ConnectOptions is right except in tests.
 type ConnectOptions struct {
-	// Beat is how often a search asks who is there; 0: 2 s.
+	// Beat is the interval at which a search asks which workers are there; 0 means 2 s.
 	Beat time.Duration
-	// Gone is how long a worker may not answer and still be there; 0: as long as four beats take.
+	// Gone is the time after which a silent worker counts as gone; 0 means four times Beat.
 	Gone time.Duration
-	// Limit is how long a lost connection is tried to be made again; 0: for ever.
+	// Limit is how long the broker tries to restore a lost connection; 0 means for ever.
 	Limit time.Duration
-	// Say is called with what a person should know about the connection; nil: nobody is told.
+	// Say is called with news about the connection for the user. If Say is nil, messages about the connection are
+	// dropped.
 	Say func(text string)
 }
 
-// Broker is a connection to a server.
+// Broker is a connection to a NATS server.
 type Broker struct {
 	ConnectOptions
 	Conn   *nats.Conn
-	server string // its address, to show
-	// since is when the connection was lost, 0 while it is there, and back when it was last made; in nanoseconds.
+	server string // its address, for messages
+	// since is the time at which the connection was lost, or 0 while it is up, and back is the time at which it was
+	// last restored. since and back are in nanoseconds.
 	since, back atomic.Int64
 }
 
-// Connect connects to a server. name is what it shows in the server's lists.
+// Connect connects to a server. name appears in the server's list of connections.
 func Connect(l Login, name string, o ConnectOptions) (*Broker, error) {
 	options, err := l.options()
 	if err != nil {
@@ -91,7 +93,7 @@ func Connect(l Login, name string, o ConnectOptions) (*Broker, error) {
 }
 
 func (b *Broker) disconnected(_ *nats.Conn, cause error) {
-	if cause == nil || !b.since.CompareAndSwap(0, time.Now().UnixNano()) { // it was closed
+	if cause == nil || !b.since.CompareAndSwap(0, time.Now().UnixNano()) { // the connection was closed on purpose
 		return
 	}
 	until := "until it is there again"
@@ -107,7 +109,7 @@ func (b *Broker) reconnected(*nats.Conn) {
 	b.Say(fmt.Sprintf("the connection to %s is there again after %s", b.server, away.Round(100*time.Millisecond)))
 }
 
-// connection tells whether it is there, and why it never will be again.
+// connection reports whether the connection is up. lost is set once the broker has given up restoring the connection.
 func (b *Broker) connection() (up bool, lost error) {
 	since := b.since.Load()
 	if since > 0 && b.Limit > 0 && time.Since(time.Unix(0, since)) > b.Limit {
@@ -116,14 +118,14 @@ func (b *Broker) connection() (up bool, lost error) {
 	return since == 0, lost
 }
 
-// ask sends a request and waits for its answer, once and for so long.
+// ask sends a request once and waits for its answer for at most the given time.
 func (b *Broker) ask(ctx context.Context, subject string, data []byte, wait time.Duration) (*nats.Msg, error) {
 	limited, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
 	return b.Conn.RequestWithContext(limited, subject, data)
 }
 
-// Look gathers what workers say of themselves, by their names, until none has answered for a while.
+// Look collects the descriptions of all workers, sorted by name, until no further worker answers for a while.
 func (b *Broker) Look(ctx context.Context) (all []remote.Worker, err error) {
 	inbox := b.Conn.NewRespInbox()
 	answers, err := b.Conn.SubscribeSync(inbox)
@@ -135,7 +137,7 @@ func (b *Broker) Look(ctx context.Context) (all []remote.Worker, err error) {
 		limited, cancel := context.WithTimeout(ctx, wait)
 		msg, late := answers.NextMsgWithContext(limited)
 		cancel()
-		if late != nil || msg.Header.Get("Status") != "" { // nobody listens
+		if late != nil || msg.Header.Get("Status") != "" { // no worker listens
 			break
 		}
 		if one, err := remote.Decode[remote.Worker](msg.Data); err == nil {
@@ -149,7 +151,8 @@ func (b *Broker) Look(ctx context.Context) (all []remote.Worker, err error) {
 	return all, ctx.Err()
 }
 
-// How long to wait for the first worker's answer, and for one more; and how many workers are looked at.
+// The following constants limit how long Look waits for the first answer and for each further answer, and how many
+// workers it lists.
 const (
 	firstAnswer = time.Second
 	nextAnswer  = 200 * time.Millisecond
@@ -158,12 +161,12 @@ const (
 
 const whoSubject = "autotune.who" // all workers answer it
 
-// WorkerSubject is where a worker gets requests.
+// WorkerSubject returns the NATS subject on which a worker receives requests.
 func WorkerSubject(worker string) string { return "autotune.worker." + worker }
 
 func (b *Broker) Close() { b.Conn.Close() }
 
-// options are the connection's, once secrets are known to be kept.
+// options returns the options of the connection, or an error if other users can read a file with a secret.
 func (l Login) options() ([]nats.Option, error) {
 	var options []nats.Option
 	if l.Credentials != "" {
@@ -194,8 +197,7 @@ func (l Login) options() ([]nats.Option, error) {
 	return append(options, nats.Secure()), nil
 }
 
-// checkPlain refuses to send a password over a network where all can read it, unless
-// the server's address asks for TLS.
+// checkPlain returns an error if a password would be sent without TLS over a network where others can read it.
 func (l Login) checkPlain() error {
 	for _, one := range strings.Split(l.URL, ",") {
 		u, err := url.Parse(one)
@@ -210,7 +212,7 @@ func (l Login) checkPlain() error {
 	return nil
 }
 
-// private refuses a secret that others on this machine can read.
+// private returns an error if other users of this machine can read the secret in a file.
 func private(path string) error {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -225,7 +227,6 @@ func private(path string) error {
 	return nil
 }
 
-// shown is an address without a password.
 func shown(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {

@@ -22,7 +22,7 @@ import (
 	"autotune/tuner"
 )
 
-// evaluation is what one takes in the tests of lost connections.
+// evaluation is the duration of one evaluation in the tests of lost connections.
 const evaluation = 10 * time.Millisecond
 
 func slowBowl(ctx context.Context, c space.Configuration) (trial.Outcome, error) {
@@ -34,7 +34,7 @@ func slowBowl(ctx context.Context, c space.Configuration) (trial.Outcome, error)
 	}
 }
 
-// newQuickPlace is one whose server can be stopped, and started again where it was.
+// newQuickPlace starts a server with short timeouts, which can be stopped and started again at the same address.
 func newQuickPlace(t *testing.T) (p *place, stop func()) {
 	if testing.Short() {
 		t.Skip("waits for what does not come")
@@ -43,7 +43,7 @@ func newQuickPlace(t *testing.T) (p *place, stop func()) {
 	return &place{options: quick, t: t, url: url, said: make(chan string, 1000)}, stop
 }
 
-// searchUntil searches the toy with one of the usual strategies, and has something happen after so many trials.
+// searchUntil searches the toy problem at random, and calls the function happens after the given number of trials.
 func searchUntil(t *testing.T, d device.Device, trials int, happens func()) {
 	t.Helper()
 	evaluated := 0
@@ -54,7 +54,8 @@ func searchUntil(t *testing.T, d device.Device, trials int, happens func()) {
 	}}))
 }
 
-// Workers are lost at random and others come: nothing is lost, nothing is doubled, and the winner is one device's.
+// During the search of this test, workers are lost at random and others join. Although workers are lost, every
+// configuration has exactly one trial, and all evidence for the winner comes from one device.
 func TestLostWorkers(t *testing.T) {
 	unlucky := 0
 	for round := range endurance.Times(1, 20) {
@@ -87,7 +88,7 @@ func TestLostWorkers(t *testing.T) {
 		r := search(t, d, tuner.Options{Strategy: "random", Seed: uint64(round + 1)})
 		close(ended)
 		loser.Wait()
-		// A job that was with two workers when each of them was lost is not handed out a third time.
+		// A job is not given to a third worker if two workers were lost while they had the job.
 		if slices.ContainsFunc(r.Trials, func(one trial.Trial) bool { return strings.Contains(one.Message, "handed out 2 times") }) {
 			if unlucky++; unlucky > 1 {
 				t.Error("a job was with two lost workers, again")
@@ -101,7 +102,7 @@ func TestLostWorkers(t *testing.T) {
 	}
 }
 
-// The server ends and is started again where it was. Its worker says so.
+// The server ends and is started again at the same address. The worker reports the loss of the server and its return.
 func TestLostServer(t *testing.T) {
 	for range endurance.Times(1, 10) {
 		p, stop := newQuickPlace(t)
@@ -125,7 +126,8 @@ func TestLostServer(t *testing.T) {
 	}
 }
 
-// gate is a way to a server that can be closed without a word.
+// gate is a proxy in front of a server, which a test can close to hold back all bytes. While a gate is closed, the
+// proxy silently holds back all bytes.
 type gate struct {
 	url    string
 	closed atomic.Bool
@@ -155,7 +157,7 @@ func newGate(t *testing.T, to string) *gate {
 	return g
 }
 
-// pass hands bytes on; while the gate is closed they wait.
+// pass copies bytes between two connections; while the gate (a proxy) is closed, the bytes wait.
 func (g *gate) pass(from, to net.Conn) {
 	defer from.Close()
 	defer to.Close()
@@ -174,13 +176,12 @@ func (g *gate) pass(from, to net.Conn) {
 	}
 }
 
-// closeFor closes the gate for a while.
 func (g *gate) closeFor() {
 	g.closed.Store(true)
 	time.AfterFunc(time.Duration(endurance.Times(2, 20))*time.Second, func() { g.closed.Store(false) })
 }
 
-// A worker that nobody hears of for a while loses its jobs to another, and what it answers later is dropped. A search
+// A worker that sends nothing for a while loses its jobs to another worker, and its late answers are dropped. A search
 // whose own connection is lost for a while goes on.
 func TestPartition(t *testing.T) {
 	for _, cut := range []string{"worker", "search"} {
@@ -201,8 +202,8 @@ func TestPartition(t *testing.T) {
 	}
 }
 
-// A server that is gone for good, with a word or without, is told of within 3 s. The search
-// ends with what it has: when the connection has been tried long enough, or its time is up.
+// The loss of a server for good, announced or not, is reported within 3 s. The search ends with the trials made so far,
+// once the time limit of reconnecting or of the search is over.
 func TestServerGoneForGood(t *testing.T) {
 	for name, test := range map[string]struct {
 		limit, time, most time.Duration

@@ -19,17 +19,18 @@ import (
 	"autotune/space"
 )
 
-// toyText has 12 x 12 configurations.
+// toyText describes an operator with 12 x 12 configurations.
 var toyText = toy.OpYAML("toy", "tunables: {a: "+toy.Numbers(12)+", b: "+toy.Numbers(12)+"}", "default: {a: 1, b: 1}")
 
 func toyProblem(t testing.TB) *operator.Problem { return toy.Problem(t, toyText, 64) }
 
-// fakeGPU evaluates configurations by a Go function.
+// fakeGPU is a device that evaluates configurations with a Go function.
 type fakeGPU struct {
 	name, driver string
-	// evaluate is of the toy; nil: its bowl. An error is the device's.
+	// evaluate returns the outcome of a configuration of the toy, or an error of the device; if evaluate is nil, the
+	// function bowl is used.
 	evaluate func(ctx context.Context, c space.Configuration) (trial.Outcome, error)
-	refuse   func(k operator.Kernel) error // by the compiler
+	refuse   func(k operator.Kernel) error // returns the compiler's error
 	open     func(p *operator.Problem) error
 
 	mu       sync.Mutex
@@ -141,7 +142,7 @@ func (f *fakeGPU) runs() map[string]int {
 	return all
 }
 
-// bowl is fastest at a = 4, b = 3.
+// bowl is a function of the configuration that is fastest at a = 4, b = 3.
 func bowl(c space.Configuration) trial.Outcome {
 	a, b := number(c, "a"), number(c, "b")
 	return took(1 + (a-4)*(a-4) + (b-3)*(b-3))
@@ -155,13 +156,12 @@ func took(ms float64) trial.Outcome {
 	return o
 }
 
-// quick has everything happen sooner than usual.
+// quick shortens the times after which lost workers and connections are noticed.
 var quick = fleet.ConnectOptions{Beat: 50 * time.Millisecond, Gone: time.Second}
 
-// calm has no worker taken for gone because this machine is busy.
+// calm allows long silence, so that a busy machine does not make a worker count as gone.
 var calm = fleet.ConnectOptions{Beat: 50 * time.Millisecond, Gone: 10 * time.Second}
 
-// place is a server with workers.
 type place struct {
 	options fleet.ConnectOptions
 	t       testing.TB
@@ -175,7 +175,7 @@ func newPlace(t testing.TB) *place {
 	return &place{options: calm, t: t, url: natstest.Server(t), said: make(chan string, 1000)}
 }
 
-// lose cuts a worker's connection for good, as if its host were lost.
+// lose cuts a worker's connection for good, as if its host had gone down.
 func (p *place) lose(name string) {
 	b, _ := p.brokers.Load(name)
 	b.(*fleet.Broker).Conn.Close()
@@ -188,7 +188,7 @@ func (p *place) connect(name string) *fleet.Broker {
 	return b
 }
 
-// worker starts one, and returns what ends it and how it ended.
+// worker starts a worker, and returns a function that ends the worker and a channel that then receives its error.
 func (p *place) worker(name string, gpu device.Device, change ...func(*fleet.WorkerOptions)) (stop func(), ended <-chan error) {
 	p.t.Helper()
 	b := p.connect(name)
@@ -207,7 +207,7 @@ func (p *place) worker(name string, gpu device.Device, change ...func(*fleet.Wor
 	return cancel, done
 }
 
-// pool opens the workers as one device, once there are so many.
+// pool opens the workers as one device, once at least the given number of workers has joined.
 func (p *place) pool(workers int, change ...func(*fleet.Options)) *fleet.Pool {
 	p.t.Helper()
 	o := fleet.Options{Wait: 3 * time.Second}
@@ -222,7 +222,6 @@ func (p *place) pool(workers int, change ...func(*fleet.Options)) *fleet.Pool {
 	return d
 }
 
-// await waits until something is so.
 func await(t testing.TB, what string, so func() bool) {
 	t.Helper()
 	for end := time.Now().Add(15 * time.Second); !so(); time.Sleep(5 * time.Millisecond) {

@@ -17,8 +17,8 @@ import (
 	"autotune/tuner"
 )
 
-// mustBeWhole sees that every configuration of the toy has one trial. The winner must be
-// the bowl's bottom, and nothing of it may be left out.
+// mustBeWhole checks that every configuration of the toy has exactly one trial, and that the winner is the fastest
+// configuration, with all of its evidence.
 func mustBeWhole(t *testing.T, r *tuner.Result) {
 	t.Helper()
 	seen := map[string]bool{}
@@ -49,7 +49,7 @@ func search(t *testing.T, d device.Device, o tuner.Options) *tuner.Result {
 	return r
 }
 
-// Devices of one process must do for a search what workers at a server do.
+// The following tests search on several devices of one process, which must work like workers at a server.
 
 func join(t *testing.T, gpus map[string]*fakeGPU, change ...func(*remote.PoolOptions)) *remote.Pool {
 	t.Helper()
@@ -75,8 +75,8 @@ func join(t *testing.T, gpus map[string]*fakeGPU, change ...func(*remote.PoolOpt
 	return d
 }
 
-// Three devices share a search: each configuration runs once, all have their part, and a
-// second device confirms the winner.
+// Three devices share a search: each configuration runs once, every device does some of the work, and a second device
+// confirms the winner.
 func TestPool(t *testing.T) {
 	gpus := map[string]*fakeGPU{"a": {evaluate: slowBowl}, "b": {evaluate: slowBowl}, "c": {evaluate: slowBowl}}
 	d := join(t, gpus)
@@ -102,7 +102,7 @@ func TestPool(t *testing.T) {
 	}
 }
 
-// A device that cannot go on leaves, with words, and the others do what it had.
+// A device that cannot go on leaves the pool with a message, and the other devices do its jobs.
 func TestPoolLoses(t *testing.T) {
 	said := make(chan string, 100)
 	dead := func(context.Context, space.Configuration) (trial.Outcome, error) {
@@ -123,7 +123,7 @@ func TestPoolLoses(t *testing.T) {
 	}
 }
 
-// A configuration that ends every device that takes it has crashed, and the search goes on.
+// A configuration that ends every device that runs it counts as crashed, and the search goes on.
 func TestPoolDeliveries(t *testing.T) {
 	deadly := func(_ context.Context, c space.Configuration) (trial.Outcome, error) {
 		if number(c, "a") == 5 && number(c, "b") == 5 {
@@ -145,7 +145,7 @@ func TestPoolDeliveries(t *testing.T) {
 	}
 }
 
-// Other inputs come to a device at once, and to another when it gets its next job.
+// After Refill one device generates the new inputs at once, and each other device generates them before its next job.
 func TestPoolInputs(t *testing.T) {
 	gpus := map[string]*fakeGPU{"a": {}, "b": {}}
 	d := join(t, gpus)

@@ -21,27 +21,28 @@ import (
 	"autotune/operator"
 )
 
-// Options adjust a pool; the zero value takes what is there.
+// Options adjust a pool. The zero value of Options uses all workers whose device matches the first worker's.
 type Options struct {
 	remote.PoolOptions
-	GPU  string        // part of the name that the workers' devices have; "": as the first worker's
-	Wait time.Duration // for the first worker; 0: 20 s
+	GPU  string        // part of the name of the workers' devices; "" means the first worker's model
+	Wait time.Duration // for the first worker; 0 means 20 s
 }
 
 const usualWait = 20 * time.Second
 
-// Pool is the workers at a server that have one model of device, as one device.
+// Pool is one device made of all workers at a server that have the same model of device.
 type Pool struct {
 	*remote.Pool
 	broker   *Broker
 	search   string
-	count    atomic.Int64 // of keys and requests
+	count    atomic.Int64 // number of keys made for problems and requests
 	stop     context.CancelFunc
 	watching sync.WaitGroup
 	met      map[string]*far // by name; used by Open, then by watch
 }
 
-// Open finds the workers; there must be one soon. The broker is then the pool's to close.
+// Open finds the workers, after a short wait for the first worker if none is there yet. The returned pool owns the
+// broker and closes it.
 func Open(ctx context.Context, b *Broker, o Options) (*Pool, error) {
 	o.Connection, o.Compile = b.connection, true
 	p := &Pool{broker: b, search: rand.Text(), met: map[string]*far{}}
@@ -59,7 +60,8 @@ func Open(ctx context.Context, b *Broker, o Options) (*Pool, error) {
 	return p, nil
 }
 
-// first waits for the first worker that can be used, by name.
+// first waits until a worker's device matches o.GPU, and returns all workers and, as the model, the first matching
+// worker by name.
 func (p *Pool) first(ctx context.Context, o Options) (all []remote.Worker, model remote.Worker, err error) {
 	for begin := time.Now(); ; remote.Pause(ctx, lookEvery) {
 		if all, err = p.broker.Look(ctx); err != nil {
@@ -86,7 +88,6 @@ func noneOf(all []remote.Worker, gpu string) error {
 	return fmt.Errorf("no worker with %q can be used: %s: %w", gpu, few(others), device.ErrNone)
 }
 
-// mostNamed is how many workers a message names.
 const mostNamed = 8
 
 func few(names []string) string {
@@ -96,14 +97,14 @@ func few(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// Summary says which workers there are.
+// Summary names the model of the devices and the workers that have it.
 func (p *Pool) Summary() string { return "workers with " + p.Info().Name + ": " + few(p.Workers()) }
 
-// watch asks who is there, until ctx ends.
+// watch asks which workers are there, at intervals of Beat, until ctx ends.
 func (p *Pool) watch(ctx context.Context) {
 	for remote.Pause(ctx, p.broker.Beat) {
 		if up, _ := p.broker.connection(); up {
-			all, _ := p.broker.Look(ctx) // it fails if the connection is lost, which is seen next
+			all, _ := p.broker.Look(ctx) // an error means a lost connection, which the loop notices next
 			for _, one := range all {
 				p.meet(one)
 			}
@@ -111,7 +112,7 @@ func (p *Pool) watch(ctx context.Context) {
 	}
 }
 
-// meet takes a worker into the pool that is new, is there again, or has been started again.
+// meet adds a worker to the pool if the worker is new, has come back, or has been restarted.
 func (p *Pool) meet(one remote.Worker) {
 	f := p.met[one.Worker]
 	if f == nil || f.gone() != nil || !f.about.Started.Equal(one.Started) {
@@ -122,29 +123,28 @@ func (p *Pool) meet(one remote.Worker) {
 	f.seen.Store(time.Now().UnixNano())
 }
 
-// Close leaves the workers to others.
+// Close ends the pool. The workers themselves go on and serve other searches.
 func (p *Pool) Close() error {
 	p.stop()
 	p.watching.Wait()
 	if up, _ := p.broker.connection(); up {
-		_ = p.broker.Conn.FlushTimeout(enterWait) // workers close problems in time without a word, too
+		_ = p.broker.Conn.FlushTimeout(enterWait) // if the message is lost, workers close problems after idleLimit
 	}
 	p.broker.Close()
 	return nil
 }
 
-// key names a problem or a request of this search.
 func (p *Pool) key() string { return fmt.Sprintf("%s.%d", p.search, p.count.Add(1)) }
 
-// far is a worker as a search sees it: a device, which has a compiler of its own.
+// far is the search's view of a worker: a device that has its own compiler.
 type far struct {
 	pool  *Pool
 	about remote.Worker
-	seen  atomic.Int64 // when it was heard of last, in nanoseconds
+	seen  atomic.Int64 // when the worker last answered, in nanoseconds
 
 	mu    sync.Mutex
-	known map[*operator.Problem]*remote.Session // that it compiles for
-	lost  error                                 // why it is taken to be gone
+	known map[*operator.Problem]*remote.Session // problems that it compiles for
+	lost  error                                 // why it counts as gone
 }
 
 func (p *Pool) far(one remote.Worker) *far {
@@ -153,13 +153,13 @@ func (p *Pool) far(one remote.Worker) *far {
 	return f
 }
 
-// gone says why the worker is taken to be gone, for good; nil: it is there.
+// gone returns why the worker counts as gone for good, or nil while it is there.
 func (f *far) gone() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	b := f.pool.broker
 	up, lost := b.connection()
-	last := time.Unix(0, max(f.seen.Load(), b.back.Load())) // with a new connection their time begins anew
+	last := time.Unix(0, max(f.seen.Load(), b.back.Load())) // after a reconnection the waiting time starts again
 	if lost == nil && up && time.Since(last) > b.Gone {
 		lost = fmt.Errorf("it has not been heard of for %s", b.Gone)
 	}
@@ -191,7 +191,8 @@ func (f *far) session(p *operator.Problem, proto device.Protocol) (*remote.Sessi
 	return remote.NewSession(f, f.pool.key(), p, nil, proto)
 }
 
-// Compile has the worker make the kernel and compile it. The binary has no code: it stays there.
+// Compile makes the worker generate and compile the kernel. The returned binary contains no code, because the code
+// stays at the worker.
 func (f *far) Compile(ctx context.Context, r compile.Request) (*compile.Binary, error) {
 	if r.Problem == nil {
 		return nil, errors.New("workers compile kernels of problems only")
@@ -214,7 +215,7 @@ func (f *far) compiling(p *operator.Problem) (s *remote.Session, err error) {
 	return s, err
 }
 
-// Call asks the worker until it has answered, or is gone.
+// Call repeats the request until the worker has answered or is gone.
 func (f *far) Call(ctx context.Context, q remote.Query) (none remote.Response, err error) {
 	b, r := f.pool.broker, q.Request
 	r.ID = f.pool.key()
@@ -228,10 +229,10 @@ func (f *far) Call(ctx context.Context, q remote.Query) (none remote.Response, e
 	}
 	subject := WorkerSubject(f.about.Worker)
 	for had := false; ; {
-		up, _ := b.connection() // without one, asking would wait for as long as it is tried
+		up, _ := b.connection() // without a connection, a request would wait for the reconnection
 		if r.Kind == remote.Close {
 			if up {
-				err = b.Conn.Publish(subject, data) // nobody waits for it
+				err = b.Conn.Publish(subject, data) // no answer is needed
 			}
 			return remote.Response{Kind: r.Kind}, err
 		}
@@ -240,7 +241,7 @@ func (f *far) Call(ctx context.Context, q remote.Query) (none remote.Response, e
 			if err == nil {
 				return f.read(msg.Data, r)
 			}
-			had = had || !errors.Is(err, nats.ErrNoResponders) // perhaps
+			had = had || !errors.Is(err, nats.ErrNoResponders) // the worker may have begun the job
 		}
 		switch why := f.gone(); {
 		case why != nil && had:
@@ -253,7 +254,7 @@ func (f *far) Call(ctx context.Context, q remote.Query) (none remote.Response, e
 	}
 }
 
-// read reads an answer, which must be of the request.
+// read decodes an answer, which must belong to the request.
 func (f *far) read(data []byte, q remote.Request) (remote.Response, error) {
 	r, err := remote.Decode[remote.Response](data)
 	if err == nil && (r.ID != q.ID || r.Kind != q.Kind || r.Worker != f.about.Worker) {

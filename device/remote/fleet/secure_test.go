@@ -23,7 +23,7 @@ import (
 	"autotune/tuner"
 )
 
-// Keys of this test, and of nothing else.
+// The keys in this file are used only in tests.
 const (
 	workerSeed = "SUAI3VIJMOP6EZAN4LFIYJZGYAGGK3CW4F34YRR6KRLF36LABASTBXEDFE"
 	workerUser = "UB3QXZTIJBTCZGL37OGHXRZJKNQZZ2BK5ZE4RG4C7ZSMLJRH6R5E3T3T"
@@ -31,8 +31,8 @@ const (
 	searchUser = "UDZR5AE7IAGYFVLJDBRPGHMYZK62U5EGKG54WEO3BLYKIM23G5VHOZW5"
 )
 
-// secured is a server with a certificate of its own authority and two users, as
-// docs/distributed.md has them.
+// secured starts a server with a certificate from its own authority and with two users, as described in
+// docs/distributed.md.
 func secured(t *testing.T) (url, ca string) {
 	t.Helper()
 	certificate, ca := selfSigned(t)
@@ -72,7 +72,7 @@ authorization { users = [
 	return "tls://" + s.Addr().String(), ca
 }
 
-// selfSigned is a certificate for this host, and the file of its authority: itself.
+// selfSigned returns a self-signed certificate for this host, and a file with it as the certificate authority.
 func selfSigned(t *testing.T) (tls.Certificate, string) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -90,7 +90,6 @@ func selfSigned(t *testing.T) (tls.Certificate, string) {
 	return tls.Certificate{Certificate: [][]byte{raw}, PrivateKey: key}, secret(t, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: raw})))
 }
 
-// secret is a file that only its owner can read.
 func secret(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "secret")
@@ -100,8 +99,8 @@ func secret(t *testing.T, text string) string {
 	return path
 }
 
-// A search and a worker meet at a server with TLS and users of few rights; nobody else
-// gets in.
+// A search and a worker communicate through a server with TLS, as users with minimal permissions. Clients without
+// credentials are rejected.
 func TestSecuredServer(t *testing.T) {
 	url, ca := secured(t)
 	login := fleet.Login{URL: url, CA: ca, NKey: secret(t, searchSeed)}
@@ -142,7 +141,7 @@ func TestSecuredServer(t *testing.T) {
 	}
 }
 
-// What holds secrets must be private, and passwords do not travel in the open.
+// Files with secrets must not be readable by others, and passwords are never sent unencrypted.
 func TestSecretsAreKept(t *testing.T) {
 	open := filepath.Join(t.TempDir(), "open")
 	if err := os.WriteFile(open, []byte(searchSeed), 0o644); err != nil {

@@ -16,27 +16,28 @@ import (
 	"autotune/device/trial"
 )
 
-// WorkerOptions adjust a worker; only a name is needed.
+// WorkerOptions adjust a worker; only Name is required.
 type WorkerOptions struct {
-	Name      string // of remote.GoodName's form, and nobody else's
-	Compilers int    // compilations at once; 0: as many as the compiler is good for
-	// Memory is how much of the device's the tensors of all problems may take together;
-	// 0: four fifths of it.
+	Name      string // accepted by remote.GoodName, and unique at the server
+	Compilers int    // compilations at once; 0 means as many as the compiler recommends
+	// Memory is the device memory in bytes that the tensors of all open problems may use together; 0 means four fifths
+	// of the device's memory.
 	Memory int64
-	// Python: run the Python files of operators that say what is right.
+	// Python allows the worker to run Python files of operators, which compute the right answers.
 	Python bool
-	// Say is called with what a person should know, from any goroutine; nil: nobody is told.
+	// Say is called with news for the user, from any goroutine. If Say is nil, the worker's messages to the user are
+	// dropped.
 	Say func(text string)
 }
 
 const (
-	usualMemory = 0.8              // of the device's
-	mostOpen    = 8                // problems at once
-	idleLimit   = 10 * time.Minute // after which a problem is closed that nobody asks about
+	usualMemory = 0.8              // share of the device's memory
+	mostOpen    = 8                // problems open at once
+	idleLimit   = 10 * time.Minute // an unused problem is closed after this time
 )
 
-// Serve offers a device until ctx ends, which is no error; or until the device cannot
-// go on, or another worker has the name. The device stays the caller's to close.
+// Serve offers a device to searches until ctx ends, and then returns nil. Serve returns an error if the device fails or
+// another worker has the same name. The caller of Serve must close the device.
 func Serve(ctx context.Context, b *Broker, d device.Device, o WorkerOptions) error {
 	if !remote.GoodName(o.Name) {
 		return fmt.Errorf("a worker cannot be called %q: letters, digits, - and _ are allowed, 64 at most", o.Name)
@@ -56,7 +57,7 @@ func Serve(ctx context.Context, b *Broker, d device.Device, o WorkerOptions) err
 	err := w.enter(working)
 	if err == nil {
 		for remote.Pause(working, idleLimit/10) {
-			_ = w.server.Sweep(idleLimit) // what it held is free, or the device says so next
+			_ = w.server.Sweep(idleLimit) // if it fails, the next request reports the fault of the device
 		}
 		w.working.Wait()
 		if ctx.Err() == nil {
@@ -73,19 +74,19 @@ type worker struct {
 	server    remote.Server
 	end       context.CancelCauseFunc
 	working   sync.WaitGroup
-	compilers chan struct{} // holds one for each that is at work
+	compilers chan struct{} // holds one element for each busy compiler
 	started   time.Time
-	senseless sync.Once // a message was, which is told once
+	senseless sync.Once // reports only the first message that cannot be decoded
 
 	mu   sync.Mutex
-	jobs map[string]*job // that it has or had a short while ago, by their requests' IDs
-	open int             // jobs that are not answered yet
+	jobs map[string]*job // unfinished and recently finished jobs, by their requests' IDs
+	open int             // number of unanswered jobs
 	done int
 }
 
 const enterWait = time.Second
 
-// enter makes the worker known, unless there is one of its name.
+// enter subscribes the worker to requests, unless another worker has the same name.
 func (w *worker) enter(ctx context.Context) error {
 	all, err := w.Look(ctx)
 	if err != nil {
@@ -106,7 +107,8 @@ func (w *worker) enter(ctx context.Context) error {
 	return nil
 }
 
-// introduce tells a search what this worker is. An answer that is lost is asked for again.
+// introduce sends a search the description of this worker. If the description is lost on its way, the search asks for
+// it again.
 func (w *worker) introduce(reply string) {
 	d, o := w.server.Device, w.options
 	w.mu.Lock()
@@ -120,22 +122,22 @@ func (w *worker) introduce(reply string) {
 	}
 }
 
-// job is a request that this worker does, or did a short while ago.
+// job is a request that this worker is working on, or has finished a short while ago.
 type job struct {
 	remote.Request
-	reply  string // where its answer is waited for
-	answer []byte // nil: it is not done yet
+	reply  string // subject on which the search waits for the answer
+	answer []byte // nil until the job is done
 }
 
-// Bounds on the jobs of a worker: how many it has, and how long it keeps an answer that may
-// not have been heard.
+// mostJobs is the largest number of unfinished jobs of a worker, and keptAnswer is how long a worker keeps an answer in
+// case it was lost on its way.
 const (
 	mostJobs   = 4096
 	keptAnswer = 15 * time.Second
 )
 
-// receive takes a job. One that it has had is not done again: its answer is sent again. If there
-// are too many jobs it ignores one, which the search asks for again.
+// receive starts a job. If the same request arrives again, receive sends the finished answer again and does not repeat
+// the job. A worker with too many jobs ignores the request, which the search will repeat.
 func (w *worker) receive(ctx context.Context, msg *nats.Msg) {
 	q, err := remote.Decode[remote.Request](msg.Data)
 	if err == nil && (q.Kind == remote.Describe || q.Kind == remote.Launch || q.Check.Leave != "") {
@@ -185,14 +187,15 @@ func (w *worker) tell(j *job, r remote.Response) {
 	w.send(j)
 }
 
-// send sends a job's answer if there is one. The lock is held.
+// send publishes a job's answer if it is finished. The caller must hold the worker's lock.
 func (w *worker) send(j *job) {
 	if j.answer != nil && j.reply != "" {
 		_ = w.Conn.Publish(j.reply, j.answer) // if it is lost, the search asks again
 	}
 }
 
-// do does a job, and the worker goes on should this program panic over it.
+// do carries out the request q and returns the response. If the code of the worker panics during a job, only that job
+// fails, and the worker goes on.
 func (w *worker) do(ctx context.Context, q remote.Request) (r remote.Response) {
 	defer func() {
 		if p := recover(); p != nil {

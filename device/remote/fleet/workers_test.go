@@ -23,8 +23,8 @@ import (
 	"autotune/tuner"
 )
 
-// Three workers share a search: each configuration runs once, where it was compiled, and the winner is one device's,
-// through all the gates and confirmed.
+// Three workers share a search. Each configuration runs once, on the worker that compiled it. All evidence for the
+// winner, which passes all gates and is confirmed, comes from one device.
 func TestWorkers(t *testing.T) {
 	p := newPlace(t)
 	gpus := map[string]*fakeGPU{"a": {}, "b": {}, "c": {}}
@@ -55,7 +55,7 @@ func TestWorkers(t *testing.T) {
 	}
 }
 
-// A search on one of the workers stays there, from the first trial to the gates.
+// A search that chose one of the workers uses only this worker, from the first trial to the gates.
 func TestOneWorker(t *testing.T) {
 	p := newPlace(t)
 	gpus := map[string]*fakeGPU{"a": {}, "b": {}}
@@ -73,7 +73,7 @@ func TestOneWorker(t *testing.T) {
 	}
 }
 
-// What the compiler refuses and what fails is a trial, as on one device.
+// A kernel that fails or does not compile on a worker becomes a trial with that status, as on a single device.
 func TestWorkersTellFailuresApart(t *testing.T) {
 	p := newPlace(t)
 	gpu := &fakeGPU{refuse: func(k operator.Kernel) error {
@@ -96,8 +96,7 @@ func TestWorkersTellFailuresApart(t *testing.T) {
 	}
 }
 
-// A problem that fails everywhere ends the search with the error that it has on one
-// device.
+// A problem that fails on every worker ends the search with the same error as on a single device.
 func TestWorkersTellErrorsApart(t *testing.T) {
 	var reference *device.ReferenceError
 	for name, test := range map[string]struct {
@@ -136,7 +135,7 @@ func onToy(err error) func(*operator.Problem) error {
 	}
 }
 
-// Workers unlike the first are left out, and it is said why; --gpu chooses others.
+// A search leaves out workers whose device differs from the first worker's, with a message. --gpu chooses a model.
 func TestWorkersOfOneModel(t *testing.T) {
 	p := newPlace(t)
 	p.worker("a", &fakeGPU{})
@@ -171,7 +170,7 @@ func TestWorkersOfOneModel(t *testing.T) {
 	}
 }
 
-// Without a worker there is no pool, and the reason is told.
+// Without any worker Open returns an error that gives the reason.
 func TestWorkersOfNobody(t *testing.T) {
 	p := newPlace(t)
 	_, err := fleet.Open(t.Context(), p.connect("search"), fleet.Options{Wait: 1})
@@ -186,7 +185,7 @@ func TestWorkersOfNobody(t *testing.T) {
 	}
 }
 
-// Two searches share the workers, and neither sees the other's.
+// Two searches share the workers, and neither sees the other's trials.
 func TestTwoSearchesOnOnePool(t *testing.T) {
 	p := newPlace(t)
 	p.worker("a", &fakeGPU{})
@@ -209,8 +208,8 @@ func TestTwoSearchesOnOnePool(t *testing.T) {
 	}
 }
 
-// A worker refuses a problem that it has no room for. Of problems that fit one by
-// one only, the oldest makes way.
+// A worker refuses a problem that does not fit into its memory. If two problems fit only one at a time, the worker
+// closes the problem that has been unused for longer.
 func TestWorkersMemory(t *testing.T) {
 	p := newPlace(t)
 	gpu := &fakeGPU{}
@@ -227,7 +226,7 @@ func TestWorkersMemory(t *testing.T) {
 	}
 }
 
-// Two workers cannot have one name, and one that has ended leaves it.
+// Two workers cannot have the same name at once. A worker that has ended frees its name.
 func TestNamesAreTakenOnce(t *testing.T) {
 	p := newPlace(t)
 	stop, ended := p.worker("a", &fakeGPU{})
@@ -253,7 +252,7 @@ func TestNamesAreTakenOnce(t *testing.T) {
 	}
 }
 
-// A configuration that ends every worker that takes it has crashed, and the search goes on.
+// A configuration that ends every worker that runs it counts as crashed, and the search goes on.
 func TestDeliveryLimit(t *testing.T) {
 	p := newPlace(t)
 	p.options = quick
@@ -277,7 +276,7 @@ func TestDeliveryLimit(t *testing.T) {
 	}
 }
 
-// When the last worker ends, the search does, with its words.
+// When the last worker ends, the search ends with that worker's error.
 func TestLastWorkerEnds(t *testing.T) {
 	p := newPlace(t)
 	p.worker("a", &fakeGPU{evaluate: func(context.Context, space.Configuration) (trial.Outcome, error) {
@@ -289,15 +288,15 @@ func TestLastWorkerEnds(t *testing.T) {
 	}
 }
 
-// A worker whose answers make no sense leaves, and another does its jobs.
+// A worker whose answers cannot be decoded leaves the pool, and another worker does its jobs.
 func TestSenselessAnswers(t *testing.T) {
 	p := newPlace(t)
 	p.worker("a", &fakeGPU{evaluate: slowBowl})
 	p.worker("b", &fakeGPU{evaluate: slowBowl})
 	d := p.pool(2)
 	b := p.connect("rogue")
-	_, err := b.Conn.Subscribe(fleet.WorkerSubject("a"), func(msg *nats.Msg) { // hears what the worker hears, and is quicker
-		if msg.Reply == "" { // it is one of these
+	_, err := b.Conn.Subscribe(fleet.WorkerSubject("a"), func(msg *nats.Msg) { // answers faster than the worker
+		if msg.Reply == "" { // the message is one of these answers
 			return
 		}
 		for _, answer := range []string{`{"worker": "a", "outcome": {"status": "fine"}}`, "{", strings.Repeat("[", 1<<17)} {
@@ -313,8 +312,8 @@ func TestSenselessAnswers(t *testing.T) {
 	}
 }
 
-// A job without a part that its kind needs, or of another kind than a worker does, is
-// dropped, and the worker goes on: it used to end over a job to open among those to compile.
+// A worker drops a job that lacks a part that its kind needs, or whose kind no worker accepts, and goes on with other
+// jobs. The test includes a changed job of kind Open, which once ended the worker.
 func TestChangedJobs(t *testing.T) {
 	p := newPlace(t)
 	gpu := &fakeGPU{}
@@ -381,7 +380,7 @@ func TestChangedJobs(t *testing.T) {
 	}
 }
 
-// A worker survives a fault of its own over a job.
+// A worker goes on after its own code has panicked over a job.
 func TestPanicOfAJob(t *testing.T) {
 	p := newPlace(t)
 	p.worker("a", &fakeGPU{evaluate: func(_ context.Context, c space.Configuration) (trial.Outcome, error) {

@@ -1,11 +1,11 @@
-// Package endurance says how much tests try: some rows of long tables and a few kills in `make test`, whole tables with
-// AUTOTUNE_TEST_FULL=1, as `make test-full` and CI set it, and as many kills as docs/reliability.md tells with
-// AUTOTUNE_ENDURE=1, as `make endure` sets it.
+// Package endurance says how many cases and repetitions the tests try. `make test` runs some rows of long tables and
+// kills few processes. AUTOTUNE_TEST_FULL=1 (`make test-full` and CI) runs all rows of the tests' tables.
+// AUTOTUNE_ENDURE=1 (`make endure`) also kills processes as often as docs/reliability.md says.
 package endurance
 
 import "os"
 
-// Variable asks for the whole numbers.
+// Variable names the environment variable that makes tests repeat their cases most often.
 const Variable = "AUTOTUNE_ENDURE"
 
 func Times(few, whole int) int {
@@ -15,10 +15,10 @@ func Times(few, whole int) int {
 	return few
 }
 
-// Full tells whether tests go through all of their tables.
+// Full tells whether tests run all rows of their tables.
 func Full() bool { return os.Getenv("AUTOTUNE_TEST_FULL") != "" || os.Getenv(Variable) != "" }
 
-// Some are n rows spread evenly over a table, or all of them in full.
+// Some returns n rows spread evenly over a table, or all rows if Full() is true.
 func Some[T any](all []T, n int) []T {
 	if Full() || len(all) <= n {
 		return all

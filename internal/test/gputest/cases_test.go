@@ -7,8 +7,8 @@ import (
 	"autotune/operator"
 )
 
-// cases are the rows that each operator is proven on: "SHAPE NAME=VALUE ...".
-// The last of each operator is the problem that it is tuned for.
+// cases are the problems that each operator is tested on, as rows of the form "SHAPE NAME=VALUE ...". The last row of
+// each operator is the problem on which the operator's kernels were developed and tuned.
 var cases = map[string][]string{
 	"avg_pool1d": {
 		"1x1x1 kernel=1",
@@ -21,7 +21,7 @@ var cases = map[string][]string{
 		"2x2x63 kernel=2 stride=7",
 		"1x5x33 kernel=8 stride=1 padding=4",
 		"3x2x37 kernel=12 stride=5 ceil_mode=true",
-		"1x2x5 kernel=2 stride=3 padding=1 ceil_mode=true", // the last window is left out
+		"1x2x5 kernel=2 stride=3 padding=1 ceil_mode=true", // a last window would begin in the padding
 		"1x1x127 kernel=127",
 		"2x1x128 kernel=128 stride=1 padding=64",
 		"4x4x255 kernel=9 stride=2 padding=4 count_include_pad=false",
@@ -46,7 +46,7 @@ var cases = map[string][]string{
 		"2x136x1031 kernel=4 stride=2 padding=1 ceil_mode=true type=bf16 layout=nhwc",
 		"3x6x610 kernel=8 stride=1 padding=4 count_include_pad=false layout=nhwc",
 		"2x5x700 kernel=3 stride=2 type=f16",
-		"3x70x49 kernel=49 stride=2 ceil_mode=true", // windows that are whole images, here and below
+		"3x70x49 kernel=49 stride=2 ceil_mode=true", // windows that cover whole images
 		"2x3x1024 kernel=1024 type=bf16",
 		"1x2x33000 kernel=33000",
 	},
@@ -89,7 +89,7 @@ var cases = map[string][]string{
 		"2x3x101x103 kernel=3 stride=2 padding=1 type=bf16",
 		"1x2048x7x7 kernel=7 type=f16",
 		"64x2048x7x7 kernel=7",
-		"3x70x7x7 kernel=7 stride=1 ceil_mode=true divisor_override=50 type=bf16", // windows that are whole images, here and below
+		"3x70x7x7 kernel=7 stride=1 ceil_mode=true divisor_override=50 type=bf16", // windows that cover whole images
 		"65x1x1x1 kernel=1 stride=3",
 		"2x3x3x11 kernel=3x11 count_include_pad=false",
 		"5x7x32x32 kernel=32",
@@ -134,7 +134,7 @@ var cases = map[string][]string{
 		"4x16x112x112 kernel=3 stride=2 padding=1 type=f16",
 		"32x64x112x112 kernel=3 stride=1 padding=1 type=bf16 layout=nhwc",
 		"64x2048x7x7 kernel=7 stride=1 padding=0",
-		"3x70x7x7 kernel=7 stride=2 padding=0 ceil_mode=true type=bf16", // windows that are whole images, here and below
+		"3x70x7x7 kernel=7 stride=2 padding=0 ceil_mode=true type=bf16", // windows that cover whole images
 		"65x1x1x1 kernel=1 stride=3 padding=0 dilation=2",
 		"2x3x3x11 kernel=3x11 stride=1 padding=0",
 		"5x7x32x32 kernel=32 stride=1 padding=0",
@@ -211,7 +211,7 @@ var cases = map[string][]string{
 		"2x136x1031 kernel=4 stride=2 padding=1 dilation=2 type=f16 layout=nhwc",
 		"3x6x610 kernel=8 stride=1 padding=4 layout=nhwc",
 		"2x5x700 kernel=3 stride=2 type=bf16",
-		"3x70x49 kernel=49 stride=2 padding=0 ceil_mode=true", // windows that are whole images, here and below
+		"3x70x49 kernel=49 stride=2 padding=0 ceil_mode=true", // windows that cover whole images
 		"2x3x1024 kernel=1024 padding=0 type=bf16",
 		"1x2x33000 kernel=33000 padding=0",
 	},
@@ -245,7 +245,7 @@ var cases = map[string][]string{
 		"1x136x17x16x15 kernel=3x2x3 stride=1 padding=1 type=bf16 layout=nhwc",
 		"1x6x19x22x21 kernel=3 stride=2x1x2 padding=1 dilation=1x2x1 layout=nhwc",
 		"2x3x15x16x22 kernel=3 stride=2 padding=1 type=f16",
-		"3x70x1x7x7 kernel=1x7x7 stride=1 ceil_mode=true type=bf16", // windows that are whole images, here and below
+		"3x70x1x7x7 kernel=1x7x7 stride=1 ceil_mode=true type=bf16", // windows that cover whole images
 		"2x3x3x11x1 kernel=3x11x1",
 		"5x7x4x16x16 kernel=4x16x16",
 		"1x3x11x30x41 kernel=11x30x41",
@@ -280,7 +280,7 @@ var cases = map[string][]string{
 		"1x136x17x16x15 kernel=3x2x3 stride=1 padding=1 type=f16 layout=nhwc",
 		"1x6x19x22x21 kernel=3 stride=2x1x2 padding=1 ceil_mode=true layout=nhwc",
 		"2x3x15x16x22 kernel=3 stride=2 padding=1 divisor_override=7 type=bf16",
-		"3x70x1x7x7 kernel=1x7x7 stride=1 ceil_mode=true type=bf16", // windows that are whole images, here and below
+		"3x70x1x7x7 kernel=1x7x7 stride=1 ceil_mode=true type=bf16", // windows that cover whole images
 		"2x3x3x11x1 kernel=3x11x1 divisor_override=5",
 		"5x7x4x16x16 kernel=4x16x16",
 		"1x3x11x30x41 kernel=11x30x41",
@@ -374,7 +374,7 @@ var cases = map[string][]string{
 		"2x6x41 c_out=9 kernel=4 stride=3 padding=2 output_padding=1 groups=3 type=f16 bias=true",
 		"2x512x200 c_out=256 kernel=16 stride=8 padding=4 type=bf16",
 		"2x512x200 c_out=256 kernel=16 stride=8 padding=4 type=bf16 layout=nhwc",
-		"2x80x333 c_out=72 kernel=5 stride=4 padding=1 output_padding=2 bias=true layout=nhwc", // taps that are no multiple of the stride
+		"2x80x333 c_out=72 kernel=5 stride=4 padding=1 output_padding=2 bias=true layout=nhwc", // kernel size not a multiple of the stride
 	},
 	"conv_transpose2d": {
 		"1x1x1x1 c_out=1 kernel=1",
@@ -411,7 +411,7 @@ var cases = map[string][]string{
 		"4x128x33x32 c_out=64 kernel=3 stride=2 padding=1 output_padding=1 bias=true layout=nhwc",
 		"4x64x33x32 c_out=3 kernel=4 stride=2 padding=1 bias=true type=f16 layout=nhwc",
 		"2x96x17x19 c_out=90 kernel=3 padding=1 bias=true type=bf16 layout=nhwc",                                           // one phase
-		"2x64x9x13 c_out=36 kernel=3 stride=3x2 padding=4x1 dilation=2x8 output_padding=1 bias=true type=bf16 layout=nhwc", // phases without taps
+		"2x64x9x13 c_out=36 kernel=3 stride=3x2 padding=4x1 dilation=2x8 output_padding=1 bias=true type=bf16 layout=nhwc", // phases without taps of the kernel
 		"2x64x14x15 c_out=64 kernel=3 stride=2 padding=1 groups=8 bias=true type=f16 layout=nhwc epilogue=where(x>-30000,x,2)*s[c]+r[n,c,h,w]",
 		"2x21x14x15 c_out=5 kernel=2x3 stride=2x3 bias=true layout=nhwc",
 	},
@@ -522,7 +522,7 @@ var cases = map[string][]string{
 		"4096x4096 type=bf16",
 		"2000x8192",
 		"1x1048577",
-		"513x128 mean=false swap=true", // embeddings
+		"513x128 mean=false swap=true", // bags of embeddings
 		"256x512 margin=0.2 type=f16",
 		"1000x2048 p=1 type=bf16",
 		"31x31 eps=0.01",
@@ -657,7 +657,7 @@ var cases = map[string][]string{
 		"1x2048x64x1031 transpose_b=true",
 		"16x196x64x197 transpose_b=true",
 		"1x601x503x3001",
-		"1x99x8191x131 bias=true", // few tiles of long sums
+		"1x99x8191x131 bias=true", // few tiles, each a long sum
 		"1x1x1x1 type=bf16",
 		"3x37x70x45 type=f16 bias=true",
 		"2x65x136x72 type=bf16 transpose_a=true transpose_b=true",
@@ -729,7 +729,8 @@ var cases = map[string][]string{
 	},
 }
 
-// bind makes a row a problem. modes are the math modes that a row has: products of 16 bits are exact in one alone.
+// modes returns the math modes in which to test a row of the table. For 16-bit types one math mode is enough, because
+// products of 16-bit numbers are exact in fp32.
 func modes(o *operator.Operator, row string) []string {
 	if strings.Contains(row, " type=") {
 		return []string{"fp32"}

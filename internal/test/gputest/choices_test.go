@@ -9,9 +9,9 @@ import (
 	"autotune/operator"
 )
 
-// What templates' defaults do not reach: clusters that share what they load, sums of splits that leave as whole
-// rows, groups that are multiplied together, passes of a stream. Columns that are no multiple of 32, rows that
-// leave the L2 first, and taps that share pixels.
+// TestChoicesBeyondDefaults tests configurations that run code which no template's default configuration runs, such as
+// clusters that share their loads, split sums, several groups in one multiplication, column counts that are not a
+// multiple of 32, and rows that leave the L2 cache early.
 func TestChoicesBeyondDefaults(t *testing.T) {
 	d := openEmulator(t, emulator.Options{})
 	v := &prover{device: d, drawn: 1, few: true}
@@ -35,7 +35,7 @@ func TestChoicesBeyondDefaults(t *testing.T) {
 		{"rms_norm", "70x264x1 type=bf16", "fp32", "rows", "once == 1 and keep == 'shared' and team == 8"},
 		{"conv2d", "1x64x9x8 c_out=64 padding=1 groups=2 bias=true layout=nhwc", "tf32", "tma_channels_scaled", "splits == 2 and columns == 64 and row_blocks == 1"},
 		{"conv2d", "1x72x40x52 c_out=60 padding=1 layout=nhwc", "tf32_even", "tma_channels_scaled", "sharing == 1 and cluster == 2 and columns == 64 and row_blocks == 1 and box == 8"},
-		// Long columns, whose sums few threads round one element after the other.
+		// In the cases below, long columns have few threads, so each thread adds and rounds many elements in sequence.
 		{"cumsum", "5x4096x24", "fp32", "columns", "unroll == 1"},
 		{"masked_cumsum", "2x16384x24", "fp32", "columns", "unroll == 8"},
 		{"sum", "1x65536x40", "fp32", "columns", "team == 8 and unroll == 2"},

@@ -1,17 +1,17 @@
-// Package gputest holds no code but tests. They prove every template of every built-in operator on the device at
-// hand, over a table of shapes and parameters that kernels go wrong on.
+// Package gputest contains only tests. The tests prove that every template of every built-in operator is correct on the
+// present device, for a table of difficult shapes and parameters.
 //
-// For each row of the table (cases_test.go) it takes each template's default configuration. It adds the winners of
-// the shipped recordings where they are valid, and some configurations drawn at random. It compares what each
-// computes with the operator's reference, on every distribution of inputs that the operator declares. With the build
-// tags cuda and gpu it runs on a GPU:
+// For each row of the table (cases_test.go) the tests take each template's default configuration, the winners of the
+// shipped recordings where they are valid, and some configurations drawn at random. The tests compare each kernel's
+// output with the operator's reference, on every distribution of inputs that the operator declares. With the build tags
+// cuda and gpu the tests run on a GPU:
 //
 //	make test-gpu
 //
-// The variable AUTOTUNE_TEST_VARIANTS sets how many configurations are drawn for
-// each template and row.
+// The variable AUTOTUNE_TEST_VARIANTS sets how many configurations are drawn for each template and row.
 //
-// Six kernels of another tuner's examples, which are data of the tests, are proven alike.
+// The folder testdata contains six kernels from the examples of Kernel Tuner, which the tests run, too.
 //
-// Without the tags a few small rows run on the emulator, so that the suite itself stays whole where there is no GPU.
+// Without the build tags cuda and gpu, a few small rows of the table run on the emulator, so that the test code itself
+// is tested without a GPU.
 package gputest

@@ -10,7 +10,7 @@ import (
 	"autotune/operator"
 )
 
-// fewest is how many rows every operator must have.
+// fewest is the least number of rows of the test table that every operator must have.
 const fewest = 25
 
 func operators(t *testing.T) []*operator.Operator {
@@ -20,7 +20,7 @@ func operators(t *testing.T) []*operator.Operator {
 	return all
 }
 
-// Every row is a problem of its operator on any GPU, and every operator has rows.
+// Every row of the test table can be bound on any GPU, and every operator has rows.
 func TestCasesBind(t *testing.T) {
 	limits := operator.Limits{Arch: 90, SMs: 132, MaxThreadsPerBlock: 1024, MaxSharedPerBlock: 232448,
 		SharedPerSM: 233472, RegistersPerSM: 65536, WarpSize: 32, L2Bytes: 50 << 20, MemoryBytes: 80 << 30}
@@ -41,8 +41,8 @@ func TestCasesBind(t *testing.T) {
 	}
 }
 
-// A row of each operator that TestFreeDimensions has none of, defaults only: the suite works, also without
-// a GPU. One operator of rows there stands for its frame. The emulator proves all of them in operator.
+// The emulator runs the defaults on one row of each operator, so that the tests also work without a GPU. The test omits
+// operators in freeCases and operators that reduce or scan rows, since other tests emulate those.
 func TestEmulator(t *testing.T) {
 	testneeds.Nothing(t)
 	d := openEmulator(t, emulator.Options{})

@@ -19,8 +19,8 @@ import (
 	"autotune/tuner/lint"
 )
 
-// exampleRows are the small, ragged problems that each operator under examples/ is
-// proven on, as the rows of cases are.
+// exampleRows are small problems of odd sizes for each operator under examples/, in the same form as the variable
+// cases.
 var exampleRows = map[string][]string{
 	"csr_matvec":   {"1", "100", "500 per_row=10 band=70"},
 	"histogram":    {"1", "1003", "40000 bins=37"},
@@ -37,7 +37,7 @@ var exampleRows = map[string][]string{
 	"transpose":    {"1x1", "33x70", "24x40"},
 }
 
-// loadExamples loads every operator under examples/, and sees that each has rows.
+// loadExamples loads every operator under examples/, and checks that each has rows.
 func loadExamples(t *testing.T) []*operator.Operator {
 	t.Helper()
 	folders, err := fs.Glob(examples.FS, "*/op.yaml")
@@ -58,7 +58,7 @@ func loadExamples(t *testing.T) []*operator.Operator {
 		if len(exampleRows[o.Name]) == 0 {
 			t.Errorf("%s: no rows to prove it on; add some", name)
 		}
-		o.Named = true // its Python file may run
+		o.Named = true // allows to run its Python file
 		all = append(all, o)
 	}
 	if len(all) != len(exampleRows) {
@@ -81,7 +81,7 @@ func exampleProblems(t *testing.T, o *operator.Operator, limits operator.Limits)
 	return problems
 }
 
-// openEmulator opens one, or skips the test.
+// openEmulator opens the emulator, or skips the test in short mode.
 func openEmulator(t *testing.T, o emulator.Options) device.Device {
 	t.Helper()
 	if testing.Short() {
@@ -94,8 +94,7 @@ func openEmulator(t *testing.T, o emulator.Options) device.Device {
 	return d
 }
 
-// The defaults of every example, and on its last problem a drawn configuration, are
-// right on small, ragged problems, launch after launch.
+// Each example's defaults, and a random configuration for its last problem, must be correct in several launches.
 func TestExamplesOnTheEmulator(t *testing.T) {
 	d := openEmulator(t, emulator.Options{})
 	v := &prover{device: d, launches: 3}
@@ -112,18 +111,19 @@ func TestExamplesOnTheEmulator(t *testing.T) {
 	t.Log("\n" + v.tally.String())
 }
 
-// examplesToProve are all, or where tests run again those whose answers need a tool.
+// examplesToProve returns all example operators or, when the tests run again because tools were installed, the examples
+// whose reference needs a tool.
 func examplesToProve(t *testing.T) []*operator.Operator {
 	t.Helper()
 	return slices.DeleteFunc(loadExamples(t), func(o *operator.Operator) bool { return testneeds.Again() && o.Answers == nil })
 }
 
-// lastOf is the last of some problems, if there are any.
+// lastOf returns the last problem of a list, or none if the list is empty.
 func lastOf(problems []*operator.Problem) []*operator.Problem {
 	return problems[max(0, len(problems)-1):]
 }
 
-// The defaults stay within their tensors and shared arrays.
+// The examples' default configurations stay within the bounds of their tensors and shared arrays.
 func TestExamplesSanitized(t *testing.T) {
 	d := openEmulator(t, emulator.Options{Sanitize: true})
 	v := &prover{device: d}
@@ -134,7 +134,7 @@ func TestExamplesSanitized(t *testing.T) {
 	}
 }
 
-// Nothing about an example is doubtful: its parameters and signatures are whole, and its defaults compile.
+// The parameters and signatures of every example are complete, and its default configurations compile.
 func TestExamplesAreSound(t *testing.T) {
 	limits := emulator.Limits()
 	limits.Target = "sm_90"

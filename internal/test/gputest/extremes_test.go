@@ -15,7 +15,8 @@ import (
 	"autotune/operator"
 )
 
-// proveExtremes proves the defaults of operators on the inputs that only gates try, on a row of each.
+// proveExtremes tests the defaults of operators on extreme inputs, which a search tries only at its final gates.
+// proveExtremes tests each operator on one row of the operator's table of problems.
 func proveExtremes(t *testing.T, v *prover, row int, of func(name string) bool) {
 	v.inputs = (*operator.Operator).Extremes
 	for _, o := range operators(t) {
@@ -29,7 +30,8 @@ func proveExtremes(t *testing.T, v *prover, row int, of func(name string) bool) 
 	t.Log("\n" + v.tally.String())
 }
 
-// Operators that divide, compare or add squares. A GPU proves all.
+// On the emulator, only operators that divide, compare or add squares are tested on extreme inputs. On a GPU, all
+// operators are tested on extreme inputs.
 func TestExtremes(t *testing.T) {
 	testneeds.Nothing(t)
 	few := []string{"argmax", "max", "norm", "normalize", "rms_norm", "layer_norm", "softmax", "elementwise"}
@@ -37,7 +39,7 @@ func TestExtremes(t *testing.T) {
 	proveExtremes(t, v, 4, func(name string) bool { return slices.Contains(few, name) })
 }
 
-// A norm without its epsilon, and a kernel that is wrong for zeros, are right on the inputs that operators list.
+// Extreme inputs show that a norm without its epsilon, or a kernel that fails for zeros, is wrong. Usual inputs do not.
 func TestExtremesFindFaults(t *testing.T) {
 	testneeds.Nothing(t)
 	d := openEmulator(t, emulator.Options{})
@@ -52,8 +54,8 @@ func TestExtremesFindFaults(t *testing.T) {
 	}
 }
 
-// faultyRows are an operator whose templates are wrong on some inputs: y is each element over the root of the row's mean
-// square, or its sign, or where the row's largest element is.
+// faultyRows is an operator whose templates are wrong on some inputs. The outputs of faultyRows are each element
+// divided by the root of its row's mean square, the element's sign, and the position of the row's largest element.
 const faultyRows = `operator: faulty
 summary: a row over the root of its mean square, the signs of its elements, and where its largest is
 shape: [rows]
@@ -68,7 +70,8 @@ reference: reference.cu
 templates:
 `
 
-// faultyKernel is one of its kernels: what it adds to the mean square, the sign of 0, and how it compares.
+// faultyKernel returns a kernel of faultyRows, in which epsilon is added to the mean square, zero is the sign of 0, and
+// larger is the comparison of two elements.
 func faultyKernel(name, epsilon, zero, larger string) string {
 	return strings.NewReplacer("NAME", name, "EPSILON", epsilon, "ZERO", zero, "LARGER", larger).Replace(`#ifndef ROWS
 #define ROWS 64
@@ -90,7 +93,7 @@ extern "C" __global__ void faulty_NAME(const float* __restrict__ x, float* __res
 `)
 }
 
-// proveFault evaluates a faulty template on a distribution of inputs.
+// proveFault checks whether a distribution of inputs shows that a faulty template is wrong.
 func proveFault(t *testing.T, d device.Device, name, distribution string, right bool) {
 	t.Helper()
 	files, yaml := fstest.MapFS{}, faultyRows

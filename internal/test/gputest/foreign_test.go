@@ -14,13 +14,13 @@ import (
 	"autotune/operator"
 )
 
-// Kernels as users of Kernel Tuner bring them: its examples, written as operators by
-// their descriptions. Each is one file.
+// The folder testdata/foreign contains kernels from the examples of the autotuner Kernel Tuner. Each file in
+// testdata/foreign contains a kernel and the description that makes the kernel an operator.
 //
 //go:embed testdata/foreign/*.cu
 var foreign embed.FS
 
-// foreignRows are the problems that they are proven on: one for the emulator, one for a GPU.
+// foreignRows are the two problems of each Kernel Tuner kernel: a small one for the emulator and a large one for a GPU.
 var foreignRows = map[string][2]string{
 	"vector_add":  {"1000", "10000019"},
 	"matmul":      {"64", "512"},
@@ -30,7 +30,7 @@ var foreignRows = map[string][2]string{
 	"sepconv":     {"30x77 radius=3", "1000x1003 radius=8"},
 }
 
-// proveForeign proves one row of each on a device.
+// proveForeign tests one problem of each Kernel Tuner kernel on a device.
 func proveForeign(t *testing.T, d device.Device, row, drawn int) {
 	v := &prover{device: d, drawn: drawn}
 	for name, rows := range foreignRows {

@@ -12,8 +12,8 @@ import (
 	"autotune/space"
 )
 
-// freeCases are problems whose kernels can take dimensions when they run: one that is proven, and
-// larger ones that the same code may serve.
+// freeCases are problems whose kernels can read some dimensions at run time instead of being compiled for them. The
+// tests run the kernel of the first problem of each list in freeCases, which may serve the list's larger problems, too.
 var freeCases = map[string][][]string{
 	"conv1d": {{"2x16x40 c_out=24 kernel=3 padding=1", "5x16x57 c_out=24 kernel=3 padding=1"}},
 	"conv2d": {
@@ -36,7 +36,7 @@ var freeCases = map[string][][]string{
 		{"2x3x5x7 kernel=5x7 epilogue=x*u[n,c]+r[n,c,h,w]", "3x7x5x7 kernel=5x7 epilogue=x*u[n,c]+r[n,c,h,w]"}, // one window
 	},
 
-	// One operator of each frame that operators of rows share.
+	// Operators that reduce or scan rows share kernel skeletons, so the tests run one such operator for each skeleton.
 	"softmax":     {{"3x33x1", "7x33x1"}},
 	"sum":         {{"3x33x5", "7x33x5"}},
 	"cumsum":      {{"3x33x1", "7x33x1"}},
@@ -46,8 +46,8 @@ var freeCases = map[string][][]string{
 	"scaled_dot_product_attention": {{"1x4x70x90x16 type=f16 heads_kv=2 causal=true", "3x4x133x65x16 type=f16 heads_kv=2 causal=true"}},
 }
 
-// A kernel that takes dimensions when it runs is right, and its code is that for every other shape
-// that satisfies its conditions: what differs is what the struct of sizes holds.
+// A kernel that takes dimensions at run time is correct, and its code is the same for every shape that satisfies its
+// conditions. Kernels for two shapes differ only in the struct of run-time sizes.
 func TestFreeDimensions(t *testing.T) {
 	d := openEmulator(t, emulator.Options{})
 	v := &prover{device: d, few: true}
@@ -67,10 +67,10 @@ func TestFreeDimensions(t *testing.T) {
 			for _, rows := range freeCases[o.Name] {
 				all := slices.DeleteFunc(slices.Clone(modes(o, rows[0])), func(mode string) bool {
 					_, variant := o.MathVariants[mode]
-					return variant // the same kernels, but for headers
+					return variant // the kernels are the same except for their headers
 				})
 				for i, template := range o.Templates {
-					for n := range all { // one of those that it serves, in turn
+					for n := range all { // proves one of the shapes that the kernel serves, in turn
 						run := endurance.Full() || (i+len(o.Name))%8 == 0
 						served, same := proveFree(t, v, o, rows, all[(i+n)%len(all)], template, run)
 						shared += same
@@ -87,14 +87,15 @@ func TestFreeDimensions(t *testing.T) {
 	}
 }
 
-// proveFree looks at a template's default where its dimensions are dynamic, if it serves the problem, and runs it if
-// asked to. It counts for how many other shapes the code is the same.
+// proveFree checks that the default kernels of a template which reads free dimensions at run time have the same code
+// for all rows that they serve. If run is true, proveFree also runs the kernels for the first row. The result shared is
+// the number of test problems (rows) for which proveFree compared the code.
 func proveFree(t *testing.T, v *prover, o *operator.Operator, rows []string, mode string, template *operator.Template, run bool) (served bool, shared int) {
 	limits := v.device.Info().Limits
 	part := freePart(t, o, rows[0], mode, template, limits)
 	p := part.Problem
 	if _, err := part.Space(t.Context()); err != nil || len(template.Free) == 0 {
-		return false, 0 // another template's problem
+		return false, 0 // the template does not serve this problem
 	}
 	if run {
 		v.proveAlone(t, part)
@@ -127,7 +128,7 @@ func freePart(t *testing.T, o *operator.Operator, row, mode string, template *op
 	return part
 }
 
-// satisfies tells whether another problem is one that a configuration's kernel serves.
+// satisfies tells whether a configuration's kernel for one problem also serves another problem.
 func satisfies(t *testing.T, p, other *operator.Problem, c space.Configuration) bool {
 	t.Helper()
 	f, err := p.Formulas(c)
@@ -136,7 +137,7 @@ func satisfies(t *testing.T, p, other *operator.Problem, c space.Configuration) 
 	return ok
 }
 
-// sameCode wants one code for two problems.
+// sameCode fails the test unless two problems have the same kernel code.
 func sameCode(t *testing.T, p, other *operator.Problem, c space.Configuration) {
 	t.Helper()
 	a, err := p.Kernel(c)
@@ -148,7 +149,7 @@ func sameCode(t *testing.T, p, other *operator.Problem, c space.Configuration) {
 	}
 }
 
-// code is a kernel's text but for what the struct of sizes holds.
+// code returns a kernel's source without the contents of its struct of run-time sizes.
 func code(k operator.Kernel) string {
 	head, rest, _ := strings.Cut(k.Source, operator.SizesSymbol+" = {")
 	_, tail, _ := strings.Cut(rest, "}")

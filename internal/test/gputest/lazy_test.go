@@ -21,7 +21,7 @@ import (
 //go:embed testdata/lazy
 var lazyOperator embed.FS
 
-// What each lazy kernel is found to do, by the first letters of a message.
+// lazyKernels are kernels that skip work, each with the start of the message with which it must fail.
 var lazyKernels = map[string]string{
 	"looks":     "leaves out work whose results are there already",
 	"keeps_all": "leaves out work whose results are there already",
@@ -30,7 +30,7 @@ var lazyKernels = map[string]string{
 	"finds":     "differ",
 }
 
-// lazyLoses searches testdata/lazy on a device: only the kernel that does its work is left.
+// lazyLoses searches testdata/lazy on a device: only the kernel that computes every output may pass.
 func lazyLoses(t *testing.T, d device.Device, shape int64, parameters map[string]string) {
 	o, err := operator.Load(lazyOperator, "testdata/lazy")
 	must.OK(t, err)

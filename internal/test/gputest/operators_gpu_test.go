@@ -29,8 +29,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// gpuSuite runs the table on a GPU: several problems at a time, so that
-// compilers always have work while the GPU evaluates one variant after another.
+// gpuSuite runs the table on a GPU. gpuSuite runs several problems at a time, so that the compilers always have work
+// while the GPU evaluates one variant after another.
 type gpuSuite struct {
 	prover
 	memory   *semaphore.Weighted // bytes of the GPU's memory
@@ -58,10 +58,10 @@ func openSuite(t *testing.T) *gpuSuite {
 func TestGPUOperators(t *testing.T) {
 	begin := time.Now()
 	s := openSuite(t)
-	// The group ends when its parallel tests have.
+	// Run returns when all parallel subtests of this group have ended.
 	t.Run("operators", func(t *testing.T) {
 		for _, o := range operators(t) {
-			// The largest problems first: nothing should wait for them at the end.
+			// Start with the largest problems, so that no other test waits for them at the end.
 			for i := len(casesOf(o)) - 1; i >= 0; i-- {
 				for _, math := range modes(o, casesOf(o)[i]) {
 					p, err := bind(o, casesOf(o)[i], math, s.device.Info().Limits)
@@ -77,7 +77,7 @@ func TestGPUOperators(t *testing.T) {
 	t.Logf("%v, %d drawn for each template and row\n%s", time.Since(begin).Round(time.Second), s.drawn, &s.tally)
 }
 
-// The examples: their small problems, and the ones that they are measured on.
+// On a GPU, the examples are tested on small problems and on the large problems with which their speed is measured.
 func TestGPUExamples(t *testing.T) {
 	s := openSuite(t)
 	s.launches = 3
@@ -92,7 +92,7 @@ func TestGPUExamples(t *testing.T) {
 	t.Log("\n" + s.tally.String())
 }
 
-// run proves one problem once there is memory for it.
+// run tests one problem as soon as enough GPU memory is free.
 func (s *gpuSuite) run(t *testing.T, p *operator.Problem) {
 	need := memoryOf(p)
 	if need > s.capacity {
@@ -103,8 +103,8 @@ func (s *gpuSuite) run(t *testing.T, p *operator.Problem) {
 	s.proveAlone(t, p.Whole())
 }
 
-// memoryOf is what the sessions of a problem take together: tensors, the
-// reference's output, guard zones and the buffer that empties the cache.
+// memoryOf returns how many bytes of GPU memory the tests of a problem need: for each distribution of inputs, the
+// tensors, the reference's output, guard zones and the buffer that flushes the cache.
 func memoryOf(p *operator.Problem) int64 {
 	const beside = 256 << 20
 	each := p.MemoryBytes() + 4*p.Output().Elements + beside

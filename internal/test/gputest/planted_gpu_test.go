@@ -4,5 +4,5 @@ package gputest
 
 import "testing"
 
-// A race shows on a GPU only by chance.
+// The planted data race need not be found on a GPU, where a race changes results only by chance.
 func TestPlantedFaultsOnTheGPU(t *testing.T) { plantedFaults(t, openSuite(t).device, true) }

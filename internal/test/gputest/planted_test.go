@@ -20,7 +20,7 @@ import (
 	"autotune/tuner/final"
 )
 
-// plantedOperator is the maximum of an element and the one before it in memory.
+// plantedOperator computes the maximum of each element and its predecessor in memory.
 const plantedOperator = `operator: planted
 summary: the maximum of an element and the one before it
 shape: [n]
@@ -33,14 +33,14 @@ reference: reference.cu
 templates:
 `
 
-// fault is a kernel that is right on the searched inputs, once, and faster than the right one.
+// fault is a kernel with a planted fault: it is fast, and its first launch on the inputs of the search is correct.
 type fault struct {
 	name string
-	// body is the kernel, given the index i of this thread's element, where
-	// i < N; larger(a, b) is a maximum that keeps a NaN.
+	// body is the kernel's code for element i of the calling thread, where i < N; larger(a, b) is a maximum that keeps
+	// a NaN.
 	body string
 	gate string // where it fails; "": at its first launch
-	// hidden: a GPU's usual order hides it too.
+	// hidden says that a GPU's usual execution order hides the fault.
 	hidden bool
 }
 
@@ -98,8 +98,8 @@ func plantedProblem(t *testing.T, limits operator.Limits) *operator.Problem {
 	return p
 }
 
-// plantedFaults puts kernels with planted faults through the gates of a device:
-// each fails at one, and only the right kernel is left.
+// plantedFaults searches an operator that has kernels with planted faults. Each kernel with a planted fault must fail
+// at the correctness gate that is meant to find this fault, so that only the correct kernel is left.
 func plantedFaults(t *testing.T, d device.Device, hidden bool) {
 	begin := time.Now()
 	r, err := tuner.Search(t.Context(), plantedProblem(t, d.Info().Limits), d, tuner.Options{Gating: final.GateAll})
@@ -113,7 +113,7 @@ func plantedFaults(t *testing.T, d device.Device, hidden bool) {
 			t.Fatalf("%s was not tried", f.name)
 		}
 		o := r.Trials[i].Outcome
-		// A row of the table in docs/reliability.md.
+		// Log a row for the table in docs/reliability.md.
 		t.Logf("| %s | %s | %s | %.2f |", f.name, o.Status, o.Reason(), (o.Phases.CompileMS+o.Phases.VerifyMS+o.Phases.MeasureMS)/1000)
 		if f.hidden && hidden {
 			continue

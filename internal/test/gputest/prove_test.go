@@ -21,21 +21,22 @@ import (
 	"autotune/space"
 )
 
-// prover compares variants with references on one device and keeps count.
+// prover compares kernels with their references on one device and counts the results.
 type prover struct {
 	device device.Device
 	drawn  int // configurations drawn at random for each template and row, over its math modes
-	// launches is how often each variant is launched once more, each of them compared.
+	// launches is how often each variant is launched again; the output of every launch is compared.
 	launches int
 	winners  map[string][]space.Configuration
 	few      bool // distributions: other tests have all of them
-	// inputs are the distributions of an operator; nil: those that it lists.
+	// inputs returns the distributions to test an operator on. If inputs is nil, the tests use the distributions that
+	// the operator's op.yaml lists.
 	inputs func(*operator.Operator) []string
 	tally  tally
 }
 
-// distributions are those that a problem is proven on: all that its operator
-// declares, or two where that is enough or the tensors are large, and one at least.
+// distributions returns the input distributions that a problem is tested on: all that its operator declares, or at most
+// two if few is true or the tensors are large.
 func distributions(p *operator.Problem, few bool) []string {
 	const large = 256 << 20
 	all := p.Operator.Inputs
@@ -51,7 +52,7 @@ func distributions(p *operator.Problem, few bool) []string {
 	return two
 }
 
-// proveAlone compiles a problem's reference, if that is a kernel, and proves it.
+// proveAlone tests a problem with a reference of its own, which it compiles if the reference is a kernel.
 func (v *prover) proveAlone(t *testing.T, part *operator.Part) {
 	t.Helper()
 	p := part.Problem
@@ -94,8 +95,8 @@ func (v *prover) prove(t *testing.T, part *operator.Part, reference *compile.Bin
 	must.OK(t, group.Wait())
 }
 
-// proveOne compiles a configuration and evaluates it. An error means that the
-// device or the compiler cannot go on. A fault of the variant fails t.
+// proveOne compiles a configuration and evaluates it. proveOne returns an error if the device or the compiler cannot go
+// on, and fails t if the variant is wrong.
 func (v *prover) proveOne(ctx context.Context, t *testing.T, p *operator.Problem, c space.Configuration, sessions map[string]device.Session) error {
 	k, err := p.Kernel(c)
 	if err != nil {
@@ -111,7 +112,7 @@ func (v *prover) proveOne(ctx context.Context, t *testing.T, p *operator.Problem
 	}
 	variant := device.Variant{Configuration: c, Kernel: k, Binary: b}
 	for _, distribution := range slices.Sorted(maps.Keys(sessions)) {
-		// Nothing is as fast as this best: racing ends the timing at once.
+		// No kernel is as fast as the time best, so the device stops timing each kernel after its first samples.
 		const best = 1e-6
 		e, err := sessions[distribution].Evaluate(ctx, variant, best)
 		if err != nil {
@@ -131,7 +132,7 @@ func (v *prover) proveOne(ctx context.Context, t *testing.T, p *operator.Problem
 	return nil
 }
 
-// protocol verifies and times as little as can be.
+// protocol returns settings for a device, which verifies each variant and times it as little as possible.
 func protocol(distribution string) device.Protocol {
 	p := device.DefaultProtocol()
 	p.Samples, p.MinSamples, p.WarmUp, p.BatchBelow, p.Distribution = 1, 1, 0, 0, distribution
@@ -139,7 +140,7 @@ func protocol(distribution string) device.Protocol {
 	return p
 }
 
-// choose lists the configurations to prove: defaults, recorded winners, and drawn ones, the same in every run.
+// choose lists the configurations to test: defaults, recorded winners, and (in every run the same) random ones.
 func (v *prover) choose(ctx context.Context, part *operator.Part) ([]space.Configuration, error) {
 	p := part.Problem
 	s, err := part.Space(ctx)
@@ -172,7 +173,7 @@ func (v *prover) choose(ctx context.Context, part *operator.Part) ([]space.Confi
 	return choices, nil
 }
 
-// draw gives n different numbers from first up to end, fewer if there are.
+// draw returns n different random integers from first to end - 1, or all of these integers if there are at most n.
 func draw(rng *rand.Rand, first, end int64, n int) []int64 {
 	if end-first <= int64(n) {
 		var all []int64

@@ -15,16 +15,16 @@ import (
 	"autotune/space"
 )
 
-// No default of a built-in operator has a data race, and the emulator reports none where there is none: barriers of
-// all kinds, copies under way, products of tensor cores, flags between blocks. Unless tests run in full, each kernel's
-// file is looked at once. (TestExamplesSanitized has examples'.)
+// The default kernels of the built-in operators have no data race, and the emulator reports no false race for barriers
+// of all kinds, asynchronous copies, tensor core products and flags between blocks. Unless AUTOTUNE_TEST_FULL is set,
+// the test checks only one kernel of each file. TestExamplesSanitized checks the examples for data races.
 func TestNoDataRaces(t *testing.T) {
 	d := openEmulator(t, emulator.Options{})
 	files := map[string]bool{} // of the kernels that were looked at
 	for _, o := range operators(t) {
 		row := casesOf(o)[9]
 		if o.Name == "conv_transpose1d" {
-			row = casesOf(o)[8] // the other has 160 phases of 400 taps
+			row = casesOf(o)[8] // row 9 has 160 phases of 400 taps
 		}
 		p, err := bind(o, row, o.MathModes[0], d.Info().Limits)
 		must.OK(t, err)

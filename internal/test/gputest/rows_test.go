@@ -6,7 +6,7 @@ import (
 	"autotune/operator"
 )
 
-// rowCases are the rows of all operators that take the elements along a dimension together.
+// rowCases lists the problems on which the tests run every operator that reduces or scans along one dimension.
 var rowCases = []string{
 	"1x1x1",
 	"1x2x1",
@@ -38,12 +38,12 @@ var rowCases = []string{
 	"4096x32768x1",
 }
 
-// ofRows tells whether an operator takes the elements along a dimension together.
+// ofRows tells whether an operator reduces or scans along one dimension.
 func ofRows(o *operator.Operator) bool {
 	return slices.Equal(o.Shape, []string{"outer", "length", "inner"})
 }
 
-// casesOf are the rows that an operator is proven on.
+// casesOf returns the problems (rows of a table) that an operator is tested on.
 func casesOf(o *operator.Operator) []string {
 	if cases[o.Name] == nil && ofRows(o) {
 		return rowCases

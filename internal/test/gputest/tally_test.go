@@ -13,14 +13,14 @@ import (
 	"autotune/space"
 )
 
-// tally counts what was proven, by operator and template.
+// tally counts the tested problems and variants of each operator and template.
 type tally struct {
 	mu        sync.Mutex
 	templates map[string]*templateTally // by "operator template"
 	verifying time.Duration             // of the device, the little timing included
 }
 
-// templateTally is what was proven of one template.
+// templateTally counts the results of one template.
 type templateTally struct {
 	problems map[string]bool
 	variants map[string]bool // of a problem

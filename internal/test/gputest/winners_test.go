@@ -17,7 +17,7 @@ import (
 	"autotune/space/expr"
 )
 
-// recordedWinners finds the fastest configurations of all recordings, by operator.
+// recordedWinners returns the fastest configurations in all recordings, by operator.
 func recordedWinners(recordings fs.FS) (map[string][]space.Configuration, error) {
 	entries, err := recording.List(recordings)
 	if err != nil {

@@ -1,7 +1,7 @@
-// Package must ends tests at errors that they do not expect.
+// Package must ends a test at an unexpected error.
 package must
 
-// OK ends a test, or one run of a property, at an error.
+// OK ends a test, or one run of a property, if err is not nil.
 func OK(t interface {
 	Helper()
 	Fatal(...any)

@@ -1,4 +1,4 @@
-// Package natstest gives tests a NATS server.
+// Package natstest starts NATS servers for tests.
 package natstest
 
 import (
@@ -10,14 +10,14 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// Server starts a server in this process, which ends with the test, and returns its address.
+// Server starts a NATS server in this process, which stops at the test's end, and returns its address.
 func Server(t testing.TB) (address string) {
 	t.Helper()
 	address, _ = Start(t, "")
 	return address
 }
 
-// Start is Server with what ends it before. at is where one was before, "" is anywhere.
+// Start is like Server but also returns a function that stops the server. at is an address to reuse, or "" for any.
 func Start(t testing.TB, at string) (address string, stop func()) {
 	t.Helper()
 	o := server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true}

@@ -1,6 +1,6 @@
-// Testsummary runs `go test -json` with its arguments. It prints what `go test` would
-// print, and at the end which tests were left out because a tool is missing. Packages
-// that `go test` has cached count as well, since its cache holds what tests printed.
+// Testsummary runs `go test -json` with its arguments. Testsummary prints what `go test` would print, followed by the
+// tests that were skipped because a tool is missing. Testsummary also counts tests of cached packages, since the cache
+// of `go test` holds what tests printed.
 package main
 
 import (
@@ -51,13 +51,13 @@ func hasNVRTC() bool {
 	return err == nil && c.Close() == nil
 }
 
-// event is a line of `go test -json`; `go doc test2json` has the words.
+// event is a line of `go test -json`; `go doc test2json` describes its fields.
 type event struct {
 	Action, Package, Test, Output string
 }
 
 func summarize(events io.Reader, out io.Writer, left testneeds.Summary) error {
-	said := map[string]*strings.Builder{} // by package and test, until it ends
+	said := map[string]*strings.Builder{} // output by package and test, until the test ends
 	lines := bufio.NewReader(events)
 	for {
 		line, err := lines.ReadBytes('\n')

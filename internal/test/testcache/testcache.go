@@ -1,6 +1,6 @@
-// Package testcache is where tests keep what they compile: the packages of one run for
-// each other, and a run for the next one. What lies there goes by all that it was made
-// of, its compiler included, so that a test proves the same with it and without.
+// Package testcache provides the folder in which tests cache compiled kernels, so that the packages of one run share
+// them and the next run uses them again. The key of a cached kernel covers all inputs of its compilation, including the
+// compiler, so that the cache never changes the result of a test.
 package testcache
 
 import (
@@ -12,12 +12,12 @@ import (
 	"sync"
 )
 
-// makers are the packages that stand between a kernel and its binary. A binary's key
-// does not cover them, so that a change of theirs starts with an empty folder.
+// makers are the packages that compile kernels. The keys in the tests' cache do not cover the code of the packages in
+// makers, so each version of this code gets a cache folder of its own.
 var makers = []string{"internal/cudafile", "device/compile", "device/emulator"}
 
-// Dir is the folder, in the user's cache folder. Within the module `go test` would take
-// it for the tests' input, and run them again whenever a compilation is added.
+// Dir returns the tests' cache folder, within the user's cache folder. If the tests' cache folder were within the
+// module, `go test` would count its files as inputs of the tests and run all tests again after each compilation.
 var Dir = sync.OnceValue(func() string {
 	caches, err := os.UserCacheDir()
 	if err != nil {
@@ -27,14 +27,13 @@ var Dir = sync.OnceValue(func() string {
 	checkout := filepath.Join(caches, "autotune-tests", digest([]byte(root)))
 	dir := filepath.Join(checkout, digest(sources(root)))
 	if _, err := os.Stat(dir); err != nil {
-		_ = os.RemoveAll(checkout) // what other sources made; without room all is compiled again
+		_ = os.RemoveAll(checkout) // remove the caches of other sources; without space, tests compile all kernels again
 		_ = os.MkdirAll(dir, 0o755)
 	}
 	return dir
 })
 
-// moduleRoot is the folder with go.mod around this one, in which a test runs; "" where
-// tests run without their sources.
+// moduleRoot returns the folder with go.mod above the test's working directory, or "" if tests run without sources.
 func moduleRoot() string {
 	dir, err := os.Getwd()
 	for err == nil && dir != filepath.Dir(dir) {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A change of what makes binaries is another folder; one of a test is not.
+// A change to the code that compiles kernels selects another cache folder; a change to a test does not.
 func TestSources(t *testing.T) {
 	root := moduleRoot()
 	if len(sources(root)) < 10_000 {

@@ -9,10 +9,10 @@ import (
 	"autotune/internal/output"
 )
 
-// Summary has the tests that a run left out, by the tool that they lack.
+// Summary maps each missing tool to the tests that were skipped because of it.
 type Summary map[*Tool]map[string]bool
 
-// Line takes a line that a test printed.
+// Line parses a line that a test printed and counts the test if it lacked a tool.
 func (s Summary) Line(test, line string) {
 	_, rest, _ := strings.Cut(line, leftOut)
 	at := slices.IndexFunc(tools, func(tool *Tool) bool { return strings.HasPrefix(rest, tool.Name) })
@@ -25,7 +25,7 @@ func (s Summary) Line(test, line string) {
 	s[tools[at]][test] = true
 }
 
-// Print says how many tests were left out, and how to have the tools.
+// Print prints how many tests were skipped because of each missing tool, and how to install the tool.
 func (s Summary) Print(w io.Writer) {
 	for _, tool := range tools {
 		if n := len(s[tool]); n > 0 {

@@ -1,5 +1,5 @@
-// Package testneeds is how a test asks for a tool that a machine may lack. A test
-// without its tool is skipped in words that `make test` counts at its end.
+// Package testneeds lets a test require a tool that a machine may lack. A test without its tool is skipped with a
+// message that `make test` counts at its end.
 package testneeds
 
 import (
@@ -34,7 +34,7 @@ var (
 
 var tools = []*Tool{CXX, CMake, Python, NumPy, Torch, NVRTC, Headers, CUB, Sanitizer}
 
-// compiler looks where the emulator does.
+// compiler looks for a C++ compiler in the same way as the emulator.
 func compiler() bool {
 	names := []string{"g++", "c++"}
 	if own := strings.Fields(os.Getenv("CXX")); len(own) > 0 {
@@ -48,7 +48,7 @@ func compiler() bool {
 	return false
 }
 
-// program tells whether one is there and, with arguments, whether it succeeds.
+// program returns a function that tells whether a program is installed and, given arguments, whether it succeeds.
 func program(name string, arguments ...string) func() bool {
 	return sync.OnceValue(func() bool {
 		_, err := exec.LookPath(name)
@@ -63,7 +63,7 @@ func (tool *Tool) Need(t testing.TB) {
 	}
 }
 
-// Here is for a test that goes on without what needs the tool.
+// Here tells whether the tool is installed; tests that can go on without the tool call Here in place of Need.
 func (tool *Tool) Here(t testing.TB) bool {
 	t.Helper()
 	tool.asked()
@@ -74,8 +74,8 @@ func (tool *Tool) Here(t testing.TB) bool {
 	return here
 }
 
-// Opened is Need for a tool that the code under test looks for itself: it skips a test
-// where that gave the error for a missing one. Another error fails the test.
+// Opened interprets the error err of code that looks for the tool itself. Opened skips the test if err wraps the error
+// missing, and fails the test for any other error.
 func (tool *Tool) Opened(t testing.TB, err, missing error) {
 	t.Helper()
 	if !tool.Found(t, err, missing) {
@@ -83,7 +83,8 @@ func (tool *Tool) Opened(t testing.TB, err, missing error) {
 	}
 }
 
-// Found is Here for such a tool.
+// Found interprets the error err of code that looks for the tool itself. Found returns true if err is nil, returns
+// false if err wraps the error missing, and fails the test for any other error.
 func (tool *Tool) Found(t testing.TB, err, missing error) bool {
 	t.Helper()
 	tool.asked()
@@ -100,15 +101,15 @@ const leftOut = "left out without "
 
 func (tool *Tool) leftOut() string { return leftOut + tool.Name }
 
-// asked reads whether the tool is here. So `go test` takes no result from its cache that a test gave
-// with the tool, or without it, where that has changed. What needs other tools stays in the cache.
+// asked reads the environment variable that says whether the tool is installed. `go test` records the variables that a
+// test reads, so it runs the test again, despite a cached result, after the tool was installed or removed.
 func (tool *Tool) asked() { _ = os.Getenv(tool.variable()) }
 
-// Again tells whether the tests run once more on this machine, after all of them have passed with fewer
-// tools. `.ci/run` sets the variable.
+// Again tells whether all tests have passed with fewer tools and now run again, which `.ci/run` says by an environment
+// variable.
 func Again() bool { return os.Getenv("AUTOTUNE_TEST_AGAIN") != "" }
 
-// Nothing is for a long test that needs no tool, or none that may be installed later. It need not run again.
+// A long test that needs no tool calls Nothing, which skips the test when all tests are run again with more tools.
 func Nothing(t testing.TB) {
 	t.Helper()
 	if Again() {
@@ -116,7 +117,7 @@ func Nothing(t testing.TB) {
 	}
 }
 
-// variable is the environment variable that tells tests whether the tool is here.
+// variable returns the environment variable that tells tests whether the tool is installed.
 func (tool *Tool) variable() string {
 	return "AUTOTUNE_TEST_" + notInVariable.ReplaceAllString(strings.ToUpper(tool.Name), "_")
 }
@@ -125,7 +126,8 @@ var notInVariable = regexp.MustCompile(`[^A-Z0-9]+`)
 
 var conditions = map[string]*Tool{"cxx": CXX, "python": Python, "numpy": NumPy, "torch": Torch, "nvrtc": NVRTC}
 
-// look finds a condition's tool. The caller brings what finds those that the code under test looks for itself.
+// look returns the tool that a test script's condition names, and the function that finds the tool. For tools that the
+// code under test looks for itself, the caller provides the functions that find them.
 func look(name string, found map[string]func() bool) (tool *Tool, here func() bool) {
 	tool = conditions[name]
 	if here = found[name]; here == nil && tool != nil {
@@ -134,7 +136,7 @@ func look(name string, found map[string]func() bool) (tool *Tool, here func() bo
 	return tool, here
 }
 
-// Here are the environment variables that tell tests which tools are here.
+// Here returns the environment variables that tell tests which tools are installed.
 func Here(found map[string]func() bool) []string {
 	byTool := map[*Tool]func() bool{}
 	for name := range found {
@@ -153,7 +155,7 @@ func Here(found map[string]func() bool) []string {
 	return variables
 }
 
-// InScript tells whether a script has a condition that asks for a tool, a C++ compiler apart.
+// InScript tells whether a script has a condition that asks for a tool other than a C++ compiler.
 func InScript(text string) bool {
 	for name := range conditions {
 		if name != "cxx" && (strings.Contains(text, "["+name+"]") || strings.Contains(text, "[!"+name+"]")) {
@@ -170,7 +172,7 @@ func Condition(name string, found map[string]func() bool) (bool, error) {
 	}
 	tool.asked()
 	if !here() {
-		fmt.Println(tool.leftOut()) // a condition does not know its script
+		fmt.Println(tool.leftOut()) // the condition does not know which script asks
 		return false, nil
 	}
 	return true, nil

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// recorder is a test that only notes what is said to it.
+// recorder is a test double that records the messages of a test.
 type recorder struct {
 	testing.TB
 	said, failed string
@@ -24,7 +24,7 @@ func (r *recorder) Logf(format string, args ...any) { r.said = fmt.Sprintf(forma
 func (r *recorder) SkipNow()                        { r.skipped = true }
 func (r *recorder) Fatal(args ...any)               { r.failed = fmt.Sprint(args...); runtime.Goexit() }
 
-// run has a goroutine of its own, which a fatal error ends.
+// run calls f in a goroutine of its own, because Fatal ends the goroutine that calls it.
 func (r *recorder) run(f func(testing.TB)) {
 	ended := make(chan bool)
 	go func() { defer close(ended); f(r) }()
@@ -73,7 +73,7 @@ func TestOpened(t *testing.T) {
 	}
 }
 
-// The tool of this test is not in tools: what Condition prints of it is not counted among what the machine lacks.
+// TestCondition uses a tool that is not in the list of tools, so that the summary does not count it as missing.
 func TestCondition(t *testing.T) {
 	conditions["tea"] = &Tool{Name: "tea"}
 	defer delete(conditions, "tea")
@@ -90,7 +90,7 @@ func TestCondition(t *testing.T) {
 	}
 }
 
-// What `go test` caches depends on the tools that a test asks for, each by itself.
+// The cached results of `go test` depend on each tool that a test asks for.
 func TestHere(t *testing.T) {
 	yes, no := func() bool { return true }, func() bool { return false }
 	without := Here(map[string]func() bool{"nvrtc": no, "torch": no})
@@ -111,7 +111,7 @@ func TestHere(t *testing.T) {
 	}
 }
 
-// A test counts once a tool, however often it says so.
+// The summary counts a test once for each tool, however often the test reports the tool as missing.
 func TestSummary(t *testing.T) {
 	s := Summary{}
 	for _, line := range []string{
@@ -130,7 +130,7 @@ func TestSummary(t *testing.T) {
 	}
 }
 
-// What asks for no tool is left out the second time, and what asks for one is not.
+// When all tests run again because tools were installed, only tests that ask for a tool run.
 func TestAgain(t *testing.T) {
 	for _, again := range []string{"", "1"} {
 		t.Setenv("AUTOTUNE_TEST_AGAIN", again)

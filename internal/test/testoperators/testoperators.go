@@ -1,5 +1,5 @@
-// Package testoperators holds operators for tests of devices. Their tunable `mode` picks what a kernel does; with 0
-// it is right.
+// Package testoperators holds operators for tests of devices. The tunable `mode` selects a kernel's behaviour; mode 0
+// is correct.
 package testoperators
 
 import (
@@ -20,7 +20,7 @@ import (
 //go:embed testdata
 var testdata embed.FS
 
-// Problem is a problem of the operator of that name.
+// Problem binds the operator with the given name to a shape of n elements.
 func Problem(t *testing.T, name string, n int64, lim operator.Limits) *operator.Problem {
 	t.Helper()
 	root, err := fs.Sub(testdata, "testdata")
@@ -32,7 +32,7 @@ func Problem(t *testing.T, name string, n int64, lim operator.Limits) *operator.
 	return problem
 }
 
-// Variant is the kernel that does what the mode says; not compiled yet.
+// Variant returns the problem's kernel with the given `mode`, which is not compiled yet.
 func Variant(t *testing.T, p *operator.Problem, mode int64) device.Variant {
 	t.Helper()
 	c := p.Defaults(t.Context())[0]
@@ -48,15 +48,15 @@ func Variant(t *testing.T, p *operator.Problem, mode int64) device.Variant {
 	return device.Variant{Configuration: c, Kernel: k}
 }
 
-// Protocol is the usual one with few samples.
+// Protocol returns the default measuring protocol with few samples.
 func Protocol() device.Protocol {
 	p := device.DefaultProtocol()
 	p.Samples, p.MinSamples = 12, 3
 	return p
 }
 
-// Own is a problem of the operator with kernels of its own, whose files
-// are edited: pairs of old and new text.
+// Own returns a problem of the operator in testdata/own, whose reference and comparison are kernels of its own. edits
+// are pairs of old and new text, to replace in the operator's files.
 func Own(t *testing.T, n int64, lim operator.Limits, edits ...string) *operator.Problem {
 	t.Helper()
 	dir, replace := t.TempDir(), strings.NewReplacer(edits...)
@@ -79,7 +79,8 @@ func Own(t *testing.T, n int64, lim operator.Limits, edits ...string) *operator.
 	return p
 }
 
-// More edits: what says what is right, and what compares.
+// OwnReference and the constants below it are edits of files for the function Own, which choose the operator's
+// reference and its comparison.
 const (
 	OwnReference  = "reference: reference.cu"
 	OwnPython     = "reference: ref.py"

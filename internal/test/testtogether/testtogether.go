@@ -1,6 +1,6 @@
-// Package testtogether makes one source of several kernels, for tests that compile many. A compiler takes as long to
-// begin as for a small kernel. Each kernel stands in a namespace of its own with its macros, and all that it defines is
-// undefined at its end. Kernels of the same files share them.
+// Package testtogether puts several kernels into one source for tests that compile many, because starting a compiler
+// takes as long as compiling a small kernel. Each kernel is in a namespace of its own with its macros, which are
+// undefined after the kernel. Kernels that are made from the same source files share these files.
 package testtogether
 
 import (
@@ -19,16 +19,16 @@ var (
 
 func Namespace(number int) string { return fmt.Sprintf("variant%d", number) }
 
-// globalName is a name that a text takes from outside of all namespaces.
+// globalName matches a name of the global namespace, written as ::name.
 var globalName = regexp.MustCompile(`([\s(,])::([A-Za-z_])`)
 
-// Hidden is the text of a kernel's file, of the one with that number, in an unnamed namespace. Nothing
-// else uses what lies there, so that a compiler reads all of it and makes no code of it.
+// Hidden puts the text of a kernel's file into an unnamed namespace. A compiler checks a file in an unnamed namespace,
+// but generates no code for it if no other code uses it.
 func Hidden(text string, number int) string {
 	return "namespace {\n" + globalName.ReplaceAllString(text, "${1}"+Namespace(number)+"::${2}") + "\n}\n"
 }
 
-// Source is that of several kernels. The zero value has none.
+// Source is one source made of several kernels. The zero value of Source has no kernels.
 type Source struct {
 	Includes map[string]string // the kernels' files and what they include
 	lines    strings.Builder
@@ -36,7 +36,8 @@ type Source struct {
 	sets     []set
 }
 
-// set is the files of some kernels. They lie in a folder, whose name is the set's number.
+// set holds the source files from which several kernels of a Source are made. The files of a set lie in a folder whose
+// name is the set's number.
 type set struct {
 	texts   map[string]string // as they were given, by name
 	defines []string          // the macros that they define
@@ -67,14 +68,15 @@ func (s *Source) Add(file, text string, includes, macros map[string]string) {
 	s.kernels++
 }
 
-// written puts files into the folder of that number. A file that is read once is read once for each kernel.
+// written stores files in the folder that has the given number as its name. written turns `#pragma once` into a guard
+// that each kernel resets.
 func (s *Source) written(texts map[string]string, number int) set {
 	if s.Includes == nil {
 		s.Includes = map[string]string{}
 	}
 	of := set{texts: texts}
 	for _, name := range slices.Sorted(maps.Keys(texts)) {
-		text := strings.ReplaceAll(texts[name], `extern "C" `, "") // names would meet
+		text := strings.ReplaceAll(texts[name], `extern "C" `, "") // names of several kernels would collide
 		if once.MatchString(text) {
 			guard := fmt.Sprintf("TOGETHER_%d_%d", number, len(s.Includes))
 			text = fmt.Sprintf("#ifndef %s\n#define %s\n%s\n#endif\n", guard, guard, once.ReplaceAllString(text, ""))

@@ -1,6 +1,5 @@
-// Package torchvectors reads PyTorch's answers to small problems, so that tests can
-// compare kernels with them. Only tests import it. scripts/torch_vectors.py writes
-// the files.
+// Package torchvectors reads PyTorch's results for small problems, with which tests compare kernels.
+// scripts/torch_vectors.py writes the files. Only tests import package torchvectors.
 package torchvectors
 
 import (
@@ -12,14 +11,14 @@ import (
 	"fmt"
 )
 
-// Vectors are an operator's cases, as one release of PyTorch answered them.
+// Vectors are the problems of an operator with the results that one release of PyTorch computed.
 type Vectors struct {
 	Operator string
 	Torch    string
 	Cases    []Case
 }
 
-// Case is a problem with its tensors.
+// Case is a problem with the values of its tensors.
 type Case struct {
 	Name       string
 	Shape      []int64
@@ -32,10 +31,10 @@ type Case struct {
 	}
 }
 
-// Floats are little-endian float32 in base64.
+// Floats is a list of float32 that files store as little-endian bytes in base64.
 type Floats []float32
 
-// UnmarshalText decodes them.
+// UnmarshalText decodes the list from base64.
 func (f *Floats) UnmarshalText(text []byte) error {
 	data, err := base64.StdEncoding.DecodeString(string(text))
 	if err != nil {
@@ -49,7 +48,7 @@ func (f *Floats) UnmarshalText(text []byte) error {
 //go:embed testdata
 var files embed.FS
 
-// Of reads the vectors of a built-in operator.
+// Of reads PyTorch's results for a built-in operator.
 func Of(operator string) (Vectors, error) {
 	var v Vectors
 	name := "testdata/" + operator + ".json.gz"

@@ -1,5 +1,5 @@
-// Package toy has operators whose kernels do nothing, and a device in memory that evaluates them by a Go function, for
-// tests of what is above devices.
+// Package toy provides operators whose kernels do nothing, and a device that evaluates them by a Go function, for tests
+// of the packages that use devices.
 package toy
 
 import (
@@ -19,14 +19,14 @@ import (
 	"autotune/space"
 )
 
-// Limits are of the toy's device.
+// Limits are the limits of the toy device.
 var Limits = operator.Limits{
 	Arch: 90, SMs: 132, MaxThreadsPerBlock: 1024, MaxSharedPerBlock: 232448, SharedPerSM: 233472, RegistersPerSM: 65536,
 	WarpSize: 32, MemoryBytes: 1 << 30,
 }
 
-// OpYAML is the op.yaml of an operator that copies n elements. Its only template is called plain; lines say what there
-// is to say of it.
+// OpYAML returns the op.yaml of an operator that copies n elements. The operator's only template is called plain, and
+// OpYAML adds the given lines to the template's description.
 func OpYAML(name string, lines ...string) string {
 	return `
 operator: ` + name + `
@@ -74,14 +74,14 @@ func Problem(t testing.TB, text string, shape ...int64) *operator.Problem {
 	return p
 }
 
-// Took is the outcome of a variant that works.
+// Took returns the outcome of a correct variant that takes ms milliseconds.
 func Took(ms float64) trial.Outcome {
 	o := trial.Outcome{Status: trial.OK}
 	o.SetSamples([]float64{ms, ms, ms}, 1)
 	return o
 }
 
-// Number is the value of an integer tunable.
+// Number returns the value of an integer tunable.
 func Number(c space.Configuration, name string) int64 {
 	v, ok := c.Get(name)
 	if !ok {
@@ -91,7 +91,7 @@ func Number(c space.Configuration, name string) int64 {
 	return n
 }
 
-// Numbers lists 1 to n, as op.yaml has it.
+// Numbers lists the numbers from 1 to n in the syntax of op.yaml.
 func Numbers(n int) string {
 	all := make([]string, n)
 	for i := range all {
@@ -100,22 +100,24 @@ func Numbers(n int) string {
 	return "[" + strings.Join(all, ", ") + "]"
 }
 
-// Device evaluates configurations by a Go function. All other functions may be nil.
+// Device is a fake device that evaluates configurations by a Go function. In a Device, either the field Evaluate or the
+// field Of must be set; all other fields may be nil.
 type Device struct {
 	Evaluate  func(c space.Configuration) (trial.Outcome, error)
-	Of        func(p *operator.Problem, c space.Configuration) (trial.Outcome, error) // in place of Evaluate
+	Of        func(p *operator.Problem, c space.Configuration) (trial.Outcome, error) // a compiler's error
 	Refuse    func(k operator.Kernel) error                                           // by the compiler
-	Hangs     func(k operator.Kernel) bool                                            // likewise
-	Compiling func(k operator.Kernel) time.Duration                                   // how long that takes
+	Hangs     func(k operator.Kernel) bool                                            // the compiler hangs
+	Compiling func(k operator.Kernel) time.Duration                                   // compile time
 	Driver    string
-	OpenHangs bool // until the search gives up
+	OpenHangs bool // Open waits until the search gives up
 	Opening   time.Duration
-	// Check answers for launches beyond the verifying one; nil: all are correct.
+	// Check returns the outcome of verifying the launches that follow a variant's first launch. If Check is nil, the
+	// toy device reports that all launches are correct.
 	Check func(c space.Configuration, p *operator.Problem, in device.Inputs, launches int) trial.Outcome
 
 	mu        sync.Mutex
 	Evaluated []string
-	Raced     []float64 // what they raced against
+	Raced     []float64 // the best time that each evaluation raced against
 	Opened    int
 }
 

@@ -1,4 +1,4 @@
-"""Watches PyTorch's calls in a program that `autotune capture` started."""
+"""Watches the PyTorch calls of a program that `autotune capture` started."""
 import atexit
 import os
 import sys
@@ -17,12 +17,12 @@ def begin(folder, torch):
     end_at_once = os._exit
 
     def exit_at_once(status):
-        """Ends the process as os._exit does, which runs nothing that atexit has."""
+        """Ends the process as os._exit does, without the functions that are registered with atexit."""
         watch.leave()
         end_at_once(status)
 
     os._exit = exit_at_once
-    # A process of multiprocessing that was forked ends without what atexit has.
+    # A forked process of multiprocessing ends without calling the functions that are registered with atexit.
     util = sys.modules.get("multiprocessing.util")
     if util:
         util.register_after_fork(watch, lambda w: util.Finalize(w, w.end, exitpriority=-100))
@@ -30,7 +30,7 @@ def begin(folder, torch):
 
 
 def follow_threads(watch):
-    """Has every thread that begins from now on watched: modes are a thread's own."""
+    """Watches every thread that starts from now on, since PyTorch's function modes apply only to their own thread."""
     begin_thread = threading.Thread._bootstrap_inner
 
     def watched(thread):

@@ -1,26 +1,26 @@
-"""Times of calls: on a GPU by pairs of events that nobody waits for, on a CPU by the clock."""
+"""Measures the times of calls: on a GPU with pairs of events that no thread waits for, on a CPU with the clock."""
 import collections
 
 import torch
 
-MOST_PAIRS = 256  # under way at once; a call beyond them is not timed
-OFTEN = 32  # calls of a kind that are all timed; of later ones one in so many is:
+MOST_PAIRS = 256  # event pairs in use at once; further calls are not timed
+OFTEN = 32  # all of a call's first repetitions are timed, and then one in ONE_IN
 ONE_IN = 8
 
 
 class Clock:
     def __init__(self, before):
-        # Events of the process that forked this one are not ours to destroy.
+        # CUDA events of the process that forked this one must not be destroyed here, so they are kept.
         self.parked = [before]
-        self.free = collections.defaultdict(list)  # pairs by GPU
+        self.free = collections.defaultdict(list)  # event pairs by GPU
         self.pending, self.captured, self.made = collections.deque(), 0, 0
 
     def gpu(self):
-        """The name of the first GPU that was used."""
+        """Returns the name of the first GPU that was used."""
         return torch.cuda.get_device_name(next(iter(self.free))) if self.free else ""
 
     def start(self, entry, tensor):
-        """The first event of a call; None: it is timed by the host's clock, or not at all."""
+        """Records the first event of a call. Returns None for a call that is not timed with events."""
         if not tensor.is_cuda or (entry.calls > OFTEN and entry.calls % ONE_IN):
             return None
         if torch.cuda.is_current_stream_capturing():
@@ -49,20 +49,20 @@ class Clock:
             entry.add(host_ms)
 
     def drop(self, timing):
-        """Takes back a timing that says nothing."""
+        """Discards a timing that is not usable, and frees its events."""
         if timing is not None:
             pair, _, index = timing
             self.free[index].append(pair)
 
     def collect(self):
-        """Takes the times of calls that the GPU is done with."""
+        """Collects the times of the calls that the GPU has finished."""
         while self.pending and self.pending[0][1][1].query():
             entry, pair, index = self.pending.popleft()
             entry.add(pair[0].elapsed_time(pair[1]))
             self.free[index].append(pair)
 
     def finish(self):
-        """Waits for the last call, at the program's end."""
+        """Waits for the last call when the program ends."""
         if self.pending:
             self.pending[-1][1][1].synchronize()
             self.collect()

@@ -1,4 +1,4 @@
-"""Calls of PyTorch's functions as problems of operators, by the code with which packs run them."""
+"""Finds out which problem of an operator a PyTorch call is, with the code by which packs run such calls."""
 import json
 import pathlib
 
@@ -12,7 +12,7 @@ REFUSALS = (ValueError, TypeError, IndexError, KeyError, ZeroDivisionError, Pack
 
 
 def described(t):
-    """A tensor without its data: shape, type, and how it lies in memory."""
+    """Describes a tensor without its data: shape, type and layout in memory."""
     return tuple(t.shape), t.dtype, layout(t)
 
 
@@ -32,7 +32,7 @@ def is_tensor(value):
 
 
 class Functions:
-    """PyTorch's functions that operators compute."""
+    """The PyTorch functions that operators compute."""
 
     def __init__(self):
         listed = json.loads((pathlib.Path(__file__).parent / "functions.json").read_text())
@@ -43,7 +43,7 @@ class Functions:
         return plain(name) in self.calls
 
     def found(self, function, given, why):
-        """What a call is: its arguments in words, and the problem or why it is none."""
+        """Describes a call: its arguments as text, and the problem that it is or the reason why it is none."""
         if given is None:
             return {"arguments": "...", "why": "it is called with too many different arguments"}
         if function not in self:
@@ -60,12 +60,12 @@ class Functions:
 
 
 def plain(name):
-    """The function that one in place computes: relu of relu_."""
+    """The name of a function without the underscore that marks the in-place variant: relu for relu_."""
     return name.removesuffix("_")
 
 
 def words(values):
-    """Arguments in words: tensors with shape, type and layout."""
+    """Writes arguments as text: tensors with their shape, type and layout."""
     return ", ".join(map(word, values))
 
 
@@ -81,7 +81,7 @@ def word(value):
 
 
 def problem(call, args, keywords):
-    """The operator's problem that a call is. It raises what says why it is none."""
+    """Returns the problem of the operator that a call is, or raises an error with the reason why it is none."""
     operator = call.operator
     names = [name for name, *_ in call.given]
     operator.need(len(args) <= len(names), f"{call.function} takes more than {', '.join(names)}")

@@ -1,4 +1,4 @@
-"""Python loads this first in a program that `autotune capture` starts. It waits for PyTorch, and gets out of the way."""
+"""Python loads this module first in a program that `autotune capture` starts, to watch it once it imports PyTorch."""
 import importlib.util
 import pathlib
 import sys
@@ -8,18 +8,18 @@ PACKAGE = SITE.parent / "python" / "autotune_capture"
 
 
 def watch(torch):
-    """Loads the package that watches, beside all that the program can import by a name of its own."""
+    """Loads the package that watches the program, without making any other module importable."""
     try:
         spec = importlib.util.spec_from_file_location("autotune_capture", PACKAGE / "__init__.py", submodule_search_locations=[str(PACKAGE)])
         sys.modules["autotune_capture"] = package = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(package)
         package.begin(SITE.parent / "records", torch)
-    except Exception as error:  # the program goes on as if nobody watched
+    except Exception as error:  # the program runs on as if it were not watched
         (SITE.parent / "records").joinpath("fault").write_text(f"{type(error).__name__}: {error}", errors="replace")
 
 
 class Waiting:
-    """Finds torch as Python does, and has watch called when it is imported. Programs also look whether it is there."""
+    """Finds torch as Python does, and calls watch when torch is really imported."""
 
     def __init__(self):
         self.looking = False
@@ -47,8 +47,8 @@ class Waiting:
 
 
 def hand_over():
-    """Runs the sitecustomize that would have run, and lets the program see its own path. Where there is none, the import
-    fails as it would have, and Python's site takes that for what it is."""
+    """Runs the sitecustomize module that would have run without this one, in the path without this module's folder.
+    If there is none, the import fails as usual, which Python's site module handles."""
     sys.path[:] = [entry for entry in sys.path if pathlib.Path(entry or ".").absolute() != SITE]
     sys.modules.pop("sitecustomize", None)
     import sitecustomize  # noqa: F401

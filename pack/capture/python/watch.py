@@ -16,20 +16,20 @@ from .clock import Clock
 from .problems import FUNCTIONS, described
 
 SCHEMA = "autotune/capture/1"
-MOST_KEYS = 4096  # calls that differ; others are counted by their function
-EVERY = 2.0  # seconds between records that are written while the program runs
-SHARE = 50  # of which writing may take one part in so many
+MOST_KEYS = 4096  # different calls; further ones are counted by function only
+EVERY = 2.0  # seconds between the records written while the program runs
+SHARE = 50  # writing takes at most one SHARE-th of the program's time
 
 PLAIN = (torch.Tensor, torch.nn.Parameter)
 
 
 def is_plain(t):
-    """Whether a tensor is PyTorch's own, and dense: others have no shape or layout that every version tells."""
+    """Whether a tensor is a dense tensor of PyTorch's own classes. Other tensors may have no shape or layout."""
     return type(t) in PLAIN and t.layout is torch.strided and not t.is_nested
 
 
 def first_tensor(values):
-    """The first tensor among arguments, or in a list among them."""
+    """Returns the first tensor among the arguments, or in a list among them."""
     for value in values:
         if isinstance(value, torch.Tensor):
             return value
@@ -39,7 +39,7 @@ def first_tensor(values):
 
 
 def outline(value):
-    """An argument without its data: shapes, types, layouts, parameters."""
+    """Describes an argument without its data: shapes, types, layouts and parameters."""
     kind = type(value)
     if isinstance(value, torch.Tensor) and is_plain(value):
         return described(value)
@@ -51,7 +51,7 @@ def outline(value):
 
 
 class Entry:
-    """How often a call was made, and what it took."""
+    """How often a call was made, and how long it took."""
 
     __slots__ = ("device", "key", "calls", "first", "timed", "ms", "tf32", "found")
 
@@ -61,20 +61,20 @@ class Entry:
         self.tf32, self.found = allowed(key[0]), None
 
     def add(self, ms):
-        """Takes a time. The first is kept apart: it has the loading of kernels in it."""
+        """Adds the time of a call. The first time is kept separately, since it includes the loading of kernels."""
         if self.first is None:
             self.first = ms
         else:
             self.timed, self.ms = self.timed + 1, self.ms + ms
 
     def total(self):
-        """The time of all calls, also of those that were not timed."""
+        """Estimates the time of all calls, including those that were not timed."""
         mean = self.ms / self.timed if self.timed else self.first or 0.0
         return mean * self.calls
 
 
 def allowed(name):
-    """Whether PyTorch may round a function's factors to TF32."""
+    """Whether PyTorch may round the inputs of a function to TF32."""
     convolves = name.startswith("conv")
     products = torch.backends.cudnn if convolves else torch.backends.cuda.matmul
     precision = getattr(products.conv if convolves and hasattr(products, "conv") else products, "fp32_precision", None)
@@ -82,7 +82,7 @@ def allowed(name):
 
 
 def leaves(device):
-    """Why packs leave calls to PyTorch at this moment; None if they do not."""
+    """Returns why packs would leave a call to PyTorch at this moment, or None if they would not."""
     if torch.is_autocast_enabled(device):
         return f"autocast computes it in {torch.get_autocast_dtype(device)}, and packs leave it to PyTorch"
     if torch._C._functorch.peek_interpreter_stack() is not None:
@@ -91,25 +91,25 @@ def leaves(device):
 
 
 def is_real(t):
-    """Whether a tensor has data on a device, and is not what a compiler or a tracer looks at."""
+    """Whether a tensor has data on a device; tensors of compilers and tracers have none."""
     if t.device.type == "meta" or type(t).__module__.startswith("torch._subclasses"):
         return False
     return not is_plain(t) or all(type(n) is int for n in t.shape)
 
 
 class Watch(TorchFunctionMode):
-    """Counts and times the outermost calls of PyTorch's functions."""
+    """Counts and times the outermost PyTorch calls."""
 
     def __init__(self, folder):
         super().__init__()
         self.folder = folder
-        self.names, self.quiet = {}, set()  # of functions; those that give no tensors
+        self.names, self.quiet = {}, set()  # names of functions; functions that return no tensors
         self.lock = threading.Lock()
         self.failed = False
         self.begin_again()
 
     def begin_again(self):
-        """Begins the record of a process, which may have been forked."""
+        """Begins the record of this process, which may have been forked."""
         self.lock = threading.Lock()
         self.clock = Clock(getattr(self, "clock", None))
         self.ended = False
@@ -118,7 +118,7 @@ class Watch(TorchFunctionMode):
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
-        # What the compiler traces is not run here.
+        # torch.compile only traces this call and does not run it.
         if torch.compiler.is_compiling() or self.failed:
             return func(*args, **kwargs)
         call = self.before(func, args, kwargs)
@@ -132,7 +132,7 @@ class Watch(TorchFunctionMode):
         return answer
 
     def before(self, func, args, kwargs):
-        """The entry of a call and its timing's beginning; None if it is not counted."""
+        """Returns the entry of a call and the start of its timing, or None if the call is not counted."""
         try:
             if func in self.quiet:
                 return None
@@ -179,7 +179,7 @@ class Watch(TorchFunctionMode):
         try:
             with self.lock:
                 if answer is not None and not isinstance(answer, (torch.Tensor, list, tuple)):
-                    # Its time is the host's: a shape, a number, a truth.
+                    # The function returns a shape, a number or a boolean, so its time is spent on the host.
                     self.quiet.add(func)
                     self.clock.drop(timing)
                     self.entries.pop((entry.device, entry.key), None)
@@ -193,7 +193,7 @@ class Watch(TorchFunctionMode):
             self.fail(error)
 
     def undo(self, call):
-        """Takes back a call that has failed."""
+        """Uncounts a call that raised an error."""
         if call is not None:
             entry, timing, _ = call
             with self.lock:
@@ -201,7 +201,7 @@ class Watch(TorchFunctionMode):
                 self.clock.drop(timing)
 
     def fail(self, error):
-        """Ends the watching, and says why in the record."""
+        """Stops watching, and writes the reason into the record."""
         self.failed = f"{type(error).__name__}: {error}"
         try:
             self.write(False)
@@ -209,7 +209,7 @@ class Watch(TorchFunctionMode):
             pass
 
     def end(self):
-        """Writes the last record, when the process ends in order."""
+        """Writes the final record when the process ends normally."""
         if self.failed:
             return
         try:
@@ -220,14 +220,14 @@ class Watch(TorchFunctionMode):
             self.fail(error)
 
     def first(self):
-        """Writes what is known: no calls, when a process begins that may be killed before it writes another record."""
+        """Writes a first record without calls, since the process may be killed before it writes another one."""
         try:
             self.write(False)
         except Exception as error:
             self.fail(error)
 
     def leave(self):
-        """Writes what is known when the process ends at once. Nothing waits for the GPU."""
+        """Writes a record when the process ends at once, without waiting for the GPU."""
         if self.entries and not self.ended and not self.failed:
             self.first()
 
@@ -237,7 +237,7 @@ class Watch(TorchFunctionMode):
             entries = list(self.entries.values())
         calls = []
         for e in entries:
-            if e.calls == 0:  # all have failed
+            if e.calls == 0:  # all calls raised errors
                 continue
             if e.found is None:
                 e.found = FUNCTIONS.found(*e.key)
@@ -252,6 +252,6 @@ class Watch(TorchFunctionMode):
 
 
 def compiled():
-    """How many graphs torch.compile has made, which are not seen from inside."""
+    """Returns how many graphs torch.compile has made. Calls inside these graphs cannot be watched."""
     dynamo = sys.modules.get("torch._dynamo.utils")
     return int(dynamo.counters["stats"]["unique_graphs"]) if dynamo else 0

@@ -1,8 +1,8 @@
-"""Kernels of a pack that autotune wrote, for PyTorch.
+"""PyTorch functions and modules that run the kernels of a pack written by autotune.
 
-A function as PyTorch's own, as conv2d(x, weight, padding=1); a module that takes the place of
-PyTorch's, as Conv2d; and replace(model), which swaps a model's. Nothing is compiled, and nothing
-is needed beside torch and the driver.
+A pack has functions with PyTorch's arguments, such as conv2d(x, weight, padding=1), modules that replace PyTorch's,
+such as Conv2d, and replace(model), which replaces the modules of a model. Nothing is compiled, and only torch and the
+CUDA driver are needed.
 """
 from .manifest import PackError, sound
 

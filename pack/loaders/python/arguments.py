@@ -1,27 +1,27 @@
-"""What a call of PyTorch's function means: its arguments as an operator's parameters and shapes."""
+"""Translates the arguments of a PyTorch function into an operator's parameters and shapes."""
 import collections
 
 import torch
 
 from .folds import Folds
 
-IN_PLACE = "inplace"  # PyTorch's argument: the output takes the place of the first tensor
+IN_PLACE = "inplace"  # PyTorch's argument for writing the output over the first tensor
 
 
-# An argument of PyTorch's, as op.yaml has it (the field `pytorch` of `autotune ops show --json`): PyTorch's name and the
-# operator's, the value where a call gives none or None, the parameter whose value that is, and the parameters that each of
-# the argument's words sets.
+# An argument of a PyTorch function, as the field `pytorch` of `autotune ops show --json` describes it: PyTorch's
+# name, the operator's name, the default, the parameter that provides the default, and the parameters that each word
+# sets.
 Argument = collections.namedtuple("Argument", ("name", "own", "default", "same", "words"))
 
 
 class Function:
-    """A function of PyTorch's that an operator computes, by the arguments that op.yaml gives it."""
+    """A PyTorch function that an operator computes, with the arguments that op.yaml describes."""
 
     def __init__(self, operator, function, spec):
         self.operator, self.function = operator, function
-        self.meant = spec.get("means", {})  # the operator's parameters that no argument gives
-        self.given, kinds = [], {}  # the arguments, and how the operator's tensors are folded
-        self.dim = added = None  # the argument that says which dimensions are one; the tensor that is added
+        self.meant = spec.get("means", {})  # operator's parameters that no argument sets
+        self.given, kinds = [], {}  # the arguments, and how tensors are folded
+        self.dim = added = None  # the argument that names the folded dimensions; the added tensor
         for a in spec["arguments"]:
             default = None if "same" in a else a.get("default", ...)
             self.given.append(Argument(a["name"], a["is"], default, a.get("same"), a.get("words")))
@@ -37,14 +37,14 @@ class Function:
                 kinds[a["is"]] = fold
         names = [t["name"] for t in operator.read]
         by_own = {a.own: a.name for a in self.given}
-        self.places = [i for i, name in enumerate(names) if name in by_own]  # of the tensors given, in the operator's order
-        self.tensors = [by_own[names[i]] for i in self.places]  # by PyTorch's names
+        self.places = [i for i, name in enumerate(names) if name in by_own]  # indexes of the function's tensors in the operator's order
+        self.tensors = [by_own[names[i]] for i in self.places]  # PyTorch's names of these tensors
         self.parameters = [a for a in self.given if a.name not in self.tensors]
         self.weights = self.tensors[1:]
         self.added = self.tensors.index(added) if added else None
-        # Parameters that are dimensions, which the first tensor tells.
+        # Parameters of the operator whose values are dimensions of the first tensor.
         self.asks = [(name, dim) for name, dim in self.meant.items() if dim in operator.spec["shape"]]
-        # Where a word sets one of these to True, the answer is a number.
+        # Parameters that reduce the output to a number when a word sets them to True.
         words = [settings for a in self.given for settings in (a.words or {}).values()]
         true = [name for settings in words for name, value in settings.items() if value is True]
         reducing = [operator.components.index(name) for name in true]
@@ -53,7 +53,7 @@ class Function:
         operator.calls.append(self.folds)
 
     def settings(self, shapes, values):
-        """The operator's parameters of PyTorch's values, of which None means the default."""
+        """Returns the operator's parameters for PyTorch's arguments, of which None means the default."""
         operator, given = self.operator, dict(self.meant)
         passed = {a.own: value for a, value in zip(self.parameters, values)}
         for name, dim in self.asks:
@@ -68,7 +68,7 @@ class Function:
                 given.update({name: False for settings in a.words.values() for name in settings} | a.words[value])
             elif a.own in operator.parameters:
                 given[a.own] = value
-            elif not a.same:  # what shapes tell is no question
+            elif not a.same:  # values that follow from shapes need no check
                 shown = "a tensor" if isinstance(value, torch.Tensor) else value
                 operator.need(shown == a.default, f"{a.name}={shown} is not what the kernels compute")
         if isinstance(given.get("padding"), str):
@@ -77,7 +77,7 @@ class Function:
         return operator.complete(operator.settings(**given), [shapes[0] if self.asks else None, *shapes[1:]])
 
     def padding(self, given, shapes):
-        """The numbers of zeros that "same" and "valid" mean."""
+        """Returns the numbers of zeros that the paddings "same" and "valid" mean."""
         operator, text = self.operator, given["padding"]
         count = len(operator.parameters["padding"])
         if text == "valid":
@@ -88,12 +88,12 @@ class Function:
         return tuple(t // 2 for t in taken)
 
     def of(self, shapes, values):
-        """The settings, remembered by the shapes of weights and by the values."""
+        """Returns the settings of a call, cached by the shapes of weights and by the values."""
         first = tuple(shapes[0]) if self.asks else None
         key = (first, *shapes[1:], *values)
         try:
             known = self.known.get(key)
-        except TypeError:  # a list among them
+        except TypeError:  # a value is a list, which cannot be hashed
             return self.of(shapes, [tuple(v) if isinstance(v, list) else v for v in values])
         if known is None:
             settings = self.settings(self.folds.arranged([first or (0,) * self.folds.ranks[0], *shapes[1:]]), values)
@@ -101,7 +101,7 @@ class Function:
         return known
 
     def along(self, values):
-        """Which dimensions are one, as Folds has it; it stands behind the operator's settings."""
+        """Returns which dimensions are folded into one, as Folds expects them behind the operator's settings."""
         if not self.dim:
             return []
         given = {a.name: a.default if value is None else value for a, value in zip(self.parameters, values)}
@@ -109,7 +109,7 @@ class Function:
         return self.folds.along(given[self.dim], given.get("keepdim"))
 
     def fits(self, shape, values):
-        """Refuses a first tensor whose last dimensions are not those that a call names."""
+        """Raises an error if the last dimensions of the first tensor are not those that a call names."""
         for a, value in zip(self.parameters, values):
             if a.name == self.dim:
                 self.folds.fits(shape, value)

@@ -1,7 +1,8 @@
-"""An operator's functions: what PyTorch's dispatcher knows, gradients, PyTorch's own arguments.
+"""Makes the functions of an operator: it registers the operator with PyTorch, computes gradients, and accepts
+PyTorch's own arguments.
 
-A call that was made before costs the host little: one look-up finds what it launches, and only pointers
-change (ready.py). What needs PyTorch's dispatcher goes through it: gradients, torch.compile, modes, subclasses.
+A repeated call costs the host little: one look-up finds its launches, and only the pointers change (ready.py). Calls
+that need PyTorch's dispatcher go through it: those with gradients, torch.compile, modes or subclasses of tensors.
 """
 import functools
 import json
@@ -22,7 +23,7 @@ is_compiling = torch.compiler.is_compiling
 
 
 def dense(t, last=False):
-    """A tensor as kernels take it: contiguous, or with its second dimension last, and aligned."""
+    """Returns a tensor in the form that kernels accept: aligned, and contiguous or with its second dimension last."""
     if last:
         if not lies_last(t):
             t = t.movedim(1, -1).contiguous().movedim(-1, 1)
@@ -32,7 +33,7 @@ def dense(t, last=False):
 
 
 def planned(operator, key, tensors):
-    """The plan of a call that is made for the first time."""
+    """Makes the plan of a call that is new."""
     device, dtype, mode, settings, last, *shapes = key
     for named, kind, t in zip(operator.read, operator.types(operator.read, dtype), tensors):
         if t is not None and (t.get_device() != device or device < 0 or t.dtype != kind):
@@ -42,7 +43,7 @@ def planned(operator, key, tensors):
 
 
 def compute(operator, *arguments):
-    """The output, or several, on the current stream of the first tensor's GPU."""
+    """Computes the output or outputs on the current stream of the first tensor's GPU."""
     *tensors, settings, mode = arguments
     first = tensors[0]
     device, dtype = first.get_device(), tensors[operator.teller].dtype
@@ -61,14 +62,14 @@ def compute(operator, *arguments):
             pointers.append(0)
             continue
         if t.dtype is not kind or t.get_device() != device:
-            return planned(operator, key, tensors)  # it refuses these tensors
+            return planned(operator, key, tensors)  # raises the error for these tensors
         t = dense(t, last)
         taken.append(t)
         pointers.append(t.data_ptr())
     outputs = [empty(first, *output) for output in plan.outputs]
     pointers += [y.data_ptr() for y in outputs]
     if plan.room:
-        kept = first.new_empty(plan.room, dtype=torch.uint8)  # until the launches are on the stream
+        kept = first.new_empty(plan.room, dtype=torch.uint8)  # allocated until the launches are on the stream
         start = kept.data_ptr()
         pointers += [0 if place is None else start + place for place in plan.places]
     elif plan.places:
@@ -83,12 +84,12 @@ def compute(operator, *arguments):
 
 
 def answer(outputs):
-    """What an operator returns: its output, or several."""
+    """Returns a single output by itself, and several outputs as a tuple."""
     return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
 
 def registered(operator):
-    """The operator as PyTorch's dispatcher knows it. It is there once, however often the package is loaded."""
+    """Registers the operator with PyTorch's dispatcher, once even if the package is loaded several times."""
     known = getattr(getattr(torch.ops, IDENTITY), operator.name, None)
     if known is not None:
         return None, known.default
@@ -116,14 +117,14 @@ def registered(operator):
 
 
 def traceable(library, operator, gradients):
-    """The gradients that are wanted, as an operator of PyTorch's own: torch.compile takes it as it is, autograd inside or not."""
+    """Registers an operator that computes gradients, so that torch.compile supports it with and without autograd."""
     name = operator.name + "_backward"
-    if library:  # else it was registered with the operator
+    if library:  # otherwise it was registered with the operator before
         library.define(f"{name}(Tensor gradient, Tensor?[] tensors, bool[] wanted, int[] settings) -> Tensor[]")
 
         def backward(gradient, tensors, wanted, settings):
             found = gradients(operator.decoded(settings), wanted, gradient, *tensors)
-            return [torch.empty_like(t).copy_(g) for t, g, want in zip(tensors, found, wanted) if want]  # an output is nothing else's memory
+            return [torch.empty_like(t).copy_(g) for t, g, want in zip(tensors, found, wanted) if want]  # outputs must not share memory
 
         def fake(gradient, tensors, wanted, settings):
             return [torch.empty_like(t) for t, want in zip(tensors, wanted) if want]
@@ -134,21 +135,19 @@ def traceable(library, operator, gradients):
 
 
 def constant(function):
-    """The function, whose results torch.compile keeps: as torch.compiler.assume_constant_result, which imports the compiler."""
+    """Lets torch.compile treat a function's results as constants, without torch.compiler, whose import is slow."""
     function._dynamo_marked_constant = True
     return function
 
 
 def now(operator, call, *arguments):
-    """Calls an operator; while a call is learned, past PyTorch's dispatcher."""
+    """Calls an operator. While a call is being learned, PyTorch's dispatcher is bypassed."""
     return call(*arguments) if learning.ran is None else compute(operator, *arguments)
 
 
 class Kernels:
-    """An operator's calls: run(settings, *tensors) gives the output, with a gradient where one is asked for.
-
-    now(*tensors, settings, mode) asks for none, and for no compiler.
-    """
+    """Calls an operator's kernels: run() returns the output with gradients, if requested, and now() without
+    gradients and without support for torch.compile."""
 
     def __init__(self, name, gradients):
         operator = self.operator = Operator(OPERATORS[name])
@@ -158,13 +157,13 @@ class Kernels:
         traced = traceable(self.library, operator, gradients) if gradients else None
 
         class Differentiable(torch.autograd.Function):
-            """The kernel forwards, and backwards the gradient of PyTorch's own function."""
+            """Computes the output with the kernel, and gradients with PyTorch's own functions."""
 
             @staticmethod
             def forward(ctx, settings, mode, *tensors):
                 ctx.settings = settings
                 kept = tensors
-                if operator.renewed:  # the next call changes them, and this one's gradient may come later
+                if operator.renewed:  # the next call changes these tensors before this gradient is computed
                     kept = (t.clone() if i in operator.renewed and t is not None else t for i, t in enumerate(tensors))
                 ctx.save_for_backward(*kept)
                 return call(*tensors, settings, mode)
@@ -178,7 +177,7 @@ class Kernels:
                     return None, None, *[next(found) if want else None for want in wanted]
                 return None, None, *gradients(operator.decoded(ctx.settings), wanted, gradient, *ctx.saved_tensors)
 
-        self.now = functools.partial(now, operator, getattr(call, "_op", call))  # without OpOverload's own frame
+        self.now = functools.partial(now, operator, getattr(call, "_op", call))  # skips a Python call of OpOverload
 
         def run(settings, *tensors, mode=""):
             if gradients and graded(tensors):
@@ -190,40 +189,40 @@ class Kernels:
         self.run = run
 
     def tuned(self, settings, shapes, dtype, device, mode="", last=False):
-        """The kernel that was made for a problem as its tensors lie; None where the general one alone computes it."""
+        """Returns the kernel tuned for a problem with this memory order, or None if only the general one can run."""
         values, kernel = self.operator.decide(settings, shapes, dtype, mode, gpu(device), last)
         lies = last or self.operator.order is None or values[self.operator.order] != LAST
         return kernel if "launches" in kernel and lies else None
 
 
 def each(found, change):
-    """An output that is changed, or each of several."""
+    """Applies a function to an output, or to each of several outputs."""
     return tuple(map(change, found)) if isinstance(found, tuple) else change(found)
 
 
 class Call(Function):
-    """Runs a function of PyTorch's, of tensors as PyTorch has them."""
+    """Runs a PyTorch function on tensors in PyTorch's form."""
 
     def __init__(self, kernels, function, spec):
         super().__init__(kernels.operator, function, spec)
         self.kernels, self.foldings, self.ready = kernels, {}, {}
         self.order = [self.places.index(i) if i in self.places else None for i in range(len(kernels.operator.read))]
         self.in_place = next((i for i, given in enumerate(self.parameters) if given.name == IN_PLACE), None)
-        self.missing = [None] * (len(kernels.operator.read) - len(self.places))  # behind those that are given, or in between
+        self.missing = [None] * (len(kernels.operator.read) - len(self.places))  # for optional tensors of the operator
         self.follow = self.places == list(range(len(self.places)))
         self.constant = constant(lambda shapes, values: self.of(shapes, values))
 
     def ordered(self, tensors):
-        """The tensors in the operator's order, None where the function has none."""
+        """Returns the tensors in the operator's order, with None for tensors that the function does not have."""
         if self.follow:
             return *tensors, *self.missing
         given = dict(zip(self.places, tensors))
         return [given.get(i) for i in range(len(self.operator.read))]
 
     def run(self, settings, tensors, mode=""):
-        """The function's output, of tensors as PyTorch takes them."""
+        """Returns the function's output for tensors in PyTorch's form."""
         first = tensors[0]
-        if self.folds.elements and lies_last(first):  # elements are taken as they lie
+        if self.folds.elements and lies_last(first):  # single elements are computed in any memory order
             return each(self.run(settings, (first.movedim(1, -1),), mode), lambda y: y.movedim(-1, 1))
         tensors, compiles = self.ordered(tensors), is_compiling()
         own_rank = first.dim() == self.folds.ranks[0] or self.operator.order is None
@@ -236,7 +235,7 @@ class Call(Function):
         return found if answer is None else each(found, lambda y: y.reshape(resolved(answer, y.shape)))
 
     def remembered(self, settings, shapes):
-        """What folds gives. It keeps the settings, by whose place in memory they are looked up."""
+        """Returns the cached folding of shapes. Its key contains the id of settings, which the cache keeps alive."""
         key = id(settings), *shapes
         found = self.foldings.get(key)
         if found is None:
@@ -248,7 +247,7 @@ class Call(Function):
             return self.anew(tensors, values, mode)
         try:
             ready = self.ready.get(key)
-        except TypeError:  # a list among the values
+        except TypeError:  # a value is a list, which cannot be hashed
             hashable = tuple(tuple(v) if isinstance(v, list) else v for v in values)
             return self.anew(tensors, values, mode) if hashable == values else self(tensors, hashable, mode)
         if ready is None:
@@ -260,12 +259,12 @@ class Call(Function):
         return self.anew(tensors, values, mode) if found is None else found
 
     def anew(self, tensors, values, mode):
-        """The function's output, whatever was called before."""
+        """Computes the function's output without the cache of repeated calls."""
         self.fits(tensors[0].shape, values)
         if self.added is not None and tensors[self.added] is not None and tensors[self.added].dtype == torch.bool:
             tensors = list(tensors)
             tensors[self.added] = torch.where(tensors[self.added], 0.0, -math.inf).to(tensors[0].dtype)
-        # Under torch.compile a range makes a constant of an extent.
+        # In torch.compile, a range turns an extent into a constant.
         first = tuple(len(range(n)) for n in tensors[0].shape) if self.asks else None
         shapes = [first, *(None if t is None else t.shape for t in tensors[1:])]
         settings = self.constant(shapes, values) if is_compiling() else self.of(shapes, values)
@@ -276,6 +275,6 @@ class Call(Function):
 
 
 def calls(kernels):
-    """All functions that the pack's operators compute, by PyTorch's names; kernels are named as their operator, behind a _."""
+    """Returns all functions that the pack's operators compute, by PyTorch's names. kernels has keys such as _conv2d."""
     listed = json.loads((FOLDER / "functions.json").read_text())
     return {function: [Call(kernels["_" + c["operator"]], function, c) for c in of] for function, of in listed.items()}

@@ -1,31 +1,31 @@
 """Folds PyTorch's tensors into the fixed number of dimensions that an operator has, and unfolds its output again."""
 import math
 
-# Which dimensions of a tensor are folded into one: ROWS, all but the last; ALONG, those that a call names; OVER, the last ones,
-# whose sizes a call names. A number n: all behind the first n.
+# Which dimensions of a tensor are folded into one: with ROWS all but the last, with ALONG those that a call names,
+# with OVER the last ones, whose sizes a call names, and with a number n all after the first n.
 ROWS, ALONG, OVER = "rows", "along", "over"
 
 
 class Folds:
-    """The folds of a function's tensors. Settings are the operator's, then what along() gives, then the function's number."""
+    """Folds a function's tensors. Settings are the operator's, the result of along(), and the function's number."""
 
     def __init__(self, operator, function, places, kinds, dim, reducing):
         self.operator, self.function, self.places, self.dim, self.reducing = operator, function, places, dim, reducing
         self.ranks, self.kinds = [len(t["shape"]) for t in operator.read], [kinds.get(t["name"]) for t in operator.read]
         self.over = OVER in self.kinds
-        # All tensors that are flat have their elements along the dimension that they share.
+        # If several tensors are flat, their elements lie along the dimension that they share.
         flat = [t["shape"] for t, kind in zip(operator.read, self.kinds) if kind == 0]
         self.shared = next((i for i, text in enumerate(flat[0]) if text in flat[1]), 0) if len(flat) > 1 else None
-        self.elements = self.kinds[0] == 0 and self.shared is None  # each is computed by itself
+        self.elements = self.kinds[0] == 0 and self.shared is None  # each element is computed by itself
         self.broadcast = [i for i in places[1:] if operator.read[i]["role"] == "input"]
 
     def __call__(self, settings, shapes):
-        """For shapes in the operator's order: the settings, the folded shapes, and the answer's shape as resolved() takes it."""
+        """Returns the operator's settings, the folded shapes in the operator's order, and the answer's shape."""
         given = [shapes[i] for i in self.places]
         return settings[:len(self.operator.components)], self.arranged(given, settings), self.answered(settings, given)
 
     def along(self, dim, keepdim):
-        """The first and the last of the dimensions that are folded, and whether the output keeps them."""
+        """Returns the first and the last dimension to be folded, and whether the output keeps these dimensions."""
         if self.over:
             return [-len(dim) if isinstance(dim, (tuple, list)) else -1, -1, 1]
         dims = sorted({0, -1} if dim is None else set(dim) if isinstance(dim, (tuple, list)) else {dim})
@@ -34,25 +34,25 @@ class Folds:
         return [0, -1, int(bool(keepdim))] if dim is None else [dims[0], dims[-1], int(bool(keepdim))]
 
     def dims(self, settings):
-        """What along() gave."""
+        """Returns the part of the settings that along() made."""
         return settings[len(self.operator.components):-1]
 
     def folded(self, shape, along):
-        """The first of the dimensions that are one, the one behind the last, and the shape with those before and behind as one each."""
+        """Returns the first folded dimension, the one after the last, and the shape folded to three dimensions."""
         rank = max(len(shape), 1)
         self.operator.need(all(-rank <= d < rank for d in along[:2]), f"{self.dim} is not within the {len(shape)} dimensions of {tuple(shape)}")
         first, end = along[0] % rank, along[1] % rank + 1
         return first, end, (math.prod(shape[:first]), math.prod(shape[first:end]), math.prod(shape[end:]))
 
     def fits(self, shape, dim):
-        """Refuses a first tensor whose last dimensions are not those that a call names."""
+        """Raises an error if the last dimensions of the first tensor are not those that a call names."""
         if self.over:
             wanted = tuple(dim) if isinstance(dim, (tuple, list)) else (dim,)
             found = tuple(shape[-len(wanted):])
             self.operator.need(found == wanted, f"{self.dim} is {wanted}; the last dimensions of {tuple(shape)} are {found}")
 
     def level(self, count, settings):
-        """A shape of so many elements: that of an entry which has as many, since only their number counts."""
+        """Returns an entry's shape with this number of elements, or else a shape of one dimension of that length."""
         operator = self.operator
         known = operator.decoded(settings)
         alike = (e["values"] for e in operator.entries if all(e["values"][name] == value for name, value in known.items()))
@@ -60,7 +60,7 @@ class Folds:
         return next((shape for shape in shapes if math.prod(shape) == count), (count,) + (1,) * (self.ranks[0] - 1))
 
     def arranged(self, shapes, settings=None):
-        """The shapes, by the operator's order of tensors, with as many dimensions as those have. Without settings the first is not known."""
+        """Returns the folded shapes in the operator's order. Without settings, the first shape is not folded."""
         operator, given = self.operator, dict(zip(self.places, shapes))
         flat = [given[i] for i, fold in enumerate(self.kinds) if fold == 0 and given.get(i) is not None]
         if self.shared is not None and settings is not None:
@@ -69,7 +69,7 @@ class Folds:
         return [None if given.get(i) is None else self.shaped(i, given[i], settings) for i in range(len(self.ranks))]
 
     def shaped(self, place, shape, settings):
-        """A tensor's shape as the operator has it."""
+        """Returns a tensor's shape with the operator's number of dimensions."""
         fold, rank = self.kinds[place], self.ranks[place]
         if fold == ROWS:
             shape = (1, math.prod(shape[:-1]), shape[-1])
@@ -89,10 +89,10 @@ class Folds:
             shape = (*(1,) * (fold - len(shape)), *shape)
             shape = (*shape[:fold], math.prod(shape[fold:]))
         missing = rank - len(shape)
-        return (*(1,) * missing, *shape) if missing == 1 or place in self.broadcast else shape  # as a mask of all heads
+        return (*(1,) * missing, *shape) if missing == 1 or place in self.broadcast else shape  # for example one mask for all heads
 
     def answered(self, settings, shapes):
-        """The shape of the function's output where it is not the operator's, as resolved() takes it."""
+        """Returns the shape of the function's output for resolved(), or None if it is the operator's own."""
         first, outputs = shapes[0], self.operator.outputs
         if len(outputs) > 1:
             self.operator.need(len(first) == self.ranks[0], f"the first tensor must have {self.ranks[0]} dimensions")
@@ -106,6 +106,6 @@ class Folds:
             return (*first[:start], *between, *first[end:])
         if self.kinds[0] == ROWS:
             return *first[:-1], -1
-        if any(kind is not None for kind in self.kinds):  # that of the tensor that has the output's dimensions
+        if any(kind is not None for kind in self.kinds):  # the tensor with the output's dimensions gives the shape
             return next(s for i, s in zip(self.places, shapes) if self.ranks[i] == rank)
         return None if len(first) == self.ranks[0] else (-1,) * (rank - 1)

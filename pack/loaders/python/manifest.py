@@ -1,4 +1,4 @@
-"""A pack's manifest and files, verified: each is as it was packed, and within the pack."""
+"""Reads and verifies a pack's manifest and files: each must have the packed contents and lie in the pack's folder."""
 import contextlib
 import hashlib
 import json
@@ -9,11 +9,11 @@ import stat
 
 SCHEMA = "autotune/pack/5"
 ROOT = pathlib.Path(__file__).absolute().parents[2]
-BYTES, MOST = 8, 256 << 20  # of an element, and of a file, at most
+BYTES, MOST = 8, 256 << 20  # largest sizes in bytes of an element and of a file
 
 
 class PackError(RuntimeError):
-    """The pack is damaged, or cannot do what it is asked for."""
+    """The pack is damaged, or does not have what was asked for."""
 
 
 def refuse(path, why):
@@ -21,12 +21,12 @@ def refuse(path, why):
 
 
 def read(path, most):
-    """A regular file within the pack, links followed, of at most so many bytes."""
+    """Reads a regular file of at most the given number of bytes in the pack's folder. Links are followed."""
     parts = pathlib.PurePosixPath(path)
     if parts.is_absolute() or ".." in parts.parts or not pathlib.Path(os.path.realpath(ROOT / path)).is_relative_to(os.path.realpath(ROOT)):
         refuse(path, "is outside of it; a pack's files lie in its folder")
     try:
-        # A pipe would wait for its writer.
+        # Opening a pipe without O_NONBLOCK would wait for a writer.
         with open(os.open(ROOT / path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
             about = os.fstat(file.fileno())
             if not stat.S_ISREG(about.st_mode):
@@ -41,13 +41,13 @@ def read(path, most):
     return data
 
 
-# What the manifest's objects have under names of an author's choosing, or in a document of its own.
+# Objects of the manifest whose names are free: authors choose them, or they belong to a document of its own.
 FREE = "values", "files", "types", "evidence"
 NAMES = re.compile("[a-z0-9_]+")
 
 
 def once(pairs):
-    """An object of the manifest. Readers differ in which value they take of a name that stands twice."""
+    """Makes an object of the manifest. A name must not occur twice, since readers disagree about which value counts."""
     found = dict(pairs)
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]
@@ -56,7 +56,7 @@ def once(pairs):
 
 
 def check_names(node):
-    """Refuses names that some readers take for others: they ignore case, or fold letters that look alike."""
+    """Refuses names that readers could confuse, because some ignore case or treat similar letters as equal."""
     for name, value in node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ():
         if isinstance(name, str) and not NAMES.fullmatch(name):
             refuse("manifest.json", f"has the name {name!r:.80}; its names are of small letters, digits and _")
@@ -65,7 +65,7 @@ def check_names(node):
 
 
 def check_maps(launch, scalars):
-    """Refuses tensor maps that cannot be passed: each stands for an argument that is an address, and has seven words."""
+    """Refuses tensor maps that cannot be passed: each must replace an argument's address, and have seven words."""
     for m in launch.get("maps", ()):
         arguments, at = launch["arguments"], m["at"]
         if not 0 <= at < len(arguments) or arguments[at] in scalars or len(m["words"]) != 7:
@@ -73,7 +73,7 @@ def check_maps(launch, scalars):
 
 
 def verified():
-    """The manifest, the kernels' binaries as they were packed, and a name for the operators that no other pack has."""
+    """Returns the manifest, the kernels' binaries, and a name for the pack's operators that no other pack has."""
     text = read("manifest.json", 64 << 20)
     manifest = dict(json.loads(text, object_pairs_hook=once))
     check_names(manifest)
@@ -92,7 +92,7 @@ def verified():
         data = read(path, want["bytes"])
         if len(data) != want["bytes"] or hashlib.sha256(data).hexdigest() != want["sha256"]:
             raise PackError(f"the pack {ROOT}: {path} is not the file that was packed")
-        images[path] = data + b"\0"  # which ends PTX
+        images[path] = data + b"\0"  # a zero byte ends PTX
         for launch in kernel.get("launches", ()):
             check_maps(launch, [s["name"] for s in kernel.get("scalars", ())])
     return manifest, images, f"_{manifest['name']}_{hashlib.sha256(text).hexdigest()[:8]}"
@@ -100,7 +100,7 @@ def verified():
 
 @contextlib.contextmanager
 def sound():
-    """Turns errors of reading the manifest into one that says that it is damaged."""
+    """Turns errors while reading the manifest into one error that says that the manifest is damaged."""
     try:
         yield
     except (LookupError, TypeError, ValueError, SyntaxError, RecursionError) as error:

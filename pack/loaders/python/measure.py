@@ -1,7 +1,7 @@
-"""Times a model with the pack's kernels and with PyTorch's, in turns, and leaves it with those that pay.
+"""Times a model with the pack's kernels and with PyTorch's in turns, and keeps the kernels that make it faster.
 
-A module is put to one way or the other by its class, so PyTorch's way costs here what it costs without a pack. Modules
-of one class, with the same parameters and inputs, are one group.
+A module's class decides whether it runs PyTorch's kernels, so PyTorch's times are those of a program without a pack.
+Modules of one class with the same parameters and inputs form one group.
 """
 import collections
 import contextlib
@@ -16,20 +16,20 @@ from torch.utils import _pytree as pytree
 
 from .pack import COMPILE, GRAPH, PLAIN
 
-LEAST, MOST, SECONDS = 12, 40, 4.0  # pairs of passes that are timed, and how long more than the least may take
+LEAST, MOST, SECONDS = 12, 40, 4.0  # least and most timed pairs of passes, and seconds for pairs beyond the least
 WARM_UP = 3
 CHUNK = 1 << 24  # elements that are compared at once
 
-# By how much outputs may differ, as a part of their standard deviation: each layer rounds, in another order.
+# By how much outputs may differ, relative to their standard deviation, since each layer rounds in another order.
 MAY_DIFFER = {torch.float64: 1e-6, torch.float32: 0.05, torch.float16: 0.3, torch.bfloat16: 0.3}
-MAY_DIFFER_OTHERWISE = 0.02  # of integers and truths: how many may be others
+MAY_DIFFER_OTHERWISE = 0.02  # the share of integers and booleans that may differ
 
 
 class Clock:
-    """The time of the current GPU: events, and CUDA graphs."""
+    """Times work on the current GPU with events, and captures CUDA graphs."""
 
     def __init__(self):
-        self.first = None  # graph, whose memory all others share: none is asked for its answer
+        self.first = None  # first graph, whose memory the others share, since no graph's output is used
 
     def mark(self):
         event = torch.cuda.Event(enable_timing=True)
@@ -43,7 +43,7 @@ class Clock:
         torch.cuda.synchronize()
 
     def captured(self, call):
-        """What replays a call as a CUDA graph."""
+        """Returns a function that replays a call as a CUDA graph."""
         aside = torch.cuda.Stream()
         aside.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(aside):
@@ -57,16 +57,16 @@ class Clock:
         return graph.replay
 
     def close(self):
-        """Gives the graphs' memory back."""
+        """Frees the graphs' memory."""
         if self.first:
             self.first = None
             torch.cuda.empty_cache()
 
 
 class Times:
-    """Milliseconds of pairs of passes, before and after: medians, and their ratio with its interval."""
+    """Milliseconds of pairs of passes before and after a change: their medians, and the ratio with its interval."""
 
-    before_ms = after_ms = faster = interval = None  # of what was not timed
+    before_ms = after_ms = faster = interval = None  # None if nothing was timed
 
     def __init__(self, pairs=()):
         if pairs:
@@ -79,8 +79,8 @@ class Times:
 
 @dataclasses.dataclass
 class Candidate:
-    """A module that a kernel may serve: its class with the kernel, whether that serves a call (input, rest), and how
-    much faster it was alone."""
+    """A module that a kernel may serve: its class with the kernel, whether the kernel serves a call (input, rest),
+    and how much faster the kernel was by itself."""
 
     name: str
     module: torch.nn.Module
@@ -92,11 +92,11 @@ class Candidate:
 
 
 class Group(Times):
-    """Modules that are measured together. Times are of a pass: of the modules, or in CUDA graphs of the whole model."""
+    """Modules that are measured together. Times are of a pass of the modules or, in CUDA graphs, of the whole model."""
 
     def __init__(self, modules, kernel, why="", candidates=None):
-        self.modules, self.kernel, self.why, self.candidates = modules, kernel, why, candidates  # why they were left
-        self.gain_ms = 0.0  # by which its kernels were faster alone, in all calls of a pass, or are in the model
+        self.modules, self.kernel, self.why, self.candidates = modules, kernel, why, candidates  # why: the reason why they were left
+        self.gain_ms = 0.0  # milliseconds saved in a pass, measured for the kernels alone or in the model
 
     def times(self, pairs):
         super().__init__(pairs)
@@ -110,14 +110,14 @@ class Group(Times):
 
 
 class Replaced(Times):
-    """What replace(model) did. The times are those of a pass of the whole model, if inputs were given."""
+    """The outcome of replace(model). The times are those of one pass of the whole model, if inputs were given."""
 
     def __init__(self, run, kept, left):
         self.run, self.kept, self.left = run, kept, left
 
     @property
     def replaced(self):
-        """The kernels by the names of modules."""
+        """The kernels that were put in, by the names of their modules."""
         return {name: group.kernel for group in self.kept for name in group.modules}
 
     def __str__(self):
@@ -134,7 +134,7 @@ class Replaced(Times):
 
 
 def between(ratios):
-    """The median of ratios with its interval at 95 %, from the order of the ratios alone."""
+    """Returns the median of ratios with its 95 % confidence interval, computed from their order alone."""
     n, below, k = len(ratios), 0.0, 0
     while below + math.comb(n, k) / 2**n <= 0.025:
         below, k = below + math.comb(n, k) / 2**n, k + 1
@@ -147,8 +147,7 @@ def is_compiled(module):
 
 
 def way_of(model, run):
-    """How a program runs a model, where nobody says it: a model that is compiled, or has a part that is, by
-    torch.compile."""
+    """Returns how a program runs a model unless the caller says it: with torch.compile if any part is compiled."""
     if run not in (None, PLAIN, GRAPH, COMPILE):
         raise ValueError(f"run={run!r}; it may be {PLAIN!r}, {GRAPH!r} or {COMPILE!r}")
     if not any(map(is_compiled, model.modules())):
@@ -159,7 +158,7 @@ def way_of(model, run):
 
 
 def tensors_of(answer):
-    """All tensors of what a model answers."""
+    """Returns all tensors in a model's output."""
     for leaf in pytree.tree_leaves(answer):
         if isinstance(leaf, torch.Tensor):
             yield leaf.detach()
@@ -168,8 +167,8 @@ def tensors_of(answer):
 
 
 def distance(found, wanted):
-    """How far a tensor is from another: the largest difference as a part of the standard deviation, or the share of
-    others. Infinite: it cannot be the same."""
+    """Returns how far a tensor is from another: the largest difference relative to the standard deviation or, for
+    integers, the share of elements that differ. Infinity means that the tensors cannot be compared."""
     forms = [(t.shape, t.dtype, t.layout) for t in (found, wanted)]
     if forms[0] != forms[1] or wanted.layout != torch.strided:
         return math.inf
@@ -185,7 +184,7 @@ def distance(found, wanted):
     for f, w in zip(found.split(CHUNK), wanted.split(CHUNK)):
         f, w = f.to(kind), w.to(kind)
         numbers = w.isfinite()
-        # What is no number may become one.
+        # Elements that are not a number in the wanted tensor may have any value.
         off = torch.where(w.isnan() | (f == w), 0, (f - w).abs()).nan_to_num(math.inf, math.inf)
         of = w[numbers].double()
         count, total, squares = count + of.numel(), total + of.sum().item(), squares + of.square().sum().item()
@@ -195,7 +194,7 @@ def distance(found, wanted):
 
 
 class State:
-    """What passes of a model change, and is as before behind a block: buffers, inputs, and how numbers are drawn."""
+    """Saves what passes of a model change, and restores it after a block: buffers, inputs and random generators."""
 
     def __init__(self, model, inputs):
         self.owners = [(module._buffers, name, t) for module in model.modules() for name, t in module._buffers.items()]
@@ -228,7 +227,7 @@ class State:
 
 
 class Program:
-    """A model as its program runs it, with modules that can be put to either way."""
+    """A model as its program runs it. Its modules can be switched between the pack's kernels and PyTorch's."""
 
     def __init__(self, model, inputs, run, clock):
         self.model, self.run, self.clock = model, run, clock
@@ -243,13 +242,13 @@ class Program:
             return self.call(*self.arguments, **self.named)
 
     def uncompiled(self):
-        """The same without torch.compile."""
+        """Runs the model without torch.compile."""
         force = getattr(torch.compiler, "set_stance", None)
         with torch.set_grad_enabled(self.grad), force("force_eager") if force else contextlib.nullcontext():
             return getattr(self.model, "_orig_mod", self.model)(*self.arguments, **self.named)
 
     def put(self, groups, ours):
-        """Gives modules the kernels, or PyTorch's way again."""
+        """Switches modules to the pack's kernels, or back to PyTorch's."""
         for group in groups:
             for c in group.candidates:
                 wanted = c.kind if ours else c.kind.__base__
@@ -264,7 +263,7 @@ class Program:
         return self.clock.ms(begin, end)
 
     def way(self, groups):
-        """A function that times a pass of the model with these groups' kernels."""
+        """Returns a function that times a pass of the model with the kernels of these groups."""
         if self.run == GRAPH:
             self.put(groups, True)
             replay = self.clock.captured(self.forward)
@@ -281,7 +280,7 @@ class Program:
 
     @staticmethod
     def in_turns(before, after):
-        """Times of pairs of passes; each comes first in every other pair."""
+        """Times pairs of passes. The order within a pair alternates."""
 
         def pair(turn):
             if turn % 2:
@@ -293,7 +292,7 @@ class Program:
 
 
 def paired(pair):
-    """As many pairs as the time allows, each of which pair(turn) makes."""
+    """Calls pair(turn) for as many pairs of passes as the time allows."""
     for turn in range(WARM_UP):
         pair(turn)
     begin, pairs = time.perf_counter(), []
@@ -307,7 +306,7 @@ def form(t):
 
 
 def grouped(program, candidates):
-    """Runs the model once. Gives the groups of modules that a kernel serves, and of those that are left."""
+    """Runs the model once, and returns the groups of modules that a kernel serves and the groups that are left."""
     seen, hooks = {c.name: [] for c in candidates}, []
     for c in candidates:
 
@@ -339,8 +338,8 @@ def grouped(program, candidates):
 
 
 def modules_times(program, groups):
-    """Times the modules within passes of the model. Half of the groups, drawn anew for each pair of passes, have their
-    kernels in one pass, the others in the other."""
+    """Times the modules within passes of the model. In each pair of passes, a random half of the groups has the
+    pack's kernels in the first pass, and the other half in the second pass."""
     marks, hooks, draw = [], [], random.Random(0)
     for at, group in enumerate(groups):
         for c in group.candidates:
@@ -381,14 +380,14 @@ def modules_times(program, groups):
 
 
 def graphs_times(program, groups):
-    """Times the whole model in CUDA graphs, with a group's kernels and without."""
+    """Times the whole model in CUDA graphs, with and without the kernels of each group."""
     before = program.way([])
     for group in groups:
         group.times(program.in_turns(before, program.way([group])))
 
 
 class Answers:
-    """What the model answers with PyTorch's kernels, and how far it is from itself."""
+    """The model's outputs with PyTorch's kernels, and how much they differ from run to run."""
 
     def __init__(self, program, state):
         self.program, self.state = program, state
@@ -403,11 +402,11 @@ class Answers:
         return found
 
     def why_not(self, groups, forward):
-        """Why these groups' kernels are not right in the model; "" if they are."""
+        """Returns why the kernels of these groups compute wrong results in the model, or "" if they do not."""
         self.program.put(groups, True)
         try:
             found = self.found(forward)
-        except Exception as error:  # of the kernels: PyTorch's ran
+        except Exception as error:  # only the pack's kernels can have failed
             text = str(error).partition("\n")[0]
             return f"it fails: {type(error).__name__}: {text:.120}"
         finally:
@@ -422,7 +421,7 @@ class Answers:
 
 
 def settled(program, answers, groups, done):
-    """Keeps what pays together, and times the whole model with it. Else the half that gains least is put back."""
+    """Keeps the groups that together make the model faster. Until they do, it puts back the half that gains least."""
     while groups:
         groups.sort(key=lambda group: group.gain_ms, reverse=True)
         why = answers.why_not(groups, program.forward)
@@ -466,11 +465,11 @@ def decided(program, state, candidates):
 
 @contextlib.contextmanager
 def compilations(run):
-    """Allows for what is compiled anew for each set of modules."""
+    """Raises the limit of torch.compile, since each set of modules is compiled anew."""
     if run != COMPILE:
         yield
         return
-    import torch._dynamo  # which takes a second
+    import torch._dynamo  # this import takes a second
 
     config = torch._dynamo.config
     name = "recompile_limit" if hasattr(config, "recompile_limit") else "cache_size_limit"
@@ -479,7 +478,7 @@ def compilations(run):
 
 
 def measure(model, inputs, run, candidates, clock):
-    """Leaves the model with the kernels that pay, and tells what it measured. All else of the model is as it was."""
+    """Leaves the model with the kernels that make it faster, and otherwise unchanged. Returns the measurements."""
     program = Program(model, inputs, run, clock)
     everything = [Group([c.name], c.kernel, candidates=[c]) for c in candidates]
     with State(model, inputs) as state, compilations(run):

@@ -1,4 +1,4 @@
-"""Modules that take the place of PyTorch's, with PyTorch's names and arguments; and replace(model)."""
+"""Modules that replace PyTorch's, with PyTorch's names and arguments, and the function replace(model)."""
 import torch
 
 from . import functions
@@ -7,36 +7,36 @@ from .measure import Candidate, Clock, Group, Replaced, measure, way_of
 from .pack import COMPILE, COMPILED, PackError, gpu, lies_last, why_slow
 from .ready import key_of, learned, remember
 
-# Classes for which torch.compile calls a library, and fuses nothing with the call. For others it generates kernels.
+# For these classes torch.compile calls library functions, and fuses nothing with them. It generates kernels for others.
 LIBRARY = ("Conv", "Linear", "MaxPool", "AvgPool")
 
-# Arguments of modules that no kernel supports.
+# Arguments of modules that must have these values, since no kernel supports others.
 OTHER = {"padding_mode": "zeros", "return_indices": False, "inplace": False}
 
-REFUSED = ValueError, TypeError, IndexError, PackError  # what problems are refused with
-OWN = -1, None  # PyTorch's own way, in the place of a call and its settings
+REFUSED = ValueError, TypeError, IndexError, PackError  # errors that mean a problem is not supported
+OWN = -1, None  # stands for PyTorch's own way in place of a call and its settings
 
 
 def arguments(call, module, **known):
-    """A module's tensors beside its input, as far as they are its own, and the other arguments of PyTorch's function."""
+    """Returns a module's tensors other than its input, and the other arguments of PyTorch's function."""
     if getattr(module, "running_mean", 0) is None:
-        known["training"] = True  # by the batch's statistics, in training or not
+        known["training"] = True  # both use the batch's statistics
     values = [known.get(name, getattr(module, name, None)) for name, *_ in call.parameters]
     return [getattr(module, name, None) for name in call.weights], tuple(values)
 
 
 def made_for(call, module, training):
-    """The kernels that were made for a module's parameters, in training or out of it; else why an operator of the pack cannot take its place."""
+    """Returns the kernels for a module's parameters, in training or inference, or the reason why there are none."""
     for name, wanted in OTHER.items():
         if getattr(module, name, wanted) != wanted:
             return f"{name}={getattr(module, name)!r}"
     if getattr(module, "momentum", 0) is None:
-        return "momentum=None"  # a mean of all batches
+        return "momentum=None"  # PyTorch averages over all batches
     tensors, values = arguments(call, module, training=training)
     for place, t in zip(call.places[1:], tensors):
         if t is not None and not call.operator.takes(t.dtype):
             return f"its parameters are {t.dtype}"
-    if call.asks:  # an input's shape tells
+    if call.asks:  # the settings depend on an input's shape
         return call.operator.entries + call.operator.families
     try:
         settings = call.of([None, *(None if t is None else t.shape for t in tensors)], values)
@@ -47,16 +47,18 @@ def made_for(call, module, training):
 
 @constant
 def choose(kind, shapes, values, dtype, device, last, run, measured):
-    """The place among a class's calls of one with a kernel that pays for the problem, and its settings; else OWN.
+    """Returns which of a class's calls has a kernel that makes the problem faster, with its settings, or OWN if there
+    is none.
 
-    last is whether the input lies with its second dimension last, run how the program runs, measured whether the kernel paid in the model itself.
+    last says whether the input has its second dimension last in memory, run how the program runs the model, and
+    measured whether the kernel made this model faster.
     """
     for i, call in enumerate(functions.CALLS[MODULES[kind].autotune_function]):
         try:
             if MODULES[kind].autotune_given[i] is None:
-                continue  # of tensors that the module has not
+                continue  # the call takes tensors that the module does not have
             if last and not call.folds.elements and call.operator.order is None:
-                continue  # it would be copied, and its answer lie otherwise
+                continue  # the input would be copied, and the output have another memory order
             call.fits(shapes[0], values[i])
             settings = call.of(shapes, values[i])
             kernel = call.kernels.tuned(settings, call.folds.arranged(shapes, settings), dtype, device, last=last)
@@ -68,13 +70,13 @@ def choose(kind, shapes, values, dtype, device, last, run, measured):
 
 
 def choice(kind, module, input, rest, run, measured=False):
-    """What choose answers for a call of a module that is of a class, or may become it."""
+    """Returns the result of choose for a call of a module whose class is, or may become, the given one."""
     if not input.is_cuda or len(rest) != kind.autotune_beside or getattr(module, "inplace", False):
         return OWN
     calls = functions.CALLS[kind.autotune_function]
     every = tuple(arguments(call, module)[1] for call in calls)
     tensors = taken(kind.autotune_weights, module, input, rest)[1:]
-    # Under torch.compile a range makes a constant of an extent: another one is another problem.
+    # In torch.compile, a range turns an extent into a constant, so that another extent is another problem.
     shapes = (tuple(len(range(n)) for n in input.shape), *(None if t is None else tuple(t.shape) for t in tensors))
     unbatched = getattr(module, "_get_no_batch_dim", None)
     if unbatched and input.dim() == unbatched():
@@ -83,8 +85,8 @@ def choice(kind, module, input, rest, run, measured=False):
 
 
 def taken(names, module, input, rest):
-    """What calls of a module take: its own tensors of these names where it has them, and those that it is given."""
-    parameters, buffers, tensors, at = module._parameters, module._buffers, [input], 0  # where PyTorch looks at last
+    """Returns the tensors of a module's call: the module's own by these names, and for the others the arguments."""
+    parameters, buffers, tensors, at = module._parameters, module._buffers, [input], 0  # PyTorch looks up attributes here last
     for name in names:
         if name in parameters:
             tensors.append(parameters[name])
@@ -99,13 +101,15 @@ def taken(names, module, input, rest):
 
 
 class Swapped:
-    """What a class has beside PyTorch's: forward runs a kernel that pays for the problem, or else PyTorch's own, autotune_own.
+    """The members that a class of the pack adds to PyTorch's: forward runs a kernel if that is faster, or else
+    PyTorch's own forward, which is autotune_own.
 
-    It is no base, and forward does not ask super(): torch.compile would have to look at each module before each run, and so at those around.
+    This is not a base class, and forward does not call super(), since torch.compile would then check each module
+    before each run.
     """
 
-    autotune_run = None  # how the program runs a module that was replaced; of others the program has chosen the kernel itself
-    autotune_measured = None  # shapes of inputs for which the kernel paid in the model itself, whatever a search found
+    autotune_run = None  # how the program runs a replaced module; None if the program chose it itself
+    autotune_measured = None  # shapes of inputs for which the kernel made this model faster
 
     def forward(self, input, *rest, **named):
         compiles = is_compiling()
@@ -122,7 +126,7 @@ class Swapped:
             return self.autotune_own(input, *rest)
         try:
             known = self.autotune_known.get(key)
-        except TypeError:  # a list among the settings
+        except TypeError:  # a setting is a list, which cannot be hashed
             key = tuple(tuple(part) if isinstance(part, list) else part for part in key)
             known = self.autotune_known.get(key)
         if known is None:
@@ -136,7 +140,7 @@ class Swapped:
         return self.autotune_call(place, settings, tensors)
 
     def autotune_anew(self, key, tensors, rest):
-        """A call that is not known yet."""
+        """Handles a call that is not in the cache yet."""
         input = tensors[0]
         measured = self.autotune_measured is not None and input.shape in self.autotune_measured
         place, settings = choice(MODULES[self.autotune_kind], self, input, rest, self.autotune_run, measured)
@@ -150,13 +154,13 @@ class Swapped:
         return found
 
     def autotune_call(self, place, settings, tensors):
-        """The output by one of the calls, whose tensors may be in another order."""
+        """Computes the output with one of the calls, whose tensors may be in another order."""
         self.autotune_count()
         call = functions.CALLS[self.autotune_function][place]
         return call.run(settings, [tensors[i] for i in self.autotune_given[place]])
 
     def autotune_count(self):
-        """Counts a batch, as PyTorch does."""
+        """Counts a batch, as PyTorch's batch norms do."""
         if self.training and (batches := self._buffers.get("num_batches_tracked")) is not None:
             batches.add_(1)
 
@@ -165,7 +169,7 @@ CLASSES = {name.lower(): base for name, base in vars(torch.nn).items() if isinst
 
 
 def swapped(function):
-    """The classes of a function's modules: of its own name, or one for each number of axes, or that of a loss."""
+    """Makes the module classes of a function: of the same name, one for each number of axes, or that of a loss."""
     name = function.replace("_", "")
     ends = ("", "loss", "1d", "2d", "3d") if name.endswith("norm") or name not in CLASSES else ("",)
     calls = functions.CALLS[function]
@@ -174,12 +178,12 @@ def swapped(function):
     settings = dict.fromkeys([name for call in calls for name, *_ in call.parameters] + ["training", "inplace", "autotune_run", "autotune_measured"])
     for base in filter(None, (CLASSES.get(name + end) for end in ends)):
         own = base.forward
-        beside = own.__code__.co_argcount - len(own.__defaults__ or ()) - 2  # tensors, with the module and the first one
+        beside = own.__code__.co_argcount - len(own.__defaults__ or ()) - 2  # tensors besides self and the input
         compiles = base.__name__.startswith(LIBRARY) and any(COMPILED in e["evidence"].get("baselines", {}) for call in calls for e in call.operator.entries)
         members = {
             "autotune_own": own, "autotune_function": function, "autotune_kind": base.__name__, "autotune_beside": beside, "autotune_compiles": compiles,
             "autotune_weights": tuple(calls[0].weights), "autotune_given": given, "autotune_settings": tuple(settings),
-            "autotune_known": {},  # by all that a call depends on: which of the calls, its settings, and what makes it again
+            "autotune_known": {},  # for each kind of call: the chosen call, its settings, and its Ready object
         }
         members.update((name, member) for name, member in vars(Swapped).items() if not name.startswith("__"))
         yield type(base.__name__, (base,), {**members, "__module__": __name__, "__doc__": base.__doc__})
@@ -190,7 +194,7 @@ globals().update(MODULES)
 
 
 def here(modules):
-    """The GPU on which a model lies, or the current one if the model has no parameters there."""
+    """Returns the GPU that holds the model's parameters, or the current GPU if none of them is on a GPU."""
     of = (t.get_device() for _, module in modules for t in module._parameters.values() if t is not None and t.is_cuda)
     try:
         first = next(of, None)
@@ -200,12 +204,13 @@ def here(modules):
 
 
 def replace(model, inputs=None, run=None):
-    """Gives modules of PyTorch's own classes the pack's kernels, in place, where that makes the model faster.
+    """Replaces modules of PyTorch's classes in place by the pack's, where that makes the model faster.
 
-    inputs is what a call of the model takes: a tensor, a tuple or list of arguments, or a dict of named ones. With inputs the model is
-    timed, as it runs: "plain", in a CUDA "graph", or by "compile" (torch.compile). Without inputs it goes by what the pack's searches measured on
-    this model of GPU. The modules keep their parameters, buffers and hooks. For inputs that no kernel pays for, each takes PyTorch's own
-    way. The answer is a table of what was replaced, and why the rest was left.
+    inputs is what a call of the model takes: a tensor, a tuple or list of arguments, or a dict of named ones. With
+    inputs the model is timed as run says: "plain", in a CUDA "graph", or by "compile" (torch.compile). Without
+    inputs, the measurements of the pack's searches on this model of GPU decide. The modules keep their parameters,
+    buffers and hooks. For inputs with which no kernel is faster, a module runs PyTorch's own code. The result is a
+    table of what was replaced, and why the rest was not.
     """
     run, modules = way_of(model, run), list(model.named_modules())
     device, candidates, left = here(modules), [], {}
@@ -248,7 +253,7 @@ def replace(model, inputs=None, run=None):
 
 
 def put_back(module, kind):
-    """Gives a module PyTorch's class again, if it had the pack's."""
+    """Gives a module PyTorch's class again if it had the pack's."""
     if type(module) is kind:
         module.__class__ = kind.__base__
     for name in ("autotune_run", "autotune_measured"):
@@ -256,7 +261,7 @@ def put_back(module, kind):
 
 
 def candidate(name, module, kind, call, run):
-    """A module that may be replaced. What its inputs are is noted where a kernel serves them."""
+    """Makes the candidate for a module, which notes the shapes of inputs that a kernel serves."""
     module.autotune_run = run
 
     def serves(input, rest):
@@ -266,7 +271,7 @@ def candidate(name, module, kind, call, run):
         return True
 
     def gain_ms(input, rest):
-        """By how much the search found the kernel faster than PyTorch's compiler."""
+        """Returns how many milliseconds the search found the kernel to save compared with torch.compile."""
         if run != COMPILE:
             return 0.0
         place, settings = choice(kind, module, input, rest, run)

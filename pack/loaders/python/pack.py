@@ -1,4 +1,4 @@
-"""What all operators of a pack share: their problems, plans and launches through libcuda."""
+"""Code that all operators of a pack share: their problems, plans and launches through libcuda."""
 import ctypes
 import functools
 import math
@@ -16,12 +16,12 @@ TYPES = {
     "i64": "int64", "i32": "int32", "i16": "int16", "i8": "int8", "u64": "uint64", "u32": "uint32", "u16": "uint16", "u8": "uint8", "bool": "bool",
 }
 TORCH_TYPES = {word: getattr(torch, name) for word, name in TYPES.items() if hasattr(torch, name)}
-SHAPED, LAST = "nchw", "nhwc"  # the orders in memory: as the shape, and with the second dimension last
+SHAPED, LAST = "nchw", "nhwc"  # orders in memory: that of the shape, or with the second dimension last
 FORMATS = {4: torch.channels_last, 5: torch.channels_last_3d}
 
 
 def lies_last(t):
-    """Whether a tensor lies with its second dimension last in memory, and not as its shape says."""
+    """Whether a tensor's second dimension lies last in memory, against the order of its shape."""
     if t.is_contiguous() or t.dim() < 3:
         return False
     form = FORMATS.get(t.dim())
@@ -29,7 +29,7 @@ def lies_last(t):
 
 
 def last_strides(shape):
-    """The strides of a tensor whose second dimension lies last in memory."""
+    """Returns the strides of a tensor whose second dimension lies last in memory."""
     strides, step = [1] * len(shape), max(shape[1], 1)
     for axis in (*range(len(shape) - 1, 1, -1), 0):
         strides[axis], step = step, step * max(shape[axis], 1)
@@ -37,22 +37,22 @@ def last_strides(shape):
 
 
 def empty(like, shape, dtype, strides=None):
-    """A tensor without values, on the GPU of another."""
+    """Makes a tensor without values on the GPU of another tensor."""
     return like.new_empty_strided(shape, strides, dtype=dtype) if strides else like.new_empty(shape, dtype=dtype)
 
 
 def alike(a, b):
-    """Whether two values are the same. Libraries compute powers, as `width ** -0.5`, with other last digits."""
+    """Whether two values are equal. Libraries may compute powers such as `width ** -0.5` with other last digits."""
     return a == b or isinstance(a, float) and isinstance(b, float) and math.isclose(a, b, rel_tol=1e-12)
 
 
 def resolved(answer, own):
-    """The shape of an answer, whose negative extents are those of the operator's own output, counted from the end."""
+    """Returns an answer's shape. Negative extents are replaced by those of the operator's output, from the end."""
     return own if answer is None else tuple(own[i - len(answer)] if n < 0 else n for i, n in enumerate(answer))
 
 
 def bits(number):
-    """A number of floating point among integers."""
+    """Returns the bits of a floating-point number as an integer."""
     return int.from_bytes(struct.pack("<d", number + 0.0), "little", signed=True)
 
 
@@ -65,17 +65,15 @@ ATOM = re.compile(r"[A-Za-z_]\w*|0")
 
 
 def chosen(text):
-    """Of a formula that chooses by a parameter: its name, and the names, or 0, for true and for false.
-
-    Of a plain name: that name stands for true, and there is no parameter.
-    """
+    """Splits a formula such as `a if flag else 0` into flag, a and 0. A formula that is only a name counts as the
+    name for a true flag, without a flag."""
     choice = CHOICE.fullmatch(text or "")
     yes, flag, no = choice.groups() if choice else (text or "", None, "")
     return flag, yes if ATOM.fullmatch(yes) and (flag or yes != "0") else None, no if ATOM.fullmatch(no) else None
 
 
 def evaluate(text, values):
-    """What a formula of the manifest computes, by the code that was packed for it."""
+    """Computes a formula of the manifest with the code that was packed for it."""
     try:
         return FORMULAS[text](values)
     except (ArithmeticError, TypeError, ValueError, LookupError) as error:
@@ -83,18 +81,18 @@ def evaluate(text, values):
 
 
 class Operator:
-    """An operator of the pack: what it takes, and how its kernels are chosen."""
+    """An operator of the pack: its tensors and parameters, and how a kernel is chosen for a problem."""
 
     def __init__(self, spec):
         self.spec, self.name, self.tensors = spec, spec["name"], spec["tensors"]
         self.read = [t for t in self.tensors if t["role"] != "output"]
         self.outputs = [t for t in self.tensors if t["role"] == "output"]
-        self.renewed = [i for i, t in enumerate(self.read) if t["role"] == "inout"]  # those that kernels also write
-        self.places = {t["name"]: i for i, t in enumerate((*self.read, *self.outputs))}  # of pointers
+        self.renewed = [i for i, t in enumerate(self.read) if t["role"] == "inout"]  # inputs that kernels also write
+        self.places = {t["name"]: i for i, t in enumerate((*self.read, *self.outputs))}  # indexes of pointers
         self.teller = next((i for i, t in enumerate(self.read) if t.get("type_by")), 0)  # the tensor whose type is the problem's
         self.word = next((t["type_by"] for t in self.tensors if t.get("type_by")), None)
         self.order = next((t["order_by"] for t in self.tensors if t.get("order_by")), None)
-        of_tensors = (self.word, self.order)  # what tensors tell themselves
+        of_tensors = (self.word, self.order)  # parameters that tensors determine
         self.parameters = {p["name"]: [c["name"] for c in p["components"]] for p in spec["parameters"] if p["name"] not in of_tensors}
         self.specs = {c["name"]: p for p in spec["parameters"] for c in p["components"] if p["name"] not in of_tensors}
         self.components = list(self.specs)
@@ -102,7 +100,7 @@ class Operator:
         self.entries = [e for e in MANIFEST["entries"] if e["operator"] == spec["name"]]
         self.families = [f for f in MANIFEST.get("families", ()) if f["operator"] == spec["name"]]
         self.general = [g for g in MANIFEST["general"] if g["operator"] == spec["name"]]
-        self.calls = []  # of PyTorch's functions the folds; settings may end with the place of one
+        self.calls = []  # the folds of PyTorch functions; settings may end with an index here
         self.orders = sorted({e["values"][self.order] for e in self.entries + self.families}) if self.order else [SHAPED]
 
     def need(self, condition, message):
@@ -110,7 +108,7 @@ class Operator:
             raise ValueError(f"{self.name}: {message}")
 
     def settings(self, **given):
-        """The parameters that are given, by their components' names."""
+        """Returns the given parameters by the names of their components."""
         values = {}
         for name, value in given.items():
             self.need(name in self.parameters, f"there is no parameter {name}")
@@ -120,7 +118,7 @@ class Operator:
         return values
 
     def coded(self, name, value):
-        """A component as an integer: truths as 0 and 1, numbers of floating point by their bits, words by their places."""
+        """Returns a component as an integer: a boolean as 0 or 1, a float by its bits, a word by its index."""
         spec = self.specs[name]
         if spec["type"] == "word":
             value = str(value).replace(" ", "")
@@ -132,7 +130,7 @@ class Operator:
         return int(value)
 
     def decoded(self, settings):
-        """The components of settings by their names."""
+        """Returns the components of settings by their names."""
         values = dict(zip(self.components, settings))
         for name, value in values.items():
             kind = self.specs[name]["type"]
@@ -143,10 +141,10 @@ class Operator:
         return values
 
     def complete(self, given, shapes):
-        """All parameters, coded: as given, as the tensors that are there tell them, or their defaults."""
+        """Returns all parameters as integers: the given ones, those that follow from tensors, and defaults."""
         values = dict(given)
         for t, shape in zip(self.read, shapes):
-            flag, _, other = chosen((t["shape"] or ["0"])[0])  # as `length if affine else 0`
+            flag, _, other = chosen((t["shape"] or ["0"])[0])  # for example `length if affine else 0`
             if flag in self.specs and other == "0":
                 values.setdefault(flag, int(shape is not None))
         values = self.with_dimensions(values, shapes)
@@ -157,7 +155,7 @@ class Operator:
         return tuple(self.coded(name, values[name]) for name in self.components)
 
     def with_dimensions(self, values, shapes):
-        """Adds dimensions, and parameters that are not given, where a tensor's extent is just that name."""
+        """Adds dimensions and missing parameters that are a tensor's extent by themselves."""
         values = dict(values)
         for t, shape in zip(self.read, shapes):
             if shape is None:
@@ -174,8 +172,7 @@ class Operator:
         return values
 
     def divide_back(self, values, name, extent):
-        """Adds the parameter that an extent is another name of, as kernel_w of a convolution's only axis, or a part of: `c_out`, where one
-        is c_out_group = c_out // groups."""
+        """Adds a parameter that a derived extent equals, as kernel_w, or divides, as c_out in c_out // groups."""
         text = next((d["value"] for d in self.spec["derived"] if d["name"] == name), None)
         flag, other, _ = chosen(text)
         if other and not flag:
@@ -185,7 +182,7 @@ class Operator:
             values.setdefault(quotient[1], extent * values[quotient[2]])
 
     def bind(self, settings, shapes, dtype, mode, arch, order=SHAPED):
-        """All that formulas say of a problem, with the math mode. It is checked on the way."""
+        """Computes all formulas for a problem, including the math mode, and checks the problem."""
         values = self.with_dimensions(self.decoded(settings), shapes)
         for name in self.spec["shape"]:
             values.setdefault(name, 1)
@@ -215,13 +212,13 @@ class Operator:
                 self.need(False, "".join(str(evaluate(part, values)) if i % 2 else part for i, part in enumerate(parts)))
         for i, (t, shape) in enumerate(zip(self.read, shapes)):
             want = self.shape(t, values)
-            spare = i in self.renewed and values.get("training")  # only written
+            spare = i in self.renewed and values.get("training")  # the tensor is only written
             self.need(shape is not None or 0 in want or spare, f"{t['name']} is missing; it should have the shape {want}")
             self.need(shape is None or tuple(shape) == want, f"{t['name']} has the shape {shape and tuple(shape)}; here it should have {want}")
         return values
 
     def made_for(self, settings):
-        """The entries and families that were made for these parameters, whatever the dimensions."""
+        """Returns the entries and families that were made for these parameters, whatever the dimensions are."""
         known = self.decoded(settings)
         return [e for e in self.entries + self.families if all(alike(e["values"].get(name, value), value) for name, value in known.items())]
 
@@ -231,16 +228,16 @@ class Operator:
 
     @staticmethod
     def types(tensors, dtype):
-        """PyTorch's types of tensors, of which some have that of the problem."""
+        """Returns PyTorch's types of tensors. Some tensors have the problem's type."""
         return [TORCH_TYPES[t["type"]] if t.get("type") else dtype for t in tensors]
 
     def takes(self, dtype):
-        """Whether there are problems of a type."""
+        """Whether problems can have this type."""
         words = next((p["words"] for p in self.spec["parameters"] if p["name"] == self.word), [self.read[self.teller].get("type")])
         return dtype in map(TORCH_TYPES.get, words)
 
     def choose(self, values, mode, gpu):
-        """The kernel of the problem that the GPU can run, or a family's, or else the general one, if there is one."""
+        """Returns the tuned kernel of the problem that the GPU can run, or else a family's, or the general one."""
         parameters = [c["name"] for p in self.spec["parameters"] for c in p["components"]]
 
         def may(e, names):
@@ -262,10 +259,9 @@ class Operator:
         return next((g for g in fits if (g["math"], g["type"]) == wanted), None)
 
     def decide(self, settings, shapes, dtype, mode, gpu, last):
-        """The values and the kernel of a problem whose first tensor lies with its second dimension last, or not.
-
-        A kernel that was made for the tensors as they lie comes first, then one for the other order, then the general one.
-        """
+        """Returns the values and the kernel of a problem: first choice is a tuned kernel for the tensors' order in
+        memory, then one for the other order, then the general one. last says whether the first tensor has the second
+        dimension last."""
         found = []
         for order in dict.fromkeys((self.lying(last), *self.orders)):
             values = self.bind(settings, shapes, dtype, mode, gpu.arch, order)
@@ -278,37 +274,35 @@ class Operator:
         return found[0]
 
     def lying(self, last):
-        """The order in memory that a problem is looked for in first."""
+        """Returns the order in memory for which kernels are tried first."""
         return LAST if last and LAST in self.orders else SHAPED
 
     def lasts(self, values):
-        """Of each tensor that is read and of each output, whether its second dimension lies last in memory."""
+        """Returns for each input and output whether its second dimension lies last in memory."""
         return [bool(t.get("order_by")) and values[self.order] == LAST and len(t["shape"]) > 2 for t in (*self.read, *self.outputs)]
 
     def taken(self, settings, shapes):
-        """Settings and shapes as kernels have them, and the shape of the output, as resolved() takes it."""
+        """Returns settings and shapes in the kernels' form, and the shape of the output for resolved()."""
         if len(settings) == len(self.components):
             return settings, shapes, None
         return self.calls[settings[-1]](settings, shapes)
 
     def results(self, values, dtype, answer=None):
-        """Of each output its shape, type and strides, None of one that is contiguous."""
+        """Returns the shape, type and strides of each output. The strides of a contiguous output are None."""
         shapes, lasts = [resolved(answer, self.shape(t, values)) for t in self.outputs], self.lasts(values)[len(self.read):]
         return [(s, kind, last_strides(s) if last else None) for s, kind, last in zip(shapes, self.types(self.outputs, dtype), lasts)]
 
 
-EAGER, COMPILED = "torch_eager", "torch_compile"  # baselines of a search: PyTorch's own call, and its compiler's
+EAGER, COMPILED = "torch_eager", "torch_compile"  # baselines of a search: PyTorch's own call and torch.compile's
 PLAIN, GRAPH, COMPILE = "plain", "graph", "compile"  # how a program runs a model
 
-# What a call may cost the host beyond PyTorch's own, in milliseconds. scripts/call_costs.py holds it.
+# The most that a call of the pack may cost the host beyond a PyTorch call, in milliseconds.
 HOST_MS = 0.005
 
 
 def why_slow(kernel, gpu, run=PLAIN):
-    """Why nothing says that a kernel pays where a program runs it: the search that found it timed PyTorch in turns with it, on this model of GPU. None: it pays.
-
-    Where run is None a program asked for the kernel itself, and has it unless it was slower.
-    """
+    """Returns why a kernel is not known to make the program faster than PyTorch on this model of GPU, or None if it
+    is. If run is None, the program asked for the kernel, which then is refused only if it was slower."""
     baselines = kernel.get("evidence", {}).get("baselines", {})
     ways = (EAGER, COMPILED) if run == COMPILE else (EAGER,)
     beside = [baselines[way] for way in ways if "speedup_ci95" in baselines.get(way, {})]
@@ -328,7 +322,7 @@ def why_slow(kernel, gpu, run=PLAIN):
 
 
 def by_tree(family, values, gpu):
-    """The kernel that a family's tree takes for a problem, as an entry of that problem alone; None: the general one."""
+    """Returns the kernel that a family's tree chooses for a problem, as an entry, or None for the general kernel."""
     try:
         node = family["tree"]
         while "if" in node:
@@ -344,7 +338,7 @@ BOUNDS = {"grid": (1, (1 << 31) - 1), "block": (1, 1024), "cluster": (1, 16), "s
 
 
 def variant(family, entry, values):
-    """An entry of a family for a problem; None: it does not serve it."""
+    """Returns an entry of a family with the numbers for a problem, or None if the entry does not serve it."""
     values = dict(values)
 
     def number(text, least, most):
@@ -377,14 +371,14 @@ def variant(family, entry, values):
 
 
 def target(name):
-    """An architecture's number, and whether its code runs on no later one."""
+    """Returns an architecture's number, and whether its code runs on no later architecture."""
     digits = name.removeprefix("sm_")
     return int(digits.rstrip("abcdefghijklmnopqrstuvwxyz")), not digits.isdigit()
 
 
 @functools.cache
 def libcuda():
-    return ctypes.CDLL("libcuda.so.1")  # without types of arguments, whose conversion takes as long as a launch
+    return ctypes.CDLL("libcuda.so.1")  # without argument types, whose conversion takes as long as a launch
 
 
 def check(call, code):
@@ -403,7 +397,7 @@ class Config(ctypes.Structure):
 
 
 class GPU:
-    """A GPU, by its number, with the kernels that it has loaded."""
+    """A GPU with the kernels that were loaded on it."""
 
     def __init__(self, index):
         about = torch.cuda.get_device_properties(index)
@@ -422,7 +416,7 @@ class GPU:
         return entry["device"] == self.name and ("time_ms" in entry or "regret" in entry), target(entry["target"])
 
     def current(self):
-        """Makes the GPU's context that of this thread, as PyTorch does at a thread's first call of CUDA's."""
+        """Makes the GPU's context current in this thread, as PyTorch does at a thread's first CUDA call."""
         context, device = self.context, ctypes.c_int()
         check("cuInit", libcuda().cuInit(0))
         check("cuDeviceGet", libcuda().cuDeviceGet(ctypes.byref(device), self.index))
@@ -431,7 +425,7 @@ class GPU:
 
     @functools.cache
     def opened(self, file, patch):
-        """A file, or a copy with other bytes at a place: the sizes that a family's kernel reads."""
+        """Loads a file, after replacing the bytes at an offset by the sizes that a family's kernel reads."""
         self.current()
         at, sizes = patch
         module, image = ctypes.c_void_p(), IMAGES[file]
@@ -439,14 +433,14 @@ class GPU:
             raise PackError(f"the pack {ROOT}: {file} has no {len(sizes)} bytes at {at}")
         image = image[:at] + sizes + image[at + len(sizes):]
         check(f"load {file}", libcuda().cuModuleLoadData(ctypes.byref(module), image))
-        return module, image  # kept as long as the module
+        return module, image  # the image must live as long as the module
 
     def load(self, file, patch, name, shared):
         cuda, (module, _), function = libcuda(), self.opened(file, patch), ctypes.c_void_p()
         check(f"find {name}", cuda.cuModuleGetFunction(ctypes.byref(function), module, name.encode()))
         if shared:  # more than 48 KB must be allowed; the kernel's static memory counts, too
             check(f"give {name} {shared} bytes", cuda.cuFuncSetAttribute(function, 8, shared))
-        if hasattr(cuda, "cuFuncLoad"):  # now, and not within a captured stream
+        if hasattr(cuda, "cuFuncLoad"):  # load the kernel now, not while a stream is captured
             check(f"load {name}", cuda.cuFuncLoad(function))
         return function
 
@@ -457,7 +451,7 @@ def gpu(index):
 
 
 class Step:
-    """One launch of a plan: a function, its sizes, and which of the plan's pointers it takes."""
+    """One launch of a plan: a kernel, its sizes, and the indexes of the pointers that it takes."""
 
     def __init__(self, device, kernel, launch, places, sizes=()):
         self.function = device.kernel(kernel["file"], kernel.get("patch", (0, b"")), launch["entry"], launch["shared_bytes"])
@@ -468,7 +462,7 @@ class Step:
 
 
 class Frame:
-    """What one call of a plan passes to the driver, packed once: pointers, and of each launch what points to them."""
+    """The arguments of one call of a plan: the pointers, and for each launch the addresses of its arguments."""
 
     def __init__(self, plan):
         self.pointers = (ctypes.c_uint64 * (plan.count + len(plan.behind)))()
@@ -478,7 +472,7 @@ class Frame:
         for step in plan.steps:
             taken = [base + 8 * place for place in step.places]
             last = (ctypes.c_int64 * len(step.last))(*step.last)
-            if step.last:  # a struct, and how many elements are written
+            if step.last:  # the struct of sizes, and the number of elements
                 taken += (ctypes.addressof(last), ctypes.addressof(last) + 8 * (len(last) - 1))
             taken = (ctypes.c_void_p * len(taken))(*taken)
             attributes = [Attribute(n, 0, (ctypes.c_uint * 16)(*value)) for n, value in step.attributes.items()]
@@ -489,7 +483,7 @@ class Frame:
 
 
 class Plan:
-    """A problem with the kernel that was chosen for it, loaded."""
+    """A problem with the loaded kernel that was chosen for it."""
 
     def __init__(self, operator, device, settings, mode, dtype, shapes, last=False):
         self.gpu, self.driver = gpu(device), libcuda()
@@ -503,10 +497,10 @@ class Plan:
         workspaces = [*self.kernel.get("workspaces", ()), *spare]
         scalars = self.kernel.get("scalars", ())
         places = {**operator.places, **{known["name"]: given + i for i, known in enumerate((*workspaces, *scalars))}}
-        self.count = given + len(workspaces)  # of pointers
-        self.behind = [s["value"] for s in scalars]  # what launches are passed beside them, as if they were pointers
-        self.maps = []  # of each tensor map the places of its words and of its tensor
-        self.places, self.room = [], 0  # of workspaces, in the one that holds all
+        self.count = given + len(workspaces)  # number of pointers
+        self.behind = [s["value"] for s in scalars]  # scalars and words of tensor maps, which follow the pointers
+        self.maps = []  # indexes of each tensor map's words and of its tensor
+        self.places, self.room = [], 0  # workspaces' offsets in one allocation, and its size
         for w in workspaces:
             self.places.append(self.room if w["value"] else None)
             self.room += ceil_div(w["value"], 256) * 256
@@ -520,7 +514,7 @@ class Plan:
         self.steps = [Step(self.gpu, self.kernel, launch, [places[name] for name in self.kernel["arguments"]], sizes)]
 
     def taken(self, launch, places):
-        """The places of what a launch takes. A tensor map is 16 words behind all else: the address, which each call has, seven words and zeros."""
+        """Returns the indexes of a launch's arguments. A tensor map is 16 words: address, seven words and zeros."""
         taken = [places[name] for name in launch["arguments"]]
         for m in launch.get("maps", ()):
             place = self.count + len(self.behind)
@@ -530,20 +524,20 @@ class Plan:
         return taken
 
     def frame(self):
-        """What a call fills in; no other has it until it is launched."""
+        """Returns a frame that no other call uses until its launch."""
         try:
             return self.frames.pop()
         except IndexError:
             return Frame(self)
 
     def run(self, pointers, stream):
-        """Launches on a stream. The pointers are those of the tensors read, of outputs and of workspaces."""
+        """Launches on a stream. The pointers are those of the inputs, the outputs and the workspaces."""
         frame = self.frame()
         frame.pointers[:self.count] = pointers
         self.launch(frame, stream)
 
     def launch(self, frame, stream):
-        """Launches what a frame has been filled with, and gives the frame back."""
+        """Launches a filled frame, and makes the frame available again."""
         pointers = frame.pointers
         for place, of in self.maps:
             pointers[place] = pointers[of]
@@ -552,7 +546,7 @@ class Plan:
             config.stream = stream
             code = launch(*passed)
             if code == 201:
-                self.gpu.current()  # this thread has called nothing of CUDA's yet
+                self.gpu.current()  # this thread has made no CUDA call yet
                 code = launch(*passed)
             if code:
                 check("launch", code)

@@ -1,33 +1,33 @@
-"""Calls that were made before: what they are known by, and what makes them again without PyTorch's dispatcher."""
+"""Repeats earlier calls without PyTorch's dispatcher, and decides when a call is like an earlier one."""
 import threading
 
 import torch
 
-ALIGNMENT = 16  # of all tensors, which kernels load vectors from
+ALIGNMENT = 16  # bytes; kernels load vectors from all tensors
 
 
 def graded(tensors):
-    """Whether a gradient is asked for."""
+    """Whether a gradient is requested."""
     return torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in tensors)
 
 
 class Learning(threading.local):
-    """What a thread's call ran, while it is learned."""
+    """Records the launches of a thread's call while the call is being learned."""
 
     ran = None
 
 
 learning = Learning()
-MOST_READY = 4096  # calls that are remembered of a function, or of a class of modules
+MOST_READY = 4096  # calls that are cached for a function or a class of modules
 
 
 def of_devices(count):
-    """Whether all modes only say where tensors are made, as torch.set_default_device does."""
+    """Whether all modes only set the device of new tensors, as torch.set_default_device does."""
     return all(type(torch._C._get_function_stack_at(i)).__name__ == "DeviceContext" for i in range(count))
 
 
 def foreign():
-    """Whether PyTorch has to see each call: within a mode, a transform of torch.func or a trace."""
+    """Whether PyTorch must see each call: inside a mode, a transform of torch.func or a trace."""
     c = torch._C
     modes = c._len_torch_function_stack()
     return modes and not of_devices(modes) or c._len_torch_dispatch_stack() or c._functorch.peek_interpreter_stack() or c._get_tracing_state()
@@ -36,7 +36,7 @@ def foreign():
 forward_differentiation = torch.autograd.forward_ad
 current_device = getattr(torch._C, "_cuda_getDevice", torch.cuda.current_device)
 try:
-    allocate = torch._C._dynamo.guards._empty_strided_cuda  # as code that torch.compile generates: without the dispatcher
+    allocate = torch._C._dynamo.guards._empty_strided_cuda  # as in code that torch.compile generates, without the dispatcher
 except AttributeError:
 
     def allocate(shape, strides, dtype):
@@ -47,7 +47,7 @@ OWN_TYPES = {torch.Tensor, torch.nn.Parameter}
 
 
 def key_of(tensors, *more):
-    """All that a call's launches depend on but the addresses; None where PyTorch has to see the call."""
+    """Returns everything that a call's launches depend on except addresses, or None if PyTorch must see the call."""
     if foreign():
         return None
     grad, key = torch.is_grad_enabled(), [*more]
@@ -67,18 +67,18 @@ def key_of(tensors, *more):
 
 
 class Ready:
-    """A call that was made before: which kernels run on which of its tensors, and what is allocated for them."""
+    """A repeatable call: which kernels run on which of its tensors, and what is allocated for them."""
 
     def __init__(self, plan, taken, outputs):
         self.start, self.frame, self.frames, self.device = plan.launch, plan.frame, plan.frames, plan.gpu.index
-        self.taken = taken  # places among pointers, and among the call's tensors
-        self.outputs = outputs  # (place, shape, strides, type) of each
+        self.taken = taken  # pairs of indexes: of a pointer, and of a tensor of the call
+        self.outputs = outputs  # (index, shape, strides, type) of each output
         at = plan.count - len(plan.places)
         self.room = (plan.room,), (1,), torch.uint8
         self.workspaces = [(at + i, place) for i, place in enumerate(plan.places)] if plan.room else []
 
     def __call__(self, tensors):
-        """The answer; None if this call is not like the one that was made: on another GPU, or of tensors at odd addresses."""
+        """Returns the output, or None if this call is on another GPU or has misaligned tensors."""
         if current_device() != self.device:
             return None
         frame, together = self.frame(), 0
@@ -94,7 +94,7 @@ class Ready:
             found.append(y := allocate(*form))
             pointers[place] = y.data_ptr()
         if self.workspaces:
-            kept = allocate(*self.room)  # until the launches are on the stream
+            kept = allocate(*self.room)  # allocated until the launches are on the stream
             start = kept.data_ptr()
             for place, offset in self.workspaces:
                 pointers[place] = 0 if offset is None else start + offset
@@ -103,9 +103,11 @@ class Ready:
 
 
 def learned(call, tensors, order):
-    """The answer of a call, and what makes it again; order says which of the tensors each one is that kernels read.
+    """Returns the output of a call, and a Ready object that repeats the call. order gives the tensor's index for each
+    input.
 
-    False instead: it cannot be made so. None: it can with tensors at other addresses.
+    In place of the Ready object, False means that the call cannot be repeated so, and None that it could with tensors
+    at other addresses.
     """
     learning.ran = []
     try:
@@ -118,7 +120,7 @@ def learned(call, tensors, order):
     places = [place for place, t in enumerate(read) if t is not None]
     for place in places:
         t = None if order[place] is None else tensors[order[place]]
-        if t is None or t.data_ptr() != read[place].data_ptr():  # the kernels had another tensor made
+        if t is None or t.data_ptr() != read[place].data_ptr():  # the kernels read a copy of the tensor
             return found, None if t is not None and t.data_ptr() % ALIGNMENT else False
     every = found if isinstance(found, tuple) else (found,)
     if [(y.data_ptr(), y.numel(), y.dtype) for y in outputs] != [(y.data_ptr(), y.numel(), y.dtype) for y in every]:
@@ -128,7 +130,7 @@ def learned(call, tensors, order):
 
 
 def remember(known, key, what):
-    """Keeps what is known of a call. Calls of ever new shapes do not fill the memory."""
+    """Caches the result for a kind of call. A full cache is emptied, to limit its memory."""
     if len(known) >= MOST_READY:
         known.clear()
     known[key] = what

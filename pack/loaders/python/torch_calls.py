@@ -1,9 +1,9 @@
-"""Calls of PyTorch's functions as autotune writes them in JSON (torchtimes.Call): a function, its tensors and its values
-by PyTorch's names; and how they are timed. What times PyTorch beside a search imports this, and so do the scripts."""
+"""Makes and times calls of PyTorch functions, which autotune describes in JSON (torchtimes.Call): a function with
+its tensors and values by PyTorch's names. Searches and scripts use this module."""
 import math
 
-WARM_UP = 3  # calls before samples
-OF_MATRICES = ("matmul", "mm", "linear")  # to these a batch of one would be a batch
+WARM_UP = 3  # calls before the samples
+OF_MATRICES = ("matmul", "mm", "linear")  # functions for which a batch of one would cost PyTorch a loop
 TYPES = {"f16": "float16", "bf16": "bfloat16", "f32": "float32", "f64": "float64", "bool": "bool",
          "u8": "uint8", "i8": "int8", "i16": "int16", "i32": "int32", "i64": "int64"}
 
@@ -15,8 +15,8 @@ def dtype(word):
 
 
 def function(name):
-    """PyTorch's function of that name; None if it has none. An op.yaml from elsewhere may name any, and torch.load runs
-    what is in a file. So of the package torch itself only functions of tensors count."""
+    """Returns PyTorch's function of that name, or None. Of the package torch itself only functions of tensors
+    count, since a foreign op.yaml could name functions such as torch.load, which executes files."""
     import torch
 
     if hasattr(torch.nn.functional, name):
@@ -27,7 +27,7 @@ def function(name):
 
 
 def found(calls):
-    """The first call whose function PyTorch has, and that function."""
+    """Returns the first of the calls whose function PyTorch has, and that function."""
     for call in calls:
         if there := function(call["function"]):
             return there, call
@@ -35,24 +35,24 @@ def found(calls):
 
 
 def values(call):
-    """The values that a function takes. The p of autotune's norms is 0 where it is infinite."""
+    """Returns the values that a function takes. In autotune's norms, a p of 0 stands for infinity."""
     made = {name: tuple(v) if isinstance(v, list) else v for name, v in call["values"].items()}
     infinite = call["function"] in ("normalize", "triplet_margin_loss") and made.get("p") == 0
     return {**made, "p": math.inf} if infinite else made
 
 
 def lying(t):
-    """The extents of a tensor in the order in which its axes lie in memory."""
+    """Returns the extents of a tensor in the order of its axes in memory."""
     return [t["shape"][axis] for axis in t["order"]]
 
 
 def standing(t, made):
-    """A tensor with its axes in PyTorch's order, over what lies in memory."""
+    """Returns a view with its axes in PyTorch's order of a tensor in memory order."""
     return made.permute([t["order"].index(axis) for axis in range(len(t["order"]))])
 
 
 def uniform(t):
-    """Uniform numbers on the GPU for a tensor, as it lies."""
+    """Makes a tensor of uniform random numbers on the GPU, in its order in memory."""
     import torch
 
     return torch.empty(lying(t), device="cuda").uniform_(t["low"], t["high"]).to(dtype(t["type"]))
@@ -63,14 +63,14 @@ def channels_last(t):
 
 
 def alone(call, tensors):
-    """A call's tensors, of a product of two matrices without the batch that PyTorch would loop over."""
+    """Returns a call's tensors. A matrix product is called without a batch of one, over which PyTorch would loop."""
     if call["function"] in OF_MATRICES and all(t.shape[0] == 1 for t in tensors.values() if t.dim() == 3):
         return {argument: t[0] if t.dim() == 3 else t for argument, t in tensors.items()}
     return tensors
 
 
 def timed(call, samples, flush=None):
-    """Times in milliseconds, by events around one call each. Writing flush, which is larger than the L2, empties it."""
+    """Times calls in milliseconds with CUDA events. Writing flush, which is larger than the L2, empties the cache."""
     import torch
 
     for _ in range(WARM_UP):

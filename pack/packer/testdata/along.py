@@ -1,4 +1,4 @@
-"""Folds tensors along dimensions with a pack of operators, whose kernels tell what they are given: along.py PACK"""
+"""Folds tensors along dimensions with a pack of operators, whose kernels print what they get: along.py PACK"""
 import sys
 import types
 
@@ -14,7 +14,7 @@ def tensor(*shape, **more):
 
 
 def attempt(name, x, **given):
-    """Says what a kernel is given and gives: of tensors as they are, and folded first, as where a gradient is asked for."""
+    """Prints the inputs and outputs of a kernel: for tensors as they are, and for folded ones as with gradients."""
     calls.graded = lambda tensors: False
     said = tried(name, x, dict(given))
     calls.graded = lambda tensors: True

@@ -1,4 +1,4 @@
-"""Products with epilogues, whose tensors a call names: epilogue.py PACK, with PyTorch itself and a driver that runs nothing."""
+"""Calls products with epilogues, with the real PyTorch and a driver that runs nothing: epilogue.py PACK"""
 import sys
 
 sys.path[:0] = [sys.argv[1] + "/python"]

@@ -1,4 +1,4 @@
-"""Calls that were made before, held against PyTorch's dispatcher and its own modules: fast_calls.py PACK, with PyTorch itself and a driver that runs nothing."""
+"""Compares repeated calls with PyTorch's dispatcher and modules, on a driver that runs nothing: fast_calls.py PACK"""
 import copy
 import ctypes
 import pickle
@@ -20,7 +20,7 @@ for name in ("conv2d", "max_pool2d", "elementwise", "batch_norm"):
 
 
 def slow(call):
-    """Whether a call goes the long way."""
+    """Whether a call goes through PyTorch's dispatcher."""
     dispatched.clear()
     answer = call()
     ctypes.CDLL(None).fflush(None)
@@ -32,14 +32,14 @@ def check(what, ok):
 
 
 def known(what, call, before=False):
-    """The second call goes straight to its launch, with an answer of the same form; the first one too if one like it was made before."""
+    """Checks that a repeated call skips the dispatcher, and that its output has the same form."""
     (first, a), (second, b) = slow(call), slow(call)
     same = a.shape == b.shape and a.stride() == b.stride() and a.dtype == b.dtype and a.requires_grad == b.requires_grad
     check(what, first != before and not second and same and a.data_ptr() != b.data_ptr())
 
 
 def anew(what, call):
-    """No call goes straight, however often it is made."""
+    """Checks that a call goes through the dispatcher however often it is repeated."""
     check(what, all(slow(call)[0] for _ in range(3)))
 
 
@@ -100,7 +100,7 @@ known("none is, without a block", lambda: layers.conv2d(x, torch.randn(128, 4, 3
 with torch.inference_mode():
     check("inference", layers.conv2d(x, w).is_inference() and layers.conv2d(x, w).is_inference())
 
-# Modules, which run kernels where a search or the model itself showed that they pay.
+# Modules run kernels if a search or the model itself showed that they are faster.
 layer = layers.Conv2d(4, 128, 3, bias=False)
 with torch.no_grad():
     known("a module", lambda: layer(x))

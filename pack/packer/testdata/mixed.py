@@ -1,4 +1,4 @@
-"""Calls kernels of tensors that differ in type, are renewed, or are several outputs, with PyTorch on the CPU and a stand-in for the driver: mixed.py PACK"""
+"""Calls kernels whose tensors differ in type, are also written, or are several outputs: mixed.py PACK"""
 import ctypes
 import sys
 
@@ -25,7 +25,7 @@ def attempt(what, *arguments, **named):
 
 
 def places(first, place, others):
-    """Gives a tensor an address, and all others one."""
+    """Gives one tensor an address, and all others another."""
     torch.Tensor.data_ptr = lambda self: place if address(self) == first else others
 
 

@@ -1,4 +1,4 @@
-"""PyTorch itself on the CPU, whose tensors a pack takes for those of a GPU: its kernels run nothing, and a stand-in for the driver says what it is asked for."""
+"""Lets a pack treat PyTorch's CPU tensors as a GPU's. Kernels run nothing, and an imitated driver prints calls."""
 import types
 
 import torch
@@ -17,7 +17,7 @@ torch.cuda.get_rng_state, torch.cuda.set_rng_state = lambda device: None, lambda
 
 
 def shown():
-    """Says what operators a pack defines, and keeps what gives their outputs' shapes."""
+    """Prints the operators that a pack registers, and keeps the functions that compute their outputs' shapes."""
     library.define = lambda self, schema, *more, **named: print(schema) or define(self, schema, *more, **named)
 
     def kept(name, function=None, **named):

@@ -1,4 +1,4 @@
-"""Plans problems with a pack, and launches them: plan_all.py PACK, with problems as JSON in standard input."""
+"""Plans and launches with a pack the problems in standard input, which are JSON: plan_all.py PACK"""
 import ctypes
 import json
 import sys
@@ -6,7 +6,7 @@ import types
 
 import on_cpu  # noqa: F401
 
-sys.modules["layers"] = types.ModuleType("layers")  # without modules, whose classes are PyTorch's
+sys.modules["layers"] = types.ModuleType("layers")  # skip the package's modules, which need all of torch
 sys.modules["layers"].__path__ = [sys.argv[1] + "/python/layers"]
 from layers import pack  # noqa: E402
 

@@ -1,4 +1,4 @@
-"""Times models whose modules say themselves what they take, and looks at what is left of them: replace_model.py PACK, with PyTorch itself on the CPU."""
+"""Replaces modules of models with made-up times, on the CPU, and checks which are left: replace_model.py PACK"""
 import dataclasses
 import random
 import sys
@@ -10,7 +10,7 @@ from torch import nn  # noqa: E402
 
 
 class Clock:
-    """A clock that stands unless a module moves it."""
+    """A clock that advances only when a module moves it."""
 
     now = 0.0
 
@@ -39,7 +39,7 @@ def tick(ms):
 
 
 own_forward = nn.Conv2d.forward
-nn.Conv2d.forward = lambda self, x: tick(getattr(self, "own", 1.0)) or own_forward(self, x)  # before the pack has it
+nn.Conv2d.forward = lambda self, x: tick(getattr(self, "own", 1.0)) or own_forward(self, x)  # set before the pack is imported
 import layers  # noqa: E402
 
 measure, modules = sys.modules["layers.measure"], sys.modules["layers.modules"]
@@ -50,7 +50,7 @@ def check(what, ok):
 
 
 class Own(nn.Linear):
-    """PyTorch's way, which takes 1 ms; ours is what the kernel takes, and off what it is wrong by."""
+    """A module that takes 1 ms with PyTorch's code and `ours` ms with the kernel, whose output is wrong by `off`."""
 
     own, ours, off, fails = 1.0, 0.5, 0.0, None
 
@@ -60,7 +60,7 @@ class Own(nn.Linear):
 
 
 class Kernel(Own):
-    running = 0  # kernels in a pass
+    running = 0  # number of kernels in a pass
 
     def forward(self, x):
         if self.fails:
@@ -77,7 +77,7 @@ class Answer:
 
 
 class Model(nn.Module):
-    """Modules in turn; each kernel beyond the first makes a pass slower by together ms."""
+    """Modules in a row. Each kernel beyond the first makes a pass slower by `together` ms."""
 
     def __init__(self, *layers, together=0.0):
         super().__init__()
@@ -152,7 +152,7 @@ except KeyboardInterrupt:
 
 
 class Stateful(nn.Module):
-    """In training it draws numbers, renews statistics, replaces a buffer and writes over its input."""
+    """A module that in training draws numbers, updates statistics, replaces a buffer and overwrites its input."""
 
     def __init__(self):
         super().__init__()
@@ -202,7 +202,7 @@ for what, found, wanted, least, most in (
 check("graphs' memory is given back", Clock.closed)
 check("an interval of the median", measure.between(list(range(1, 41))) == (20.5, (14, 27)))
 
-# With the pack's own classes, whose kernels run nothing here: what PyTorch computes takes their place.
+# The pack's own classes, with PyTorch's computation in place of kernels, which run nothing here.
 torch.cuda.device = lambda index: __import__("contextlib").nullcontext()
 modules.Clock = Clock
 modules.learned = lambda call, tensors, order: (call(), None)

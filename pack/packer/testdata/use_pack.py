@@ -1,4 +1,4 @@
-"""Uses a pack of conv2d with PyTorch on the CPU, as a program would: use_pack.py PACK"""
+"""Uses a pack of conv2d as a program would, with PyTorch on the CPU: use_pack.py PACK"""
 import sys
 import types
 import warnings
@@ -50,7 +50,7 @@ beside(1.1)
 layer = layers.Conv2d(4, 128, 3, bias=False)
 modules.is_compiling = lambda: True
 attempt("compiled", lambda: layer(x))
-modules.Conv2d.autotune_compiles = True  # as that of a pack that was timed beside the compiler
+modules.Conv2d.autotune_compiles = True  # as for a pack whose search timed torch.compile
 for low in (0.99, 1.1):
     beside(low, "torch_compile")
     attempt("timed beside", lambda: layer(x))
@@ -68,7 +68,7 @@ attempt("type", lambda: layers.conv2d(x.to(torch.int8), w.to(torch.int8)))
 attempt("cpu", lambda: layers.conv2d(x.as_subclass(type("Elsewhere", (torch.Tensor,), {})), w))
 for text in ("().__class__", "[x for x in ()]", "open('a')", "(lambda: 1)()", "1+1", "9**9**9", "a", "(" * 300 + ")" * 300, "\0"):
     try:
-        print("TAKEN", text, pack.evaluate(text, {"a": 1}))  # no text of a manifest is code
+        print("TAKEN", text, pack.evaluate(text, {"a": 1}))  # no text of a manifest may run as code
     except pack.PackError:
         pass
 about = types.SimpleNamespace(name="NVIDIA A100", major=8, minor=0, shared_memory_per_block_optin=163 << 10)

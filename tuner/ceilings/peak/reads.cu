@@ -1,4 +1,5 @@
-// 4 MiB that every L2 holds are read again and again, past the L1, 16 bytes a thread and step.
+// peak_reads reads 4 MiB, which fit in every L2 cache, again and again, bypassing the L1, with 16 bytes per thread and
+// step.
 extern "C" __global__ void __launch_bounds__(256) peak_reads(const float4* __restrict__ x, float* __restrict__ y) {
     const long long i = 256ll * blockIdx.x + threadIdx.x;
     float sum = 0;

@@ -1,5 +1,5 @@
-// Eight sums a thread that do not wait for each other: as many multiplications and additions in
-// fp32 as a multiprocessor can begin.
+// peak_sums keeps eight independent sums per thread, to reach the peak rate of fp32 multiplications and additions of a
+// multiprocessor.
 extern "C" __global__ void __launch_bounds__(256) peak_sums(const float* __restrict__ x, float* __restrict__ y) {
     const float factor = 0.5f * x[0], more = x[1];
     float s[8];

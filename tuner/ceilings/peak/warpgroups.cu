@@ -1,5 +1,5 @@
-// Two warpgroups a block multiply ones: 64 rows in registers, 128 columns in shared memory. Each
-// product of a step begins before the one before it has ended.
+// Two warpgroups per block multiply ones: 64 rows in registers by 128 columns in shared memory. Each product of a step
+// begins before the product before it has ended.
 #include "async_proxy.cuh"
 #include "wgmma.cuh"
 
@@ -7,7 +7,7 @@ constexpr int kColumns = 128;
 
 extern "C" __global__ void __launch_bounds__(256) peak_warpgroups(const float*, float* __restrict__ y) {
     __shared__ __align__(128) unsigned ones[2 * kColumns * 4];
-    const unsigned one = OF_TF32 ? 0x3f800000u : 0x3c003c00u;  // a float's, or two halves'
+    const unsigned one = OF_TF32 ? 0x3f800000u : 0x3c003c00u;  // the bits of a float 1, or of two halves 1
     for (int i = threadIdx.x; i < 2 * kColumns * 4; i += 256) ones[i] = one;
     publish_to_async_proxy();
     __syncthreads();

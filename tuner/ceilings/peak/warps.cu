@@ -1,10 +1,10 @@
-// Eight products of ones a warp that do not wait for each other, twice a step.
+// Each warp computes eight independent products of ones, twice per step.
 #include "mma.cuh"
 
 constexpr int kChains = 8;
 
 extern "C" __global__ void __launch_bounds__(256) peak_warps(const float*, float* __restrict__ y) {
-    const unsigned one = OF_TF32 ? 0x3f800000u : 0x3c003c00u;  // a float's, or two halves'
+    const unsigned one = OF_TF32 ? 0x3f800000u : 0x3c003c00u;  // the bits of a float 1, or of two halves 1
     const unsigned a[4] = {one, one, one, one}, b[2] = {one, one};
     float d[kChains][4] = {};
 #pragma unroll UNROLL

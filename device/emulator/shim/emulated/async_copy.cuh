@@ -1,4 +1,4 @@
-// async_copy.cuh, emulated: the destination holds NaNs until the wait (async.h).
+// async_copy.cuh, emulated: the destination of a copy holds NaNs until the thread waits for the copy (async.h).
 #pragma once
 
 template <int Bytes>

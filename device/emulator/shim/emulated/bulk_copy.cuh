@@ -1,5 +1,5 @@
-// bulk_copy.cuh, emulated: a load's destination holds NaNs until its barrier is
-// waited for (mbarriers.h); a store is finished at once.
+// bulk_copy.cuh, emulated: the destination of a load holds NaNs until a thread waits for the load's barrier
+// (mbarriers.h). A bulk store is emulated as a copy that finishes at once.
 #pragma once
 
 inline void bulk_load(void* shared, const void* global, int bytes, Mbarrier* barrier) {

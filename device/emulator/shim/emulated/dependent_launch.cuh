@@ -1,5 +1,5 @@
-// dependent_launch.cuh, emulated: launches follow each other, and the runtime sees that every thread
-// of a dependent one waits.
+// dependent_launch.cuh, emulated: launches run one after the other, and the runtime checks that every thread of a
+// dependent launch waits.
 #pragma once
 
 inline void begin_dependents() { cudaTriggerProgrammaticLaunchCompletion(); }

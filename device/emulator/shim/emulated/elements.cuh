@@ -1,5 +1,5 @@
-// elements.cuh: the elements of what the emulated tensor cores multiply, from the registers or words
-// that hold them: one of TF32, or a lower and an upper one of 16 bits.
+// elements.cuh: extracts the operands of the emulated tensor cores from 32-bit words: one TF32 element, or the lower or
+// upper one of two 16-bit elements.
 #pragma once
 #include "../small_floats.h"
 

@@ -1,4 +1,4 @@
-// fp16.cuh, emulated.
+// fp16.cuh, emulated: conversions between float and half precision.
 #pragma once
 #include "elements.cuh"
 

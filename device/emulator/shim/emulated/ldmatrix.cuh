@@ -1,4 +1,4 @@
-// ldmatrix.cuh, emulated: the last lane to arrive distributes the rows.
+// ldmatrix.cuh, emulated: the last lane of a warp to arrive distributes the matrices' rows to all lanes.
 #pragma once
 
 struct EmulatedLdmatrix {

@@ -1,17 +1,17 @@
-// mma.cuh, emulated: the last lane to arrive multiplies for the warp.
+// mma.cuh, emulated: the last lane of a warp to arrive multiplies for the whole warp.
 #pragma once
 
 #include "elements.cuh"
 #include "row_product.cuh"
 
-// A lane's operands and sums.
+// EmulatedMma holds the operands and sums of one lane.
 struct EmulatedMma {
     float* d;
     const unsigned *a, *b;
 };
 
-// One lane multiplies for the warp: a_at and b_at read element (row, k) of A and
-// (k, column) of B from the lanes that hold them.
+// emulated_mma multiplies on one lane for the whole warp: a_at and b_at read element (row, k) of A and (k, column) of B
+// from the lanes that hold them.
 template <int Depth, class A, class B>
 inline void emulated_mma(void** lanes, A a_at, B b_at) {
     auto lane_at = [&](int lane) -> const EmulatedMma& { return *static_cast<EmulatedMma*>(lanes[lane]); };
@@ -38,7 +38,7 @@ inline void emulated_mma_tf32(void** lanes, unsigned members) {
         [](auto& at, int k, int column) { return emulated_tf32(at(column * 4 + k % 4).b[k / 4], 0); });
 }
 
-// Element takes one of the two elements of a register.
+// Element extracts one of the two 16-bit elements of a register.
 template <float (*Element)(unsigned pair, int upper)>
 inline void emulated_mma_pairs(void** lanes, unsigned members) {
     emulated_mma_whole_warp(members);

@@ -1,4 +1,4 @@
-// multicast.cuh, emulated: a load for each block of the cluster.
+// multicast.cuh, emulated: a multicast load becomes one load for each block of the cluster.
 #pragma once
 
 inline void mbarrier_arrive_at(Mbarrier* barrier, int rank) { autotune_mbarrier_arrive(autotune_map_shared(barrier, rank), 0); }

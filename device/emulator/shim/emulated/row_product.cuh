@@ -1,5 +1,5 @@
-// row_product.cuh: what the emulated tensor cores do most: one row of A times B, four
-// columns at once. Each sum takes its products one after the other, in double precision.
+// row_product.cuh: the inner loop of the emulated tensor cores multiplies one row of A by B, four columns at once. Each
+// element's products are added one after the other, in double precision.
 #pragma once
 
 template <int Columns, int Depth>

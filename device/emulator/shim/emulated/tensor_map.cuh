@@ -1,13 +1,13 @@
-// tensor_map.cuh, emulated: a map is what the GPU's engine reads; a load's destination holds
-// NaNs until its barrier is waited for, as a bulk load's (mbarriers.h).
+// tensor_map.cuh, emulated: the emulator decodes the same tensor map that the GPU's copy engine reads. The destination
+// of a load holds NaNs until a thread waits for the load's barrier (mbarriers.h).
 #pragma once
 
-// EmulatedTensorMap is what a map's words say.
+// EmulatedTensorMap holds the fields that are encoded in the words of a tensor map.
 struct EmulatedTensorMap {
     const char* first;
-    int rank, bytes;  // of an element
+    int rank, bytes;  // bytes: of an element
     bool plain, rounded;
-    long long extents[5], apart[5];  // bytes
+    long long extents[5], apart[5];  // in bytes
     int box[5], steps[5];
 
     explicit EmulatedTensorMap(const TensorMap& map) {
@@ -53,7 +53,7 @@ inline void tensor_load(void* shared, const TensorMap* map, const int (&at)[Rank
     assert(reinterpret_cast<size_t>(shared) % (of.plain ? 128 : 8 * of.box[0] * of.bytes) == 0 &&
            "a swizzled box begins at a multiple of eight rows, a plain one of 128 bytes");
     assert(at[0] * of.bytes % 16 == 0 && "a box begins at a multiple of 16 bytes of a row");
-    const int pieces = of.box[0] * of.bytes / 16;  // of a row
+    const int pieces = of.box[0] * of.bytes / 16;  // in a row
     int rows = 1;
     for (int axis = 1; axis < Rank; ++axis) rows *= of.box[axis];
     for (int row = 0; row < rows; ++row) {

@@ -1,21 +1,21 @@
-// wgmma.cuh, emulated: products read shared memory and write sums when a thread waits for them, as late
-// as a GPU may. So a kernel that forgets a commit or a wait, or gives shared memory back too early, computes
-// something else here. A forgotten fence is not caught.
+// wgmma.cuh, emulated: a product reads shared memory and writes its sums only when a thread waits for it, which is as
+// late as a GPU may. A kernel that forgets a commit or a wait, or overwrites shared memory too early, computes wrong
+// results in the emulator. The emulator does not detect a forgotten fence.
 #pragma once
 
 #include "elements.cuh"
 #include "row_product.cuh"
 
-// emulated_word is 4 bytes of an operand in shared memory: of a line, a row of A or a column
-// of B, in the lower or the upper half of the depth.
+// emulated_word returns 4 bytes of an operand in shared memory: word `at` of a line (a row of A or a column of B), in
+// the lower or the upper half of the depth.
 inline unsigned emulated_word(const Slabs& operand, int line, int half, int at) {
     return reinterpret_cast<const unsigned*>(operand.first + half * operand.apart + line * 16)[at];
 }
 
-// emulated_element is one of 16 bits, of a line and one of the product's 16 elements of k.
+// emulated_element returns the 16-bit element of a line at index k of the 16 that a product multiplies.
 template <bool AlongK, int Line>
 inline unsigned emulated_element(const SwizzledLines<AlongK, Line>& of, int line, int k) {
-    const int row = AlongK ? line % 8 : of.product * 16 + k;  // of a line's bytes
+    const int row = AlongK ? line % 8 : of.product * 16 + k;  // in the bytes of a line
     const int at = AlongK ? of.product * 16 + k : line % 64;  // in the row
     const int apart = AlongK && of.apart == 0 ? 8 * Line : of.apart;
     const size_t there = reinterpret_cast<size_t>(of.first) + line / (AlongK ? 8 : 64) * apart + row * Line + at * 2;
@@ -31,7 +31,8 @@ inline unsigned emulated_word(const SwizzledLines<AlongK, Line>& of, int line, i
     return emulated_element(of, line, k) | emulated_element(of, line, k + 1) << 16;
 }
 
-// word is those of A. Lanes hold A's rows in their registers.
+// EmulatedWgmma is one lane's part of a product whose A is in registers. word reads A from the registers of the lane
+// that holds the row.
 template <class Operand>
 struct EmulatedWgmma {
     float* d;
@@ -43,8 +44,8 @@ struct EmulatedWgmma {
     }
 };
 
-// One lane multiplies for its warp: 16 rows, Depth elements, Columns columns. Lane says
-// where A is.
+// emulated_wgmma multiplies on one lane for its warp: 16 rows, Depth elements of k, Columns columns. Lane::word reads
+// A.
 template <int Columns, int Depth, float (*Element)(unsigned word, int which), class Lane>
 inline void emulated_wgmma(void** lanes, unsigned members) {
     assert(members == 0xffffffffu && "wgmma needs all 32 lanes");
@@ -55,7 +56,7 @@ inline void emulated_wgmma(void** lanes, unsigned members) {
         for (int column = 0; column < Columns; ++column)
             b[k][column] = Element(emulated_word(all.b, column, k / half, k % half / per_word), k % per_word);
     for (int row = 0; row < 16; ++row) {
-        float* of[4];  // the lanes' sums of the row
+        float* of[4];  // sums of this row, by lane
         for (int lane = 0; lane < 4; ++lane) of[lane] = static_cast<Lane*>(lanes[row % 8 * 4 + lane])->d + row / 8 * 2;
         auto home = [&](int column) -> float& { return of[column % 8 / 2][column / 8 * 4 + column % 2]; };
         float a[Depth];
@@ -67,7 +68,7 @@ inline void emulated_wgmma(void** lanes, unsigned members) {
     }
 }
 
-// EmulatedProducts are those of a lane that have not ended.
+// EmulatedProducts holds the products that a lane has started and not yet waited for.
 struct EmulatedProducts {
     static constexpr int kMost = 256;
     struct Product {
@@ -75,7 +76,7 @@ struct EmulatedProducts {
         int group;
         alignas(16) char lane[80];
     };
-    int size, group;  // products, and commits so far
+    int size, group;  // number of products, and of commits so far
     Product products[kMost];
 };
 inline EmulatedProducts& emulated_products() { return *static_cast<EmulatedProducts*>(autotune_products(sizeof(EmulatedProducts))); }
@@ -91,10 +92,11 @@ inline void emulated_wgmma_start(const Lane& mine) {
     __builtin_memcpy(product.lane, &mine, sizeof mine);
 }
 
-// One lane multiplies for its warp whatever all have waited for.
+// EmulatedWait records the products that one lane waits for; when all lanes of a warp wait, one of them computes the
+// warp's products.
 struct EmulatedWait {
     EmulatedProducts* all;
-    int groups;  // that may be under way
+    int groups;  // that may stay in flight
 };
 inline void emulated_wgmma_end(void** waits, unsigned members) {
     assert(members == 0xffffffffu && "wgmma needs all 32 lanes");
@@ -128,7 +130,7 @@ struct EmulatedSharedWgmma {
     A a;
     B b;
     bool add;
-    int first_row = int(threadIdx.x / 32 % 4 * 16);  // of the warp's rows
+    int first_row = int(threadIdx.x / 32 % 4 * 16);  // the warp's first row
     static unsigned word(void** lanes, int row, int half, int at) {
         const EmulatedSharedWgmma& all = *static_cast<EmulatedSharedWgmma*>(lanes[0]);
         return emulated_word(all.a, all.first_row + row, half, at);

@@ -24,7 +24,7 @@ type context struct {
 	bounds  gpu.Bounds
 	stream  cu.Stream
 	events  []cu.Event
-	queued  error // the first of what was queued since Err was asked
+	queued  error // first error of queued work since the last call of Err
 }
 
 func (d driver) Open(ordinal, events int) (gpu.GPU, error) {
@@ -76,7 +76,8 @@ func (c *context) Write(to gpu.Address, from []byte) error {
 	if err := cu.MemcpyHtoD(cu.DevicePtr(to), unsafe.Pointer(unsafe.SliceData(from)), int64(len(from))); err != nil {
 		return failure(err)
 	}
-	// That copy may still be on its way, and the stream does not wait for it.
+	// An asynchronous copy may still be running when MemcpyHtoD returns, and later work on the stream would not wait
+	// for the copy.
 	return c.Synchronize()
 }
 
@@ -176,16 +177,16 @@ func (f function) Occupancy(threads int, sharedBytes int64) (blocks int, err err
 	return blocks, failure(err)
 }
 
-// driverFile is where the kernel's driver tells its version.
+// driverFile is the file in which NVIDIA's kernel module states its version.
 const driverFile = "/proc/driver/nvidia/version"
 
 var driverVersion = regexp.MustCompile(`\b\d{3,}\.\d+(?:\.\d+)?\b`)
 
-// kernelDriver finds the version in the text in which the kernel's driver tells it, "" if there is none.
+// kernelDriver finds the version of NVIDIA's kernel module in the text of driverFile, or returns "".
 func kernelDriver(text string) string { return driverVersion.FindString(text) }
 
 func driverText(kernel string, cuda int) string {
-	// The driver tells 13010 for CUDA 13.1.
+	// The driver reports 13010 for CUDA 13.1.
 	supported := fmt.Sprintf("CUDA %d.%d", cuda/1000, cuda%1000/10)
 	if kernel == "" {
 		return supported
@@ -204,7 +205,7 @@ func (driver) List() ([]device.Info, error) {
 	if count == 0 {
 		return nil, fmt.Errorf("the NVIDIA driver knows no GPU: %w", device.ErrNone)
 	}
-	text, _ := os.ReadFile(driverFile) // not everywhere, not important
+	text, _ := os.ReadFile(driverFile) // the file is missing on some systems, and the version is not essential
 	driver := driverText(kernelDriver(string(text)), cu.Version())
 	all := make([]device.Info, count)
 	for i := range all {
@@ -216,7 +217,7 @@ func (driver) List() ([]device.Info, error) {
 	return all, nil
 }
 
-// Attributes that gorgonia.org/cu does not name.
+// maxSharedMemoryPerBlockOptin is an attribute that gorgonia.org/cu does not define.
 const maxSharedMemoryPerBlockOptin cu.DeviceAttribute = 97
 
 func describeDevice(d cu.Device) (device.Info, error) {
@@ -256,7 +257,6 @@ func boundsOf(d cu.Device, l operator.Limits) (gpu.Bounds, error) {
 	return b, read.err
 }
 
-// reader reads a device's attributes and keeps the first error.
 type reader struct {
 	device cu.Device
 	err    error

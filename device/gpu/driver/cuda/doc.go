@@ -1,7 +1,8 @@
-// Package cuda drives NVIDIA's GPUs for package gpu, through gorgonia.org/cu and, where
-// that falls short, the driver's own interface; NVML tells how a GPU is.
+// Package cuda drives NVIDIA's GPUs for package gpu. The driver is called through gorgonia.org/cu or, for features that
+// gorgonia.org/cu lacks, through its C interface. The GPU's clock is read through NVML.
 //
-// It needs the build tag cuda, which make sets. Built without the tag its driver finds no GPU, and advises to set it.
+// The package must be built with the tag cuda, which the Makefile sets. If a program is built without the tag cuda, the
+// package's driver finds no GPU and returns an error that says how to build with it.
 package cuda
 
 import (

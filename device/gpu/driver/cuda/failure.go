@@ -15,8 +15,8 @@ import (
 	"autotune/internal/libcuda"
 )
 
-// failure gives an error of gorgonia.org/cu, whose type for it is not exported and has
-// only a short name, the driver's description.
+// failure converts an error of gorgonia.org/cu to a Failure with the driver's description. The error type of
+// gorgonia.org/cu is not exported, and its message is only a short name.
 func failure(err error) error {
 	if err == nil {
 		return nil
@@ -44,7 +44,7 @@ func failureOf(code int, text string) error {
 	return &gpu.Failure{Text: text, Lost: slices.Contains(endsContext, code), Trouble: slices.Contains(trouble, code)}
 }
 
-// endsContext are the errors after which every later call fails with the same.
+// endsContext lists the errors after which every later call in the context fails with the same error.
 var endsContext = []int{
 	C.CUDA_ERROR_ECC_UNCORRECTABLE, C.CUDA_ERROR_NVLINK_UNCORRECTABLE,
 	C.CUDA_ERROR_ILLEGAL_ADDRESS, C.CUDA_ERROR_LAUNCH_TIMEOUT, C.CUDA_ERROR_CONTEXT_IS_DESTROYED,
@@ -53,7 +53,7 @@ var endsContext = []int{
 	C.CUDA_ERROR_LAUNCH_FAILED, C.CUDA_ERROR_UNKNOWN,
 }
 
-// trouble are the errors that are the GPU's own, whatever runs on it.
+// trouble lists the errors that are a fault of the GPU itself, whatever kernel runs on it.
 var trouble = []int{
 	C.CUDA_ERROR_ECC_UNCORRECTABLE, C.CUDA_ERROR_NVLINK_UNCORRECTABLE, C.CUDA_ERROR_CONTEXT_IS_DESTROYED,
 	C.CUDA_ERROR_OUT_OF_MEMORY, C.CUDA_ERROR_UNKNOWN,

@@ -2,9 +2,9 @@
 
 package cuda
 
-// This file has what gorgonia.org/cu does not offer. One part is the attribute that allows more than 48 KB of dynamic
-// shared memory. Others are launches in a row without leaving C between them, graphs of launches, and the driver's
-// own words for an error.
+// This file contains the parts of the driver's interface that gorgonia.org/cu lacks: the attribute that allows more
+// than 48 KB of dynamic shared memory, several launches in one call into C, graphs of launches, and the texts of the
+// driver's errors.
 
 /*
 #cgo CFLAGS: -I${SRCDIR}/../../../../internal/libcuda
@@ -58,7 +58,7 @@ import (
 	"autotune/operator"
 )
 
-// Bind allocates room for the values in C's memory, behind pointers to them, and sets them.
+// Bind allocates one block of C memory, which holds pointers to the values followed by the values.
 func (c *context) Bind(values [][]uint64) (p gpu.Parameters, free func()) {
 	words, count := slices.Concat(values...), max(len(values), 1)
 	block := C.calloc(C.size_t(count+len(words)), 8)
@@ -90,20 +90,20 @@ func (c *context) Launch(f gpu.Function, l operator.Launch, p gpu.Parameters, co
 
 func (c *context) queue() C.CUstream { return C.CUstream(unsafe.Pointer(c.stream.C())) }
 
-// ResetCache makes ordinary lines of those that kernels asked the L2 cache to keep. A
-// driver or GPU that has no such lines has none to reset.
+// ResetCache turns the persisting lines of the L2 cache into normal lines. ResetCache ignores the error of drivers and
+// GPUs that have no persisting lines.
 func (c *context) ResetCache() {
 	if result := C.cuCtxResetPersistingL2Cache(); result != C.CUDA_ERROR_NOT_SUPPORTED {
 		c.keep(resultError(result))
 	}
 }
 
-// Exit ends the process as a C program ends, with the handlers that Go's way out does
-// not run: a program that watches the process may write its report in one.
+// Exit ends the process as a C program ends, with its exit handlers, which Go's os.Exit does not run. A profiler may
+// write its report in an exit handler.
 func Exit() { C.exit(0) }
 
-// Capture makes a graph of what queue queues on the stream. That freeing the graph fails
-// costs a little memory, which goes with the process at the latest.
+// Capture makes a graph of the work that queue queues on the stream. Errors of freeing the graph are ignored, because a
+// graph costs only a little memory until the process ends.
 func (c *context) Capture(queue func()) (launch, destroy func(), err error) {
 	on := c.queue()
 	if err := resultError(C.cuStreamBeginCapture(on, C.CU_STREAM_CAPTURE_MODE_THREAD_LOCAL)); err != nil {
@@ -111,7 +111,7 @@ func (c *context) Capture(queue func()) (launch, destroy func(), err error) {
 	}
 	queue()
 	var captured C.CUgraph
-	c.keep(resultError(C.cuStreamEndCapture(on, &captured))) // also where queueing failed: the stream must be given back
+	c.keep(resultError(C.cuStreamEndCapture(on, &captured))) // also after an error, to end the stream's capture
 	if captured != nil {
 		defer C.cuGraphDestroy(captured)
 	}
@@ -129,5 +129,5 @@ func (f function) AllowShared(bytes int64) error {
 	return resultError(C.cuFuncSetAttribute(rawFunction(f.Function), C.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, C.int(bytes)))
 }
 
-// rawFunction is the driver's handle, which is all that a cu.Function holds.
+// rawFunction returns the driver's handle, which is the only field of a cu.Function.
 func rawFunction(f cu.Function) C.CUfunction { return *(*C.CUfunction)(unsafe.Pointer(&f)) }

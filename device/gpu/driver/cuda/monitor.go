@@ -14,7 +14,8 @@ import (
 	"autotune/internal/sharedlib"
 )
 
-// monitor reads the GPU's clock through NVML. Where the driver's tools are missing, NVML is too, and nothing is known.
+// monitor reads the GPU's clock through NVML. On machines without NVML, which is a part of the driver's tools, the
+// clock is unknown.
 type monitor struct {
 	handle atomic.Uintptr // 0 until NVML has started
 
@@ -22,18 +23,18 @@ type monitor struct {
 	clockReasons func(device uintptr, reasons *uint64) int32
 
 	last gpu.Reading
-	took time.Duration // by the last look: NVML may take as long as a variant's samples
+	took time.Duration // time of the last reading: NVML may take as long as a variant's samples
 }
 
-// lookEvery is how old the last look may be.
+// lookEvery is the age up to which a reading of the clock may be used again.
 const lookEvery = 200 * time.Millisecond
 
 const clockSM = 1 // NVML_CLOCK_SM
 
-// startMonitor starts NVML beside the caller's own work: it takes a while, and nobody waits for it.
+// startMonitor starts NVML in the background, because the start takes a while and no caller needs to wait for it.
 func startMonitor(d cu.Device) *monitor {
 	m := new(monitor)
-	// NVML's name of the GPU, whatever order CUDA counts in.
+	// NVML names a GPU by its PCI address, because its order of GPUs may differ from CUDA's.
 	read := reader{device: d}
 	pci := fmt.Sprintf("%08X:%02X:%02X.0", read.int(cu.PciDomainID), read.int(cu.PciBusID), read.int(cu.PciDeviceID))
 	if read.err == nil {
@@ -63,8 +64,8 @@ func (m *monitor) start(pci string) {
 	}
 }
 
-// Look reads the clock of a GPU that is busy for that long. The last look serves again while it is young, unless there
-// is time for another.
+// Look reads the clock of a GPU that will be busy for the given time. Look returns the last reading of the clock if the
+// reading is recent, and if the GPU will not be busy long enough for a new reading.
 func (m *monitor) Look(busy time.Duration) gpu.Reading {
 	device := m.handle.Load()
 	begin := time.Now()
@@ -84,8 +85,8 @@ func (m *monitor) Look(busy time.Duration) gpu.Reading {
 	return m.last
 }
 
-// Reasons for which a GPU runs below the clock it could have, as the bits that
-// NVML reports; those that say nothing about a measurement are left out.
+// throttleReasons lists the bits with which NVML reports why a GPU runs below its possible clock. throttleReasons
+// leaves out reasons of throttling that do not affect a measurement.
 var throttleReasons = []struct {
 	bit  uint64
 	text string

@@ -9,8 +9,8 @@ import (
 	"autotune/internal/cubin"
 )
 
-// leastCubin is the least that ParameterBytes reads: a header, the kernel's attributes,
-// and the sections that say where these are.
+// leastCubin makes the smallest binary that ParameterBytes can read: an ELF header, the kernel's attributes, and the
+// section headers that locate them.
 func leastCubin(f *testing.F, attributes []byte) []byte {
 	const names = "\x00.nv.info.k\x00.shstrtab\x00"
 	header := elf.Header64{
@@ -30,7 +30,7 @@ func leastCubin(f *testing.F, attributes []byte) []byte {
 	return b.Bytes()
 }
 
-// Whatever a binary holds, what its kernel takes is read, or unknown.
+// Whatever bytes a binary contains, ParameterBytes returns a size or reports that the size is unknown.
 func FuzzParameters(f *testing.F) {
 	whole := leastCubin(f, []byte{4, 0x17, 4, 0, 1, 2, 3, 4, 3, cubin.ParameterSize, 16, 0})
 	if size, known := Driver().ParameterBytes(whole, "k"); size != 16 || !known {

@@ -1,5 +1,5 @@
-"""Stands in for PyTorch where there is none: tensors without data, a few functions that a mode sees as PyTorch's
-are seen, and a GPU whose stream takes the milliseconds that a function costs."""
+"""An imitation of PyTorch: tensors without data, a few functions that a function mode intercepts, and a GPU on which
+each function takes a given number of milliseconds."""
 import math
 import threading
 
@@ -48,7 +48,7 @@ class Tensor:
 
 
 def seen(cost):
-    """A function that the innermost mode gets to see, with that mode off meanwhile."""
+    """Makes a function that the innermost mode intercepts. The mode is off while it handles the call."""
 
     def decorate(run):
         def function(*args, **kwargs):
@@ -71,7 +71,7 @@ def seen(cost):
 
 
 def function(name, cost, answer=lambda x, *more: Tensor(1, device=x.device.type)):
-    """A function that costs milliseconds. By default its answer is a number."""
+    """Makes a function that takes the given milliseconds of GPU time. By default it returns a number."""
 
     def run(*args, **kwargs):
         return answer(*args, *kwargs.values())

@@ -1,8 +1,8 @@
-"""The stream's time is `now`, in milliseconds. Events are done when `done` has come as far."""
+"""An imitation of torch.cuda. `now` is the stream's time in milliseconds, which has run up to `done`."""
 now = 0.0
 done = float("inf")
 capturing = False
-made = 0  # events
+made = 0  # number of events
 
 
 class Event:

@@ -1,5 +1,5 @@
 class ModelNew(nn.Module):
-    """Twice and a half of each element, backwards."""
+    """Multiplies each element by 2.5, and reverses the order."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return run(settings(), x)
