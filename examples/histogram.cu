@@ -37,19 +37,17 @@ templates:
       grid: ["ceil_div(n, 256)"]
 */
 
-// The reference kernel is written as a first draft would be: all threads add to the same few words.
+// The reference kernel: all threads add to the same few counters in global memory.
 extern "C" __global__ void histogram_plain(const int* __restrict__ x, long long n, unsigned* __restrict__ counts) {
     const long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) atomicAdd(counts + x[i], 1u);
 }
 
-// In the kernel `shared`, blocks stride over the integers, four per access, and add to the counts in global memory once
-// per bin.
-//   threads:       threads per block.
-//   copies:        copies of the counts in a block: lanes add to different copies, and so to different
-//                  banks; with 32 copies no two lanes ever wait for each other.
-//   unroll:        accesses in flight at once.
-//   blocks_per_sm: more blocks hide more latency, but leave more counts to add up.
+// In the kernel `shared`, each block counts in shared memory, and adds to the counters in global memory once per bin.
+//   threads:       threads per block
+//   copies:        copies of the counters in shared memory: lanes use different copies to avoid conflicts
+//   unroll:        accesses in flight at once
+//   blocks_per_sm: blocks per multiprocessor
 extern "C" __global__ void __launch_bounds__(THREADS)
 histogram_shared(const int* __restrict__ x, long long n, unsigned* __restrict__ counts) {
     extern __shared__ unsigned own[];  // [bin][copy]

@@ -34,7 +34,7 @@ templates:
 #include <cuda_fp16.h>
 #include "row.cuh"
 
-// One thread computes a whole row; the other threads of the block have nothing to do.
+// One thread of a block computes a whole row.
 extern "C" __global__ void layer_norm_reference(const __half* __restrict__ x, const __half* __restrict__ gain,
                                                 const __half* __restrict__ bias, float epsilon, __half* __restrict__ y,
                                                 float* __restrict__ mean, float* __restrict__ scale) {
@@ -52,11 +52,11 @@ extern "C" __global__ void layer_norm_reference(const __half* __restrict__ x, co
     scale[row] = (float)by;
 }
 
-// The kernel `row` reads and writes each element once; gain and bias stay in the caches. A second walk through the
-// registers sums the squared deviations from the mean, which costs nothing but arithmetic.
-//   threads:      threads per row: more threads keep fewer elements each in registers.
-//   rows_a_block: rows per block: short rows need several to fill a block.
-//   vec:          elements per access: 8 elements are 16 bytes.
+// The kernel `row` reads and writes each element once; the caches hold gain and bias. A second loop over the
+// registers sums the squared deviations from the mean.
+//   threads:      threads per row
+//   rows_a_block: rows per block
+//   vec:          elements per access; 8 elements are 16 bytes
 extern "C" __global__ void __launch_bounds__(THREADS * ROWS_A_BLOCK)
 layer_norm_row(const __half* __restrict__ x, const __half* __restrict__ gain, const __half* __restrict__ bias, float epsilon,
                __half* __restrict__ y, float* __restrict__ mean, float* __restrict__ scale) {

@@ -41,7 +41,7 @@ templates:
 #include <cooperative_groups.h>
 #include "vector_access.cuh"
 
-// of_block sums two values (x and y) over all threads of a block and returns the sums to all of them.
+// of_block sums a double2 over all threads of a block; all threads get the sums.
 __device__ double2 of_block(double2 v) {
     __shared__ double2 of_warp[32];
     const int warps = (blockDim.x + 31) / 32;
@@ -58,7 +58,7 @@ __device__ double2 of_block(double2 v) {
     return v;
 }
 
-// add_up and `scale`, the next kernel, are the reference: together they compute the right results.
+// The reference consists of two kernels, add_up and scale.
 extern "C" __global__ void add_up(const float* __restrict__ x, long long n, double* __restrict__ partial) {
     double2 sum = make_double2(0, 0);
     for (long long i = threadIdx.x; i < n; i += 1024) sum.x += x[i], sum.y += (double)x[i] * x[i];
@@ -73,11 +73,11 @@ extern "C" __global__ void scale(const float* __restrict__ x, long long n, const
     y[i] = squared > 0 ? (float)((x[i] - mean) / sqrt(squared)) : 0.0f;
 }
 
-// one_launch walks over the tensor twice, and the second walk finds in the L2 cache what the first walk read last.
-//   threads, blocks_per_sm: threads per block, and blocks that run on a multiprocessor at once.
-//   vec:                    elements per access: 4 elements are 16 bytes.
-//   unroll:                 accesses in flight at once.
-//   backwards:              whether the second walk begins where the first one ended.
+// one_launch reads the tensor twice; the second pass finds in the L2 what the first pass read last.
+//   threads, blocks_per_sm: threads per block, and blocks per multiprocessor
+//   vec:                    elements per access; 4 elements are 16 bytes
+//   unroll:                 accesses in flight at once
+//   backwards:              whether the second pass begins where the first one ended
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS_PER_SM)
 normalize_one_launch(const float* __restrict__ x, long long n, double* __restrict__ partial, float* __restrict__ y) {
     const long long stride = (long long)gridDim.x * THREADS;

@@ -38,7 +38,7 @@ templates:
 
 #include "vector_access.cuh"
 
-// of_block sums a value of each of Threads threads; thread 0 gets the sum.
+// of_block sums the values of a block's threads; thread 0 gets the sum.
 template <int Threads, class T>
 __device__ T of_block(T v) {
     __shared__ T of_warp[Threads / 32];
@@ -52,7 +52,7 @@ __device__ T of_block(T v) {
     return sum;
 }
 
-// reduce_sum_one_block computes the right answer with a single block.
+// reduce_sum_one_block is the reference kernel: one block computes the sum.
 extern "C" __global__ void reduce_sum_one_block(const float* __restrict__ x, long long n, float* __restrict__ partial, float* __restrict__ y) {
     double sum = 0;
     for (long long i = threadIdx.x; i < n; i += 1024) sum += x[i];
@@ -60,11 +60,11 @@ extern "C" __global__ void reduce_sum_one_block(const float* __restrict__ x, lon
     if (threadIdx.x == 0) y[0] = (float)sum;
 }
 
-// two_launches is fast if enough loads are in flight at once; its second launch costs little more than its start.
-//   threads:       threads per block.
-//   vec:           elements per access: 4 elements are 16 bytes.
-//   unroll:        accesses that a thread has in flight at once.
-//   blocks_per_sm: more blocks hide more latency, but leave more sums to add up.
+// two_launches: the first launch computes one partial sum per block, and the second launch adds up the partial sums.
+//   threads:       threads per block
+//   vec:           elements per access; 4 elements are 16 bytes
+//   unroll:        accesses that a thread has in flight at once
+//   blocks_per_sm: blocks per multiprocessor
 extern "C" __global__ void __launch_bounds__(THREADS) partial_sums(const float* __restrict__ x, long long n, float* __restrict__ partial) {
     const long long stride = (long long)gridDim.x * THREADS;
     const long long start = (long long)blockIdx.x * THREADS + threadIdx.x;

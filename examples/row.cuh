@@ -1,5 +1,4 @@
-// row.cuh: what kernels over rows share: runs of 16-bit elements that one access moves, and sums and maxima over the
-// threads of a row.
+// row.cuh: vectors of 16-bit elements, and sums and maxima over the threads of a row.
 #pragma once
 
 template <int Bytes> struct Access;
@@ -8,7 +7,7 @@ template <> struct Access<4> { typedef unsigned type; };
 template <> struct Access<8> { typedef uint2 type; };
 template <> struct Access<16> { typedef uint4 type; };
 
-// Run is Length adjacent elements of type T.
+// Run is a vector of Length adjacent elements, loaded and stored at once.
 template <class T, int Length>
 struct Run {
     union {
@@ -36,8 +35,8 @@ struct Greatest {
     __device__ float operator()(float a, float b) const { return fmaxf(a, b); }
 };
 
-// over_row combines one value of each of the Threads threads of a row, which lie along the block's x dimension; every
-// thread gets the result. over_row must be called by all threads of the block's Rows rows.
+// over_row combines one value of each of the Threads threads of a row; all threads of the row get the result. All
+// threads of the block must call over_row.
 template <int Threads, int Rows, class Combine>
 __device__ __forceinline__ float over_row(float v, Combine combine) {
 #pragma unroll

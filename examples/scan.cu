@@ -41,7 +41,7 @@ templates:
 
 typedef unsigned long long State;  // of a tile or a chunk
 
-// The reference computes the running sums in three loops.
+// The reference kernels: sums of chunks, a scan of these sums, and the running sums of each chunk.
 extern "C" __global__ void chunk_sums(const int* __restrict__ x, long long n, State* __restrict__ states) {
     const long long chunk = (long long)blockIdx.x * blockDim.x + threadIdx.x;
     if (chunk >= CHUNKS) return;
@@ -66,14 +66,12 @@ extern "C" __global__ void chunk_scans(const int* __restrict__ x, long long n, c
     for (long long i = chunk * 4 * LEAST_TILE; i < min(n, (chunk + 1) * 4 * LEAST_TILE); ++i) y[i] = (int)(sum += x[i]);
 }
 
-// In the kernel `look_back`, the first word of `states` counts the tiles that blocks have begun. Each of the other
-// words is the state of a tile: it is empty, or holds the tile's own sum, or the sum of all elements up to the tile's
-// end. A state is a single word that contains the sum and says which of the two sums it is, so that a reader never sees
-// one without the other. Tiles are numbered in the order in which blocks begin them: the tiles before a given one have
-// begun and do not wait for it.
-//   threads: threads per block.
-//   items    16-byte accesses per thread: larger tiles look back less often.
-//   pause:   nanoseconds between two looks at a tile whose state is empty.
+// The kernel `look_back` is a single-pass scan with decoupled look-back. Word 0 of `states` counts the tiles that
+// blocks have begun. Each other word is the state of a tile: empty, the tile's own sum, or the sum of all elements up
+// to the tile's end. Sum and kind of state are one 64-bit word, so that they are read together.
+//   threads: threads per block
+//   items:   16-byte accesses per thread
+//   pause:   nanoseconds between two reads of an empty state
 constexpr State Own = 1ull << 32, Whole = 2ull << 32;
 
 extern "C" __global__ void reset(State* __restrict__ states) {
@@ -90,7 +88,7 @@ __device__ __forceinline__ unsigned sum_up_to(unsigned v) {  // of this lane and
     return v;
 }
 
-// before sums all elements before a tile, looking at 32 tiles at a time. before must be called by a whole warp.
+// before returns the sum of all elements before a tile; a warp reads the states of 32 earlier tiles at a time.
 __device__ __forceinline__ unsigned before(long long tile, const volatile State* states) {
     const int lane = threadIdx.x % 32;
     unsigned sum = 0;
@@ -103,7 +101,7 @@ __device__ __forceinline__ unsigned before(long long tile, const volatile State*
             if (other >= 0) state = states[other];
         } while (__any_sync(0xffffffffu, state == 0));
         const unsigned whole = __ballot_sync(0xffffffffu, state >= Whole);
-        // Of the 32 states, those before the nearest tile whose state holds the sum up to its end are ignored.
+        // States before the nearest tile that holds the sum up to its end are ignored.
         const unsigned counted = lane < __ffs(whole) || whole == 0 ? (unsigned)state : 0;
         sum += __shfl_sync(0xffffffffu, sum_up_to(counted), 31);
         if (whole != 0) return sum;

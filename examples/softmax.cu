@@ -34,7 +34,7 @@ templates:
 
 enum Result { quotient, logarithm };
 
-// One thread computes a whole row; the other threads of the block have nothing to do.
+// One thread of a block computes a whole row.
 extern "C" __global__ void softmax_reference(const __nv_bfloat16* __restrict__ x, __nv_bfloat16* __restrict__ y) {
     const long long row = (long long)blockIdx.x * blockDim.x + threadIdx.x;
     if (row >= ROWS) return;
@@ -49,11 +49,10 @@ extern "C" __global__ void softmax_reference(const __nv_bfloat16* __restrict__ x
     }
 }
 
-// The kernel `row` reads and writes each element once. All loads of a thread are in flight before it uses the first;
-// other blocks run while the threads of a row wait for each other.
-//   threads:      threads per row: more threads keep fewer elements each in registers.
-//   rows_a_block: rows per block: short rows need several to fill a block.
-//   vec:          elements per access: 8 elements are 16 bytes.
+// The kernel `row` reads and writes each element once. A thread issues all of its loads before it uses the first.
+//   threads:      threads per row
+//   rows_a_block: rows per block
+//   vec:          elements per access; 8 elements are 16 bytes
 extern "C" __global__ void __launch_bounds__(THREADS * ROWS_A_BLOCK)
 softmax_row(const __nv_bfloat16* __restrict__ x, __nv_bfloat16* __restrict__ y) {
     const long long row = (long long)blockIdx.x * ROWS_A_BLOCK + threadIdx.y;

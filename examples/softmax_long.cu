@@ -37,7 +37,7 @@ templates:
 
 namespace cg = cooperative_groups;
 
-// One thread computes a whole row; the other threads of the block have nothing to do.
+// One thread of a block computes a whole row.
 extern "C" __global__ void softmax_long_reference(const __nv_bfloat16* __restrict__ x, __nv_bfloat16* __restrict__ y) {
     const long long row = (long long)blockIdx.x * blockDim.x + threadIdx.x;
     if (row >= ROWS) return;
@@ -49,17 +49,15 @@ extern "C" __global__ void softmax_long_reference(const __nv_bfloat16* __restric
     for (int c = 0; c < COLS; ++c) y[c] = __double2bfloat16(exp(__bfloat162float(x[c]) - greatest) / sum);
 }
 
-// The kernel `clustered` reads and writes each element once, as in softmax.cu. Registers hold a row's elements as
-// bfloat16, which takes half the registers of floats. With fewer registers per block, more blocks fit on a
-// multiprocessor, and some block always reads while others wait. The blocks of a row exchange only their largest
-// elements and their sums.
-//   cluster:       blocks per row.
-//   threads:       threads per block.
-//   vec:           elements per access: 8 elements are 16 bytes.
-//   blocks_per_sm: blocks per multiprocessor that the compiler must leave registers for.
+// The kernel `clustered` reads and writes each element once. A cluster of blocks computes a row, whose elements stay
+// in registers as bfloat16. The blocks exchange only their maxima and sums.
+//   cluster:       blocks per row
+//   threads:       threads per block
+//   vec:           elements per access; 8 elements are 16 bytes
+//   blocks_per_sm: blocks per multiprocessor for which the compiler limits registers
 constexpr float Least = -3.402823466e+38f;  // with -infinity, -infinity - -infinity would be NaN
 
-// both merges two parts of a row; x is the largest element, y the sum of exponentials relative to x.
+// both merges the softmax states of two parts of a row: x is the maximum, y the sum of exponentials relative to it.
 __device__ __forceinline__ float2 both(float2 a, float2 b) {
     const float greatest = fmaxf(a.x, b.x);
     return make_float2(greatest, a.y * __expf(a.x - greatest) + b.y * __expf(b.x - greatest));

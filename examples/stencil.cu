@@ -48,12 +48,11 @@ extern "C" __global__ void stencil_reference(const float* __restrict__ x, float*
     y[i] = (float)sum;
 }
 
-// In the kernel `columns`, each row of the input that a thread reads contributes to all of the thread's outputs above
-// and below. Input points to the left and right of a thread's own come from the L1 cache, where neighbouring threads
-// have brought them. The weights are operands in constant memory, the same for all threads.
-//   threads_x, threads_y: threads per block in x and y.
-//   vec:                  columns per thread: more columns make wider accesses.
-//   height:               rows per thread: more rows save loads, but take more registers.
+// In the kernel `columns`, each input row that a thread reads contributes to several of its outputs. The L1 cache
+// serves the points to the left and right of a thread's columns. The weights are in constant memory.
+//   threads_x, threads_y: threads per block in x and y
+//   vec:                  columns per thread
+//   height:               rows per thread
 extern "C" __global__ void __launch_bounds__(THREADS_X * THREADS_Y)
 stencil_columns(const float* __restrict__ x, float* __restrict__ y) {
     constexpr int Beside = (RADIUS + VEC - 1) / VEC * VEC;  // points on each side, in whole vectors

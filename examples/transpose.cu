@@ -37,8 +37,7 @@ templates:
     default: {vec: 4, across: 4, warps_x: 2, warps_y: 2, down_first: false}
 */
 
-// Transposing is difficult because rows of the result are columns of the input. A warp that reads along a row writes
-// into as many rows as it has lanes, two bytes each.
+// In a naive transpose, a warp that reads along a row writes two bytes to each of 32 rows.
 #include <cuda_fp16.h>
 #include "row.cuh"
 
@@ -47,10 +46,10 @@ extern "C" __global__ void transpose_reference(const __half* __restrict__ x, __h
     if (i < (long long)ROWS * COLS) y[i] = x[i % ROWS * COLS + i / ROWS];
 }
 
-// In the kernel `tiled`, a block reads a tile by rows and writes it by columns, both along the rows of the matrices.
-//   tile:   rows and columns of the tile, and threads in a block's x dimension.
-//   height: rows of threads: with more threads, each moves fewer elements.
-//   pad:    padding between the tile's rows in elements, so that the elements of a column lie in different banks.
+// In the kernel `tiled`, a block transposes a tile through shared memory.
+//   tile:   rows and columns of the tile, and threads in a block's x dimension
+//   height: threads in a block's y dimension
+//   pad:    padding of the tile's rows in elements, against bank conflicts
 extern "C" __global__ void __launch_bounds__(TILE * HEIGHT)
 transpose_tiled(const __half* __restrict__ x, __half* __restrict__ y) {
     __shared__ __half tile[TILE][TILE + PAD];
@@ -62,13 +61,12 @@ transpose_tiled(const __half* __restrict__ x, __half* __restrict__ y) {
         if (column + c < COLS && row + threadIdx.x < ROWS) y[(column + c) * ROWS + row + threadIdx.x] = tile[threadIdx.x][c];
 }
 
-// The kernel `turned` transposes in registers, without shared memory. A warp has `across` lanes side by side and 32 /
-// across rows of lanes. The reads and the writes of a warp are both runs of about 64 bytes: whole sectors, which is all
-// that the memory needs.
-//   vec:              rows and columns of a lane's square: 8 halves are one access of 16 bytes.
-//   across:           lanes side by side: more lanes read longer runs, but write shorter ones.
-//   warps_x, warps_y: warps of a block side by side and below each other.
-//   down_first:       whether consecutive blocks go down the rows, which is the direction of the writes.
+// The kernel `turned` transposes in registers, without shared memory. A warp reads and writes about 64 contiguous
+// bytes of each row, which are whole sectors.
+//   vec:              rows and columns of a lane's square; 8 halves are one access of 16 bytes
+//   across:           lanes side by side in a warp, in 32 / across rows
+//   warps_x, warps_y: warps per block in x and y
+//   down_first:       whether consecutive blocks follow each other down the columns
 extern "C" __global__ void __launch_bounds__(32 * WARPS_X * WARPS_Y)
 transpose_turned(const __half* __restrict__ x, __half* __restrict__ y) {
     constexpr int Down = 32 / ACROSS;

@@ -1,5 +1,5 @@
-// common.cuh: what kernels.cu and typed.cu share: how a grid walks through memory, sums over a warp, and the result
-// that a comparison adds to.
+// common.cuh: code that kernels.cu and typed.cu share: grid-stride loops, sums over a warp, and the result of a
+// comparison with the reference.
 
 #define FIRST (blockIdx.x * (u64)blockDim.x + threadIdx.x)
 #define STRIDE ((u64)gridDim.x * blockDim.x)
@@ -25,8 +25,8 @@ __device__ bool leads_warp() { return threadIdx.x % 32 == 0; }
 
 // ---- Checksums ----
 
-// Each pair of words is multiplied by an odd number of its own: no single word
-// can change, and no two can be swapped, without changing the sum.
+// Each pair of words is multiplied by a different odd number, so that a changed word, or two swapped words, change
+// the checksum.
 __device__ u64 weigh(uint4 v, u64 quad) {
     u64 low = v.x | (u64)v.y << 32, high = v.z | (u64)v.w << 32;
     return low * (4 * quad + 1) + high * (4 * quad + 3);
@@ -34,7 +34,7 @@ __device__ u64 weigh(uint4 v, u64 quad) {
 
 // ---- Comparing with the reference ----
 
-// Outcome is the result that a comparison adds to; the host reads the same seven words.
+// Outcome is the result of a comparison, seven words that the host reads.
 struct Outcome {
     u64 mismatches;
     u64 first;          // ~index of the first mismatch, so that zero means none
@@ -45,7 +45,7 @@ struct Outcome {
     u64 output_sum;     // checksum of the output
 };
 
-// Finds counts the differences that one thread found.
+// Finds counts the differences from the reference that one thread found.
 struct Finds {
     u64 mismatches, first, unwritten, not_finite;
 
@@ -57,7 +57,7 @@ struct Finds {
     }
 };
 
-// report adds the finds of all threads of a warp to the outcome.
+// report adds the differences that a warp's threads found to the outcome.
 __device__ void report(Outcome* outcome, const Finds& finds, u64 largest, u64 sum, u64 output_sum) {
     sum = warp_sum(sum);
     output_sum = warp_sum(output_sum);

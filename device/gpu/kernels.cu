@@ -1,11 +1,10 @@
-// The CUDA device's own kernels fill a problem's tensors, compare a result with the reference, and detect writes of a
-// variant outside of its outputs.
+// The CUDA device's own kernels fill a problem's tensors, compare a result with the reference, and detect writes
+// outside of a kernel's outputs.
 //
-// Tensors of f32 need only the kernels of this file; typed.cu has the kernels for other types.
+// This file has the kernels for f32 tensors; typed.cu has those for other types.
 //
-// All kernels walk through memory in 16-byte steps with a grid of any size, so verifying takes about as long as reading
-// the data once. Counts and indices have 64 bits. Only sums leave the GPU: each kernel adds to a few words of a result
-// buffer that the host has zeroed. Tensors are aligned to 256 bytes.
+// All kernels read memory in 16-byte steps in grid-stride loops, with 64-bit indices. Each kernel adds its results to
+// a few words of a buffer that the host has zeroed.
 
 #define ELEMENT __device__
 #include "elements.h"
@@ -19,7 +18,7 @@ extern "C" __global__ void fill(float* data, u64 count, u32 seed, int distributi
 
 // ---- Checksums ----
 
-// remainder_of returns the last, incomplete 16-byte step of a tensor, filled up with zeros.
+// remainder_of returns the last, incomplete 16 bytes of a tensor, padded with zeros.
 __device__ uint4 remainder_of(const u32* words, u64 count) {
     u64 at = count / 4 * 4;
     uint4 v = {0, 0, 0, 0};
@@ -39,7 +38,7 @@ extern "C" __global__ void checksum(const u32* words, u64 count, u64* sum) {
 
 // ---- Comparing with the reference ----
 
-// FloatFinds compares floats, and branches for each mismatch, since mismatches are rare.
+// FloatFinds compares floats; it branches for mismatches, which are rare.
 struct FloatFinds : Finds {
     float largest;
 
@@ -84,15 +83,14 @@ extern "C" __global__ void compare(const float* out, const float* ref, u64 count
 
 // ---- Guard zones ----
 
-// Zone is a guard zone: memory before or after a tensor, which one row of the grid checks. A guard zone is filled with
-// a NaN, which a sum passes on, or with a large number, which a maximum passes on. A tensor may end within the first
-// word of the guard zone after it.
+// Zone is a guard zone: memory before or after a tensor that no kernel may change. A guard zone is filled with a NaN
+// or a large number, which spoils the results of a kernel that reads it.
 struct Zone {
     u32* words;
     u64 count;
     u64 spared;  // bytes of the first word that belong to the tensor
 
-    // mask selects the bytes of word i that belong to the guard zone and not to the tensor.
+    // mask selects the bytes of word i that belong to the guard zone, not to the tensor.
     __device__ u32 mask(u64 i) const { return i == 0 ? ~0u << (8 * (u32)spared) : ~0u; }
 };
 
@@ -104,7 +102,7 @@ extern "C" __global__ void guard_fill(const Zone* zones, u32 guard) {
     }
 }
 
-// guard_check counts in hits[0] the changed words of all guard zones, and in hits[1 + zone] those of one zone.
+// guard_check counts the changed words of all guard zones in hits[0], and those of each zone in hits[1 + zone].
 extern "C" __global__ void guard_check(const Zone* zones, u32 guard, u64* hits) {
     Zone zone = zones[blockIdx.y];
     u64 mine = 0;
@@ -118,8 +116,8 @@ extern "C" __global__ void guard_check(const Zone* zones, u32 guard, u64* hits) 
 
 // ---- Shared memory ----
 
-// dirty_shared fills a multiprocessor's shared memory with NaNs: a kernel that reads shared memory which it never wrote
-// finds NaNs instead of zeros.
+// dirty_shared fills shared memory with NaNs, so that a kernel that reads shared memory before writing it computes
+// NaNs.
 extern "C" __global__ void dirty_shared(u32 words) {
     extern __shared__ u32 memory[];
     for (u32 i = threadIdx.x; i < words; i += blockDim.x) memory[i] = POISON;

@@ -1,8 +1,7 @@
-// The CUDA device's kernels for tensors of any type, and for tensors that are filled in a special way. A problem that
-// has only f32 tensors does not need this file, which saves the time to compile it.
+// The CUDA device's kernels for tensors of any type, and for special fills. These kernels are compiled only when a
+// problem has tensors that are not f32.
 //
-// The kernels of this file do what the kernels of the same name in kernels.cu do, also in steps of 16 bytes, but look
-// at elements one by one (elements.h).
+// These kernels do the same as the kernels of the same name in kernels.cu, one element at a time (elements.h).
 
 #define ELEMENT __device__
 #include "elements.h"
@@ -12,7 +11,7 @@ extern "C" __global__ void fill_typed(void* data, u64 count, int type, u32 seed,
     for (u64 i = FIRST; i < count; i += STRIDE) element_store(data, i, type, element_draw(i, count, seed, distribution, a, b));
 }
 
-// step_of returns 16-byte step q of a tensor; the last, incomplete step is filled up with zeros.
+// step_of returns the q-th 16 bytes of a tensor; the last, incomplete 16 bytes are padded with zeros.
 __device__ uint4 step_of(const void* data, u64 bytes, u64 q) {
     if (q < bytes / 16) return static_cast<const uint4*>(data)[q];
     u32 words[4] = {0, 0, 0, 0};
@@ -27,7 +26,7 @@ extern "C" __global__ void checksum_typed(const void* data, u64 bytes, u64* sum)
     if (leads_warp()) atomicAdd(sum, mine);
 }
 
-// Pair is two tensors of one type that are compared.
+// Pair is a result and its reference, two tensors of one type.
 struct Pair {
     const void *out, *ref;
     int type;

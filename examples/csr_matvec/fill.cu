@@ -1,5 +1,5 @@
-// csr_matvec, fill: computes where the rows start, and the columns of their elements. Rows have different lengths, and
-// their columns ascend near the diagonal, as in the matrix of a mesh.
+// csr_matvec, fill: generates a sparse matrix in CSR format. Rows have different lengths, and their nonzero columns
+// ascend near the diagonal, as in the matrix of a mesh.
 #ifndef ROWS
 #define ROWS 1048576
 #define PER_ROW 64
@@ -13,8 +13,7 @@ __device__ unsigned mixed(unsigned v) {
     return v ^ v >> 16;
 }
 
-// start computes where a row starts, only from the row's number: on average PER_ROW elements after the start of the row
-// before it.
+// start computes at which nonzero a row starts, from the row's number alone. Rows have PER_ROW nonzeros on average.
 __device__ long long start(long long row, unsigned seed) {
     if (row == 0) return 0;
     if (row >= ROWS) return ELEMENTS;

@@ -1,10 +1,10 @@
-// csr_matvec, lanes: values and columns are read once, in runs along the rows. The elements of x that the values are
-// multiplied by lie near the diagonal, and so in the L1 cache.
+// csr_matvec, lanes: several lanes share a row and read its values and columns contiguously. The elements of x lie
+// near the diagonal, and so in the L1 cache.
 //
 // Tunables:
-//   threads: threads per block.
-//   lanes:   lanes per row: more lanes read longer runs, but idle where rows are short.
-//   unroll:  elements that a lane has in flight at once.
+//   threads: threads per block
+//   lanes:   lanes per row: with many, lanes idle where rows are short
+//   unroll:  elements that a lane has in flight at once
 #ifndef ROWS
 #define ROWS 1048576
 #endif

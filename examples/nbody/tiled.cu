@@ -1,13 +1,12 @@
-// nbody, tiled: a kernel whose speed is limited by arithmetic alone. A body that a thread has read from shared memory
-// acts on all bodies of the thread.
+// nbody, tiled: blocks stage tiles of bodies in shared memory. A thread applies each body that it reads to several
+// bodies in registers, so that its speed is limited by arithmetic, not by memory.
 //
 // Tunables:
-//   threads: threads in a block's x dimension, and bodies in a tile.
-//   bodies:  bodies per thread: more of them save reads, but leave fewer threads.
-//   split:   threads that share the same bodies: each takes every split-th tile, and their sums are
-//            added up at the end. Splitting gives more threads where there are few bodies.
-//   unroll:  bodies of a tile per iteration of the loop.
-//   fast:    whether the compiler may ignore subnormal numbers and the last bits of results.
+//   threads: threads in a block's x dimension, and bodies per tile
+//   bodies:  bodies per thread
+//   split:   threads that share the same bodies: each takes every split-th tile
+//   unroll:  bodies of a tile per loop iteration
+//   fast:    whether the compiler may use fast, less accurate arithmetic
 #ifndef N
 #define N 16384
 #endif

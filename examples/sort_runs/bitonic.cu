@@ -1,11 +1,11 @@
-// sort_runs, bitonic: runs of 1, 2, 4 and more elements are merged in pairs until one run is left. Element e of the run
-// is item e % ITEMS of thread e / ITEMS. Elements that are close to each other are compared in a thread's registers,
-// others within a warp, and only distant ones through shared memory.
+// sort_runs, bitonic: a bitonic sort. Element e of the sorted sequence is item e % ITEMS of thread e / ITEMS.
+// Elements are compared in registers if they belong to one thread, by shuffles within a warp, and otherwise through
+// shared memory.
 //
 // Tunables:
-//   items:    elements per thread: more elements need fewer exchanges, but leave fewer threads.
-//   shuffles: whether the lanes of a warp exchange elements by shuffles, without shared memory.
-//   together: whether key and value are one 64-bit word in shared memory.
+//   items:    elements per thread
+//   shuffles: whether the lanes of a warp exchange elements by shuffles instead of shared memory
+//   together: whether key and value are stored as one 64-bit word in shared memory
 #ifndef N
 #define N 33554432
 #define RUN 2048
@@ -21,8 +21,8 @@ struct Element {
     unsigned key, value;
 };
 
-// Meeting is the shared memory through which the threads of a block exchange elements of their run. The rows of items
-// are a bit longer than the number of threads, so that no two lanes access the same bank.
+// Meeting is the shared memory through which threads exchange elements, with rows that are padded to avoid bank
+// conflicts.
 struct Meeting {
     static constexpr int Row = THREADS + 32 / ITEMS;
 #if TOGETHER
@@ -36,9 +36,7 @@ struct Meeting {
 #endif
 };
 
-// exchange compares pairs of elements that are `distance` apart: the smaller key moves to the front, or to the back in
-// the descending half of a merge. Elements with equal keys stay in place, so that the threads that hold the two
-// elements of a pair make the same choice.
+// exchange compares and swaps pairs of elements that are `distance` apart. Elements with equal keys stay in place.
 __device__ __forceinline__ void exchange(Element (&own)[ITEMS], Meeting& meeting, int merged, int distance) {
     const int first = threadIdx.x * ITEMS;
     if (distance < ITEMS) {

@@ -1,6 +1,5 @@
-// sort_runs, compare: counts the wrong elements. Sorted keys have only one correct order. Values of equal keys may come
-// in any order, but must be the same values as in the reference: one thread per element counts its value among the
-// values of its key, in both results.
+// sort_runs, compare: counts the wrong elements of a result. Keys must equal the reference's keys. Values of equal
+// keys may come in any order, but each value must occur as often as in the reference.
 #ifndef N
 #define N 33554432
 #define RUN 2048

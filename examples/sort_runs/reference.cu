@@ -1,4 +1,4 @@
-// sort_runs, reference: one thread per element counts the elements of its run that come before it, which is its place.
+// sort_runs, reference: one thread per element counts the elements that come before it.
 #ifndef N
 #define N 33554432
 #define RUN 2048

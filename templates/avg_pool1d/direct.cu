@@ -1,24 +1,17 @@
-// avg_pool1d, direct: each thread adds up the windows of VEC adjacent outputs.
+// avg_pool1d, direct: each thread computes VEC adjacent outputs of the flat output array, one window after the other.
 //
-// The output is treated as one flat array, so that it can be stored VEC floats at a time whatever the length of its
-// rows. Adjacent outputs may therefore lie in two rows.
-//
-//   global -> registers: a window's elements, one by one: neighbouring windows
-//                        overlap, and their elements come from L1.
-//   registers -> global: VEC outputs as one vector.
+// Adjacent outputs may lie in two rows.
 //
 // Tunables:
-//   block_x: threads per block.
-//   steps:   how many times a block moves on by block_x*vec outputs: more steps save
-//            indexing, fewer steps leave more blocks to fill the chip.
-//   vec:     adjacent outputs per thread: wider stores and windows that share
-//            loads, but the threads of a warp read from addresses further apart.
-//   unroll:  elements of a window in flight at once.
+//   block_x: threads per block
+//   steps:   groups of block_x * vec outputs that a block computes
+//   vec:     adjacent outputs per thread
+//   unroll:  elements of a window in flight at once
 #include "convolution_place.cuh"
 
 #define OUTPUTS ((long long)N * C * W_OUT)
 
-// windows_inside averages VEC windows that lie wholly within a row; `from` is the first element of the first window.
+// windows_inside averages VEC windows that lie wholly within a row; the first window begins at `from`.
 __device__ __forceinline__ void windows_inside(float (&means)[VEC], const Element* from) {
     constexpr int Unroll = UNROLL; // nvcc does not expand macros in pragmas
     float sums[VEC] = {};
@@ -30,7 +23,7 @@ __device__ __forceinline__ void windows_inside(float (&means)[VEC], const Elemen
     for (int v = 0; v < VEC; ++v) means[v] = sums[v] * (1.0f / KERNEL);
 }
 
-// window_at_edge averages one window that may hang over an end of its row.
+// window_at_edge averages one window that may reach over an end of its row.
 __device__ __forceinline__ float window_at_edge(const Element* row, long long column) {
     const long long begin = column * STRIDE - PADDING;
     const long long padded = begin + KERNEL < (long long)W + PADDING ? begin + KERNEL : (long long)W + PADDING;

@@ -1,4 +1,4 @@
-// pool.cuh: the reduction of average pools: the sum of a window, divided by PyTorch's count of its elements.
+// pool.cuh: average pooling: the sum of a window, divided by the number of elements that PyTorch counts.
 #pragma once
 #include "average.cuh"
 #include "pooling.cuh"

@@ -1,5 +1,5 @@
-// row.cuh: the class Row (row_state.cuh) for batch_norm. In training, a row is a channel of all images, which lies in
-// memory in pieces. In evaluation mode, a row is a channel of one image, and its mean and variance are given.
+// row.cuh: the class Row (row_state.cuh) for batch_norm. In training, a row is a channel of all images. In evaluation
+// mode, a row is a channel of one image, with given mean and variance.
 #include "norm_row.cuh"
 #define WEIGHTS EPS, C, LENGTH, running_mean, running_var, MOMENTUM, TRAINING
 #define WEIGHTS_OF(s) (s).eps, (s).c, (s).length, running_mean, running_var, (s).momentum, (s).training != 0

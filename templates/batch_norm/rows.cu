@@ -1,4 +1,4 @@
-// batch_norm, rows: the kernel of rows.cu, with running statistics as further arguments.
+// batch_norm, rows: the kernel of rows.cu, with the running mean and variance as further arguments.
 #include "rows.cuh"
 
 extern "C" __global__ void __launch_bounds__(THREADS)

@@ -1,4 +1,4 @@
-// batch_norm, rows_apart: the kernels of rows_apart.cu, with running statistics as further arguments.
+// batch_norm, rows_apart: the kernels of rows_apart.cu, with the running mean and variance as further arguments.
 #include "rows_apart.cuh"
 
 extern "C" __global__ void __launch_bounds__(THREADS) rows_apart_take(const Element* __restrict__ x, float* __restrict__ states) { take_apart(x, states); }

@@ -1,4 +1,4 @@
-// batch_norm, rows_in_turn: the kernels of rows_in_turn.cu, with running statistics as further arguments.
+// batch_norm, rows_in_turn: the kernels of rows_in_turn.cu, with the running mean and variance as further arguments.
 #include "rows_in_turn.cuh"
 
 extern "C" __global__ void __launch_bounds__(THREADS) rows_in_turn_clear(float* __restrict__ states, float* __restrict__ turns) { clear_turns(states, turns); }

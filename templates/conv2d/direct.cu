@@ -1,24 +1,15 @@
-// conv2d, direct: each thread keeps CHANNELS output channels of VEC adjacent pixels in registers and adds up all
-// products, on CUDA cores.
+// conv2d, direct: each thread accumulates CHANNELS output channels of VEC adjacent output pixels in registers, on
+// CUDA cores.
 //
-//   global -> registers: a window's pixels, one by one; each is used for all
-//                        CHANNELS channels.
-//   global -> registers: the weights, the same for the whole block: from L1, or from
-//                        shared memory, to which they are copied once, already rounded.
-//   registers -> global: VEC pixels of each channel, as one vector where rows are
-//                        aligned for it.
-//
-// Blocks that differ only in their channels follow one another, so that they find the pixels in L2. Windows that hang
-// over the edge take a path with bounds checks.
+// Blocks that differ only in their channels run one after the other, so that they find the input in the L2. Windows
+// that reach over the image's edge take a path with bounds checks.
 //
 // Tunables:
-//   block_x, block_y: threads per block: how many pixels share a block's weights.
-//   channels:         output channels per thread: more products per loaded pixel, but
-//                     channels*vec registers for the sums.
-//   vec:              adjacent pixels per thread: more products per loaded weight, and wider stores.
-//   unroll:           rows of a window in flight at once.
-//   stage:            weights through shared memory: loads that never miss, at the
-//                     price of a barrier at the start.
+//   block_x, block_y: threads per block
+//   channels:         output channels per thread
+//   vec:              adjacent output pixels per thread
+//   unroll:           rows of a window in flight at once
+//   stage:            whether the weights are first copied to shared memory
 #include "convolution_place.cuh"
 #include "factor.cuh"
 #include "vector_access.cuh"
@@ -45,8 +36,8 @@ __device__ __forceinline__ void stage(float* shared, Weights weights) {
     __syncthreads();
 }
 
-// windows adds the products of VEC adjacent windows to the sums. The first window starts at row iy and column ix of
-// each of the group's input planes. Inside says that all windows lie wholly within the input.
+// windows adds the products of VEC adjacent windows to the accumulators; the first window starts at row iy and column
+// ix. Inside says that all windows lie wholly within the input.
 template <bool Inside>
 __device__ __forceinline__ void windows(float (&sums)[CHANNELS][VEC], const float* planes, Weights weights, long long iy, long long ix) {
     constexpr int Unroll = UNROLL; // nvcc does not expand macros in pragmas

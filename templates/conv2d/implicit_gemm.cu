@@ -1,62 +1,36 @@
-// conv2d on tensor cores, as an implicit matrix product (sm_80 on).
+// conv2d on tensor cores by mma.sync, as an implicit matrix product (sm_80 on).
 //
-// Idea: for one tap of the window a convolution is a matrix product: output channels x input channels times input
-// channels x pixels. The next tap multiplies the same pixels, a few places further on. The kernel loads the input into
-// shared memory once, in the order that the tensor cores need, and every tap reads it at another offset: no im2col
-// matrix is ever written.
+// For each tap of the kernel, a convolution is a matrix product: output channels x input channels times input
+// channels x pixels. The next tap multiplies pixels at a constant offset. The kernel loads each input tile (patch)
+// into shared memory once, and every tap reads it at another offset, so that no im2col matrix is needed.
 //
-//   rows:     a tile's output channels: WARPS_M warps of WARP_M each.
-//   columns:  a tile's output pixels: WARPS_P warps of WARP_P each, taken STEP_P
-//             at a time so that their sums fit in registers.
-//   depth:    taps x input channels, in chunks of 16 channels.
+// The matrix product's rows are output channels (WARPS_M warps of WARP_M each), its columns are output pixels
+// (WARPS_P warps of WARP_P each, STEP_P at a time), and its depth is the taps times the input channels.
 //
-// The data flow:
-//   1. Device memory -> shared memory, asynchronously: the patch of input that a
-//      tile needs. With STAGES = 2 the next tile's patch arrives while the
-//      current patch is being multiplied.
-//   2. Shared -> shared: each thread rounds the elements that it copied itself and
-//      arranges them in place: one 16-byte vector per pixel and quarter of the channels.
-//        MATH_TF32 = 1: four channels rounded to TF32, to nearest, ties away from zero.
-//        MATH_TF32 = 0: four channels, times a power of two, split into fp16 pairs, high
-//        and low parts; three products of parts give fp32 accuracy.
-//   3. Shared memory -> registers: one vector is a lane's operand for 8 pixels
-//      and all 16 channels of a chunk. The address of the next
-//      tap's vector differs by a constant.
-//   4. Weights: rounded once and kept in registers (WEIGHTS_IN_REGISTERS), or in
-//      shared memory in operand order.
-//   5. Epilogue: sums -> shared memory (a store buffer) -> device memory, in runs as
-//      long as the tile is wide: a convolution with few input channels spends most of its
-//      time on writing its output, and many short stores take several times as long as few long ones.
+// Input tiles are copied to shared memory asynchronously, a tile ahead if STAGES is 2. Each thread converts the
+// elements that it copied, in place. In math mode tf32, elements are rounded to TF32; otherwise each element is
+// scaled and split into two fp16 values, which give fp32 accuracy by three products. Weights stay in registers
+// (WEIGHTS_IN_REGISTERS) or in shared memory. Outputs go through a store buffer in shared memory, so that long
+// contiguous rows are stored together.
 //
-// Pixel positions are counted in the virtual plane of virtual_plane.cuh, where moving to another tap or output row adds
-// a constant to a single number.
+// Pixels are numbered as in virtual_plane.cuh, so that each tap adds a constant to the pixel's number.
 //
-// Blocks are persistent: each takes every gridDim.x-th tile. Compute warps load, convert and multiply. Storing is slow
-// and must not stop the compute warps, so STORE_WARPS further warps do nothing but store. Compute warps and store warps
-// synchronise at named barriers.
+// Blocks are persistent: each takes every gridDim.x-th tile. Compute warps load, convert and multiply; STORE_WARPS
+// further warps only store and are synchronised by named barriers.
 //
-// Tunables and their trade-offs:
-//   FLAT            1: a tile is a run of output pixels that goes on over row
-//                   ends: long aligned stores whatever the width; 0: a rectangle
-//                   of TILE_H rows, with less halo to load.
-//   ALIGNMENT:      alignment of a flat tile's runs, in floats: 8 stores whole sectors, which
-//                   makes short runs cheap; 1 does not align runs, and computes no extra pixels.
-//   WARPS_*, WARP_* more channels per warp: each pixel read serves more products;
-//                   more pixels per tile: longer runs to store, less halo, and
-//                   fewer blocks that fit into an SM.
-//   STEP_P:         pixels that a warp multiplies at a time: more sums in flight, but more registers; with
-//                   STEP_P = WARP_P, sums wait in registers while those of the last tile are stored.
-//   STAGES:         stages of the pipeline of patches (2: a patch is loaded while another is
-//                   multiplied; 1: less shared memory, so that blocks overlap instead).
-//   STORE_BUFFERS   2: a tile's sums are written while the last tile's are stored;
-//                   1: less shared memory.
-//   WEIGHTS_IN_REGISTERS  1: weights are not read from shared memory, but take registers.
-//   BULK_STORE      1: the copy engine stores the outputs (sm_90); 0: threads store them.
-//   STORE_WARPS     0: the compute warps store between two tiles.
-//   BLOCKS_PER_SM:  blocks per SM that the compiler must leave registers for.
-// LOAD_WIDTH is the number of floats per copy: 4 where rows are 16-byte aligned. TAP_UNROLL is the number of rows of
-// taps that are unrolled: fewer for large kernels. Values that op.yaml derives from the tunables (tile, patch, runs)
-// have the same names in this file.
+// LOAD_WIDTH is the number of floats per copy, and TAP_UNROLL the number of unrolled kernel rows.
+//
+// Tunables:
+//   FLAT:            1: a tile is a contiguous sequence of output pixels that may cross row ends; 0: a rectangle
+//   ALIGNMENT:       alignment in floats of a flat tile's stores; 8 stores whole sectors
+//   WARPS_*, WARP_*: warps, and rows or columns per warp
+//   STEP_P:          pixels that a warp multiplies at a time
+//   STAGES:          input tiles in shared memory: 2: one is loaded while another is multiplied
+//   STORE_BUFFERS:   2: one store buffer is filled while the other is stored
+//   WEIGHTS_IN_REGISTERS: 1: registers hold the weights; 0: shared memory does
+//   BULK_STORE:      1: TMA stores the outputs (sm_90); 0: threads store them
+//   STORE_WARPS:     0: the compute warps store between two tiles
+//   BLOCKS_PER_SM:   blocks per SM for which the compiler limits registers
 
 #include "async_copy.cuh"
 #include "bulk_copy.cuh"
@@ -72,7 +46,7 @@ namespace {
 constexpr int kComputeThreads = 32 * WARPS_M * WARPS_P;  // these load, convert and multiply
 constexpr int kStoreThreads = THREADS - kComputeThreads;  // these only store
 
-// Sizes of a tile, and of the parts of a tile that a warp multiplies at a time.
+// Sizes of an output tile, and of a warp's part of it.
 constexpr int kChunk = 16;  // input channels
 constexpr int kTilesInImage = TILES / N;
 constexpr int kTilesM = TILES_M / GROUPS;  // in a group
@@ -82,30 +56,28 @@ constexpr int kSteps = WARP_P / STEP_P;
 constexpr int kTapRowsUnrolled = WEIGHTS_IN_REGISTERS ? KERNEL_H : TAP_UNROLL;
 static_assert(kSteps == 1 || CHUNKS == 1, "sums that wait for further channels must all be in registers");
 
-// A patch is the input of a tile: PATCH_ROWS stretches of the virtual plane, kPatchStep apart, of PATCH_COLUMNS pixels
-// each. A flat tile needs one stretch for each row of taps; where stretches would overlap much, one of them serves all
-// rows (MERGED).
+// A patch is the input of a tile: PATCH_ROWS rows of PATCH_COLUMNS pixels, which are kPatchStep pixels apart in the
+// padded input. With MERGED, rows of a patch that overlap are loaded only once.
 constexpr int kPatchStep = !FLAT ? PITCH : DILATION_H * PITCH;
 constexpr int kTapRow = !FLAT ? DILATION_H * PATCH_COLUMNS : MERGED ? DILATION_H * PITCH : PATCH_COLUMNS;
 constexpr int kPatchVectors = PATCH_BYTES / 16;
 static_assert(PATCH_COLUMNS % 4 == 0, "a patch is loaded in blocks of 4 pixels");
 static_assert(W % LOAD_WIDTH == 0, "a copy must end within its row");
 
-// Weights in shared memory take two vectors per lane for each tap and each 16 rows.
+// Weights in shared memory take two 16-byte vectors per lane for each tap and each 16 output channels.
 constexpr int kWeightVectors = WEIGHT_BYTES / 16;
 constexpr int kKeptTaps = WEIGHTS_IN_REGISTERS ? kTaps : 1;
 static_assert(!WEIGHTS_IN_REGISTERS || CHUNKS == 1, "registers hold the weights of one chunk");
 
-// A store buffer holds TILE_H runs of each channel. Output planes begin anywhere in a 32-byte sector of memory. To
-// begin at a sector, a flat tile's run starts up to SLACK pixels early (run_shift), depending on the channel; so a run
-// is up to SLACK pixels shorter than the tile.
+// A store buffer holds TILE_H contiguous rows of each output channel. The stores of a flat tile begin at a 32-byte
+// sector, which may be up to SLACK pixels before the tile's first output (run_shift).
 constexpr int kRuns = TILE_M * TILE_H;
 constexpr int kStoreFloats = STORE_BYTES / 4;
 constexpr int kStoreWidth = RUN_ALIGNMENT % 4 == 0 ? 4 : RUN_ALIGNMENT % 2 == 0 ? 2 : 1;
 static_assert(!BULK_STORE || kStoreWidth == 4, "the copy engine wants 16-byte aligned runs");
 static_assert(ALIGNMENT == 1 || (FLAT && PLANE % 4 == 0), "shifted runs are for flat tiles of vectors");
 
-// ---- Shared memory, laid out as op.yaml allocates it.
+// ---- Shared memory.
 
 struct Shared {
     uint4* memory;
@@ -140,14 +112,14 @@ __device__ __forceinline__ Tile tile_at(int index) {
     return tile;
 }
 
-// Work is what one iteration of the mainloop multiplies: one chunk of a tile's input channels.
+// Work is one iteration of the mainloop: 16 input channels of a tile.
 struct Work {
     int index, chunk;
     Tile tile;
     __device__ __forceinline__ bool exists() const { return index < TILES; }
     __device__ __forceinline__ bool first_chunk() const { return CHUNKS == 1 || chunk == 0; }
     __device__ __forceinline__ bool last_chunk() const { return CHUNKS == 1 || chunk == CHUNKS - 1; }
-    // next returns the tile's next chunk, or the first chunk of the block's next tile.
+    // next returns the tile's next 16 channels, or the first ones of the block's next tile.
     __device__ __forceinline__ Work next() const {
         if (!last_chunk()) return {index, chunk + 1, tile};
         const int next_index = index + static_cast<int>(gridDim.x);
@@ -155,7 +127,7 @@ struct Work {
     }
 };
 
-// Block holds what all tiles of a block share: their output channels and the tensors.
+// Block holds the tensors and the output channels that all tiles of a block share.
 struct Block {
     TensorScales scales;
     int group, first_row;  // within the group's output channels
@@ -168,14 +140,14 @@ struct Block {
           inputs(x + static_cast<long long>(group) * C_GROUP * kInPlane),
           weights(weight + static_cast<long long>(group) * C_OUT_GROUP * C_GROUP * kTaps),
           bias(all_bias + group * C_OUT_GROUP), y(y), epilogue(epilogue) {}
-    // plane returns the index of a row's output plane among the planes of all images.
+    // plane returns the index of an output channel among the channels of all images.
     __device__ __forceinline__ int plane(const Tile& tile, int row) const {
         return tile.image * C_OUT + group * C_OUT_GROUP + first_row + row;
     }
 };
 
-// Lane is a compute thread's part of a tile. The quotient lane / 4 is the lane's row in a fragment of weights or sums,
-// and its pixel in a fragment of input. The remainder lane % 4 selects the lane's quarter of the channels.
+// Lane locates a lane's operands in a tile. lane / 4 is the lane's row of the weights and its pixel of the input;
+// lane % 4 selects a quarter of the channels.
 struct Lane {
     int lane, warp, warp_row, warp_pixel;
     __device__ __forceinline__ Lane()
@@ -183,27 +155,25 @@ struct Lane {
           warp_pixel(warp / WARPS_M * WARP_P) {}
 };
 
-// run_shift returns by how many pixels a plane's runs begin early.
+// run_shift returns by how many pixels the stores of an output channel begin early, to be aligned.
 __device__ __forceinline__ int run_shift(int plane) {
     return SLACK == 0 ? 0 : plane * (PLANE % ALIGNMENT) & (ALIGNMENT - 1);
 }
 
 // ---- Loading and converting the input.
 
-// patch_start returns the position in the virtual plane of the first tap of the tile's first pixel. The tile's patch
-// begins at the last aligned position that is not after patch_start.
+// patch_start returns the index, in the padded input, of the first pixel that the tile reads.
 __device__ __forceinline__ int patch_start(const Tile& tile) {
     return (tile.y * STRIDE_H - PADDING_H) * PITCH + tile.x * STRIDE_W - PADDING_W;
 }
 __device__ __forceinline__ int patch_lead(const Tile& tile) { return patch_start(tile) & (LOAD_WIDTH - 1); }
 
-// A PatchBlock is 4 pixels x 4 channels (quarter, +4, +8, +12) of the patch: 64 bytes that one thread copies and later
-// converts, without synchronising with other threads.
+// A PatchBlock is 4 pixels x 4 channels of the patch, 64 bytes, which one thread copies and later converts.
 struct PatchBlock {
     int quarter, row, column;
     __device__ __forceinline__ explicit PatchBlock(int index)
         : quarter(index & 3), row((index >> 2) / (PATCH_COLUMNS / 4)), column((index >> 2) % (PATCH_COLUMNS / 4) * 4) {}
-    // vector returns the index of the 16-byte vector that holds pixel i of the block; before conversion, channel i.
+    // vector returns the index in the patch of the block's i-th 16-byte vector.
     __device__ __forceinline__ int vector(int i) const { return (row * PATCH_COLUMNS + column + i) * 4 + quarter; }
 };
 constexpr int kPatchBlocks = kPatchVectors / 4;
@@ -229,7 +199,7 @@ __device__ __forceinline__ void load_patch(uint4* patch, const Block& block, con
     async_copy_commit();
 }
 
-// operand converts four channels of a pixel to a lane's operand of a product.
+// operand converts four channels of a pixel to a lane's operand of mma.sync.
 __device__ __forceinline__ uint4 operand(float a, float b, float c, float d, float power) {
 #if MATH_TF32
     return make_uint4(round_to_tf32(a), round_to_tf32(b), round_to_tf32(c), round_to_tf32(d));
@@ -260,14 +230,13 @@ __device__ __forceinline__ void convert_patch(uint4* patch, float power) {
 
 // ---- Weights.
 
-// WeightFragment is a lane's operand for 16 output channels, one tap and 16 input channels, in the order of the
-// registers of an mma instruction: with TF32 the first and the last 8 channels, with fp16 the high and the low parts of
-// all 16.
+// WeightFragment is a lane's mma.sync operand for 16 output channels, 16 input channels and one tap.
 struct WeightFragment {
     uint4 first, second;
 };
 
-// load_weights returns the fragment of the 16 rows from first_row on and the 16 channels from first_channel on.
+// load_weights returns the operand for 16 output channels from first_row on, and 16 input channels from first_channel
+// on.
 __device__ __forceinline__ WeightFragment load_weights(const Block& block, int first_row, int tap, int first_channel, int lane) {
     const float* const weights = block.weights;
     const int row = block.first_row + first_row + lane / 4, channel = first_channel + lane % 4;
@@ -282,7 +251,7 @@ __device__ __forceinline__ WeightFragment load_weights(const Block& block, int f
             make_uint4(rows[0].z, rows[1].z, rows[0].w, rows[1].w)};
 }
 
-// stage_weights writes the operands of a chunk of channels to shared memory.
+// stage_weights writes the weights of 16 input channels to shared memory.
 __device__ __forceinline__ void stage_weights(uint4* shared, const Block& block, int first_channel) {
     for (int i = threadIdx.x; i < kTaps * (TILE_M / 16) * 32; i += kComputeThreads) {
         const int lane = i % 32, fragment = i / 32;
@@ -303,8 +272,7 @@ __device__ __forceinline__ void load_resident_weights(ResidentWeights& resident,
             resident[tap % kKeptTaps][m] = load_weights(block, at.warp_row + 16 * m, tap, 0, at.lane);
 }
 
-// tap_weights returns a tap's fragments: from registers, or from the weights of a chunk in shared memory, where
-// lane_weights points to the lane's first vector.
+// tap_weights returns a tap's weights from registers or from shared memory.
 __device__ __forceinline__ void tap_weights(WeightFragment (&rows)[kFragmentsM], const ResidentWeights& resident,
                                             const uint4* lane_weights, int tap) {
 #pragma unroll
@@ -319,8 +287,8 @@ __device__ __forceinline__ void tap_weights(WeightFragment (&rows)[kFragmentsM],
 
 // ---- Mainloop: products.
 
-// multiply adds one of the kProducts products of a tap to 16 x 8 sums. Successive products that add to the same sums
-// wait for each other, so callers multiply for other sums in between.
+// multiply adds one of the kProducts products of a tap to 16 x 8 accumulators. Callers alternate between
+// accumulators, since successive products for the same accumulators wait for each other.
 constexpr int kProducts = MATH_TF32 ? 2 : 3;
 __device__ __forceinline__ void multiply(float (&sums)[4], const WeightFragment& w, const uint4& p, int product) {
 #if MATH_TF32
@@ -355,8 +323,8 @@ __device__ __forceinline__ void clear(Sums& sums) {
             for (int i = 0; i < 4; ++i) sums[m][t][i] = 0.0f;
 }
 
-// multiply_tap adds a tap's products. All taps read the same patch; a tap's pixels lie a constant distance after
-// `position`, where the lane's pixels of the first tap lie.
+// multiply_tap adds a tap's products. `position` holds where the lane's pixels for the first tap lie in the patch;
+// every other tap adds a constant offset.
 __device__ __forceinline__ void multiply_tap(Sums& sums, const uint4* patch, const int (&position)[kFragmentsP],
                                              int tap_offset, const WeightFragment (&rows)[kFragmentsM]) {
     uint4 pixels[kFragmentsP];
@@ -370,7 +338,7 @@ __device__ __forceinline__ void multiply_tap(Sums& sums, const uint4* patch, con
             for (int t = 0; t < kFragmentsP; ++t) multiply(sums[m][t], rows[m], pixels[t], product);
 }
 
-// multiply_taps adds the products of all taps for the STEP_P pixels from first_pixel on.
+// multiply_taps adds the products of all taps for STEP_P pixels from first_pixel on.
 __device__ __forceinline__ void multiply_taps(Sums& sums, const uint4* patch, const uint4* chunk_weights,
                                               const ResidentWeights& resident, const Tile& tile, int first_pixel,
                                               const Lane& at) {
@@ -389,9 +357,9 @@ __device__ __forceinline__ void multiply_taps(Sums& sums, const uint4* patch, co
         }
 }
 
-// ---- Epilogue: sums to a store buffer.
+// ---- Epilogue: accumulators to a store buffer.
 
-// add_bias adds the bias to the sums of a lane's two rows, `row` and `row` + 8.
+// add_bias adds the bias to a lane's accumulators of output channels `row` and `row` + 8.
 __device__ __forceinline__ void add_bias(float (&sums)[kFragmentsP][4], const float* bias, int row) {
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
@@ -402,8 +370,7 @@ __device__ __forceinline__ void add_bias(float (&sums)[kFragmentsP][4], const fl
     }
 }
 
-// place_of locates a tile's pixel in the output plane of a row. For rows after the group's last row, place_of returns
-// a place in the last row's plane.
+// place_of locates an output pixel of a channel in the tensor.
 __device__ __forceinline__ RowPlace place_of(const Block& block, const Tile& tile, int row, int pixel) {
     const int plane = block.plane(tile, smaller(row, C_OUT_GROUP - 1 - block.first_row));
     const int channel = plane - tile.image * C_OUT;
@@ -411,7 +378,7 @@ __device__ __forceinline__ RowPlace place_of(const Block& block, const Tile& til
     return {tile.image, channel, plane, tile.y + pixel / TILE_W, H_OUT, tile.x + pixel % TILE_W, W_OUT};
 }
 
-// finish loads the epilogue's tensors for a lane's sums of two rows, and then applies the epilogue to the sums.
+// finish applies the epilogue to a lane's accumulators of two output channels.
 __device__ __forceinline__ void finish(float (&sums)[kFragmentsP][4], const Block& block, const Tile& tile, int row,
                                        int first_pixel) {
     if constexpr (!Epilogue::kIsNone) {
@@ -429,8 +396,7 @@ __device__ __forceinline__ void finish(float (&sums)[kFragmentsP][4], const Bloc
     }
 }
 
-// write_row writes a lane's sums of one row to the store buffer; `half` selects the first or the second half of each
-// four sums.
+// write_row writes a lane's accumulators of one output channel to the store buffer.
 __device__ __forceinline__ void write_row(float* to, const float (&sums)[kFragmentsP][4], int half, int first_place) {
 #pragma unroll
     for (int t = 0; t < kFragmentsP; ++t) {
@@ -440,7 +406,7 @@ __device__ __forceinline__ void write_row(float* to, const float (&sums)[kFragme
     }
 }
 
-// write_sums writes the sums of the STEP_P pixels from first_pixel on to the store buffer.
+// write_sums writes the accumulators of STEP_P pixels, from first_pixel on, to the store buffer.
 __device__ __forceinline__ void write_sums(float* store_buffer, Sums& sums, const Block& block, const Tile& tile,
                                            int first_pixel, const Lane& at) {
 #pragma unroll
@@ -461,8 +427,7 @@ __device__ __forceinline__ void write_sums(float* store_buffer, Sums& sums, cons
 
 // ---- Epilogue: from store buffers to device memory.
 
-// Run describes outputs that a tile stores in one piece: one row of the tile in the plane of one output channel. Only a
-// run's floats from `begin` to `end` exist in the output.
+// Run is a contiguous part of an output channel that a tile stores: the floats from `begin` to `end`.
 struct Run {
     float* to;
     const float* from;
@@ -488,7 +453,7 @@ __device__ __forceinline__ void bulk_store_runs(const float* store_buffer, const
     bulk_store_commit();
 }
 
-// store_vectors stores vectors, several at once, so that it waits for the latency of shared memory only once.
+// store_vectors loads several vectors before it stores them, to hide the latency of shared memory.
 __device__ __forceinline__ void store_vectors(const float* store_buffer, const Block& block, const Tile& tile,
                                               int thread, int threads) {
     typedef FloatVector<kStoreWidth>::type Vector;
@@ -511,7 +476,8 @@ __device__ __forceinline__ void store_vectors(const float* store_buffer, const B
     }
 }
 
-// store_tile stores a tile; `thread` is this thread's index among the `threads` threads that store it.
+// store_tile stores a tile from the store buffer; `thread` is this thread's index among the `threads` storing
+// threads.
 __device__ __forceinline__ void store_tile(const float* store_buffer, const Block& block, const Tile& tile, int thread,
                                            int threads) {
     if (BULK_STORE)
@@ -520,8 +486,7 @@ __device__ __forceinline__ void store_tile(const float* store_buffer, const Bloc
         store_vectors(store_buffer, block, tile, thread, threads);
 }
 
-// ---- Named barriers: one for the compute warps, and for each store buffer a full and a free barrier between compute
-// warps and store warps.
+// ---- Named barriers: one for the compute warps, and a full and a free barrier for each store buffer.
 
 constexpr int kComputeMeet = 1, kBufferFull = 2, kBufferFree = kBufferFull + STORE_BUFFERS;
 
@@ -532,7 +497,7 @@ __device__ __forceinline__ void compute_warps_meet() {
         __syncthreads();
 }
 
-// acquire_buffer returns when the last content of the store buffer has been stored.
+// acquire_buffer waits until the store buffer's old content has been stored.
 __device__ __forceinline__ void acquire_buffer(int buffer, int tiles_done) {
     if (STORE_WARPS) {
         if (tiles_done >= STORE_BUFFERS) named_barrier_wait(kBufferFree + buffer, THREADS);
@@ -542,14 +507,13 @@ __device__ __forceinline__ void acquire_buffer(int buffer, int tiles_done) {
     }
 }
 
-// commit_buffer passes a full store buffer to the copy engine and the store warps.
+// commit_buffer hands a full store buffer to TMA or to the store warps.
 __device__ __forceinline__ void commit_buffer(int buffer) {
     if (BULK_STORE) publish_to_async_proxy();
     if (STORE_WARPS) named_barrier_arrive(kBufferFull + buffer, THREADS);
 }
 
-// store_tiles is the loop of the store warps. The loop does not announce the store buffers of the last tiles as free,
-// since no warp waits for them.
+// store_tiles is the loop of the store warps.
 __device__ __forceinline__ void store_tiles(const Shared& shared, const Block& block) {
     int buffer = 0;
     for (int index = blockIdx.x; index < TILES; index += gridDim.x) {
@@ -592,7 +556,7 @@ __device__ __forceinline__ void compute_tiles(const Shared& shared, const Block&
             multiply_taps(sums, shared.patch(stage), shared.weights(weight_buffer), resident, work.tile, first_pixel,
                           at);
 
-            // The copies of the next patch have arrived before this step, so the patch can be converted to operands.
+            // The copies of the next patch have arrived, so it can be converted.
             if (STAGES == 2 && more && step == smaller(1, kSteps - 1)) convert_patch(next_patch, block.scales.input.power);
 
             if (!work.last_chunk()) continue;

@@ -1,29 +1,19 @@
-// warpgroup_conv.cuh: the common parts of convolutions by Hopper's warpgroup products (wgmma): the layout of operands,
-// the products of the mainloop, and the epilogue. A kernel that includes this file adds its pipeline of patches and its
-// tile scheduler. The macros used here:
+// warpgroup_conv.cuh: code that the wgmma convolutions share (warpgroup_gemm.cu and warpgroup_walk.cu): the layout of
+// operands, the products, and the epilogue. Macros:
 //
-//   COLUMNS, PIECES: neighbouring positions of the virtual plane in one product (a piece),
-//                    and pieces per tile.
-//   ALIGNMENT:       alignment of runs of the output, in floats: 8 for whole 32-byte sectors.
-//   PRODUCER_WARPS:  warps that do not multiply: one or two warpgroups.
-//   STORE_WARPS      2: two of these warps store; 0: the consumer warps store.
-//   PINGPONG         1: one consumer warpgroup multiplies while the other is in its
-//                    epilogue; 0: both run freely.
+//   COLUMNS, PIECES: output pixels per wgmma, and wgmmas per tile and tap
+//   ALIGNMENT:       alignment of stores in floats; 8 stores whole 32-byte sectors
+//   PRODUCER_WARPS:  4 or 8 warps that load the input
+//   STORE_WARPS:     2: two of the producer warps only store; 0: the consumer warps store
+//   PINGPONG:        1: one consumer warpgroup multiplies while the other is in its epilogue
+//   PATCH, PATCH_BYTES: pixels and bytes of an input tile (patch), which is a pipeline stage
+//   STORE_PITCH:     floats per output channel in the store buffer
+//   STORE_BYTES:     bytes of the store buffer
 //
-// op.yaml derives these macros from the tunables:
-//
-//   PATCH, PATCH_BYTES:     pixels and bytes of a patch, which is a stage of the pipeline.
-//   STORE_PITCH:            floats in the store buffer from one channel's run to the run of the next channel.
-//   STORE_BYTES:            bytes of the store buffer.
-//
-// Warps are specialised, and synchronise only at barriers:
-//
-//   consumers:   two warpgroups of 64 output channels each. Weights stay in registers;
-//                sums move from registers to the warpgroup's half of the store buffer.
-//   producers:   warps that load input into shared memory and convert it to operands there.
-//   store warps: one for each half of the store buffer. The copy engine stores one run of the
-//                output per channel while the next tile is multiplied. Without store warps, each
-//                consumer warp stores its own 16 channels while the next tile's products run.
+// Warps are specialised:
+//   consumers:   two warpgroups with 64 output channels each; weights stay in registers
+//   producers:   load input into shared memory and convert it to operands
+//   store warps: store the outputs by TMA while the next tile is multiplied
 #pragma once
 #include "async_copy.cuh"
 #include "bulk_copy.cuh"
@@ -42,19 +32,18 @@ static_assert(PLANE % 4 == 0, "the copy engine wants 16-byte aligned runs");
 constexpr int kTileM = 128;                // output channels of a block
 constexpr int kTilesM = TILES_M / GROUPS;  // in a group
 
-// Constants of the warps' roles, and their shares of an SM's 65536 registers.
+// Numbers of threads and of registers of producers and consumers.
 constexpr int kConsumerThreads = THREADS - 32 * PRODUCER_WARPS;
 constexpr int kProducers = PRODUCER_WARPS - STORE_WARPS;  // warps that produce
 constexpr int kProducerThreads = 32 * kProducers;
 constexpr int kProducerRegisters = 40;
 constexpr int kConsumerRegisters = THREADS == 384 ? 232 : 216;
 
-// Each constant is the number of the first of two named barriers of one kind; a kernel may use the numbers from
-// kFreeBarrier on.
+// Numbers of named barriers: each name is the first of two; numbers from kFreeBarrier on are free.
 constexpr int kBufferFull = 1, kBufferFree = 3, kPingPong = 5, kFreeBarrier = 7;
 constexpr int kBufferThreads = 128 + 32;
 
-// Role is a warp's part in the kernel, and the 64 output channels that it works on.
+// Role is a warp's role, and the 64 output channels that it works on.
 struct Role {
     int warp, half, group;
     int first_out;  // within the group's output channels
@@ -76,12 +65,10 @@ struct Role {
     __device__ __forceinline__ float* buffer(float* store_buffer) const { return store_buffer + half * 64 * STORE_PITCH; }
 };
 
-// ---- In fp32, input and weights are split into two parts of fp16; a power of two first scales the input into the
-// range of fp16. Each block guesses the power of two for the input from the same sample of its elements
-// (guessed_scale.cuh). Producers find the largest magnitude of the elements that they convert, and each producer warp
-// stores it in `largest`. A second launch of the same kernel reads the magnitudes that the first launch found
-// (`found`), and computes everything again if the guess was wrong. (A separate kernel for the second launch would
-// double the compile time.) Weights need no guess, since a warp holds all of its weights in registers.
+// ---- In fp32, input and weights are scaled by powers of two and split into two fp16 values. Each block guesses the
+// power of two for the input from a sample of its elements (guessed_scale.cuh). Producers record the largest
+// magnitude that they convert. A second launch of the same kernel checks these magnitudes, and computes everything
+// again if the guess was wrong. Weights need no guess, since a warp holds all of its weights in registers.
 constexpr bool kScaled = !MATH_TF32;
 constexpr int kWarps = THREADS / 32;
 
@@ -97,8 +84,8 @@ __device__ __forceinline__ void leave(float* largest, unsigned most) {
     }
 }
 
-// input_power computes the power of two that scales the input in a launch, and tells whether the launch has anything to
-// do.
+// input_power computes the power of two that scales the input, and returns whether this launch has to compute the
+// outputs.
 __device__ __forceinline__ bool input_power(PowerScale& power, const float* x, const float* found) {
     power = guessed_input(x);
     if (!kScaled || found == nullptr) {
@@ -114,22 +101,18 @@ __device__ __forceinline__ bool input_power(PowerScale& power, const float* x, c
     return again;
 }
 
-// ---- A patch holds pixels side by side, in four slabs of 16 bytes per pixel, the order in which products read
-// columns: the next pixel is 16 bytes further on.
-//   TF32:  four slabs of four channels, rounded as the math mode says.
-//   fp32:  two slabs of eight fp16 each for the high parts, two for the low parts, of
-//          channels times a power of two; three products of parts give fp32 accuracy.
+// ---- A patch consists of four slabs; a slab holds 16 bytes of each pixel.
+//   TF32:  four slabs of four channels
+//   fp32:  two slabs of eight fp16 high parts, and two slabs of the low parts
 
-// Eight channels of a pixel are two vectors of 16 bytes, kApart slabs from each other. Before conversion to operands,
-// each 16-byte vector holds four channels as floats. As an operand, a vector holds four channels in TF32, or the high
-// or the low parts of all eight channels in fp16. A thread can therefore convert its copied elements in place.
+// Eight channels of a pixel are two 16-byte vectors, kApart slabs apart. Converting floats to operands keeps their
+// size, so a thread converts the elements that it copied in place.
 constexpr int kApart = kScaled ? 2 : 1;
 __device__ __forceinline__ char* vectors_at(char* patch, int pixel, int half) {
     return patch + (half * (kScaled ? 1 : 2) * PATCH + pixel) * 16;
 }
 
-// copy_ahead starts copying 4 bytes, or zeros, and makes the L2 fetch the surrounding 256 bytes, which other warps will
-// copy soon.
+// copy_ahead starts copying 4 bytes, or zeros, and makes the L2 fetch the surrounding 256 bytes.
 __device__ __forceinline__ void copy_ahead(char* to, const float* from, bool inside) {
 #ifndef AUTOTUNE_EMULATOR
     asm volatile("cp.async.ca.shared.global.L2::256B [%0], [%1], 4, %2;" ::"r"(static_cast<unsigned>(__cvta_generic_to_shared(to))),
@@ -140,9 +123,8 @@ __device__ __forceinline__ void copy_ahead(char* to, const float* from, bool ins
 #endif
 }
 
-// copy_pixel starts copying a pixel's channels, from `from` on, or zeros. Neighbouring threads copy neighbouring
-// pixels, 4 bytes each, so that a warp's copies are one request of 128 bytes. (Wider copies would be scattered: each
-// would be a request of its own, and the L2 cache handles only so many requests.)
+// copy_pixel starts copying a pixel's channels, 4 bytes at a time, or zeros. Neighbouring threads copy neighbouring
+// pixels, so that a warp's copies are coalesced.
 __device__ __forceinline__ void copy_pixel(char* patch, int pixel, const float* from, bool inside) {
 #pragma unroll
     for (int i = 0; i < 16; ++i) {
@@ -152,8 +134,7 @@ __device__ __forceinline__ void copy_pixel(char* patch, int pixel, const float* 
     }
 }
 
-// largest_finite returns the largest magnitude of the finite ones among eight numbers. The fast path is for the usual
-// case, in which all eight numbers are finite.
+// largest_finite returns the largest magnitude of the finite numbers among eight.
 __device__ __forceinline__ unsigned largest_finite(const float4& a, const float4& b) {
     const float v[8] = {a.x, a.y, a.z, a.w, b.x, b.y, b.z, b.w};
     float most = 0.0f;
@@ -166,8 +147,8 @@ __device__ __forceinline__ unsigned largest_finite(const float4& a, const float4
     return finite;
 }
 
-// convert_patch converts the elements that this thread copied to operands. With fp16 parts, convert_patch returns the
-// elements' largest magnitude.
+// convert_patch converts the elements that this thread copied to operands, and returns their largest magnitude if
+// they are scaled.
 __device__ __forceinline__ unsigned convert_patch(char* patch, int thread, float power) {
     unsigned most = 0;
 #pragma unroll 2
@@ -195,20 +176,16 @@ __device__ __forceinline__ unsigned convert_patch(char* patch, int thread, float
     return most;
 }
 
-// ---- Rows of weights, sums and store buffers are output channels in a special order: of each 16 channels, the even
-// ones come first. In this order of channels, a lane's two rows are neighbouring channels, and the rows that a warp
-// writes at the same time are all even or all odd. The runs of planes that are all even or all odd begin at the same
-// offset in a sector, so that their stores hit different banks.
+// ---- Output channels are reordered: of each 16 channels, the even ones come first. A lane's two rows are then
+// neighbouring channels, and a warp's writes to the store buffer have no bank conflicts.
 __device__ __forceinline__ int row_of(int channel) { return channel / 16 * 16 + channel % 16 / 2 + channel % 2 * 8; }
 
-// WeightFragment holds the weights of 16 rows, one tap and 16 channels as a product's operand: with TF32 the first and
-// last 8 channels, with fp16 the high and low parts of all 16.
+// WeightFragment holds the weights of 16 output channels, one tap and 16 input channels as an operand of wgmma.
 struct WeightFragment {
     unsigned parts[2][4];
 };
 
-// load_weights loads a warp's weights of all taps and returns the power of two that scales them. Each warp can scale
-// its weights by a power of two of its own, since no sum combines weights of two warps.
+// load_weights loads a warp's weights of all taps, and returns the power of two that scales them.
 __device__ __forceinline__ PowerScale load_weights(WeightFragment (&made)[kTaps], const float* weights, int first_out, int lane) {
     float w[kTaps][4][2];
     unsigned most = 0;
@@ -238,9 +215,8 @@ __device__ __forceinline__ PowerScale load_weights(WeightFragment (&made)[kTaps]
     return scale;
 }
 
-// ---- Mainloop: multiply starts all products of a tile, piece by piece. `rows` holds, for each row of taps, the
-// operands of the tile's first position; the taps of a row are a constant distance apart. With TF32, slabs 0 and 1 hold
-// the first 8 channels; with fp16, the high parts.
+// ---- Mainloop: multiply starts all wgmmas of a tile. `rows` locates the input of the tile's first pixel for each
+// kernel row; the taps of a row are a constant distance apart.
 typedef float Sums[PIECES][COLUMNS / 2];
 __device__ __forceinline__ void multiply(Sums& sums, const WeightFragment (&weights)[kTaps],
                                          const char* const (&rows)[KERNEL_H]) {
@@ -264,21 +240,19 @@ __device__ __forceinline__ void multiply(Sums& sums, const WeightFragment (&weig
     }
 }
 
-// ---- Epilogue: sums go to the store buffer, and runs of outputs from there to memory. A Run is a tile's part of a
-// channel's plane: the outputs from `first` up to `end`, both rounded down to the start of a memory sector. STORE_PITCH
-// is an odd multiple of 32 bytes, so that a warp's writes have no bank conflicts, and the copy engine writes whole
-// sectors.
+// ---- Epilogue: accumulators are stored through a store buffer. Run is the range of a tile's outputs of a channel,
+// from `first` to `end`, both aligned to memory sectors. STORE_PITCH is an odd multiple of 32 bytes to avoid bank
+// conflicts.
 struct Run {
     int image, first, end;
 };
 
-// run_shift returns how many outputs before a given output its memory sector begins. An output plane may begin anywhere
-// in a sector.
+// run_shift returns how many outputs lie between the start of the memory sector and a given output.
 __device__ __forceinline__ int run_shift(int plane, int output) {
     return (plane * (PLANE % ALIGNMENT) + output) & (ALIGNMENT - 1);
 }
 
-// Finish divides a sum by the powers of two that scaled input and weights, and adds the bias if there is one.
+// Finish divides a sum by the powers of two that scaled input and weights, and adds the bias.
 struct Finish {
     float input, weights;  // inverses of the powers
     float offsets[2];      // the biases of a lane's two rows
@@ -288,13 +262,13 @@ struct Finish {
     }
 };
 
-// write_piece writes a lane's sums of a piece to its two rows of the store buffer. layout.always(first) tells whether
-// all eight positions from `first` on are stored. layout.at(r, position) returns the place of a position in row r, or a
-// negative number if the position is not stored.
+// write_piece writes the accumulators of one wgmma to a lane's two rows of the store buffer. layout.at(r, position)
+// returns where a pixel is stored in row r, or a negative number if it is not an output. layout.always(first) tells
+// whether all eight pixels from `first` on are stored.
 template <class Layout>
 __device__ __forceinline__ void write_piece(float* buffer, const float (&sums)[COLUMNS / 2], int piece, int row,
                                             int lane, const Finish& finish, const Layout& layout) {
-    // Both positions of a pair are outputs, or neither is, so a pair is stored in one access.
+    // Either both pixels of a pair are outputs or neither is, so a pair is stored in one access.
     constexpr bool pairs = W_OUT % 2 == 0 && kRowJump % 2 == 0;
 #pragma unroll
     for (int j = 0; j < COLUMNS / 8; ++j) {
@@ -317,18 +291,16 @@ __device__ __forceinline__ void write_piece(float* buffer, const float (&sums)[C
     }
 }
 
-// A kernel's tile scheduler assigns tiles to a warp by these functions:
-//   more(), next(), last(): whether a tile is left, go to the next tile, whether it is the last.
-//   run():                  the outputs that the tile computes.
-// Tiles of consumers also wait for the pipeline:
-//   consumer_wait()         returns when the tile's input has arrived.
-//   tap_row(r):             the input of the tile's first position in tap row r.
-//   consumer_release()      releases the input that no later tile reads.
-//   inner():                whether no position inside the tile needs a special case.
-//   layout<Inner>(shifts):  the tile's layout for write_piece; `shifts` says how far back
-//                           the runs of the lane's two rows begin.
-//
-// write_tile writes a tile's sums to the store buffer, each piece as soon as its products are done.
+// write_tile writes a tile's accumulators to the store buffer as soon as their products are done. The loops below
+// take a tile scheduler with these functions:
+//   more(), next(), last(): whether a tile is left, go to the next tile, whether it is the last
+//   run():                  the range of outputs that the tile computes
+// Consumers' schedulers also have:
+//   consumer_wait():        waits until the tile's input has arrived
+//   tap_row(r):             the input of the tile's first pixel for kernel row r
+//   consumer_release():     releases the input that no later tile reads
+//   inner():                whether no pixel inside the tile needs a special case
+//   layout<Inner>(shifts):  the tile's layout for write_piece
 template <int Piece = 0, class Layout, class Tiles>
 __device__ __forceinline__ void write_tile(float* buffer, Sums& sums, int row, int lane, const Finish& finish,
                                            const Layout& layout, const Tiles& tiles, const Role& role) {
@@ -341,9 +313,7 @@ __device__ __forceinline__ void write_tile(float* buffer, Sums& sums, int row, i
     if constexpr (Piece + 1 < PIECES) write_tile<Piece + 1>(buffer, sums, row, lane, finish, layout, tiles, role);
 }
 
-// finish_runs applies the epilogue to a consumer warp's 16 rows of the store buffer, if there is an epilogue.
-// finish_runs can have many loads in flight, since the registers that held sums are free by then. At a run's ends,
-// finish_runs may load elements that belong to other tiles.
+// finish_runs applies the epilogue, if there is one, to a consumer warp's 16 rows of the store buffer.
 __device__ __forceinline__ void finish_runs(float* buffer, const Run& run, int first_channel, int last_channel,
                                             const Epilogue& epilogue) {
     if constexpr (!Epilogue::kIsNone) {
@@ -376,9 +346,7 @@ __device__ __forceinline__ void finish_runs(float* buffer, const Run& run, int f
     }
 }
 
-// store_runs makes the copy engine store Rows rows of the store buffer, run by run, for up to `planes` planes from
-// `plane` on, and commits the lane's group of stores. The lanes share the runs, so that they compute addresses in
-// parallel: a single lane would take longer than the products of a tile take.
+// store_runs stores Rows rows of the store buffer by TMA, for up to `planes` output channels from `plane` on.
 template <int Rows>
 __device__ __forceinline__ void store_runs(float* y, const float* buffer, const Run& run, int plane, int planes) {
     const int lane = threadIdx.x % 32;
@@ -394,8 +362,7 @@ __device__ __forceinline__ void store_runs(float* y, const float* buffer, const 
     bulk_store_commit();
 }
 
-// PendingRuns are the runs of a tile that a consumer warp still has to store where there are no store warps: one run
-// for each of its 16 channels, of which `planes` exist.
+// PendingRuns are outputs in the store buffer that a consumer warp still has to store if there are no store warps.
 struct PendingRuns {
     const float* buffer;
     int planes, plane;
@@ -403,13 +370,13 @@ struct PendingRuns {
     __device__ __forceinline__ PendingRuns(const float* buffer, int planes)
         : buffer(buffer), planes(planes), plane(0), run({0, 0, 0}) {}
 
-    // commit records which run of outputs the store buffer holds now.
+    // commit records which outputs the store buffer holds now.
     __device__ __forceinline__ void commit(const Run& its, int first_plane) {
         __syncwarp();
         run = its;
         plane = first_plane;
     }
-    // store stores the runs and returns when the buffer is free again.
+    // store stores the buffer's outputs by TMA and returns when the buffer is free again.
     __device__ __forceinline__ void store(float* y) const {
         store_runs<16>(y, buffer, run, plane, planes);
         bulk_store_wait_read();
@@ -417,9 +384,9 @@ struct PendingRuns {
     }
 };
 
-// ---- The loops of consumer warpgroups and of store warps; the loop of the producers differs from kernel to kernel.
+// ---- The loops of consumer warpgroups and store warps.
 
-// consume_tiles is the loop of a consumer warpgroup, for 64 output channels.
+// consume_tiles is the loop of a consumer warpgroup.
 template <class Tiles>
 __device__ __forceinline__ void consume_tiles(Tiles tiles, const Role& role, float* y, float* store_buffer,
                                               const float* weight, const float* bias, const PowerScale& input,
@@ -471,7 +438,7 @@ __device__ __forceinline__ void consume_tiles(Tiles tiles, const Role& role, flo
     if (STORE_WARPS == 0) pending.store(y);
 }
 
-// store_tiles is the loop of a store warp, which stores a consumer warpgroup's half of each tile.
+// store_tiles is the loop of a store warp, which stores the outputs of one consumer warpgroup.
 template <class Tiles>
 __device__ __forceinline__ void store_tiles(Tiles tiles, const Role& role, float* y, float* store_buffer) {
     for (; tiles.more(); tiles.next()) {

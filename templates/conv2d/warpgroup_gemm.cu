@@ -1,36 +1,23 @@
-// conv2d on Hopper's warpgroup products, as an implicit matrix product, for up to 16 input channels (sm_90a): made for
-// convolutions that write much more than they read, and so are limited by the write bandwidth.
+// conv2d by Hopper's wgmma, as an implicit matrix product, for up to 16 input channels (sm_90a). The kernel is made
+// for convolutions that write more than they read, and so are limited by write bandwidth.
 //
-// The idea is that of implicit_gemm.cu: the input lies in shared memory once, and each tap reads it at a constant
-// offset. Warpgroup products read the input from shared memory directly and asynchronously. Warps are specialised:
-// producers load, consumer warpgroups multiply and write the epilogue, store warps store (warpgroup_conv.cuh). Warps
-// synchronise only at named barriers, which say that a stage of the pipeline is full or empty, or that half of a store
-// buffer is full or free. Producers can run ahead of consumers by the stages of the pipeline, and consumers ahead of
-// store warps by the store buffers.
+// As in implicit_gemm.cu, the input lies in shared memory once, and each tap reads it at a constant offset. Producer
+// warps load input tiles, consumer warpgroups multiply and run the epilogue, and store warps store
+// (warpgroup_conv.cuh).
 //
-// The data flow:
-//   1. A patch, a stage of the pipeline, is KERNEL_H stretches of the virtual plane
-//      (virtual_plane.cuh).
-//   2. COLUMNS * PIECES neighbouring positions of the virtual plane are multiplied;
-//      positions after a row's end are no outputs and are not stored.
-//   3. A tile is a run of RUN pixels of the flat output plane for each channel, whatever
-//      the width of rows. A channel's runs begin at 32-byte sectors: storing a sector
-//      in two parts is so expensive that runs of 768 bytes would take 50 % longer.
+// A tile has COLUMNS * PIECES neighbouring pixels of the padded input (virtual_plane.cuh). Pixels in the padding
+// after a row's end are multiplied, but not stored. A channel's stores begin at 32-byte sectors, since storing a
+// sector in two parts is slow.
 //
 // Each input row is loaded KERNEL_H times; warpgroup_walk.cu avoids this where rows are wide.
 //
-// Tunables and their trade-offs:
-//   COLUMNS, PIECES: positions per product, products per tile: more positions give longer runs and less halo,
-//                    but take shared memory and registers.
-//   STAGES:          stages of the pipeline (3: loads start one tile earlier; 2: leaves room for
-//                    longer runs).
-//   PRODUCER_WARPS   8: more loads in flight; 4: more registers for the consumers.
-//   STORE_WARPS      2: two warps of the producer warpgroups only store; 0: all of them load, and
-//                    the consumers store.
-//   PINGPONG         1: one consumer warpgroup multiplies while the other is in its
-//                    epilogue; 0: both run freely.
-//   ALIGNMENT:       alignment of runs, in floats: 8 for whole sectors, at the price of some
-//                    positions that are multiplied but not stored; 4 multiplies none in vain.
+// Tunables:
+//   COLUMNS, PIECES: pixels per wgmma, and wgmmas per tile and tap
+//   STAGES:          input tiles in shared memory
+//   PRODUCER_WARPS:  8: more loads in flight; 4: more registers for the consumers
+//   STORE_WARPS:     2: two warps only store; 0: the consumers store
+//   PINGPONG:        1: one consumer warpgroup multiplies while the other is in its epilogue; 0: both run freely
+//   ALIGNMENT:       alignment of stores in floats; 8 stores whole sectors
 
 #include "warpgroup_conv.cuh"
 
@@ -39,10 +26,10 @@ namespace {
 constexpr int kTilesInImage = TILES / N;
 static_assert(RUN >= 8, "rows are too short for this tile");
 
-// The patch consists of KERNEL_H stretches of SPAN pixels. Stretches that overlap much become one stretch.
+// The patch consists of KERNEL_H rows of SPAN pixels. With MERGED, rows of a patch that overlap are stored only once.
 constexpr int kTapRow = MERGED ? DILATION_H * PITCH : SPAN;
 
-// Pipeline is the ring of STAGES patches between producers and consumers.
+// Pipeline is the ring buffer of STAGES input tiles between producers and consumers.
 struct Pipeline {
     char* patches;
     __device__ __forceinline__ char* patch(int stage) const { return patches + stage * PATCH_BYTES; }
@@ -57,8 +44,8 @@ struct Pipeline {
     static constexpr int kFull = kFreeBarrier, kEmpty = kFull + STAGES, kThreads = kConsumerThreads + kProducerThreads;
 };
 
-// Tile computes RUN outputs of each channel from POSITIONS positions of the virtual plane. Output planes begin anywhere
-// in a 32-byte sector of memory. To begin at a sector, each channel's run starts up to SLACK pixels early (run_shift).
+// Tile computes RUN outputs of each channel from POSITIONS pixels of the padded input. Stores begin at a 32-byte
+// sector, which may be up to SLACK pixels before the tile's first output (run_shift).
 struct Tile {
     int image;
     int first;  // pixel of the flat output plane where unshifted runs begin
@@ -100,8 +87,7 @@ __device__ __forceinline__ void load_patch(char* patch, const float* planes, con
     }
 }
 
-// produce is the loop of the producer warps: with a third stage, they start to load the tile after next before they
-// convert the next one.
+// produce is the loop of the producer warps.
 __device__ __forceinline__ void produce(const Pipeline& pipeline, const float* inputs, int thread, float power, float* largest) {
     constexpr int ahead = STAGES - 2;
     unsigned most = 0;
@@ -126,10 +112,8 @@ __device__ __forceinline__ void produce(const Pipeline& pipeline, const float* i
     leave(largest, most);
 }
 
-// Layout maps a tile's positions to places in the store buffer; `first` holds the places of the tile's first position
-// in the lane's two rows. At the end of an output row, positions that are no outputs are dropped and the next row moves
-// up. Inner says that no row ends in the tile, and that the tile's first position is SLACK positions before its
-// unshifted run. With Inner, only positions near the tile's ends need a check.
+// Layout maps a tile's pixels to places in the store buffer. Pixels of the padding at the end of a row are dropped.
+// Inner says that no output row ends in the tile, so that most pixels need no check.
 template <bool Inner>
 struct Layout {
     int x, first[2];
@@ -149,7 +133,7 @@ struct Layout {
     }
 };
 
-// ConsumerTiles combines the tile scheduler and the pipeline for a consumer.
+// ConsumerTiles combines tile scheduler and pipeline for a consumer warpgroup.
 struct ConsumerTiles : TileScheduler {
     Pipeline pipeline;
     int stage;

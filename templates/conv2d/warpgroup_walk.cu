@@ -1,45 +1,31 @@
-// conv2d on Hopper's warpgroup products, for up to 16 input channels and wide rows (sm_90a). The products and stores
-// are those of warpgroup_gemm.cu, but each block walks down a strip of columns. Each input row of a strip is loaded
-// only once, into a ring of patches in shared memory, and is used for KERNEL_H rows of outputs.
+// conv2d by Hopper's wgmma, for up to 16 input channels and wide rows (sm_90a). Products and stores are those of
+// warpgroup_gemm.cu, but each block computes a strip of columns from top to bottom. Each input row of a strip is
+// loaded only once, into a ring buffer in shared memory, and is used for KERNEL_H rows of outputs.
 //
-// A block works on one strip and a share of the rows of all images. Neighbouring blocks work on neighbouring strips,
-// and walk down at the same pace. Producers, consumer warpgroups and store warps are those of warpgroup_conv.cuh. The
-// ring is the pipeline between producers and consumers: each patch has an mbarrier for full and another for empty, so
-// that producers can run AHEAD rows ahead of consumers.
+// A block computes a range of rows of one strip. Producers, consumers and store warps are those of
+// warpgroup_conv.cuh. Each input row in the ring buffer has a full and an empty mbarrier, so that producers can be
+// AHEAD rows ahead of consumers.
 //
-// The data flow:
-//   1. Positions are counted in the virtual plane (virtual_plane.cuh). The tile of row y in
-//      strip k is COLUMNS * PIECES positions from y * PITCH + k * STRIP - LEAD on,
-//      so the next row's tile is PITCH further on.
-//   2. A patch is one input row of the strip: the positions of a tile and the halo of its taps.
-//      Tap (r, c) of tile y reads patch y + r * DILATION_H, shifted by c * DILATION_W pixels.
-//   3. A tile computes a run of outputs for each channel. Runs begin and end at 32-byte
-//      sectors, since storing a sector in two parts is expensive. Row y may begin in the
-//      sector in which row y-1 ends: the first strip's tile of row y computes all of that
-//      sector, so it begins LEAD positions early. In the virtual plane, the last outputs
-//      of a row lie right before the first outputs of the next row.
+// Pixels are numbered in the padded input (virtual_plane.cuh), where rows are PITCH pixels apart. Tap (r, c) of
+// output row y reads the strip's input row y + r * DILATION_H, shifted by c * DILATION_W pixels. Stores begin and end
+// at 32-byte sectors. If output row y begins in the sector in which row y-1 ends, the first strip's tile of row y
+// stores the whole sector, and so begins LEAD pixels early.
 //
-// Tunables and their trade-offs:
-//   COLUMNS, PIECES: positions per product, products per tile: wide strips have long runs and little
-//                    halo, but take shared memory and registers; the sums of a product go to the
-//                    store buffer while the next products run.
-//   AHEAD:           patches beyond the KERNEL_H rows that a tile reads: 1: a row is loaded
-//                    while another is multiplied; 2: its load starts one tile earlier.
-//   PRODUCER_WARPS   8: more loads in flight; 4: more registers for the consumers.
-//   STORE_WARPS      2: two warps of the producer warpgroups only store; 0: all of them load, and
-//                    the consumers store.
-//   PINGPONG         1: one consumer warpgroup multiplies while the other is in its
-//                    epilogue; 0: both run freely.
+// Tunables:
+//   COLUMNS, PIECES: pixels per wgmma, and wgmmas per tile and tap
+//   AHEAD:           input rows in shared memory beyond the KERNEL_H rows that a tile reads
+//   PRODUCER_WARPS:  8: more loads in flight; 4: more registers for the consumers
+//   STORE_WARPS:     2: two warps only store; 0: the consumers store
+//   PINGPONG:        1: one consumer warpgroup multiplies while the other is in its epilogue; 0: both run freely
 #define ALIGNMENT 8
 
 #include "warpgroup_conv.cuh"
 
 namespace {
 
-// A row's first run begins up to SLACK outputs before the row, which correspond to LEAD positions of the virtual plane.
 static_assert(kRowJump >= 0 && LEAD + PADDING_W <= PITCH && SLACK <= W_OUT, "rows are too short for strips");
 
-// The pipeline is a ring of patches, each of which is an input row of the strip.
+// The pipeline is a ring buffer of patches, each of which is an input row of the strip.
 constexpr int kReach = TAP_REACH + 1;  // input rows that a tile's taps read
 constexpr int kRows = N * H_OUT;
 
@@ -59,14 +45,14 @@ struct Ring {
     }
     __device__ __forceinline__ void consumer_release(int number) const { arrive(empty, number); }
 
-    // arrive arrives at a patch's barrier once for a warp, when all of its lanes are done with the patch.
+    // arrive arrives at a patch's barrier once for a warp, when all of its lanes have finished with the patch.
     __device__ __forceinline__ static void arrive(Mbarrier* barriers, int number) {
         __syncwarp();
         if (threadIdx.x % 32 == 0) mbarrier_arrive(barriers + number % RING);
     }
 };
 
-// TileScheduler is persistent: a block walks down a share of the rows of all images, in one strip.
+// TileScheduler is persistent: a block computes a range of the rows of all images, in one strip.
 struct TileScheduler {
     int strip, row, end;
     __device__ __forceinline__ TileScheduler() {
@@ -88,8 +74,7 @@ struct TileScheduler {
     }
 };
 
-// PatchSchedule lists the patches that the tiles read, in order: kReach rows for the first tile, then one row for each
-// further tile.
+// PatchSchedule lists the input rows that a block loads: kReach rows for the first tile, then one row per tile.
 struct PatchSchedule : TileScheduler {
     int missing;  // patches that the tile still lacks beside the current one
     __device__ __forceinline__ PatchSchedule() : missing(TAP_REACH) {}
@@ -116,7 +101,7 @@ __device__ __forceinline__ void load_patch(char* patch, const float* inputs, con
     }
 }
 
-// produce is the loop of the producer warps. A block numbers its patches in the order in which it reads them.
+// produce is the loop of the producer warps.
 __device__ __forceinline__ void produce(const Ring& ring, const float* inputs, int thread, float power, float* largest) {
     constexpr int under_way = AHEAD - 1;  // patches whose loads have started, beyond the one that is converted
     PatchSchedule next;
@@ -138,8 +123,8 @@ __device__ __forceinline__ void produce(const Ring& ring, const float* inputs, i
     leave(largest, most);
 }
 
-// Layout maps a tile's positions to places in the store buffer. The first LEAD positions lie before the strip: in the
-// leftmost strip they are the end of the output row before.
+// Layout maps a tile's pixels to places in the store buffer. The first LEAD pixels of the leftmost strip are the end
+// of the previous output row.
 struct Layout {
     int first[2];
     bool leftmost;
@@ -154,8 +139,8 @@ struct Layout {
     }
 };
 
-// ConsumerTiles combines the tile scheduler and the ring of patches for a consumer. `patch` is the number of the tile's
-// first patch.
+// ConsumerTiles combines tile scheduler and ring buffer for a consumer warpgroup. `patch` is the number of the tile's
+// first input row.
 struct ConsumerTiles : TileScheduler {
     Ring ring;
     int patch;

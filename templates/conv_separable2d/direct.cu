@@ -1,8 +1,6 @@
-// conv_separable2d, direct: each thread computes one output, including the depthwise sums of all channels that the
-// output needs. This kernel works for every problem.
-//
-// Tunables:
-//   threads: threads per block.
+// conv_separable2d, direct: each thread computes one output, including the depthwise sums of all input channels. The
+// kernel works for every problem. Tunables:
+//   threads: threads per block
 #include "compiled_sizes.cuh"
 
 extern "C" __global__ void __launch_bounds__(THREADS)

@@ -1,4 +1,4 @@
-// conv_separable2d, general: computes output element i of a problem of any size, in the math mode of the tuned kernel.
+// conv_separable2d, general: computes output element i of a problem of any size.
 #include "plain.cuh"
 
 struct Sizes {

@@ -1,34 +1,25 @@
-// conv_separable2d on tensor cores (mma.sync, sm_80 on): the result of the depthwise convolution never leaves
+// conv_separable2d on tensor cores by mma.sync (sm_80 on). The results of the depthwise convolution never leave
 // registers.
 //
-// Idea: the pointwise convolution is a matrix product whose rows are output places, whose columns are output channels,
-// and whose k is the input channels. A lane of a warp holds the operands of a few rows and a few k (mma.cuh). The
-// places can be assigned to the product's rows, and the channels to k, in any order. Therefore a lane gets PLACES
-// adjacent places and four channels of 16, and computes their depthwise sums itself. The rounded sums are already in
-// the registers of the product's operand. The product's results in a lane also belong to PLACES adjacent places, which
-// are stored together.
+// The pointwise convolution is a matrix product: its rows are output pixels, its columns output channels, and its k
+// the input channels. Each lane computes the depthwise results of PLACES adjacent pixels and four of 16 input
+// channels, which are exactly the lane's operands in mma.sync (mma.cuh).
 //
-// The data flow:
-//   1. Device memory -> shared memory, asynchronously, STAGES - 1 chunks ahead, across
-//      tiles, too: the patch of 16 channels that a tile's windows cover, with zeros for padding. The patch begins LEAD
-//      elements early, so that copies are aligned.
-//   2. Shared memory -> registers: the rows of a lane's windows, one vector per row. Windows of 3 columns
-//      get the elements that they need of neighbouring vectors by warp shuffles.
-//   3. A warp computes depthwise sums and multiplies them by the weights of all of the block's channels,
-//      which stay in shared memory.
-//   4. Registers -> device memory: lanes side by side store RUN adjacent places of a channel.
+// The input of a tile is copied to shared memory asynchronously, 16 channels at a time, up to STAGES - 1 copies
+// ahead. A lane loads one vector for each row of its windows; if windows have three columns, lanes exchange elements
+// at the borders by warp shuffles. The pointwise weights stay in shared memory. A lane stores PLACES adjacent pixels
+// of each of its output channels.
 //
-// Blocks are persistent: each takes every gridDim.x-th tile, which is ACROSS * RUN places wide; its number of rows
-// follows from the number of warps.
+// Blocks are persistent: each takes every gridDim.x-th tile, which is ACROSS * RUN output pixels wide.
 //
-// Tunables and their trade-offs:
-//   WARPS:         more places per tile: less halo around a tile, but fewer independent blocks.
-//   ACROSS, RUN:   warps side by side, and places of a warp side by side: longer stores, but more rows that
-//                  two tiles read.
-//   PLACES:        places per lane: weights are read less often, but sums take more registers.
-//   CHANNELS:      output channels of a block: they share depthwise sums, but take registers.
-//   STAGES:        stages of the pipeline of chunks.
-//   BLOCKS_PER_SM: blocks per multiprocessor: one stores while another multiplies.
+// Tunables:
+//   WARPS:         warps per block
+//   ACROSS:        warps of a block side by side in a tile
+//   RUN:           output pixels of a warp side by side
+//   PLACES:        adjacent output pixels per lane
+//   CHANNELS:      output channels per block
+//   STAGES:        stages of the pipeline
+//   BLOCKS_PER_SM: blocks per multiprocessor
 #include "async_copy.cuh"
 #include "compiled_sizes.cuh"
 #include "element_mma.cuh"
@@ -41,11 +32,10 @@ constexpr int kLanesAcross = RUN / PLACES, kRows = 8 / kLanesAcross;  // of a wa
 constexpr int kBlocks = PLACES / 2;                                   // of 16 rows, a warp's products
 static_assert(W % LOAD_WIDTH == 0 && TILE_W % LOAD_WIDTH == 0 && (LEAD + PADDING_W) % LOAD_WIDTH == 0, "copies are aligned, and end within rows");
 
-// ---- Shared memory holds the pipeline, the pointwise weights and the depthwise weights.
+// ---- Shared memory holds the input stages, the pointwise weights and the depthwise weights.
 //
-// The pitches of planes and of rows of weights keep the lanes of an access in different banks. A chunk's channels are
-// stored in the order in which lanes read them: the lane with remainder lane % 4 reads the channels 4 * (lane % 4) + i,
-// which are at the positions 4 * i + lane % 4.
+// Rows are padded to avoid bank conflicts. The 16 channels of a stage are stored in the order in which lanes read
+// them: channel 4 * (lane % 4) + i is at position 4 * i + lane % 4.
 
 struct Shared {
     char* memory;
@@ -68,7 +58,7 @@ __device__ __forceinline__ void stage_weights(const Shared& shared, const Weight
     }
 }
 
-// ---- A block's steps: the chunks of its tiles, one after the other.
+// ---- A block's steps: 16 input channels of a tile at a time, tile after tile.
 
 struct Tile {
     int image, y, x;
@@ -123,12 +113,12 @@ struct Lane {
 
 // ---- Depthwise sums.
 
-// Window is one row of the input that a lane's windows cover, in vectors of kVector elements from kFirst on.
+// Window is one input row of a lane's windows, as vectors of kVector elements.
 constexpr int kMostVector = 16 / sizeof(Element);
 constexpr int kVector = PLACES * STRIDE_W % kMostVector == 0 ? kMostVector : PLACES * STRIDE_W % (kMostVector / 2) == 0 ? kMostVector / 2 : 2;
 constexpr int kFirst = LEAD / kVector * kVector, kSkipped = LEAD % kVector, kEnd = kSkipped + (PLACES - 1) * STRIDE_W + SPAN_W;
 constexpr int kVectors = (kEnd + kVector - 1) / kVector;
-// kShuffled says that a lane gets one element of each neighbour's vector by shuffles.
+// kShuffled says that a lane gets elements of its neighbours' vectors by warp shuffles.
 constexpr bool kShuffled = kLanesAcross > 1 && STRIDE_W == 1 && kVector == PLACES && kSkipped == kVector - 1 && kEnd == 2 * kVector + 1;
 
 struct Window {
@@ -153,7 +143,7 @@ struct Window {
 constexpr bool kUnrolled = kTaps <= 25;
 constexpr int kTapRows = kUnrolled ? KERNEL_H : 1;  // rows unrolled at once; nvcc expands no macro in a pragma
 
-// add_up computes the depthwise sums of a channel at a lane's places.
+// add_up computes the depthwise sums of one channel at a lane's output pixels.
 __device__ __forceinline__ void add_up(float (&sums)[PLACES], const Element* from, const float* taps, const Lane& lane) {
     float kept[kUnrolled ? TAP_PITCH : 1];
     if constexpr (kUnrolled) {
@@ -174,13 +164,13 @@ __device__ __forceinline__ void add_up(float (&sums)[PLACES], const Element* fro
     }
 }
 
-// ---- Products. Multiplying a chunk of 16 channels takes two tensor-core products in TF32, or one for 16-bit elements.
+// ---- Products. 16 input channels take two mma.sync instructions in TF32, and one for 16-bit elements.
 
 constexpr int kSteps = kOf16Bits ? 1 : 2;
 typedef float Sums[kBlocks][CHANNELS / 8][4];
 typedef unsigned Operand[kSteps][kBlocks][4];
 
-// make_operand computes the depthwise sums of a chunk as a product's operand.
+// make_operand computes the depthwise sums of 16 channels as an mma.sync operand.
 template <class T>
 __device__ __forceinline__ void make_operand(Operand& a, const char* stage, const float* taps, const Lane& lane) {
     const int offset = lane.row * (STRIDE_H * PATCH_PITCH) + lane.column * STRIDE_W + kFirst;
@@ -202,7 +192,7 @@ __device__ __forceinline__ void make_operand(Operand& a, const char* stage, cons
     }
 }
 
-// multiply adds the products of a chunk to the sums; `weights` are the weights of the chunk's channels.
+// multiply adds the products of 16 input channels to the accumulators.
 __device__ __forceinline__ void multiply(Sums& sums, const Operand& a, const Element* weights) {
     const int group = threadIdx.x % 32 / 4, quarter = threadIdx.x % 4;
 #pragma unroll
@@ -218,7 +208,7 @@ __device__ __forceinline__ void multiply(Sums& sums, const Operand& a, const Ele
     }
 }
 
-// begin initialises the sums with the biases, or with zeros.
+// begin sets the accumulators to the bias, or to zero.
 __device__ __forceinline__ void begin(Sums& sums, const Element* bias, int first, const Lane& lane) {
 #pragma unroll
     for (int j = 0; j < CHANNELS / 8; ++j)
@@ -231,8 +221,8 @@ __device__ __forceinline__ void begin(Sums& sums, const Element* bias, int first
         }
 }
 
-// store stores a lane's outputs: its places in each of its output channels. Streaming stores suit outputs that are not
-// read soon, and the compiler does not split streaming stores into narrower ones.
+// store stores a lane's pixels of each of its output channels. The compiler does not split streaming stores into
+// narrower ones.
 __device__ __forceinline__ void store(Element* y, const Sums& sums, const Tile& tile, int first, const Lane& lane,
                                       const Epilogue& epilogue) {
     constexpr int most = PLACES < kMostVector ? PLACES : kMostVector;

@@ -1,5 +1,5 @@
-// plain.cuh: a separable convolution computed by its definition, for the reference and other simple kernels. Sizes is a
-// type with the problem's sizes as members; sums are of type Sum.
+// plain.cuh: a separable convolution computed by its definition, for the reference and other simple kernels; sums
+// have the type Sum.
 #pragma once
 #include "epilogue.cuh"
 #include "factor.cuh"
@@ -9,8 +9,8 @@ struct Weights {
     const Element *depthwise, *depthwise_bias, *pointwise, *pointwise_bias; // the biases may be null
 };
 
-// depthwise_sum returns a channel's depthwise sum at a place of the output; `first` points to channel 0 of the image.
-// The depthwise sum is rounded to the tensors' type, as in PyTorch.
+// depthwise_sum returns the depthwise sum of a channel at one output pixel, rounded to the tensors' type as in
+// PyTorch.
 template <class Sum, class Sizes>
 __device__ __forceinline__ float depthwise_sum(const Element* first, const Weights& weights, const Sizes& s, long long channel, long long row, long long column) {
     const Element* const plane = first + channel * s.h * s.w;

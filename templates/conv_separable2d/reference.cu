@@ -1,5 +1,5 @@
-// conv_separable2d, reference: computes in double. In math mode tf32 depthwise sums and pointwise weights are rounded
-// to TF32 before they are multiplied.
+// conv_separable2d, reference: sums are in double. In math mode tf32, the pointwise convolution's operands are
+// rounded to TF32.
 #include "compiled_sizes.cuh"
 
 extern "C" __global__ void conv_separable2d_reference(const Element* __restrict__ x, const Element* __restrict__ depthwise, const Element* __restrict__ depthwise_bias,

@@ -8,7 +8,7 @@ struct Weights {
     const Element* weight;    // the weight of each label; null means 1
     double smoothing;
     long long ignored, inner;
-    // ask loads ahead what the loss of a row needs: the label, then the row's element and the weight at the label.
+    // ask loads the row's label ahead, and then the element and the weight at the label.
     int asked = 0;
     long long label = 0;
     float own = 0.0f, weighs = 1.0f;

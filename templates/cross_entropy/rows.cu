@@ -1,5 +1,4 @@
-// cross_entropy, rows: the kernel of rows.cu computes the losses of rows (row.cuh), and a second launch combines the
-// losses.
+// cross_entropy, rows: one launch computes the losses of all rows (rows.cu), and a second launch adds up the losses.
 #include "rows.cuh"
 #include "row_losses.cuh"
 

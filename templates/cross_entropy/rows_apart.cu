@@ -1,5 +1,5 @@
-// cross_entropy, rows_apart: the kernels of rows_apart.cu compute the losses of rows (row.cuh), and a third launch
-// combines the losses.
+// cross_entropy, rows_apart: two launches compute the losses of all rows (rows_apart.cu), and a third launch adds up
+// the losses.
 #include "rows_apart.cuh"
 #include "row_losses.cuh"
 

@@ -1,4 +1,4 @@
-// scan_join.cuh: how cumprod combines two numbers, and its neutral element.
+// scan_join.cuh: cumprod combines two numbers by multiplication, with the neutral element 1.
 #pragma once
 
 template <class Real> __device__ __forceinline__ Real both(Real a, Real b) { return a * b; }

@@ -1,16 +1,14 @@
-// depthwise_conv2d, channels: for channels-last images. Each thread slides over the windows of a few channels.
+// depthwise_conv2d, channels: for channels-last images. Each thread computes a few channels of neighbouring outputs.
 //
-//   global -> shared:    the kernels of the block's channels, tap by tap.
-//   global -> registers: VEC channels of a place per load; elements that several threads need come from the caches.
-//   registers:           an input row times each kernel row that applies to it, added to the sums of the outputs.
-//   registers -> global: VEC channels of an output as soon as its last row is done.
+// The block first copies its channels' weights to shared memory. A thread loads VEC channels of an input pixel at a
+// time, and multiplies each input row by all kernel rows that apply to it.
 //
 // Tunables:
-//   block_x, block_y:     threads along the channels, and along the outputs.
-//   vec:                  channels per thread: wider accesses, fewer threads.
-//   rows, columns:        outputs per thread: more outputs share more loads, at the price of registers.
-//   blocks_per_sm:        makes the compiler use few enough registers for that many blocks.
-//   streaming:            whether stores are streaming, which leaves the L2 to the inputs.
+//   block_x, block_y: threads along the channels, and along the outputs
+//   vec:              channels per thread
+//   rows, columns:    outputs per thread
+//   blocks_per_sm:    blocks per multiprocessor for which the compiler limits registers
+//   streaming:        whether stores are streaming, so that the inputs stay in the L2
 #include "channels.cuh"
 
 constexpr int Taps = TAPS;

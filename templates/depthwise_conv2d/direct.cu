@@ -1,19 +1,12 @@
-// depthwise_conv2d, direct: each thread convolves VEC adjacent outputs, row after row.
+// depthwise_conv2d, direct: each thread computes VEC adjacent outputs, row after row.
 //
-//   global -> registers: a window's elements, one by one: neighbouring windows
-//                        overlap, and their elements come from L1; the weights
-//                        are the same for the whole block and come from L1 too.
-//   registers -> global: VEC outputs, as one vector where rows are aligned for it.
-//
-// Windows that hang over the input's edge take a path with bounds checks.
+// Windows that reach over the input's edge take a path with bounds checks.
 //
 // Tunables:
-//   block_x, block_y: threads per block: how much of the input a block shares in L1.
-//   rows:             output rows per thread: more rows save indexing, fewer leave more
-//                     blocks to fill the chip.
-//   vec:              adjacent outputs per thread: wider stores and windows that share
-//                     loads, but the threads of a warp read from addresses further apart.
-//   unroll:           rows of a window in flight at once.
+//   block_x, block_y: threads per block
+//   rows:             output rows per thread
+//   vec:              adjacent outputs per thread
+//   unroll:           rows of a window in flight at once
 #include "convolution_place.cuh"
 #include "plane_windows.cuh"
 

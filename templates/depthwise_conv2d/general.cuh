@@ -1,5 +1,5 @@
-// depthwise_conv2d, general: computes output element i of any problem, as simply as possible. The reference calls this
-// function with a problem's compile-time sizes, an exported PyTorch module with sizes that are known at run time.
+// depthwise_conv2d, general: computes output element i of a problem of any size. The reference kernel calls this
+// function with compile-time sizes, and an exported PyTorch module with sizes known at run time.
 #ifndef SIZES
 #define SIZES long long c, h, w, kernel_h, kernel_w, stride_h, stride_w, padding_h, padding_w, dilation_h, dilation_w, h_out, w_out, channels_last
 #endif

@@ -1,5 +1,4 @@
-// depthwise_conv2d, reference: one thread per output, with sums in double. The kernel calls the simple function of
-// general.cuh, which shares no code with the other kernels.
+// depthwise_conv2d, reference: one thread per output, with sums in double.
 #include "general.cuh"
 
 extern "C" __global__ void depthwise_conv2d_reference(const Element* __restrict__ x, const Element* __restrict__ weight,

@@ -1,34 +1,20 @@
-// depthwise_conv2d, stream: a block walks down a strip of the plane in a pipeline: the input rows of later steps are
-// loaded while a step computes.
+// depthwise_conv2d, stream: a block computes a strip of the output from top to bottom, and loads the input rows of
+// later steps while it computes the current step.
 //
-//   global -> shared:    the channel's weights; and whole input rows, by asynchronous
-//                        copies of 16 bytes into a ring that keeps the halo of
-//                        two steps; or, when COPY_ENGINE is set, by one bulk
-//                        load per row, for all rows of the strip at once.
-//   shared -> registers: every thread reads a span of each row once.
-//   registers:           the row times each kernel row that applies to it, added
-//                        to the sums of the outputs below.
-//   registers -> global: each output as soon as its last row is done; or, when
-//                        GATHER or COPY_ENGINE is set, through shared memory: the
-//                        rows of a strip as wide as the output are one flat run
-//                        of the tensor.
+//   global -> shared:    the weights, and input rows by asynchronous copies; or, with COPY_ENGINE, by bulk copies
+//   shared -> registers: each thread loads the columns that its windows need, once per row
+//   registers:           each input row is multiplied by all kernel rows that apply to it
+//   registers -> global: each output after its last row, through shared memory if GATHER or COPY_ENGINE is set
 //
 // Tunables:
-//   block_x, block_y: threads along the row and down the columns.
-//   rows:             output rows per thread and step: more reuse of each row's
-//                     products, larger steps.
-//   vec:              output columns per thread: more reuse in registers and
-//                     wider accesses, fewer threads.
-//   steps:            steps per strip: more steps share more rows, fewer leave more blocks.
-//   ahead:            pipeline stages beside the current one: more stages hide
-//                     more latency and take more shared memory; with the copy
-//                     engine, all steps are in flight.
-//   gather:           whether outputs go through shared memory, which
-//                     takes a barrier but avoids narrow stores to rows of odd width.
-//   copy_engine:      bulk copies take no instructions of the threads and come in
-//                     bursts, which suits the memory; but shared memory must hold
-//                     the strip's rows and outputs, and rows must be aligned.
-//   streaming:        whether stores are streaming, which leaves the L2 to the halo rows.
+//   block_x, block_y: threads along the row and down the columns
+//   rows:             output rows per thread and step
+//   vec:              output columns per thread
+//   steps:            steps per strip
+//   ahead:            pipeline stages beside the current one
+//   gather:           whether outputs are stored through shared memory, which avoids narrow stores to rows of odd width
+//   copy_engine:      whether rows are loaded by bulk copies, which need aligned rows and more shared memory
+//   streaming:        whether stores are streaming, so that input rows stay in the L2
 #include "depthwise.cuh"
 #include "stream.cuh"
 

@@ -1,30 +1,18 @@
-// depthwise_conv2d, walk: every thread walks down its own few columns of outputs.
+// depthwise_conv2d, walk: each thread computes a few columns of outputs from top to bottom.
 //
-// Each channel has its own small kernel, and sums do not combine channels, so an input takes part in only KERNEL_H *
-// KERNEL_W multiplications. Memory bandwidth is the limit if every row is loaded once and kept in registers for all
-// outputs that need it.
+// Memory bandwidth is the limit if every input row is loaded once, and kept in registers for all outputs that need
+// it.
 //
-//   global -> shared:    the channel's weights.
-//   global -> registers: a span of one input row, through the L1.
-//   registers:           the row times each kernel row that applies to it, added
-//                        to the sums of the outputs below.
-//   registers -> global: each output as soon as its last row is done; or, when
-//                        GATHER is set, through shared memory: a tile as wide as
-//                        the output is one flat run of the tensor.
+// A thread multiplies each input row by all kernel rows that apply to it, and stores an output after its last row.
+// The L1 serves columns that neighbouring threads share.
 //
 // Tunables:
-//   block_x, block_y: threads along the row and down the columns.
-//   rows:             output rows per thread and step: with more, fewer rows are loaded
-//                     twice; with fewer, more threads fill the chip.
-//   steps:            steps of ROWS rows per tile: more steps share all but a few rows,
-//                     fewer leave more blocks to fill the chip; with several, the
-//                     next step's rows are held in registers.
-//   vec:              output columns per thread: more reuse in registers and
-//                     wider accesses, fewer threads; on rows of odd width, also
-//                     stores with gaps.
-//   gather:           whether outputs go through shared memory, which
-//                     takes a barrier but avoids narrow stores to rows of odd width.
-//   streaming:        whether stores are streaming, which leaves the L2 to the halo rows.
+//   block_x, block_y: threads along the row and down the columns
+//   rows:             output rows per thread and step
+//   steps:            steps of ROWS rows per tile; with several steps, registers hold the next step's rows
+//   vec:              output columns per thread
+//   gather:           whether outputs are stored through shared memory, which avoids narrow stores to rows of odd width
+//   streaming:        whether stores are streaming, so that input rows stay in the L2
 #include "depthwise.cuh"
 #include "walk.cuh"
 

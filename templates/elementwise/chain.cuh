@@ -1,4 +1,4 @@
-// chain.cuh: the operator's function F, an expression of x, w and b.
+// chain.cuh: the operator's function F of the elements x, w and b.
 #pragma once
 #include "activations.cuh"
 

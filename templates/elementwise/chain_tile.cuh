@@ -1,6 +1,5 @@
-// chain_tile.cuh: the part of a tile of the flat tensor that one thread computes: UNROLL vectors, a block's width
-// apart. The loads of all vectors of x, and of the elements of w and b that belong to them, are in flight before the
-// first is used.
+// chain_tile.cuh: computes a thread's UNROLL vectors, which are a block's width apart. The thread issues all loads
+// before it uses the first.
 #pragma once
 #include "chain.cuh"
 #include "element.cuh"
@@ -11,7 +10,7 @@ typedef unsigned long long Index;
 typedef unsigned Index;
 #endif
 
-// load_beside loads the elements of w or b that belong to the VEC outputs from `at` on, of which `count` exist.
+// load_beside loads the elements of w or b for the VEC outputs from `at` on, of which `count` exist.
 __device__ __forceinline__ void load_beside(float (&to)[VEC], const Element* from, Index at, int count) {
     if (LENGTH == 1 || (INNER > 1 && INNER % VEC == 0)) {  // one element for all outputs
         const float one = read_only(from + at / INNER % LENGTH);
@@ -27,13 +26,12 @@ __device__ __forceinline__ void load_beside(float (&to)[VEC], const Element* fro
 
 constexpr int kTile = THREADS * UNROLL * VEC;  // elements of a block's tile
 
-// is_whole tells whether all elements of a thread's vector at index `at` exist. If the tensor consists of whole tiles,
-// the compiler knows that is_whole is true, and no load waits for a comparison.
+// is_whole tells whether all elements of the vector at index `at` exist, which may be known at compile time.
 __device__ __forceinline__ bool is_whole(long long at, long long elements) {
     return elements % kTile == 0 || at + VEC <= elements;
 }
 
-// chain_tile computes the outputs from `first` on; outputs after the last element are undefined.
+// chain_tile computes a thread's outputs from `first` on; outputs beyond the tensor's end are undefined.
 __device__ __forceinline__ void chain_tile(float (&v)[UNROLL][VEC], const Element* x, const Element* w, const Element* b, long long first) {
     const long long elements = (long long)OUTER * LENGTH * INNER;
     float vw[UNROLL][VEC] = {}, vb[UNROLL][VEC] = {};

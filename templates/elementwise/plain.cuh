@@ -1,5 +1,4 @@
-// plain.cuh: an output computed by its definition, before it is rounded, for the reference and the general kernel.
-// Sizes is a type with the problem's sizes as members.
+// plain.cuh: an output computed by its definition, for the reference and the general kernel.
 #pragma once
 #include "chain.cuh"
 #include "element.cuh"

@@ -1,13 +1,10 @@
-// elementwise, reduced: computes the sum or mean of an elementwise operator's outputs. Each block goes through tiles of
-// the flat tensor, a grid's width apart, and stores one partial sum. In the second launch one block adds up the partial
-// sums in double. The order of additions is always the same, so the answer is reproducible bit for bit.
-//
-//   global -> registers:    a tile (chain_tile.cuh).
-//   registers -> workspace: one float per block.
+// elementwise, reduced: computes the sum or mean of an elementwise operator's outputs. Each block stores a partial
+// sum; a second launch adds up the partial sums in double. The order of additions is fixed, so the result is
+// reproducible.
 //
 // Tunables:
-//   threads, vec, unroll: as in vectors.cu.
-//   per_sm:               blocks per multiprocessor: more blocks keep more loads in flight.
+//   threads, vec, unroll: as in vectors.cu
+//   per_sm:               blocks per multiprocessor
 #include "block_sum.cuh"
 #include "chain_tile.cuh"
 #include "dependent_launch.cuh"

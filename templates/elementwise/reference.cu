@@ -1,6 +1,5 @@
-// elementwise, reference: one thread computes one output, or, for a reduction, one block computes the sum of all
-// outputs. The reference computes in float, as PyTorch does: where terms cancel, double would give another answer than
-// PyTorch.
+// elementwise, reference: one thread computes one output, or one block computes the sum of all outputs. Arithmetic is
+// in float, in order to round as PyTorch does.
 #include "block_sum.cuh"
 #include "plain.cuh"
 

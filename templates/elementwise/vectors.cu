@@ -1,13 +1,10 @@
-// elementwise, vectors: each thread computes UNROLL vectors of the flat tensor, a block's width apart.
-//
-//   global -> registers: all vectors of x, and the elements of w and b that belong to them, before the first is used.
-//   registers -> global: an output's vector as soon as it is computed.
+// elementwise, vectors: each thread computes UNROLL vectors, which are a block's width apart.
 //
 // Tunables:
-//   threads:   threads per block.
-//   vec:       elements per load, 16 bytes at most: wider loads are fewer memory instructions.
-//   unroll:    loads that a thread has in flight: more of them take more registers.
-//   streaming: whether stores are streaming, which leaves the caches to other data.
+//   threads:   threads per block
+//   vec:       elements per load, 16 bytes at most
+//   unroll:    vectors that a thread loads at once
+//   streaming: whether stores are streaming, which leaves the caches to other data
 #include "chain_tile.cuh"
 
 extern "C" __global__ void __launch_bounds__(THREADS)

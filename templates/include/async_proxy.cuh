@@ -1,9 +1,7 @@
-// async_proxy.cuh: the fence between threads and the units that access shared memory asynchronously: Hopper's copy
-// engine and warpgroup products.
+// async_proxy.cuh: the proxy fence that TMA and wgmma need before they read what threads wrote to shared memory.
 #pragma once
 
-// publish_to_async_proxy makes this thread's writes to shared memory visible to the copy engine and to warpgroup
-// products, once the threads have passed a barrier.
+// publish_to_async_proxy makes this thread's writes to shared memory visible to TMA and wgmma after the next barrier.
 __device__ __forceinline__ void publish_to_async_proxy() {
 #ifndef AUTOTUNE_EMULATOR
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");

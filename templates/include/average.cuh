@@ -1,24 +1,22 @@
-// average.cuh: the divisor of a window's sum, as PyTorch defines it: DIVISOR if that is set, otherwise the number of
-// the window's elements.
+// average.cuh: the divisor of an average pool, as in PyTorch: DIVISOR (divisor_override) if it is set, otherwise the
+// number of elements in the window.
 //
-// The number of elements includes the padding inside the window when COUNT_INCLUDE_PAD is set, but never the part of a
-// window that ceil_mode lets reach beyond the padding.
+// With COUNT_INCLUDE_PAD, padding counts as elements of the window, but the overhang that ceil_mode allows does not.
 #pragma once
 
-// counted returns how many of the positions [first, first + kernel) count as elements of the window.
+// counted returns how many elements of the window [first, first + kernel) contribute to the divisor along one axis.
 __device__ __forceinline__ int counted(int first, int kernel, int size, int padding) {
     const int from = COUNT_INCLUDE_PAD ? first : max(first, 0);
     const int to = min(first + kernel, COUNT_INCLUDE_PAD ? size + padding : size);
     return to - from;
 }
 
-// every_window_counts_whole tells whether, along one axis, all elements of every window are counted.
+// every_window_counts_whole tells whether, along one axis, all elements of every window contribute to the divisor.
 __device__ constexpr bool every_window_counts_whole(int kernel, int stride, int padding, int size, int outputs) {
     return (COUNT_INCLUDE_PAD || padding == 0) &&
            (outputs - 1) * stride - padding + kernel <= size + padding;
 }
 
-// average divides the window sum of an output by the window's divisor.
 __device__ __forceinline__ float average(float sum, int slice, int row, int column) {
     constexpr float Fixed = DIVISOR ? DIVISOR : 1;
     if (DIVISOR) return sum / Fixed;

@@ -1,10 +1,9 @@
-// average_pool_general.cuh: computes output element i of any average pool of up to three axes, as simply as possible.
+// average_pool_general.cuh: a simple, unoptimised average pool (1D to 3D) that computes one output element.
 #include "convolution_place.cuh"
 #include "taps.cuh"
 #include "volume_sizes.cuh"
 
-// padded counts a window's elements inside the padded input: the count stops at the end of the padding even where
-// ceil_mode lets the window reach beyond it.
+// padded counts a window's elements along one axis: it includes padding, but not the overhang that ceil_mode allows.
 __device__ __forceinline__ long long padded(long long first, long long kernel, long long size, long long padding) {
     const long long left = size + padding - first;
     return left < kernel ? left : kernel;

@@ -1,5 +1,4 @@
-// The reference kernel of average pools of up to three axes: one thread per output. The kernel calls the simple
-// function of average_pool_general.cuh, which shares no code with the other kernels.
+// The reference kernel of average pools (1D to 3D) computes one output per thread by average_pool_general.cuh.
 #include "average_pool_general.cuh"
 
 extern "C" __global__ void average_pool_reference(const Element* __restrict__ x,

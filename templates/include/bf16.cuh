@@ -1,12 +1,12 @@
-// bf16.cuh: bfloat16, the upper half of a float, two in a register.
+// bf16.cuh: bfloat16 numbers, two packed in a 32-bit register.
 //
-// A float is nearly the sum of two bfloat16 numbers: `high` is the float rounded, `low` is the remainder, rounded. The
-// products high*high + high*low + low*high, which tensor cores compute fast, approximate x*y with a relative error of
+// A float x is split into `high` (x rounded to bfloat16) and `low` (the remainder rounded to bfloat16). For floats
+// split into `high` and `low`, high*high + high*low + low*high approximates their product with a relative error of
 // about 2^-16.
 #pragma once
 #include "finite.cuh"
 
-// pack_bf16x2 rounds two floats to nearest (ties to even) and packs them into a register.
+// pack_bf16x2 rounds two floats to bfloat16 (to nearest, ties to even) and packs them into a register.
 __device__ __forceinline__ unsigned pack_bf16x2(float low, float high) {
 #if !defined(AUTOTUNE_EMULATOR) && __CUDA_ARCH__ >= 800
     unsigned packed;
@@ -26,7 +26,7 @@ __device__ __forceinline__ unsigned pack_bf16x2(float low, float high) {
 __device__ __forceinline__ float bf16_low(unsigned packed) { return __uint_as_float(packed << 16); }
 __device__ __forceinline__ float bf16_high(unsigned packed) { return __uint_as_float(packed & 0xffff0000u); }
 
-// split_bf16x2 splits two floats into their rounded values and the remainders.
+// split_bf16x2 splits two floats into bfloat16 values (`rounded`) and bfloat16 remainders (`rest`).
 constexpr float kMostBf16 = 0x1.fep127f;
 __device__ __forceinline__ void split_bf16x2(float a, float b, unsigned& rounded, unsigned& rest) {
     rounded = pack_bf16x2(bounded(a, kMostBf16), bounded(b, kMostBf16));

@@ -1,10 +1,9 @@
-// block_scale.cuh: computes the power of two that scales an input or weights (tensor_scales.cuh), for all threads of a
-// block. One warp reads the magnitudes that all shares found: if every warp did, thousands of them would request the
-// same few lines from the L2.
+// block_scale.cuh: computes the power of two that scales the input or the weights (tensor_scales.cuh), once per block.
+// Only one warp per block reads the tensor's magnitudes, to avoid contention for the same few L2 lines.
 #pragma once
 #include "tensor_scales.cuh"
 
-// block_scale must be called by all threads of a block, at most once for the input and once for the weights.
+// All threads of a block must call block_scale, at most once for the input and once for the weights.
 template <Scaled Of>
 __device__ __forceinline__ PowerScale block_scale(const float* scales) {
     __shared__ float found[2];

@@ -1,4 +1,4 @@
-// block_sum.cuh: sums one number of each thread of a block, always in the same order; all threads get the sum.
+// block_sum.cuh: sums one number per thread of a block in a fixed order; every thread receives the sum.
 #pragma once
 
 template <int Threads, class Real>
@@ -12,6 +12,6 @@ __device__ __forceinline__ Real block_sum(Real own) {
     }
     __syncthreads();
     const Real all = sums[0];
-    __syncthreads();  // before the next sum overwrites the numbers
+    __syncthreads();  // the next call overwrites sums
     return all;
 }

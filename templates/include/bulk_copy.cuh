@@ -1,28 +1,28 @@
-// bulk_copy.cuh: bulk copies by the copy engine of a Hopper GPU (sm_90 on): one thread passes the addresses and the
-// size, and the copy takes no registers and no further instructions.
+// bulk_copy.cuh: bulk copies between global and shared memory (cp.async.bulk, sm_90 and later), each issued by one
+// thread.
 //
-// A store from shared memory takes these steps:
+// These steps store data from shared to global memory:
 //
-//   every thread writes its part with ordinary stores.
+//   every thread writes its data to shared memory.
 //   every thread calls publish_to_async_proxy().
 //   __syncthreads()
 //   some threads call bulk_store(), then bulk_store_commit().
 //   ... other work ...
-//   the same threads call bulk_store_wait_read(): the shared memory may be overwritten.
+//   the same threads call bulk_store_wait_read() before the shared memory is overwritten.
 //
-// mbarrier.cuh describes a load. If threads have written to the shared memory that a load will fill, they call
-// publish_to_async_proxy() before a barrier, which precedes the load; if they have only read it, the barrier is enough.
+// Threads that have written to shared memory must call publish_to_async_proxy() and pass a barrier before a bulk load
+// (mbarrier.cuh) overwrites it.
 //
-// Both addresses of a bulk copy and its size must be multiples of 16 bytes. Stored data is visible to later kernels;
-// before a kernel ends, it must have waited until the copy engine has read its shared memory.
+// Addresses and size of a bulk copy must be multiples of 16 bytes. A kernel must not end before its bulk stores have
+// read the shared memory.
 #pragma once
 #include "async_proxy.cuh"
 #include "mbarrier.cuh"
 
 #ifndef AUTOTUNE_EMULATOR
 
-// bulk_load starts copying `bytes` bytes from global to shared memory; the barrier `barrier` counts them when they have
-// arrived.
+// bulk_load starts copying `bytes` bytes from global to shared memory; the mbarrier `barrier` counts the bytes that
+// arrive.
 __device__ __forceinline__ void bulk_load(void* shared, const void* global, int bytes, Mbarrier* barrier) {
     asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];"
                  :
@@ -38,7 +38,7 @@ __device__ __forceinline__ void bulk_store(void* global, const void* shared, int
                  : "memory");
 }
 
-// bulk_store_hinted is bulk_store with a hint: Streaming tells the L2 that the bytes will not be read soon.
+// bulk_store_hinted is bulk_store with an L2 hint: with Streaming, L2 evicts the stored data first.
 template <bool Streaming>
 __device__ __forceinline__ void bulk_store_hinted(void* global, const void* shared, int bytes) {
     if constexpr (Streaming) {
@@ -52,11 +52,10 @@ __device__ __forceinline__ void bulk_store_hinted(void* global, const void* shar
     bulk_store(global, shared, bytes);
 }
 
-// bulk_store_commit makes a group of the bulk stores that this thread started since its last group.
+// bulk_store_commit closes a group: all bulk stores that this thread started since its last commit.
 __device__ __forceinline__ void bulk_store_commit() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
 
-// bulk_store_wait_read waits until the copy engine has read the shared memory of this thread's groups of stores, except
-// for the newest Groups groups.
+// bulk_store_wait_read waits until at most Groups of this thread's groups of stores still read shared memory.
 template <int Groups = 0>
 __device__ __forceinline__ void bulk_store_wait_read() {
     asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(Groups) : "memory");

@@ -1,21 +1,17 @@
-// channels.cuh: sliding windows over channels-last images: a thread computes VEC neighbouring channels of SLICES x ROWS
-// x COLUMNS outputs.
+// channels.cuh: pools and depthwise convolutions on channels-last images. A thread computes SLICES x ROWS x COLUMNS
+// output pixels of VEC neighbouring channels.
 //
-// Neighbouring threads compute neighbouring channels, so that warps read and write whole lines. A thread walks through
-// the input rows that its windows share; each column is loaded once and added to all windows of the thread that contain
-// it. Elements that several threads need come from the caches.
+// Neighbouring threads compute neighbouring channels, so that global accesses are coalesced. A thread loads each input
+// pixel once and adds it to all of the thread's windows that contain it.
 //
-//   slide(x, y, windows)    computes a block's outputs; `windows` has these functions:
+// The function slide(x, y, windows) computes a block's outputs; `windows` has these functions:
 //
-//   windows.outside()                          returns the value of the padding.
-//   windows.join_row(span, slice, row)         adds one of the thread's input rows to the windows that contain it.
-//   windows.join_tap(values, d, h, w)          adds a tap to the thread's only window, too large to be unrolled.
-//   windows.output(outputs, group, s, r, c)    returns VEC outputs.
+//   windows.outside()                          returns the value of padding,
+//   windows.join_row(span, slice, row)         adds a row of input pixels to all windows that contain it,
+//   windows.join_tap(values, d, h, w)          adds one input pixel to the window of a kernel too large to unroll,
+//   windows.output(outputs, group, s, r, c)    returns VEC channels of an output pixel.
 //
-// The class of `windows` derives from Epilogue, which is an empty base class if there is no epilogue.
-//
-// Macros used besides the problem's sizes are the tunables BLOCK_X, BLOCK_Y, SLICES, ROWS, COLUMNS, VEC, STREAMING, and
-// UNROLLED, which says whether windows are small enough for code without loops (op.yaml derives it).
+// The macro UNROLLED tells whether windows are small enough to unroll their loops.
 #pragma once
 #include "convolution_place.cuh"
 #include "guarded_load.cuh"
@@ -27,8 +23,7 @@ static_assert(C % VEC == 0 && (UNROLLED || SLICES * ROWS * COLUMNS == 1), "a thr
 
 __device__ __forceinline__ int first_channel() { return blockIdx.x % ChannelBlocks * BlockChannels; }
 
-// tap_at returns the tap with which the window of output o reads input i, counted from the start of the window of
-// output 0, or -1 if that window does not read input i.
+// tap_at returns the kernel tap by which output o reads input i along one axis, or -1 if o does not read i.
 __host__ __device__ constexpr int tap_at(int i, int o, int stride, int dilation, int kernel) {
     const int from = i - o * stride;
     return from < 0 || from % dilation != 0 || from / dilation >= kernel ? -1 : from / dilation;
@@ -36,7 +31,7 @@ __host__ __device__ constexpr int tap_at(int i, int o, int stride, int dilation,
 __host__ __device__ constexpr int slice_tap(int i, int s) { return tap_at(i, s, STRIDE_D, DILATION_D, KERNEL_D); }
 __host__ __device__ constexpr int row_tap(int i, int r) { return tap_at(i, r, STRIDE_H, DILATION_H, KERNEL_H); }
 
-// is_tap tells whether any of Outputs windows contains the i-th input.
+// is_tap tells whether one of the first Outputs windows reads input i along one axis.
 template <int Outputs>
 __device__ __forceinline__ bool is_tap(int i, int stride, int dilation, int kernel) {
     bool is = false;
@@ -45,9 +40,9 @@ __device__ __forceinline__ bool is_tap(int i, int stride, int dilation, int kern
     return is;
 }
 
-// Group describes the outputs of a thread: where the outputs begin, and where their windows begin.
+// Group holds the coordinates of a thread's first output pixel, and of the first input pixel of its window.
 struct Group {
-    long long image; // also what take has not yet divided
+    long long image; // at first a linear index, which take reduces to the image
     int channel, slice, row, column, front, top, left;
 
     __device__ __forceinline__ Group()
@@ -58,9 +53,7 @@ struct Group {
         front = slice * STRIDE_D - PADDING_D, top = row * STRIDE_H - PADDING_H, left = column * STRIDE_W - PADDING_W;
     }
 
-    // take splits the coordinate on an axis of `size` elements off the index that `image` holds: it divides `image` by
-    // `size` and returns the remainder. take divides in 32 bits if possible, since 64-bit division by a size known only
-    // at run time is slow.
+    // take divides `image`, a linear index, by `size` and returns the remainder, which is the coordinate on one axis.
     __device__ __forceinline__ int take(int size) {
         const long long place = image;
         image = PLACES < 1ll << 31 ? (unsigned)place / (unsigned)size : place / size;
@@ -69,7 +62,6 @@ struct Group {
 
     __device__ __forceinline__ bool is_there() const { return channel < C && image < N; }
 
-    // load loads the channels of an input element; elements outside of the input get the value `outside`.
     __device__ __forceinline__ void load(float (&to)[VEC], const Element* x, int i, int j, int k, float outside) const {
         const int d = front + i, h = top + j, w = left + k;
         const bool inside = (unsigned)d < (unsigned)D && (unsigned)h < (unsigned)H && (unsigned)w < (unsigned)W;
@@ -78,7 +70,7 @@ struct Group {
         load_cached<VEC>(to, x + (((image * D + front) * H + top) * W + left) * C + channel + ((long long)(i * H + j) * W + k) * C, 0, inside);
     }
 
-    // place locates an output for the epilogue; after the last column, it locates the output of the last column.
+    // place locates an output pixel for the epilogue; columns past the end of the row are clamped to the last one.
     __device__ __forceinline__ ConvolutionPlace place(int s, int r, int c) const {
         const int its_column = column + c < W_OUT ? column + c : W_OUT - 1;
         const long long output = ((image * D_OUT + slice + s) * H_OUT + row + r) * W_OUT + its_column;
@@ -116,7 +108,7 @@ __device__ __forceinline__ void slide(const Element* x, Element* y, Windows& win
                     if (is_tap<COLUMNS>(k, STRIDE_W, DILATION_W, KERNEL_W)) group.load(span[k], x, i, j, k, windows.outside());
                 windows.join_row(span, i, j);
 #pragma unroll
-                for (int o = 0; o < SLICES * ROWS; ++o) // a window that ends frees its registers
+                for (int o = 0; o < SLICES * ROWS; ++o) // storing a finished window frees its registers
                     if (slice_tap(i, o / ROWS) == KERNEL_D - 1 && row_tap(j, o % ROWS) == KERNEL_H - 1) group.store(y, windows, o / ROWS, o % ROWS);
             }
         }

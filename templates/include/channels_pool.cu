@@ -1,23 +1,24 @@
-// channels_pool.cu: pools of channels-last images: each thread slides over the windows of a few channels.
+// channels_pool.cu: max and average pools on channels-last images; a thread computes a few channels of several output
+// pixels.
 //
-// Each operator's own pool.cuh defines the reduction, and the final step from a reduced window to an output.
+// Data flow (an operator's pool.cuh defines the reduction):
 //
-//   global -> registers: VEC channels of a place per load; elements that several threads need come from the caches.
-//   registers:           sums or maxima across the columns, then down the rows and slices.
-//   registers -> global: VEC channels of an output as soon as its window ends.
+//   global -> registers: VEC channels of an input pixel per load,
+//   registers:           reduction along W, then along H and D,
+//   registers -> global: VEC channels of an output pixel as soon as its window is complete.
 //
-// Tunables:
-//   block_x, block_y:     threads along the channels, and along the outputs.
-//   vec:                  channels per thread: wider accesses, fewer threads.
-//   slices, rows, columns outputs per thread: more outputs share more loads, at the price of registers.
-//   blocks_per_sm:        makes the compiler use few enough registers for that many blocks.
-//   streaming:            whether stores are streaming, which leaves the L2 to the inputs.
+// The tunables:
+//   BLOCK_X, BLOCK_Y: threads per block along channels and along output pixels.
+//   VEC: channels per thread; more channels make accesses wider, but leave fewer threads.
+//   SLICES, ROWS, COLUMNS: output pixels per thread; more pixels share more loads, but need more registers.
+//   BLOCKS_PER_SM: minimum number of blocks per SM (__launch_bounds__), which limits registers.
+//   STREAMING: whether streaming stores write the outputs, which leaves L2 to the inputs.
 #include "channels.cuh"
 #include "pool.cuh"
 
 struct Windows : Epilogue {
     float kept[SLICES][ROWS][COLUMNS][VEC];
-    float line[COLUMNS][VEC]; // one row's part: rows are reduced separately, which keeps large sums accurate
+    float line[COLUMNS][VEC]; // reduction of one row; summing row by row keeps large sums accurate
 
     static __device__ __forceinline__ float outside() { return Pool::nothing(); }
 

@@ -1,24 +1,22 @@
-// columns.cuh: blocks that reduce windows down their columns in registers, then across their rows in shared memory.
+// columns.cuh: pools in two passes: down the columns in registers, then along the rows in shared memory.
 //
-// A block of THREADS threads computes COLUMNS columns of one plane's outputs and walks down STEPS steps of ROWS rows.
-// In a step each thread first reduces VECTOR neighbouring input columns at a time, for every output row, and stores the
-// results in shared memory, one line per output row. After a barrier, each thread reduces KERNEL_W neighbours of a line
-// to an output. The lines are double-buffered, so that one barrier per step is enough.
+// A block computes COLUMNS output columns of an image plane, in STEPS steps of ROWS rows. Each step has two passes with
+// a barrier between them; shared memory is double-buffered.
 //
-//   extern __shared__ __align__(16) float lines[];  ROWS lines of PITCH floats; twice that for several steps
-//   pool_by_columns<Pool>(x, y, lines, epilogue);   Pool is defined in pool.cuh.
+// Usage:
 //
-// Macros used besides those of window.cuh are the tunables THREADS, ROWS, STEPS, VECTOR, AHEAD, OUTPUTS, PREFETCH,
-// STREAMING, and values that op.yaml derives from them. COLUMNS is the number of output columns per tile, PITCH the
-// number of floats per line, LEAD the number of floats before the first window. WALKED columns of a line lie in the
-// image, and SKIPPED columns lie before the image. RUNS is how many times the block's threads reduce VECTOR columns
-// each to cover WALKED columns.
+//   extern __shared__ __align__(16) float lines[];  holds ROWS * PITCH floats, or twice that if STEPS > 1.
+//   pool_by_columns<Pool>(x, y, lines, epilogue);   computes a block's outputs.
+//
+// PITCH is the number of floats per row in shared memory, of which LEAD precede the first window. WALKED columns of a
+// row lie inside the image, after SKIPPED columns of padding. RUNS is the number of times that a thread reduces VECTOR
+// columns in a step.
 #pragma once
 #include "plane_tiles.cuh"
 #include "pooling.cuh"
 
-// reduce_four reduces the windows of four neighbouring outputs, of which the first begins Phase columns after the
-// 16-byte aligned `from`.
+// reduce_four computes four neighbouring outputs of a row; the first window begins Phase floats after the aligned
+// `from`.
 template <class Reduction, int Phase>
 __device__ __forceinline__ void reduce_four(float (&outputs)[4], const float* from) {
     constexpr int Loaded = round_up(Phase + 3 * STRIDE_W + SPAN_W, 4);
@@ -29,8 +27,7 @@ __device__ __forceinline__ void reduce_four(float (&outputs)[4], const float* fr
     for (int v = 0; v < 4; ++v) outputs[v] = reduce_across<Reduction>(taps + Phase + v * STRIDE_W);
 }
 
-// This overload of reduce_four is for a phase that is known only at run time; `from` is the column where the first
-// window begins. All threads of a row have the same phase, so they take the same branch.
+// This overload of reduce_four accepts any alignment of the first window, which begins at column `from`.
 template <class Reduction>
 __device__ __forceinline__ void reduce_four(float (&outputs)[4], const float* line, int from) {
     switch (from & 3) {
@@ -41,8 +38,7 @@ __device__ __forceinline__ void reduce_four(float (&outputs)[4], const float* li
     }
 }
 
-// fill_margins fills the columns of the padding, left and right of the image, which covers WALKED of a line's PITCH
-// columns.
+// fill_margins writes the padding left and right of the image to shared memory.
 template <class Reduction, int Lines>
 __device__ __forceinline__ void fill_margins(float* lines, int thread) {
     const int margin = PITCH - WALKED;
@@ -52,18 +48,17 @@ __device__ __forceinline__ void fill_margins(float* lines, int thread) {
     }
 }
 
-// ColumnWalk reduces Vector neighbouring columns of an input plane down the windows of one output row after another,
-// Rows output rows per step. Windows that are unfinished at the end of a step stay in registers for the next step, so
-// that every row of a strip is loaded once. With Prefetch, a step ends by loading the next step's rows into registers.
+// ColumnWalk reduces Vector neighbouring input columns vertically, Rows output rows per step. Windows that are
+// incomplete at the end of a step stay in registers for the next step. With Prefetch, a step ends by loading the next
+// step's rows into registers.
 template <class Reduction, int Rows, int Vector, bool Prefetch>
 struct ColumnWalk {
-    static constexpr int Fresh = Rows * STRIDE_H; // input rows that a step adds to the halo
+    static constexpr int Fresh = Rows * STRIDE_H; // new input rows per step
     static constexpr int Unfinished = (HALO_ROWS + STRIDE_H - 1) / STRIDE_H;
 
     float kept[Rows + Unfinished][Vector];
     float fetched[Prefetch ? Fresh : 1][Vector];
 
-    // load loads row i of a step's band, which begins at input row first_row.
     static __device__ __forceinline__ void load(float (&to)[Vector], const float* plane, int first_row, int column,
                                                 int i) {
         if (row_inside(first_row + i)) {
@@ -74,14 +69,13 @@ struct ColumnWalk {
         }
     }
 
-    // fetch loads the rows that are new in the step that begins at first_row.
     __device__ __forceinline__ void fetch(const float* plane, int first_row, int column) {
 #pragma unroll
         for (int i = 0; i < Fresh; ++i)
             if (row_is_used<Rows + Unfinished>(HALO_ROWS + i)) load(fetched[i], plane, first_row, column, HALO_ROWS + i);
     }
 
-    // join adds row i to the windows that contain it; windows that end with row i are stored to to[r * PITCH].
+    // join adds input row i to all windows that contain it, and stores the windows that row i completes.
     __device__ __forceinline__ void join(float* to, const float (&values)[Vector], int i) {
         join_row<Reduction>(kept, i, values);
 #pragma unroll
@@ -89,7 +83,6 @@ struct ColumnWalk {
             if (ends_window(i, r)) store_vector<Vector>(to + r * PITCH, kept[r]);
     }
 
-    // join_rows loads the rows [begin, end) and adds them to the windows.
     template <int Ahead>
     __device__ __forceinline__ void join_rows(float* to, const float* plane, int first_row, int column, int begin,
                                               int end) {
@@ -102,7 +95,7 @@ struct ColumnWalk {
         }
     }
 
-    // step finishes the windows of the Rows output rows that begin at input row first_row.
+    // step computes Rows output rows, whose windows begin at input row first_row.
     template <int Ahead>
     __device__ __forceinline__ void step(float* to, const float* plane, int first_row, int column, bool first,
                                          bool last) {
@@ -123,8 +116,7 @@ struct ColumnWalk {
     }
 };
 
-// pool_by_columns computes a block's outputs. pool_by_columns is one long function, since the compiler needs fewer
-// registers for it than for several functions.
+// pool_by_columns computes a block's outputs; splitting it into several functions would cost registers.
 template <class Pool>
 __device__ __forceinline__ void pool_by_columns(const float* x, float* y, float* lines, const Epilogue& epilogue) {
     const Tile tile = tile_of(ROWS * STEPS, COLUMNS);
@@ -137,7 +129,7 @@ __device__ __forceinline__ void pool_by_columns(const float* x, float* y, float*
     for (int step = 0; step * ROWS < rows; ++step) {
         const int top = tile.row + step * ROWS;
 
-        // First step: each thread reduces down the columns.
+        // First pass, down the columns
         float* reduced = lines + step % 2 * (ROWS * PITCH);
 #pragma unroll
         for (int run = 0; run < RUNS; ++run) {
@@ -148,8 +140,7 @@ __device__ __forceinline__ void pool_by_columns(const float* x, float* y, float*
         }
         __syncthreads();
 
-        // Second step: threads reduce across the rows. For a flat run of outputs, each warp's first output is aligned
-        // to a 128-byte line.
+        // Second pass, along the rows
         const long long first = (tile.plane * H_OUT + top) * W_OUT + tile.column;
         const int columns_left = min(COLUMNS, W_OUT - tile.column), rows_left = min(ROWS, H_OUT - top);
         const int skew = COLUMNS == W_OUT ? (int)(first & 31) : 0;
@@ -163,7 +154,7 @@ __device__ __forceinline__ void pool_by_columns(const float* x, float* y, float*
                 put<4, STREAMING>(y + first + (long long)row * W_OUT + column, outputs);
                 continue;
             }
-            // The run of outputs may begin before the tile, end after it, or continue in the next row.
+            // The thread's outputs may cross the end of a row or of the tile.
             for (int at = max(k, 0); at < k + OUTPUTS; ++at) {
                 const int its_row = (unsigned)at / COLUMNS, its_column = at - its_row * COLUMNS;
                 if (its_column >= columns_left || its_row >= rows_left) continue;

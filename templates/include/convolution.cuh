@@ -1,12 +1,12 @@
-// convolution.cuh: computes one output of a convolution of up to three axes, transposed or not, by its definition, for
-// references and general kernels. Sizes is a type with the problem's sizes as members; axes that the problem lacks have
-// size 1. Products are added up in the type Sum.
+// convolution.cuh: computes one output of a convolution (1D to 3D, transposed or not) by its definition, for reference
+// and fallback kernels. Sizes is a type whose members are the problem's sizes; products are accumulated in the type
+// Sum.
 #pragma once
 #include "convolution_place.cuh"
 #include "element.cuh"
 #include "factor.cuh"
 
-// OutputPlace computes the image, channel and coordinates of the i-th output in memory.
+// OutputPlace computes the image, channel and coordinates of the output with linear index i.
 struct OutputPlace : Spot {
     long long w, h, d;
     template <class Sizes>
@@ -15,7 +15,8 @@ struct OutputPlace : Spot {
           d(place / s.w_out / s.h_out) {}
 };
 
-// source returns the input coordinate that a tap reads for an output, or a negative number if there is none.
+// source returns the input coordinate that an output reads at a kernel tap, along one axis, or a negative number if
+// there is none.
 template <bool Transposed>
 __device__ __forceinline__ long long source(long long output, long long tap, long long stride, long long padding,
                                             long long dilation, long long size) {
@@ -35,12 +36,12 @@ __device__ __forceinline__ Element convolution_plain(const Element* x, const Ele
     const Strides in(s.channels_last, s.c, s.d * s.h * s.w);
     const Strides of(s.channels_last, Transposed ? s.c_out_group : s.c_group, s.kernel_d * s.kernel_h * s.kernel_w);
     const Element* channel = x + o.image * in.image + group * s.c_group * in.channel;
-    // `window` points to the weights for an output channel's first input channel, and `next` is the distance from there
-    // to the weights for the next input channel.
+    // `window` points to an output channel's weights for one input channel, and `next` is the stride between input
+    // channels.
     const Element* window = weight + (Transposed ? group * s.c_group * of.image + o.channel % s.c_out_group * of.channel : o.channel * of.image);
     const long long next = Transposed ? of.image : of.channel;
 
-    // Products are summed for each input channel, and then the channel sums, which keeps rounding errors small.
+    // Summing each input channel separately keeps rounding errors small.
     Sum total = bias ? to_float(bias[o.channel]) : 0.0f;
     for (long long c = 0; c < s.c_group; ++c, channel += in.channel, window += next) {
         Sum sum = 0;

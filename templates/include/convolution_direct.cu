@@ -1,12 +1,12 @@
-// convolution_direct.cu: convolutions of up to three axes, transposed or not, on CUDA cores. This kernel works for any
-// problem on any GPU, but is slow.
+// convolution_direct.cu: convolutions (1D to 3D, transposed or not) on CUDA cores. This kernel works for any problem on
+// any GPU, but is slow.
 //
-// A thread computes CHANNELS output channels of one output place: it reads an input once for all of them. Neighbouring
-// threads read neighbouring inputs, and all threads read the same weights.
+// A thread computes CHANNELS output channels of one output pixel and loads each input once for all of them.
+// Neighbouring threads compute neighbouring pixels, and all threads of a block read the same weights.
 //
-// Tunables and their trade-offs:
-//   THREADS:  threads per block.
-//   CHANNELS: output channels per thread: more channels save reads, but take registers and leave fewer threads.
+// The tunables:
+//   THREADS: threads per block.
+//   CHANNELS: output channels per thread; more channels save loads, but need registers and leave fewer threads.
 #include "convolution.cuh"
 
 extern "C" __global__ void __launch_bounds__(THREADS)

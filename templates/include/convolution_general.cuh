@@ -1,5 +1,5 @@
-// convolution_general.cuh: computes output element i of a convolution of up to three axes, transposed or not, in the
-// math mode of the tuned kernel. SIZES declares the sizes of a problem that op.yaml lists, which are known at run time.
+// convolution_general.cuh: computes one output element of any convolution (1D to 3D, transposed or not). The macro
+// SIZES declares the problem's sizes, which are known only at run time.
 #include "convolution.cuh"
 
 struct Sizes {

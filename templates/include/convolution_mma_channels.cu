@@ -1,24 +1,21 @@
-// convolution_mma_channels.cu: convolutions of up to three axes on channels-last tensors as matrix products by
-// mma.sync, from sm_80 on. Transposed convolutions are computed by phases (phases.cuh). mma_gemm.cuh has the mainloop
-// and explains the tunables. Rows of the product are output pixels, columns are output channels, and k is taps and
-// input channels, with channels varying fastest. The weights of a convolution already have the order of k in memory; a
-// first launch reorders the weights of a transposed convolution.
+// convolution_mma_channels.cu: channels-last convolutions (1D to 3D) as implicit GEMMs with mma.sync (sm_80 and later).
+// The mainloop and the tunables are explained in mma_gemm.cuh. Rows of the GEMM are output pixels, columns are output
+// channels, and k runs over kernel taps and input channels. A transposed convolution is computed as one GEMM per output
+// phase: outputs whose coordinates have the same remainders modulo the stride (phases.cuh).
 //
-// Idea: the input channels that a tap reads are contiguous, so every thread asynchronously copies 16 bytes along k at a
-// time, of pixels and of weights, straight to where the fragments are loaded from; elements outside of the input are
-// copied as zeros. Nothing is packed, and k has no gaps: three channels of a 7 x 7 kernel are 147 elements of k. Copies
-// are as wide as the number of channels in a group allows; copies of 2 bytes go through registers.
+// The input channels under a kernel tap are contiguous, so each thread copies up to 16 bytes of input or weights along
+// k by cp.async. Elements outside of the input are filled with zeros.
 #define EXACT_OPERANDS 1
 #include "mma_gemm.cuh"
 #include "phases.cuh"
 
 namespace {
 
-constexpr int kDepth = C_GROUP * kPhaseTaps;  // at most
-constexpr int kInPiece = 16 / sizeof(Element);  // elements of k
-constexpr int kWidth = C_GROUP % kInPiece == 0 ? kInPiece : C_GROUP % 4 == 0 ? 4 : C_GROUP % 2 == 0 ? 2 : 1;  // of a copy
+constexpr int kDepth = C_GROUP * kPhaseTaps;  // the largest k of all output phases
+constexpr int kInPiece = 16 / sizeof(Element);  // elements in 16 bytes
+constexpr int kWidth = C_GROUP % kInPiece == 0 ? kInPiece : C_GROUP % 4 == 0 ? 4 : C_GROUP % 2 == 0 ? 2 : 1;  // elements per copy
 
-// PhasePixel computes the output pixel that a row of a phase's tiles stands for.
+// PhasePixel computes the output pixel of a GEMM row within an output phase of the stride.
 struct PhasePixel {
     int n;
     Place at;
@@ -57,7 +54,7 @@ struct TileStages<Work> {
 
 namespace {
 
-// OffsetOf selects the narrowest integer type for offsets into the input, which saves registers.
+// OffsetOf selects int for offsets into the input if int suffices, which saves registers.
 template <bool Short>
 struct OffsetOf {
     typedef int type;
@@ -67,10 +64,9 @@ struct OffsetOf<false> {
     typedef long long type;
 };
 typedef OffsetOf<static_cast<long long>(N) * C * D * H * W < (1ll << 30)>::type Offset;
-constexpr bool kFlat = KERNEL_D == 1 && D == 1 && PADDING_D == 0;  // there is no depth axis
+constexpr bool kFlat = KERNEL_D == 1 && D == 1 && PADDING_D == 0;  // no depth axis
 
-// Tap locates an element of k for all pixels: its distance from a pixel's first tap, along the axes and in memory, and
-// its place in a column's weights.
+// Tap holds the offsets of the input and the weight that are multiplied at one element of k.
 struct Tap {
     int d, h, w, weight;
     bool there;
@@ -84,26 +80,26 @@ struct Tap {
     }
 };
 
-// Pixel locates the input that the first tap of an output pixel reads.
+// Pixel locates the input element under an output pixel's first kernel tap.
 struct Pixel {
     int d, h, w;
     Offset offset;
 };
 
-// ChannelFetch starts a thread's copies of input and weights. A thread always copies the same piece of k, for every
-// kLines-th line of both operands.
+// ChannelFetch issues one thread's copies of input and weights: 16 bytes along k of every kLines-th row of A and column
+// of B.
 struct ChannelFetch {
-    static constexpr int kLines = THREADS / PIECES;  // lines that the block copies at a time
+    static constexpr int kLines = THREADS / PIECES;  // rows or columns that the block copies at once
     static constexpr int kRoundsA = TILE_M / kLines, kRounds = kRoundsA + TILE_N / kLines, kShares = kStagePhases > 1 ? kStagePhases - 1 : 1;
     static_assert(THREADS % PIECES == 0 && TILE_M % kLines == 0 && TILE_N % kLines == 0, "threads keep to their lines");
 
-    static constexpr int kColumnDepth = C_GROUP * kTapsApart;  // elements of k of a column of weights
+    static constexpr int kColumnDepth = C_GROUP * kTapsApart;  // k elements of a column of B in memory
 
     const Tensors tensors;
     const PhaseTile place;
     const Phase phase;
-    const int piece, line, first_column;  // first column of the group
-    const long long weights;              // where the thread's first line of them begins
+    const int piece, line, first_column;  // within the group
+    const long long weights;              // offset of the thread's first column of B
     Pixel pixel[kRoundsA];
 
     __device__ __forceinline__ ChannelFetch(const Tensors& tensors, const Tile& tile)
@@ -115,11 +111,10 @@ struct ChannelFetch {
             Pixel& p = pixel[i];
             p.d = kFlat ? 0 : phase.d.input(of.at.d, 0), p.h = phase.h.input(of.at.h, 0), p.w = phase.w.input(of.at.w, 0);
             p.offset = (((static_cast<Offset>(of.n) * D + p.d) * H + p.h) * W + p.w) * C + tile.group * C_GROUP;
-            if (of.n >= N) p.h = -(1 << 30);  // outside, whatever the tap
+            if (of.n >= N) p.h = -(1 << 30);  // outside of the input for every tap
         }
     }
 
-    // at returns the first element of k that the thread copies in stage s.
     __device__ __forceinline__ int at(int s) const { return s * DEPTH * kStepDepth + piece * kInPiece; }
 
     __device__ __forceinline__ static void copy(char* to, const Element* from, bool there) {
@@ -132,7 +127,7 @@ struct ChannelFetch {
     __device__ __forceinline__ void share(char* stage, int /*s*/, int k, int part) const {
         char* const rows = stage + piece * kRowSlabBytes;
         char* const columns = stage + STAGE_A_BYTES + piece * kSlabBytes + line * 16;
-#pragma unroll(kWidth * 2 < kInPiece ? 1 : 2)  // many copies per piece stay a loop
+#pragma unroll(kWidth * 2 < kInPiece ? 1 : 2)  // narrow copies are not unrolled
         for (int i = 0; i < kInPiece; i += kWidth) {
             const Tap tap(k + i, phase);
 #pragma unroll
@@ -162,8 +157,7 @@ struct ChannelFetch {
 
 }  // namespace
 
-// convolution_mma_channels_turn transposes the weights of a transposed convolution, so that they are contiguous along
-// k.
+// convolution_mma_channels_turn reorders the weights of a transposed convolution so that they are contiguous along k.
 extern "C" __global__ void __launch_bounds__(256)
     convolution_mma_channels_turn(const Element* __restrict__ weight, Element* __restrict__ turned_weight) {
     begin_dependents();

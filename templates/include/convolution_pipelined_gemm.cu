@@ -1,5 +1,5 @@
-// Convolutions of up to three axes, transposed or not, on Hopper's warpgroup products (sm_90a), for any problem.
-// packed_conv.cuh explains the idea and the data flow, slab_gemm.cuh the mainloop and the tunables.
+// Convolutions (1D to 3D, transposed or not) with Hopper's wgmma (sm_90a). The data flow is explained in
+// packed_conv.cuh, the mainloop and the tunables in slab_gemm.cuh.
 #include "packed_conv.cuh"
 
 extern "C" __global__ void __launch_bounds__(256)

@@ -1,12 +1,11 @@
-// The reference kernel of convolutions of up to three axes, transposed or not, with sums in double. A thread computes
-// up to eight output channels of one place, which read the same input; neighbouring threads compute neighbouring
-// places.
+// The reference kernel of convolutions (1D to 3D, transposed or not), with sums in double. Each thread computes up to
+// eight output channels of one output pixel.
 //
-// In math mode tf32 inputs and weights are rounded to TF32 before they are multiplied. The product of two TF32 factors
-// has 22 significant bits, so sums in double are practically exact.
+// In math mode tf32, the kernel first rounds input and weights to TF32. The product of two TF32 numbers has at most 22
+// significant bits, so sums in double are practically exact.
 #include "plain_convolution.cuh"
 
-constexpr int kEach = C_OUT_GROUP < 8 ? C_OUT_GROUP : 8; // output channels
+constexpr int kEach = C_OUT_GROUP < 8 ? C_OUT_GROUP : 8; // output channels per thread
 
 extern "C" __global__ void convolution_reference(const Element* __restrict__ x, const Element* __restrict__ weight,
                                                  const Element* __restrict__ bias, Element* __restrict__ y EPILOGUE_PARAMETERS) {
@@ -23,7 +22,7 @@ extern "C" __global__ void convolution_reference(const Element* __restrict__ x, 
     const Element* channel = x + image * in.image + group * s.c_group * in.channel;
     const long long next = TRANSPOSED ? of.image : of.channel; // distance to the next input channel's weights
     const Element* windows[kEach];
-    long long channels[kEach]; // output channels; the last one repeats if the group has no more
+    long long channels[kEach]; // clamped to the group's last output channel
     double totals[kEach];
 #pragma unroll
     for (int e = 0; e < kEach; ++e) {
@@ -32,7 +31,7 @@ extern "C" __global__ void convolution_reference(const Element* __restrict__ x, 
         windows[e] = weight + (TRANSPOSED ? group * s.c_group * of.image + nth * of.channel : channels[e] * of.image);
         totals[e] = BIAS ? to_float(bias[channels[e]]) : 0.0f;
     }
-    // Products are summed for each input channel, and then the channel sums, which keeps rounding errors small.
+    // Summing each input channel separately keeps rounding errors small.
     for (long long c = 0; c < s.c_group; ++c, channel += in.channel) {
         double sums[kEach] = {};
         for (long long kd = 0; kd < s.kernel_d; ++kd) {

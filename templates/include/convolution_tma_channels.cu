@@ -1,41 +1,36 @@
-// convolution_tma_channels.cu: convolutions of up to three axes on channels-last tensors as matrix products on Hopper's
-// warpgroup products (sm_90a). Transposed convolutions are computed by phases (phases.cuh). Rows of the product are
-// output pixels, columns are output channels, and k is taps and input channels, with channels varying fastest, which is
-// the order in memory of the weights and of the channels that a tap reads.
+// convolution_tma_channels.cu: channels-last convolutions (1D to 3D) as implicit GEMMs with Hopper's wgmma and TMA
+// (sm_90a). Rows of the GEMM are output pixels, columns are output channels, and k runs over kernel taps and input
+// channels. A transposed convolution is computed as one GEMM per output phase: outputs whose coordinates have the same
+// remainders modulo the stride (phases.cuh).
 //
-// Idea: the output pixels of all images are divided into boxes: RUN pixels of a row, DOWN rows, IMAGES images. For one
-// tap a box of outputs reads a box of the input, too, at an offset; with a stride, the box has only every stride-th
-// pixel. The copy engine loads 128 bytes of the pixels' channels by a tensor map, swizzled as products need them.
-// Pixels outside of the input, as in the padding, arrive as zeros. A tile consists of consecutive boxes, each loaded by
-// one lane of the producer. Nothing is packed, no thread computes an input's address, and outputs are stored as whole
-// rows. The blocks of a cluster compute different pixels and the same channels: each block loads a part of the weights
-// for all (multicast.cuh).
+// The output pixels of a tile form boxes of RUN x DOWN pixels of IMAGES images. For each kernel tap, one TMA load
+// brings a box's input pixels to shared memory, swizzled for wgmma; TMA fills padding with zeros. Each lane of the
+// producer warp loads one box of the tile. The blocks of a cluster compute different pixels of the same output
+// channels, so they share the weights by multicast (multicast.cuh).
 //
-// A stage may contain several taps: a row of the kernel, or a plane of it. The taps of a stage share one box, which
-// includes their halo. The products of a tap begin some lines further on in the box (BoxProducts).
+// A pipeline stage may contain several kernel taps: their wgmmas read the same TMA box, which includes the halo, at
+// different pixel offsets.
 //
-// Groups of few channels are folded: FOLD groups are multiplied together, so that their channels fill 128 bytes.
-// Among folded groups, the weights between different groups are zeros. As zero times infinity is NaN, outputs that are
-// not finite are computed again (mended.cuh).
+// Groups with few channels are folded: FOLD groups are multiplied as one group, with zero weights between different
+// groups. Since zero times infinity is NaN, outputs that are not finite are computed again (mended.cuh).
 //
-// Math mode tf32 rounds ties away from zero, which the copy engine cannot do. In math mode tf32, consumers therefore
-// round pixels on their way through registers (ROWS_EXACT), or a first launch rounds pixels in memory (PIXELS_MADE).
-// The first launch also prepares weights: it rounds them, inserts the zeros between folded groups, or reorders the
-// weights of a transposed convolution along k. For 16-bit elements products can also read weights across k
-// (COLUMNS_ALONG_K = 0): then a line of a box is 64 output channels of one input channel. With SCALED the first launch
-// scales input and weights by powers of two that it guesses (guessed_scale.cuh), and converts them to fp16: they keep
-// all their bits, and products are twice as fast. Another launch converts input and weights again if a guess was wrong.
+// In math mode tf32, consumers round the input in registers (ROWS_EXACT), or a first launch rounds it in memory
+// (PIXELS_MADE), because TMA cannot round ties away from zero. If COLUMNS_ALONG_K is 0, wgmma reads 16-bit weights
+// whose contiguous axis is the output channels, not k. With SCALED, a first launch converts input and weights to fp16,
+// scaled by guessed powers of two (guessed_scale.cuh).
 //
-// The tunables and their trade-offs, besides those of slab_gemm.cuh:
-//   RUN, DOWN, IMAGES: large boxes need fewer copies; small ones fit better into the output.
-//   TAPS_ACROSS, TAPS_DOWN
-//                      taps in a stage: more taps load each pixel fewer times, if copies limit the speed; but their
-//                      weights fill shared memory, and boxes must be eight pixels across, even if that fits badly.
-//   LINE:              bytes of a pixel's channels per copy: 64 avoid padding if channels are no multiple of 64.
+// The tunables, besides those of slab_gemm.cuh:
+//   RUN, DOWN, IMAGES: size of a box; large boxes need fewer TMA loads, small ones fit the output's size better.
+//   TAPS_ACROSS, TAPS_DOWN: kernel taps per stage; more taps load pixels less often, but need more shared memory.
+//   LINE: bytes of a pixel's channels per TMA load; 64 avoid padding if the number of channels is no multiple of 64.
 //
-// op.yaml derives these values: BOX, the outputs of a box; BOX_ACROSS and BOX_DOWN, its pixels including the halo;
-// BOX_LINES, its lines in shared memory; BOXES, the boxes of a stage; CHUNKS, the number of boxes for all channels;
-// IN_TILE, the maximum number of stages of a tile.
+// Values that op.yaml derives:
+//   BOX: output pixels per box.
+//   BOX_ACROSS, BOX_DOWN: width and height of a box of the input, including the halo.
+//   BOX_LINES: pixels of a box in shared memory.
+//   BOXES: boxes per stage.
+//   CHUNKS: number of TMA loads that cover all channels of a pixel.
+//   IN_TILE: maximum number of stages per tile.
 #include "guessed_scale.cuh"
 #include "mapped_operands.cuh"
 #include "phases.cuh"
@@ -54,16 +49,16 @@ struct FactorOf<true> {
 typedef FactorOf<SCALED>::Type Factor;
 
 constexpr int kStageTaps = TAPS_ACROSS * TAPS_DOWN;
-constexpr bool kRounded = ROWS_EXACT || PIXELS_MADE;  // whether threads round the converted factors
+constexpr bool kRounded = ROWS_EXACT || PIXELS_MADE;  // whether threads round the operands, not TMA
 constexpr int kBoxes = TILE_M / BOX;
-constexpr int kArriving = BOXES * BOX_ACROSS * BOX_DOWN * IMAGES * kLineBytes + STAGE_BYTES - STAGE_A_BYTES;  // bytes
+constexpr int kArriving = BOXES * BOX_ACROSS * BOX_DOWN * IMAGES * kLineBytes + STAGE_BYTES - STAGE_A_BYTES;  // bytes of TMA loads per stage
 static_assert(BOX % 8 == 0 && TILE_M % BOX == 0 && kBoxes <= 32, "boxes begin at multiples of eight lines, a lane each");
-constexpr int kShare = TILE_N / CLUSTER;  // columns of a tile that each block of a cluster loads
+constexpr int kShare = TILE_N / CLUSTER;  // columns of B that each block of a cluster loads
 static_assert(kShare % (COLUMNS_ALONG_K ? 8 : 64) == 0, "a block's columns begin at multiples of eight lines, or are in boxes of their own");
 static_assert((kEvenPhases || kStageTaps == 1) && kPhaseTaps % kStageTaps == 0 && (kEvenPhases ? kPhaseTaps / kStageTaps : 1) * CHUNKS % kAtoms == 0,
               "stages have as many taps' channels each");
 
-// Box computes where a box of a phase's outputs begins; boxes after the last one get image N or a later one.
+// Box computes the coordinates of a box's first output pixel.
 struct Box {
     int w, h, d, n;
     __device__ __forceinline__ explicit Box(int index) {
@@ -85,7 +80,7 @@ struct Pixels {
     }
 };
 
-// PixelsOutput divides sums by the powers of two that scaled input and weights.
+// PixelsOutput divides a GEMM's sums by the powers of two that scaled input and weights.
 struct PixelsOutput : PhasesOutput<Pixels> {
     struct Given : TileGiven {
         float* scales;
@@ -120,18 +115,16 @@ struct TileStages<Work> {
 
 namespace {
 
-// BoxProducts loads floats into registers to round them, if they are not rounded yet. If no rounding is needed, the
-// taps of a stage share its boxes, and a tap's products begin some lines further on, at any line. Eight rows of a
-// product are eight pixels of an image row. The next eight rows of the product are the pixels below, one row of the box
-// further on: a product needs the same distance between all groups of eight rows.
+// BoxProducts issues a stage's wgmmas: if Exact is true, A is rounded in registers, otherwise it is read from shared
+// memory.
 template <bool Exact>
 struct BoxProducts : MappedProducts<true> {};
 template <>
 struct BoxProducts<false> {
     static constexpr bool kFromRegisters = false;
-    static constexpr int kBlockBytes = kBlockRows * BOX_LINES / BOX * kLineBytes;  // bytes of 64 rows
+    static constexpr int kBlockBytes = kBlockRows * BOX_LINES / BOX * kLineBytes;  // bytes of 64 rows of A
     static constexpr bool kShared = kStageTaps > 1;
-    static constexpr int kApart = !kShared ? 0 : DOWN == 1 ? BOX_LINES : BOX_ACROSS;  // lines from eight rows to the next
+    static constexpr int kApart = !kShared ? 0 : DOWN == 1 ? BOX_LINES : BOX_ACROSS;  // pixels of the box between groups of eight rows of A
     static_assert(!kShared || (RUN == 8 && IMAGES == 1 && (DOWN == 1 || DOWN == 8 || BOX_LINES == DOWN * BOX_ACROSS)), "all of a product's rows are as far apart");
 
     template <class Work>
@@ -154,14 +147,12 @@ struct BoxProducts<false> {
     }
 };
 
-// BoxProducer is the producer warp, whose lanes share the copies of a stage. Weights that stay in shared memory (KEPT)
-// are loaded with the first tile that needs their stage.
+// BoxProducer is the producer warp; its lanes share the TMA loads of a stage. With KEPT, weights are loaded once and
+// stay in shared memory.
 struct BoxProducer {
     typedef BoxProducts<ROWS_EXACT> Products;
 
-    // load_columns loads a block's share of a tap's weights, in one box. If output channels are contiguous in memory,
-    // load_columns loads boxes of 64 output channels, which are followed in shared memory by the boxes for other atoms
-    // (groups) of input channels.
+    // load_columns loads this block's part of a kernel tap's weights by TMA.
     __device__ __forceinline__ static void load_columns(char* to, const TensorMap* map, const Tile& tile, int atom, int channel, int tap, Mbarrier* there) {
         constexpr int boxed = COLUMNS_ALONG_K ? kShare : 64;
 #pragma unroll
@@ -183,7 +174,7 @@ struct BoxProducer {
         const int lane = threadIdx.x % 32;
         operands.prefetch();
         Turn turn;
-        unsigned long long brought = 0;  // bit set of stages whose weights are loaded
+        unsigned long long brought = 0;  // bit set of stages whose weights have been requested
         for (TakenTiles<Of> taken; taken.more(); taken.next()) {
             const Tile tile = Tiles<Of>::at(taken.index);
             const PhaseTile place(tile.m);
@@ -219,14 +210,13 @@ struct BoxProducer {
     }
 };
 
-// made converts an element of the input or a weight to the form that products take.
+// made rounds and scales an element of the input or the weights for wgmma.
 __device__ __forceinline__ float made(float x, const PowerScale& scale) {
     const float rounded = kRounded ? tf32_value(x) : x;
     return kScaled ? rounded * scale.power : rounded;
 }
 
-// make_weights converts weights, with zeros between folded groups, and returns the largest magnitude that the thread
-// found.
+// make_weights converts weights for wgmma and returns the largest magnitude that the thread has converted.
 __device__ __forceinline__ unsigned make_weights(Factor* to, const Element* weight, const PowerScale& scale) {
     constexpr long long depth = static_cast<long long>(kChannelsIn) * kKernelVolume;
     unsigned most = 0;
@@ -249,9 +239,8 @@ __device__ __forceinline__ unsigned make_weights(Factor* to, const Element* weig
 
 constexpr long long kInputs = static_cast<long long>(C) * W * H * D * N, kWeights = static_cast<long long>(C_GROUP) * kKernelVolume * C_OUT;
 
-// make_pixels converts pixels and returns the largest magnitude that the thread found.
 __device__ __forceinline__ unsigned make_pixels(Factor* to, const Element* x, const PowerScale& scale) {
-    constexpr int width = 16 / sizeof(Factor);  // elements of a vector, which divide C
+    constexpr int width = 16 / sizeof(Factor);  // elements per vector; a divisor of C
     unsigned most = 0;
 #pragma unroll 4
     for (long long i = blockIdx.x * 256ll + threadIdx.x; i < kInputs / width; i += gridDim.x * 256ll) {
@@ -270,9 +259,8 @@ __device__ __forceinline__ unsigned make_pixels(Factor* to, const Element* x, co
 
 }  // namespace
 
-// convolution_tma_channels_make converts the input and the weights if products cannot take them directly, and clears
-// the flags of the warps that have left sums (shared_tiles.cuh).
-extern "C" __global__ void __launch_bounds__(256, 8)  // all blocks at once
+// convolution_tma_channels_make converts input and weights that TMA cannot load as they are.
+extern "C" __global__ void __launch_bounds__(256, 8)  // all blocks are resident at once
     convolution_tma_channels_make(const Element* __restrict__ x, const Element* __restrict__ weight, float* __restrict__ channel_scales,
                                   float* __restrict__ there, float* __restrict__ made_weight, float* __restrict__ made_pixels) {
     Factor *const weights = reinterpret_cast<Factor*>(made_weight), *const pixels = reinterpret_cast<Factor*>(made_pixels);
@@ -290,8 +278,8 @@ extern "C" __global__ void __launch_bounds__(256, 8)  // all blocks at once
     }
 }
 
-// convolution_tma_channels_again converts input or weights again if the guessed power of two scaled them beyond the
-// range of fp16.
+// convolution_tma_channels_again converts input or weights again if the guessed power of two exceeded the range of
+// fp16.
 extern "C" __global__ void __launch_bounds__(256)
     convolution_tma_channels_again(const Element* __restrict__ x, const Element* __restrict__ weight, float* channel_scales,
                                    float* made_weight, float* made_pixels) {

@@ -1,10 +1,7 @@
-// copy_stream.cuh: a strip whose rows the threads copy, STAGE_LOAD floats per asynchronous copy (see stream.cuh). The
-// threads store the strip's outputs straight from registers or, when GATHER is set, through shared memory: the outputs
-// of a strip as wide as the output are one flat run of the tensor.
+// copy_stream.cuh: the variant of stream.cuh whose threads load input rows by cp.async, STAGE_LOAD floats at a time.
+// With GATHER, threads collect outputs in shared memory before they store them contiguously.
 //
-// The staged rows form a ring buffer of AHEAD + 1 stages of fresh rows, and the halo. A step reads the halo, which
-// earlier steps have loaded, and fresh rows, which were requested AHEAD steps earlier. Only rows at the strips' ends
-// are loaded twice. A step waits at one barrier, and at a second one if it gathers outputs.
+// Shared memory holds a ring buffer of input rows, which are requested AHEAD steps before they are needed.
 #pragma once
 #include "async_copy.cuh"
 #include "element_rows.cuh"
@@ -18,7 +15,7 @@ struct CopyStream : Strip {
     const float* from; // input plane
     float* ring;
     float outside;
-    int start;         // ring row of the step's first input row
+    int start;         // row of the ring with the step's first input row
 
     __device__ __forceinline__ CopyStream(const float* x, float* shared, float outside)
         : from(x + tile.plane * ((long long)H * W)), ring(shared), outside(outside), start(0) {
@@ -27,8 +24,8 @@ struct CopyStream : Strip {
         for (int step = 1; step < AHEAD; ++step) request(step, HALO_ROWS + step * FRESH_ROWS, FRESH_ROWS);
     }
 
-    // request starts copying `count` input rows of a step, beginning with the strip's row `first`, into the ring. A
-    // request past the last step copies nothing, but still commits a group, so that waiting needs no special case.
+    // request starts copying `count` input rows to the ring buffer, from row `first` of the block's input on. After the
+    // last step, request only commits an empty group, so that waiting needs no special case.
     __device__ __forceinline__ void request(int step, int first, int count) {
         constexpr int PerRow = PITCH / STAGE_LOAD;
         if (step < steps) {
@@ -51,8 +48,6 @@ struct CopyStream : Strip {
 
     static __device__ __forceinline__ int wrapped(int slot) { return slot < Ring ? slot : slot - Ring; }
 
-    // begin waits for the step's rows and requests the rows of the step AHEAD steps later, which replace rows that the
-    // previous step has read.
     __device__ __forceinline__ void begin() {
         async_copy_wait<AHEAD - 1>();
         __syncthreads();
@@ -63,7 +58,7 @@ struct CopyStream : Strip {
         load_span_of(span, ring + wrapped(start + threadIdx.y * (ROWS * STRIDE_H) + i) * PITCH);
     }
 
-    // store_row stores the thread's outputs of its row r, or gathers them in shared memory for `end` to store.
+    // store_row stores the outputs of the thread's row r, or collects them in shared memory with GATHER.
     __device__ __forceinline__ void store_row(float* y, int r, const float (&outputs)[VEC]) const {
         if (row + r >= H_OUT) return;
         if (GATHER)
@@ -72,7 +67,6 @@ struct CopyStream : Strip {
             store_elements_of_row<VEC, STREAMING>(y + output_at(row + r), column, outputs);
     }
 
-    // end stores the gathered outputs and moves on to the next step.
     __device__ __forceinline__ void end(float* y) {
         if (GATHER) {
             __syncthreads();
@@ -86,8 +80,7 @@ struct CopyStream : Strip {
 
     __device__ __forceinline__ void finish() const {}
 
-    // first_output returns the index in the tensor of the step's first output. A strip whose outputs are gathered is as
-    // wide as the output, so a step's outputs are contiguous.
+    // first_output returns the index of the step's first output in the output tensor.
     __device__ __forceinline__ int step_row() const { return row - threadIdx.y * ROWS; }
     __device__ __forceinline__ long long first_output() const { return output_at(step_row()); }
 };

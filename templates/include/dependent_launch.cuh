@@ -1,10 +1,8 @@
-// dependent_launch.cuh: launches that begin before the previous launch has ended (`dependent` in op.yaml; programmatic
-// dependent launch, from compute capability 9.0 on): the GPU starts their blocks while the last blocks of the previous
-// launch still run.
+// dependent_launch.cuh: programmatic dependent launch (sm_90 and later), for launches that op.yaml marks as
+// `dependent`.
 //
-//   the first kernel    calls begin_dependents() when the blocks of the next launch may start.
-//   the next kernel     does what does not depend on the first one; then every thread calls wait_for_launches(),
-//                       after which all writes of earlier launches are visible.
+//   The first kernel calls begin_dependents() when the next kernel may start.
+//   The next kernel calls wait_for_launches() in every thread before it reads the first kernel's results.
 //
 // If the next launch is not dependent, begin_dependents and wait_for_launches do nothing.
 #pragma once

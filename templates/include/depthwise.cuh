@@ -1,18 +1,17 @@
-// depthwise.cuh: depthwise convolutions in which a block's threads share the weights of one channel. The tunable VEC is
-// the number of neighbouring outputs that a thread computes.
+// depthwise.cuh: depthwise convolutions in which all threads of a block share the weights of one channel. A thread
+// computes VEC neighbouring outputs per row.
 #pragma once
 #include "convolution_place.cuh"
 #include "window.cuh"
 
-// Weights holds a channel's kernel: a small one in registers, a large one in
-// shared memory.
+// Weights holds the kernel of one channel, in registers if it is small, otherwise in shared memory.
 struct Weights {
     static constexpr bool InRegisters = KERNEL_H * KERNEL_W <= 32;
     float taps[InRegisters ? KERNEL_H * KERNEL_W : 1];
     const float* shared;
 
-    // load loads a channel's kernel into registers, or into `staged` if it belongs in shared memory. Every thread of
-    // the block must call load.
+    // load loads a channel's kernel into registers, or into the shared memory `staged`. All threads of the block must
+    // call load.
     template <int Threads>
     __device__ __forceinline__ void load(float* staged, const Element* weight, int channel, int thread) {
         const Element* from = weight + channel * (KERNEL_H * KERNEL_W);
@@ -34,8 +33,7 @@ struct Weights {
     }
 };
 
-// add_row adds the products of a span of inputs with row `tap` of the kernel to
-// VEC neighbouring outputs.
+// add_row multiplies a row of inputs by row `tap` of the kernel and adds the products to VEC neighbouring outputs.
 __device__ __forceinline__ void add_row(float (&outputs)[VEC], const float* span, const Weights& weights, int tap) {
 #pragma unroll
     for (int k = 0; k < KERNEL_W; ++k)
@@ -43,8 +41,7 @@ __device__ __forceinline__ void add_row(float (&outputs)[VEC], const float* span
         for (int v = 0; v < VEC; ++v) outputs[v] += weights[tap * KERNEL_W + k] * span[v * STRIDE_W + k * DILATION_W];
 }
 
-// Outputs turns a thread's sums into outputs, one of its ROWS output rows at a time. Outputs loads the epilogue's
-// elements in advance if they take few registers, so that a thread waits for memory once and not once per row.
+// Outputs applies the epilogue to a thread's sums, with operands loaded in advance if they fit in registers.
 struct Outputs {
     static constexpr bool kAhead = !Epilogue::kIsNone && ROWS * VEC <= 32;
     Epilogue epilogue;
@@ -66,8 +63,7 @@ struct Outputs {
     __device__ __forceinline__ RowPlace place(int row) const { return {plane, C, row, H_OUT, column, W_OUT}; }
 };
 
-// join_span adds row i of a band to VEC neighbouring outputs of each output row whose windows contain it. The window of
-// the first output begins at `from`, in a span of row i. join_span calls ended(r) for every output row r that row i
+// join_span adds an input row to all output rows whose windows contain it, and calls ended(r) for each row r that it
 // completes.
 template <int Rows, class Ended>
 __device__ __forceinline__ void join_span(float (&sums)[Rows][VEC], const float* from, int i, const Weights& weights,

@@ -1,5 +1,5 @@
-// element.cuh: the elements of tensors whose type a parameter may name (TYPE): f32, bf16 or f16. Arithmetic is in
-// float; a 16-bit element is rounded when it is stored, to nearest, ties to even.
+// element.cuh: tensor elements of type f32, bf16 or f16 (macro TYPE). Arithmetic uses float; stores round to nearest,
+// ties to even.
 #pragma once
 #include "bf16.cuh"
 #include "fp16.cuh"
@@ -13,7 +13,6 @@ struct f16 {
     unsigned short bits;
 };
 
-// Element is the type of the problem's tensors.
 #ifdef TYPE
 typedef TYPE Element;
 #else
@@ -25,7 +24,7 @@ template <>
 constexpr bool kIsBf16<bf16> = true;
 constexpr bool kOf16Bits = sizeof(Element) == 2, kOfBf16 = kIsBf16<Element>;
 
-// Pair packs two 16-bit elements into a register, the one with the lower index in the lower half.
+// Pair packs two 16-bit elements into a register, the first one in the lower half.
 template <class T>
 struct Pair;
 template <>
@@ -56,14 +55,13 @@ __device__ __forceinline__ f32 from_float<f32>(float x) {
     return x;
 }
 
-// read_only loads an element through the read-only cache; no thread may write it.
+// read_only loads an element through the read-only cache (__ldg).
 __device__ __forceinline__ float read_only(const f32* from) { return __ldg(from); }
 template <class T>
 __device__ __forceinline__ float read_only(const T* from) {
     return to_float(T{__ldg(&from->bits)});
 }
 
-// read_early loads an element, and a compiler does not move the load behind later stores (load_early).
 __device__ __forceinline__ float read_early(const f32* from) {
     float x;
     load_early<1>(&x, from);
@@ -74,7 +72,6 @@ __device__ __forceinline__ float read_early(const T* from) {
     return to_float(T{load_early(&from->bits)});
 }
 
-// unpack_pairs converts pairs of 16-bit elements to floats.
 template <class T, int Pairs>
 __device__ __forceinline__ void unpack_pairs(float* to, const float* pairs) {
 #pragma unroll
@@ -84,7 +81,7 @@ __device__ __forceinline__ void unpack_pairs(float* to, const float* pairs) {
     }
 }
 
-// load_elements loads elements in one access of at most 16 bytes; the address must be a multiple of the access's size.
+// load_elements loads elements in one access of at most 16 bytes; the address must be aligned to the access.
 template <int Elements>
 __device__ __forceinline__ void load_elements(float* to, const f32* from) {
     load_vector<Elements>(to, from);
@@ -100,7 +97,7 @@ __device__ __forceinline__ void load_elements(float* to, const T* from) {
     }
 }
 
-// store_elements stores elements in one access of at most 16 bytes. Streaming stores are for data that is not read
+// store_elements stores elements in one access of at most 16 bytes. Streaming stores suit data that is not read again
 // soon.
 template <int Elements, bool Streaming = false>
 __device__ __forceinline__ void store_elements(f32* to, const float* from) {

@@ -1,5 +1,4 @@
-// element_rows.cuh: loads and stores of rows of elements of any type; the counterpart for floats is load_span in
-// window.cuh.
+// element_rows.cuh: loads and stores neighbouring elements of an image row, of any element type.
 #pragma once
 #include "element.cuh"
 #include "window.cuh"
@@ -21,8 +20,8 @@ __device__ __forceinline__ void store_elements_by(Element* row, int column, cons
         if (column + v < W_OUT) store_elements<Vector, Streaming>(row + column + v, outputs + v);
 }
 
-// store_elements_of_row stores Count neighbouring outputs of a row from output column `column` on, as wide as the rows'
-// alignment allows, and nothing past the row's end.
+// store_elements_of_row stores Count neighbouring outputs of a row from column `column` on, by the widest stores that
+// alignment allows. Outputs past the row's end are not stored.
 template <int Count, bool Streaming>
 __device__ __forceinline__ void store_elements_of_row(Element* row, int column, const float* outputs) {
     constexpr int Pair = Count % 2 == 0 ? 2 : 1;
@@ -34,7 +33,6 @@ __device__ __forceinline__ void store_elements_of_row(Element* row, int column, 
         store_elements_by<1, Count, Streaming>(row, column, outputs);
 }
 
-// floats_of casts outputs to floats, for kernels that gather outputs in shared memory; these kernels have no 16-bit
-// elements.
+// floats_of casts an output pointer to float* for kernels that use GATHER, which support only f32.
 static_assert(!GATHER || !kOf16Bits, "what is gathered are floats");
 __device__ __forceinline__ float* floats_of(Element* y) { return reinterpret_cast<float*>(y); }

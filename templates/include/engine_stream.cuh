@@ -1,11 +1,8 @@
-// engine_stream.cuh: a strip whose rows the copy engine loads, by one bulk load per row, and whose outputs it stores,
-// by one bulk store per step (see stream.cuh).
+// engine_stream.cuh: the variant of stream.cuh with bulk copies (cp.async.bulk): one bulk copy loads each input row,
+// and one stores the outputs of each step.
 //
-// One producer warp requests all of the strip's rows at once; each step is a pipeline stage with a barrier of its own,
-// which is used once. The strip is as wide as the output, so its outputs are one contiguous run of the tensor. A step
-// stores its outputs up to the last whole 128-byte line of the run: only lines at the run's ends are written in two
-// parts. At another barrier per step, threads wait until all outputs of the step are in shared memory, from where they
-// are stored.
+// One warp requests all input rows at the start; each step waits for its rows at its own mbarrier. The outputs of a
+// step are collected in shared memory, from which a bulk copy stores them after a barrier.
 #pragma once
 #include "bulk_copy.cuh"
 #include "strip.cuh"
@@ -13,15 +10,15 @@
 #if COPY_ENGINE
 
 struct EngineStream : Strip {
-    static constexpr int Line = 32; // floats
-    static constexpr int InsideBegin = PADDING_W + STAGE_LEAD; // first staged column inside the image
+    static constexpr int Line = 32; // floats in 128 bytes
+    static constexpr int InsideBegin = PADDING_W + STAGE_LEAD; // first column in shared memory that lies inside the image
     static constexpr int InsideEnd = ENGINE_W + InsideBegin < PITCH ? ENGINE_W + InsideBegin : PITCH;
     static constexpr int RowBytes = 4 * (InsideEnd - InsideBegin);
     static_assert(ENGINE_W % 4 == 0 && STAGE_LOAD == 4 && STEPS <= 32, "a bulk load moves whole vectors of four");
 
-    Mbarrier* arrived; // one barrier for the rows of each step
-    float* band;       // the strip's rows
-    float* run;        // its outputs, aligned to lines as in the tensor
+    Mbarrier* arrived; // one mbarrier per step
+    float* band;       // input rows
+    float* run;        // outputs, aligned to 128-byte lines as in the tensor
 
     __device__ __forceinline__ EngineStream(const float* x, float* shared, float outside)
         : arrived(reinterpret_cast<Mbarrier*>(shared)), band(shared + BARRIERS),
@@ -31,7 +28,7 @@ struct EngineStream : Strip {
         __syncthreads();
     }
 
-    // request starts all loads, and must be called by one warp: each lane initialises a step's barrier, then loads
+    // request starts all loads and must be called by one warp. Each lane initialises the mbarrier of a step, then loads
     // rows.
     __device__ __forceinline__ void request(const float* x, int lane) {
         if (lane < steps) {
@@ -51,7 +48,6 @@ struct EngineStream : Strip {
 
     __device__ __forceinline__ bool is_loaded(int i) const { return row_is_read(i) && row_inside(first_row() + i); }
 
-    // count_loaded returns how many of the strip's rows [begin, end) are loaded.
     __device__ __forceinline__ int count_loaded(int begin, int end) const {
         if (STRIDE_H <= SPAN_H) // all rows inside the image are loaded
             return max(min(first_row() + end, H) - max(first_row() + begin, 0), 0);
@@ -60,7 +56,7 @@ struct EngineStream : Strip {
         return count;
     }
 
-    // fill_outside fills the staged rows and columns outside of the image.
+    // fill_outside writes padding to the rows and columns in shared memory that lie outside of the image.
     __device__ __forceinline__ void fill_outside(float outside) {
         constexpr int Margin = InsideBegin + PITCH - InsideEnd;
         if constexpr (Margin > 0) {
@@ -76,17 +72,15 @@ struct EngineStream : Strip {
 
     __device__ __forceinline__ void begin() { mbarrier_wait(arrived + step, 0); }
 
-    // load_row fills `span` from row i of the thread's band.
     __device__ __forceinline__ void load_row(float (&span)[SPAN], int i) const {
         load_span_of(span, band + ((row - tile.row) * STRIDE_H + i) * PITCH);
     }
 
-    // store_row gathers the thread's outputs of its row r in shared memory, for `end` to store.
+    // store_row collects the outputs of the thread's row r in shared memory.
     __device__ __forceinline__ void store_row(float*, int r, const float (&outputs)[VEC]) const {
         if (row + r < H_OUT) gather<VEC>(run + (row - tile.row + r) * W_OUT, column, outputs);
     }
 
-    // end starts storing the step's outputs and moves on to the next step.
     __device__ __forceinline__ void end(float* y) {
         publish_to_async_proxy();
         __syncthreads();
@@ -95,8 +89,8 @@ struct EngineStream : Strip {
         row += StepRows;
     }
 
-    // store stores the whole lines that the step has completed, and the incomplete lines at the run's ends. All lanes
-    // of one warp must call store.
+    // store stores the 128-byte lines that the step has completed, and at the last step the rest. All lanes of one warp
+    // must call store.
     __device__ __forceinline__ void store(float* y, int lane) const {
         const int skew = gather_skew(output_at(tile.row));
         const float* lines = run - skew;
@@ -114,7 +108,7 @@ struct EngineStream : Strip {
         if (vectors_end + lane < end) to[vectors_end + lane] = lines[vectors_end + lane];
     }
 
-    // finish waits until the copy engine has read all outputs.
+    // finish waits until the bulk stores have read all outputs from shared memory.
     __device__ __forceinline__ void finish() const {
         if (thread() == 0) bulk_store_wait_read();
     }

@@ -1,4 +1,4 @@
-// exponential.cuh: exponentials computed as powers of two.
+// exponential.cuh: computes exponentials as powers of two.
 #pragma once
 
 constexpr float kLog2E = 1.4426950408889634f;

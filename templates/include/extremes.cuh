@@ -1,4 +1,4 @@
-// extremes.cuh: the larger of two numbers, or NaN if either number is NaN.
+// extremes.cuh: the maximum of two numbers, which is NaN if either of them is NaN.
 #pragma once
 
 __device__ __forceinline__ double larger_or_nan(double a, double b) { return b > a || b != b ? b : a; }

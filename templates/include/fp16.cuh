@@ -1,15 +1,14 @@
-// fp16.cuh: half precision, two numbers in a register.
+// fp16.cuh: half-precision numbers, two packed in a 32-bit register.
 //
-// A float with a magnitude between 2^-3 and 2^15 is the sum of two fp16 numbers up to a relative error of 2^-23: `high`
-// is the float rounded, `low` is the remainder, rounded. For floats below 2^-3 the absolute error is at most 2^-25. For
-// two floats x and y split in this way, high*high + high*low + low*high approximates x*y with a relative error of about
-// 2^-23.
+// A float x is split into `high` (x rounded to fp16) and `low` (the remainder rounded to fp16). If two floats have
+// magnitudes between 2^-3 and 2^15, high*high + high*low + low*high approximates their product with a relative error of
+// about 2^-23.
 #pragma once
 #include "finite.cuh"
 
 #ifndef AUTOTUNE_EMULATOR
 
-// pack_fp16x2 rounds two floats to nearest (ties to even) and packs them into a register.
+// pack_fp16x2 rounds two floats to fp16 (to nearest, ties to even) and packs them into a register.
 __device__ __forceinline__ unsigned pack_fp16x2(float low, float high) {
     unsigned packed;
 #if __CUDA_ARCH__ >= 800
@@ -35,7 +34,7 @@ __device__ __forceinline__ float fp16_high(unsigned packed) {
 #include <emulated/fp16.cuh>
 #endif
 
-// split_fp16x2 splits two floats into their rounded values and the remainders.
+// split_fp16x2 splits two floats into fp16 values (`rounded`) and fp16 remainders (`rest`).
 constexpr float kMostFp16 = 65504.0f;
 __device__ __forceinline__ void split_fp16x2(float a, float b, unsigned& rounded, unsigned& rest) {
     rounded = pack_fp16x2(bounded(a, kMostFp16), bounded(b, kMostFp16));

@@ -1,28 +1,24 @@
 // gathered_operands.cuh: producers for slab_gemm.cuh that read operands in their original layout. PRODUCERS threads
-// load elements into registers, round them (or split them into parts of bf16), and store them in the layout that
-// products need (slab_operands.cuh).
+// load elements into registers, round them or split them into bf16 parts, and store them in the shared-memory layout of
+// wgmma (slab_operands.cuh).
 //
-// No separate launch packs operands, which saves writing and reading them once more; but each tile loads and rounds its
-// operands again. Gathering pays for products with few multiplications per element.
+// No separate launch packs the operands, but each tile rounds them again, which pays off if operands are reused little.
 //
-// An operand consists of lines (rows of A or columns of B) of `depth` elements of k. A thread loads parts of the same
-// lines in all stages of a tile. The loads of a thread are in flight while it waits for a free stage.
+// The next stage is loaded into registers while the thread waits for a free stage in shared memory.
 //
-// Work needs these members besides those of slab_gemm.cuh:
+// The class Work needs these members besides those of slab_gemm.cuh:
 //
-//   Operands:      the argument from which Rows and Columns are constructed.
-//   Rows, Columns: classes constructed from (operands, tile), each with these members:
-//                    kContiguous:  true if a line's elements are contiguous, so that neighbouring threads load
-//                                  halves of neighbouring lines; false if lines are interleaved, so that
-//                                  neighbouring threads load elements of neighbouring lines.
-//                    Line:         a class that holds what a thread needs of a line during a whole tile.
-//                    line(index)   returns a Line; for an index after the last line, any Line.
-//                    load(line, k, values)  loads eight elements, zeros after the last one.
+//   Operands:      the constructor argument of Rows and Columns.
+//   Rows, Columns: classes that read A and B, constructed from (operands, tile), with these members:
+//                    kContiguous:  whether k is the contiguous axis,
+//                    Line:         what a thread stores about one row of A or column of B,
+//                    line(index)   returns a Line; past the end, any Line,
+//                    load(line, k, values)  loads eight elements along k, and zeros past the end.
 #pragma once
 #include "slab_gemm.cuh"
 #include "vector_access.cuh"
 
-// Share is the part of a stage that a thread loads and stores, in halves of steps (eight elements of a line).
+// Share is one thread's part of a stage: it loads and stores eight elements along k of a row or column at a time.
 template <class Side, int Count>
 struct Share {
     static constexpr int kHalves = 2 * DEPTH, kInAll = Count * kHalves, kItems = (kInAll + PRODUCERS - 1) / PRODUCERS;
@@ -32,7 +28,7 @@ struct Share {
     typename Side::Line lines[kLines];
 
     __device__ __forceinline__ static int thread() { return threadIdx.x - kProducerThread; }
-    __device__ __forceinline__ static int index(int i) {  // index in the tile of the item's line
+    __device__ __forceinline__ static int index(int i) {  // row or column in the tile
         const int item = thread() + i * PRODUCERS;
         return Side::kContiguous ? item / kHalves : item % Count;
     }
@@ -51,8 +47,8 @@ struct Share {
         for (int i = 0; i < kItems; ++i)
             if (there(i)) side.load(lines[i % kLines], k + 8 * half(i), v[i]);
     }
-    // store stores the loaded elements; slab(index, step) returns where the first slab for a step of a line is, and the
-    // next slabs follow `apart` bytes apart.
+    // store writes the loaded elements to shared memory, where slab(index, step) returns the address for a row or
+    // column.
     template <class Slab>
     __device__ __forceinline__ static void store(const float (&v)[kItems][8], int apart, const Slab& slab) {
 #pragma unroll
@@ -93,7 +89,6 @@ struct Gatherers {
     }
 };
 
-// MatrixLines are the rows or columns of a matrix, with Depth elements each.
 template <bool Contiguous, int Depth>
 struct MatrixLines {
     static constexpr bool kContiguous = Contiguous;

@@ -1,14 +1,12 @@
-// guarded_load.cuh: loads several elements in one access of at most 16 bytes if they exist; otherwise the registers
-// keep their values.
+// guarded_load.cuh: conditional loads of several elements in one access of at most 16 bytes, aligned to its size. If
+// the condition is false, the destination registers keep their values.
 //
-// The load is guarded by a predicate, not by a branch, so the compiler can start all loads of a thread before it needs
-// the first.
-//
-// If the elements exist, their address must be a multiple of the access's size.
+// Loads are predicated and need no branch, so the compiler can start all loads of a thread before it uses the first
+// one.
 #pragma once
 #include "element.cuh"
 
-// load_cached loads from global memory that no thread writes, `offset` floats after `from`.
+// load_cached loads elements from read-only global memory, `offset` floats after `from`, if `there` is true.
 template <int Floats>
 __device__ __forceinline__ void load_cached(float* to, const float* from, int offset, bool there) {
     from += offset;
@@ -30,7 +28,7 @@ __device__ __forceinline__ void load_cached(float* to, const float* from, int of
 #endif
 }
 
-// This overload of load_cached is for elements of 16 bits.
+// This overload of load_cached loads 16-bit elements.
 template <int Elements, class T>
 __device__ __forceinline__ void load_cached(float* to, const T* from, int offset, bool there) {
     if constexpr (Elements == 1) {
@@ -44,8 +42,8 @@ __device__ __forceinline__ void load_cached(float* to, const T* from, int offset
     }
 }
 
-// load_staged loads from shared memory, `offset` floats after `from`. The compiler does not move load_staged across
-// barriers.
+// load_staged loads elements from shared memory, `offset` floats after `from`, if `there` is true. The asm is volatile,
+// so the compiler does not move the load across barriers.
 template <int Floats>
 __device__ __forceinline__ void load_staged(float* to, const float* from, int offset, bool there) {
 #ifdef AUTOTUNE_EMULATOR

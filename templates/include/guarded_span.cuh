@@ -1,13 +1,11 @@
-// guarded_span.cuh: loads the input columns that a thread's VEC neighbouring windows read, without branches
-// (guarded_load.cuh), for the kernels of volume.cuh.
+// guarded_span.cuh: loads the input columns of a thread's VEC neighbouring windows without branches (guarded_load.cuh).
 //
-// Macros used besides those of window.cuh are VEC, the number of windows; LOAD, the elements per load, to which a span
-// is aligned; LEAD, the columns of a span before the first window; and SPAN, the columns of a span.
+// A thread loads SPAN columns of a row, LOAD elements per access; its first window begins at column LEAD of them.
 #pragma once
 #include "guarded_load.cuh"
 #include "window.cuh"
 
-// columns_are_used tells whether any window reads one of the LOAD columns of a span from column j on.
+// columns_are_used tells whether any window reads one of the LOAD columns from column j on.
 __host__ __device__ constexpr bool columns_are_used(int j) {
     for (int v = 0; v < VEC; ++v)
         for (int k = 0; k < KERNEL_W; ++k) {
@@ -17,9 +15,9 @@ __host__ __device__ constexpr bool columns_are_used(int j) {
     return false;
 }
 
-// load_guarded_span fills a span from a row, of which column `left` is at from[offset]. Columns outside of the row, or
-// all columns if `there` is false, get the value `outside`. Cached says that the row is loaded from global memory
-// through the caches, not from shared memory.
+// load_guarded_span loads SPAN columns of an input row, where from[offset] is column `left`. Columns outside of the row
+// get the value `outside`; if `there` is false, all columns do. Cached selects loads from global instead of shared
+// memory.
 template <bool Cached, class T>
 __device__ __forceinline__ void load_guarded_span(float (&span)[SPAN], const T* from, int offset, int left, bool there,
                                                   float outside) {

@@ -1,22 +1,17 @@
-// guessed_scale.cuh: computes the powers of two of tensor_scales.cuh, which scale input and weights, without a launch
-// that first reads all elements. Each power is guessed from a sample of the elements. While blocks convert elements
-// with the guessed power, each block finds the largest magnitude of its share. If the guessed power scales an element
-// beyond the range of fp16, the next launch converts all elements again. A wrong guess is rare, since the guess leaves
-// room for magnitudes at least eight times as large as the sample's.
+// guessed_scale.cuh: guesses the powers of two that scale input and weights into the range of fp16 (tensor_scales.cuh),
+// from a sample of the elements. If scaled elements overflow fp16, the next launch converts the tensor again. Overflow
+// is rare, because guesses leave room for elements eight times as large as the sample's.
 //
-// `scales` holds MAKING_BLOCKS numbers for the input, as many for the weights, then both guesses, then the inverses of
-// the powers that were finally used. All threads of a block must call the functions of this file; blocks have 256
-// threads, unless the template parameter Warps says otherwise. Kernels that convert elements on the fly, without
-// storing them for another launch, do not define MAKING_BLOCKS and do not use GuessedScales.
+// The array `scales` holds the maxima that blocks found, the guessed powers of two, and the inverses of the final
+// powers. All threads of a block must call the functions of guessed_scale.cuh.
 #pragma once
 #include "tensor_scales.cuh"
 
-// largest_of_block returns the largest value of all threads of the block.
 template <int Warps = 8>
 __device__ __forceinline__ unsigned largest_of_block(unsigned most) {
     __shared__ unsigned of_warps[Warps];
     most = largest_of_warp(most);
-    __syncthreads();  // all threads have read the result of an earlier call
+    __syncthreads();  // all threads have read the results of an earlier call
     if (threadIdx.x % 32 == 0) of_warps[threadIdx.x / 32] = most;
     __syncthreads();
 #pragma unroll
@@ -24,9 +19,8 @@ __device__ __forceinline__ unsigned largest_of_block(unsigned most) {
     return most;
 }
 
-// sampled returns the largest magnitude of the thread's elements of a sample. The sample has 512 elements in 16 places,
-// each of them whole cache lines: single elements all over the tensor would read one sector each. Warps with an index
-// of eight or more sample further places.
+// sampled returns the largest magnitude that this thread finds in a sample of the tensor. The sample consists of 16
+// runs of 32 contiguous elements, because scattered elements would waste memory sectors.
 __device__ __forceinline__ unsigned sampled(const Element* from, long long count) {
     constexpr int each = 2;
     const long long runs = count / 32;
@@ -39,14 +33,13 @@ __device__ __forceinline__ unsigned sampled(const Element* from, long long count
     return most;
 }
 
-// guessed_scale computes the power of two as if the tensor's largest magnitude were four times that of the sample.
+// guessed_scale computes the power of two for a tensor whose maximum is four times that of the sample.
 template <int Warps = 8>
 __device__ __forceinline__ PowerScale guessed_scale(unsigned sampled) {
     return PowerScale(largest_of_block<Warps>(sampled) + (2u << 23));
 }
 
-// holds tells whether a power of two is small enough to scale elements whose largest magnitude is `most`: fp16 rounds
-// numbers below 65520 to finite ones.
+// holds tells whether elements up to magnitude `most` fit in fp16 after scaling by `power`.
 __device__ __forceinline__ bool holds(float power, unsigned most) { return __uint_as_float(most) * power < 65520.0f; }
 
 #ifdef MAKING_BLOCKS
@@ -56,20 +49,19 @@ struct GuessedScales {
     __device__ __forceinline__ float& guess(Scaled of) const { return scales[2 * MAKING_BLOCKS + of]; }
     __device__ __forceinline__ float& inverse(Scaled of) const { return scales[2 * MAKING_BLOCKS + 2 + of]; }
 
-    // leave stores the largest magnitude that a block has converted with the guessed power, and the guess itself.
+    // leave stores the block's largest magnitude and the guessed power of two in `scales`.
     __device__ __forceinline__ void leave(Scaled of, const PowerScale& guessed, unsigned most) const {
         most = largest_of_block(most);
         if (threadIdx.x > 0) return;
         scales[of * MAKING_BLOCKS + blockIdx.x] = __uint_as_float(most);
         if (blockIdx.x == 0) guess(of) = guessed.power, inverse(of) = guessed.inverse;
     }
-    // left returns the largest of the block maxima that a thread reads; `leave` has stored one maximum per block.
     __device__ __forceinline__ unsigned left(Scaled of) const {
         unsigned most = 0;
         for (int i = threadIdx.x; i < MAKING_BLOCKS; i += 256) most = max(most, __float_as_uint(scales[of * MAKING_BLOCKS + i]));
         return most;
     }
-    // If the guessed power of two was too large, again calls make(scale) with the right one.
+    // again calls make(scale) with the right power of two if the guess was too large.
     template <class F>
     __device__ __forceinline__ void again(Scaled of, unsigned left, const F& make) const {
         const unsigned most = largest_of_block(left);

@@ -1,10 +1,8 @@
-// ldmatrix.cuh: loads 1, 2 or 4 matrices of 8 x 8 16-bit elements from shared memory into registers, in the layout of
-// mma.cuh's fragments (sm_75 on).
+// ldmatrix.cuh: loads 1, 2 or 4 matrices of 8 x 8 16-bit elements from shared memory as fragments for mma.sync (sm_75
+// and later).
 //
-// Lane 8*i + r passes the address of row r of matrix i: 16 bytes, aligned to 16. After ldmatrix, lane l holds two
-// elements of each matrix, 2*(l%4) and 2*(l%4)+1 of row l/4, the first in the lower half of a register; transposed, the
-// elements come from column l/4. A row may also be 4 elements of 32 bits, which is how TF32 operands are loaded (not
-// transposed).
+// Lane 8*i + r passes the address of row r of matrix i, which must be aligned to 16 bytes. Lane l receives elements
+// 2*(l%4) and 2*(l%4)+1 of row l/4 of each matrix, or of column l/4 if the load transposes.
 #pragma once
 
 #ifndef AUTOTUNE_EMULATOR

@@ -1,4 +1,4 @@
-// limits.cuh: the float constants INFINITY and NAN, whose standard headers NVRTC lacks.
+// limits.cuh: the float constants INFINITY and NAN, because NVRTC lacks the standard headers that define them.
 #pragma once
 
 #ifndef INFINITY

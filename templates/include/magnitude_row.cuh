@@ -1,6 +1,5 @@
-// magnitude_row.cuh: the p-norm of a row, and elements divided by it. The norm is computed from the sum of magnitudes
-// (p = 1) or of squares (p = 2), or is the largest magnitude (p = 0). If `mean` is set, the sum of magnitudes or
-// squares is first divided by the number of elements.
+// magnitude_row.cuh: computes the p-norm of a row, or the row divided by its norm; p is 1, 2, or 0 for the maximum
+// norm. If `mean` is set, the sum of magnitudes or squares is divided by the row's length.
 #pragma once
 #include "extremes.cuh"
 
@@ -12,7 +11,7 @@ struct Weights {
 template <class Real, bool Maps>
 struct Magnitude {
     static constexpr bool kMaps = Maps;
-    Real sum, squares, largest;  // the compiler knows which of them is used
+    Real sum, squares, largest;  // the compiler removes unused ones
 
     __device__ __forceinline__ void start() { sum = squares = largest = 0; }
     template <int N>
@@ -37,9 +36,8 @@ struct Magnitude {
         *this = {P == 1 ? team.sum(sum) : Real(0), P == 2 ? team.sum(squares) : Real(0), P == 0 ? team.most(largest) : Real(0)};
     }
 #endif
-    // finish stores the reciprocal of the norm in `sum`, since a multiplication takes a tenth of the instructions of a
-    // division. The reciprocal of a tiny norm would be infinite, and that of a huge norm inexact. For tiny and huge
-    // norms, elements are first multiplied by 2^64 or 2^-64, which is stored in `squares`.
+    // finish stores the norm's reciprocal in `sum`, because multiplying is much cheaper than dividing. If the
+    // reciprocal of a norm would overflow or be inexact, elements are first multiplied by a power of two (`squares`).
     __device__ __forceinline__ void finish(const Seen& seen, const Weights& weights) {
         const Real over = weights.mean ? seen.length : 1;
         sum = weights.p == 1 ? sum / over : weights.p == 2 ? sqrt(squares / over) : largest;

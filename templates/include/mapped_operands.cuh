@@ -1,24 +1,19 @@
-// mapped_operands.cuh: the producer of slab_gemm.cuh for matrices that the copy engine loads directly by tensor maps
-// (tensor_map.cuh): one thread requests the boxes of a stage. Matrices are read as they are, without packing them
-// first. A stage is DEPTH steps of 16 elements of k.
+// mapped_operands.cuh: the producer of slab_gemm.cuh that loads both operands by TMA (tensor_map.cuh). One thread
+// issues all TMA loads of a stage, which contains DEPTH steps of 16 elements along k.
 //
-// Products read lines (rows of A and columns of B) in their layout in memory (wgmma.cuh). Lines that are contiguous
-// along k come in boxes that hold LINE bytes (128 by default) of each of the tile's lines; a stage consists of whole
-// boxes. With 16-bit elements, lines may also lie across, with k as the slow axis; such lines come in boxes of 64 with
-// all of the stage's k.
+// If k is the contiguous axis, a TMA box holds LINE bytes (128 by default) of each row of A or column of B. If k is the
+// slow axis, a box of 16-bit elements holds 64 rows or columns for all k of the stage.
 //
-// The copy engine rounds floats to TF32 on the way, ties to even. Rows of floats that lie across (with k as the slow
-// axis) come in boxes of 32, and go through the consumers' registers. Boxes of floats that lie across k have eight
-// elements of k in the order 0, 4, 1, 5, 2, 6, 3, 7, so that the four elements that neighbouring lanes load are two
-// rows of the box apart, which avoids bank conflicts.
+// TMA rounds floats to TF32, ties to even. If k is the slow axis of A, TMA boxes hold 32 rows of floats, which
+// consumers load into registers.
 //
-// Work needs these members besides those of slab_gemm.cuh:
+// The class Work needs these members besides those of slab_gemm.cuh:
 //
-//   Operands:                          MappedOperands.
-//   rows_of(group), columns_of(group): the indices in the maps of a product's matrices.
-//   kRowsAlongK, kColumnsAlongK:       whether the lines are contiguous along k.
+//   Operands:                          MappedOperands,
+//   rows_of(group), columns_of(group): the indices of a product's A and B in the tensor maps,
+//   kRowsAlongK, kColumnsAlongK:       whether k is the contiguous axis of A, and of B.
 //
-// The optional macro STREAMING says whether few tiles read each column, and read it at about the same time.
+// Set the macro STREAMING if few tiles read each column of B, all at about the same time.
 #pragma once
 #include "slab_gemm.cuh"
 #include "tensor_map.cuh"
@@ -30,16 +25,14 @@
 #define LINE 128
 #endif
 
-constexpr int kStageDepth = DEPTH * kStepDepth, kProductDepth = kOfParts == one_tf32 ? 8 : 16;  // elements of k
-constexpr int kLineBytes = LINE, kLineProducts = kLineBytes / 32;                               // along k
-constexpr int kAtomDepth = kLineProducts * kProductDepth, kAtoms = kStageDepth / kAtomDepth;    // of a line
+constexpr int kStageDepth = DEPTH * kStepDepth, kProductDepth = kOfParts == one_tf32 ? 8 : 16;  // elements along k
+constexpr int kLineBytes = LINE, kLineProducts = kLineBytes / 32;                               // bytes and wgmmas along k of a box
+constexpr int kAtomDepth = kLineProducts * kProductDepth, kAtoms = kStageDepth / kAtomDepth;    // elements along k of a box; boxes along k of a stage
 constexpr int kStageProducts = kStageDepth / kProductDepth;
 static_assert(kPartCount == 1 && PLANES % DEPTH == 0 && kStageDepth % kAtomDepth == 0, "whole lines of k");
 static_assert(STAGE_BYTES % 1024 == 0 && STAGE_A_BYTES % 1024 == 0, "boxes begin at multiples of 1024 bytes");
 
-// tensor_load_streaming is tensor_load for data that all Share blocks of a cluster read within a short time and never
-// again. The L2 evicts streamed data first, and keeps other data, including dirty lines that it would have to write
-// back.
+// tensor_load_streaming is tensor_load with an L2 hint (evict first), for data that is read only once.
 template <int Share>
 __device__ __forceinline__ void tensor_load_streaming(void* shared, const TensorMap* map, const int (&at)[3],
                                                       Mbarrier* barrier) {
@@ -65,8 +58,7 @@ __device__ __forceinline__ void tensor_load_streaming(void* shared, const Tensor
 #endif
 }
 
-// Lines loads Count rows or columns of a tile by a tensor map, and locates them in a stage for a product. The Share
-// blocks of a cluster divide the lines among them, and each loads one part.
+// Lines loads Count rows of A or columns of B by TMA, one part per block of a cluster, and locates them for wgmma.
 template <bool AlongK, int Count, int Share = 1, bool Streaming = false>
 struct Lines {
     static constexpr int kBoxes = AlongK ? kAtoms : Count / 64;
@@ -90,7 +82,7 @@ struct Lines {
                 tensor_load(to, map, at, full);
         }
     }
-    // at locates the operand of a product: the lines from `first` on, which is a multiple of 64.
+    // at returns the wgmma operand that begins at row or column `first`, a multiple of 64.
     __device__ __forceinline__ static Located at(const char* stage, int first, int product) {
         if constexpr (AlongK)
             return {stage + product / kLineProducts * kBoxBytes + first * kLineBytes, product % kLineProducts, 0};
@@ -98,8 +90,8 @@ struct Lines {
     }
 };
 
-// MappedProducts takes both operands from shared memory. With FromRegisters, MappedProducts takes rows from registers
-// instead, for floats that lie across (with k as the slow axis) or that are not rounded yet.
+// MappedProducts issues the wgmmas of a stage. With FromRegisters, wgmma takes A from registers, for floats that are
+// not rounded yet or whose slow axis is k.
 template <bool FromRegisters>
 struct MappedProducts {
     static constexpr bool kFromRegisters = false;
@@ -118,13 +110,12 @@ struct MappedProducts {
     }
 };
 
-constexpr int kRowsBoxBytes = kStageProducts * 8 * 128;  // of 32 rows that lie across
+constexpr int kRowsBoxBytes = kStageProducts * 8 * 128;  // bytes of 32 rows of A whose slow axis is k
 template <>
 struct MappedProducts<true> {
     static constexpr bool kFromRegisters = true;
 
-    // Registers must not change while products read them: one half of the stage is loaded while the products of the
-    // other half are in flight.
+    // One half of the stage is loaded into registers while wgmma multiplies the other half.
     template <class Work>
     __device__ __forceinline__ static void start(Sums (&sums)[ROW_BLOCKS], const char* stage, const char* columns,
                                                  int /*index*/, int block, int column) {
@@ -163,7 +154,7 @@ struct MappedProducts<true> {
             const char* const at = boxes + product / 4 * TILE_M * 128 + row * 128 + piece * 16 + k % 4 * 4;
             return round_to_tf32(*reinterpret_cast<const float*>(at));
         } else {
-            const int at = product * 8 + k % 4 * 2 + k / 4, piece = row % 32 / 4 ^ at % 8;  // in the box's order
+            const int at = product * 8 + k % 4 * 2 + k / 4, piece = row % 32 / 4 ^ at % 8;  // order of k in the box: 0, 4, 1, 5, 2, 6, 3, 7
             return *reinterpret_cast<const unsigned*>(boxes + row / 32 * kRowsBoxBytes + at * 128 + piece * 16 +
                                                       row % 4 * 4);
         }
@@ -175,7 +166,6 @@ struct TensorMaps {
     static constexpr bool kOfTf32 = kFactors == wgmma_of_tf32, kRowsAcross = kOfTf32 && !Work::kRowsAlongK;
     typedef MappedProducts<kRowsAcross> Products;
 
-    // load starts the copies of a stage, beginning at element k.
     __device__ __forceinline__ static void load(char* stage, const MappedOperands& operands, const Tile& tile, int k,
                                                 Mbarrier* full) {
         const int row = tile.m * TILE_M, column = tile.n * TILE_N;

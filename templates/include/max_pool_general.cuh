@@ -1,7 +1,6 @@
-// max_pool_general.cuh: computes output element i of any max pool of up to three axes, as simply as possible.
+// max_pool_general.cuh: a simple, unoptimised max pool (1D to 3D) that computes one output element.
 //
-// Padding acts as minus infinity, so elements outside of the input are left out. If a window contains a NaN, the result
-// is NaN, as in PyTorch.
+// Padding is ignored. If a window contains a NaN, the result is NaN, as in PyTorch.
 #include "convolution_place.cuh"
 #include "limits.cuh"
 #include "taps.cuh"

@@ -1,7 +1,9 @@
-// mbarrier.cuh: barriers in shared memory that synchronise threads and the copy engine (sm_90 on).
+// mbarrier.cuh: mbarriers, which are barriers in shared memory for threads and asynchronous copies (sm_90 and later).
 //
-// A phase of a barrier ends when the expected number of threads has arrived, and all the bytes that these threads
-// announced. The parity of phases alternates between 0, for the first phase, and 1.
+// A phase of an mbarrier ends when all expected threads and bytes have arrived. The parity of an mbarrier's phase is 0
+// for the first phase, then 1, 0, 1, and so on.
+//
+// These steps load data to shared memory:
 //
 //   one thread calls mbarrier_init() and publish_to_async_proxy().
 //   __syncthreads()
@@ -13,27 +15,26 @@ typedef unsigned long long Mbarrier; // in shared memory
 
 #ifndef AUTOTUNE_EMULATOR
 
-// mbarrier_init initialises a barrier that expects `arrivals` arrivals per phase.
+// mbarrier_init initialises an mbarrier that expects `arrivals` arrivals per phase.
 __device__ __forceinline__ void mbarrier_init(Mbarrier* barrier, int arrivals) {
     const unsigned at = static_cast<unsigned>(__cvta_generic_to_shared(barrier));
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(at), "r"(arrivals) : "memory");
 }
 
-// mbarrier_arrive arrives at a barrier; earlier writes of this thread become visible to the threads that wait for it.
+// mbarrier_arrive arrives at an mbarrier and publishes this thread's earlier writes to threads that wait for the phase.
 __device__ __forceinline__ void mbarrier_arrive(Mbarrier* barrier) {
     const unsigned at = static_cast<unsigned>(__cvta_generic_to_shared(barrier));
     asm volatile("{.reg .b64 state; mbarrier.arrive.shared::cta.b64 state, [%0];}" ::"r"(at) : "memory");
 }
 
-// mbarrier_expect arrives at a barrier and announces how many bytes bulk loads will bring.
+// mbarrier_expect arrives at an mbarrier and announces how many bytes asynchronous copies will bring.
 __device__ __forceinline__ void mbarrier_expect(Mbarrier* barrier, int bytes) {
     const unsigned at = static_cast<unsigned>(__cvta_generic_to_shared(barrier));
     asm volatile("{.reg .b64 state; mbarrier.arrive.expect_tx.shared::cta.b64 state, [%0], %1;}" ::"r"(at), "r"(bytes)
                  : "memory");
 }
 
-// mbarrier_wait waits for the end of the phase with this parity. If the barrier is already in a phase of the other
-// parity, mbarrier_wait returns at once, since the phase to wait for has ended.
+// mbarrier_wait waits until the mbarrier's phase with this parity has ended.
 __device__ __forceinline__ void mbarrier_wait(Mbarrier* barrier, int parity) {
     const unsigned at = static_cast<unsigned>(__cvta_generic_to_shared(barrier));
     unsigned ended;

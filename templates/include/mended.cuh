@@ -1,16 +1,12 @@
-// mended.cuh: recomputes outputs that are infinite or NaN by their definition.
+// mended.cuh: computes outputs of a GEMM again, by the operator's definition, if they are infinite or NaN.
 //
-// A matrix product may multiply elements that do not belong together: channels of two groups, or an input and a tap
-// that contributes to another output. A weight that does not belong to an input is zero, which does not change a sum of
-// finite numbers; but zero times infinity is NaN. If a Work has weights that are zero because they do not belong to an
-// input (kMasked), its Plain recomputes all outputs that are not finite. Checking whether sums are finite costs one
-// multiplication per sum. Finite outputs are always right, since a sum that contains an infinity is never finite.
+// A GEMM may multiply an infinite input by a zero weight that only fills up the matrix, and zero times infinity is NaN.
+// A GEMM whose weights are filled up with zeros (kMasked) therefore computes outputs again that are not finite.
 #pragma once
 #include "element.cuh"
 #include "finite.cuh"
 
-// Mended replaces the output pointer when a Work's Output stores: instead of storing a value, it recomputes the output
-// at that place if it is not finite.
+// Mended acts as an output pointer: assigning to an output computes it again if the stored value is not finite.
 template <class Plain, class T>
 struct Mended {
     T* y;
@@ -26,8 +22,7 @@ struct Mended {
     __device__ __forceinline__ Place operator[](long long index) const { return {y + index, plain, index}; }
 };
 
-// all_finite tells whether all sums are finite: it multiplies each sum by zero and adds up the products, in four
-// chains.
+// all_finite tells whether all sums are finite: x * 0 is zero only for a finite x.
 template <int Blocks, int Count>
 __device__ __forceinline__ bool all_finite(const float (&sums)[Blocks][Count]) {
     float zeros[4] = {};

@@ -1,6 +1,6 @@
-// mma.cuh: D = A * B + D on tensor cores (sm_80 on), by all 32 lanes of a warp.
+// mma.cuh: computes D = A * B + D on tensor cores by mma.sync (sm_80 and later).
 //
-// The fragments that a lane holds, with g = lane / 4 and t = lane % 4 (PTX ISA, "Matrix Fragments"):
+// Lane l holds these fragments, where g = l / 4 and t = l % 4 (PTX ISA, "Matrix Fragments"):
 //
 //   m16n8k8, TF32: a register is one element
 //     a[0] row g    column t       a[2] row g    column t+4
@@ -12,9 +12,8 @@
 //     b[0] rows 2t,2t+1  column g        b[1] rows 2t+8,2t+9  column g
 //   d, both: d[0], d[1] row g columns 2t,2t+1;  d[2], d[3] row g+8, the same columns.
 //
-// Products are exact and sums are float. asm volatile keeps the program's order of products: a kernel alternates
-// between accumulators, because successive products into the same accumulator wait for each other, and a compiler that
-// is short of registers would undo this order.
+// Successive mma.sync with the same accumulator wait for each other, so kernels alternate between accumulators. The asm
+// is volatile to keep the compiler from reordering mma instructions.
 #pragma once
 
 #ifndef AUTOTUNE_EMULATOR
@@ -28,7 +27,6 @@
 #define MMA(SHAPE, TYPE) __trap()  // sm_80 introduced the instruction
 #endif
 
-// Each of these functions adds to d the product of a 16 x 8 or 16 x 16 matrix and a matrix with 8 columns.
 __device__ __forceinline__ void mma_m16n8k8_tf32(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2]) { MMA("m16n8k8", "tf32"); }
 __device__ __forceinline__ void mma_m16n8k16_bf16(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2]) { MMA("m16n8k16", "bf16"); }
 __device__ __forceinline__ void mma_m16n8k16_fp16(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2]) { MMA("m16n8k16", "f16"); }

@@ -1,10 +1,8 @@
-// multicast.cuh: shared loads of the CLUSTER blocks of a cluster (sm_90a). Each block requests a part of the data, and
-// the copy engine copies that part to all blocks: to the same offset in their shared memory, with the bytes counted at
-// each block's own barrier. Shared memory may be overwritten only when all blocks have read their copy, which they tell
-// each other by mbarrier_arrive_at.
+// multicast.cuh: TMA loads that the CLUSTER blocks of a cluster share (sm_90a). Each block loads a part of the data,
+// and TMA multicasts it to the same shared-memory offset in all blocks. A block signals by mbarrier_arrive_at that it
+// has read the data and that shared memory may be overwritten.
 //
-// All blocks call meet_cluster once after they have initialised their barriers and before the first multicast load, and
-// once at their end.
+// All blocks call meet_cluster after they have initialised their mbarriers, and once more before they end.
 #pragma once
 #include "tensor_map.cuh"
 
@@ -14,7 +12,6 @@
 
 __device__ __forceinline__ int rank_in_cluster() { return CLUSTER > 1 ? __clusterRelativeBlockRank() : 0; }
 
-// meet_cluster is a __syncthreads for all blocks of a cluster.
 __device__ __forceinline__ void meet_cluster() {
     __syncwarp();
     __cluster_barrier_arrive();
@@ -23,8 +20,7 @@ __device__ __forceinline__ void meet_cluster() {
 
 #ifndef AUTOTUNE_EMULATOR
 
-// mbarrier_arrive_at arrives at another block's barrier at the same offset in its shared memory. mbarrier_arrive_at
-// does not publish this block's writes, since publishing would have to wait for all of a warp's stores in every stage.
+// mbarrier_arrive_at arrives at the mbarrier at the same offset in another block's shared memory.
 __device__ __forceinline__ void mbarrier_arrive_at(Mbarrier* barrier, int rank) {
     const unsigned at = static_cast<unsigned>(__cvta_generic_to_shared(barrier));
     asm volatile("{.reg .b32 there; mapa.shared::cluster.u32 there, %0, %1; mbarrier.arrive.shared::cluster.b64 _, [there];}" ::"r"(at), "r"(rank)

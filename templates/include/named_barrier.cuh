@@ -1,9 +1,9 @@
-// named_barrier.cuh: barriers for some warps of a block, so that producers and consumers synchronise without stopping
-// all warps. A block has 16 barriers; number 0 is that of __syncthreads. `threads` counts the threads that wait and the
-// threads that only arrive; the count is a multiple of 32, and the same in all calls for a barrier.
+// named_barrier.cuh: named barriers, at which only some warps of a block synchronise. A block has 16 barriers;
+// __syncthreads uses barrier 0. In the functions below, `threads` is the number of threads that wait or arrive at the
+// barrier, a multiple of 32.
 #pragma once
 
-// named_barrier_wait arrives at a barrier and waits for the other threads.
+// named_barrier_wait arrives at a named barrier and waits until `threads` threads have arrived.
 __device__ __forceinline__ void named_barrier_wait(int number, int threads) {
 #ifndef AUTOTUNE_EMULATOR
     asm volatile("bar.sync %0, %1;" ::"r"(number), "r"(threads) : "memory");
@@ -12,7 +12,7 @@ __device__ __forceinline__ void named_barrier_wait(int number, int threads) {
 #endif
 }
 
-// named_barrier_arrive arrives at a barrier without waiting.
+// named_barrier_arrive arrives at a named barrier without waiting.
 __device__ __forceinline__ void named_barrier_arrive(int number, int threads) {
 #ifndef AUTOTUNE_EMULATOR
     asm volatile("bar.arrive %0, %1;" ::"r"(number), "r"(threads) : "memory");

@@ -1,16 +1,15 @@
-// norm_row.cuh: a Row that divides elements by the root of their mean square; with `Centered` it first subtracts the
-// mean. A thread sums the distances of its elements to the first of them, and the squares of these distances: with sums
-// of the elements' own squares, digits would cancel if the mean is large. As the first element may be far from the
-// others, the distances are later taken from the mean so far: after 64 elements, and again whenever the number of
-// elements doubles. Threads' sums are merged as means and squared deviations (Chan, Golub and LeVeque), which needs
-// divisions.
+// norm_row.cuh: a Row (row_state.cuh) that divides elements by their root mean square; with `Centered` it first
+// subtracts the mean. A thread sums differences from the row's first element and their squares, since sums of plain
+// squares would cancel if the mean is large. After 64 elements, and whenever the number of elements doubles, the
+// thread subtracts its running mean instead of the first element. Threads' means and squared deviations are merged by
+// the formula of Chan, Golub and LeVeque.
 #pragma once
 #include "element.cuh"
 
 struct Weights {
     const Element *weight, *bias;  // null if there are none
     double eps;
-    // Row r uses the weights of group r % groups of the channels, and `plane` consecutive elements share a weight.
+    // Row r uses the weights of channel group r % groups; `plane` consecutive elements share a weight.
     long long groups = 1, plane = 1;
     Element *running_mean = nullptr, *running_var = nullptr;  // running statistics of training
     double momentum = 0;
@@ -57,8 +56,7 @@ struct Norm {
         mean += apart * part;
         count = all;
     }
-    // meet merges the states of all threads of a team at once, which takes one division; merging pairs takes a division
-    // for each pair.
+    // meet merges the partial results of all threads of a team at once, with a single division.
     template <class Team>
     __device__ __forceinline__ void meet(const Team& team) {
         settle();
@@ -81,8 +79,8 @@ struct Norm {
         j /= weights.plane;
         return (weights.weight ? y * to_float(weights.weight[j]) : y) + (weights.bias ? to_float(weights.bias[j]) : 0.0f);
     }
-    // give_vector computes the answers for Count elements from j on, a multiple of Count. The Count elements have
-    // contiguous weights, or a single weight if they belong to one channel; one load is enough for both.
+    // give_vector computes the outputs for Count elements from j on. The elements either have contiguous weights or
+    // share one weight.
     template <int Count>
     __device__ __forceinline__ void give_vector(float (&y)[Count], const float (&x)[Count], long long j, const Weights& weights) const {
         float weight[Count], bias[Count];
@@ -101,8 +99,7 @@ struct Norm {
 #pragma unroll
         for (int e = 0; from && e < Count; ++e) to[e] = one && e > 0 ? to[0] : read_only(from + static_cast<unsigned long long>(j + e) / plane);
     }
-    // No thread writes weights, so load_side_by_side reads them through the read-only cache, and need not wait for
-    // earlier stores of answers.
+    // No thread writes weights, so load_side_by_side loads them through the read-only cache.
     template <int Count>
     __device__ __forceinline__ static void load_side_by_side(float (&to)[Count], const Element* from) {
         constexpr int kWords = Count * sizeof(Element) / 4;

@@ -1,5 +1,5 @@
-// packed_gemm.cuh: packed_gemm is the main function of kernels with packed operands (slab_operands.cuh). packed_gemm
-// multiplies by warpgroup products on Hopper, and by mma.sync on other GPUs.
+// packed_gemm.cuh: the body of matrix-product kernels whose operands an earlier launch has packed
+// (slab_operands.cuh). packed_gemm uses wgmma on Hopper and mma.sync on other GPUs.
 #pragma once
 #if WARPGROUPS
 #include "packed_operands.cuh"

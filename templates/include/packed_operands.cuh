@@ -1,5 +1,5 @@
-// packed_operands.cuh: the producer of slab_gemm.cuh for operands that are packed in memory in the layout of products
-// (slab_operands.cuh). The producer is one warp, whose lanes share the bulk copies of a stage; nothing is converted.
+// packed_operands.cuh: the producer warp for operands A and B that are packed in memory in wgmma's layout
+// (slab_operands.cuh). The lanes of the warp share the bulk copies of each pipeline stage.
 //
 // gemm_tiles.cuh describes the required members of Work. mma_gemm.cuh is another mainloop for packed operands.
 #pragma once
@@ -17,7 +17,7 @@ struct CopyEngine {
         for (int index = blockIdx.x; index < Tiles<Work>::all(); index += gridDim.x) {
             const Tile tile = Tiles<Work>::at(index);
             const Stages stages = Tiles<Work>::stages(index);
-            // Each lane has a copy in each stage: a block of A, or a slab of B.
+            // Each lane issues one bulk copy per stage: 64 rows of A, or one slab (16 bytes of each column) of B.
             const int in_b = lane - kBlocks;
             const char* const rows = operands.rows<Work>(tile, lane);
             for (int s = stages.first; s < stages.end; ++s, turn.next()) {

@@ -1,5 +1,5 @@
-// plain_convolution.cuh: computes single outputs of a kernel's problem by their definition, for references, and for
-// outputs that a matrix product gets wrong (mended.cuh).
+// plain_convolution.cuh: computes one output by the definition of a convolution, for reference kernels, and for
+// outputs that a tensor-core kernel got wrong by overflow (mended.cuh).
 #pragma once
 #include "convolution.cuh"
 

@@ -1,20 +1,13 @@
-// plane_direct.cu: pools of planes: each thread reduces VEC adjacent windows, row after row.
+// plane_direct.cu: 2-D pooling: each thread reduces the windows of VEC adjacent outputs, row after row.
 //
-//   global -> registers: a window's elements, one by one: neighbouring windows
-//                        overlap, and their elements come from L1.
-//   registers -> global: VEC outputs, as one vector where rows are aligned for it.
-//
-// Each row of a window is reduced separately, which keeps large sums accurate. Each operator's own pool.cuh defines the
-// reduction, and the final step from a reduced window to an output. Windows that hang over the input's edge take a path
-// with bounds checks.
+// Each row of a window is reduced separately, which keeps large sums accurate. Windows that reach over the input's
+// edge take a path with bounds checks. Each operator's pool.cuh defines the reduction (maximum or average).
 //
 // Tunables:
-//   block_x, block_y: threads per block: how much of the input a block shares in L1.
-//   rows:             output rows per thread: more rows save indexing, fewer leave more
-//                     blocks to fill the chip.
-//   vec:              adjacent outputs per thread: wider stores and windows that share
-//                     loads, but the threads of a warp read from addresses further apart.
-//   unroll:           rows of a window in flight at once.
+//   block_x, block_y: threads per block
+//   rows:             output rows per thread
+//   vec:              adjacent outputs per thread
+//   unroll:           rows of a window in flight at once
 #include "plane_windows.cuh"
 #include "pool.cuh"
 

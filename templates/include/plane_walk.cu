@@ -1,31 +1,17 @@
-// plane_walk.cu: pools of planes: every thread walks down its own few columns of outputs.
+// plane_walk.cu: 2-D pooling: each thread computes a few columns of outputs from top to bottom.
 //
-// A row of a window is reduced once and added to all windows of the thread that contain it. Registers hold only a span
-// of one input row and the unfinished windows. The spans of neighbouring threads overlap; the shared columns come from
-// the L1.
+// A thread reduces each input row once and adds the result to all of its windows that contain the row. Registers hold
+// only the current input row and the unfinished windows. The L1 serves columns that neighbouring threads share.
 //
-// Each operator's own pool.cuh defines the reduction, and the final step from a reduced window to an output.
-//
-//   global -> registers: a span of one input row, through the L1.
-//   registers:           sums or maxima across the span, then down the rows.
-//   registers -> global: each output as soon as its window ends; or, when GATHER
-//                        is set, through shared memory: a tile as wide as the
-//                        output is one flat run of the tensor.
+// Each operator's pool.cuh defines the reduction (maximum or average).
 //
 // Tunables:
-//   block_x, block_y: threads along the row and down the columns; threads beyond the
-//                     end of a row are idle, so block_x should fit narrow rows.
-//   rows:             output rows per thread and step: with more, fewer rows are loaded
-//                     twice; with fewer, more threads fill the chip.
-//   steps:            steps of ROWS rows per tile: more steps share all but a few rows,
-//                     fewer leave more blocks to fill the chip; with several, the
-//                     next step's rows are held in registers.
-//   vec:              output columns per thread: more reuse in registers and
-//                     wider accesses, fewer threads; on rows of odd width, also
-//                     stores with gaps.
-//   gather:           whether outputs go through shared memory, which
-//                     takes a barrier but avoids narrow stores to rows of odd width.
-//   streaming:        whether stores are streaming, which leaves the L2 to the halo rows.
+//   block_x, block_y: threads along the row and down the columns
+//   rows:             output rows per thread and step
+//   steps:            steps of ROWS rows per tile; with several steps, registers hold the next step's rows
+//   vec:              output columns per thread
+//   gather:           whether outputs are stored through shared memory, which avoids narrow stores to rows of odd width
+//   streaming:        whether stores are streaming, so that input rows stay in the L2
 #include "pool.cuh"
 #include "walk.cuh"
 

@@ -1,22 +1,20 @@
-// plane_windows.cuh: windows of a plane, read one after the other: a thread reduces VEC adjacent windows, row after
-// row.
+// plane_windows.cuh: each thread reduces the windows of VEC adjacent outputs of a plane, row after row.
+//
+// The macros used here are the problem's sizes and the tunables BLOCK_X, BLOCK_Y, ROWS, VEC and UNROLL.
 //
 //   plane_windows(x, y, windows)    computes a block's outputs; `windows` has two functions:
 //
 //   windows.reduce<Inside>(outputs, plane, row, column)    reduces the windows that begin at (row, column);
 //                                                          Inside: all lie wholly within the input.
 //   windows.finish(outputs, row, column)                   turns the reduced windows into outputs.
-//
-// Macros used besides the problem's sizes are the tunables BLOCK_X, BLOCK_Y, ROWS, VEC, and UNROLL, the rows of a
-// window that are in flight.
 #pragma once
 #include "element.cuh"
 #include "plane_tiles.cuh"
 
 __device__ __forceinline__ Tile tile_of_block() { return tile_of(BLOCK_Y * ROWS, BLOCK_X * VEC); }
 
-// down_windows calls visit(k, first) for each row k of the windows that lies in the input; `first` is the index in the
-// plane of the element at which row k of the first window begins.
+// down_windows calls visit(k, first) for each row k of the windows that lies in the input; `first` is the index of
+// the first window's leftmost element in that row.
 template <bool Inside, class Visit>
 __device__ __forceinline__ void down_windows(long long row, long long column, Visit visit) {
     constexpr int Unroll = UNROLL; // nvcc does not expand macros in pragmas
@@ -28,8 +26,8 @@ __device__ __forceinline__ void down_windows(long long row, long long column, Vi
     }
 }
 
-// across_windows calls visit(k, v, step) for each window v and each element k of its row that lies in the input. `step`
-// is the number of columns from the first window's first element to element k of window v.
+// across_windows calls visit(k, v, step) for each window v and each element k of its row that lies in the input.
+// `step` is the distance in columns from the first window's leftmost element.
 template <bool Inside, class Visit>
 __device__ __forceinline__ void across_windows(long long column, Visit visit) {
 #pragma unroll 16

@@ -1,9 +1,7 @@
-// pooling.cuh: the steps that pooling kernels share: the reductions, and reducing a window down its columns and across
-// its rows.
+// pooling.cuh: the reductions of pooling kernels: down the columns of a window, then across its rows.
 //
-// A window is reduced in one direction after the other, and only from its own elements: no element is subtracted when a
-// window moves on. As a result, a NaN or an infinity affects only the windows that contain it, and errors do not
-// accumulate along a row.
+// Each window is computed only from its own elements, never by subtracting elements from the window before it. A NaN
+// or an infinity therefore affects only the windows that contain it.
 #pragma once
 #include "convolution_place.cuh"
 #include "limits.cuh"
@@ -20,19 +18,19 @@ __device__ __forceinline__ float max_or_nan(float a, float b) {
 #endif
 }
 
-// Sum is the reduction that adds; nothing() returns the sum of no elements.
+// Sum is the reduction by addition; nothing() returns 0.
 struct Sum {
     static __device__ __forceinline__ float nothing() { return 0.0f; }
     static __device__ __forceinline__ float join(float a, float b) { return a + b; }
 };
 
-// Maximum is the reduction that takes the larger element; nothing() returns the maximum of no elements.
+// Maximum is the reduction by the larger element; nothing() returns the neutral element.
 struct Maximum {
     static __device__ __forceinline__ float nothing() { return negative_infinity(); }
     static __device__ __forceinline__ float join(float a, float b) { return max_or_nan(a, b); }
 };
 
-// reduce_across reduces the KERNEL_W taps of one window in one row.
+// reduce_across reduces the KERNEL_W elements of one window in one row.
 template <class Reduction>
 __device__ __forceinline__ float reduce_across(const float* first) {
     float reduced = first[0];
@@ -41,7 +39,7 @@ __device__ __forceinline__ float reduce_across(const float* first) {
     return reduced;
 }
 
-// join_row adds row i of a band to the windows of Rows output rows in `kept`, as far as they contain the row.
+// join_row adds input row i to the unfinished windows in `kept` that contain the row.
 template <class Reduction, int Rows, int Count>
 __device__ __forceinline__ void join_row(float (&kept)[Rows][Count], int i, const float (&values)[Count]) {
 #pragma unroll
@@ -53,11 +51,11 @@ __device__ __forceinline__ void join_row(float (&kept)[Rows][Count], int i, cons
     }
 }
 
-// ends_window tells whether row i of a band is the last of output row r's window.
+// ends_window tells whether input row i is the last row of output row r's window.
 __device__ __forceinline__ bool ends_window(int i, int r) { return i == r * STRIDE_H + SPAN_H - 1; }
 
-// join_span adds row i of a band to Count neighbouring windows of each output row. The window of the first output
-// begins at `from`, in a span of row i. join_span calls ended(r) for every output row r whose windows row i completes.
+// join_span adds input row i to Count neighbouring windows of each output row. join_span calls ended(r) for every
+// output row r whose windows end with row i.
 template <class Reduction, int Rows, int Count, class Ended>
 __device__ __forceinline__ void join_span(float (&kept)[Rows][Count], const float* from, int i, Ended ended) {
     float across[Count];
@@ -69,8 +67,7 @@ __device__ __forceinline__ void join_span(float (&kept)[Rows][Count], const floa
         if (ends_window(i, r)) ended(r);
 }
 
-// finish_row turns the reduced windows of neighbouring outputs of a row, from `column` on, into outputs. `plane` counts
-// the channels of all images.
+// finish_row turns the reduced windows of neighbouring outputs into output values.
 template <class Pool, int Count>
 __device__ __forceinline__ void finish_row(float (&windows)[Count], const Epilogue& epilogue, long long plane,
                                            int slice, int row, int column) {

@@ -5,7 +5,7 @@
 #include "limits.cuh"
 #include "weightless_row.cuh"
 
-// Reduction is a Row that combines elements by Join, which combines two numbers.
+// Reduction is a Row that combines all elements by Join, a function of two numbers such as their sum.
 template <class Real, class Join>
 struct Reduction {
     static constexpr bool kMaps = false;
@@ -47,8 +47,8 @@ struct Mean : Reduction<Real, Plus> {
     __device__ __forceinline__ void finish(const Seen& seen, const Weights&) { this->all /= seen.length; }
 };
 
-// Position is a Row that finds the position of the largest element (with Sign = -1, the smallest); of equal elements,
-// the first. NaN counts as larger than all numbers.
+// Position is a Row that finds the index of the first largest element (with Sign = -1, the first smallest). NaN
+// counts as larger than all numbers.
 template <class Real, int Sign>
 struct Position {
     static constexpr bool kMaps = false;
@@ -56,11 +56,9 @@ struct Position {
     int unused;
     long long at;
 
-    // start chooses position 0, which is the answer if all elements are minus infinity.
+    // start sets index 0, which is the output if all elements are minus infinity.
     __device__ __forceinline__ void start() { most = negative_infinity(), at = 0; }
-    // A thread's elements come in order, so a later element wins only if it is larger. Within a call of join, the
-    // position is an index into v, so that an element takes three instructions; the position in the row is computed
-    // once per call.
+    // A thread's elements come in order, so a later element wins only if it is larger.
     template <int N>
     __device__ __forceinline__ void join(const float (&v)[N], long long j, int step, int side = 1) {
         float here = directed(v[0]);

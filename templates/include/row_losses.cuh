@@ -1,6 +1,5 @@
-// row_losses.cuh: stores the output of operators that compute a loss per row: the loss of each row, or the sum or mean
-// of all losses. One block adds the losses up, always in the same order. counted(weights, row) returns the weight of a
-// row's loss in the mean.
+// row_losses.cuh: stores the loss of each row, or the sum or mean of all losses. One block adds up the losses in a
+// fixed order. counted(weights, row) returns the weight of a row's loss in the mean.
 #pragma once
 #include "block_sum.cuh"
 #include "dependent_launch.cuh"

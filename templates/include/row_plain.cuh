@@ -1,10 +1,9 @@
-// row_plain.cuh: computes operators on rows with states in double, for the reference and the general kernel. In the
-// reference, a block takes one row after the other, or many blocks take parts of a long row. The general kernel reads a
-// row's elements in order.
+// row_plain.cuh: computes reductions and normalisations of rows in double, for the reference kernel and for kernels
+// that accept any sizes.
 #pragma once
 #include "row_state.cuh"
 
-// place returns the index in memory of element j of a row.
+// place returns the memory index of element j of a row.
 template <class Sizes>
 __device__ __forceinline__ long long place(const Sizes& s, long long row, long long j) {
     const long long chunk = CHUNK_OF(s);
@@ -17,19 +16,19 @@ struct Compiled {
 };
 
 constexpr long long kRowsInAll = OUTER * (long long)INNER;
-// If there are few long rows, many blocks share each row: a single block would take seconds.
+// If there are few long rows, many blocks share each row, since a single block would take seconds.
 constexpr bool kApart = Row<double>::kMaps && kRowsInAll <= 64 && LENGTH >= 1 << 20;
 constexpr int kParts = kApart ? 256 : 1;
 union PlainState {
     Row<double> row;
     unsigned words[sizeof(Row<double>) / 4];
 };
-// plain_states holds the state of each part, aligned so that parts of different rows share no cache line; plain_read
-// counts for each row the parts that are done.
+// plain_states holds the partial result of each part of a row, aligned so that rows share no cache line. plain_read
+// counts the finished parts of each row.
 __device__ __align__(128) unsigned plain_states[kApart ? kRowsInAll * kParts * sizeof(Row<double>) / 4 : 1];
 __device__ int plain_read[kApart ? kRowsInAll : 1], plain_drawn, plain_done;
 
-// plain_merged merges the states of a block's threads and returns the result to all of them.
+// plain_merged merges the partial results of a block's threads and returns the result to all threads.
 __device__ __forceinline__ Row<double> plain_merged(Row<double> row) {
     __shared__ __align__(16) unsigned char storage[256 * sizeof(Row<double>)];
     Row<double>* const states = reinterpret_cast<Row<double>*>(storage);
@@ -56,8 +55,8 @@ __device__ __forceinline__ Row<double> plain_state(const Element* x, long long i
     return plain_merged(row);
 }
 
-// plain_put computes the answers of a part. plain_put calls put(at, answer) for each element's answer, or, for a row
-// with a single answer, only from the row's first thread.
+// plain_put calls put(at, answer) for each output of a part of a row; if the row has one output, only the row's first
+// thread calls it.
 template <class Put>
 __device__ __forceinline__ void plain_put(Row<double> row, const Element* x, long long i, int part, Weights weights, Put put) {
     const long long first = part * blockDim.x + threadIdx.x, answers = Row<double>::kMaps ? LENGTH : 1;
@@ -69,7 +68,7 @@ __device__ __forceinline__ void plain_put(Row<double> row, const Element* x, lon
     }
 }
 
-// plain_all waits until all parts of row i are done, and returns the state of the row.
+// plain_all waits until all parts of row i are done, and returns the merged result of the row.
 __device__ __forceinline__ Row<double> plain_all(long long i) {
     if (threadIdx.x == 0) {
         while (*static_cast<volatile int*>(plain_read + i) < kParts) continue;
@@ -82,8 +81,8 @@ __device__ __forceinline__ Row<double> plain_all(long long i) {
     return plain_merged(one.row);
 }
 
-// plain_rows_apart lets a block take a part of a row from a counter, and further parts of the same row while there are
-// any, so that a block only waits for blocks that are already running.
+// plain_rows_apart assigns parts of rows to blocks by an atomic counter, so that a block only waits for blocks that
+// are already running.
 template <class Put>
 __device__ __forceinline__ void plain_rows_apart(const Element* x, const Weights& weights, Put put) {
     __shared__ int next, mine[kParts];
@@ -108,7 +107,7 @@ __device__ __forceinline__ void plain_rows_apart(const Element* x, const Weights
         const Row<double> row = plain_all(i);
         while (count-- > 0) plain_put(row, x, i, mine[count], weights, put);
     }
-    // The block that finishes last sets the counters back to zero.
+    // The last block to finish resets the counters to zero.
     if (threadIdx.x == 0 && atomicAdd(&plain_done, 1) == min(static_cast<int>(gridDim.x), kAll) - 1) {
         for (int i = 0; i < kRowsInAll; ++i) plain_read[i] = 0;
         plain_drawn = plain_done = 0;

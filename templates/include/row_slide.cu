@@ -1,32 +1,22 @@
-// row_slide.cu: pools of rows: every thread slides over a few neighbouring outputs of the flat output tensor.
+// row_slide.cu: 1-D pooling: each thread computes a few neighbouring outputs of the flat output tensor.
 //
-// The output is treated as one flat run, so that stores are 16 bytes wide and aligned whatever the length of rows. As
-// outputs are not aligned by rows, a window may begin anywhere between two aligned inputs. A thread loads whole aligned
-// vectors. The code for a thread exists four times, once for each distance (phase) from an aligned vector to the first
-// window, so that every input is in a register known at compile time. All threads of a row have the same phase and take
-// the same branch. Vectors that no window reads because of dilation are not loaded.
+// Stores are 16 bytes wide and aligned, whatever the length of rows. Loads are aligned vectors, too, although a
+// window may begin anywhere between two vectors. The code is compiled for each of the four possible distances from an
+// aligned vector to the first window (Phase), so that every register index is known at compile time. Vectors that no
+// window reads because of dilation are not loaded.
 //
-// Each operator's own pool.cuh defines the reduction, and the final step from a reduced window to an output.
+// Each operator's pool.cuh defines the reduction (maximum or average).
 //
-//   global -> registers: inputs of VEC windows, 16 bytes per load; inputs that
-//                        neighbouring threads share come from the L1, or, when STAGE is
-//                        set, from shared memory, to which the block copies inputs once.
-//   registers -> global: VEC outputs.
+// Windows that reach over the end of their row or into padding are reduced one by one.
 //
-// Windows that leave their row or reach into padding are reduced one by one.
+// TILE is the number of a block's outputs, and TILE_SPAN the number of inputs that these outputs read.
 //
 // Tunables:
-//   threads:   threads per block.
-//   vec:       neighbouring outputs per thread: more outputs share more inputs in
-//              registers, fewer keep a warp's loads together.
-//   chunks:    runs of VEC outputs per thread, a block's width apart: more
-//              loads in flight, fewer and larger tiles.
-//   stage:     whether inputs are copied to shared memory, at the price of a barrier,
-//              so that shared inputs are not loaded again from the L1.
-//   streaming: whether stores are streaming, which leaves the L2 to the inputs.
-//
-// op.yaml derives TILE, a block's outputs, and TILE_SPAN, the inputs that they read, for which it allocates shared
-// memory that suffices for any phase.
+//   threads:   threads per block
+//   vec:       neighbouring outputs per thread
+//   chunks:    groups of VEC outputs per thread, which are THREADS * VEC outputs apart
+//   stage:     whether the block first copies its inputs to shared memory
+//   streaming: whether stores are streaming, so that the inputs stay in the L2
 #include "async_copy.cuh"
 #include "pool.cuh"
 
@@ -40,8 +30,8 @@ __device__ __forceinline__ float one_window(const float* row, int column) {
     return window;
 }
 
-// windows computes Runs runs of VEC outputs, THREADS * VEC apart, whose windows lie inside one row. `from` is 16-byte
-// aligned, and lies Phase floats before the first window.
+// windows computes Runs groups of VEC adjacent outputs; the first window begins Phase floats after the 16-byte
+// aligned pointer `from`.
 template <int Phase, int Runs>
 __device__ __forceinline__ void windows(float* to, const float* from, const Epilogue& epilogue, long long row,
                                         int column) {
@@ -80,8 +70,7 @@ __device__ __forceinline__ void windows_of_phase(int phase, float* to, const flo
     }
 }
 
-// inside tells whether the `count` outputs from `column` on are in one row, their windows lie in that row, and the
-// aligned vectors that contain the windows lie in the tensor.
+// inside tells whether the `count` outputs from `column` on need no bounds checks.
 __device__ __forceinline__ bool inside(long long row, int column, int count) {
     constexpr long long ROWS = (long long)N * C;
     const long long end = (long long)(column + count - 1) * STRIDE_W - PADDING_W + SPAN_W;
@@ -89,8 +78,8 @@ __device__ __forceinline__ bool inside(long long row, int column, int count) {
            (row * W + end + 3) / 4 * 4 <= ROWS * W;
 }
 
-// stage_tile copies the inputs of a block's windows into shared memory, from `from` on, which lies `phase` floats
-// before the first window.
+// stage_tile copies the inputs of a block's windows into shared memory, beginning `phase` floats before the first
+// window.
 __device__ __forceinline__ void stage_tile(float* staged, const float* from, int phase) {
 #pragma unroll 4
     for (int k = threadIdx.x * 4; k < phase + TILE_SPAN; k += THREADS * 4)
@@ -99,7 +88,7 @@ __device__ __forceinline__ void stage_tile(float* staged, const float* from, int
     __syncthreads();
 }
 
-// edge computes VEC outputs that may lie in several rows, with windows clipped to the rows.
+// edge computes VEC outputs that may lie in several rows, with bounds checks.
 __device__ __forceinline__ void edge(float* y, const float* x, const Epilogue& epilogue, long long first) {
     constexpr long long OUTPUTS = (long long)N * C * W_OUT;
     for (long long output = first; output < first + VEC && output < OUTPUTS; ++output) {
@@ -115,7 +104,7 @@ row_slide(const float* __restrict__ x, float* __restrict__ y EPILOGUE_PARAMETERS
     extern __shared__ __align__(16) float staged[];
     const Epilogue epilogue = {EPILOGUE_ARGUMENTS};
 
-    // `first` is the tile's first output, and `begin` is the input at which the window of that output begins.
+    // `first` is the tile's first output, and `begin` is the first input of that output's window.
     const long long first = (long long)blockIdx.x * TILE;
     const long long row = first / W_OUT;
     const int column = (int)(first % W_OUT);

@@ -1,29 +1,28 @@
-// row_state.cuh: a Row is the state that threads compute from the elements of a row. States are always merged in the
-// same order, so that answers are reproducible bit for bit.
+// row_state.cuh: a Row is what threads accumulate over the elements of a row, for instance a sum. The partial results
+// of threads are always merged in the same order, so that outputs are reproducible bit for bit.
+//
+// Tuned kernels use Row<float>; the reference kernel uses Row<double>.
+//
+// Weights are the other inputs of an output, such as a scale per element. Weights are initialised by WEIGHTS if sizes
+// are macros, and by WEIGHTS_OF(s) if sizes are members of s. An optional member ask(row, length, steps) loads
+// weights ahead.
+//
+// The elements of a row are INNER elements apart in memory. If INNER is 1, rows may also be interleaved in chunks of
+// CHUNK elements, as the channels of a batch of images are.
 //
 // A row.cuh defines `template <class Real> struct Row`, trivially copyable, with these members:
-//   kMaps:               whether each element has an answer, or the row has a single one.
-//   start()              sets the state of a row without elements.
-//   join(v, j, step, side)  adds elements of the row to the state: `side` contiguous elements from j on, as many from
-//                        j + step on, and so on (`side` is 1 by default). A thread adds its elements in order.
-//   merge(row)           adds another state to this one.
-//   meet(team)           optional: merges all states of a team at once, by sums and maxima of all threads.
-//   finish(seen, weights)  prepares the answers, once all elements are added; makes `weights` refer to this row.
-//   give(x, j, weights)  returns the answer of element j, whose value is x, or the answer of the row.
-//   give_vector(y, x, j, weights)  optional: the answers of Count elements from j on, a multiple of Count.
-// Tuned kernels use Row<float>, the reference and the general kernel Row<double>. Weights are the other inputs of an
-// answer: tensors, or a problem's constants. Weights are initialised by WEIGHTS if sizes are macros, and by
-// WEIGHTS_OF(s) if sizes are members of s. Operators without Weights include weightless_row.cuh. Weights may have a
-// member ask(row, length, steps), which loads ahead what an answer needs: step 1 before the row's elements are loaded,
-// step 2 after them.
-//
-// The elements of a row are INNER apart in memory. If INNER is 1, rows may also be interleaved in chunks of CHUNK
-// elements, as the channels of a batch of images are.
+//   kMaps                   whether each element has an output (as in softmax), or the row has a single one (as in sum)
+//   start()                 sets the state of an empty row
+//   join(v, j, step, side)  adds `side` contiguous elements from j on, as many from j + step on, and so on, in order
+//   merge(row)              adds the state of another thread to this one
+//   meet(team)              optional: merges the partial results of all threads of a team at once
+//   finish(seen, weights)   prepares the outputs, once all elements are added
+//   give(x, j, weights)     returns the output of element j, whose value is x, or the output of the row
+//   give_vector(y, x, j, weights)  optional: computes the outputs of several contiguous elements from j on
 #pragma once
 #include "epilogue.cuh"
 
-// Seen contains what finish needs to know about a row: its length, its number, and whether this is the row's first
-// thread.
+// Seen contains a row's length and index, and whether this is the row's first thread.
 struct Seen {
     long long length, row;
     bool first;
@@ -37,8 +36,7 @@ struct Seen {
 #define CHUNK_OF(s) (s).length  // if sizes are members of s
 #endif
 #ifndef ANSWER_AXES
-// ANSWER_AXES are the sizes of the output's axes after the first; if rows have a single answer, only the second is
-// used.
+// ANSWER_AXES are the sizes of the output's axes after the first.
 #define ANSWER_AXES LENGTH, INNER
 #endif
 #ifndef AXES_OF
@@ -54,8 +52,7 @@ template <class T> __device__ __forceinline__ T to_answer(double x) { return fro
 template <class T> __device__ __forceinline__ T to_answer(float x) { return from_float<T>(x); }
 template <class T> __device__ __forceinline__ T to_answer(long long index) { return index; }
 
-// AnswerPlace locates an answer for epilogues. If each element has an answer, answers have three axes: outer index,
-// element, inner index; or image, channel, place. If each row has a single answer, answers have two axes.
+// AnswerPlace locates an output of a row operator in the output tensor, for epilogues.
 template <bool Maps>
 struct AnswerPlace {
 #ifdef HW
@@ -67,7 +64,6 @@ struct AnswerPlace {
     long long answer;  // index in memory
     Coordinates<Maps ? 3 : 2> at;
     __device__ __forceinline__ long long along() const { return at.at[kAxis]; }
-    // A tensor of the output's shape has the output's alignment, so vectors never cross the end of its rows.
     template <unsigned Axes>
     __device__ __forceinline__ long long side_by_side() const {
         return Axes == (Maps ? 7 : 3) ? 1ll << 40 : at.size[kAxis];
@@ -78,7 +74,7 @@ struct AnswerPlace {
     }
 };
 
-// place_in locates the i-th answer in memory, given the sizes of the axes after the first.
+// place_in returns where the i-th output is stored.
 template <bool Maps>
 __device__ __forceinline__ AnswerPlace<Maps> place_in(long long second, long long third, long long i) {
     if constexpr (Maps)
@@ -87,7 +83,7 @@ __device__ __forceinline__ AnswerPlace<Maps> place_in(long long second, long lon
         return {i, {{i / third, i % third}, {1, third}}};
 }
 
-// answered_as applies the epilogue to an answer and converts it to the stored type.
+// answered_as applies the epilogue to an output and converts it to the stored type.
 template <class T, class AnyEpilogue, class Real, class AnyPlace>
 __device__ __forceinline__ T answered_as(const AnyEpilogue& epilogue, Real answer, const AnyPlace& place) {
     if constexpr (AnyEpilogue::kIsNone)
@@ -96,8 +92,8 @@ __device__ __forceinline__ T answered_as(const AnyEpilogue& epilogue, Real answe
         return to_answer<T>(epilogue.of(static_cast<float>(answer), place));
 }
 
-// merged merges the states of two lanes that are `apart` lanes apart, with the lower lane's state first, so that both
-// lanes get the same result.
+// merged merges the partial results of two lanes whose indices differ by `apart`, always in the same order, so that
+// both lanes get the same result.
 template <class Row>
 __device__ __forceinline__ Row merged(const Row& row, int apart) {
     union Words {

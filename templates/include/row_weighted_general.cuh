@@ -1,5 +1,5 @@
-// row_weighted_general.cuh: computes one output of an operator on rows whose elements have weights, for any problem
-// sizes.
+// row_weighted_general.cuh: computes one output of an operator with weights per element, such as layer_norm, for any
+// problem sizes.
 #include "row_plain.cuh"
 
 struct Sizes {

@@ -1,4 +1,4 @@
-// The reference kernel of operators that combine the elements of rows and have weights, such as layer_norm.
+// The reference kernel of row operators with weights, such as layer_norm.
 #include "row_plain.cuh"
 
 extern "C" __global__ void row_weighted_reference(const Element* __restrict__ x, const Element* __restrict__ weight,

@@ -1,19 +1,17 @@
 // rows.cuh: the common code of kernels for operators that combine all elements of a row, such as softmax, norms and
-// reductions. The operator's row.cuh defines a Row, which says what is computed from the elements (row_state.cuh).
+// reductions. The operator's row.cuh defines the computation as a class Row (row_state.cuh).
 //
-// A team of threads computes a row. Rows may begin anywhere in memory, so a row is read as the aligned vectors that
-// cover it; only the first and the last vector reach over its ends. If the elements of a row are INNER apart, the row
-// is a column: a vector is one element, and the threads of a warp read adjacent columns.
+// A team of TEAM threads computes a row. A row is read as the aligned vectors that cover it; only the first and the
+// last vector may extend beyond the row's ends. If the elements of a row are INNER elements apart, a vector is one
+// element, and the threads of a warp read adjacent columns.
 //
-//   global -> registers:  UNROLL vectors per thread at once; all of them if registers keep the row.
-//   registers -> Row:     one state per thread, merged into one per team.
-//   Row -> global:        the answers of elements, if elements have answers, computed from the kept row.
+// The other macros: THREADS is the number of threads per block, SPLIT the number of blocks per row, VEC the number of
+// elements per vector, UNROLL the number of vectors that a thread loads at once.
 //
-// The macros are TEAM, threads per row; THREADS, threads per block; SPLIT, blocks per row; VEC, elements per vector;
-// UNROLL; and KEEP, where a row stays until its state is known. With KEEP = again, a row is read a second time, from
-// its end to its beginning, since the elements that were read last are still in the L2 if the L2 cannot hold the whole
-// row. A row's blocks take its vectors in turn, so that all of them read close to each other. With KEEP = partly, a
-// thread keeps its first HELD items in registers and the next KEPT in shared memory, and reads the rest again.
+// KEEP says where a row stays until its sum or maximum is known: in registers, in shared memory, or nowhere. With
+// KEEP = again, a row is read a second time, from its end to its beginning, since its last elements are still in the
+// L2. With KEEP = partly, a thread keeps HELD vectors in registers and KEPT vectors in shared memory, and reads the
+// rest again.
 #pragma once
 #include "extremes.cuh"
 #include "row_state.cuh"
@@ -49,8 +47,7 @@ constexpr int kUnroll = KEEP == registers || UNROLL > kLoaded ? kLoaded : UNROLL
 static_assert(VEC == 1 || !kColumns, "a vector of a column is one element");
 static_assert(!kChunked || (CHUNK % VEC == 0 && !kColumns), "a vector lies in one piece of a row");
 
-// load_once loads elements that are not read again, so that the L2 may evict them first. Without the streaming hint the
-// L2 would evict older data that it should keep, or dirty lines, which it must write to memory first.
+// load_once loads elements that are not read again, with a hint that the L2 may evict them first.
 template <int Elements>
 __device__ __forceinline__ void load_once(float* to, const Element* from) {
     constexpr int kWords = Elements * sizeof(Element) / 4;
@@ -65,8 +62,7 @@ __device__ __forceinline__ void load_once(float* to, const Element* from) {
     }
 }
 
-// give_vector computes the answers of a vector's elements, from j on. If the Row has its own give_vector and j is
-// aligned, give_vector calls that.
+// give_vector computes the outputs of a vector's elements, from element j on.
 template <class Row>
 __device__ __forceinline__ void give_vector(const Row& row, float (&y)[VEC], const float (&x)[VEC], long long j, const Weights& weights, long) {
 #pragma unroll
@@ -81,7 +77,7 @@ __device__ __forceinline__ auto give_vector(const Row& row, float (&y)[VEC], con
         give_vector(row, y, x, j, weights, 0L);
 }
 
-// answer_place locates the answer of element j of a row for epilogues, given the index of the answer in memory.
+// answer_place locates the output of element j of a row for epilogues.
 template <bool Maps>
 __device__ __forceinline__ AnswerPlace<Maps> answer_place(long long answer, long long row, long long j) {
 #ifndef HW
@@ -95,10 +91,10 @@ constexpr bool kTogether = HW % VEC == 0;  // the answers of a vector belong to 
 constexpr bool kTogether = true;
 #endif
 
-// Vectors locates the kItems vectors of a row that a thread reads, which are kApart vectors apart.
+// Vectors locates the vectors of a row that a thread reads: kItems vectors, kApart vectors apart.
 struct Vectors {
-    // `member` is the thread's index in the team, `from` the index of its first vector; `lead` counts the elements by
-    // which the row's first aligned vector begins before the row.
+    // `member` is the thread's index in the team, and `from` the index of its first vector. `lead` is the number of
+    // elements from the start of the first aligned vector to the start of the row.
     int member, from, lead;
     long long row, at;        // the row's index; where its first vector begins
     bool there;               // false: the row does not exist, row 0 is computed instead
@@ -116,12 +112,12 @@ struct Vectors {
         const Along j = static_cast<Along>(vector(k)) * VEC;
         return at + (kChunked ? j / CHUNK * (static_cast<long long>(CHUNK) * OUTER) + j % CHUNK : j * static_cast<long long>(INNER));
     }
-    // whole tells whether item k lies wholly within the row.
+    // whole tells whether vector k lies wholly within the row.
     __device__ __forceinline__ bool whole(int k) const {
         if (kFull || (!kAligned && k > 0 && (k + 1LL) * kApart * VEC <= LENGTH)) return true;  // for all threads
         return kAligned ? vector(k) < kVectors : place(k) >= 0 && place(k) + VEC <= LENGTH;
     }
-    // at_ends calls use(e, j) for each element e of an item that lies within the row, where it has index j.
+    // at_ends calls use(e, j) for each element e of a vector that lies within the row, where it has index j.
     template <class Use>
     __device__ __forceinline__ void at_ends(int k, Use use) const {
         if constexpr (!kAligned)
@@ -157,19 +153,17 @@ struct Vectors {
         else
 #pragma unroll
             for (int e = 0; e < VEC; ++e) answers[e] = epilogue.of(answers[e], at(e));
-        // The compiler would split an ordinary store whose alignment it does not know, but keeps a streaming store
-        // whole.
+        // The compiler splits a vector store whose alignment it does not know, unless the store is streaming.
         store_elements<VEC, kAgain || !kAligned>(y + address(k), answers);
     }
 };
 
-// Kept holds a thread's items until the state of their row is known: in registers, or in shared memory, where each
-// thread reads only its own items.
+// Kept holds a thread's vectors of a row in registers or shared memory until they are needed again.
 struct Kept {
     float own[KEEP == registers ? kItems : kHeld > 0 ? kHeld : 1][VEC];
     Element* staged;
-    // `items` is the number of a row's items in shared memory, which follow the items in registers: all, or with KEEP =
-    // partly the first ones. If `items` is 0, registers do not hold items of the row either.
+    // `items` is the number of a row's vectors in shared memory; if it is 0, registers do not hold vectors of the row
+    // either.
     int items;
 
     __device__ __forceinline__ bool staged_to(int k) const { return k <= kHeld + items; }
@@ -179,7 +173,7 @@ struct Kept {
         for (int e = 0; KEEP == registers && e < VEC; ++e) own[k][e] = v[e];
         if (KEEP == shared || (KEEP == partly && staged_to(k + 1))) store_elements<VEC>(place(k), v);
     }
-    // get reads Count of the thread's items from `first` on: from registers, shared memory or, again, the tensor.
+    // get reads Count of the thread's vectors, from `first` on, from registers, shared memory or global memory.
     template <int Count>
     __device__ __forceinline__ void get(float (&v)[Count][VEC], const Vectors& of, const Element* x, int first) const {
         const bool staged_all = KEEP == shared || (KEEP == partly && staged_to(first + Count));
@@ -192,8 +186,8 @@ struct Kept {
     }
 };
 
-// by_groups calls group(k, count) for all items of a thread that registers do not hold, kUnroll items at once. With
-// Back, by_groups goes from the last item to the first. `count` is a compile-time constant.
+// by_groups calls group(k, count) for all vectors that registers do not hold, kUnroll vectors at once. With Back,
+// by_groups goes from the last vector to the first.
 template <int Number> struct Count { static constexpr int value = Number; };
 template <bool Back, class Group>
 __device__ __forceinline__ void by_groups(Group group) {
@@ -253,12 +247,12 @@ __device__ __forceinline__ void give_row(const Row& state, const Vectors& of, co
     }
 }
 
-// Team combines one number of each of a team's threads, always in the same order; all threads get the result.
+// Team combines one number of each thread of a team, always in the same order; all threads get the result.
 struct Team {
     __device__ __forceinline__ float sum(float own) const {
         return all(own, [](float a, float b) { return a + b; });
     }
-    // most returns the largest number, or NaN if any number is NaN.
+    // most returns the largest of all threads' numbers, or NaN if any number is NaN.
     __device__ __forceinline__ float most(float own) const {
         return all(own, [](float a, float b) { return larger_or_nan(a, b); });
     }
@@ -281,7 +275,7 @@ private:
     }
 };
 
-// meet_team merges the states of a team's threads: pairwise, or all at once if Row has `meet`.
+// meet_team merges the partial results of a team's threads pairwise, or all at once if Row has `meet`.
 template <class Row>
 __device__ __forceinline__ Row meet_team(Row state, long) {
     constexpr int kInWarp = kColumns ? 1 : TEAM < 32 ? TEAM : 32;  // consecutive threads
@@ -311,7 +305,7 @@ __device__ __forceinline__ auto meet_team(Row state, int) -> decltype(state.meet
     return state;
 }
 
-// merge_team merges the states of a team's threads, and returns the merged state to all threads of the team.
+// merge_team merges the partial results of a team's threads; all threads get the result.
 template <class Row>
 __device__ __forceinline__ Row merge_team(const Row& state) {
     return meet_team(state, 0);
@@ -321,8 +315,8 @@ __device__ __forceinline__ Row merge_team(const Row& state) {
 #define IN_CLUSTERS (SPLIT > 1 && (defined(AUTOTUNE_EMULATOR) || __CUDA_ARCH__ >= 900))
 
 #if IN_CLUSTERS
-// arrive_silently arrives at the cluster's barrier for a warp that has written nothing for other blocks, and so needs
-// no fence.
+// arrive_silently arrives at the cluster's barrier without a fence, for warps that wrote nothing that other blocks
+// read.
 __device__ __forceinline__ void arrive_silently() {
 #if !defined(AUTOTUNE_EMULATOR) && __CUDACC_VER_MAJOR__ >= 12
     asm volatile("barrier.cluster.arrive.relaxed;" ::: "memory");
@@ -332,7 +326,7 @@ __device__ __forceinline__ void arrive_silently() {
 }
 #endif
 
-// merge_cluster merges the states of the blocks of a cluster, which share a row.
+// merge_cluster merges the partial results of a cluster's blocks, which share a row.
 template <class Row>
 __device__ __forceinline__ Row merge_cluster(Row state) {
 #if IN_CLUSTERS
@@ -356,14 +350,14 @@ __device__ __forceinline__ Row merge_cluster(Row state) {
     return state;
 }
 
-// leave_cluster waits until no other block reads this block's state, and must be called after merge_cluster.
+// leave_cluster waits until no other block of the cluster reads this block's shared memory.
 __device__ __forceinline__ void leave_cluster() {
 #if IN_CLUSTERS
     __cluster_barrier_wait();
 #endif
 }
 
-// ask loads ahead the other inputs of a row's answer, if Weights has a member `ask`.
+// ask loads the weights of a row ahead, if Weights has a member `ask`.
 template <class Weights>
 __device__ __forceinline__ auto ask(Weights& weights, long long row, int steps, int) -> decltype(weights.ask(row, LENGTH, steps)) {
     weights.ask(row, LENGTH, steps);
@@ -371,7 +365,7 @@ __device__ __forceinline__ auto ask(Weights& weights, long long row, int steps, 
 template <class Weights>
 __device__ __forceinline__ void ask(Weights&, long long, int, long) {}
 
-// answer_rows computes an operator on rows in one launch.
+// answer_rows is the body of the kernel: it computes a row operator in one launch.
 template <class T, class AnyEpilogue = NoEpilogue>
 __device__ __forceinline__ void answer_rows(const Element* x, T* y, Weights weights, const AnyEpilogue& epilogue = {}) {
     extern __shared__ __align__(16) unsigned char staged[];

@@ -1,7 +1,6 @@
-// rows_apart.cuh: kernels for operators on few long rows (rows.cuh). SPLIT blocks share a row. The first launch stores
-// the states of all blocks, and the second one merges the states of each row, always in the same order. If elements
-// have answers, a further launch computes them with one vector per thread: many short blocks keep reads and writes
-// closer together than few long-running ones.
+// rows_apart.cuh: kernels for few long rows (rows.cuh), each of which is shared by SPLIT blocks. The first launch
+// stores the partial result of every block, and the second launch merges the partial results of each row in a fixed
+// order. If each element has an output, a third launch computes the outputs, one vector per thread.
 #pragma once
 #define KEEP again
 #include "dependent_launch.cuh"
@@ -22,7 +21,7 @@ __device__ __forceinline__ void take_apart(const Element* x, float* states) {
     begin_dependents();
 }
 
-// merged_parts merges the states of a row's parts, and returns the merged state.
+// merged_parts merges the partial results of a row's blocks and returns the result.
 __device__ __forceinline__ Row<float> merged_parts(const float* states, long long row, int member) {
     Row<float> state;
     state.start();
@@ -30,7 +29,7 @@ __device__ __forceinline__ Row<float> merged_parts(const float* states, long lon
     return merge_team(state);
 }
 
-// merge_apart merges the states of one row per block, and stores the result in place of the first part's state.
+// merge_apart merges the partial results of one row per block, and stores the result over the first of them.
 __device__ __forceinline__ void merge_apart(float* states) {
     wait_for_launches();
     const Row<float> state = merged_parts(states, blockIdx.x, threadIdx.x);
@@ -38,14 +37,12 @@ __device__ __forceinline__ void merge_apart(float* states) {
     begin_dependents();
 }
 
-// answer_apart computes the answers of one vector per thread, from the end of the tensor on, since the elements that
-// were read last may still be in the L2. If rows share weights, the same part of all rows is computed at the same time,
-// by a band of blocks per row.
+// answer_apart computes the outputs of one vector per thread. answer_apart begins at the end of the tensor, whose
+// elements may still be in the L2.
 template <class T, class AnyEpilogue>
 __device__ __forceinline__ void answer_apart(const Element* x, const float* states, T* y, Weights weights, const AnyEpilogue& epilogue) {
     constexpr int kParts = (kVectors + TEAM - 1) / TEAM, kBand = ABREAST ? (kParts < 8 ? kParts : 8) : kParts;
     const unsigned block = gridDim.x - 1 - blockIdx.x, band = block / (kBand * OUTER), within = block % (kBand * OUTER);
-    // The last band may have fewer than kBand parts.
     const unsigned wide = min(kBand, kParts - static_cast<int>(band) * kBand);
     const Vectors of(within / wide, band * kBand + within % wide);
     float v[VEC];
@@ -56,8 +53,8 @@ __device__ __forceinline__ void answer_apart(const Element* x, const float* stat
     of.give(state, v, y, weights, epilogue, 0);
 }
 
-// give_apart computes the answers of columns, and of rows with a single answer, which the row's first block stores.
-// answer_apart computes the answers in all other cases.
+// give_apart computes the outputs if rows are columns in memory or have a single output; answer_apart handles all
+// other cases.
 template <class T, class AnyEpilogue = NoEpilogue>
 __device__ __forceinline__ void give_apart(const Element* x, const float* states, T* y, Weights weights, const AnyEpilogue& epilogue = {}) {
     if constexpr (Row<float>::kMaps && !kColumns) return answer_apart(x, states, y, weights, epilogue);

@@ -1,9 +1,10 @@
-// rows_in_turn: the kernels of rows_in_turn.cuh. A first launch clears the memory through which blocks exchange states.
+// rows_in_turn: the kernels of rows_in_turn.cuh. A first launch clears the memory through which blocks exchange partial
+// results.
 //
 // Tunables, besides those of rows.cu:
-//   at_once:  rows in flight: with few, each row has more shared memory, but more blocks must synchronise.
-//   resident: blocks per multiprocessor: one loads while another waits or stores answers.
-//   held:     vectors of a thread in registers, if shared memory is too small.
+//   at_once:  rows that are computed at once
+//   resident: blocks per multiprocessor
+//   held:     vectors that a thread keeps in registers, if shared memory is too small
 #include "rows_in_turn.cuh"
 
 extern "C" __global__ void __launch_bounds__(THREADS) rows_in_turn_clear(float* __restrict__ states, float* __restrict__ turns) { clear_turns(states, turns); }

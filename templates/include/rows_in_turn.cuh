@@ -1,24 +1,18 @@
-// rows_in_turn.cuh: kernels for operators on long rows (rows.cuh), which compute a few rows at a time and read each
-// from memory only once. The blocks that fit on the GPU at once form AT_ONCE groups, and each group of SPLIT blocks
-// computes one row after the other. Each thread keeps the first HELD items of its part of the row in registers, and the
-// next KEPT in shared memory. The number of rows in flight is so small that the L2 holds the rest of these rows.
+// rows_in_turn.cuh: kernels for rows (rows.cuh) that are too long for one block, but fit into registers, shared
+// memory and the L2, so that each is read from memory only once. The blocks form AT_ONCE groups of SPLIT blocks; a
+// group computes one row after the other. A thread keeps HELD vectors of a row in registers and KEPT vectors in
+// shared memory; the L2 holds the rest.
 //
-//   global -> shared, L2:  a block's part of a row, and its state.
-//   states -> Row:         when the states of all parts of the row have arrived, always in one order.
-//   shared, L2 -> global:  the answers, first for the elements that were read last.
-//
-// The blocks of a group are not guaranteed to run at the same time. Blocks therefore take parts of rows in the order of
-// a counter: a block only waits for parts that were taken before, by blocks that are running and that wait only for
-// earlier rows. If all blocks run, each takes one part of each row. A block takes its next part before it announces
-// that it has read the current one, so that no block takes two parts of a row while another gets none.
+// The blocks of a group exchange partial sums, but may not all run at the same time. An atomic counter therefore
+// assigns parts of rows to blocks in order, so that a block waits only for parts that other running blocks have
+// taken.
 #pragma once
 #define KEEP partly
 #include "dependent_launch.cuh"
 #include "told_states.cuh"
 static_assert(TEAM == THREADS, "a block has one row at a time");
 
-// clear_turns clears, in an earlier launch, the memory through which blocks exchange states, and the number of parts
-// that each group of blocks has taken, which is also stored in a workspace of floats.
+// clear_turns clears, in an earlier launch, the memory through which blocks exchange partial results.
 __device__ __forceinline__ void clear_turns(float* states, float* drawn) {
     clear_told(states, static_cast<long long>(OUTER) * SPLIT);
     const int i = blockIdx.x * THREADS + threadIdx.x;
@@ -26,7 +20,7 @@ __device__ __forceinline__ void clear_turns(float* states, float* drawn) {
     begin_dependents();
 }
 
-// fetch prefetches the first items of a part of a row into the L2 while the block waits.
+// fetch prefetches the first vectors of a part of a row into the L2 while the block waits.
 __device__ __forceinline__ void fetch(const Vectors& of, const Element* x) {
 #if !defined AUTOTUNE_EMULATOR
 #pragma unroll

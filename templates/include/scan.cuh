@@ -1,13 +1,12 @@
-// scan.cuh: running sums or products along rows or columns: each result combines the elements up to its place. A team
-// of threads goes through a row, tile by tile: each thread combines VEC neighbouring elements in registers, then its
-// warp by shuffles, then the warps through shared memory. The combined elements of the earlier tiles are carried in
-// registers in double, since a float would be rounded once per tile. A column has a single thread; neighbouring threads
-// scan neighbouring columns.
+// scan.cuh: running sums or products along rows or columns. A block scans a row tile by tile: each thread combines
+// VEC neighbouring elements, then warps combine these results by shuffles, and the block through shared memory. The
+// result of earlier tiles is kept in double, since a float would be rounded once per tile. A column is scanned by one
+// thread.
 //
 // Tunables:
-//   threads: threads per block, and per row.
-//   vec:     neighbouring elements per thread: more elements need fewer barriers.
-//   unroll:  elements of a column that are in flight.
+//   threads: threads per block, and per row
+//   vec:     neighbouring elements per thread
+//   unroll:  elements of a column that are in flight
 #pragma once
 #include "scan_join.cuh"
 #include "scan_source.cuh"
@@ -18,15 +17,14 @@ constexpr int kUnroll = UNROLL;  // nvcc does not expand macros in pragmas
 // element returns the index of the element that is the j-th in scan order.
 __device__ __forceinline__ long long element(long long j) { return REVERSE ? LENGTH - 1 - j : j; }
 
-// turn_of returns the index of the thread that is the j-th in scan order. If the scan is reversed, threads with higher
-// indices still have elements with higher indices.
+// turn_of returns the index of the j-th thread in scan order, which is descending if the scan is reversed.
 __device__ __forceinline__ int turn_of(int j, int threads) { return REVERSE ? threads - 1 - j : j; }
 __device__ __forceinline__ float from_before(float x, int apart) {
     return REVERSE ? __shfl_down_sync(0xffffffffu, x, apart) : __shfl_up_sync(0xffffffffu, x, apart);
 }
 
-// before_in_tile returns the combined elements of the threads before this one in a tile of a row; `all` gets those of
-// the whole tile.
+// before_in_tile returns the combined elements of all earlier threads in a tile, and sets `all` to those of the whole
+// tile.
 __device__ __forceinline__ float before_in_tile(float own, float* warps, float& all) {
     const int lane = turn_of(threadIdx.x % 32, 32), warp = turn_of(threadIdx.x / 32, THREADS / 32);
     float sum = own;
@@ -49,7 +47,7 @@ __device__ __forceinline__ float before_in_tile(float own, float* warps, float& 
     return lane > 0 ? both(before, last) : before;
 }
 
-// If rows begin aligned, a row consists of whole vectors; a reversed scan reverses the elements of each.
+// If rows begin aligned, they consist of whole vectors; a reversed scan reverses the elements of each vector.
 constexpr bool kAligned = LENGTH % VEC == 0;
 
 template <class Source>

@@ -1,5 +1,4 @@
-// scan_join.cuh: how a scan combines two numbers, and the neutral element. This file is for sums; an operator such as
-// cumprod has its own scan_join.cuh.
+// scan_join.cuh: the operation by which a scan combines two numbers, and its neutral element; here a sum.
 #pragma once
 
 template <class Real> __device__ __forceinline__ Real both(Real a, Real b) { return a + b; }

@@ -1,10 +1,10 @@
-// scan_plain.cuh: scans that combine elements one after the other, in double, for references and general kernels.
+// scan_plain.cuh: scans in double, one element after the other, for reference kernels.
 #pragma once
 #include "scan_join.cuh"
 #include "scan_source.cuh"
 
 #ifdef LENGTH
-// plain_scan scans rows or columns, one after the other per thread.
+// plain_scan scans rows or columns, one thread for each.
 template <class Source>
 __device__ __forceinline__ void plain_scan(const Source& x, Element* y) {
     const long long threads = gridDim.x * (long long)blockDim.x;

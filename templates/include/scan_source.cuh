@@ -1,5 +1,4 @@
-// scan_source.cuh: the input of a scan: the elements of a tensor, or those that a mask selects, with zeros for the
-// others.
+// scan_source.cuh: the input of a scan: the elements of a tensor, with zeros where a mask excludes an element.
 #pragma once
 #include "element.cuh"
 

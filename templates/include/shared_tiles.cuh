@@ -1,18 +1,14 @@
-// shared_tiles.cuh: computes the order of a block's tiles, and which stages of each tile the block computes
-// (gemm_tiles.cuh). Blocks take whole tiles in turn. With SHARING, blocks share the last tiles, of which there are too
-// few for all blocks: the stages of these tiles form one sequence, and every block gets an equal part of that sequence,
-// give or take one stage. With shared tiles, all blocks end at the same time, whatever the number of tiles.
+// shared_tiles.cuh: assigns output tiles of a matrix product to blocks. Blocks take whole tiles one after the other,
+// but the last tiles may be too few for all blocks. With SHARING, blocks therefore split the k loops of the last
+// tiles, so that all blocks finish at the same time.
 //
-// A block goes through its part of the sequence from the end to the beginning. The stages that a block computes first
-// are the beginning of a tile, whose sums the block stores in a workspace (LeftSums). The last stages of a block's part
-// are the end of another tile, whose first stages other blocks compute. The block that computes a tile's last stages
-// waits for the sums of the blocks that compute its earlier stages, and adds them up, always in the same order. No
-// block waits for a block that may start later, and a block computes and stores the sums for which other blocks wait
-// before its other sums.
+// The k steps of the last tiles form one sequence, of which every block gets an equal part. A block's part may end in
+// the middle of a tile; the block then stores its partial sums in a workspace (LeftSums). The block that computes the
+// last k steps of a tile waits for the partial sums of the other blocks and adds them up in a fixed order. A block
+// works through its part from the end to the beginning, so that no block waits for a block that starts later.
 //
-//   SHARING: number of blocks (a multiple of CLUSTER) whose tiles lie below each other, so that they
-//            read the same columns at the same time, and the L2 holds the columns for all of them.
-//            If SHARING is 0, no tile is shared by blocks.
+// SHARING is the number of blocks whose tiles read the same columns of B at the same time, so that the L2 holds these
+// columns for all of them. If SHARING is 0, no tile is split.
 #pragma once
 #include "gemm_tiles.cuh"
 #include "vector_access.cuh"
@@ -33,7 +29,7 @@ struct TakenTiles {
         if (SHARING == 0 || index < whole()) index += gridDim.x;
         settle();
     }
-    // for_each_before calls f for each block that computes earlier stages of the current tile.
+    // for_each_before calls f for each block that computes earlier k steps of the current tile.
     template <class F>
     __device__ __forceinline__ void for_each_before(const F& f) const {
         const int begins = (index - whole()) / kInStep * Work::kStages;
@@ -43,19 +39,16 @@ struct TakenTiles {
    private:
     __device__ __forceinline__ static int groups() { return gridDim.x / kInStep; }
     __device__ __forceinline__ static int group() { return blockIdx.x / kInStep; }
-    // whole returns the number of tiles that are not shared: those of all rounds in which each block has a tile, except
-    // for the last round.
+    // whole returns the number of tiles that are not split.
     __device__ __forceinline__ static int whole() {
         const int all = Tiles<Work>::all(), blocks = gridDim.x;
         return all < blocks ? 0 : (all / blocks - 1) * blocks;
     }
-    // border returns the first stage of the part that a group of blocks has in the sequence of all stages of shared
-    // tiles.
+    // border returns where the part of a group of blocks begins in the sequence of the split tiles' k steps.
     __device__ __forceinline__ static int border(int group) {
         return static_cast<long long>((Tiles<Work>::all() - whole()) / kInStep * Work::kStages) * group / groups();
     }
-    // settle computes which stages of the current tile the block computes and, if blocks share the tile, the tile's
-    // index.
+    // settle computes the block's range of k steps in the current tile.
     __device__ __forceinline__ void settle() {
         if (SHARING == 0) {
             if (more()) stages = Tiles<Work>::stages(index);
@@ -69,8 +62,8 @@ struct TakenTiles {
     }
 };
 
-// LeftSums stores the sums of tiles that another block will finish: the sums of one tile per block, contiguous for each
-// warp, and a flag per warp that says whether its sums are stored; an earlier launch clears these flags.
+// LeftSums is the workspace for partial sums of one tile per block. A flag for each warp says whether its sums are
+// stored; an earlier launch clears the flags.
 struct LeftSums {
     float* sums;
     int* there;
@@ -98,7 +91,7 @@ struct LeftSums {
             to[0] += four.x, to[1] += four.y, to[2] += four.z, to[3] += four.w;
         }
     }
-    // clear clears the flags of all warps; one block of an earlier launch calls it.
+    // clear resets the flags of all warps; an earlier launch calls it.
     __device__ __forceinline__ static void clear(int* there, int blocks) {
         for (int i = threadIdx.x; i < blocks * kWarps; i += blockDim.x) there[i] = 0;
     }

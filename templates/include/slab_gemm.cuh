@@ -207,7 +207,6 @@ __device__ __forceinline__ void multiply_stages(Sums (&sums)[ROW_BLOCKS], const 
     pipeline.release(last);
 }
 
-// kTogether is how many blocks of 16 rows are stored together.
 template <class Work, class Products>
 constexpr int kTogether = Work::Output::kMixed == 0 && Products::kFromRegisters && ROW_BLOCKS > 1 ? 2 : 1;
 

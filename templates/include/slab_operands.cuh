@@ -1,28 +1,22 @@
-// slab_operands.cuh: the layout in which warpgroup products read their operands. The layout is the same in global as in
-// shared memory, so that bulk copies are enough to load operands.
+// slab_operands.cuh: the layout of operands A and B for wgmma, the same in global as in shared memory, so that plain
+// bulk copies load them. A float may be split into two or three 16-bit values, called parts.
 //
-// Both operands are divided into steps of 16 elements of k. A step consists of slabs; a slab holds 16 bytes of each row
-// or column, side by side:
+// k is divided into steps of 16 elements. A step consists of slabs; a slab holds 16 bytes of each row of A (column of
+// B). For one_tf32, a step has four slabs of four elements each. In all other formats, a step has two slabs per part,
+// for elements 0 to 7 and 8 to 15.
 //
-//   one_tf32:       four slabs; slab s has the elements 4*s to 4*s + 3, rounded to TF32.
-//   parts:          two slabs per part; slabs 2*p and 2*p + 1 have part p of the elements
-//                   0 to 7 and 8 to 15. Products of parts replace products of floats:
+// A's rows are stored in blocks of 64, whose steps are contiguous. A slab of B holds all columns of the matrix, so
+// that neighbouring columns are 16 bytes apart. SLAB_BYTES is the size in bytes of a step of one row or column.
+//
+// Products of parts replace products of floats:
 //
 //     parts           number represented              products  relative error of a product
 //     one_bf16, one_fp16  an element of 16 bits           1         none
 //     one_fp16        a float rounded to TF32, times a    1         none, if it is at least 2^-14
 //                     power of two (power_scale.cuh)
-//     two_fp16        22 bits of a float, times a         3         about 2^-23, if the line's
-//                     power of two                                  largest element is near 2^15
-//     three_bf16      all 24 bits of a float              6         about 2^-23.
-//
-//                   An element of 16 bits is a single part. MATH_TF32 decides whether floats are represented as
-//                   one_tf32 or three_bf16, unless a kernel defines FLOAT_PARTS before it includes this file.
-//
-// A's rows come in blocks of 64; a step of such a block is contiguous. B's columns come in planes; a slab of a plane
-// holds all columns of the plane. Two columns that are a constant number of columns apart are therefore a constant
-// number of bytes apart in memory. SLAB_BYTES, which op.yaml derives, is the size in bytes of a step of one row or
-// column.
+//     two_fp16        22 bits of a float, times a         3         about 2^-23, if the row's or
+//                     power of two                                  column's maximum is near 2^15
+//     three_bf16      all 24 bits of a float              6         about 2^-23
 #pragma once
 #include "element.cuh"
 #include "tf32.cuh"
@@ -40,7 +34,7 @@ constexpr int kSlabs = SLAB_BYTES / 16;                    // of a step
 constexpr int kBlockRows = 64;                             // of A
 constexpr int kBlockStepBytes = kBlockRows * SLAB_BYTES;   // a step of a block
 
-// split_pair splits two floats into parts, the largest part first.
+// split_pair splits two floats into 16-bit parts, the most significant part first.
 __device__ __forceinline__ void split_pair(float a, float b, unsigned (&parts)[1]) {
     parts[0] = kAreBf16 ? pack_bf16x2(a, b) : pack_fp16x2(a, b);
 }
@@ -52,8 +46,8 @@ __device__ __forceinline__ void split_pair(float a, float b, unsigned (&parts)[3
     split_bf16x2(a - bf16_low(parts[0]), b - bf16_high(parts[0]), parts[1], parts[2]);
 }
 
-// store_half writes half a step, eight elements, of one row or column. `first` is where slab 0 of the row or column is,
-// and slabs are `apart` bytes apart.
+// store_half stores eight elements of one row or column, which are half a step. `first` points to the row or column
+// in slab 0, and slabs are `apart` bytes apart.
 __device__ __forceinline__ void store_half(char* first, long long apart, int half, const float (&v)[8]) {
     if constexpr (kOfParts == one_tf32) {
 #pragma unroll

@@ -1,5 +1,5 @@
-// softmax_row.cuh: exponentials divided by their sum. Exponents are distances to the largest element, which is known
-// only at the end: until then the sum refers to the largest element so far, and is rescaled when that changes.
+// softmax_row.cuh: softmax of a row. The maximum so far is subtracted from all exponents; whenever a larger element
+// comes, the sum of exponentials is rescaled.
 #pragma once
 #include "exponential.cuh"
 #include "limits.cuh"
@@ -12,8 +12,8 @@ struct Softmax {
     static constexpr bool kMaps = true;
     Real largest, sum;  // the largest is never NaN; NaNs are in the sum
 
-    // shift returns what is subtracted from exponents: the largest element, or 0 for a row that has only minus
-    // infinities so far.
+    // shift returns what is subtracted from exponents: the largest element, or 0 while all elements are minus
+    // infinity.
     __device__ __forceinline__ Real shift() const { return largest == negative_infinity() ? Real(0) : largest; }
 
     __device__ __forceinline__ void start() { largest = negative_infinity(), sum = 0; }

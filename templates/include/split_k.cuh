@@ -1,20 +1,20 @@
-// split_k.cuh: split-K, for products with fewer tiles than a GPU has multiprocessors: SPLITS blocks share a tile's
-// stages of k. Each block stores its partial sums in a workspace of its own; the sums of one block include the bias.
-// Another launch adds up the partial sums, always in the order of k, so that results are reproducible.
+// split_k.cuh: split-K: SPLITS blocks share a tile's k loop, for products with fewer tiles than a GPU has
+// multiprocessors. Each block stores partial sums in a workspace. A second launch adds them up, always in the same
+// order, so that results are reproducible.
 //
-// With SPLITS = 1 a tile's sums are its outputs; there is no workspace and no second launch.
+// With SPLITS = 1 there is no workspace and no second launch.
 #pragma once
 #include "dependent_launch.cuh"
 #include "element.cuh"
 #include "epilogue.cuh"
 #include "finite.cuh"
 
-// Stages is the range of a tile's stages that a split computes; splits differ by at most one stage.
+// Stages is the range of a tile's k steps that one of its SPLITS blocks computes.
 struct Stages {
     int first, end;
 };
 
-// Stored is the type in which a tile stores its sums.
+// Stored is the type of a tile's stored sums: float if another launch adds them up.
 #if SPLITS > 1
 typedef float Stored;
 #else
@@ -32,14 +32,12 @@ __device__ __forceinline__ Stages stages_of(int split) {
     return {first_stage<InTile>(split), first_stage<InTile>(split + 1)};
 }
 
-// sum_splits adds up the partial sums of kSummed outputs per block of 256 threads. If Mends is set, `plain` recomputes
-// outputs that are not finite (mended.cuh). A Finish with an epilogue has two members: apply(sums, first) turns
-// contiguous sums into outputs, where `first` is the index of the first; side_by_side() returns the length of a row of
-// outputs.
+// sum_splits adds up the partial sums of kSummed outputs per block of 256 threads. If Mends is set, `plain`
+// recomputes outputs that are not finite (mended.cuh). The function apply(sums, first) of Finish applies the epilogue
+// to contiguous sums, where `first` is the index of the first output.
 constexpr int kSummed = 1024;
 
-// sum_vectors reads Width sums per access; Width divides the number of outputs, so that the sums of every split begin
-// aligned.
+// sum_vectors reads Width sums per access; Width divides the number of outputs.
 template <int Width, bool Mends, class T, class Plain, class Finish>
 __device__ __forceinline__ void sum_vectors(const float* partial_sums, T* y, long long outputs, const Plain& plain,
                                             const Finish& finish) {

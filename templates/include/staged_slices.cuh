@@ -1,21 +1,16 @@
-// staged_slices.cuh: slices that are copied to shared memory while a block reduces earlier slices, for volume_pool.cuh:
-// by asynchronous copies of the threads or, when COPY_ENGINE is set, by Hopper's copy engine, with one bulk load per
-// slice.
+// staged_slices.cuh: copies the slices of a 3-D input to shared memory while a block reduces earlier slices
+// (volume_pool.cuh). With COPY_ENGINE, one bulk copy loads a slice; otherwise threads issue asynchronous copies.
 //
-// A block's rows of a slice are one contiguous run of the tensor. In shared memory a block's rows have the same layout
-// as in the tensor, and the same offset from 16-byte alignment. The slots form a ring buffer: while a block reduces one
-// slice, the AHEAD next slices are in flight. A barrier after each slice frees the slot of the slice before.
+// Shared memory is a ring buffer of SLOTS slices, AHEAD of which are being copied. A block's rows of a slice are
+// contiguous in the tensor, and keep their offset from 16-byte alignment. A barrier after each slice frees its slot.
 //
-// Macros used besides those of volume_pool.cuh are the tunables AHEAD and COPY_ENGINE, and from op.yaml SLOTS, the
-// number of slots; SLOT, the floats of a slot; BAND_ROWS, the rows of a slice that a block reads; BARRIERS, the number
-// of floats that barriers occupy.
+// SLOT is the number of floats in a slot, and BAND_ROWS the number of rows of a slice that a block reads.
 #pragma once
 #include "async_copy.cuh"
 #include "bulk_copy.cuh"
 #include "volume_pool.cuh"
 
-// StagedSlices is the base class for copies by threads and by the copy engine: it manages the ring buffer of slots, and
-// locates a block's rows.
+// StagedSlices is the base class of both ways of copying: it manages the ring buffer and locates a block's rows.
 struct StagedSlices {
     static constexpr bool Cached = false; // slices are in shared memory
     static constexpr long long Total = (long long)N * C * D * H * W;
@@ -43,7 +38,7 @@ struct StagedSlices {
     static __device__ __forceinline__ int phase_of(long long start) { return W % 4 == 0 ? 0 : (int)(start & 3); }
     static __device__ __forceinline__ void advance(int& slot) { slot = slot + 1 < SLOTS ? slot + 1 : 0; }
 
-    // take returns a pointer to the slice to be reduced, such that [row * W + column] is an element of the slice.
+    // take returns a pointer to the next slice, of which [row * W + column] is an element.
     __device__ __forceinline__ const float* take() {
         const float* taken = ring + from * SLOT + phase_of(start_of(slice)) - (long long)begin * W;
         ++slice;
@@ -111,8 +106,8 @@ struct CopiedSlices : StagedSlices {
         for (int k = 0; k < AHEAD; ++k) request();
     }
 
-    // request starts copying the next slice. A slice that is not read still commits a group, so that waiting needs no
-    // special case.
+    // request starts copying the next slice. If no slice is left, request commits an empty group of copies, so that
+    // waiting needs no special case.
     __device__ __forceinline__ void request() {
         if (fresh.is_read(requested)) {
             const long long start = start_of(requested);

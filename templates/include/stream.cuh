@@ -1,14 +1,11 @@
-// stream.cuh: blocks that walk down a strip of the output (strip.cuh) in a pipeline. The input rows of later steps are
-// loaded while a step computes, by asynchronous copies of the threads or, when COPY_ENGINE is set, by Hopper's copy
-// engine.
+// stream.cuh: blocks that compute a strip of the output from top to bottom (strip.cuh). While a step computes, the
+// input rows of later steps are loaded, by asynchronous copies or, with COPY_ENGINE, by bulk copies.
 //
 //   Stream stream(x, shared, outside);        starts the first loads
 //   stream_rows(stream, y, [&](const float (&span)[SPAN], int i) {
-//       ... add the span of the band's row i to the thread's windows ...
+//       ... add input row i, whose columns are in span, to the thread's windows ...
 //       stream.store_row(y, r, outputs);      when the windows of its row r end
 //   });
-//
-// Macros used besides those of strip.cuh are the tunables GATHER and COPY_ENGINE.
 #pragma once
 #include "copy_stream.cuh"
 #include "engine_stream.cuh"
@@ -19,8 +16,7 @@ typedef EngineStream Stream;
 typedef CopyStream Stream;
 #endif
 
-// stream_rows is the mainloop: it goes down the block's strip step by step, and in each step down the rows of each
-// thread's band.
+// stream_rows is the main loop over the steps of the block's strip and the input rows of each step.
 template <class Join>
 __device__ __forceinline__ void stream_rows(Stream& stream, float* y, Join join) {
     for (; stream.more(); stream.end(y)) {

@@ -1,4 +1,4 @@
-// taps.cuh: which elements of a window lie inside the tensor, for kernels that know their sizes only at run time.
+// taps.cuh: the elements of a window that lie inside the tensor, for kernels that know their sizes only at run time.
 #pragma once
 
 struct Taps {

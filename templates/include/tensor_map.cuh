@@ -1,25 +1,18 @@
-// tensor_map.cuh: copies boxes of a tensor into shared memory by Hopper's copy engine (TMA; compiled for sm_90a). A
-// tensor map describes the tensor and the size of its boxes; one thread requests a box by the coordinates of its first
-// element.
+// tensor_map.cuh: copies boxes (up to three-dimensional tiles) of a tensor into shared memory by Hopper's TMA
+// (compiled for sm_90a). One thread requests a box by the coordinates of the box's first element.
 //
-// The engine also does work that threads would have to do otherwise:
+// TMA rounds floats to TF32 on the way (ties to even), and fills elements outside of the tensor with zeros.
 //
-//   rounded:  floats are rounded to TF32, to nearest, ties to even.
-//   outside:  elements outside of the tensor arrive as zeros.
-//   swizzle:  a box consists of rows of 128 bytes; the 16-byte piece p of row r is stored at the place of
-//             piece p ^ (r % 8), which avoids bank conflicts within a column of pieces. In rows of 64
-//             bytes, piece p is stored at the place of piece p ^ (r / 2 % 4).
+// With swizzling, a box consists of rows of 128 or 64 bytes, and TMA permutes the 16-byte chunks of each row to avoid
+// bank conflicts. Chunk p of a 128-byte row r is stored as chunk p ^ (r % 8), and chunk p of a 64-byte row r as chunk
+// p ^ (r / 2 % 4). A box must begin at a multiple of eight rows in shared memory, and at a multiple of 16 bytes in
+// the tensor; otherwise TMA faults with an illegal instruction.
 //
-// A row is the box's first axis: 32 floats, 64 elements of 16 bits, or half of them. A box is stored row after row, and
-// from row to row the index along the box's second axis varies fastest. A box begins at a multiple of eight rows in
-// shared memory, and in the tensor at a multiple of 16 bytes of a row: otherwise the engine faults with an illegal
-// instruction.
-//
-// Without swizzle a box begins at a multiple of 128 bytes, and its rows may be any multiple of 16 bytes up to 256
-// elements.
+// Without swizzling, a box begins at a multiple of 128 bytes in shared memory, and the size of its rows is a multiple
+// of 16 bytes.
 //
 // The host creates the maps from `tensor_maps` in op.yaml. A kernel takes each map as a parameter `const
-// __grid_constant__ TensorMap map`, and passes its address to the functions below.
+// __grid_constant__ TensorMap map`.
 #pragma once
 #include "mbarrier.cuh"
 
@@ -29,13 +22,13 @@ struct alignas(64) TensorMap {
 
 #ifndef AUTOTUNE_EMULATOR
 
-// prefetch_tensor_map prefetches a map for the copy engine, before the first load that uses it.
+// prefetch_tensor_map prefetches a tensor map before its first use.
 __device__ __forceinline__ void prefetch_tensor_map(const TensorMap* map) {
     asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
 }
 
-// tensor_load starts copying the box that begins at element `at`, which may lie outside of the tensor; the barrier
-// `barrier` counts the box's bytes when they have arrived.
+// tensor_load starts a TMA load of the box that begins at element `at`. The mbarrier `barrier` counts the bytes that
+// have arrived.
 __device__ __forceinline__ void tensor_load(void* shared, const TensorMap* map, const int (&at)[3], Mbarrier* barrier) {
     asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, %4}], [%5];"
                  :
@@ -56,7 +49,7 @@ __device__ __forceinline__ void tensor_load(void* shared, const TensorMap* map, 
 #include <emulated/tensor_map.cuh>
 #endif
 
-// MappedOperands contains the tensor maps of a product's rows and columns.
+// MappedOperands contains the tensor maps of a matrix product's operands A (rows) and B (columns).
 struct MappedOperands {
     const TensorMap *rows, *columns;
     __device__ __forceinline__ void prefetch() const {

@@ -1,9 +1,6 @@
-// tensor_scales.cuh: scales the whole input by one power of two (power_scale.cuh) and all weights by another, for
-// products whose sums combine elements from anywhere in both tensors.
-//
-// A launch of kShares blocks finds the largest magnitudes; each block reads its share of both tensors. The packing
-// kernels compute the maximum over the shares of all blocks, and store the inverses of the powers for the epilogue.
-// `scales` holds kShares numbers for the input, as many for the weights, and two inverses.
+// tensor_scales.cuh: scales the whole input by one power of two (power_scale.cuh), and all weights by another. A
+// launch of kShares blocks finds the largest magnitudes, one block for each part of both tensors. `scales` holds the
+// blocks' largest magnitudes for the input, those for the weights, and the inverses of both powers of two.
 #pragma once
 #include "dependent_launch.cuh"
 #include "element.cuh"
@@ -13,8 +10,8 @@ constexpr int kShares = 256;
 
 enum Scaled { the_input, the_weights };
 
-// largest_of returns the largest magnitude of a thread's elements in its block's share. largest_of goes from the last
-// element to the first, so that the elements with which packing begins are read last, and are in the L2.
+// largest_of returns the largest magnitude of a thread's elements. largest_of reads from the last element to the
+// first, so that the L2 holds the first elements for the next launch.
 __device__ __forceinline__ unsigned largest_of(const Element* from, long long count) {
     constexpr int width = 4, together = 8;
     const long long threads = static_cast<long long>(kShares) * blockDim.x, vectors = count / width;
@@ -41,7 +38,7 @@ __device__ __forceinline__ unsigned largest_of_warp(unsigned most) {
     return most;
 }
 
-// find_largest is the body of the kernel that finds the largest magnitudes of the input and of the weights.
+// find_largest is the body of the kernel that finds the largest magnitudes of input and weights.
 __device__ __forceinline__ void find_largest(const Element* x, long long inputs, const Element* weight, long long weights, float* scales) {
     begin_dependents();
     __shared__ unsigned most[2];
@@ -69,8 +66,7 @@ __device__ __forceinline__ PowerScale scale_of(const float* scales, Scaled of) {
     return PowerScale(largest_of_warp(most));
 }
 
-// TensorScales contains the powers of two that scale input and weights, for kernels that split them into parts of fp16
-// on the fly. Kernels in math mode tf32 need no powers of two, and read none.
+// TensorScales contains the powers of two that scale input and weights.
 struct TensorScales {
     PowerScale input, weights;
     __device__ __forceinline__ explicit TensorScales(const float* scales)

@@ -1,6 +1,5 @@
-// tf32.cuh: TF32, a float with 10 bits of mantissa, which is what tensor cores multiply instead of floats. Values are
-// rounded to nearest. Of two values that are equally near, some cuDNN kernels take the one away from zero, and others
-// the one whose last bit is 0 (ties to even). The math mode selects how ties are rounded.
+// tf32.cuh: rounds floats to TF32, which has 10 bits of mantissa. If two TF32 values are equally near, the math mode
+// selects the one away from zero or the one whose last bit is 0 (ties to even), as different cuDNN kernels do.
 #pragma once
 
 enum class Ties { away, even };
@@ -16,7 +15,7 @@ constexpr int kConvertingArch = 0;  // no GPU has an instruction
 constexpr int kConvertingArch = __CUDA_ARCH__;
 #endif
 
-// round_to_tf32 returns the bits of x, rounded to TF32, which are both a float and an operand of mma.cuh.
+// round_to_tf32 returns the bits of x, rounded to TF32, as an operand of mma.cuh.
 template <Ties To = kTies>
 __device__ __forceinline__ unsigned round_to_tf32(float x) {
     if constexpr (kConvertingArch >= (To == Ties::away ? 800 : 900)) {
@@ -27,9 +26,8 @@ __device__ __forceinline__ unsigned round_to_tf32(float x) {
             asm("cvt.rn.tf32.f32 %0, %1;" : "=r"(rounded) : "f"(x));
         return rounded;
     } else {
-        // To round to nearest, half a unit of the last remaining digit is added to the magnitude. For ties to even,
-        // just under half a unit of that digit is added, plus the rest of the half unit if the last remaining bit is 1.
-        // When rounding carries, the carry may reach the exponent, and even yield infinity, as it should.
+        // Rounding adds half a unit of the last remaining digit to the bits. For ties to even, a little less than
+        // half a unit is added if the last remaining bit is 0.
         const unsigned bits = __float_as_uint(x);
         if ((bits & 0x7fffffffu) > 0x7f800000u) return 0x7fffffffu;  // NaN
         if ((bits & 0x7f800000u) == 0x7f800000u) return bits;        // infinity

@@ -1,6 +1,6 @@
-// told_states.cuh: how blocks that share a row (rows.cuh) exchange their states without a counter or a fence. Each
-// 32-bit word of a state is stored in one 64-bit access together with a 1 in the upper word, which says that it is
-// valid. A block that reads a state waits until all of its words are valid, which takes a single round trip to the L2.
+// told_states.cuh: how blocks that share a row (rows.cuh) exchange partial results without a counter or a fence. Each
+// 32-bit word is stored together with a valid flag as one 64-bit word. A block that reads a result polls until all of
+// its words are valid.
 #pragma once
 #include "rows.cuh"
 
@@ -13,10 +13,10 @@ union StateWords {
     __device__ __forceinline__ StateWords() {}
 };
 
-// told_in casts a workspace of floats to 64-bit words, since exports for PyTorch support only workspaces of floats.
+// told_in casts a workspace of floats to 64-bit words.
 __device__ __forceinline__ Told* told_in(float* states) { return reinterpret_cast<Told*>(states); }
 
-// clear_told clears the states of `parts` parts of rows; all threads of an earlier launch call it.
+// clear_told clears the partial results of `parts` parts of rows, in an earlier launch.
 __device__ __forceinline__ void clear_told(float* states, long long parts) {
     for (long long i = blockIdx.x * static_cast<long long>(THREADS) + threadIdx.x; i < parts * kWords; i += static_cast<long long>(gridDim.x) * THREADS) told_in(states)[i] = 0;
 }
@@ -28,8 +28,8 @@ __device__ __forceinline__ void tell(Told* to, const Row<float>& state) {
     for (int w = 0; w < kWords; ++w) static_cast<volatile Told*>(to)[w] = 1ull << 32 | of.words[w];
 }
 
-// heard waits for a state and returns it. heard requests all words at once, since requesting one after the other would
-// take a round trip to the L2 for each.
+// heard waits for a partial result of another block and returns it. Loading all words at once takes a single round
+// trip to the L2.
 __device__ __forceinline__ Row<float> heard(const Told* from) {
     Told words[kWords];
     bool all;
@@ -46,8 +46,8 @@ __device__ __forceinline__ Row<float> heard(const Told* from) {
     return of.row;
 }
 
-// all_told waits for the states of all parts of a row and merges them, in a fixed order; all threads get the merged
-// state.
+// all_told waits for the partial results of all parts of a row and merges them in a fixed order; all threads get the
+// result.
 template <int Parts>
 __device__ __forceinline__ Row<float> all_told(const Told* parts) {
     Row<float> state;

@@ -1,24 +1,20 @@
-// volume_pool.cuh: threads that walk through the slices of a volume, each with a few windows of a slice.
+// volume_pool.cuh: 3-D pooling in which each thread goes through the input slices one by one.
 //
-// A block of BLOCK_X x BLOCK_Y threads computes BLOCK_Y * ROWS rows and BLOCK_X * VEC columns of SLICES output slices
-// of one volume; a thread reduces ROWS x VEC windows of each. A thread goes through the input slices one by one: it
-// reduces a slice's rows across, then down the rows, and adds the result to all windows that contain the slice. Windows
-// that an output slice leaves unfinished stay in registers for the next output slice, so that no slice is read twice.
+// A block of BLOCK_X x BLOCK_Y threads computes BLOCK_Y * ROWS rows and BLOCK_X * VEC columns of SLICES output
+// slices; a thread reduces ROWS x VEC windows of each. A thread reduces an input slice's rows, then its columns, and
+// adds the result to all windows that contain the slice. Unfinished windows stay in registers, so that no slice is
+// read twice.
 //
-//   pool_volume<Slices, Pool>(x, y, shared, epilogue)    Pool is defined in pool.cuh.
+// Other macros: a thread reads SPAN input columns per row, LEAD of which lie before its first window, and LOAD floats
+// at a time. BAND is the number of input rows that ROWS output rows read. GATHERED is the number of floats of the
+// buffer that collects a block's outputs of a slice.
 //
-// Slices says where a thread reads a slice: it is CachedSlices below, or a class of staged_slices.cuh:
+//   pool_volume<Slices, Pool>(x, y, shared, epilogue)    Pool is defined in pool.cuh
 //
-//   Slices slices(x, shared, block, fresh)    fresh: the slices that the block goes through.
-//   const float* slice = slices.next()        for each of these slices, whether it is used or not.
+// Slices is CachedSlices below, or a class of staged_slices.cuh:
 //
-// Element (row, column) of a slice is slice[row * W + column].
-//
-// Macros used besides those of volume.cuh are the tunables BLOCK_X, BLOCK_Y, ROWS, VEC, SLICES, GATHER, STREAMING, and
-// values that op.yaml derives from them. A span has SPAN columns, LEAD of which lie before the thread's first window; a
-// thread loads LOAD floats of a span at a time, and spans begin at multiples of LOAD. BAND is the number of input rows
-// that ROWS output rows read. GATHERED is the number of floats of a buffer that collects a block's outputs of a slice,
-// at any offset from 16-byte alignment.
+//   Slices slices(x, shared, block, fresh)    fresh: the range of input slices that the block reads
+//   const float* slice = slices.next()        for each of these slices
 #pragma once
 #include "element_rows.cuh"
 #include "guarded_span.cuh"
@@ -29,9 +25,7 @@ constexpr int Threads = BLOCK_X * BLOCK_Y, BlockRows = BLOCK_Y * ROWS, BlockColu
 
 __device__ __forceinline__ int thread_of_block() { return threadIdx.y * BLOCK_X + threadIdx.x; }
 
-// FreshSlices are the input slices that a block goes through: STRIDE_D slices for each of its output slices. The block
-// begins with STRIDE_D slices for each of the Unfinished output slices before its first one, whose windows it does not
-// store.
+// FreshSlices is the range of input slices that a block reads.
 struct FreshSlices {
     int first, needed, end; // needed: the first that the block's windows contain
 
@@ -58,8 +52,8 @@ struct CachedSlices {
 
 typedef float Windows[ROWS][VEC];
 
-// join_slice adds the fresh slice i to all of a thread's windows that contain it. The thread's first window begins in
-// row `top`, and LEAD columns to the right of column `left`.
+// join_slice adds the i-th input slice to all of a thread's windows that contain it; the first window begins at row
+// `top` and column `left` + LEAD.
 template <class Reduction, bool Cached, class T>
 __device__ __forceinline__ void join_slice(Windows (&kept)[Unfinished + 1], const T* slice, int top, int left,
                                            int i) {
@@ -83,7 +77,7 @@ __device__ __forceinline__ void join_slice(Windows (&kept)[Unfinished + 1], cons
     }
 }
 
-// begin_empty initialises the windows whose first slice is the fresh slice i, which lies outside of the input.
+// begin_empty initialises the windows whose first slice lies outside of the input.
 template <class Reduction>
 __device__ __forceinline__ void begin_empty(Windows (&kept)[Unfinished + 1], int i) {
 #pragma unroll
@@ -93,8 +87,7 @@ __device__ __forceinline__ void begin_empty(Windows (&kept)[Unfinished + 1], int
             for (int e = 0; e < ROWS * VEC; ++e) kept[s][e / VEC][e % VEC] = Reduction::nothing();
 }
 
-// store_slice stores a thread's outputs of a slice; `first` is where the block's outputs begin. A block whose outputs
-// are gathered is as wide as the output, so its outputs of a slice are contiguous.
+// store_slice stores a thread's outputs of a slice, directly or through a buffer in shared memory.
 __device__ __forceinline__ void store_slice(Element* y, float* buffer, const Block& block, long long first,
                                             const Windows& outputs) {
     const int row = threadIdx.y * ROWS, column = block.column + threadIdx.x * VEC;

@@ -1,5 +1,5 @@
-// volume_sizes.cuh: the sizes of sliding windows over volumes, for functions that work for any problem. An exported
-// PyTorch module declares the sizes as SIZES and knows them at run time; elsewhere the sizes are op.yaml's macros.
+// volume_sizes.cuh: the sizes of 3-D sliding windows, for functions that work for any problem. The sizes are macros
+// of op.yaml, or, in an exported PyTorch module, arguments at run time.
 #pragma once
 #include "layout.cuh"
 

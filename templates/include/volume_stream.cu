@@ -1,26 +1,16 @@
-// volume_stream.cu: pools of volumes as in volume_walk.cu, in a pipeline: a block's rows of the next slices are copied
-// to shared memory while it reduces the current slice.
+// volume_stream.cu: 3-D pooling as in volume_walk.cu, but the next slices are copied to shared memory while a block
+// reduces the current slice.
 //
-// Each operator's own pool.cuh defines the reduction, and the final step from a reduced window to an output.
-//
-//   global -> shared:    whole rows of a slice, which are one run of the tensor: by asynchronous
-//                        copies of 16 bytes or, when COPY_ENGINE is set, one bulk load.
-//   shared -> registers: spans of a slice's rows.
-//   registers:           sums or maxima across the span, down the rows, then along the depth.
-//   registers -> global: each output as soon as its window ends; or, when GATHER is set, through
-//                        shared memory, since whole rows are one flat run of the tensor.
+// Each operator's pool.cuh defines the reduction (maximum or average).
 //
 // Tunables:
-//   block_x, block_y: threads along the rows and down the columns.
-//   rows, vec:        output rows and columns per thread: more share more of a slice in
-//                     registers, fewer leave more threads to hide latency.
-//   slices:           output slices that a block walks through: with more, fewer slices are
-//                     read twice; with fewer, more blocks fill the chip.
-//   ahead:            slices in flight: more hide more latency, but take more shared memory.
-//   gather:           whether outputs go through shared memory, which takes a
-//                     barrier but avoids narrow stores to rows of odd width.
-//   copy_engine:      whether bulk loads are used, which take no instructions of the threads.
-//   streaming:        whether stores are streaming, which leaves the L2 to the halo rows.
+//   block_x, block_y: threads along the rows and down the columns
+//   rows, vec:        output rows and columns per thread
+//   slices:           output slices per block
+//   ahead:            slices in flight
+//   gather:           whether outputs are stored through shared memory, which avoids narrow stores to rows of odd width
+//   copy_engine:      whether slices are loaded by bulk copies instead of asynchronous copies of the threads
+//   streaming:        whether stores are streaming, so that input rows stay in the L2
 #include "pool.cuh"
 #include "staged_slices.cuh"
 

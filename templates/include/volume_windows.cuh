@@ -1,21 +1,17 @@
-// volume_windows.cuh: windows of a volume, read one after the other: a thread reduces VEC adjacent windows.
+// volume_windows.cuh: 3-D pooling in which a thread reduces the windows of VEC adjacent outputs, one after the other.
 //
-// The outputs are treated as one flat sequence of groups of VEC, so that no thread is idle however small the slices
-// are. A row of a group's windows is read as vectors if rows are aligned for that; elements that neighbouring groups
-// share come from the caches.
-//
-// Macros used besides those of volume.cuh are the tunables THREADS, VEC and UNROLL, which is the number of a window's
-// rows in flight, and the LOAD, LEAD and SPAN of guarded_span.cuh.
+// The outputs are numbered as one flat sequence, so that no thread is idle even if slices are small. A row of the
+// windows is read as vectors if rows are aligned; the caches serve elements that neighbouring threads share.
 #pragma once
 #include "guarded_span.cuh"
 #include "pooling.cuh"
 #include "volume.cuh"
 
-// RowsAhead and SlicesAhead are the unroll factors of the loops over a window's rows and slices.
+// RowsAhead and SlicesAhead are unroll factors of the loops over a window's rows and slices.
 constexpr int RowsAhead = UNROLL < KERNEL_H ? UNROLL : KERNEL_H;
 constexpr int SlicesAhead = UNROLL / KERNEL_H > KERNEL_D ? KERNEL_D : UNROLL / KERNEL_H > 1 ? UNROLL / KERNEL_H : 1;
 
-// reduce_row reduces a row of VEC windows; the first window begins LEAD columns after `left`.
+// reduce_row reduces one row of each of VEC windows; the first window begins at column `left` + LEAD.
 template <class Reduction>
 __device__ __forceinline__ void reduce_row(float (&reduced)[VEC], const Element* row, long long left, bool inside) {
     if constexpr (SPAN <= 64 && KERNEL_W <= 32 && W < 0x7fffff00LL) { // which the compiler unrolls in full

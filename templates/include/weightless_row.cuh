@@ -1,4 +1,4 @@
-// weightless_row.cuh: an empty Weights, for operators whose answers depend only on their row (row_state.cuh).
+// weightless_row.cuh: an empty Weights, for row operators without further inputs (row_state.cuh).
 #pragma once
 
 struct Weights {};

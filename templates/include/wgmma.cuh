@@ -1,31 +1,30 @@
-// wgmma.cuh: D = A * B + D by the four warps of a warpgroup together, asynchronously (Hopper; compiled for sm_90a). The
-// operand A is in registers or in shared memory, the operand B in shared memory.
+// wgmma.cuh: D = A * B + D by a warpgroup, asynchronously (Hopper; compiled for sm_90a). Operand A is in registers or
+// in shared memory, operand B in shared memory.
 //
-// D has 64 rows, 16 per warp, and Columns columns. With g = lane / 4, t = lane % 4 and counting in the warp's own rows:
+// wgmma_wait<Groups>(d) waits for all but the newest Groups commits. wgmma_wait_groups<Groups>() does the same
+// without naming d; before d is read, wgmma_wait(d) must be called.
 //
-//   a:     as A of mma.cuh's m16n8k8 (TF32, 8 deep) and m16n8k16 (bf16 and fp16, 16 deep); or in shared memory as b.
-//   d:     d[4*j .. 4*j+3]: rows g, g, g+8, g+8; columns 8*j + 2*t, +1, again, +1.
-//   b      32 bytes along k of each column, located by Slabs or SwizzledLines.
+// After threads have written shared memory, each of them must call publish_to_async_proxy() (async_proxy.cuh) before
+// the barrier that precedes a wgmma.
+//
+// D has 64 rows, 16 per warp, and Columns columns. Registers, with g = lane / 4 and t = lane % 4:
+//
+//   a:  as A of mma.cuh's m16n8k8 (TF32) and m16n8k16 (bf16 and fp16)
+//   d:  d[4*j .. 4*j+3]: rows g, g, g+8, g+8; columns 8*j + 2*t, +1, again, +1
 //
 // A product takes these calls:
 //
 //   wgmma_fence();                             registers and shared memory are ready
-//   wgmma<wgmma_of_tf32, 128>(d, a, b, false); starts a product; `false` replaces d
+//   wgmma<wgmma_of_tf32, 128>(d, a, b, false); starts a product; `false` overwrites d, `true` adds to it
 //   wgmma_commit();
 //   ... d, a and b must be left alone ...
-//   wgmma_wait(d);                             d is complete, b may be overwritten.
-//
-// wgmma_wait<Groups>(d) leaves the newest Groups commits in flight. wgmma_wait_groups<Groups>() waits without naming
-// the sums as operands; before sums are read, wgmma_wait(d) must name them.
-//
-// Shared memory that threads wrote reaches the tensor cores only after publish_to_async_proxy() (async_proxy.cuh) in
-// each writer and a barrier.
+//   wgmma_wait(d);                             d is complete, b may be overwritten
 #pragma once
 
 enum WgmmaType { wgmma_of_tf32, wgmma_of_bf16, wgmma_of_fp16 };
 
-// Slabs locates an operand of 16 bytes per column. `first` is the first column in the first slab, which has the lower
-// half of a product's depth; the second slab, with the upper half, is `apart` bytes further on.
+// Slabs locates operand B (or A) in shared memory as two slabs, which hold 16 bytes of each column and lie `apart`
+// bytes apart; the second slab holds the upper half of the product's k.
 struct Slabs {
     const char* first;
     int apart;
@@ -33,13 +32,11 @@ struct Slabs {
     __device__ __forceinline__ Slabs moved(int bytes) const { return {first + bytes, apart}; }
 };
 
-// SwizzledLines locates lines in the layout in which the copy engine stores them by a tensor map (tensor_map.cuh); Line
-// is the number of bytes per line. Lines lie either along k or across:
+// SwizzledLines locates operand A or B as TMA stores it with swizzling (tensor_map.cuh). A line has Line bytes, 128
+// or 64:
 //
-//   along k:  128 (or 64) bytes hold elements along k of one line. Eight lines are consecutive in memory, and
-//             each group of eight lines may be anywhere after the group before.
-//   across:   128 bytes hold the 16-bit elements of 64 lines for one k, followed by those for the next k.
-//             Each group of 64 lines may be anywhere after the group before.
+//   AlongK:   a line holds elements along k of one row or column; groups of eight lines may lie anywhere
+//   otherwise: a line holds one k of 64 rows or columns; groups of 64 rows or columns may lie anywhere
 template <bool AlongK, int Line = 128>
 struct SwizzledLines {
     const char* first;  // start of the first line, for product 0; across, a multiple of eight lines
@@ -67,8 +64,8 @@ __device__ __forceinline__ void wgmma_wait_groups() {
     asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(Groups) : "memory");
 }
 
-// more_registers and fewer_registers move registers between warpgroups. Every warp of a warpgroup must call
-// more_registers or fewer_registers, and the block's registers must suffice for all warpgroups.
+// All warps of a warpgroup call more_registers or fewer_registers to change the warpgroup's number of registers
+// (setmaxnreg).
 template <int Registers>
 __device__ __forceinline__ void more_registers() {
     asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(Registers));
@@ -78,8 +75,7 @@ __device__ __forceinline__ void fewer_registers() {
     asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(Registers));
 }
 
-// wgmma_descriptor encodes the location of an operand as a matrix descriptor. In slabs there is no swizzle, and groups
-// of 8 columns begin 128 bytes apart.
+// wgmma_descriptor encodes an operand's location as a wgmma matrix descriptor, without swizzling.
 __device__ __forceinline__ unsigned long long wgmma_descriptor(const Slabs& of) {
     const unsigned start = static_cast<unsigned>(__cvta_generic_to_shared(of.first));
     return static_cast<unsigned long long>((start & 0x3ffff) >> 4) |
@@ -87,12 +83,10 @@ __device__ __forceinline__ unsigned long long wgmma_descriptor(const Slabs& of) 
            static_cast<unsigned long long>(128 >> 4) << 32;
 }
 
-// swizzled_descriptor encodes the location of lines that begin `behind` bytes after `first`. Groups of eight
-// consecutive lines begin `eights` bytes apart. If lines lie across, with k as the slow axis, `apart` is the distance
-// in bytes between two groups of 64 lines; if lines lie along k, `apart` is ignored.
+// swizzled_descriptor encodes an operand's location as a wgmma matrix descriptor, with swizzling.
 //
-// A product swizzles 16-byte pieces by their addresses, as the copy engine does. A product may therefore begin at any
-// line of a box, and the descriptor's base offset, which is for patterns that begin elsewhere, stays zero.
+// wgmma swizzles by address, as TMA does. A product may therefore begin at any row of a TMA box, and the descriptor's
+// base offset is 0.
 template <int Line>
 __device__ __forceinline__ unsigned long long swizzled_descriptor(const char* first, int behind, unsigned apart,
                                                                   unsigned eights) {
@@ -107,8 +101,8 @@ __device__ __forceinline__ unsigned long long wgmma_descriptor(const SwizzledLin
                                      AlongK && of.apart > 0 ? of.apart : 8 * Line);
 }
 
-// Wgmma::start issues a wgmma whose operands in shared memory are given by descriptors. AcrossA and AcrossB say that k
-// is the slow axis of an operand in shared memory, which TF32 does not support.
+// Wgmma::start issues a wgmma. AcrossA and AcrossB say that an operand in shared memory is not contiguous along k,
+// which TF32 does not support.
 template <WgmmaType Type, int Columns>
 struct Wgmma;
 
@@ -147,8 +141,8 @@ struct Wgmma;
 #define WGMMA_NAMES_112 WGMMA_NAMES_96 ",%96,%97,%98,%99,%100,%101,%102,%103,%104,%105,%106,%107,%108,%109,%110,%111"
 #define WGMMA_NAMES_128 WGMMA_NAMES_112 ",%112,%113,%114,%115,%116,%117,%118,%119,%120,%121,%122,%123,%124,%125,%126,%127"
 
-// The arguments of WGMMA are the number of columns, the sums, the operand names of the sums, and the names of up to
-// seven further operands.
+// WGMMA defines a specialisation of Wgmma from the number of columns, the accumulators, and the names of the
+// operands.
 #define WGMMA(OF, NAME, DEPTH, MAJORS, COLUMNS, SUMS, NAMES, A, B, C_, D_, E_, F_, G_)                                 \
     template <>                                                                                                        \
     struct Wgmma<OF, COLUMNS> {                                                                                        \

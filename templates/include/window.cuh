@@ -1,25 +1,24 @@
-// window.cuh: the steps that kernels over sliding windows share.
+// window.cuh: the steps that kernels for sliding windows (pooling and depthwise convolution) share.
 //
-// op.yaml gives H, W, H_OUT, W_OUT, KERNEL_*, STRIDE_*, PADDING_*, DILATION_*, SPAN_* (the extent of a dilated window)
-// and HALO_ROWS (the rows of a halo) as macros. Terms used here:
+// SPAN_H and SPAN_W are the extents of a dilated window, and HALO_ROWS is the number of rows of a halo.
 //
-//   band:   the input rows that a run of output rows reads.
-//   halo:   the rows that two neighbouring bands have in common.
-//   span:   the input columns that a run of outputs in one row reads.
-//   gather: collecting a tile of outputs in shared memory before storing it.
+// Template parameters are in CamelCase, because names in capitals may be macros for tunables. The sizes of windows
+// are known at compile time, so that unrolled loops resolve which row belongs to which window.
 //
-// Template parameters are in CamelCase, because a kernel's tunables are macros in capitals and would replace them.
+// Terms used here:
 //
-// Positions, and possibly the sizes of the image, are known only at run time. The sizes of windows are known at compile
-// time, so that unrolled loops resolve which row belongs to which window.
+//   band:   the input rows that a thread's output rows read
+//   halo:   the rows that two neighbouring bands share
+//   span:   the input columns that a thread's outputs in one row read
+//   gather: collecting a tile of outputs in shared memory before storing it
 #pragma once
 #include "vector_access.cuh"
 
 // round_up returns the smallest multiple of `to` that is at least n.
 __host__ __device__ constexpr int round_up(int n, int to) { return (n + to - 1) / to * to; }
 
-// tap_row returns the index of the band's row i among the rows of output row r's window, or -1 if the window does not
-// contain row i.
+// tap_row returns the index of a thread's i-th input row in the window of output row r, or -1 if the window does not
+// contain that row.
 __host__ __device__ constexpr int tap_row(int i, int r) {
     return i < r * STRIDE_H || (i - r * STRIDE_H) % DILATION_H != 0 ||
                    (i - r * STRIDE_H) / DILATION_H >= KERNEL_H
@@ -27,8 +26,7 @@ __host__ __device__ constexpr int tap_row(int i, int r) {
                : (i - r * STRIDE_H) / DILATION_H;
 }
 
-// row_is_used tells whether any of Rows output rows reads the band's row i: dilation, and strides larger than the
-// window, skip rows.
+// row_is_used tells whether any of Rows output rows reads input row i; dilation and large strides skip rows.
 template <int Rows>
 __device__ __forceinline__ bool row_is_used(int i) {
     bool used = false;
@@ -39,8 +37,8 @@ __device__ __forceinline__ bool row_is_used(int i) {
 
 __device__ __forceinline__ bool row_inside(int row) { return (unsigned)row < (unsigned)H; }
 
-// load_span fills `to` with Count columns of an input row from column `first` on, and with `outside` for columns
-// outside of the image. load_span loads Vector floats at a time, so `first` and W must be multiples of Vector.
+// load_span loads Count columns of an input row from column `first` on, with `outside` for columns outside of the
+// image. load_span loads Vector floats at a time, so `first` and W must be multiples of Vector.
 template <int Vector, int Count>
 __device__ __forceinline__ void load_span(float (&to)[Count], const float* row, int first, float outside) {
 #pragma unroll
@@ -54,7 +52,7 @@ __device__ __forceinline__ void load_span(float (&to)[Count], const float* row, 
     }
 }
 
-// put stores Vector outputs. Streaming stores leave the L2 to input rows that other blocks will read again.
+// put stores Vector outputs. Streaming stores leave the L2 to input rows that other blocks read.
 template <int Vector, bool Streaming>
 __device__ __forceinline__ void put(float* to, const float* outputs) {
     if (Streaming)
@@ -63,12 +61,11 @@ __device__ __forceinline__ void put(float* to, const float* outputs) {
         store_vector<Vector>(to, outputs);
 }
 
-// gather_skew returns the index of a run's first output in the shared buffer, such that the output has the same offset
-// from the start of a 128-byte line as in the tensor.
+// gather_skew returns where outputs begin in the shared buffer: at the same offset from a 128-byte boundary as in the
+// tensor, so that warps store whole cache lines.
 __device__ __forceinline__ int gather_skew(long long first_output) { return (int)(first_output & 31); }
 
-// gather copies Count neighbouring outputs of a row, from output column `column` on, into the shared buffer; `row`
-// points to the start of the row in the buffer.
+// gather copies Count neighbouring outputs of a row, from output column `column` on, into the shared buffer.
 template <int Count>
 __device__ __forceinline__ void gather(float* row, int column, const float* outputs) {
     constexpr int Pair = Count % 2 == 0 ? 2 : 1;
@@ -84,9 +81,7 @@ __device__ __forceinline__ void gather(float* row, int column, const float* outp
         }
 }
 
-// store_gathered stores `count` outputs that are contiguous in the tensor from `first_output` on. The shared buffer
-// holds the gathered outputs from the index on that gather_skew returns, so that warps store whole 128-byte lines,
-// whatever the width of the rows.
+// store_gathered stores `count` contiguous outputs from the shared buffer, in whole 128-byte lines.
 template <int Threads, bool Streaming>
 __device__ __forceinline__ void store_gathered(float* y, long long first_output, const float* buffer, int count,
                                                int thread) {

@@ -1,32 +1,24 @@
-// matmul, few rows: for products in which one factor has up to 64 lines, which are rows of matrix a or columns of
-// matrix b. Nearly all of the time goes into reading the other factor, the wide one, once: typically the weights of a
-// layer.
+// matmul, few rows: for products in which one matrix is small (A with up to 64 rows, or B with up to 64 columns).
+// Nearly all of the time goes into reading the large matrix once, which is typically the weights of a layer.
 //
-// A warp takes LINE_BLOCKS blocks of 16 lines of the wide factor and a part of k, stage after stage. A tensor core may
-// add up the elements of k in any order that is the same for both factors. Each lane therefore copies to shared memory
-// exactly the elements that it will multiply itself, 16 bytes at a time. As no other thread reads a lane's copies,
-// copies of STAGES - 1 stages are in flight, and no thread waits for another before the end. At the end the sums of the
-// block's warps, which share k, are added up in a fixed order, and then the sums of SPLITS blocks. In fp32, where
-// tensor cores have no suitable product, a lane multiplies its part of k of its lines of the wide factor by the same
-// part of all lines of the other factor, which other lanes have copied. After the last stage, the four lanes of a line
-// add up their sums.
+// A warp takes LINE_BLOCKS * 16 rows (columns) of the large matrix and a part of k. Each lane copies exactly the
+// elements to shared memory that it will multiply itself, so that no thread waits for another before the end. Then
+// the warps' partial sums are added up in a fixed order, and after them those of SPLITS blocks. In fp32, CUDA cores
+// compute the products.
 //
-// A step is 4 lanes by 16 bytes of k, which is two tensor-core products. With g = lane / 4 and t = lane % 4, a lane
-// holds of each of its lines the elements [t * kOfLane, (t + 1) * kOfLane) of the step. If lines are contiguous along k
-// in memory, a lane's two lines of a block are lane / 4 and lane / 4 + 8. If lines lie across, with k as the slow axis,
-// the lane's two lines are neighbours, as a load brings kVec neighbouring lines of one element of k.
+// A lane loads 16 contiguous bytes along k, which permutes the order of k in the products, in the same way for both
+// matrices. With g = lane / 4 and t = lane % 4, a lane holds the elements [t * kOfLane, (t + 1) * kOfLane) of each
+// step of k. The lane's rows in a block of 16 are g and g + 8, or two neighbours if the matrix is not contiguous
+// along k.
 //
-// Tunables and their trade-offs:
-//   LINE_BLOCKS: blocks of 16 lines of the wide factor per warp: with more blocks, the other factor's lines are read
-//                less often, but more registers are needed.
-//   DEPTH:       steps per stage: more steps read longer runs of memory, but leave room for fewer stages.
-//   WARPS:       warps per block, which share k.
-//   STAGES:      stages of a warp's copies in flight.
-//   SPLITS:      blocks that share a tile's k (split_k.cuh), if there are few tiles.
+// STAGE_K is the number of elements of k in a stage.
 //
-// op.yaml derives STAGE_K, the elements of k in a stage, and sizes in bytes of shared memory. STAGE_BYTES, for each
-// warp, is DEPTH times STEP_BYTES, of which the wide factor's lines take the first WIDE_BYTES. The sums of two lines
-// are PITCH floats apart.
+// Tunables:
+//   LINE_BLOCKS: blocks of 16 rows (columns) of the large matrix per warp
+//   DEPTH:       steps of k per pipeline stage
+//   WARPS:       warps per block, which share k
+//   STAGES:      pipeline stages per warp
+//   SPLITS:      blocks that share a tile's k loop (split_k.cuh)
 #include "async_copy.cuh"
 #include "few_lines.cuh"
 #include "split_k.cuh"
@@ -42,8 +34,7 @@ constexpr int kStages = (K + STAGE_K - 1) / STAGE_K;
 // halves combines the lower halves, or the upper halves, of two registers.
 __device__ __forceinline__ unsigned halves(unsigned first, unsigned second, bool upper) { return __byte_perm(first, second, upper ? 0x7632 : 0x5410); }
 
-// Lines are the lines (rows of matrix a or columns of matrix b) that a lane copies and multiplies: Blocks blocks with
-// OfBlock lines each, of a matrix with `count` lines.
+// Lines are the rows of A or columns of B that a lane copies and multiplies, of a matrix with `count` of them.
 template <bool AlongK, int Blocks, int OfBlock>
 struct Lines {
     static constexpr int kLoadsAlong = 16 / kBytesAlong;
@@ -52,7 +43,7 @@ struct Lines {
     long long first;
     int lane;
 
-    // line returns the index of the lane's h-th line of block b.
+    // line returns the index of the lane's h-th row (column) in block b.
     __device__ __forceinline__ long long line(int b, int h) const {
         if (AlongK || OfBlock == 1) return first + b * 8 * OfBlock + lane / 4 + 8 * h;
         return first + lane / 4 * kVec + 2 * b + h;
@@ -82,7 +73,7 @@ struct Lines {
     __device__ __forceinline__ unsigned word(const char* from, int i, int bytes, int w) const {
         return reinterpret_cast<const unsigned*>(from + (i * 32 + lane) * bytes)[w];
     }
-    // take returns the elements of the h-th line of block b that the lane multiplies, in the step's order of k.
+    // take returns the lane's elements of its h-th row (column) in block b.
     __device__ __forceinline__ void take(unsigned (&to)[4], const char* from, int b, int h) const {
 #pragma unroll
         for (int q = 0; q < 4; ++q) {
@@ -114,8 +105,7 @@ __device__ __forceinline__ void fetch_stage(const Wide& wide, const Few& few, ch
     }
 }
 
-// Sums are the sums of a lane: on tensor cores in the layout of mma.cuh, otherwise for two lines of the wide factor by
-// eight lines of the other factor.
+// Sums are a lane's accumulators: on tensor cores in the layout of mma.cuh.
 typedef float Sums[kOnTensorCores ? 4 : 16];
 
 template <class T>

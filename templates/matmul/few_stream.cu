@@ -1,33 +1,24 @@
-// matmul, few rows, as a stream (sm_90 on): for products in which one factor has up to 32 lines (rows of matrix a or
-// columns of matrix b), and the lines of both factors are contiguous along k. Nearly all of the time goes into reading
-// the other factor, the wide one, once: typically the weights of a layer.
+// matmul, few rows, streaming (sm_90 on): for products in which one matrix is small (A with up to 32 rows, or B with
+// up to 32 columns), and both are contiguous along k. Nearly all of the time goes into reading the large matrix once.
 //
-// Every block gets the same number of lines of the wide factor, give or take one per pass. As blocks get equal shares,
-// all multiprocessors end at the same time, whatever the number of lines. A block reads its lines in passes of at most
-// LINES, and k in chunks. The lines that all blocks read in one pass are contiguous, which makes memory 5 % faster. One
-// warp requests from the copy engine a chunk of each line of a pass, and of each line of the other factor, stage after
-// stage and pass after pass, so that no pass begins with an empty pipeline. The kernel needs no split sums, no tensor
-// maps and only one launch.
+// The rows (columns) of the large matrix are divided equally among all blocks, so that all multiprocessors finish at
+// the same time. A block processes LINES rows (columns) at a time, in passes. One warp loads CHUNK bytes of each row
+// of both matrices per pipeline stage by bulk copies, without a break between passes.
 //
-// All warps but the loading one multiply on tensor cores. The multiplying warps form BESIDE groups of ALONG warps:
-// groups have different lines; the warps of a group share their lines and take turns at steps of 64 bytes of k. A
-// product may add up the elements of k in any order that is the same for both factors. Since the order of k is free, a
-// lane can read 16 bytes of a line at a time. Lines are 64 bytes further apart than a chunk is long, which avoids bank
-// conflicts.
+// All warps but the loading one multiply on tensor cores. BESIDE groups of warps have different rows of the large
+// matrix; the ALONG warps of a group share their rows and divide k. Rows in shared memory are padded by 64 bytes to
+// avoid bank conflicts.
 //
-// Tunables and their trade-offs:
-//   LINE_BLOCKS: blocks of 16 lines of the wide factor per warp: with more blocks, the other factor's lines are
-//                read from shared memory less often.
-//   BESIDE:      warps with different lines of the wide factor: long passes read the other factor's lines
-//                from the L2 less often.
-//   ALONG:       warps that share lines: more lines are in flight at a time, but there are more sums to add up.
-//   CHUNK:       bytes of a line per copy: large chunks need fewer copies, but leave room for fewer stages.
-//   STAGES:      stages in flight.
-//   STREAMING:   whether the L2 evicts lines of the wide factor first, since they are not read again soon. With
-//                streaming, the L2 keeps other data, including dirty lines that it would have to write back first.
+// APART is the distance in bytes between two rows in a stage, PITCH the distance in floats between the sums of two
+// rows.
 //
-// op.yaml derives LINES, the lines of a pass, and sizes of shared memory: APART, the bytes from a line of a stage to
-// the next; PITCH, the floats from the sums of a line to those of the next; STAGE_BYTES and SUM_BYTES.
+// Tunables:
+//   LINE_BLOCKS: blocks of 16 rows (columns) of the large matrix per warp
+//   BESIDE:      groups of warps with different rows of the large matrix
+//   ALONG:       warps that share rows
+//   CHUNK:       bytes of a row per bulk copy
+//   STAGES:      pipeline stages
+//   STREAMING:   whether the L2 evicts the large matrix first, since it is read only once
 #include "async_proxy.cuh"
 #include "bulk_copy.cuh"
 #include "few_lines.cuh"
@@ -55,7 +46,7 @@ struct Turn {
 
 __device__ __forceinline__ constexpr int chunk_bytes(int chunk) { return chunk == kChunks - 1 ? kLineBytes - chunk * CHUNK : CHUNK; }
 
-// bulk_load_wide is bulk_load for lines of the wide factor, with the cache hint that STREAMING selects.
+// bulk_load_wide is a bulk copy of part of the large matrix; STREAMING selects its L2 eviction hint.
 __device__ __forceinline__ void bulk_load_wide(void* shared, const void* global, int bytes, Mbarrier* barrier) {
 #ifndef AUTOTUNE_EMULATOR
     if constexpr (STREAMING) {
@@ -71,11 +62,11 @@ __device__ __forceinline__ void bulk_load_wide(void* shared, const void* global,
     bulk_load(shared, global, bytes, barrier);
 }
 
-// Pass describes one pass of a block: it multiplies some lines of the wide factor by all lines of the other factor.
+// Pass multiplies some rows (columns) of the large matrix by the whole small matrix.
 struct Pass {
     const char *wide, *few;
     int lines, few_lines;
-    // fetch starts the copies of a chunk, one line per lane.
+    // fetch starts the bulk copies of a pipeline stage, one row (column) per lane.
     __device__ __forceinline__ void fetch(const Turn& turn, int chunk) const {
         const int lane = threadIdx.x % 32, bytes = chunk_bytes(chunk);
         if (lane == 0) mbarrier_expect(turn.full(), (lines + few_lines) * bytes);
@@ -89,7 +80,7 @@ struct Pass {
 
 typedef float Sums[LINE_BLOCKS][FEW_BLOCKS][4];
 
-// take reads the 16 bytes of a line that a lane multiplies in a step.
+// take reads a lane's 16 bytes of a row from shared memory.
 __device__ __forceinline__ void take(unsigned (&to)[4], const char* from) {
     const uint4 words = *reinterpret_cast<const uint4*>(from);
     to[0] = words.x, to[1] = words.y, to[2] = words.z, to[3] = words.w;
@@ -97,8 +88,8 @@ __device__ __forceinline__ void take(unsigned (&to)[4], const char* from) {
     for (int q = 0; q < 4 && !kOf16Bits; ++q) to[q] = __float_as_uint(factor(__uint_as_float(to[q])));
 }
 
-// Places holds the offsets in a stage at which a lane finds its operands of the stage's first step. If a pass has too
-// few lines for all lanes, the surplus lanes read its last line again.
+// Places holds a lane's offsets into a pipeline stage. If there are fewer rows than lanes, the surplus lanes read the
+// last row again.
 struct Places {
     int wide[LINE_BLOCKS][2], few[FEW_BLOCKS];
     __device__ __forceinline__ Places(const Pass& pass, int beside) {
@@ -133,7 +124,7 @@ __device__ __forceinline__ void multiply_stage(Sums& sums, const char* stage, co
     }
 }
 
-// leave stores a warp's sums in the layout that store_wide_lines reads.
+// leave stores a warp's partial sums in shared memory.
 __device__ __forceinline__ void leave(const Sums& sums, float* part, int beside) {
     const int lane = threadIdx.x % 32;
 #pragma unroll

@@ -1,7 +1,6 @@
-// matmul on Hopper's warpgroup products (sm_90a) with factors in their original layout: nothing is packed first. In
-// fp32 factors are split into three parts of bf16, which have the range of a float, so there is no need to find the
-// largest element of each line. gathered_operands.cuh explains when this kernel pays, slab_gemm.cuh the mainloop and
-// the tunables.
+// matmul by Hopper's wgmma (sm_90a), with operands A and B in their original layout: no launch packs them first. In
+// fp32, operands are split into three bf16 values, which have the range of a float and need no scaling.
+// gathered_operands.cuh explains when this kernel pays, slab_gemm.cuh the mainloop and the tunables.
 #include "matrix_output.cuh"
 #include "gathered_operands.cuh"
 

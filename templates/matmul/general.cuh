@@ -1,4 +1,4 @@
-// matmul, general: computes output element i of any problem, in the math mode of the tuned kernel.
+// matmul, general: computes output element i of a problem of any size.
 #include "plain.cuh"
 
 struct Sizes {

@@ -15,7 +15,6 @@ struct MatrixWork {
     __device__ __forceinline__ static constexpr int step_shift(int) { return 0; }
 };
 
-// MatrixTile has the members that the Outputs of matrix products share.
 struct MatrixTile : TileGiven {
     typedef TileGiven Given;
     int batch;
@@ -37,7 +36,6 @@ struct MatrixOutput : MatrixTile {
     static constexpr bool kTwo = sizeof(Stored) == 2;  // two outputs are stored as 4 bytes
     __device__ __forceinline__ long long column(int c, int) const { return c < N ? first + c : -1; }
     __device__ __forceinline__ static bool even() { return N % 2 == 0; }
-    // `at` is the index of the column's first output.
     __device__ __forceinline__ Coordinates<3> place(int row, long long at, long long) const {
         return MatrixTile::place(row, at - first);
     }

@@ -1,16 +1,13 @@
-// matmul on Hopper's warpgroup products (sm_90a).
+// matmul by Hopper's wgmma (sm_90a).
 //
-// Idea: a first launch packs both factors, which means that it writes copies in the layout that products need for their
-// operands (slab_operands.cuh). Packing rounds elements to TF32, splits them into parts of fp16, or copies 16-bit
-// elements unchanged. Only the packing launch handles transposed factors, and it pads all sizes with zeros. The second
-// launch is a pipeline between the copy engine and the tensor cores (slab_gemm.cuh).
+// A first launch packs A and B: it copies them to a layout that wgmma reads (slab_operands.cuh), rounds elements to
+// TF32 or splits them into fp16 values, and pads sizes with zeros. A second launch multiplies (slab_gemm.cuh).
 //
-// Two parts of fp16 have a float's accuracy but not its range. In fp32, rows of matrix a and columns of matrix b are
-// multiplied by powers of two that bring the largest element of each near 2^15, and outputs are divided by these powers
-// (power_scale.cuh). With SCALED = 1, factors in TF32 are stored as one part of fp16, which has as many digits.
+// In fp32, each row of A and each column of B is scaled by a power of two into the range of fp16, and outputs are
+// divided by these powers (power_scale.cuh). With SCALED = 1, operands in TF32 are stored as one fp16 value, which
+// has as many digits.
 //
-// The price is writing and reading the packed factors: 16 bytes per element of f32, and 8 bytes per 16-bit element. For
-// matrices of 4096 x 4096, packing takes a fifth of the time in TF32, and less for larger matrices.
+// For matrices of 4096 x 4096, packing takes a fifth of the time in TF32, and less for larger matrices.
 //
 // slab_gemm.cuh explains the tunables.
 #include "power_scale.cuh"
@@ -38,8 +35,8 @@ struct Work : MatrixWork {
 }  // namespace
 
 #if TRIANGULAR_A || TRIANGULAR_B || TRIANGULAR_OUTPUT
-// The stages of a tile cover the part of k that its rows and columns have in common. If row and column ranges have no k
-// in common, the tile has a single stage of zeros.
+// For triangular matrices, a tile's k loop covers only the range in which A's rows and B's columns are both nonzero;
+// if that range is empty, the loop has a single stage of zeros.
 template <>
 struct TileStages<Work> {
     __device__ __forceinline__ static Stages of(const Tile& tile) {

@@ -1,6 +1,5 @@
-// plain.cuh: an element of a matrix product, computed by its definition, for the reference and the general kernel.
-// Tests compare the reference and the general kernel with PyTorch's answers. Sizes is a type with the problem's sizes
-// as members; sums are of type Sum.
+// plain.cuh: an element of a matrix product, computed by its definition, for the reference and the general kernel;
+// sums have the type Sum.
 #pragma once
 #include "epilogue.cuh"
 #include "factor.cuh"
@@ -14,8 +13,7 @@ __device__ __forceinline__ Element matmul_plain(const Element* a, const Element*
     const Element* right = b + (s.broadcast_b ? 0 : batch) * s.k * s.n + column * (s.transpose_b ? s.k : 1);
     const long long left_step = s.transpose_a ? s.m : 1, right_step = s.transpose_b ? 1 : s.n;
 
-    // Products are summed in groups of 64, and the sums of the groups are then added up, which accumulates fewer
-    // rounding errors than one long sum.
+    // Products are summed in groups of 64, which accumulates fewer rounding errors than one long sum.
     Sum total = bias ? to_float(bias[column]) : 0.0f;
     const Part common = in_common(s, {row, row + 1}, {column, column + 1});
     for (long long first = common.first; first < common.end; first += 64) {

@@ -1,8 +1,6 @@
-// matmul, reference: computes each output from sums in double. A thread computes eight outputs of a column, which share
-// the elements of matrix b.
+// matmul, reference: sums are in double. A thread computes eight outputs of a column, which share the elements of B.
 //
-// In math mode tf32 both factors of a product are rounded to TF32 before they are multiplied. The product of two TF32
-// factors has 22 significant bits, so sums in double are practically exact.
+// In math mode tf32, both operands are rounded to TF32 before they are multiplied.
 #include "compiled_sizes.cuh"
 #include "matrix_place.cuh"
 

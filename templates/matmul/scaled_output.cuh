@@ -1,7 +1,5 @@
-// scaled_output.cuh: how the epilogue of slab_gemm.cuh stores a product of factors that are split into parts of fp16.
-// Each line, a row of matrix a or a column of matrix b, was multiplied by a power of two (power_scale.cuh), so that
-// products are accurate for lines of any magnitude. ScaledOutput divides each sum by the powers of two that scaled its
-// row and its column.
+// scaled_output.cuh: the epilogue of slab_gemm.cuh for operands that are split into fp16 values. ScaledOutput divides
+// each output by the powers of two that scaled its row of A and its column of B (power_scale.cuh).
 #pragma once
 #include "matrix_output.cuh"
 #include "power_scale.cuh"

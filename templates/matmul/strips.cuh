@@ -1,5 +1,5 @@
-// strips.cuh: how the factors of a matrix product are packed (slab_operands.cuh), line by line. A line is a row of
-// matrix a or a column of matrix b.
+// strips.cuh: packs operands A and B of a matrix product (slab_operands.cuh). `Line` in names stands for a row of A
+// or a column of B.
 #pragma once
 #include "element.cuh"
 #include "factor.cuh"
@@ -7,8 +7,8 @@
 #include "slab_operands.cuh"
 #include "triangle.cuh"
 
-// Rows and Columns compute where the first slab of a line's step lies in the packed factor, and the distance between
-// slabs. kContiguous says whether the elements of a line are contiguous in memory; otherwise lines are interleaved.
+// Rows and Columns compute where rows of A, or columns of B, lie in the packed operand. kContiguous says whether a
+// row of A (column of B) is contiguous in memory.
 struct Rows {
     static constexpr bool kContiguous = !TRANSPOSE_A;
     static constexpr int kTriangle = TRIANGULAR_A;  // a triangle of lines by k
@@ -32,9 +32,9 @@ struct Columns {
     __device__ __forceinline__ static long long slab(int line, int step) { return step * kSlabs * apart() + line * 16; }
 };
 
-// Strip is the part of a factor that a block packs: STRIP_LINES lines, in one of CHUNKS ranges of k. The elements of a
-// strip stay in registers, ITEMS half steps per thread, while the block finds the largest element of each line. If
-// lines are longer than a strip, an earlier launch has found the largest element of each range.
+// Strip is the part of an operand that a block packs: STRIP_LINES rows (columns) in one of CHUNKS ranges of k. The
+// elements of a strip stay in registers while the block finds the largest element of each row; with several ranges of
+// k, an earlier launch has found it.
 constexpr int kPackers = 512, kOfLine = kPackers / STRIP_LINES;  // threads
 constexpr int kStripSteps = (STEPS + CHUNKS - 1) / CHUNKS, kStepsAtOnce = kOfLine / 2;
 
@@ -52,8 +52,7 @@ struct Strip {
     int in_strip, line, half, step;  // of the thread's first item
     float v[ITEMS][8];
 
-    // The constructor loads the strip's elements. Neighbouring threads load the two halves of a step, or neighbouring
-    // lines, whichever is contiguous in memory.
+    // The constructor loads the strip's elements with coalesced accesses.
     __device__ __forceinline__ Strip(const Element* matrices, int block)
         : matrix(block / in_matrix()), chunk(block % CHUNKS), first(chunk * kStripSteps),
           end(first + kStripSteps < STEPS ? first + kStripSteps : STEPS) {
@@ -81,7 +80,7 @@ struct Strip {
     }
     __device__ __forceinline__ bool mine(int item) const { return line < Side::padded_lines() && step + item * kStepsAtOnce < end; }
 
-    // find_largest computes the largest magnitude of each line, in shared memory.
+    // find_largest computes the largest magnitude of each row (column), in shared memory.
     __device__ __forceinline__ void find_largest(unsigned (&most)[STRIP_LINES]) const {
         if (threadIdx.x < STRIP_LINES) most[threadIdx.x] = 0;
         __syncthreads();
@@ -99,7 +98,8 @@ struct Strip {
         find_largest(most);
         if (line < lines() && half == 0 && step == first) largest[(matrix * lines() + line) * CHUNKS + chunk] = __uint_as_float(most[in_strip]);
     }
-    // pack scales the strip's elements and stores them. `largest` contains the largest magnitudes of all chunks.
+    // pack scales the strip's elements and stores them. `largest` contains the largest magnitudes from all ranges of
+    // k.
     __device__ __forceinline__ void pack(const float* largest, char* packed, float* inverses) {
         if (kScaled) {
             __shared__ unsigned most[STRIP_LINES];
@@ -127,5 +127,5 @@ struct Strip {
     }
 };
 
-// The largest magnitudes and the inverses of columns are stored after those of all rows.
+// The largest magnitudes and the inverse powers of B's columns are stored after those of A's rows.
 __device__ __forceinline__ long long all_rows() { return static_cast<long long>(BATCHES_A) * M; }

@@ -1,10 +1,9 @@
-// matmul, tiled: a block holds TILE_M x TILE_N sums in its threads' registers. The block reads both factors through
-// shared memory, DEPTH elements of k at a time (on CUDA cores, any GPU).
+// matmul, tiled: a block accumulates TILE_M x TILE_N outputs in registers, and reads A and B through shared memory
+// (on CUDA cores, any GPU).
 //
-// Tunables and their trade-offs:
-//   TILE_M, TILE_N: outputs of a block of 256 threads: large tiles read each factor fewer times (N / TILE_N or
-//                   M / TILE_M), but take registers and leave fewer blocks.
-//   DEPTH:          elements of k between two barriers: more elements take more shared memory.
+// Tunables:
+//   TILE_M, TILE_N: outputs of a block of 256 threads
+//   DEPTH:          elements of k in shared memory at once
 #include "compiled_sizes.cuh"
 #include "limits.cuh"
 #include "matrix_place.cuh"
@@ -14,9 +13,8 @@ namespace {
 constexpr int kThreads = 256, kAcross = 16;  // threads side by side, and one below the other
 constexpr int kRows = TILE_M / kAcross, kColumns = TILE_N / kAcross;  // of a thread, kAcross apart
 
-// load_tile loads Lines rows or columns of a factor into shared memory, k by k. Neighbouring threads read elements that
-// are contiguous in memory: along k if Contiguous, otherwise neighbouring lines. If the factor is triangular (Triangle
-// is not 0), elements outside of the triangle become zeros.
+// load_tile loads Lines rows of A, or columns of B, into shared memory with coalesced accesses. Elements outside of a
+// triangular matrix's triangle become zeros.
 template <int Lines, bool Contiguous, int Triangle>
 __device__ __forceinline__ void load_tile(float (&tile)[DEPTH][Lines + 1], const Element* from, int first, int lines, int k) {
     for (int i = threadIdx.x; i < Lines * DEPTH; i += kThreads) {
@@ -72,8 +70,8 @@ extern "C" __global__ void __launch_bounds__(256)
             const float sum = sums[i][j] + (BIAS ? to_float(bias[column]) : 0.0f);
             y[place] = from_float<Element>(epilogue.of(counts(TRIANGULAR_OUTPUT, row, column) ? sum : 0.0f,
                                                        matrix_place(batch, row, column)));
-            // If a sum is not finite, a zero outside of a triangle may have been multiplied by an infinity, so the
-            // output is computed again.
+            // If an output is not finite, a zero outside of a triangle may have been multiplied by an infinity, so
+            // the output is computed again.
             if (kTriangular && !is_finite(sum)) y[place] = MatmulPlain{epilogue, a, b, bias}(place);
         }
     }

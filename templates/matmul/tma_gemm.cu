@@ -1,16 +1,15 @@
-// matmul on Hopper's warpgroup products (sm_90a) with factors that the copy engine loads by tensor maps and rounds on
-// the way: nothing is packed, and no thread touches a factor that is contiguous along k. mapped_operands.cuh explains
-// the producer, slab_gemm.cuh the mainloop and the tunables.
+// matmul by Hopper's wgmma (sm_90a), with operands that TMA loads and rounds to TF32: nothing is packed first.
+// mapped_operands.cuh explains the producer, slab_gemm.cuh the mainloop and the tunables.
 //
-// The engine rounds ties to even, so this kernel is only for math mode tf32_even. Products need columns that are
-// contiguous along k. If b is not transposed, its columns are not contiguous along k, and the kernel computes the
-// product of the transposed matrices instead (SWAPPED): rows are b's columns, and columns are a's rows.
+// TMA rounds ties to even, so this kernel is only for math mode tf32_even. wgmma needs TF32 operands that are
+// contiguous along k; if B is not, the kernel computes the transposed product (SWAPPED).
 #include "matrix_output.cuh"
 #include "mapped_operands.cuh"
 
 namespace {
 
-// row_batches and column_batches return in how many batches the product's rows and columns come.
+// row_batches and column_batches return the number of batches of the product's operands A and B, or B and A if
+// SWAPPED.
 __device__ __forceinline__ int row_batches() { return SWAPPED ? BATCHES_B : BATCHES_A; }
 __device__ __forceinline__ int column_batches() { return SWAPPED ? BATCHES_A : BATCHES_B; }
 

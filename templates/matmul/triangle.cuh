@@ -1,9 +1,8 @@
-// triangle.cuh: factors and outputs of which only the upper (1) or lower (-1) triangle counts, including the diagonal.
-// Memory outside of a factor's triangle may contain anything and is not part of any sum; outputs outside of the
-// triangle are zeros. A row of a triangular matrix a and a column of matrix b therefore have only a part of k in
-// common, and so have the rows and columns of a tile.
+// triangle.cuh: triangular matrices; the macros are 1 for the upper and -1 for the lower triangle. Memory outside of
+// an operand's triangle is never part of a sum; outputs outside of the triangle are zeros. The k loop of a tile
+// covers only the elements inside both triangles.
 #pragma once
-// A parameter of the operator that has its default value is not defined as a macro.
+// An operator parameter that has its default value is not defined as a macro.
 #ifndef TRIANGULAR_A
 #define TRIANGULAR_A 0
 #endif
@@ -15,7 +14,7 @@
 #endif
 constexpr bool kTriangular = TRIANGULAR_A != 0 || TRIANGULAR_B != 0 || TRIANGULAR_OUTPUT != 0;
 
-// Part is a range of elements of k, of rows or of columns.
+// Part is a range of k, of rows or of columns.
 struct Part {
     long long first, end;
 };
@@ -24,7 +23,7 @@ __device__ __forceinline__ bool counts(int triangle, long long row, long long co
     return triangle == 0 || (triangle > 0 ? row <= column : row >= column);
 }
 
-// in_common returns the range of k that some rows and columns have in common; it may be empty.
+// in_common returns the range of k in which some rows of A and columns of B are both nonzero; it may be empty.
 template <class Sizes>
 __device__ __forceinline__ Part in_common(const Sizes& s, const Part& rows, const Part& columns) {
     Part k = {0, s.k};

@@ -1,10 +1,10 @@
-// matmul, vector: a warp multiplies one row of matrix a by a few columns of matrix b. The kernel is made for a matrix
-// times a vector, where reading the matrix from memory is the limit.
+// matmul, vector: a warp multiplies one row of A by a few columns of B. The kernel is made for a matrix times a
+// vector, where reading the matrix is the limit.
 //
-// Tunables and their trade-offs:
-//   WARPS:  warps per block.
-//   UNROLL: loads that a lane has in flight: more loads take more registers.
-//   VEC:    elements per load, if rows begin at multiples of that.
+// Tunables:
+//   WARPS:  warps per block
+//   UNROLL: loads that a lane has in flight
+//   VEC:    elements per load
 #include "factor.cuh"
 #include "matrix_place.cuh"
 

@@ -1,26 +1,19 @@
-// max_pool1d, fold: a block doubles the width of windows in shared memory, step by step.
+// max_pool1d, fold: computes maxima of windows of increasing width in shared memory, in logarithmically many steps.
 //
-// The maximum of a window of 2n elements is the larger of the maxima of its two halves. A few doublings of the width,
-// each for all places at once, yield windows as wide as the kernel. The maximum of a window of any width is that of two
-// overlapping windows that together cover it. The work per output grows with the logarithm of the kernel's size.
+// The maximum of a window of 2n elements is the larger of the maxima of its two halves. The maximum of a window of
+// any width is that of two overlapping windows that together cover it.
 //
-//   global -> shared:    a run of one row's inputs, 16 bytes per copy; surrounded by minus infinity.
-//   shared -> shared:    maxima of windows RADIX times as wide, from one line to the other.
-//   shared -> global:    each output is the maximum of two places of the last line.
+// NEEDED is the number of a block's inputs, and LINE the number of floats of a buffer for them in shared memory.
 //
 // Tunables:
-//   threads:   threads per block.
-//   outputs:   outputs per block: more outputs share more inputs, fewer leave more blocks to fill the chip.
-//   radix:     factor by which windows become wider per step: large factors need fewer barriers
-//              and stores, but repeat reads that smaller steps would share.
-//   streaming: whether stores are streaming, which leaves the L2 to the inputs.
-//
-// op.yaml derives NEEDED, the inputs of a block, and LINE, the floats of a line, which holds these inputs at any offset
-// from 16-byte alignment.
+//   threads:   threads per block
+//   outputs:   outputs per block
+//   radix:     factor by which windows become wider per step
+//   streaming: whether stores are streaming, so that the inputs stay in the L2
 #include "async_copy.cuh"
 #include "pool.cuh"
 
-// load copies the row's inputs from `begin` on into a line; `begin` is `phase` floats after a 16-byte boundary.
+// load copies the row's inputs from `begin` on to shared memory; `begin` is `phase` floats after a 16-byte boundary.
 __device__ __forceinline__ void load(float* line, const float* row, int begin, int phase) {
     for (int k = threadIdx.x * 4; k < phase + NEEDED; k += THREADS * 4) {
         const int at = begin - phase + k;
@@ -40,7 +33,7 @@ __device__ __forceinline__ void load(float* line, const float* row, int begin, i
     __syncthreads();
 }
 
-// widen computes the maxima of windows of Factor * width elements from those of windows of `width` elements.
+// widen computes the maxima of windows of Factor * width elements from those of `width` elements.
 template <int Factor>
 __device__ __forceinline__ void widen(float*& from, float*& to, int& width) {
     const int count = NEEDED - (Factor * width - 1) * DILATION;

@@ -1,4 +1,4 @@
-// compiled_sizes.cuh: the compile-time sizes of the problem, as the Sizes type that plain.cuh expects.
+// compiled_sizes.cuh: the problem's sizes as compile-time constants, in a struct for plain.cuh.
 #pragma once
 #include "plain.cuh"
 

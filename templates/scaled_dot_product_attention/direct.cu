@@ -1,8 +1,6 @@
-// scaled_dot_product_attention, direct: the algorithm of the reference, in float instead of double. This kernel works
-// for every problem.
-//
-// Tunables:
-//   threads: threads per block, and keys that a block processes at a time.
+// scaled_dot_product_attention, direct: the reference's algorithm in float instead of double. The kernel works for
+// every problem. Tunables:
+//   threads: threads per block, and keys that a block processes at a time
 #include "compiled_sizes.cuh"
 
 extern "C" __global__ void __launch_bounds__(THREADS)

@@ -1,20 +1,16 @@
-// scaled_dot_product_attention of bf16 or fp16 by mma.sync (sm_80 on): the products of queries and keys and their
-// softmax never leave the multiprocessor.
+// scaled_dot_product_attention for bf16 or fp16 by mma.sync (sm_80 on), fused as in FlashAttention.
 //
-// Tiles of keys and values are copied to shared memory asynchronously, in a pipeline of STAGES stages. A warp has
-// ROW_BLOCKS blocks of 16 queries. The warp holds the products of its queries with a tile of keys in registers. The
-// exponentials of the products of queries and keys, packed as pairs, already have the layout of the operand that
-// multiplies the tile's values. Exponents are distances to the row's largest product so far; if a larger product comes,
-// the averages so far are scaled down. Lines in shared memory are padded by 16 bytes, so that ldmatrix has no bank
-// conflicts. op.yaml derives PITCH and PITCH_V, the elements of a line of keys and of values, and STAGE, the elements
-// of a tile's keys and values.
+// Tiles of K and V are copied to shared memory asynchronously, in a pipeline of STAGES stages. A warp has ROW_BLOCKS
+// blocks of 16 queries, and keeps their scores with a tile of keys in registers. The softmax is online: if a row's
+// maximum grows, earlier sums are scaled down. The exponentials of the scores are the operand that multiplies V. Rows
+// in shared memory are padded by 16 bytes, so that ldmatrix has no bank conflicts.
 //
 // Tunables:
-//   warps:      warps per block, which share its tiles.
-//   row_blocks: blocks of 16 queries per warp: a fragment of keys or values is loaded once for all of them.
-//   tile_keys:  keys between two barriers: more keys take more registers.
-//   stages:     stages of tiles that are in flight or in use.
-//   keep        1: the queries stay in registers; 0: they are loaded again for every tile.
+//   warps:      warps per block
+//   row_blocks: blocks of 16 queries per warp
+//   tile_keys:  keys per tile
+//   stages:     pipeline stages
+//   keep:       1: the queries stay in registers; 0: they are loaded again for every tile
 #include "async_copy.cuh"
 #include "element_mma.cuh"
 #include "ldmatrix.cuh"
@@ -32,8 +28,7 @@ namespace {
 constexpr int kThreads = 32 * WARPS;
 constexpr int kSteps = PADDED / 16, kBlocksV = PADDED_V / 8;          // of the width: 16 to multiply, 8 of values
 
-// copy_lines starts copying `lines` lines of Width elements; lines past the last one, and the padding of lines, become
-// zeros.
+// copy_lines starts copying `lines` rows of Width elements of Q, K or V; rows beyond the last one become zeros.
 template <int Lines, int Width, int Padded, int Pitch>
 __device__ __forceinline__ void copy_lines(Element* to, const Element* from, int lines) {
     constexpr int pieces = Padded / 8;
@@ -45,7 +40,7 @@ __device__ __forceinline__ void copy_lines(Element* to, const Element* from, int
     }
 }
 
-// load_fragments loads 16 lines of 16 elements, as one fragment of rows or as two fragments of columns.
+// load_fragments loads 16 x 16 elements as one mma.sync operand A or as two operands B.
 template <bool Transposed = false>
 __device__ __forceinline__ void load_fragments(unsigned (&r)[4], const Element* lines, int pitch, bool rows) {
     const int lane = threadIdx.x % 32, low = lane / 8 % 2 * 8, high = lane / 16 * 8;

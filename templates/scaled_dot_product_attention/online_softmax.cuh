@@ -1,17 +1,16 @@
-// online_softmax.cuh: the softmax of products that tensor cores leave in registers, tile by tile of keys, and the
-// assignment of query rows to blocks. The products of 16 rows have the layout of mma.cuh's sums: a lane has two rows,
-// and shares each of them with three neighbouring lanes.
+// online_softmax.cuh: the online softmax of scores that are in registers, and the assignment of query rows to blocks.
+// A lane holds scores of two rows, each of which it shares with three neighbouring lanes (mma.cuh).
 //
-// Where causal masks a key of a tile, its weight is zero, and zero times an infinite value is NaN. If an average is not
-// finite although its weights are, it is computed again.
+// A masked key has the weight zero, and zero times an infinite value is NaN. An output that is not finite although
+// its weights are is therefore computed again.
 #pragma once
 #include "compiled_sizes.cuh"
 #include "exponential.cuh"
 #include "finite.cuh"
 
-// Rows are the queries of a block: some queries from `first` on, of one head. With causal, the queries that attend to
-// most keys come first, for as many heads at a time as have their keys and values in the L2 together (kTogether bytes).
-// As the queries that attend to most keys come first, blocks finish at about the same time.
+// Rows are a block's queries, from `first` on, of one head. With causal masking, the queries that attend to most keys
+// come first, so that blocks finish at about the same time. Blocks that run at the same time work on few heads, so
+// that the L2 holds the K and V of these heads (kTogether bytes).
 struct Rows {
     static constexpr long long kTogether = 24 << 20;
     int first, head, batch;
@@ -28,34 +27,31 @@ struct Rows {
         head = group % HEADS;
         batch = group / HEADS;
     }
-    // at_once returns for how many heads all keys and values fit into the L2.
+    // at_once returns the number of heads whose K and V together fit into the L2.
     __device__ __forceinline__ static int at_once() {
         const long long heads_kv = kTogether / (static_cast<long long>(sizeof(Element)) * KEYS * (WIDTH + WIDTH_V));
         return static_cast<int>(heads_kv < 1 ? 1 : heads_kv < BATCH * HEADS_KV ? heads_kv : BATCH * HEADS_KV) * (HEADS / HEADS_KV);
     }
     __device__ __forceinline__ long long group_kv() const { return static_cast<long long>(batch) * HEADS_KV + head / (HEADS / HEADS_KV); }
     __device__ __forceinline__ long long first_row() const { return (static_cast<long long>(batch) * HEADS + head) * QUERIES + first; }
-    // met returns to how many keys, from the first one on, the first `rows` rows attend.
+    // met returns the number of keys to which the first `rows` queries attend.
     __device__ __forceinline__ int met(int rows) const { return CAUSAL && first + rows < KEYS ? first + rows : KEYS; }
 };
 
-// pack_weights packs two blocks of eight columns as an operand fragment of 16 columns.
+// pack_weights packs softmax weights of 16 keys as an operand A.
 __device__ __forceinline__ void pack_weights(unsigned (&a)[4], const float* left, const float* right) {
     a[0] = Pair<Element>::pack(left[0], left[1]), a[1] = Pair<Element>::pack(left[2], left[3]);
     a[2] = Pair<Element>::pack(right[0], right[1]), a[3] = Pair<Element>::pack(right[2], right[3]);
 }
 
-// Exponents are distances to the row's largest product so far. The exponential for the largest product so far is
-// therefore 1, which is exact in 16 bits. If no row of a warp gets a new largest product, the warp does not rescale its
-// averages.
+// Exponents are relative to the row's maximum so far. If no row's maximum grows, the warp does not rescale its sums.
 
 struct OnlineSoftmax {
-    // `largest` holds the largest products of the lane's two rows so far, `weights` the sums of the rows' weights over
-    // the lane's own columns.
+    // `largest` holds the maxima of the lane's two rows so far, `weights` the sums of the lane's own exponentials.
     float largest[2] = {negative_infinity(), negative_infinity()}, weights[2] = {};
 
-    // weigh turns the products of 16 rows, from `row` on, with keys from `key` on into weights. `less` is the factor by
-    // which earlier sums must be scaled down. weigh returns whether `less` is below 1 in any row of the warp.
+    // weigh turns scores of 16 queries with a tile of keys into exponentials. `less` is the factor that scales down
+    // earlier sums. weigh returns whether any sum of the warp must be scaled down.
     template <int Blocks>
     __device__ __forceinline__ bool weigh(float (&products)[Blocks][4], const Rows& rows, int row, int key, const Element* mask, float (&less)[2]) {
         constexpr bool masked = MASK_BATCH > 0;
@@ -113,9 +109,8 @@ struct OnlineSoftmax {
         return __any_sync(0xffffffffu, raised);
     }
 
-    // store stores the averages of 16 rows, a pair of elements per lane. With kWhole, neighbouring lanes exchange
-    // halves of two blocks of columns, so that each lane has four elements and four lanes store a sector. For rows of
-    // fewer than 128 elements, or with causal, exchanging elements takes longer than it saves.
+    // store stores the outputs of 16 queries. If rows are wide (kWhole), neighbouring lanes first exchange elements,
+    // so that four lanes store a whole 32-byte sector.
     static constexpr bool kWhole = !CAUSAL && WIDTH_V >= 128;
     template <int Blocks>
     __device__ __forceinline__ void store(const float (&sums)[Blocks][4], const Rows& rows, int row, const AttentionPlain& plain, Element* y) const {

@@ -1,5 +1,5 @@
-// plain.cuh: attention computed by its definition, for the reference, the general kernel and direct.cu. Sizes is a type
-// with the problem's sizes as members; sums are of type Sum.
+// plain.cuh: attention computed by its definition, for the reference, the general kernel and direct.cu; sums have the
+// type Sum.
 #pragma once
 #include "element.cuh"
 #include "limits.cuh"
@@ -16,7 +16,7 @@ struct Chosen<false, A, B> {
     typedef B type;
 };
 
-// Query is one row of the output: its query, and the keys and values that it attends to.
+// Query is one query, and the keys and values that it attends to.
 template <class Sizes>
 struct Query {
     const Element *q, *k, *v, *mask;  // mask is null if there is none
@@ -30,11 +30,11 @@ struct Query {
         met = s.causal && query + 1 < s.keys ? query + 1 : s.keys;
         if (s.mask_batch) mask = masks + ((batch % s.mask_batch * s.mask_heads + head % s.mask_heads) * s.queries + query) * s.keys;
     }
-    // part returns every Lanes-th term of a query times a key, from `lane` on. part adds up sums of 16 terms, which
-    // keeps rounding errors small.
+    // part returns every Lanes-th term of the dot product of a query and a key, from `lane` on, summed in groups of
+    // 16 terms to keep rounding errors small.
     template <class Sum, int Lanes>
     __device__ __forceinline__ Sum part(const Sizes& s, long long key, int lane) const {
-        // Products of 16-bit elements are exact in float, and sums of a few of them nearly so.
+        // Products of 16-bit elements are exact in float.
         typedef typename Chosen<kOf16Bits, float, Sum>::type Term;
         const Element* const with = k + key * s.width;
         Sum total = 0;
@@ -49,15 +49,15 @@ struct Query {
         }
         return total;
     }
-    // product returns the scaled and masked product of a query and a key, which is the input of the softmax.
+    // product returns the scaled and masked score of a query and a key.
     template <class Sum>
     __device__ __forceinline__ Sum product(const Sizes& s, long long key, Sum total) const {
         return total * Sum(s.scale) + (mask ? Sum(to_float(mask[key])) : Sum(0));
     }
 };
 
-// Averages are Count averages of values, weighted by exponentials of the distance to the largest product so far.
-// The averages of a query are zero if all its products with keys are minus infinity.
+// Averages are Count elements of a query's output: averages of V, weighted by the softmax, or zero if all scores are
+// minus infinity.
 template <class Sum, int Count>
 struct Averages {
     Sum largest = negative_infinity(), weights = 0, values[Count] = {};
@@ -86,9 +86,9 @@ __device__ __forceinline__ Element average_of(const Element* q, const Element* k
     return average.give(0);
 }
 
-// averages_of computes `Each` contiguous outputs per thread, where Each is 4 if rows are wide, and otherwise 1. If Each
-// is 4, only every fourth block computes outputs, and the other blocks return at once. All threads must call
-// averages_of. Row by row, the block computes the products with Threads keys at a time, with eight lanes per key.
+// averages_of computes `Each` contiguous outputs per thread, where Each is 4 if rows are wide, and otherwise 1. All
+// threads of a block must call averages_of. For each query, the block computes the scores of Threads keys at a time,
+// with eight lanes per key.
 template <int Threads, class Sum, class Sizes>
 __device__ __forceinline__ void averages_of(const Element* q, const Element* k, const Element* v, const Element* mask, const Sizes& s, Element* y) {
     constexpr int Each = Sizes::width_v >= 4 * Threads ? 4 : 1; // products of a wide row are computed once

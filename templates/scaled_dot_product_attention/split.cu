@@ -1,21 +1,20 @@
-// scaled_dot_product_attention in fp32 on Hopper's warpgroup products (sm_90a), for any width that is a multiple of
-// four. One launch computes the softmax weights, and another one the averages of values. Weights are stored in a
-// workspace in between, since the averages of a wide head need more registers than there are.
+// scaled_dot_product_attention in fp32 by Hopper's wgmma (sm_90a), for widths that are a multiple of four. One launch
+// computes the softmax weights, and another one multiplies them by V. The weights are stored in a workspace in
+// between, since outputs of wide heads do not fit into registers.
 //
-// The launches for weights and for averages use the mainloop of split_gemm.cuh. The launch for weights stores
-// exponentials of the distance of products to the largest product in the row of the tile. The launch for weights
-// already splits the weights into parts of fp16, which the launch for averages multiplies directly. For each row of a
-// tile, the launch for weights also stores the largest product and the sum of exponentials, by which the launch for
-// averages rescales the averages from tile to tile. Before the launches for weights and averages, another launch finds
-// powers of two that bring the queries, keys and values of a head into the range of fp16. Each power of two is computed
-// from a sample of the elements, and leaves room for larger elements. If a power of two was too large, averages are not
-// finite, and are computed again by their definition.
+// Both launches use the mainloop of split_gemm.cuh, which splits floats into two fp16 values. The first launch stores
+// exponentials relative to the row's maximum in each tile, and this maximum and the exponentials' sum, by which the
+// second launch rescales its outputs from tile to tile.
+//
+// An earlier launch computes powers of two that scale the Q, K and V of each head into the range of fp16, from a
+// sample of their elements. If a larger element overflows, the output is not finite, and is computed again by its
+// definition.
 //
 // Tunables:
-//   columns: columns of a tile, whose rows are 128: more columns read less from the L2 per product, but take registers.
-//   stages:  stages of columns that are split into parts.
-//   ahead:   stages that the copy engine loads, or that are being split.
-//   cluster: blocks that load keys, or values, together: they read less from the L2, but wait for each other.
+//   columns: columns of a tile of 128 rows
+//   stages:  pipeline stages with K or V split into fp16 values
+//   ahead:   pipeline stages with K or V as loaded by TMA
+//   cluster: blocks that load K or V together by multicast
 #define FLOAT_PARTS two_fp16
 #define TILES_N Work::tiles_n()
 #include "compiled_sizes.cuh"
@@ -27,8 +26,8 @@ namespace {
 
 constexpr float kWeightPower = 4096.0f;  // exponentials are at most 1
 
-// sampled_power computes, from a sample of 128 elements, the power of two that scales the elements of a head into the
-// range of fp16.
+// sampled_power computes the power of two that scales one head of Q, K or V into the range of fp16, from a sample of
+// 128 elements.
 __device__ __forceinline__ float sampled_power(const float* matrix, long long elements) {
     unsigned most = 0;
 #pragma unroll
@@ -46,7 +45,7 @@ __device__ __forceinline__ float sampled_power(const float* matrix, long long el
 }
 __device__ __forceinline__ float inverse_of(float power) { return __uint_as_float((254u << 23) - __float_as_uint(power)); }
 
-// The powers of two that scale the heads of queries are stored first, then those for keys, then those for values.
+// The powers of two of Q are stored first, then those of K, then those of V.
 __device__ __forceinline__ int head_kv(int group) { return group / HEADS * HEADS_KV + group % HEADS / (HEADS / HEADS_KV); }
 __device__ __forceinline__ int power_of_keys(int group) { return BATCH * HEADS + head_kv(group); }
 __device__ __forceinline__ int power_of_values(int group) { return BATCH * (HEADS + HEADS_KV) + head_kv(group); }
@@ -57,13 +56,13 @@ struct AttentionWork {
     __device__ __forceinline__ static int group_b(int group) { return head_kv(group); }
 };
 
-// TileRow is the largest product of a row in a tile, and the sum of the row's exponentials.
+// TileRow is a row's maximum in a tile, and the sum of its exponentials.
 struct TileRow {
     float largest, total;  // of exponentials
 };
 constexpr int kTiles = (KEYS + TILE_N - 1) / TILE_N, kWeightsApart = WHOLE_KEYS;
 
-// ---- The launch that computes weights.
+// ---- The launch that computes the softmax weights.
 
 struct WeightOperands {
     MappedOperands maps;
@@ -76,7 +75,7 @@ struct WeightsWork : AttentionWork {
     static constexpr bool kAcross = false, kInParts = false;
     static constexpr int kStages = (WIDTH + kStageDepth - 1) / kStageDepth, kMoves = 128 / kStageDepth;
     __device__ __forceinline__ static int tiles_n() { return kTiles; }
-    // With causal, a tile whose keys all come after its last query is not needed.
+    // With causal masking, a tile whose keys all come after its last query is skipped.
     __device__ __forceinline__ static int stages(const Tile& tile) { return CAUSAL && tile.n * TILE_N >= (tile.m + 1) * TILE_M ? 1 : kStages; }
     __device__ __forceinline__ static float power_a(const Operands& of, int group) { return __ldg(of.powers + group); }
     __device__ __forceinline__ static float power(const Operands& of, int group) { return __ldg(of.powers + power_of_keys(group)); }
@@ -109,8 +108,8 @@ struct WeightsWork : AttentionWork {
                 for (int i = 0; i < 2; ++i) {
                     const int column = first + 8 * j + i;
                     float& sum = sums[4 * j + 2 * half + i];
-                    // If a part of fp16 overflowed, the sum may be an infinity: adding the sum times zero makes it NaN,
-                    // so that the overflow is noticed.
+                    // After an fp16 overflow the sum may be infinite: adding the sum times zero makes it NaN, so that
+                    // the overflow is noticed.
                     sum = fmaf(sum, 0.0f, sum * smaller * larger);
                     if (MASK_BATCH && there && column < KEYS) sum += __ldg(mask + column);
                     if (edge && ((CAUSAL && column > row) || column >= KEYS)) sum = negative_infinity();
@@ -141,7 +140,7 @@ struct WeightsWork : AttentionWork {
     }
 };
 
-// ---- The launch that computes averages.
+// ---- The launch that multiplies the softmax weights by V.
 
 struct AverageOperands {
     MappedOperands maps;
@@ -155,7 +154,7 @@ struct AveragesWork : AttentionWork {
     static constexpr bool kAcross = true, kInParts = true;
     static constexpr int kStages = (KEYS + kStageDepth - 1) / kStageDepth, kMoves = TILE_N / kStageDepth;
     __device__ __forceinline__ static int tiles_n() { return (WIDTH_V + TILE_N - 1) / TILE_N; }
-    // With causal, the weights of keys that come after a tile's last query are zeros.
+    // With causal masking, the weights of keys after a tile's last query are zeros.
     __device__ __forceinline__ static int stages(const Tile& tile) {
         const int met = ((tile.m + 1) * TILE_M + kStageDepth - 1) / kStageDepth;
         return CAUSAL && met < kStages ? met : kStages;
@@ -163,8 +162,8 @@ struct AveragesWork : AttentionWork {
     __device__ __forceinline__ static float power_a(const Operands&, int) { return 1.0f; }  // rows are already parts
     __device__ __forceinline__ static float power(const Operands& of, int group) { return __ldg(of.powers + power_of_values(group)); }
 
-    // Rows holds, for each of a lane's two rows, the largest product and the sum of exponentials: over the tiles of
-    // keys so far, and in the current tile.
+    // Rows holds the maximum and the sum of exponentials of a lane's two rows: over all tiles so far, and in the
+    // current tile.
     struct Rows {
         const TileRow* all;
         int first[2];  // where a row's TileRows begin
@@ -197,7 +196,7 @@ struct AveragesWork : AttentionWork {
         __device__ __forceinline__ float over(int half) const { return so_far[half].total == 0.0f ? 0.0f : 1.0f / (so_far[half].total * kWeightPower); }
     };
 
-    // Output locates averages that are not finite, so that they are computed again (gemm_tiles.cuh).
+    // Output stores outputs that are computed again because they were not finite (gemm_tiles.cuh).
     struct Output {
         static constexpr int kMixed = 1;
         long long first;

@@ -1,46 +1,34 @@
-// split_gemm.cuh: the mainloop of split.cu. split_gemm computes D = A * B of floats in their original layout by
-// warpgroup products of two parts of fp16, with three products for each product of floats (slab_operands.cuh). A stage
-// is 32 elements of k.
+// split_gemm.cuh: the mainloop of split.cu. split_gemm computes D = A * B for matrices of floats by wgmma. Each float
+// is split into two fp16 values, so that a product takes three wgmmas (slab_operands.cuh). A stage is 32 elements of
+// k.
 //
-//   a loader:        one thread that requests from the copy engine lines of 128 bytes of A's rows and B's columns,
-//                    AHEAD stages before they are needed. The blocks of a cluster load B together.
-//   converters:      seven warps that split B's columns into parts, in the layout that products need, into a
-//                    pipeline of STAGES stages. Warps take pieces of 32 columns in turn.
-//   two consumers:   warpgroups that split 64 rows of A each on the way to registers, and multiply them.
+// One loader thread loads A and B by TMA, AHEAD stages ahead; the blocks of a cluster load B together. Seven
+// converter warps split B into fp16 values, in a second pipeline of STAGES stages. Two consumer warpgroups split 64
+// rows of A each on the way to registers, and multiply.
 //
-// No thread waits for copies of its own: thus the fence between the converters' stores and the products only waits for
-// stores to shared memory.
+// While one consumer prepares its next operand A, the wgmmas of the other consumer run. No wgmma is in flight from
+// one loop iteration to the next, since the compiler would then serialise all wgmmas.
 //
-// A consumer is idle between the start of its products and their end, and the products of the other consumer fill that
-// time. A consumer cannot prepare the next stage meanwhile: products read A's registers until they end, but compilers
-// would reuse these registers before. If products are in flight from one iteration of a loop to the next, compilers
-// serialise all products.
+// A buffer in shared memory is released only after the data that was read from it has been used, since an arrival at
+// a barrier does not wait for loads.
 //
-// An arrival at a barrier does not wait for loads. Therefore a place in shared memory is released only after the data
-// from it has been used: after products have used the rows, and after converters have split the columns and stored
-// their parts.
+// A lane reads four contiguous elements of k. The elements of each step of k are therefore permuted (place_of), in
+// the same way for A and B. The rows of a warp are permuted, too (row_of), to avoid bank conflicts.
 //
-// A lane reads four contiguous elements of k, while products expect two elements and two more that are eight further
-// on. Products therefore multiply the elements of a step in another order (place_of), which is the same for rows and
-// columns. The rows of a warp are reordered, too (row_of), so that lanes that read together have no bank conflicts.
-//
-// If A's rows are already split into parts, the fragment of four neighbouring lanes for a step is 64 contiguous bytes.
-//
-// Every kMoves stages, the products' sums are added to other sums, which are rounded to nearest (gemm_tiles.cuh).
+// Every kMoves stages, the accumulators are added to other accumulators, with rounding to nearest (gemm_tiles.cuh).
 //
 // Work needs these members besides those of gemm_tiles.cuh:
 //
-//   kInParts:               whether A's rows are already split into parts.
-//   kAcross:                whether a line of B in memory holds all columns for one k, and not one column.
-//   stages(tile):           the number of stages of a tile.
-//   kMoves:                 the number of stages after which sums are added to other sums.
-//   group_b(group):         which B a group uses.
-//   Operands:               tensor maps of the lines of A and B, and whatever else Work needs.
-//   power_a(operands, group), power(operands, group): the powers of two that scale A's elements (unless they are
-//   already parts) and B's. Rows(operands, tile, row): the state for the sums of the rows `row` and `row` + 8:
-//   begin(i) is called before, and
-//                           move(sums, some) after the i-th kMoves stages.
-//   leave(sums, operands, rows, tile, row, y): the epilogue for the rows `row` and `row` + 8.
+//   kInParts:               whether A is already split into fp16 values
+//   kAcross:                whether B is not contiguous along k
+//   stages(tile):           the number of stages of a tile
+//   kMoves:                 the number of stages after which accumulators are added to others
+//   group_b(group):         which matrix B a group of the batch uses
+//   Operands:               tensor maps of A and B, and whatever else Work needs
+//   power_a(operands, group), power(operands, group): the powers of two that scale A and B
+//   Rows(operands, tile, row): the state of rows `row` and `row` + 8; begin(i) is called before, and
+//                           move(sums, some) after the i-th kMoves stages
+//   leave(sums, operands, rows, tile, row, y): the epilogue for rows `row` and `row` + 8
 #pragma once
 #include "async_proxy.cuh"
 #include "dependent_launch.cuh"
@@ -52,8 +40,8 @@ namespace {
 
 constexpr int kConsumerWarps = TILE_M / 16, kConverterWarps = THREADS / 32 - kConsumerWarps - 1;
 constexpr int kConverter = 32 * kConsumerWarps, kLoader = THREADS - 32;  // the first thread of each
-// The consumers' and the other warps' registers together must not exceed those with which a block of 512 threads
-// begins: a warpgroup that requests more waits for ever.
+// The registers of all warps together must not exceed those with which a block of 512 threads begins; otherwise
+// setmaxnreg waits for ever.
 constexpr int kConsumerRegisters = 200, kOtherRegisters = 56;
 static_assert(2 * kConsumerRegisters + 2 * kOtherRegisters <= 4 * (65536 / THREADS), "more registers than a block has");
 
@@ -63,7 +51,7 @@ constexpr int kPieces = COLUMNS / 32;  // pieces of a stage, which warps split
 constexpr int kColumnsOfBlock = COLUMNS / CLUSTER, kLinesOfBlock = kStageDepth / CLUSTER;     // that it loads for the cluster
 static_assert(DEPTH == 2 && COLUMNS % 32 == 0 && kColumnsOfBlock % 8 == 0, "a line is 128 bytes, and eight of them are swizzled");
 
-// place_of returns the index, in a step of 16 elements of k, of the element that products expect at place i.
+// place_of returns which element of k, of 16, wgmma multiplies in place of element i.
 template <class Work>
 __device__ __forceinline__ constexpr int place_of(int i) {
     return Work::kInParts ? i : i % 8 / 2 * 4 + i / 8 * 2 + i % 2;
@@ -72,17 +60,17 @@ __device__ __forceinline__ constexpr int place_of(int i) {
 // row_of returns which of the first eight rows of its warp a lane reads.
 __device__ __forceinline__ int row_of() { return threadIdx.x % 32 / 8 + threadIdx.x / 4 % 2 * 4; }
 
-// split is split_fp16x2 without clamping: if an element exceeds the range of fp16, sums become infinite or NaN, which
-// mending detects.
+// split splits two floats into fp16 values without clamping: on overflow, sums become infinite or NaN, which is
+// detected later (mended.cuh).
 __device__ __forceinline__ void split(float a, float b, unsigned& high, unsigned& low) {
     high = pack_fp16x2(a, b);
     low = pack_fp16x2(a - fp16_low(high), b - fp16_high(high));
 }
 
-// ---- Shared memory contains three rings of stages, for rows, for columns, and for columns in parts. op.yaml derives
-// the bytes of their stages: ROW_BYTES, COLUMN_BYTES and STAGE_BYTES.
+// ---- Shared memory contains three ring buffers: for A (stages of ROW_BYTES bytes), for B (COLUMN_BYTES), and for B
+// as fp16 values (STAGE_BYTES).
 
-// Stage is a position in a ring buffer with Places places, and the parity of the place's barriers.
+// Stage is the index of a slot in a ring buffer of Places slots, and the parity of its mbarriers.
 template <int Places>
 struct Stage {
     int place = 0, parity = 0;
@@ -91,7 +79,7 @@ struct Stage {
     }
 };
 
-// Ring is a ring buffer with two barriers per place: one says that the place is full, one that it is empty.
+// Ring is a ring buffer with a full and an empty mbarrier per slot.
 template <int Places>
 struct Ring {
     char* memory;
@@ -109,7 +97,7 @@ struct Ring {
     }
     __device__ __forceinline__ void wait_full(At at) const { mbarrier_wait(full(at), at.parity); }
     __device__ __forceinline__ void wait_empty(At at) const { mbarrier_wait(empty(at), at.parity ^ 1); }
-    // give and release must be called by all lanes of a warp, after the warp has filled a place or read it.
+    // All lanes of a warp must call give (the slot is full) and release (the slot is empty).
     __device__ __forceinline__ void give(At at) const {
         publish_to_async_proxy();
         __syncwarp();
@@ -140,7 +128,7 @@ struct Shared {
     }
 };
 
-// ---- The loader requests the stages of all tiles of a block.
+// ---- The loader loads all tiles of a block by TMA.
 
 template <class Work>
 __device__ __forceinline__ void load(const Shared& shared, const MappedOperands& maps) {
@@ -168,9 +156,9 @@ __device__ __forceinline__ void load(const Shared& shared, const MappedOperands&
     }
 }
 
-// ---- The converters split columns into parts.
+// ---- The converters split B into fp16 values.
 
-// read_step reads one step of a column, either from the column's line or from the lines of the step's elements of k.
+// read_step reads 16 elements along k of a column of B.
 template <bool Across>
 __device__ __forceinline__ void read_step(const char* columns, int step, int column, float (&v)[kStepDepth]) {
     if (Across) {
@@ -223,22 +211,22 @@ __device__ __forceinline__ void convert(const Shared& shared, const typename Wor
                     store_parts<Work>(parts.stage(to), step, column, v, power);
                 }
             }
-            // Warps without a piece arrive at the barrier, too: a barrier distinguishes only two phases, so no warp may
-            // fall behind.
+            // Warps without work arrive at the mbarrier, too: it distinguishes only two phases, so no warp may fall
+            // behind.
             columns.release_everywhere(from);
             parts.give(to);
         }
     }
 }
 
-// ---- The consumers multiply the stages.
+// ---- The consumers multiply.
 
-// Fragment holds a lane's elements of a warp's rows for one stage, split into two parts of fp16.
+// Fragment holds a lane's elements of A for one stage, split into two fp16 values each.
 struct Fragment {
     unsigned high[DEPTH][4], low[DEPTH][4];
 };
 
-// Lines reads rows into registers, stage after stage of all tiles of the block, and splits them into parts.
+// Lines reads the rows of A into registers, stage after stage, and splits them into fp16 values.
 template <class Work>
 struct Lines {
     const typename Work::Operands& of;
@@ -254,7 +242,7 @@ struct Lines {
         stage = 0, end = Work::stages(tile);
         if (!Work::kInParts) power = Work::power_a(of, tile.group);
     }
-    // bring reads the rows of the next stage into registers, if there is a next stage.
+    // bring reads the rows of the next stage, if there is one.
     __device__ __forceinline__ void bring() {
         if (index >= Tiles<Work>::all()) return;
         ring.wait_full(at);
@@ -267,7 +255,7 @@ struct Lines {
         }
         at.next();
     }
-    // give splits the rows that `bring` has read.
+    // give splits the elements that `bring` has read.
     __device__ __forceinline__ void give(Fragment& to) const {
 #pragma unroll
         for (int step = 0; step < DEPTH; ++step)

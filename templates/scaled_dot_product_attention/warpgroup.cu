@@ -1,23 +1,19 @@
-// scaled_dot_product_attention of bf16 or fp16 by Hopper's warpgroup products (sm_90a).
+// scaled_dot_product_attention for bf16 or fp16 by Hopper's wgmma (sm_90a), fused as in FlashAttention-3.
 //
-// One thread requests tiles from the copy engine by tensor maps: the queries once, then keys and values, each up to
-// STAGES tiles ahead. A consumer warpgroup has 64 queries. The warpgroup holds the products of its queries with a tile
-// of keys in registers. The exponentials of the products of queries and keys, packed as pairs, are the rows that
-// multiply the tile's values. The products with the next tile of keys start before the values are multiplied, so that
-// tensor cores are busy while exponentials are computed (FlashAttention-3). The next tile of keys may already be for
-// the next queries: averages are stored while tensor cores go on. online_softmax.cuh explains the softmax.
+// One thread loads tiles by TMA: Q once, then K and V, up to STAGES tiles ahead. A consumer warpgroup has 64 queries,
+// and keeps their scores with a tile of keys in registers. The exponentials of the scores are the operand A that
+// multiplies V. The scores of the next tile are started before V is multiplied, so that tensor cores are busy while
+// exponentials are computed. online_softmax.cuh explains the softmax.
+//
+// QUERY_BYTES is the size of a consumer's queries in shared memory, KEY_BYTES and VALUE_BYTES those of a tile of K
+// and V.
 //
 // Tunables:
-//   consumers: warpgroups with 64 queries each: more of them share copies, but also registers.
-//   tile_keys: keys between two updates of the softmax: more keys take more registers.
-//   stages:    stages of tiles that are in flight or in use.
-//   stays      1: blocks are persistent and take the next tile of queries when they have finished one, so that
-//              the next tile begins before this one is stored; 0: each block has one tile.
-//   turns      1: two consumers start products in turn, so that one multiplies while the other
-//              computes exponentials.
-//
-// op.yaml derives the sizes in bytes QUERY_BYTES (a consumer's queries), KEY_BYTES and VALUE_BYTES (a tile's keys and
-// values).
+//   consumers: warpgroups with 64 queries each
+//   tile_keys: keys per tile
+//   stages:    pipeline stages
+//   stays:     1: blocks are persistent and take one tile of queries after the other; 0: each block has one tile
+//   turns:     1: two consumers alternate, so that one multiplies while the other computes exponentials
 #include "async_proxy.cuh"
 #include "dependent_launch.cuh"
 #include "named_barrier.cuh"
@@ -34,8 +30,7 @@ constexpr WgmmaType kFactors = kOfBf16 ? wgmma_of_bf16 : wgmma_of_fp16;
 constexpr int kTurns = 1;  // two named barriers, one for each consumer's turn
 constexpr bool kLate = PADDED_V > 128;  // scale many averages while the next products run, few averages before
 
-// Ring is a ring buffer of STAGES tiles of keys or of values. A block numbers the tiles of a ring consecutively, from
-// its first tile to its last.
+// Ring is a ring buffer of STAGES tiles of K or V, which are numbered from the block's first to its last.
 struct Ring {
     char* memory;
     Mbarrier* barriers;  // all full barriers, then all empty ones
@@ -70,13 +65,13 @@ typedef float Products[TILE_KEYS / 2];
 typedef float Averages[PADDED_V / 2];
 typedef unsigned Weights[TILE_KEYS / 16][4];
 
-// by_columns casts the sums of 16 rows to an array of blocks of eight columns.
+// by_columns casts the accumulators of 16 rows to an array of blocks of eight columns.
 template <int Sums>
 __device__ __forceinline__ float (&by_columns(float (&sums)[Sums]))[Sums / 4][4] {
     return reinterpret_cast<float (&)[Sums / 4][4]>(sums);
 }
 
-// multiply_keys starts the products of a consumer's queries with a tile of keys.
+// multiply_keys starts the wgmmas that compute the scores of a consumer's queries with a tile of keys.
 __device__ __forceinline__ void multiply_keys(Products& products, const char* queries, const char* keys) {
     wgmma_fence();
     wgmma<kFactors, TILE_KEYS>(products, SwizzledLines<true>(queries, 0, 0), SwizzledLines<true>(keys, 0, 0), false);
@@ -87,7 +82,7 @@ __device__ __forceinline__ void multiply_keys(Products& products, const char* qu
     wgmma_commit();
 }
 
-// add_values starts the products that add a tile of values, multiplied by their weights, to the averages.
+// add_values starts the wgmmas that add softmax weights times a tile of V to the outputs.
 __device__ __forceinline__ void add_values(Averages& sums, const Weights& weights, const char* values) {
     wgmma_fence();
 #pragma unroll
@@ -101,8 +96,7 @@ __device__ __forceinline__ void pack(Weights& weights, const Products& products)
     for (int i = 0; i < TILE_KEYS / 16; ++i) pack_weights(weights[i], products + 8 * i, products + 8 * i + 4);
 }
 
-// Decrease scales down the averages so far before more are added, or sets them to zero for fresh queries. If fresh
-// queries had a loop of their own, the compiler would serialise all products.
+// Decrease scales down the outputs so far, or sets them to zero for the first tile of keys.
 struct Decrease {
     float less[2];
     bool raised, fresh;
@@ -113,7 +107,7 @@ struct Decrease {
     }
 };
 
-// Turns lets two consumers start their products in turn.
+// Turns lets two consumers start their wgmmas alternately.
 struct Turns {
     int consumer;
     __device__ __forceinline__ explicit Turns(int consumer) : consumer(consumer) {
@@ -125,7 +119,7 @@ struct Turns {
     __device__ __forceinline__ void hand_over() const {
         if (TURNS) named_barrier_arrive(kTurns + 1 - consumer, 256);
     }
-    // end completes the named barrier at which the second consumer arrives after its last turn.
+    // end completes the named barrier at which the second consumer has arrived after its last turn.
     __device__ __forceinline__ void end() const {
         if (consumer == 0) wait();
     }
@@ -139,8 +133,8 @@ struct Work {
     __device__ __forceinline__ static int all() { return (QUERIES + ROWS - 1) / ROWS * HEADS * BATCH; }
 };
 
-// Queries are a consumer's queries in shared memory, and the index of their tile. When no tile of queries is left, the
-// index of the tile is Work::all().
+// Queries are a consumer's queries in shared memory, and the index of their tile, which is Work::all() if no tile is
+// left.
 struct Queries {
     char* memory;
     Mbarrier *full, *empty;
@@ -153,7 +147,7 @@ struct Queries {
             tensor_load(memory + i * kQueryBoxBytes, map, at, full);
         }
     }
-    // All lanes of a warp must call release once the warp's last products with the queries have ended.
+    // All lanes of a warp must call release when the warp's wgmmas no longer read the queries.
     __device__ __forceinline__ void release() const {
         if (threadIdx.x % 32 == 0) mbarrier_arrive(empty);
     }
@@ -179,8 +173,7 @@ struct Shared {
     }
 };
 
-// next_tile distributes the tiles of queries among persistent blocks: a counter counts the tiles that blocks have taken
-// beyond their first ones.
+// next_tile assigns tiles of queries to persistent blocks by an atomic counter.
 __device__ __forceinline__ int next_tile(int* taken) { return STAYS ? static_cast<int>(gridDim.x) + atomicAdd(taken, 1) : Work::all(); }
 
 struct Maps {

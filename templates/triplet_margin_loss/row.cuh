@@ -1,5 +1,5 @@
-// row.cuh: the class Row (row_state.cuh) for triplet_margin_loss, which computes from three rows the distances of the
-// anchor to the positive row and to the negative row.
+// row.cuh: the class Row (row_state.cuh) for triplet_margin_loss: the distances of an anchor row to a positive and to
+// a negative row.
 #include "element.cuh"
 
 struct Weights {
@@ -9,13 +9,13 @@ struct Weights {
 #define WEIGHTS {MARGIN, P, EPS, SWAP}
 #define WEIGHTS_OF(s) {(s).margin, (s).p, (s).eps, (s).swap != 0}
 
-// Distance is the p-norm of differences; p = 0 stands for the largest difference.
+// Distance is the p-norm of differences; p = 0 stands for the maximum norm.
 template <class Real>
 struct Distance {
     Real sum, largest;  // the compiler knows which of them is used
 
     __device__ __forceinline__ void start() { sum = largest = 0; }
-    // join adds eps to a difference before it takes the magnitude, as PyTorch does.
+    // join adds eps to a difference before it takes the absolute value, as PyTorch does.
     __device__ __forceinline__ void join(float x, float y, const Weights& weights) {
         const Real apart = fabs(Real(x) - Real(y) + Real(weights.eps));
         if (weights.p == 0)

@@ -1,10 +1,7 @@
-// triplet_margin_loss, rows: a team of threads reads three rows with the same layout (rows.cuh). A second launch
-// combines the losses of all rows.
+// triplet_margin_loss, rows: a team of threads reads three rows with the same layout (rows.cuh). A second launch adds
+// up the losses of all rows.
 //
-//   global -> registers:  UNROLL vectors per thread of each row at once.
-//   registers -> Row:     distances of a thread, then of its team.
-//
-// The tunables are those of rows.cuh.
+// The tunables are those of rows.cu.
 #include "rows.cuh"
 #include "row_losses.cuh"
 

@@ -40,7 +40,7 @@ templates:
     default: {threads: 256, vec: 1, blocks_per_sm: 8}
 */
 
-// The reference decides which results are right. Each thread computes one element, in code too plain to be wrong.
+// The reference kernel decides which results are right. Each thread computes one element, in the plainest code.
 extern "C" __global__ void NAME_reference(long long n, float a, const float* x, float* y) {
     const long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) y[i] = (float)((double)a * x[i]);

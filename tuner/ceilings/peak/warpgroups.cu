@@ -1,5 +1,5 @@
-// Two warpgroups per block multiply ones: 64 rows in registers by 128 columns in shared memory. Each product of a step
-// begins before the product before it has ended.
+// Two warpgroups per block multiply matrices of ones by wgmma, 64 x 128 outputs each. Each wgmma is issued before the
+// one before it has finished.
 #include "async_proxy.cuh"
 #include "wgmma.cuh"
 

@@ -1,4 +1,4 @@
-// Each warp computes eight independent products of ones, twice per step.
+// Each warp computes eight independent mma.sync products of ones, twice per step.
 #include "mma.cuh"
 
 constexpr int kChains = 8;

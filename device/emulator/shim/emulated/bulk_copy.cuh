@@ -1,5 +1,5 @@
-// bulk_copy.cuh, emulated: the destination of a load holds NaNs until a thread waits for the load's barrier
-// (mbarriers.h). A bulk store is emulated as a copy that finishes at once.
+// bulk_copy.cuh, emulated: the destination of a bulk load holds NaNs until a thread waits for the load's mbarrier
+// (mbarriers.h). An emulated bulk store finishes at once.
 #pragma once
 
 inline void bulk_load(void* shared, const void* global, int bytes, Mbarrier* barrier) {

@@ -1,4 +1,4 @@
-// ldmatrix.cuh, emulated: the last lane of a warp to arrive distributes the matrices' rows to all lanes.
+// ldmatrix.cuh, emulated: the last lane of a warp to arrive copies the rows of the matrices to all lanes.
 #pragma once
 
 struct EmulatedLdmatrix {

@@ -1,4 +1,4 @@
-// mbarrier.cuh, emulated: the emulator's runtime implements the barriers (mbarriers.h).
+// mbarrier.cuh, emulated by the runtime's barriers (mbarriers.h).
 #pragma once
 
 inline void mbarrier_init(Mbarrier* barrier, int arrivals) { autotune_mbarrier_init(barrier, arrivals); }

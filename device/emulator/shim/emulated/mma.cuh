@@ -1,17 +1,16 @@
-// mma.cuh, emulated: the last lane of a warp to arrive multiplies for the whole warp.
+// mma.cuh, emulated: the last lane of a warp to arrive computes the product for all lanes.
 #pragma once
 
 #include "elements.cuh"
 #include "row_product.cuh"
 
-// EmulatedMma holds the operands and sums of one lane.
+// EmulatedMma holds the operands and accumulators of one lane.
 struct EmulatedMma {
     float* d;
     const unsigned *a, *b;
 };
 
-// emulated_mma multiplies on one lane for the whole warp: a_at and b_at read element (row, k) of A and (k, column) of B
-// from the lanes that hold them.
+// emulated_mma computes a warp's product. a_at(row, k) and b_at(k, column) return elements of A and B.
 template <int Depth, class A, class B>
 inline void emulated_mma(void** lanes, A a_at, B b_at) {
     auto lane_at = [&](int lane) -> const EmulatedMma& { return *static_cast<EmulatedMma*>(lanes[lane]); };

@@ -1,5 +1,5 @@
-// row_product.cuh: the inner loop of the emulated tensor cores multiplies one row of A by B, four columns at once. Each
-// element's products are added one after the other, in double precision.
+// row_product.cuh: the inner loop of the emulated tensor cores multiplies one row of A by four columns of B at a
+// time. Products are added one after the other, in double.
 #pragma once
 
 template <int Columns, int Depth>

@@ -1,8 +1,8 @@
-// tensor_map.cuh, emulated: the emulator decodes the same tensor map that the GPU's copy engine reads. The destination
-// of a load holds NaNs until a thread waits for the load's barrier (mbarriers.h).
+// tensor_map.cuh, emulated: the emulator decodes the tensor maps that a GPU's TMA reads. The destination of a load
+// holds NaNs until a thread waits for the load's mbarrier (mbarriers.h).
 #pragma once
 
-// EmulatedTensorMap holds the fields that are encoded in the words of a tensor map.
+// EmulatedTensorMap holds the decoded fields of a tensor map.
 struct EmulatedTensorMap {
     const char* first;
     int rank, bytes;  // bytes: of an element

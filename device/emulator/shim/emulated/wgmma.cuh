@@ -1,18 +1,18 @@
-// wgmma.cuh, emulated: a product reads shared memory and writes its sums only when a thread waits for it, which is as
-// late as a GPU may. A kernel that forgets a commit or a wait, or overwrites shared memory too early, computes wrong
-// results in the emulator. The emulator does not detect a forgotten fence.
+// wgmma.cuh, emulated: a wgmma reads shared memory and writes its accumulators only when a thread waits for it. A
+// kernel that forgets a commit or a wait, or overwrites shared memory too early, therefore computes wrong results.
+// The emulator does not detect a forgotten fence.
 #pragma once
 
 #include "elements.cuh"
 #include "row_product.cuh"
 
-// emulated_word returns 4 bytes of an operand in shared memory: word `at` of a line (a row of A or a column of B), in
-// the lower or the upper half of the depth.
+// emulated_word returns 32-bit word `at` of a row of A or a column of B in shared memory, in the lower or upper half
+// of k.
 inline unsigned emulated_word(const Slabs& operand, int line, int half, int at) {
     return reinterpret_cast<const unsigned*>(operand.first + half * operand.apart + line * 16)[at];
 }
 
-// emulated_element returns the 16-bit element of a line at index k of the 16 that a product multiplies.
+// emulated_element returns the 16-bit element at index k of a row of A or a column of B, with k from 0 to 15.
 template <bool AlongK, int Line>
 inline unsigned emulated_element(const SwizzledLines<AlongK, Line>& of, int line, int k) {
     const int row = AlongK ? line % 8 : of.product * 16 + k;  // in the bytes of a line
@@ -31,7 +31,7 @@ inline unsigned emulated_word(const SwizzledLines<AlongK, Line>& of, int line, i
     return emulated_element(of, line, k) | emulated_element(of, line, k + 1) << 16;
 }
 
-// EmulatedWgmma is one lane's part of a product whose A is in registers. word reads A from the registers of the lane
+// EmulatedWgmma is one lane's part of a wgmma whose operand A is in registers. word returns a register of the lane
 // that holds the row.
 template <class Operand>
 struct EmulatedWgmma {
@@ -44,8 +44,7 @@ struct EmulatedWgmma {
     }
 };
 
-// emulated_wgmma multiplies on one lane for its warp: 16 rows, Depth elements of k, Columns columns. Lane::word reads
-// A.
+// emulated_wgmma computes a warp's 16 rows of a wgmma.
 template <int Columns, int Depth, float (*Element)(unsigned word, int which), class Lane>
 inline void emulated_wgmma(void** lanes, unsigned members) {
     assert(members == 0xffffffffu && "wgmma needs all 32 lanes");
@@ -68,7 +67,7 @@ inline void emulated_wgmma(void** lanes, unsigned members) {
     }
 }
 
-// EmulatedProducts holds the products that a lane has started and not yet waited for.
+// EmulatedProducts holds the wgmmas that a lane has issued and not yet waited for.
 struct EmulatedProducts {
     static constexpr int kMost = 256;
     struct Product {
@@ -92,8 +91,7 @@ inline void emulated_wgmma_start(const Lane& mine) {
     __builtin_memcpy(product.lane, &mine, sizeof mine);
 }
 
-// EmulatedWait records the products that one lane waits for; when all lanes of a warp wait, one of them computes the
-// warp's products.
+// EmulatedWait records for which wgmmas a lane waits; once all lanes of a warp wait, one lane computes the products.
 struct EmulatedWait {
     EmulatedProducts* all;
     int groups;  // that may stay in flight
