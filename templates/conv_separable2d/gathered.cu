@@ -16,19 +16,16 @@ struct Tensors {
 struct PlacesOutput : TileGiven {
     typedef TileGiven Given;
     static constexpr int kMixed = 1;
+    static constexpr bool kTwo = false;
     long long first;
     __device__ __forceinline__ PlacesOutput(const Tile& tile, const Given& given)
         : TileGiven(given), first(tile.group * (Sizes::c_out * Sizes::h_out * Sizes::w_out)) {}
     __device__ __forceinline__ long long column(int c, int) const { return c < H_OUT * W_OUT ? first + c : -1; }
-    // load loads the epilogue's tensor elements for a row; after the last row it loads those of the last row.
-    static constexpr bool kLoads = !Epilogue::kIsNone;
-    template <int Count>
-    using Beside = Epilogue::Loaded<Count, Coordinates<4>>;
-    template <int Count>
-    __device__ __forceinline__ Beside<Count> load(int row, long long place) const {
-        const int at = place - first, channel = row < C_OUT ? row : C_OUT - 1;
+    // place locates an output for epilogues; rows after the last one get the last row's place.
+    __device__ __forceinline__ Coordinates<4> place(int row, long long output, long long) const {
+        const int at = output - first, channel = row < C_OUT ? row : C_OUT - 1;
         const long long image = first / (Sizes::c_out * Sizes::h_out * Sizes::w_out);
-        return Epilogue::load<Count>(Coordinates<4>{{image, channel, at / W_OUT, at % W_OUT}, {N, C_OUT, H_OUT, W_OUT}});
+        return {{image, channel, at / W_OUT, at % W_OUT}, {N, C_OUT, H_OUT, W_OUT}};
     }
     template <class To, class... B>
     __device__ __forceinline__ void store(const To& y, int row, long long place, float sum, const B&... beside) const {

@@ -1,6 +1,7 @@
 // activations.cuh: the functions that users' expressions may call (the chain of an elementwise operator, an epilogue):
 // PyTorch's activations, in float and by PyTorch's formulas, so that NaNs and infinities come out as in PyTorch.
 #pragma once
+#include "exponential.cuh"
 
 struct Activations {
 #define AUTOTUNE_FUNCTION static __device__ __forceinline__ float
@@ -40,7 +41,7 @@ struct Activations {
         p = fmaf(p, a, -5.2615087e-2f);
         p = fmaf(p, a, -0.45917386f);
         p = fmaf(p, a, -1.1511085f);
-        const float tail = exp2f(fmaf(p, a, -1.0f));
+        const float tail = power_of_two(fmaf(p, a, -1.0f));
         return x * (x > 0.0f ? 1.0f - tail : tail);
     }
     AUTOTUNE_FUNCTION gelu_tanh(float x) {

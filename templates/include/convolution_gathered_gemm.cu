@@ -65,39 +65,34 @@ struct Work : ConvolutionWork {
     typedef Weights Rows;
     typedef Pixels Columns;
 
-    struct Output {
+    struct Output : TileEpilogue {
         typedef TileGiven Given;
         static constexpr int kMixed = 1;
-        TileEpilogue epilogue;
+        static constexpr bool kTwo = false;
         const float* bias;
         int first_channel;  // first channel of the group
         long long first;    // its first output
         long long apart;    // from each channel to the next
         bool biased;
         __device__ __forceinline__ Output(const Tile& tile, const Given& given)
-            : epilogue(given), bias(given.bias + (BIAS ? tile.group * C_OUT_GROUP : 0)),
+            : TileEpilogue(given), bias(given.bias + (BIAS ? tile.group * C_OUT_GROUP : 0)),
               first_channel(tile.group * C_OUT_GROUP),
               first(tile.group * C_OUT_GROUP * out_volume()), apart(out_volume()),
               biased(BIAS && tile.split == 0) {}
         __device__ __forceinline__ long long column(int pixel, int) const {
             return pixel < pixels() ? first + pixel / out_pixels() * (C_OUT * out_volume()) + pixel % out_pixels() : -1;
         }
-        static constexpr bool kLoads = !TileEpilogue::kIsNone;
-        template <int Count>
-        using Beside = TileEpilogue::Loaded<Count, ChannelPlace>;
-        // For a channel that does not exist, load loads the elements of the group's first channel.
-        template <int Count>
-        __device__ __forceinline__ Beside<Count> load(int channel, long long place, long long first) const {
+        // A channel that does not exist gets the place of the group's first channel, which lies at `first`.
+        __device__ __forceinline__ ConvolutionPlace place(int channel, long long place, long long first) const {
             const bool there = channel < C_OUT_GROUP;
-            return epilogue.template load<Count>(
-                ChannelPlace{output_place(there ? place : first, first_channel + (there ? channel : 0)), first});
+            return output_place(there ? place : first, first_channel + (there ? channel : 0), first);
         }
         template <class... B>
         __device__ __forceinline__ void store(float* y, int channel, long long place, float value,
                                               const B&... beside) const {
             if (channel >= C_OUT_GROUP) return;
             float output[1] = {biased ? value + __ldg(bias + channel) : value};
-            if constexpr (sizeof...(B) > 0) epilogue.apply(output, beside...);
+            if constexpr (sizeof...(B) > 0) apply(output, beside...);
             y[place] = output[0];
         }
     };

@@ -5,11 +5,13 @@
 #include "layout.cuh"
 
 // ConvolutionPlace locates an output by its index in memory. Most tensors of epilogues have the output's shape or one
-// number per channel, which needs no division; other tensors need divisions.
+// number per channel, which needs no division; other tensors need divisions of `same`, the index of any output with the
+// same image and pixel. Channels of one pixel that have `same` in common share the divisions.
 struct ConvolutionPlace {
     static constexpr unsigned kAlong = CHANNELS_LAST ? 2 : 4;
     long long output, channel, channels, volume;
     bool channels_last;
+    long long same = output;
     __device__ __forceinline__ long long along() const { return channels_last ? channel : output % volume; }
     template <unsigned>
     __device__ __forceinline__ long long side_by_side() const {
@@ -19,8 +21,9 @@ struct ConvolutionPlace {
     __device__ __forceinline__ long long index() const {
         if constexpr (Axes == 7) return output;
         if constexpr (Axes == 2) return channel;
-        const long long image = output / volume / channels;
-        const long long place = channels_last ? output / channels % volume : output % volume;
+        const long long pixel = same / channels, plane = same / volume;  // over all images
+        const long long image = channels_last ? pixel / volume : plane / channels;
+        const long long place = channels_last ? pixel % volume : same % volume;
         if (channels_last && (Axes & 6) == 6) return place * channels + channel;  // within an image
         return Coordinates<3>{{image, channel, place}, {1, channels, volume}}.index<Axes>();
     }

@@ -309,43 +309,50 @@ struct Work : ConvolutionWork {
     __device__ __forceinline__ static int groups() { return GROUPS; }
     static constexpr int kStages = IN_TILE;
 
-    struct Output {
+    struct Output : TileGiven {
         typedef TileGiven Given;
         static constexpr int kMixed = 0;
-        TileGiven given;
         int first;  // first channel of the group
         bool biased;
         __device__ __forceinline__ Output(const Tile& tile, const Given& given)
-            : given(given), first(tile.group * C_OUT_GROUP), biased(BIAS && tile.split == 0) {}
+            : TileGiven(given), first(tile.group * C_OUT_GROUP), biased(BIAS && tile.split == 0) {}
 
-        static constexpr bool kLoads = !TileEpilogue::kIsNone;
-        template <int Count>
-        using Beside = TileEpilogue::Loaded<Count, Coordinates<3>>;
-        // load loads the epilogue's elements for an output. For outputs that do not exist, load loads the elements of
-        // the first pixel, or of the last channel. A row's columns therefore have addresses a constant distance per
-        // channel apart, which saves registers.
-        __device__ __forceinline__ Beside<1> load(int row, int first_column, int c) const {
+        static constexpr int kTurns = AxisW::phases, kRun = kPhases == 1 && C_OUT_GROUP % 16 == 0 ? 16 : 1;
+        __device__ __forceinline__ static int columns() { return kColumns; }
+        // lacks says whether a row has no outputs at all; with several phases, a row may have outputs in some columns.
+        __device__ __forceinline__ static bool lacks(int row) {
+            const Run run(row / RUN);
+            const int w = run.w + row % RUN;
+            return kPhases == 1 && !(run.n < N && AxisD::has(run.d) && AxisH::has(run.h) && AxisW::has(w));
+        }
+        // place locates an output for epilogues. Outputs that do not exist get the place of the first pixel, or of the
+        // last channel. A row's columns therefore have addresses a constant distance per channel apart, which saves
+        // registers.
+        __device__ __forceinline__ Coordinates<3, 1> place(int row, int first_column, int c) const {
             int channel = first_column / kPhases + c / kPhases;
-            if (kColumns % TILE_N != 0 && channel >= C_OUT_GROUP) channel = C_OUT_GROUP - 1;
-            Coordinates<3> place = {{0, first + channel, 0}, {N, C_OUT, out_volume()}};
-            with_output(row, 0, c % kPhases, [&](int n, long long /*image*/, int /*channel*/, long long pixel) {
+            if (kColumns % 32 != 0 && channel >= C_OUT_GROUP) channel = C_OUT_GROUP - 1;
+            Coordinates<3, 1> place = {{0, first + channel, 0}, {N, C_OUT, out_volume()}};
+            with_output<true>(row, 0, c % kPhases, [&](int n, long long /*image*/, int /*channel*/, long long pixel) {
                 place.at[0] = n, place.at[2] = pixel;
             });
-            return given.template load<1>(place);
+            return place;
         }
         template <class Outputs, class... B>
         __device__ __forceinline__ void store(Outputs y, int row, int first_column, int c, float value,
                                               const B&... beside) const {
-            with_output(row, first_column, c, [&](int /*n*/, long long image, int channel, long long pixel) {
-                y[(image + channel) * out_volume() + pixel] =
-                    finished(biased ? value + __ldg(given.bias + first + channel) : value, value, beside...);
+            constexpr bool whole = !kIsNone && kColumns % 32 == 0 && sizeof...(B) > 0;
+            with_output<whole>(row, first_column, c, [&](int /*n*/, long long image, int channel, long long pixel) {
+                float sums[1] = {biased ? value + __ldg(bias + first + channel) : value};
+                finish<kMasked>(*this, sums, {is_finite(value)}, beside...);
+                y[(image + channel) * out_volume() + pixel] = sums[0];
             });
         }
 
        private:
         // If a row and a column of the product have an output, with_output calls `with` with the output's image, the
-        // index of the group's first channel, the channel in the group, and the pixel.
-        template <class With>
+        // index of the group's first channel, the channel in the group, and the pixel. IsChannel says that the column
+        // is known to have a channel.
+        template <bool IsChannel, class With>
         __device__ __forceinline__ void with_output(int row, int first_column, int c, const With& with) const {
             // A block of 32 columns begins with a channel's first phase, so a column's phase depends only on constants
             // and the lane.
@@ -356,16 +363,8 @@ struct Work : ConvolutionWork {
             const int h = AxisH::output(run.h, phase.h), w = AxisW::output(run.w + row % RUN, phase.w);
             const long long pixel = (static_cast<long long>(d) * H_OUT + h) * W_OUT + w;
             const long long image = static_cast<long long>(run.n) * C_OUT + first;
-            if (run.n < N && AxisD::has(d) && AxisH::has(h) && AxisW::has(w) && channel < C_OUT_GROUP)
+            if (run.n < N && AxisD::has(d) && AxisH::has(h) && AxisW::has(w) && (IsChannel || channel < C_OUT_GROUP))
                 with(run.n, image, channel, pixel);
-        }
-        // finished turns a product's sum, with its bias, into an output. A sum that mended.cuh must find because it is
-        // not finite is stored without the epilogue, which might make it finite.
-        __device__ __forceinline__ static float finished(float sum, float) { return sum; }
-        __device__ __forceinline__ float finished(float sum, float product, const Beside<1>& beside) const {
-            float output[1] = {sum};
-            given.apply(output, beside);
-            return kMasked && !is_finite(product) ? sum : output[0];
         }
     };
 };

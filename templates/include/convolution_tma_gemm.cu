@@ -12,19 +12,18 @@ namespace {
 __device__ __forceinline__ int pixels() { return D * H * W; }  // of a channel
 
 // ImageOutput is the output of one group of one image; the pixels of a channel are contiguous.
-struct ImageOutput {
+struct ImageOutput : TileEpilogue {
     typedef TileGiven Given;
-    static constexpr bool kLoads = !TileEpilogue::kIsNone;
-    TileEpilogue epilogue;
     const Element* bias;
     int group;        // index among the groups of all images
     long long first;  // index of the group's first channel
     bool biased;
     __device__ __forceinline__ ImageOutput(const Tile& tile, const Given& given)
-        : epilogue(given), bias(given.bias + (BIAS ? tile.group % GROUPS * C_OUT_GROUP : 0)), group(tile.group),
+        : TileEpilogue(given), bias(given.bias + (BIAS ? tile.group % GROUPS * C_OUT_GROUP : 0)), group(tile.group),
           first(static_cast<long long>(tile.group) * C_OUT_GROUP * pixels()), biased(BIAS && tile.split == 0) {}
     // place locates a pixel of a channel for epilogues; channels after the last one get the last channel's place.
-    __device__ __forceinline__ Coordinates<3> place(int channel, int pixel) const {
+    template <int Along = 2>
+    __device__ __forceinline__ Coordinates<3, Along> place(int channel, int pixel) const {
         const int there = channel < C_OUT_GROUP ? channel : C_OUT_GROUP - 1;
         return {{group / GROUPS, group % GROUPS * C_OUT_GROUP + there, pixel}, {1, C_OUT, pixels()}};
     }
@@ -38,15 +37,8 @@ template <bool Of16Bits>
 struct Output : ImageOutput {
     using ImageOutput::ImageOutput;
     static constexpr int kMixed = kWholeRows;
-    typedef TileEpilogue::Loaded<8, Coordinates<3>> Beside;
     __device__ __forceinline__ float2 beside(int) const { return make_float2(0.0f, 0.0f); }
     __device__ __forceinline__ float value(float value, int channel, float) const { return sum(value, channel); }
-    __device__ __forceinline__ Beside load(int channel, int pixel) const {
-        return epilogue.template load<8>(place(channel, pixel));
-    }
-    __device__ __forceinline__ void apply(float (&sums)[8], const Beside& beside) const {
-        epilogue.apply(sums, beside);
-    }
     __device__ __forceinline__ Stored* line(Stored* y, int channel) const {
         return channel < C_OUT_GROUP ? y + first + static_cast<long long>(channel) * pixels() : nullptr;
     }
@@ -58,18 +50,20 @@ template <>
 struct Output<false> : ImageOutput {
     using ImageOutput::ImageOutput;
     static constexpr int kMixed = 0;
-    template <int Count>
-    using Beside = TileEpilogue::Loaded<Count, Coordinates<3>>;
-    __device__ __forceinline__ Beside<1> load(int pixel, int first_channel, int c) const {
-        return epilogue.template load<1>(place(first_channel + c, pixel < pixels() ? pixel : pixels() - 1));
+    static constexpr int kTurns = 1, kRun = C_OUT_GROUP % 16 == 0 ? 16 : 1;
+    __device__ __forceinline__ static int columns() { return C_OUT_GROUP; }
+    __device__ __forceinline__ static bool lacks(int pixel) { return pixel >= pixels(); }
+    __device__ __forceinline__ Coordinates<3, 1> place(int pixel, int first_channel, int c) const {
+        return ImageOutput::place<1>(first_channel + c, pixel < pixels() ? pixel : pixels() - 1);
     }
     template <class... B>
     __device__ __forceinline__ void store(float* y, int pixel, int first_channel, int c, float value,
                                           const B&... beside) const {
         const int channel = first_channel + c;
-        if (pixel < pixels() && channel < C_OUT_GROUP) {
+        constexpr bool whole = !kIsNone && C_OUT_GROUP % 32 == 0 && sizeof...(B) > 0;  // the column is known to exist
+        if (pixel < pixels() && (whole || channel < C_OUT_GROUP)) {
             float output[1] = {sum(value, channel)};
-            if constexpr (sizeof...(B) > 0) epilogue.apply(output, beside...);
+            if constexpr (sizeof...(B) > 0) apply(output, beside...);
             y[first + static_cast<long long>(channel) * pixels() + pixel] = output[0];
         }
     }

@@ -62,6 +62,16 @@ __device__ __forceinline__ float read_only(const T* from) {
     return to_float(T{__ldg(&from->bits)});
 }
 
+__device__ __forceinline__ float read_early(const f32* from) {
+    float x;
+    load_early<1>(&x, from);
+    return x;
+}
+template <class T>
+__device__ __forceinline__ float read_early(const T* from) {
+    return to_float(T{load_early(&from->bits)});
+}
+
 template <class T, int Pairs>
 __device__ __forceinline__ void unpack_pairs(float* to, const float* pairs) {
 #pragma unroll

@@ -15,15 +15,22 @@
 // Coordinates locate an output by its index along each axis; the size of the first axis is not needed. Coordinates are
 // a Place, which is a class with four members: kAlong is the axis along which outputs are contiguous, as a bit; along()
 // is an output's index along that axis; index<Axes>() is the index of the output's element in a tensor that has these
-// axes; side_by_side<Axes>() is how many elements of the tensor are contiguous.
-template <int Rank>
+// axes; side_by_side<Axes>() is how many elements of the tensor are contiguous. Coordinates along another axis than the
+// last are for outputs that all exist, the first aligned; step<Axes>() is their elements' distance in a tensor.
+template <int Rank, int Along = Rank - 1>
 struct Coordinates {
-    static constexpr unsigned kAlong = 1u << (Rank - 1);
+    static constexpr unsigned kAlong = 1u << Along;
     long long at[Rank], size[Rank];
-    __device__ __forceinline__ long long along() const { return at[Rank - 1]; }
+    __device__ __forceinline__ long long along() const { return Along == Rank - 1 ? at[Along] : 0; }
     template <unsigned>
     __device__ __forceinline__ long long side_by_side() const {
-        return size[Rank - 1];
+        return Along == Rank - 1 ? size[Along] : 1ll << 40;
+    }
+    template <unsigned Axes>
+    __device__ __forceinline__ long long step() const {
+        long long step = 1;
+        for (int axis = Along + 1; axis < Rank; ++axis) step *= Axes >> axis & 1 ? size[axis] : 1;
+        return step;
     }
     template <unsigned Axes>
     __device__ __forceinline__ long long index() const {
@@ -38,6 +45,11 @@ struct Coordinates {
     }
 };
 
+template <class Place, unsigned Axes>
+constexpr bool kIsStepped = false;
+template <int Rank, int Along, unsigned Axes>
+constexpr bool kIsStepped<Coordinates<Rank, Along>, Axes> = (Axes >> (Along + 1)) != 0;
+
 struct NoEpilogue {
     static constexpr bool kIsNone = true;
     template <int, class>
@@ -50,8 +62,8 @@ struct NoEpilogue {
     __device__ __forceinline__ float of(float x, const Place&) const {
         return x;
     }
-    template <int Count, class Place>
-    __device__ __forceinline__ void apply(float (&)[Count], const Place&) const {}
+    template <int Count, class... Place>
+    __device__ __forceinline__ void apply(float (&)[Count], const Place&...) const {}
 };
 
 #ifdef EPILOGUE
@@ -80,6 +92,7 @@ struct NoEpilogue {
 #define EPILOGUE_VALUE(I) , float t##I
 #define EPILOGUE_HELD(I) typename decltype(Epilogue::t##I)::template Held<Count, Place> t##I;
 #define EPILOGUE_LOAD(I) t##I.template load<Count>(place),
+#define EPILOGUE_FETCH(I) t##I.fetch(place);
 #define EPILOGUE_UNPACK(I)  \
     float beside##I[Count]; \
     decltype(Epilogue::t##I)::template unpack<Count, Place>(beside##I, loaded.t##I);
@@ -99,19 +112,28 @@ struct Broadcast {
     };
 
     // load has no branches, so that many loads are in flight before the first is used. For outputs behind the end of
-    // the axis, load reads earlier elements again.
+    // the axis, load reads earlier elements again. Tensors of several axes may have any size and count as far.
+    static constexpr bool kFar = (Axes & (Axes - 1)) != 0;
     template <int Count, class Place>
     __device__ __forceinline__ Held<Count, Place> load(const Place& place) const {
         static_assert(Count == 1 || Count % 2 == 0, "elements of 16 bits are held as pairs");
         const long long index = place.template index<Axes>();
         Held<Count, Place> held;
-        if constexpr (Held<Count, Place>::kPacked) {
+        if constexpr (Held<Count, Place>::kPacked && kIsStepped<Place, Axes>) {
+            load_by<1>(held.words, data + index, 1ll << 40, 0, place.template step<Axes>());
+        } else if constexpr (Held<Count, Place>::kPacked) {
             constexpr int most = 16 / sizeof(T);
             load_by<(Count < most ? Count : most)>(held.words, data + index, place.template side_by_side<Axes>(), place.along());
         } else {
-            held.words[0] = read_only(data + index);
+            held.words[0] = one(data + index);
         }
         return held;
+    }
+
+    // fetch brings an output's element and its neighbours, 32 bytes, to the L2.
+    template <class Place>
+    __device__ __forceinline__ void fetch(const Place& place) const {
+        if constexpr (kFar) prefetch_to_l2(data + place.template index<Axes>());
     }
 
     template <int Count, class Place>
@@ -127,6 +149,7 @@ struct Broadcast {
     }
 
    private:
+    __device__ __forceinline__ static float one(const T* from) { return kFar ? read_early(from) : read_only(from); }
     __device__ __forceinline__ static float half_of(unsigned pair, int upper) {
         return upper ? Pair<T>::high(pair) : Pair<T>::low(pair);
     }
@@ -134,22 +157,26 @@ struct Broadcast {
     // load_by loads Width elements per access if the length of rows is a multiple of Width, so that rows begin aligned;
     // otherwise it uses narrower loads.
     template <int Width, int Words>
-    __device__ __forceinline__ static void load_by(float (&to)[Words], const T* from, long long row, long long first) {
+    __device__ __forceinline__ static void load_by(float (&to)[Words], const T* from, long long row, long long first,
+                                                   long long step = 1) {
         if constexpr (Width > 1)
             if (row % Width != 0) return load_by<Width / 2>(to, from, row, first);
         constexpr int count = Words * 4 / sizeof(T);
         const long long last = row - first - Width;
-        const auto at = [&](int i) { return from + (i < last ? i : last); };
+        const auto at = [&](int i) { return from + (i < last ? i : last) * step; };
 #pragma unroll
         for (int i = 0; i < count; i += Width)
             if constexpr (Width * sizeof(T) >= 4)
                 load_words<Width * sizeof(T) / 4>(to + i * sizeof(T) / 4, at(i));
             else if (i % 2 == 0)
-                to[i / 2] = __uint_as_float(Pair<T>::pack(read_only(at(i)), read_only(at(i + 1))));
+                to[i / 2] = __uint_as_float(Pair<T>::pack(one(at(i)), one(at(i + 1))));
     }
     template <int Words>
     __device__ __forceinline__ static void load_words(float* to, const T* from) {
-        unpack_vector(to, __ldg(reinterpret_cast<const typename FloatVector<Words>::type*>(from)));
+        if constexpr (kFar)
+            load_early<Words>(to, from);
+        else
+            unpack_vector(to, __ldg(reinterpret_cast<const typename FloatVector<Words>::type*>(from)));
     }
 };
 
@@ -180,16 +207,22 @@ struct Epilogue {
     __device__ __forceinline__ Loaded<Count, Place> load(const Place& place) const {
         return {EPILOGUE_EACH(EPILOGUE_LOAD)};
     }
-    template <int Count, class Place>
-    __device__ __forceinline__ static void apply(float (&sums)[Count], const Loaded<Count, Place>& loaded) {
+    template <class Place>
+    __device__ __forceinline__ void fetch(const Place& place) const {
+        EPILOGUE_EACH(EPILOGUE_FETCH)
+    }
+    // The sums may be those of a Few of these outputs, beginning with the output `from`.
+    template <int Few, int Count, class Place>
+    __device__ __forceinline__ static void apply(float (&sums)[Few], const Loaded<Count, Place>& loaded, int from = 0) {
         EPILOGUE_EACH(EPILOGUE_UNPACK)
 #pragma unroll
-        for (int i = 0; i < Count; ++i) sums[i] = Formula::of(sums[i] EPILOGUE_EACH(EPILOGUE_LOADED));
+        for (int i = from; i < from + Few; ++i)
+            sums[i - from] = Formula::of(sums[i - from] EPILOGUE_EACH(EPILOGUE_LOADED));
     }
     // apply turns contiguous sums into outputs; `place` is the place of the first.
     template <int Count, class Place>
     __device__ __forceinline__ void apply(float (&sums)[Count], const Place& place) const {
-        apply<Count, Place>(sums, load<Count>(place));
+        apply<Count, Count, Place>(sums, load<Count>(place));
     }
     template <class Place>
     __device__ __forceinline__ float of(float x, const Place& place) const {
@@ -214,6 +247,22 @@ typedef NoEpilogue TileEpilogue;
 #define TILE_EPILOGUE_ARGUMENTS EPILOGUE_ARGUMENTS
 typedef Epilogue TileEpilogue;
 #endif
+
+// finish applies an epilogue to sums. A sum that mended.cuh must find because it is not finite is stored without the
+// epilogue, which might make it finite. Mended outputs are stored without loaded elements: finish leaves them alone.
+template <bool Mends, int Count, class... Beside>
+__device__ __forceinline__ void finish(const TileEpilogue& epilogue, float (&sums)[Count], const bool (&finite)[Count],
+                                       const Beside&... beside) {
+    if constexpr (sizeof...(Beside) > 0) {
+        float outputs[Count];
+#pragma unroll
+        for (int i = 0; i < Count; ++i) outputs[i] = sums[i];
+        epilogue.apply(outputs, beside...);
+#pragma unroll
+        for (int i = 0; i < Count; ++i)
+            if (!Mends || finite[i]) sums[i] = outputs[i];
+    }
+}
 
 // TileGiven contains the arguments from which the Output of a tile is constructed (gemm_tiles.cuh). TileGiven derives
 // from the epilogue, which may be an empty base class.

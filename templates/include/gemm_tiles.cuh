@@ -148,35 +148,27 @@ constexpr int kPiece = 32, kPitch = kPiece + 8;
 // buffered returns the place of a pair of floats of a line in the buffer of store_rows.
 __device__ __forceinline__ constexpr int buffered(int line, int pair) { return line * 32 + (pair ^ (line % 4 * 4 + line / 4)) * 2; }
 
-// kStoresTwo tells whether an Output has store_two, which stores two contiguous outputs if the index of the first is
-// even.
-template <class Output, class = void>
-constexpr bool kStoresTwo = false;
+// apart_of returns an Output's `apart`, or 0 if the Output has none.
 template <class Output>
-constexpr bool kStoresTwo<Output, decltype(void(Output::kTwo))> = Output::kTwo;
+__device__ __forceinline__ auto apart_of(const Output& output, int) -> decltype(output.apart) { return output.apart; }
+template <class Output>
+__device__ __forceinline__ long long apart_of(const Output&, ...) { return 0; }
 
-template <class Output, class = void>
-constexpr bool kIsApart = false;
+// kLoads tells whether an Output, which derives from TileEpilogue, has an epilogue. place(...) locates outputs for it,
+// and stores get the elements that were loaded from there. A lane loads most of the epilogue's elements before it uses
+// the first, since too few warps run to hide the latency of the loads. With kMixed > 0, place has a channel, its output's
+// index, and the first channel's. An Output that stores whole rows has place(row, column), of eight columns. With
+// kMixed = 0, an Output has place(row, first, c) of kRun columns; columns(), the number of columns; lacks(row), whether
+// a row has no outputs; and kTurns, the number of columns whose outputs alternate in memory.
 template <class Output>
-constexpr bool kIsApart<Output, decltype(void(&Output::apart))> = true;
-
-// kLoads tells whether an Output has an epilogue. An Output with an epilogue has load<Count>(...): it loads the
-// epilogue's elements for Count contiguous outputs and returns a Beside<Count>, which the caller passes to the stores.
-// If an Output has a member `apart`, its load has the place of the first channel as another parameter. A lane loads
-// most of the epilogue's elements before it uses the first, since too few warps run to hide the latency of the loads.
-// An Output that stores whole rows has load(row, column), which loads the epilogue's elements for eight columns, and
-// apply(sums, loaded).
-template <class Output, class = void>
-constexpr bool kLoads = false;
-template <class Output>
-constexpr bool kLoads<Output, decltype(void(Output::kLoads))> = Output::kLoads;
+constexpr bool kLoads = !Output::kIsNone;
 
 // loads_together returns for how many outputs, at most `most`, the epilogue's elements are loaded before the first
 // output is stored. Large tiles leave few registers beside their sums, and many producer threads leave even fewer.
 #ifdef PRODUCERS
 constexpr int kMostLoaded = 24;  // of four bytes
 #else
-constexpr int kMostLoaded = 48;
+constexpr int kMostLoaded = ROW_BLOCKS * COLUMNS > 256 ? 24 : 48;
 #endif
 template <class Beside>
 constexpr int loads_together(int most) {
@@ -184,7 +176,8 @@ constexpr int loads_together(int most) {
 }
 
 // store_sums moves a warp's 16 rows, from `row` on, through the warp's buffer, so that each store writes 32 outputs of
-// a channel.
+// a channel. The epilogue's elements are loaded before the warp's barrier: a compiler that moved the loads to their
+// first uses would make each of them wait for memory alone.
 template <class Output, class Stored>
 __device__ __forceinline__ void store_sums(const Sums& sums, const Output& output, Stored* y, float* buffer, int row,
                                            int column) {
@@ -194,35 +187,32 @@ __device__ __forceinline__ void store_sums(const Sums& sums, const Output& outpu
     float* const mine = buffer + lane / 4 * pitch + lane % 4 * 2;
 #pragma unroll
     for (int piece = 0; piece < COLUMNS / kPiece; ++piece) {
+        const auto leave = [&] {
 #pragma unroll
-        for (int j = 0; j < kPiece / 8; ++j) {
-            const float* const s = &sums[4 * (piece * kPiece / 8 + j)];
-            *reinterpret_cast<float2*>(mine + 8 * j) = make_float2(s[0], s[1]);
-            *reinterpret_cast<float2*>(mine + 8 * j + 8 * pitch) = make_float2(s[2], s[3]);
-        }
-        __syncwarp();
+            for (int j = 0; j < kPiece / 8; ++j) {
+                const float* const s = &sums[4 * (piece * kPiece / 8 + j)];
+                *reinterpret_cast<float2*>(mine + 8 * j) = make_float2(s[0], s[1]);
+                *reinterpret_cast<float2*>(mine + 8 * j + 8 * pitch) = make_float2(s[2], s[3]);
+            }
+            __syncwarp();
+        };
+        if (!kLoads<Output>) leave();
         const int first = column + piece * kPiece;
-        if constexpr (kStoresTwo<Output>) {
+        if constexpr (Output::kTwo) {
             if (output.even()) {
-                if constexpr (kLoads<Output>) {
-                    const int c = lane % 16 * 2;
-                    const long long place = output.column(first + c, 0);
-                    typename Output::template Beside<2> beside[8];
+                const int c = lane % 16 * 2, own = row + lane / 16;
+                const long long place = output.column(first + c, 0);
+                const long long there = kLoads<Output> && place < 0 ? output.first : place;
+                decltype(output.template load<2>(output.place(own, there, there))) beside[8];
 #pragma unroll
-                    for (int i = 0; i < 8; ++i) beside[i] = output.template load<2>(row + 2 * i + lane / 16, place);
+                for (int i = 0; i < 8; ++i)
+                    beside[i] = output.template load<2>(output.place(own + 2 * i, there, there));
+                if (kLoads<Output>) leave();
 #pragma unroll
-                    for (int i = 0; i < 8; ++i) {
-                        const int r = 2 * i + lane / 16;
-                        const float2 two = *reinterpret_cast<const float2*>(buffer + r * pitch + c);
-                        if (place >= 0) output.store_two(y, row + r, place, two, beside[i]);
-                    }
-                } else {
-#pragma unroll
-                    for (int i = 0; i < 16; i += 2) {  // two rows at a time
-                        const int r = i + lane / 16, c = lane % 16 * 2;
-                        const long long place = output.column(first + c, 0);
-                        if (place >= 0) output.store_two(y, row + r, place, *reinterpret_cast<const float2*>(buffer + r * pitch + c));
-                    }
+                for (int i = 0; i < 8; ++i) {  // two rows at a time
+                    const float* const two = buffer + (2 * i + lane / 16) * pitch + c;
+                    if (place >= 0)
+                        output.store_two(y, own + 2 * i, place, *reinterpret_cast<const float2*>(two), beside[i]);
                 }
                 __syncwarp();
                 continue;
@@ -231,39 +221,31 @@ __device__ __forceinline__ void store_sums(const Sums& sums, const Output& outpu
 #pragma unroll
         for (int run = 0; run < mixed; ++run) {  // the channel's 32 * mixed outputs
             const int c = (run * kPiece + lane) / mixed, r = (run * kPiece + lane) % mixed;
-            long long place = output.column(first + c, r);
-            if (place < 0) continue;
-            const long long of_first = place;
-            if constexpr (kIsApart<Output>) place += row / mixed * output.apart;
-            if constexpr (kLoads<Output>) {
-                const auto of_channel = [&](int i) {
-                    if constexpr (kIsApart<Output>) return place + i * output.apart;
-                    return place;
-                };
-                typedef typename Output::template Beside<1> Beside;
-                constexpr int together = loads_together<Beside>(16 / mixed);
+            const long long place = output.column(first + c, r);
+            if (!kLoads<Output> && place < 0) continue;
+            const long long there = place < 0 ? output.first : place;
+            const int channel = row / mixed;  // the warp's first
+            const long long apart = apart_of(output, 0), own = there + channel * apart;
+            const auto load = [&](int i) {
+                return output.template load<1>(output.place(channel + i, own + i * apart, there));
+            };
+            typedef decltype(load(0)) Beside;
+            constexpr int together = kLoads<Output> ? loads_together<Beside>(16 / mixed) : 16 / mixed;
 #pragma unroll
-                for (int begin = 0; begin < 16 / mixed; begin += together) {
-                    Beside beside[together];
+            for (int begin = 0; begin < 16 / mixed; begin += together) {
+                Beside beside[together];
 #pragma unroll
-                    for (int i = 0; i < together; ++i) {
-                        const int channel = row / mixed + begin + i;
-                        if constexpr (kIsApart<Output>)
-                            beside[i] = output.template load<1>(channel, of_channel(begin + i), of_first);
-                        else
-                            beside[i] = output.template load<1>(channel, place);
-                    }
+                for (int i = 0; i < together; ++i) beside[i] = load(begin + i);
+                if (kLoads<Output> && run + begin == 0)
+                    leave();
+                else if (kLoads<Output>)
+                    __syncwarp();
+                if (place < 0) continue;
 #pragma unroll
-                    for (int i = 0; i < together; ++i)
-                        output.store(y, row / mixed + begin + i, of_channel(begin + i),
-                                     buffer[((begin + i) * mixed + r) * pitch + c], beside[i]);
+                for (int i = begin; i < begin + together; ++i) {
+                    const float sum = buffer[(i * mixed + r) * pitch + c];
+                    output.store(y, channel + i, own + i * apart, sum, beside[i - begin]);
                 }
-                continue;
-            }
-#pragma unroll
-            for (int i = 0; i < 16 / mixed; ++i) {
-                output.store(y, row / mixed + i, place, buffer[(i * mixed + r) * pitch + c]);
-                if constexpr (kIsApart<Output>) place += output.apart;
             }
         }
         __syncwarp();
@@ -284,6 +266,17 @@ __device__ __forceinline__ void store_rows(const Sums* sums, const Output& outpu
     row += whole ? lane : line;
 #pragma unroll
     for (int piece = 0; piece < pieces; ++piece) {
+        if constexpr (kLoads<Output>)
+            if (column + piece * 2 * pairs >= Output::columns()) break;
+        const int first = column + piece * 2 * pairs / kPiece * kPiece;
+        const int begin = piece * 2 * pairs % kPiece + (whole ? 0 : 2 * half);
+        constexpr int most = whole ? 16 : 2, count = Output::kRun < most ? Output::kRun : most;
+        const auto load = [&](int i) {
+            return output.template load<count>(output.place(row, first, begin + 2 * step * (i / 2) + i % 2));
+        };
+        decltype(load(0)) beside[16 / count];
+#pragma unroll
+        for (int i = 0; i < 16; i += count) beside[i / count] = load(i);
 #pragma unroll
         for (int j = 0; j < 4; ++j) {  // four pairs
             const float* const s = &sums[j / (pairs / 4)][4 * (piece * (pairs / 4) + j % (pairs / 4))];
@@ -291,28 +284,14 @@ __device__ __forceinline__ void store_rows(const Sums* sums, const Output& outpu
             *reinterpret_cast<float2*>(buffer + ((at ^ 8 * j) ^ buffered(8, 0))) = make_float2(s[2], s[3]);
         }
         __syncwarp();
-        if constexpr (kLoads<Output>) {
-            const int first = column + piece * 2 * pairs / kPiece * kPiece;
-            const int begin = piece * 2 * pairs % kPiece + (whole ? 0 : 2 * half);
-            typename Output::template Beside<1> beside[16];
-#pragma unroll
-            for (int i = 0; i < 16; ++i) beside[i] = output.load(row, first, begin + 2 * step * (i / 2) + i % 2);
+        if (!kLoads<Output> || !output.lacks(row))
 #pragma unroll
             for (int i = 0; i < 8; ++i) {
                 const float2 two = *reinterpret_cast<const float2*>(buffer + (from ^ 2 * step * i));
-                output.store(y, row, first, begin + 2 * step * i, two.x, beside[2 * i]);
-                output.store(y, row, first, begin + 2 * step * i + 1, two.y, beside[2 * i + 1]);
+                const int c = begin + 2 * step * i;
+                output.store(y, row, first, c, two.x, beside[2 * i / count], 2 * i % count);
+                output.store(y, row, first, c + 1, two.y, beside[(2 * i + 1) / count], (2 * i + 1) % count);
             }
-            __syncwarp();
-            continue;
-        }
-#pragma unroll
-        for (int i = 0; i < 8; ++i) {
-            const float2 two = *reinterpret_cast<const float2*>(buffer + (from ^ 2 * step * i));
-            const int first = column + piece * 2 * pairs / kPiece * kPiece, c = piece * 2 * pairs % kPiece + 2 * (step * i + (whole ? 0 : half));
-            output.store(y, row, first, c, two.x);
-            output.store(y, row, first, c + 1, two.y);
-        }
         __syncwarp();
     }
 }
@@ -332,9 +311,11 @@ __device__ __forceinline__ void exchange_quads(unsigned (&v)[4]) {
 }
 
 // store_columns stores up to eight neighbouring columns of a line, as many as exist, from words that hold them in the
-// stored type.
-template <int Width, class Stored>
+// stored type: Width columns at a time if the number of columns is a multiple of Width, else fewer.
+template <class Stored, int Width = 16 / sizeof(Stored)>
 __device__ __forceinline__ void store_columns(Stored* line, int first, int columns, const float* words) {
+    if constexpr (Width > 1)
+        if (columns % Width != 0) return store_columns<Stored, Width / 2>(line, first, columns, words);
 #pragma unroll
     for (int i = 0; i < 8; i += Width) {
         if (first + i >= columns) continue;
@@ -343,18 +324,6 @@ __device__ __forceinline__ void store_columns(Stored* line, int first, int colum
         else
             line[first + i] = {static_cast<unsigned short>(__float_as_uint(words[i / 2]) >> i % 2 * 16)};
     }
-}
-template <class Stored>
-__device__ __forceinline__ void store_columns(Stored* line, int first, int columns, const float* words) {
-    constexpr int most = 16 / sizeof(Stored);
-    if (columns % most == 0)
-        store_columns<most>(line, first, columns, words);
-    else if (columns % 4 == 0)
-        store_columns<4>(line, first, columns, words);
-    else if (columns % 2 == 0)
-        store_columns<2>(line, first, columns, words);
-    else
-        store_columns<1>(line, first, columns, words);
 }
 
 // pair_at loads two contiguous elements, beginning at an even index; elements after the end are zeros.
@@ -411,7 +380,7 @@ __device__ __forceinline__ void store_lines(const Sums& sums, const Output& outp
 }
 
 // store_finished_lines is store_lines for an Output that has an epilogue. Threads exchange floats, from which each
-// computes eight neighbouring outputs, while the epilogue's elements for the next eight are loaded. If Mends is set,
+// computes eight neighbouring outputs, while the epilogue's elements for the next ones are loaded. If Mends is set,
 // sums that are not finite are stored without the epilogue, so that mended.cuh finds them: an epilogue might make them
 // finite. store_finished_lines returns whether all sums were finite.
 template <bool Mends, class Output, class Stored>
@@ -421,12 +390,19 @@ __device__ __forceinline__ bool store_finished_lines(const Sums& sums, const Out
     Stored* const lines[2] = {output.line(y, own), output.line(y, own + 8)};
     constexpr int chunks = (COLUMNS + 31) / 32 * 2;  // of 8 rows by 32 columns
     bool finite = true;
-    auto ahead = output.load(own, eight);
+    const auto load = [&](int chunk) {
+        return output.template load<8>(output.place(own + chunk % 2 * 8, eight + chunk / 2 * 32));
+    };
+    typedef decltype(load(0)) Loaded;
+    constexpr int most = ROW_BLOCKS * COLUMNS > 320 ? 1 : loads_together<Loaded>(4);
+    Loaded ahead[most];
+#pragma unroll
+    for (int chunk = 0; chunk < most && chunk < chunks; ++chunk) ahead[chunk] = load(chunk);
 #pragma unroll
     for (int chunk = 0; chunk < chunks; ++chunk) {
         const int piece = chunk / 2, half = chunk % 2, eights = COLUMNS / 8 - piece * 4;  // eights that exist
-        const auto loaded = ahead;
-        if (chunk + 1 < chunks) ahead = output.load(own + 8 * (1 - half), eight + (chunk + 1) / 2 * 32);
+        const Loaded loaded = ahead[chunk % most];
+        if (chunk + most < chunks) ahead[chunk % most] = load(chunk + most);
         unsigned even[4] = {}, odd[4] = {};
 #pragma unroll
         for (int j = 0; j < 4 && j < eights; ++j) {
@@ -462,6 +438,37 @@ __device__ __forceinline__ bool store_finished_lines(const Sums& sums, const Out
     return finite;
 }
 
+// fetch brings the epilogue's elements for a warp's 16 rows of each of Together blocks to the L2, while products are
+// computed. A lane asks for a sector of 32 bytes at a time, the elements of kSector outputs.
+constexpr int kSector = 32 / sizeof(Element);
+
+template <int Together, class Output>
+__device__ __forceinline__ void fetch(const Output& output, int row, int column) {
+    constexpr int mixed = Output::kMixed;
+    const int lane = threadIdx.x % 32;
+    if constexpr (mixed == kWholeRows) {
+#pragma unroll
+        for (int c = lane / 16 * kSector; c < COLUMNS; c += 2 * kSector) {
+            const auto place = output.place(row + lane % 16, column + c);
+            if (place.along() < place.template side_by_side<0>()) output.fetch(place);
+        }
+    } else if constexpr (mixed == 0) {
+        constexpr int sectors = 16 * Together / kSector;  // of a column
+        for (int i = lane; i < COLUMNS * sectors; i += 32) {
+            const int c = i / sectors, turn = c % Output::kTurns;
+            const int its = row + i % sectors * kSector + turn * (kSector / Output::kTurns);
+            if (column + c < Output::columns() && !output.lacks(its)) output.fetch(output.place(its, column, c));
+        }
+    } else {
+        for (int i = lane * kSector; i < COLUMNS * mixed; i += 32 * kSector) {
+            const long long place = output.column(column + i / mixed, i % mixed);
+            if (place < 0) continue;
+            for (int channel = row / mixed; channel < row / mixed + 16 / mixed; ++channel)
+                output.fetch(output.place(channel, place + channel * apart_of(output, 0), place));
+        }
+    }
+}
+
 // mend recomputes the outputs that are not finite in a warp's 16 rows, from `row` on, after they were stored.
 template <class Output, class Plain, class T>
 __device__ __forceinline__ void mend(const Output& output, const Plain& plain, T* y, int row, int column) {
@@ -476,10 +483,9 @@ __device__ __forceinline__ void mend(const Output& output, const Plain& plain, T
             T* const line = output.line(y, r);
             if (line && c < Output::kColumns) mended[line - y + c] = T{};
         } else {
-            long long place = output.column(c, r % Output::kMixed);
+            const long long place = output.column(c, r % Output::kMixed);
             if (place < 0) continue;
-            if constexpr (kIsApart<Output>) place += r / Output::kMixed * output.apart;
-            output.store(mended, r / Output::kMixed, place, 0.0f);
+            output.store(mended, r / Output::kMixed, place + r / Output::kMixed * apart_of(output, 0), 0.0f);
         }
     }
 }

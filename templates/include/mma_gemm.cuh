@@ -211,12 +211,15 @@ __device__ __forceinline__ void mma_gemm(char* memory, const typename Work::Oper
     wait_for_launches();
     const Tile tile = Tiles<Work>::at(blockIdx.x);
     const Stages stages = Tiles<Work>::stages(blockIdx.x);
+    const int warp = threadIdx.x / 32, row = tile.m * TILE_M + warp / WARPS_N * kRows;
+    const int column = tile.n * TILE_N + warp % WARPS_N * COLUMNS;
+    if constexpr (kLoads<typename Work::Output>)
+        for (int i = 0; i < ROW_BLOCKS; ++i) fetch<1>(typename Work::Output(tile, given), row + 16 * i, column);
     Sums sums[ROW_BLOCKS] = {};
     multiply_stages<Work>(sums, memory, Fetching(operands, tile), stages.first, stages.end);
 
     // The block's last barrier was after the last fragments were loaded and the last copies had arrived, so the
     // pipeline's memory is free.
-    const int warp = threadIdx.x / 32, row = tile.m * TILE_M + warp / WARPS_N * kRows, column = tile.n * TILE_N + warp % WARPS_N * COLUMNS;
     const typename Work::Output output(tile, given);
     Stored* const sums_of_split = y + tile.split * Work::outputs();
 #pragma unroll

@@ -305,14 +305,15 @@ struct Work : ConvolutionWork {
                tap.w / AxisW::period * TAP_STEP;
     }
 
-    struct Output {
+    struct Output : TileEpilogue {
         struct Given : TileGiven {
             const float* scales;
         };
         static constexpr int kMixed = MIXED;
+        static constexpr bool kTwo = false;
         // kWholeBlocks says that all rows of all tiles are channels that exist.
-        static constexpr bool kWholeBlocks = MIXED == 1 && kChannelsOut == ROW_BLOCKS_IN_ALL * kBlockRows && ROW_BLOCKS_IN_ALL % kBlocks == 0;
-        TileEpilogue epilogue;
+        static constexpr bool kWholeBlocks = (MIXED == 1 || !kIsNone) && ROW_BLOCKS_IN_ALL % kBlocks == 0 &&
+                                             kChannelsOut * MIXED == ROW_BLOCKS_IN_ALL * kBlockRows;
         const Element* bias;
         int first_channel;  // first channel of the group
         long long first;    // its first output
@@ -321,7 +322,7 @@ struct Work : ConvolutionWork {
         bool biased;
         float inverses[2];  // inverses of the powers of two
         __device__ __forceinline__ Output(const Tile& tile, const Given& given)
-            : epilogue(given), bias(given.bias + (BIAS ? tile.group * kChannelsOut : 0)),
+            : TileEpilogue(given), bias(given.bias + (BIAS ? tile.group * kChannelsOut : 0)),
               first_channel(tile.group * kChannelsOut), first(tile.group * kChannelsOut * output_strides().channel),
               apart(output_strides().channel),
               phase(tile.part, AxisH::output_phases, ROW_PRODUCTS), biased(BIAS && tile.split == 0) {
@@ -337,15 +338,10 @@ struct Work : ConvolutionWork {
                        ? first + image * output_strides().image + ((static_cast<long long>(d) * AxisH::out() + h) * AxisW::out() + w) * output_strides().place
                        : -1;
         }
-        static constexpr bool kLoads = !TileEpilogue::kIsNone;
-        template <int Count>
-        using Beside = TileEpilogue::Loaded<Count, ChannelPlace>;
-        // For a channel that does not exist, load loads the elements of the group's first channel.
-        template <int Count>
-        __device__ __forceinline__ Beside<Count> load(int channel, long long place, long long first) const {
+        // A channel that does not exist gets the place of the group's first channel, which lies at `first`.
+        __device__ __forceinline__ ConvolutionPlace place(int channel, long long place, long long first) const {
             const bool there = kWholeBlocks || channel < kChannelsOut;
-            return epilogue.template load<Count>(
-                ChannelPlace{output_place(there ? place : first, first_channel + (there ? channel : 0)), first});
+            return output_place(there ? place : first, first_channel + (there ? channel : 0), first);
         }
         template <class Outputs, class... B>
         __device__ __forceinline__ void store(Outputs y, int channel, long long place, float value,
@@ -353,18 +349,9 @@ struct Work : ConvolutionWork {
             if (!kWholeBlocks && channel >= kChannelsOut) return;
             const bool finite = is_finite(value);
             if (kScaled) value = unscaled(value, inverses[0], inverses[1]);
-            value = biased ? value + read_only(bias + channel) : value;
-            y[place] = from_float<Stored>(finished(value, finite, beside...));
-        }
-
-       private:
-        // finished turns a sum into an output. A sum that mended.cuh must find because it is not finite is stored
-        // without the epilogue, which might make it finite.
-        __device__ __forceinline__ static float finished(float sum, bool) { return sum; }
-        __device__ __forceinline__ float finished(float sum, bool finite, const Beside<1>& beside) const {
-            float output[1] = {sum};
-            epilogue.apply(output, beside);
-            return kMasked && !finite ? sum : output[0];
+            float sums[1] = {biased ? value + read_only(bias + channel) : value};
+            finish<kMasked>(*this, sums, {finite}, beside...);
+            y[place] = from_float<Stored>(sums[0]);
         }
     };
 };

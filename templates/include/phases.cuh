@@ -125,9 +125,9 @@ struct PhasesOutput : ChannelsOutput<Pixels, kChannelsOut> {
         if (column >= kGroupColumns) return;
         Channels::store(line + pixels_on(column) * C_OUT, column % kPhaseColumns, words);
     }
-    __device__ __forceinline__ typename Channels::Loaded load(int row, int column) const {
-        if (!JOINED) return Channels::load(row, column);
-        return Channels::load(row, column % kPhaseColumns, column < kGroupColumns ? pixels_on(column) : 0);
+    __device__ __forceinline__ PixelPlace<kChannelsOut> place(int row, int column) const {
+        if (!JOINED) return Channels::place(row, column);
+        return Channels::place(row, column % kPhaseColumns, column < kGroupColumns ? pixels_on(column) : 0);
     }
 
    private:

@@ -26,20 +26,10 @@ struct ConvolutionWork {
     __device__ __forceinline__ static long long outputs() { return out_volume() * C_OUT * N; }
 };
 
-__device__ __forceinline__ ConvolutionPlace output_place(long long output, long long channel) {
-    return {output, channel, C_OUT, out_volume(), CHANNELS_LAST};
+// output_place locates a channel's output; `same` is the index of an output with the same image and pixel.
+__device__ __forceinline__ ConvolutionPlace output_place(long long output, long long channel, long long same) {
+    return {output, channel, C_OUT, out_volume(), CHANNELS_LAST, same};
 }
-
-// ChannelPlace locates an output of a channel, given the place `first` of the same output in the group's first channel:
-// so the divisions are shared by many channels.
-struct ChannelPlace : ConvolutionPlace {
-    long long first;
-    template <unsigned Axes>
-    __device__ __forceinline__ long long index() const {
-        if constexpr (Axes == 7) return output;
-        return ConvolutionPlace{first, channel, channels, volume, channels_last}.index<Axes>();
-    }
-};
 
 // ConvolutionSums applies the epilogue for sum_splits (split_k.cuh).
 struct ConvolutionSums {
@@ -48,7 +38,7 @@ struct ConvolutionSums {
     __device__ __forceinline__ static long long side_by_side() { return CHANNELS_LAST ? C_OUT : out_volume(); }
     template <int Count>
     __device__ __forceinline__ void apply(float (&sums)[Count], long long first) const {
-        epilogue.apply(sums, output_place(first, CHANNELS_LAST ? first % C_OUT : first / out_volume() % C_OUT));
+        epilogue.apply(sums, output_place(first, CHANNELS_LAST ? first % C_OUT : first / out_volume() % C_OUT, first));
     }
 };
 

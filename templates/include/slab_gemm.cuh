@@ -207,6 +207,22 @@ __device__ __forceinline__ void multiply_stages(Sums (&sums)[ROW_BLOCKS], const 
     pipeline.release(last);
 }
 
+template <class Work, class Products>
+constexpr int kTogether = Work::Output::kMixed == 0 && Products::kFromRegisters && ROW_BLOCKS > 1 ? 2 : 1;
+
+// fetch_tile fetches the epilogue's elements for a warp's part of a tile, if the block computes the tile's last stages.
+template <class Work, class Products>
+__device__ __forceinline__ void fetch_tile(const TakenTiles<Work>& taken, const typename Work::Output::Given& given,
+                                           int block, int column) {
+    if (taken.stages.end < Work::kStages) return;
+    const Tile tile = Tiles<Work>::at(taken.index);
+    const typename Work::Output output(tile, given);
+    constexpr int together = kTogether<Work, Products>;
+#pragma unroll
+    for (int r = 0; r < ROW_BLOCKS; r += together)
+        fetch<together>(output, tile.m * TILE_M + warp_row<Products>(block, r), tile.n * TILE_N + column);
+}
+
 template <class Work, class Products, class Stored, class Plain>
 __device__ __forceinline__ void consume(const Pipeline& pipeline, typename Work::Output::Given given, Stored* y, const Plain& plain, const LeftSums& left) {
     const int warp = threadIdx.x / 32, consumer = warp / 4;
@@ -221,6 +237,10 @@ __device__ __forceinline__ void consume(const Pipeline& pipeline, typename Work:
         if (ARRANGEMENT == pingpong && count % 2 != consumer) {
             turn.skip(stages.end - stages.first);
             continue;
+        }
+        if constexpr (kLoads<typename Work::Output>) {  // before its own products, or a tile ahead
+            if (ARRANGEMENT == pingpong || count == 0) fetch_tile<Work, Products>(taken, given, block, column);
+            if (ARRANGEMENT != pingpong && ahead.more()) fetch_tile<Work, Products>(ahead, given, block, column);
         }
         // In ping-pong, a consumer waits until the other one has read its stages: the parity of a barrier cannot
         // distinguish a turn from the one after the next.
@@ -254,7 +274,7 @@ __device__ __forceinline__ void consume(const Pipeline& pipeline, typename Work:
         Stored* const sums_of_split = y + tile.split * Work::outputs();
         constexpr bool side_by_side = Work::Output::kMixed == 0;
         static_assert(!side_by_side || STAGE_BYTES % 128 == 0, "buffers begin at multiples of 128 bytes");
-        constexpr int together = side_by_side && Products::kFromRegisters && ROW_BLOCKS > 1 ? 2 : 1;
+        constexpr int together = kTogether<Work, Products>;
         constexpr bool mends = Work::kMasked && SPLITS == 1;
         bool finite = !mends || all_finite(sums);
 #pragma unroll

@@ -44,3 +44,36 @@ template <int Floats>
 __device__ __forceinline__ void store_vector_streaming(float* to, const float* from) {
     __stcs(reinterpret_cast<typename FloatVector<Floats>::type*>(to), pack_vector<Floats>(from));
 }
+
+// load_early loads from global memory, and a compiler does not move it behind later stores. Compilers move other loads
+// of memory that nobody writes to their first uses, where each of them waits for memory alone.
+template <int Floats>
+__device__ __forceinline__ void load_early(float* to, const void* from) {
+#ifdef AUTOTUNE_EMULATOR
+    load_vector<Floats>(to, static_cast<const float*>(from));
+#else
+    if constexpr (Floats == 1)
+        asm volatile("ld.global.f32 %0, [%1];" : "=f"(to[0]) : "l"(from));
+    else if constexpr (Floats == 2)
+        asm volatile("ld.global.v2.f32 {%0, %1}, [%2];" : "=f"(to[0]), "=f"(to[1]) : "l"(from));
+    else
+        asm volatile("ld.global.v4.f32 {%0, %1, %2, %3}, [%4];"
+                     : "=f"(to[0]), "=f"(to[1]), "=f"(to[2]), "=f"(to[3])
+                     : "l"(from));
+#endif
+}
+__device__ __forceinline__ unsigned short load_early(const unsigned short* from) {
+    unsigned short bits = 0;
+#ifdef AUTOTUNE_EMULATOR
+    bits = *from;
+#else
+    asm volatile("ld.global.u16 %0, [%1];" : "=h"(bits) : "l"(from));
+#endif
+    return bits;
+}
+
+__device__ __forceinline__ void prefetch_to_l2(const void* at) {
+#ifndef AUTOTUNE_EMULATOR
+    asm volatile("prefetch.global.L2 [%0];" : : "l"(at));
+#endif
+}

@@ -15,37 +15,38 @@ struct MatrixWork {
     __device__ __forceinline__ static constexpr int step_shift(int) { return 0; }
 };
 
-struct MatrixOutput {
+struct MatrixTile : TileGiven {
     typedef TileGiven Given;
-    static constexpr int kMixed = 1;
-    static constexpr bool kTwo = sizeof(Stored) == 2;  // two outputs are stored as 4 bytes
-    TileGiven given;
     int batch;
     long long first;  // the first output of the batch
     bool biased;
     template <class Tile>
-    __device__ __forceinline__ MatrixOutput(const Tile& tile, const Given& given)
-        : given(given), batch(tile.group), first(static_cast<long long>(tile.group) * M * N),
+    __device__ __forceinline__ MatrixTile(const Tile& tile, const Given& given)
+        : TileGiven(given), batch(tile.group), first(static_cast<long long>(tile.group) * M * N),
           biased(BIAS && tile.split == 0) {}
+    // place locates an output for epilogues; rows after the last one get the last row's place.
+    __device__ __forceinline__ Coordinates<3> place(int row, long long column) const {
+        return matrix_place(batch, row < M ? row : M - 1, column);
+    }
+};
+
+struct MatrixOutput : MatrixTile {
+    using MatrixTile::MatrixTile;
+    static constexpr int kMixed = 1;
+    static constexpr bool kTwo = sizeof(Stored) == 2;  // two outputs are stored as 4 bytes
     __device__ __forceinline__ long long column(int c, int) const { return c < N ? first + c : -1; }
     __device__ __forceinline__ static bool even() { return N % 2 == 0; }
-    // load loads the epilogue's elements for Count contiguous outputs. For rows after the last row, load reads the
-    // last row's elements, and for columns that do not exist the first column's.
-    static constexpr bool kLoads = !TileEpilogue::kIsNone;
-    template <int Count>
-    using Beside = TileEpilogue::Loaded<Count, Coordinates<3>>;
-    template <int Count>
-    __device__ __forceinline__ Beside<Count> load(int row, long long place) const {
-        return given.template load<Count>(matrix_place(batch, row < M ? row : M - 1, place < 0 ? 0 : place - first));
+    __device__ __forceinline__ Coordinates<3> place(int row, long long at, long long) const {
+        return MatrixTile::place(row, at - first);
     }
     template <class... B>
     __device__ __forceinline__ void store_two(Stored* y, int row, long long place, float2 values, const B&... beside) const {
-        const Element* const biases = given.bias + (place - first);
+        const Element* const biases = bias + (place - first);
         const float2 added = biased ? make_float2(read_only(biases), read_only(biases + 1)) : make_float2(0.0f, 0.0f);
         const bool in[2] = {counts(TRIANGULAR_OUTPUT, row, place - first),
                             counts(TRIANGULAR_OUTPUT, row, place - first + 1)};
         float sums[2] = {in[0] ? values.x + added.x : 0.0f, in[1] ? values.y + added.y : 0.0f};
-        finish(sums, {!in[0] || is_finite(values.x), !in[1] || is_finite(values.y)}, beside...);
+        finish<kTriangular>(*this, sums, {!in[0] || is_finite(values.x), !in[1] || is_finite(values.y)}, beside...);
         if (row < M) store_elements<2>(y + place + static_cast<long long>(row) * N, sums);
     }
     template <class To, class... B>
@@ -60,55 +61,28 @@ struct MatrixOutput {
                                                const B&... beside) const {
         if (row >= M) return;
         if (!counts(TRIANGULAR_OUTPUT, row, place - first)) value = 0.0f, finite = true;
-        float sums[1] = {biased ? value + read_only(given.bias + (place - first)) : value};
-        finish(sums, {finite}, beside...);
+        float sums[1] = {biased ? value + read_only(bias + (place - first)) : value};
+        finish<kTriangular>(*this, sums, {finite}, beside...);
         y[place + static_cast<long long>(row) * N] = from_float<Stored>(sums[0]);
-    }
-
-   private:
-    // finish applies the epilogue to sums. A sum that mended.cuh must find because it is not finite is stored without
-    // the epilogue, which might make it finite. The overload of finish without loaded elements is for products without
-    // an epilogue, and for mended outputs.
-    template <int Count>
-    __device__ __forceinline__ void finish(float (&)[Count], const bool (&)[Count]) const {}
-    template <int Count>
-    __device__ __forceinline__ void finish(float (&sums)[Count], const bool (&finite)[Count],
-                                           const Beside<Count>& beside) const {
-        float outputs[Count];
-#pragma unroll
-        for (int i = 0; i < Count; ++i) outputs[i] = sums[i];
-        given.apply(outputs, beside);
-#pragma unroll
-        for (int i = 0; i < Count; ++i)
-            if (!kTriangular || finite[i]) sums[i] = outputs[i];
     }
 };
 
 // TransposedOutput is for a product whose rows are the output's columns.
-struct TransposedOutput {
-    typedef TileGiven Given;
+struct TransposedOutput : MatrixTile {
+    using MatrixTile::MatrixTile;
     static constexpr int kMixed = 0;
-    TileGiven given;
-    int batch;
-    long long first;
-    bool biased;
-    template <class Tile>
-    __device__ __forceinline__ TransposedOutput(const Tile& tile, const Given& given)
-        : given(given), batch(tile.group), first(static_cast<long long>(tile.group) * M * N),
-          biased(BIAS && tile.split == 0) {}
-    static constexpr bool kLoads = !TileEpilogue::kIsNone;
-    template <int Count>
-    using Beside = TileEpilogue::Loaded<Count, Coordinates<3>>;
-    __device__ __forceinline__ Beside<1> load(int n, int first_m, int c) const {
-        const int m = first_m + c;
-        return given.template load<1>(matrix_place(batch, m < M ? m : M - 1, n < N ? n : N - 1));
+    static constexpr int kTurns = 1, kRun = 1;
+    __device__ __forceinline__ static decltype(M) columns() { return M; }
+    __device__ __forceinline__ static bool lacks(int n) { return n >= N; }
+    __device__ __forceinline__ Coordinates<3> place(int n, int first_m, int c) const {
+        return MatrixTile::place(first_m + c, n < N ? n : N - 1);
     }
     template <class... B>
     __device__ __forceinline__ void store(Stored* y, int n, int first_m, int c, float value, const B&... beside) const {
         const int m = first_m + c;
         if (n < N && m < M) {
-            float sums[1] = {biased ? value + read_only(given.bias + n) : value};
-            if constexpr (sizeof...(B) > 0) given.apply(sums, beside...);
+            float sums[1] = {biased ? value + read_only(bias + n) : value};
+            if constexpr (sizeof...(B) > 0) apply(sums, beside...);
             y[first + static_cast<long long>(m) * N + n] = from_float<Stored>(sums[0]);
         }
     }

@@ -7,30 +7,15 @@
 
 namespace {
 
-// LinesOutput is a MatrixOutput that stores whole rows: 16 bytes per store, and without going through shared memory.
+// LinesOutput is a MatrixTile that stores whole rows: 16 bytes per store, and without going through shared memory.
 // LinesOutput does not support triangular outputs.
-struct LinesOutput {
-    typedef TileGiven Given;
+struct LinesOutput : MatrixTile {
+    using MatrixTile::MatrixTile;
     static constexpr int kMixed = kWholeRows;
-    static constexpr bool kLoads = !TileEpilogue::kIsNone;
-    TileGiven given;
-    int batch;
-    long long first;
-    bool biased;
-    template <class Tile>
-    __device__ __forceinline__ LinesOutput(const Tile& tile, const Given& given)
-        : given(given), batch(tile.group), first(static_cast<long long>(tile.group) * M * N),
-          biased(BIAS && tile.split == 0) {}
     __device__ __forceinline__ float2 beside(int column) const {
-        return biased ? pair_at(given.bias, column, N) : make_float2(0.0f, 0.0f);
+        return biased ? pair_at(bias, column, N) : make_float2(0.0f, 0.0f);
     }
     __device__ __forceinline__ float value(float sum, int, float bias) const { return BIAS ? sum + bias : sum; }
-    __device__ __forceinline__ TileEpilogue::Loaded<8, Coordinates<3>> load(int row, int column) const {
-        return given.template load<8>(matrix_place(batch, row < M ? row : M - 1, column));
-    }
-    __device__ __forceinline__ void apply(float (&sums)[8], const TileEpilogue::Loaded<8, Coordinates<3>>& loaded) const {
-        given.apply(sums, loaded);
-    }
     __device__ __forceinline__ Stored* line(Stored* y, int row) const {
         return row < M ? y + first + static_cast<long long>(row) * N : nullptr;
     }
