@@ -15,7 +15,8 @@ func TestServes(t *testing.T) {
 	for when, want := range map[string][]string{
 		"": {"return True"},
 		"arch >= 80 and c % 8 == 0 and math == 'tf32'": {
-			"arch = 10 * gpu.major + gpu.minor", "c = 16", "return bool(arch >= 80 and c % 8 == 0 and math == 'tf32')"},
+			"arch = 10 * gpu.major + gpu.minor", "c = 16", "math = 'fp32'",
+			"return bool(arch >= 80 and c % 8 == 0 and math == 'tf32')"},
 		"gcd(stride_h, 4) == 1": {"stride_h = 1", "return bool(gcd(stride_h, 4) == 1)"},
 		"ceil_div(h_out, 2) > sm_count and not bias": {
 			"bias = False", "h_out = 1022", "sm_count = gpu.multi_processor_count", "return bool(ceil_div(h_out, 2) > sm_count and not bias)"},

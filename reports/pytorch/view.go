@@ -126,9 +126,6 @@ func (v *view) serves(w cudasource.Winner) error {
 		return err
 	}
 	for _, name := range e.Names() {
-		if name == "math" { // the module defines math itself
-			continue
-		}
 		if i := slices.IndexFunc(limits, func(l struct{ name, python string }) bool { return l.name == name }); i >= 0 {
 			v.Serves = append(v.Serves, name+" = "+limits[i].python)
 			continue

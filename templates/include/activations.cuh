@@ -58,7 +58,11 @@ struct Activations {
     }
     AUTOTUNE_FUNCTION logsigmoid(float x) { return min(x, 0.0f) - log1pf(expf(-fabsf(x))); }
     AUTOTUNE_FUNCTION softsign(float x) { return x / (1.0f + fabsf(x)); }
-    AUTOTUNE_FUNCTION mish(float x) { return x * tanhf(log1pf(expf(x))); }
+    // mish uses tanh(log(1 + e)) = e*(e + 2) / (e*(e + 2) + 2) with e = exp(x). For x above 20 the quotient rounds to 1.
+    AUTOTUNE_FUNCTION mish(float x) {
+        const float e = expf(x), n = e * (e + 2.0f);
+        return x > 20.0f ? x : x * __fdividef(n, n + 2.0f);
+    }
 
     // Functions of losses: the distance to a target, and the terms of a divergence.
     AUTOTUNE_FUNCTION smooth_l1(float x, float beta = 1.0f) { return fabsf(x) < beta ? 0.5f * x * x / beta : fabsf(x) - 0.5f * beta; }
