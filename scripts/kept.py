@@ -6,6 +6,10 @@ import subprocess
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 
+class Failed(Exception):
+    """The reason, in one line, why a step of a measurement failed."""
+
+
 class Kept:
     """A file with one line of JSON for each name. A later line replaces an earlier one of the same name."""
 

@@ -28,7 +28,7 @@ import subprocess
 import sys
 import tempfile
 
-from kept import ROOT, Kept, between, results_page, table
+from kept import ROOT, Failed, Kept, between, results_page, table
 from kernelbench_judge import TRIALS, Judge
 from problems import AUTOTUNE
 
@@ -58,42 +58,33 @@ gpu = types.SimpleNamespace(major=int(sys.argv[2]), minor=int(sys.argv[3]))
 module["compiled"](module["architecture"](gpu), True)
 """
 
-STORY = """# KernelBench's judgement of every problem of its level 1 that is an operator
+STORY = """# KernelBench's judgement of {title}
 
 {gpu}, PyTorch {torch}, KernelBench at commit {commit}, {dates}, by
-`scripts/kernelbench.py CHECKOUT --search {search:g}`.
+`scripts/kernelbench.py CHECKOUT --level {level} --search {search:g}`.
 
+{how} *Correct* counts KernelBench's trials in which the outputs agree with PyTorch's within 1e-4 (absolute and
+relative). Times are means over {trials} samples by its `eval_kernel_against_ref`, and for torch.compile by its timing
+function (CUDA events, cold L2); inputs were made on the GPU.{behind}"""
+
+OPERATORS = {"title": "every problem of its level 1 that is an operator", "how": """\
 scripts/kernelbench.txt has each problem's operator, shape and parameters. Each was searched for at most {search:g} s
 in the math mode that PyTorch computes it in. The winner was exported by `autotune export --format pytorch`, and a
 class behind the module makes the tuned problem's module whatever the order of KernelBench's arguments. *Tried* are
-the variants that the search evaluated. *Correct* counts KernelBench's trials in which the outputs agree with
-PyTorch's within 1e-4 (absolute and relative). Times are means over {trials} samples by its `eval_kernel_against_ref`,
-and for torch.compile by its timing function (CUDA events, cold L2); inputs were made on the GPU. Unlike in
-KernelBench, labels and masks keep their types and are not cast to float32."""
+the variants that the search evaluated.""", "behind": """ Unlike in KernelBench, labels and masks keep their types \
+and are not cast to float32."""}
+
+PROGRAMS = {"title": "programs of its level 2", "how": """\
+`autotune optimize` read each problem's graph, searched its regions for {search:g} s in all, and wrote ModelNew. *Kernels*
+lists the operators of the regions, whose epilogues compute the rest; *PyTorch's* lists the calls that no kernel computes.
+Products are in plain fp32 and convolutions in TF32, as PyTorch computes them by default.""", "behind": """
+
+The table has every problem that was tried. These mean little: the output of 23, 80 and 83 does not depend on the root;
+that of 9, 36, 58 and 93 is constant with these inputs and weights. No kernel here uses that."""}
 
 HEAD = ("problem", "autotune's", "winner", "tried", "correct", "static checker", "ms", "eager, ms", "speedup",
         "torch.compile, ms", "speedup")
-
-
-PROGRAMS = """# KernelBench's judgement of programs of its level 2
-
-{gpu}, PyTorch {torch}, KernelBench at commit {commit}, {dates}, by
-`scripts/kernelbench.py CHECKOUT --level 2 --search {search:g}`.
-
-`autotune optimize` read each problem's graph, searched its regions for {search:g} s in all, and wrote ModelNew. *Kernels*
-lists the operators of the regions, whose epilogues compute the rest; *PyTorch's* lists the calls that no kernel computes.
-Products are in plain fp32 and convolutions in TF32, as PyTorch computes them by default. *Correct* counts KernelBench's
-trials in which the outputs agree with PyTorch's within 1e-4 (absolute and relative). Times are means over {trials}
-samples by its `eval_kernel_against_ref`, and for torch.compile by its timing function (CUDA events, cold L2).
-
-The table has every problem that was tried. These mean little: the output of 23, 80 and 83 does not depend on the root;
-that of 9, 36, 58 and 93 is constant with these inputs and weights. No kernel here uses that."""
-
 PROGRAM_HEAD = {"winner": "kernels", "tried": "PyTorch's"}
-
-
-class Failed(Exception):
-    """The reason, in one line, why a problem has no row of numbers."""
 
 
 def arguments():
@@ -127,16 +118,6 @@ class Problem:
     @property
     def name(self):
         return f"level{self.level}-{self.number}"
-
-    @property
-    def title(self):
-        """Derives the problem's title from the file's name."""
-        return re.sub("[ _]+", " ", self.file.stem).strip()
-
-    def flags(self):
-        """Returns the problem as flags of autotune."""
-        shape, *settings = self.text.split()
-        return [self.operator, "--shape", shape, *(word for s in settings for word in ("--set", s))]
 
 
 def wanted_of(options):
@@ -191,10 +172,10 @@ class Bench:
     def operator(self, problem):
         best = self.options.work / f"{problem.name}_{problem.operator}.json"
         module = best.with_suffix(".py")
-        seconds = self.options.search
+        seconds, (shape, *settings) = self.options.search, problem.text.split()
+        words = ["search", problem.operator, "--shape", shape, *(word for s in settings for word in ("--set", s))]
         flags = ["--math", "auto", "--device", "cuda", "--time", f"{seconds:g}s", "--quiet", "--json", best]
-        words = ["search", *problem.flags(), *flags]
-        autotune(words, 60 + 5 * seconds, self.environment)
+        autotune([*words, *flags], 60 + 5 * seconds, self.environment)
         autotune(["export", "--from", best, "--format", "pytorch", "-o", module], 60, self.environment)
         given = f"({problem.arguments},)" if problem.arguments else "get_init_inputs()"
         adapter = ADAPTER + (REORDERED.replace("PASSED", problem.passed) if problem.passed else "")
@@ -202,8 +183,7 @@ class Bench:
         module.write_text(module.read_text() + adapter)
         document = json.loads(best.read_text())
         winner = ", ".join(filter(None, (document["template"], document["problem"].get("math"))))
-        row = {"winner": winner, "tried": document["search"]["evaluations"]}
-        return row, module
+        return {"winner": winner, "tried": document["search"]["evaluations"]}, module
 
     def compile(self, module):
         """Compiles a module at low priority, since other problems are measured at the same time."""
@@ -277,8 +257,10 @@ def write_page(kept, options, gpu):
     command = ["git", "-C", options.checkout, "rev-parse", "--short=12", "HEAD"]
     commit = subprocess.run(command, capture_output=True, text=True).stdout.strip() or "unknown"
     rows = [row for row in rows if row.get("level", 1) == options.level]
-    story = (STORY if options.level == 1 else PROGRAMS).format(gpu=gpu, torch=importlib.metadata.version("torch"), commit=commit,
-                         dates=between([row["date"] for row in rows]), search=options.search, trials=TRIALS)
+    about = OPERATORS if options.level == 1 else PROGRAMS
+    given = {"gpu": gpu, "torch": importlib.metadata.version("torch"), "commit": commit, "trials": TRIALS,
+             "dates": between([row["date"] for row in rows]), "search": options.search, "level": options.level}
+    story = STORY.format(**about | given | {"how": about["how"].format(**given)})
     head = HEAD if options.level == 1 else [PROGRAM_HEAD.get(name, name) for name in HEAD if name != "autotune's"]
     parts = [story, table(head, map(cells, rows)), summary(rows)]
     page = results_page(gpu, f"kernelbench-level{options.level}.md")
@@ -292,7 +274,8 @@ def main():
     wanted = [p for p in wanted_of(options) if options.again or p.name not in kept.all]
 
     def done(problem, row):
-        about = {"level": problem.level, "number": problem.number, "title": problem.title, "operator": problem.operator}
+        title = re.sub("[ _]+", " ", problem.file.stem).strip()
+        about = {"level": problem.level, "number": problem.number, "title": title, "operator": problem.operator}
         about |= {"problem": f"{problem.operator} {problem.text}", "date": str(datetime.date.today())}
         kept.keep(problem.name, about | row)
         print(" | ".join(map(str, cells(kept.all[problem.name]))), flush=True)

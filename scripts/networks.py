@@ -19,7 +19,7 @@ import subprocess
 import sys
 import time
 
-from kept import ROOT, Kept, between, forget_tried, nvidia_smi, results_page, table
+from kept import ROOT, Failed, Kept, between, forget_tried, nvidia_smi, results_page, table
 from problems import AUTOTUNE
 
 NETWORKS = {  # titles on the page
@@ -51,10 +51,6 @@ def arguments():
     add("--time", default="400ms", help="of one search of a problem")
     add("--work", type=pathlib.Path, default=ROOT / "bench-out/networks", help="folder for all that is kept")
     return parser.parse_args()
-
-
-class Failed(Exception):
-    """The reason, in one line, why a step of a network failed."""
 
 
 class Network:

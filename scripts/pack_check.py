@@ -47,42 +47,17 @@ def largest(t):
     return t.abs().max().item()
 
 
-class Pack:
-    """An imported pack. seconds is how long the import took, without that of torch."""
-
-    def __init__(self, root):
-        self.manifest = json.loads((root / "manifest.json").read_text())
-        sys.path.insert(0, str(root / "python"))
-        begin, name = time.perf_counter(), self.manifest["name"]
-        importlib.import_module(name)
-        self.seconds = time.perf_counter() - begin
-        self.pack, self.functions = (importlib.import_module(f"{name}.{part}") for part in ("pack", "functions"))
-
-    def problem(self, name, values, math):
-        """Returns an operator's problem with these dimensions and components, or None if it is not allowed."""
-        operator = self.pack.Operator(self.pack.OPERATORS[name])
-        parameters = {p["name"]: [values[c["name"]] for c in p["components"]] for p in operator.spec["parameters"]}
-        try:
-            bound, = problems.bound([problems.request(name, [values[n] for n in operator.spec["shape"]], parameters)])
-        except subprocess.CalledProcessError:
-            return None
-        return Problem(self, operator, {**values, "math": math}, bound)
-
-
 class Problem:
     """A problem with random tensors in the kernels' order, and None for tensors that it does not have."""
 
-    def __init__(self, opened, operator, values, bound):
-        self.operator, self.kernels, self.bound = operator, getattr(opened.functions, "_" + operator.name), bound
+    def __init__(self, kernels, dense, values, bound):
+        operator, self.kernels, self.bound = kernels.operator, kernels, bound
         self.settings = [operator.coded(c, values[c]) for c in operator.components]
         self.dtype = torch_calls.dtype(values.get(operator.word, "f32"))
-        drawn = bound.drawn()
-        self.lasts = [bool(bound.arguments[t["name"]]["Order"]) for t in operator.read]
         self.names = [t["name"] for t in operator.read]
-        given = {name: drawn[name] for name in self.names if name in drawn}
-        given |= {name: torch_calls.channels_last(given[name]) for name, last in zip(self.names, self.lasts)
-                  if last and name in given}
-        self.tensors = [given.get(name) for name in self.names]
+        self.lasts = [bool(bound.arguments[name]["Order"]) for name in self.names]
+        drawn = zip(map(bound.drawn().get, self.names), self.lasts)
+        self.tensors = [t if t is None else dense(t, last and t.dim() > 2) for t, last in drawn]
 
     def run(self, mode=""):
         return self.kernels.run(self.settings, *self.tensors, mode=mode)
@@ -94,10 +69,26 @@ class Problem:
 
 
 class Check:
-    """The checks of a pack. wrong counts the failed ones."""
+    """The checks of an imported pack. seconds is how long the import took, without torch's; wrong counts failures."""
 
-    def __init__(self, opened):
-        self.opened, self.manifest, self.wrong = opened, opened.manifest, 0
+    def __init__(self, root):
+        self.manifest, self.wrong = json.loads((root / "manifest.json").read_text()), 0
+        sys.path.insert(0, str(root / "python"))
+        begin, name = time.perf_counter(), self.manifest["name"]
+        importlib.import_module(name)
+        self.seconds = time.perf_counter() - begin
+        self.pack, self.functions, self.calls = (sys.modules[f"{name}.{m}"] for m in ("pack", "functions", "calls"))
+
+    def problem(self, name, values, math):
+        """Returns an operator's problem with these dimensions and components, or None if it is not allowed."""
+        kernels = getattr(self.functions, "_" + name)
+        spec = kernels.operator.spec
+        parameters = {p["name"]: [values[c["name"]] for c in p["components"]] for p in spec["parameters"]}
+        try:
+            bound, = problems.bound([problems.request(name, [values[n] for n in spec["shape"]], parameters)])
+        except subprocess.CalledProcessError:
+            return None
+        return Problem(kernels, self.calls.dense, {**values, "math": math}, bound)
 
     def say(self, good, words):
         self.wrong += not good
@@ -105,7 +96,7 @@ class Check:
 
     def compared(self, name, values, mode, what):
         """Compares the pack's result with PyTorch's in double precision. Returns the problem and the result."""
-        problem = self.opened.problem(name, values, mode)
+        problem = self.problem(name, values, mode)
         if problem is None:
             return None, None
         tensors, kernels = problem.tensors, problem.kernels
@@ -123,13 +114,13 @@ class Check:
         return problem, got
 
     def family(self, family, draw):
-        dims = self.opened.pack.OPERATORS[family["operator"]]["shape"]
+        dims = self.pack.OPERATORS[family["operator"]]["shape"]
         shape = {name: draw.randint(*draw.choice(spans)) for name, spans in zip(dims, family["range"])}
         what = f"{family['operator']} {'x'.join(map(str, shape.values()))}"
         self.compared(family["operator"], {**family["values"], **shape}, family["math"], what)
 
     def entry(self, entry):
-        first, = self.opened.pack.OPERATORS[entry["operator"]]["shape"][:1]
+        first, = self.pack.OPERATORS[entry["operator"]]["shape"][:1]
         grown = {**entry["values"], first: entry["values"][first] + 1}
         problem, got = self.compared(entry["operator"], entry["values"], entry["math"], entry["problem"])
         self.compared(entry["operator"], grown, entry["math"], f"{entry['problem']}, {first} one more")
@@ -173,9 +164,8 @@ class Check:
 
 
 def main():
-    opened = Pack(pathlib.Path(sys.argv[1]))
-    print(f"import torch {imported - begun:.2f} s, the pack {opened.seconds:.3f} s")
-    check, draw = Check(opened), random.Random(1)
+    check, draw = Check(pathlib.Path(sys.argv[1])), random.Random(1)
+    print(f"import torch {imported - begun:.2f} s, the pack {check.seconds:.3f} s")
     for family in check.manifest.get("families", ()):
         for _ in range(12):
             check.family(family, draw)

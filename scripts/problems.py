@@ -6,13 +6,13 @@ file adds problems for which PyTorch has no single function (COMPOSED), and expr
 import functools
 import json
 import os
-import pathlib
 import re
 import subprocess
 import sys
 import tempfile
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+from kept import ROOT
+
 AUTOTUNE = os.environ.get("AUTOTUNE", str(ROOT / "bin/autotune"))
 sys.path.append(str(ROOT / "pack/loaders/python"))
 import torch_calls  # noqa: E402
@@ -76,10 +76,6 @@ class Problem:
         filled = [a for a in about["arguments"] if a["Role"] in ("input", "weight", "inout") and a["Elements"]]
         self.read = {a["Name"]: a for a in filled}
 
-    def call(self):
-        """Returns the first call whose function PyTorch has, or None."""
-        return next((c for c in self.calls if torch_calls.function(c["function"])), None)
-
     def drawn(self, device="cuda"):
         """Returns random tensors by name: labels, booleans, or normal numbers. Variances are positive."""
         import torch
@@ -97,7 +93,7 @@ class Problem:
 
     def answer(self, tensors):
         """Returns PyTorch's result for tensors with the operator's names."""
-        call = self.call()
+        call = next((c for c in self.calls if torch_calls.function(c["function"])), None)
         if call is None:
             y = COMPOSED[self.operator](self.parameters, {name: t for name, t in tensors.items() if t.numel()})
         else:
@@ -113,9 +109,7 @@ class Problem:
         if len(wanted["order"]) == rank and wanted["order"] != (own["Order"] or list(range(rank))):
             return t.mT
         t = t.clone() if own["Role"] == "inout" else t.long() if own["Type"] == "i64" else t
-        if len(wanted["shape"]) == t.dim():
-            return t
-        return t.reshape(-1, *wanted["shape"][1:])
+        return t if len(wanted["shape"]) == t.dim() else t.reshape(-1, *wanted["shape"][1:])
 
 
 def rounded(x, math):

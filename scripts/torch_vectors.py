@@ -9,44 +9,38 @@ fixed, and sums are computed in float64 and rounded once at the end, to the type
 little-endian float32 in base64.
 """
 import base64
+import functools
 import gzip
 import json
 import pathlib
-import struct
 import sys
 
 import torch
 
 import problems
+from kept import ROOT
 from problems import as_set, rounded
 
 
 def pack(tensor):
-    values = tensor.to(torch.float32).flatten().tolist()
-    return base64.b64encode(struct.pack(f"<{len(values)}f", *values)).decode()
+    return base64.b64encode(bytes(tensor.to(torch.float32).flatten().view(torch.uint8).tolist())).decode()
 
 
 def fill(shape, seed, distribution="normal"):
     """Makes a tensor of one of the kinds with which kernels tend to fail."""
     generator = torch.Generator().manual_seed(seed)
-    if distribution == "nothing":
-        return torch.full(shape, float("-inf"))
-    if distribution == "negative":
-        return -0.5 - torch.rand(shape, generator=generator)
-    if distribution == "coarse":  # many elements are equal
-        return torch.randint(-2, 3, shape, generator=generator).float()
-    if distribution == "integers":
-        return torch.randint(-3, 4, shape, generator=generator).float()
-    x = torch.randn(shape, generator=generator)
-    if distribution == "nan":
-        x[torch.rand(shape, generator=generator) < 0.03] = float("nan")
-    elif distribution == "infinite":
-        x[torch.rand(shape, generator=generator) < 0.2] = float("-inf")
-    elif distribution == "both infinities":
-        x = torch.where(torch.rand(shape, generator=generator) < 0.1, x * float("inf"), x)
-    elif distribution != "normal":
-        raise ValueError(distribution)
-    return x
+    normal, uniform, integers = (functools.partial(getattr(torch, kind), size=shape, generator=generator)
+                                 for kind in ("randn", "rand", "randint"))
+    return {
+        "normal": normal,
+        "nothing": lambda: torch.full(shape, float("-inf")),
+        "negative": lambda: -0.5 - uniform(),
+        "coarse": lambda: integers(-2, 3).float(),  # many elements are equal
+        "integers": lambda: integers(-3, 4).float(),
+        "nan": lambda: normal().masked_fill(uniform() < 0.03, float("nan")),
+        "infinite": lambda: normal().masked_fill(uniform() < 0.2, float("-inf")),
+        "both infinities": lambda: (x := normal()).where(uniform() >= 0.1, x * float("inf")),
+    }[distribution]()
 
 
 def nearest(y, dtype):
@@ -147,10 +141,10 @@ HOW = {
 
 
 def main():
-    folder = pathlib.Path(*sys.argv[1:2] or [problems.ROOT / "internal/test/torchvectors/testdata"])
+    folder = pathlib.Path(*sys.argv[1:2] or [ROOT / "internal/test/torchvectors/testdata"])
     folder.mkdir(parents=True, exist_ok=True)
     torch.set_num_threads(1)
-    for operator, table in listed((problems.ROOT / "scripts/vectors.txt").read_text().splitlines()).items():
+    for operator, table in listed((ROOT / "scripts/vectors.txt").read_text().splitlines()).items():
         document = {"operator": operator, "torch": torch.__version__, "cases": list(cases(operator, table))}
         path = folder / f"{operator}.json.gz"
         with open(path, "wb") as file, gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0) as packed:

@@ -89,11 +89,7 @@ def prepare(job):
         return None
     torch.cuda.set_device(job["ordinal"])
     torch.set_grad_enabled(False)
-    try:
-        problem, ready, left = Problem(job), [], {}
-    except Exception as error:
-        answer(fault=said(error))
-        return None
+    problem, ready, left = Problem(job), [], {}
     for name in job["names"]:
         try:
             problem.turn(name, 1)
@@ -106,13 +102,8 @@ def prepare(job):
 
 def compare(problem, job):
     """Fills the problem's tensors, and compares what each way gives with the winner's output."""
-    outputs, unlike, winner = {}, {}, None
-    try:
-        problem.fill(job["fill"])
-        winner = standing(job["output"], read(job["output"])) if job["output"] else None
-    except Exception as error:
-        answer(fault=said(error))
-        return
+    problem.fill(job["fill"])
+    outputs, unlike, winner = {}, {}, standing(job["output"], read(job["output"])) if job["output"] else None
     for name in job["names"] if winner is not None else []:
         try:
             outputs[name] = problem.apart(name, winner, job["rtol"], job["atol"])
@@ -121,30 +112,25 @@ def compare(problem, job):
     answer(outputs=outputs, unlike=unlike)
 
 
-def end():
-    """Frees what the problem held. What was compiled for it would count against the next one's."""
-    try:
-        torch.compiler.reset()
-        torch.cuda.empty_cache()
-    except Exception as error:  # another process takes over
-        answer(fault=said(error))
-        return
-    answer()
-
-
 def main():
     problem = None
     for line in sys.stdin:
         job = json.loads(line)
-        if "calls" in job:
-            problem = prepare(job)
-        elif "fill" in job:
-            compare(problem, job)
-        elif "name" in job:
+        if "name" in job:
             answer(ms=statistics.median(problem.turn(job["name"], job["samples"])))
-        else:
-            problem = None
-            end()
+            continue
+        try:
+            if "calls" in job:
+                problem = prepare(job)
+            elif "fill" in job:
+                compare(problem, job)
+            else:
+                problem = None
+                torch.compiler.reset()  # what was compiled would count against the next problem's
+                torch.cuda.empty_cache()
+                answer()
+        except Exception as error:  # after one of the last, another process takes over
+            answer(fault=said(error))
 
 
 main()

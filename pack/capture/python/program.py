@@ -7,30 +7,20 @@ import json
 import pathlib
 import statistics
 import time
+import types
 
 import torch
 from torch.utils import _pytree as pytree
 
 from .graph import module_of
-from .measure import MAY_DIFFER, MAY_DIFFER_OTHERWISE, Clock, Program, State, between, distance, paired, tensors_of
+from .measure import Answers, Clock, Program, State, between, distance, paired
 from .pack import COMPILE, GRAPH, PLAIN
 
 WAYS = {"eager": (PLAIN, False), "graph": (GRAPH, False), "compile": (COMPILE, True), "compile in a graph": (GRAPH, True)}
 
 
-class HostClock:
-    """The time of a CPU."""
-
-    def mark(self):
-        return time.perf_counter()
-
-    def ms(self, begin, end):
-        return (end - begin) * 1e3
-
-    def wait(self):
-        pass
-
-    close = wait
+HOST = types.SimpleNamespace(  # the clock of a CPU
+    mark=time.perf_counter, ms=lambda begin, end: (end - begin) * 1e3, wait=lambda: None, close=lambda: None)
 
 
 def moved(values, device):
@@ -62,45 +52,35 @@ def said(error):
     return f"{type(error).__name__}: {error}".splitlines()[0]
 
 
-def outputs(model, inputs, state):
-    state.restore()
-    return [t.clone() for t in tensors_of(model(*inputs))]
-
-
-def apart(found, wanted, again):
-    """By which part of what is allowed two lists of outputs differ at most, and the largest difference."""
-    if len(found) != len(wanted):
-        raise ValueError(f"it gives {len(found)} tensors, and Model {len(wanted)}")
-    worst = (0.0, 0.0)
-    for f, w, a in zip(found, wanted, again):
-        allowed = max(MAY_DIFFER.get(w.dtype, MAY_DIFFER_OTHERWISE), 2 * distance(a, w))
-        off = distance(f, w)
-        worst = max(worst, (off / allowed, off))
-    return worst
+def apart(found, answers):
+    """By which part of what is allowed outputs differ from Model's at most, and the largest difference."""
+    if len(found) != len(answers.wanted):
+        raise ValueError(f"it gives {len(found)} tensors, and Model {len(answers.wanted)}")
+    off = [distance(f, w) for f, w in zip(found, answers.wanted)]
+    return max(((o / may, o) for o, may in zip(off, answers.may)), default=(0.0, 0.0))
 
 
 def measured(path, news):
     gpu, file = torch.cuda.is_available(), module_of(path)
-    device, clock = ("cuda", Clock()) if gpu else ("cpu", HostClock())
+    device, clock = ("cuda", Clock()) if gpu else ("cpu", HOST)
     model, inputs = made(file, device)
     answer = {"device": torch.cuda.get_device_name() if gpu else "CPU", "torch": torch.__version__, "after": []}
     with State(model, inputs) as state:
-        wanted, again = outputs(model, inputs, state), outputs(model, inputs, state)
+        answers = Answers(Program(model, inputs, PLAIN, clock), state)
         before, answer["left"] = timed(model, inputs, WAYS if gpu else ["eager"], clock)
-        every, candidates = {("", name): way for name, way in before.items()}, {}
+        every = {("", name): way for name, way in before.items()}
         for new in news:
-            about = candidates[new] = {}
-            answer["after"].append(about)
+            answer["after"].append(about := {})
             try:
                 torch.manual_seed(0)
                 other = module_of(new).ModelNew(*file.get_init_inputs())
                 other.load_state_dict(copy.deepcopy(model.state_dict()))
                 other = other.to(device).train(model.training)
-                with State(other, inputs) as own:
-                    about["share"], about["distance"] = apart(outputs(other, inputs, own), wanted, again)
-                if about["share"] > 1:
+                with State(other, inputs):
+                    share, about["distance"] = apart(answers.found(lambda: other(*inputs)), answers)
+                if share > 1:
                     raise ValueError(f"its outputs differ from Model's by {about['distance']:.2g} of their spread")
-                ways, about["left"] = timed(other, inputs, ["eager", "graph"] if gpu else ["eager"], clock)
+                ways, _ = timed(other, inputs, ["eager", "graph"] if gpu else ["eager"], clock)
                 every |= {(new, name): way for name, way in ways.items()}
             except Exception as error:
                 about["fault"] = said(error)
@@ -109,7 +89,7 @@ def measured(path, news):
     median = {key: statistics.median(row) for key, row in times.items()}
     answer["before"] = {name: ms for (whose, name), ms in median.items() if not whose}
     best = min((key for key in median if not key[0]), key=median.get)
-    for new, about in candidates.items():
+    for new, about in zip(news, answer["after"]):
         own = [key for key in median if key[0] == new]
         if own:
             mine = min(own, key=median.get)

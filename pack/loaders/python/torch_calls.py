@@ -58,10 +58,6 @@ def uniform(t):
     return torch.empty(lying(t), device="cuda").uniform_(t["low"], t["high"]).to(dtype(t["type"]))
 
 
-def channels_last(t):
-    return t.movedim(1, -1).contiguous().movedim(-1, 1) if t.dim() > 2 else t
-
-
 def alone(call, tensors):
     """Returns a call's tensors. A matrix product is called without a batch of one, over which PyTorch would loop."""
     if call["function"] in OF_MATRICES and all(t.shape[0] == 1 for t in tensors.values() if t.dim() == 3):

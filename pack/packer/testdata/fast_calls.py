@@ -4,11 +4,10 @@ import ctypes
 import pickle
 import sys
 
-sys.path[:0] = [sys.argv[1] + "/python"]
-import on_cpu  # noqa: E402, F401
-import torch  # noqa: E402
-from torch import nn  # noqa: E402
-import layers  # noqa: E402
+import torch
+from on_cpu import check
+from torch import nn
+import layers
 
 calls, ready, functions = (sys.modules[f"layers.{name}"] for name in ("calls", "ready", "functions"))
 dispatched = []
@@ -25,10 +24,6 @@ def slow(call):
     answer = call()
     ctypes.CDLL(None).fflush(None)
     return bool(dispatched), answer
-
-
-def check(what, ok):
-    print("ok" if ok else "WRONG", what)
 
 
 def known(what, call, before=False):

@@ -1,8 +1,11 @@
-"""Lets a pack treat PyTorch's CPU tensors as a GPU's. Kernels run nothing, and an imitated driver prints calls."""
+"""Lets the pack that the first argument names treat PyTorch's CPU tensors as a GPU's. Kernels run nothing, and an
+imitated driver prints calls."""
+import sys
 import types
 
 import torch
 
+sys.path[:0] = [sys.argv[1] + "/python"]
 torch.Tensor.get_device = lambda self: -1 if type(self) not in (torch.Tensor, torch.nn.Parameter) else 0
 torch.Tensor.is_cuda = property(lambda self: True)
 torch.cuda.current_device = torch._C._cuda_getDevice = lambda: 0
@@ -14,6 +17,10 @@ fakes, library = {}, torch.library.Library
 own, define, register = library.impl, library.define, torch.library.register_fake
 library.impl = lambda self, name, function, key="", **more: own(self, name, function, key.replace("CUDA", "CPU"), **more)
 torch.cuda.get_rng_state, torch.cuda.set_rng_state = lambda device: None, lambda state, device: None
+
+
+def check(what, ok):
+    print("ok" if ok else "WRONG", what)
 
 
 def shown():

@@ -5,7 +5,6 @@ JSON what is in the files.
 
 A SHAPE may be a list of shapes, for a call with several tensors.
 """
-import importlib.util
 import inspect
 import json
 import sys
@@ -41,16 +40,14 @@ def complaint(module, arguments, inputs):
 
 
 def describe(path, calls):
-    spec = importlib.util.spec_from_file_location("exported", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = stand_in.loaded(path)
     arguments = [tuple(a) if isinstance(a, list) else a for a in module.get_init_inputs()]
     answers = [complaint(module, arguments, module.get_inputs())]
     for given, shape in calls:
         given = [tuple(a) if isinstance(a, list) else a for a in given]
         shapes = shape if isinstance(shape[0], list) else [shape]
         answers.append(complaint(module, given, [torch.empty(s, dtype=getattr(module, "DTYPE", torch.float32)) for s in shapes]))
-    with stand_in.without_gpu():
+    with stand_in.on(-1):
         answers.append(complaint(module, arguments, module.get_inputs()))
     given = [t for t in module.get_inputs() if t is not None]
     flags = list(stand_in.builds)

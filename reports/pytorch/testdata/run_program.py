@@ -6,20 +6,15 @@ A KERNEL is {"read": [SHAPE or null, ...], "written": SHAPE, "types": [PyTorch's
 channels-last, "body": PYTHON}. A body gives what the kernel writes, of the tensors t0, t1 and so on that it reads, and
 may write those.
 """
-import contextlib
 import ctypes
-import importlib.util
 import json
 import math
 import sys
-import tempfile
-import types
 
+import stand_in
 import torch
-from torch.utils import cpp_extension
 
-kernels, launches = {}, []
-own = ctypes.CDLL
+kernels, launches = {}, stand_in.launches
 
 
 def at(pointer, shape, dtype, last=False):
@@ -46,29 +41,16 @@ class Kernel:
         return 0
 
 
-def library(path, *rest, **named):
-    if path != "built":
-        return own(path, *rest, **named)
-    functions = {f"launch_{name}": Kernel(name) for name in kernels} | {f"allow_{name}": lambda: 0 for name in kernels}
-    return types.SimpleNamespace(**functions, error_of=types.SimpleNamespace())
+def functions():
+    allowed = {f"allow_{name}": lambda: 0 for name in kernels}
+    return {f"launch_{name}": Kernel(name) for name in kernels} | allowed | {"error_of": Kernel("")}
 
 
-@contextlib.contextmanager
-def gpu(there=True):
-    own = torch.Tensor.get_device, torch.Tensor.is_cuda
-    torch.Tensor.get_device = lambda self: 0
-    torch.Tensor.is_cuda = property(lambda self: there)
-    yield
-    torch.Tensor.get_device, torch.Tensor.is_cuda = own
+stand_in.functions = functions
+stand_in.always.__exit__(None, None, None)  # the tensors here have memory
+torch.set_default_device(None)
+torch.set_grad_enabled(True)
 
-
-ctypes.CDLL = library
-cpp_extension.load = lambda name, files, **rest: "built"
-cpp_extension._get_build_directory = lambda name, verbose: tempfile.mkdtemp(prefix="autotune-programs-")
-torch.version.cuda = "13.0"
-torch.cuda.current_device, torch._C._cuda_getCurrentRawStream = lambda: 0, lambda device: 0
-torch.cuda.get_device_properties = lambda device: types.SimpleNamespace(
-    major=9, minor=0, multi_processor_count=132, shared_memory_per_block_optin=227 << 10)
 
 def pair(program, seed=0):
     """A Model and a ModelNew that are alike."""
@@ -96,7 +78,7 @@ def alike(program, inputs, what, change=lambda model: model, grad=False, launche
     results = []
     for model in (old, new):
         given = [t.clone().requires_grad_(grad and t.is_floating_point()) for t in inputs]
-        with gpu(), torch.set_grad_enabled(grad):
+        with stand_in.on(0), torch.set_grad_enabled(grad):
             y = model(*given)
             if grad:
                 sum(t.square().sum() for t in ([y] if isinstance(y, torch.Tensor) else y)).backward()
@@ -108,15 +90,13 @@ def alike(program, inputs, what, change=lambda model: model, grad=False, launche
 
 def check(path):
     """Holds a program against its Model in calls of many kinds, and says what each kind launched."""
-    spec = importlib.util.spec_from_file_location("program", path)
-    program = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(program)
+    program = stand_in.loaded(path)
     torch.manual_seed(1)
     inputs = program.get_inputs()
     old, new = pair(program)
     like([*new.state_dict().values()], [*old.state_dict().values()], "state")
     new.load_state_dict(pair(program, 2)[0].state_dict(), strict=True)
-    with gpu(there=False), torch.no_grad():
+    with stand_in.on(-1), torch.no_grad():
         like(new(*inputs), pair(program, 2)[0](*inputs), "on the CPU")
     assert not launches
     memory = [torch.empty(t.numel() + 1, dtype=t.dtype) for t in inputs]

@@ -1,6 +1,7 @@
 """PyTorch with tensors that have no memory and pass for those of a GPU, and compiled libraries that note what they launch."""
 import contextlib
 import ctypes
+import importlib.util
 import tempfile
 import types
 
@@ -23,11 +24,14 @@ class Function:
         return 0
 
 
+def functions():
+    """What a compiled library has."""
+    names = {"launch_general": Function(False), "launch_tuned": Function(True), "error_of": Function(False)}
+    return {**names, "allow_tuned": lambda: 0}
+
+
 def library(path, *rest, **named):
-    if path != "built":
-        return own(path, *rest, **named)
-    functions = {"launch_general": Function(False), "launch_tuned": Function(True), "error_of": Function(False)}
-    return types.SimpleNamespace(**functions, allow_tuned=lambda: 0)
+    return types.SimpleNamespace(**functions()) if path == "built" else own(path, *rest, **named)
 
 
 def load(name, files, extra_cuda_cflags, **rest):
@@ -35,12 +39,21 @@ def load(name, files, extra_cuda_cflags, **rest):
     return "built"
 
 
+def loaded(path):
+    """A Python file as a module."""
+    spec = importlib.util.spec_from_file_location("exported", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
 @contextlib.contextmanager
-def without_gpu():
-    """Tensors are where they are."""
-    here, torch.Tensor.get_device = torch.Tensor.get_device, lambda self: -1
+def on(device):
+    """Tensors pass for those of a GPU or, with -1, of the CPU."""
+    here = torch.Tensor.get_device, torch.Tensor.is_cuda
+    torch.Tensor.get_device, torch.Tensor.is_cuda = lambda self: device, property(lambda self: device >= 0)
     yield
-    torch.Tensor.get_device = here
+    torch.Tensor.get_device, torch.Tensor.is_cuda = here
 
 
 ctypes.CDLL = library
@@ -48,8 +61,8 @@ cpp_extension.load, cpp_extension._get_build_directory = load, lambda name, verb
 torch.set_default_device("meta")
 torch.set_grad_enabled(False)
 torch.version.cuda = "13.0"
-torch.Tensor.get_device = lambda self: 0
-torch.Tensor.is_cuda = property(lambda self: True)
+always = on(0)
+always.__enter__()
 torch.cuda.current_device, torch._C._cuda_getCurrentRawStream = lambda: 0, lambda device: 0
 torch.cuda.get_device_properties = lambda device: types.SimpleNamespace(
     major=9, minor=0, multi_processor_count=132, shared_memory_per_block_optin=227 << 10)

@@ -2,22 +2,17 @@
 each function takes a given number of milliseconds."""
 import math
 import threading
+import types
 
 __version__ = "2.99.0"
 
 
-class dtype:
-    def __init__(self, name):
-        self.name = name
-
-    def __str__(self):
-        return "torch." + self.name
-
-    __repr__ = __str__
+class dtype(str):
+    pass
 
 
-float32, bfloat16, float16, float64, uint8, int64 = map(dtype, ("float32", "bfloat16", "float16", "float64", "uint8", "int64"))
-bool = dtype("bool")
+float32, bfloat16, float16, float64, uint8, int64, bool = (
+    dtype("torch." + name) for name in ("float32", "bfloat16", "float16", "float64", "uint8", "int64", "bool"))
 strided, sparse = "strided", "sparse"
 channels_last, channels_last_3d = "channels_last", "channels_last_3d"
 modes = threading.local()
@@ -47,53 +42,35 @@ class Tensor:
         return Tensor(*self.shape, form={"": "transposed", "transposed": ""}.get(self.form, self.form))
 
 
-def seen(cost):
-    """Makes a function that the innermost mode intercepts. The mode is off while it handles the call."""
-
-    def decorate(run):
-        def function(*args, **kwargs):
-            stack = getattr(modes, "stack", [])
-            if stack:
-                mode = stack.pop()
-                try:
-                    return mode.__torch_function__(function, (), args, kwargs)
-                finally:
-                    stack.append(mode)
-            first = next((a for a in (*args, *kwargs.values()) if isinstance(a, Tensor)), None)
-            if first is not None and first.is_cuda:
-                cuda.now += cost
-            return run(*args, **kwargs)
-
-        function.__name__ = run.__name__
-        return function
-
-    return decorate
-
-
 def function(name, cost, answer=lambda x, *more: Tensor(1, device=x.device.type)):
-    """Makes a function that takes the given milliseconds of GPU time. By default it returns a number."""
+    """Makes a function that takes milliseconds of GPU time, and by default returns a number. The innermost mode
+    intercepts it, and is off while it handles the call."""
 
     def run(*args, **kwargs):
-        return answer(*args, *kwargs.values())
+        stack, given = getattr(modes, "stack", []), (*args, *kwargs.values())
+        if stack:
+            mode = stack.pop()
+            try:
+                return mode.__torch_function__(run, (), args, kwargs)
+            finally:
+                stack.append(mode)
+        first = next((a for a in given if isinstance(a, Tensor)), None)
+        if first is not None and first.is_cuda:
+            cuda.now += cost
+        return answer(*given)
 
     run.__name__ = name
-    return seen(cost)(run)
+    return run
 
 
 conv2d, conv1d, conv_transpose2d = function("conv2d", 3), function("conv1d", 1), function("conv_transpose2d", 0)
 relu, numel = function("relu", 1, lambda x, *more: x), function("numel", 0, lambda x: math.prod(x.shape))
 backward = function("backward", 8, lambda x: None)
 mm = function("mm", 0.5, lambda x, y, *more: Tensor(x.shape[0], y.shape[1], device=x.device.type))
+autocast, is_autocast_enabled, get_autocast_dtype = False, lambda device: autocast, lambda device: bfloat16
+compiler = types.SimpleNamespace(is_compiling=lambda: False)
+_C = types.SimpleNamespace(_functorch=types.SimpleNamespace(peek_interpreter_stack=lambda: None))
+products = types.SimpleNamespace(matmul=types.SimpleNamespace(allow_tf32=False))
+backends = types.SimpleNamespace(cudnn=types.SimpleNamespace(allow_tf32=True), cuda=products)
 
-
-def is_autocast_enabled(device):
-    return autocast
-
-
-def get_autocast_dtype(device):
-    return bfloat16
-
-
-autocast = False
-
-from . import _C, backends, compiler, cuda, nn, overrides  # noqa: E402, F401
+from . import cuda, nn, overrides  # noqa: E402, F401

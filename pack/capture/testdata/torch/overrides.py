@@ -2,9 +2,6 @@ from . import modes
 
 
 class TorchFunctionMode:
-    def __init__(self):
-        pass
-
     def __enter__(self):
         modes.stack = [*getattr(modes, "stack", []), self]
         return self

@@ -1,4 +1,0 @@
-class _functorch:
-    @staticmethod
-    def peek_interpreter_stack():
-        return None
