@@ -15,6 +15,7 @@ A row is an operator's problem in one type and layout. There are some 300 rows i
 """
 import argparse
 import concurrent.futures
+import functools
 import importlib.metadata
 import json
 import multiprocessing
@@ -27,8 +28,9 @@ import time
 
 import holes_page
 import problems
-from kept import ROOT, Kept, forget_tried, results_page
-from problems import AUTOTUNE, torch_calls
+import torch
+from kept import AUTOTUNE, ROOT, Kept, forget_tried, results_page
+from problems import torch_calls
 
 TORCH = importlib.metadata.version("torch")
 
@@ -45,10 +47,11 @@ def arguments():
     return parser.parse_args()
 
 
+@functools.cache
 def choices(operator, parameter):
     """Returns the values of an enum parameter, or one empty value if the operator does not have it."""
-    described = problems.described(operator)["parameters"]
-    return next((p["choices"] for p in described if p["name"] == parameter), [""])
+    described = json.loads(problems.autotune("ops", "show", operator, "--json", "-"))
+    return next((p["choices"] for p in described["parameters"] if p["name"] == parameter), [""])
 
 
 def all_rows(path):
@@ -68,8 +71,6 @@ def all_rows(path):
 
 def compiled(calls, modes):
     """Lets torch.compile compile a problem's call with or without TF32, as a search does. Returns the error, if any."""
-    import torch
-
     try:
         torch.cuda.empty_cache()  # frees the memory of the previous call
         function, call = torch_calls.found(calls)

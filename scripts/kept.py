@@ -1,9 +1,11 @@
 """Helpers for scripts that measure for a long time: stored results, ending processes, and pages in Markdown."""
 import json
+import os
 import pathlib
 import subprocess
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+AUTOTUNE = os.environ.get("AUTOTUNE", str(ROOT / "bin/autotune"))
 
 
 class Failed(Exception):

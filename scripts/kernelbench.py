@@ -28,9 +28,8 @@ import subprocess
 import sys
 import tempfile
 
-from kept import ROOT, Failed, Kept, between, results_page, table
+from kept import AUTOTUNE, ROOT, Failed, Kept, between, results_page, table
 from kernelbench_judge import TRIALS, Judge
-from problems import AUTOTUNE
 
 COMPILE_LIMIT_S = 120
 

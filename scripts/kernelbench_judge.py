@@ -9,6 +9,7 @@ import re
 import sys
 import time
 
+import torch
 from kept import nvidia_smi
 
 LIMIT_S = 120  # seconds for one answer
@@ -70,8 +71,6 @@ def serve(connection, checkout, compiled):
 
 def tidy():
     """Frees memory for the next search. Returns whether the GPU still works."""
-    import torch
-
     gc.collect()
     try:
         torch.cuda.synchronize()
@@ -117,8 +116,6 @@ def import_kernelbench(checkout):
 
 def at_precision(given, device, backend="cuda", precision=None):
     """Moves an input to the GPU, and converts its type only if it is a floating-point one."""
-    import torch
-
     if not isinstance(given, torch.Tensor):
         return given
     return given.to(device=device, dtype=precision if given.is_floating_point() else given.dtype)
@@ -127,8 +124,6 @@ def at_precision(given, device, backend="cuda", precision=None):
 def make_inputs_on_gpu(evaluation):
     """Lets KernelBench make inputs on the GPU, since that takes minutes on the CPU. PyTorch's default device is set
     only for this, since it adds microseconds to each call that is timed."""
-    import torch
-
     original = evaluation.load_original_model_and_inputs
 
     def loaded(source, context):
@@ -145,8 +140,6 @@ def make_inputs_on_gpu(evaluation):
 
 def evaluate(kernelbench, reference, module, compiled):
     """Evaluates one module, and returns its row of the table."""
-    import torch
-
     evaluation, checker, timing = kernelbench
     text, original = module.read_text(), reference.read_text()
     valid, errors, warnings = checker.validate_kernel_static(text, backend="cuda", precision="fp32")
@@ -175,8 +168,6 @@ def evaluate(kernelbench, reference, module, compiled):
 def compiled_ms(evaluation, timing, original):
     """Times the compiled reference as KernelBench times modules. Its own function would also convert labels and
     masks."""
-    import torch
-
     device = torch.device("cuda:0")
     model, *functions = evaluation.load_original_model_and_inputs(original, {})
     given = []

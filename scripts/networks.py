@@ -19,8 +19,7 @@ import subprocess
 import sys
 import time
 
-from kept import ROOT, Failed, Kept, between, forget_tried, nvidia_smi, results_page, table
-from problems import AUTOTUNE
+from kept import AUTOTUNE, ROOT, Failed, Kept, between, forget_tried, nvidia_smi, results_page, table
 
 NETWORKS = {  # titles on the page
     "resnet50": "ResNet-50, f16 channels-last, 64x3x224x224",

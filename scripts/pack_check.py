@@ -22,7 +22,7 @@ import torch  # noqa: E402
 
 imported = time.perf_counter()
 import problems  # noqa: E402
-from problems import torch_calls  # noqa: E402
+from problems import as_set, torch_calls  # noqa: E402
 
 SLOW_S = 0.01  # a slower call, such as a general kernel's of a loss, is not timed on the host
 CALLS = 200
@@ -83,9 +83,10 @@ class Check:
         """Returns an operator's problem with these dimensions and components, or None if it is not allowed."""
         kernels = getattr(self.functions, "_" + name)
         spec = kernels.operator.spec
-        parameters = {p["name"]: [values[c["name"]] for c in p["components"]] for p in spec["parameters"]}
+        given = {p["name"]: as_set([values[c["name"]] for c in p["components"]]) for p in spec["parameters"]}
         try:
-            bound, = problems.bound([problems.request(name, [values[n] for n in spec["shape"]], parameters)])
+            shape = as_set([values[n] for n in spec["shape"]])
+            bound, = problems.bound([{"operator": name, "shape": shape, "parameters": given}])
         except subprocess.CalledProcessError:
             return None
         return Problem(kernels, self.calls.dense, {**values, "math": math}, bound)

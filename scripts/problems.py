@@ -5,15 +5,15 @@ file adds problems for which PyTorch has no single function (COMPOSED), and expr
 """
 import functools
 import json
-import os
 import re
 import subprocess
 import sys
 import tempfile
 
-from kept import ROOT
+import torch
+import torch.nn.functional as F
+from kept import AUTOTUNE, ROOT
 
-AUTOTUNE = os.environ.get("AUTOTUNE", str(ROOT / "bin/autotune"))
 sys.path.append(str(ROOT / "pack/loaders/python"))
 import torch_calls  # noqa: E402
 
@@ -34,12 +34,6 @@ def as_set(value):
     return "x".join(map(str, value)) if isinstance(value, (tuple, list)) else str(value)
 
 
-def request(operator, shape, parameters, math="auto"):
-    """Returns a problem in the form of a problems file."""
-    given = {name: as_set(v) for name, v in parameters.items()}
-    return {"operator": operator, "shape": as_set(shape), "math": math, "parameters": given}
-
-
 def autotune(*words):
     """Returns the output of an autotune command."""
     return subprocess.run([AUTOTUNE, *words], check=True, stdout=subprocess.PIPE, text=True).stdout
@@ -51,17 +45,6 @@ def bound(requests):
         json.dump([{k: r[k] for k in ("operator", "shape", "parameters")} | {"math": "fp32"} for r in requests], file)
         file.flush()
         return [Problem(about) for about in json.loads(autotune("ops", "calls", file.name))]
-
-
-@functools.cache
-def described(operator):
-    """Returns what `autotune ops show` says about an operator."""
-    return json.loads(autotune("ops", "show", operator, "--json", "-"))
-
-
-def exact(operator):
-    """Whether the result is one of the inputs, and so the same in any precision."""
-    return operator.startswith(("max", "min", "argm"))
 
 
 class Problem:
@@ -78,8 +61,6 @@ class Problem:
 
     def drawn(self, device="cuda"):
         """Returns random tensors by name: labels, booleans, or normal numbers. Variances are positive."""
-        import torch
-
         made = {}
         for name, a in self.read.items():
             kind = torch_calls.dtype(a["Type"])
@@ -115,8 +96,6 @@ class Problem:
 def rounded(x, math):
     """Rounds inputs as a math mode does: to 10 bits after the leading one, with ties away from zero in tf32 (like
     cvt.rna) and ties to even in tf32_even (like cvt.rn). In fp32 nothing is rounded."""
-    import torch
-
     if math == "fp32":
         return x
     bits = x.contiguous().view(torch.int32)
@@ -126,8 +105,6 @@ def rounded(x, math):
 
 @functools.cache
 def functions():
-    import torch
-
     known = {"torch": torch}
     exec((ROOT / "templates/include/functions.py").read_text(), known)
     return known["Functions"]()
@@ -165,8 +142,6 @@ def product(p, t):
 
 def separable(p, t):
     """A depthwise convolution followed by a 1 x 1 convolution over its channels."""
-    import torch.nn.functional as F
-
     window, channels = (p["stride"], p["padding"], p["dilation"]), t["x"].shape[1]
     between = F.conv2d(t["x"], t["depthwise"], t.get("depthwise_bias"), *window, channels)
     if p["type"] != "f32":  # rounded even if the sums are computed in double
@@ -176,8 +151,6 @@ def separable(p, t):
 
 def row_norm(p, t):
     """A norm along dimension 1: layer_norm if there is, or may be, a bias, and otherwise rms_norm."""
-    import torch.nn.functional as F
-
     last, weight = t["x"].movedim(1, -1), t.get("weight")
     if "bias" in p:
         return F.layer_norm(last, last.shape[-1:], weight, t.get("bias"), p["eps"]).movedim(-1, 1)
@@ -186,8 +159,6 @@ def row_norm(p, t):
 
 def p_norm(p, t):
     """The p-norm along dimension 1 or, if there is an eps, the elements divided by it."""
-    import torch
-
     size = torch.linalg.vector_norm(t["x"], p["p"] or float("inf"), 1, "eps" in p)
     if "eps" not in p:
         return size
@@ -196,8 +167,6 @@ def p_norm(p, t):
 
 def scan(name, p, t):
     """A scan along dimension 1: cumulative, reversed, or excluding each element itself."""
-    import torch
-
     x = t["x"] * t["mask"] if "mask" in t else t["x"]
     x = x.flip(1) if p["reverse"] else x
     if p["exclusive"]:

@@ -113,7 +113,8 @@ def listed(lines):
 
 def cases(operator, table):
     made, maths = HOW.get(operator, (rows, ("fp32",)))
-    bound, exact = problems.bound([asked for *_, asked in table]), problems.exact(operator)
+    bound = problems.bound([asked for *_, asked in table])
+    exact = operator.startswith(("max", "min", "argm"))  # the result is one of the inputs, in any precision
     for seed, (p, (name, distribution, _)) in enumerate(zip(bound, table)):
         of = of_type(p)
         types = {what: problems.torch_calls.dtype(a["Type"]) for what, a in p.read.items() if f"{what}[" in p.parameters.get("epilogue", "")}

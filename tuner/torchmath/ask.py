@@ -16,12 +16,7 @@ def end(**answer):
 
 def version(*packages):
     """The version of the first of them that is installed."""
-    for package in packages:
-        try:
-            return metadata.version(package)
-        except metadata.PackageNotFoundError:
-            continue
-    return ""
+    return next((known.version for package in packages for known in metadata.distributions(name=package)), "")
 
 
 def installed():
@@ -54,11 +49,9 @@ def ask():
     """How far PyTorch's answer is from what each rounding gives, at most."""
     import torch
 
-    about = {"torch": torch.__version__}
     if not torch.cuda.is_available():
         return {"fault": f"PyTorch {torch.__version__} finds no GPU"}
     torch.cuda.set_device(JOB["ordinal"])
-    about["cudnn"] = str(torch.backends.cudnn.version())
     torch.manual_seed(1)
     operator = {}
     exec(compile(JOB["source"], JOB["file"], "exec"), operator)
@@ -76,7 +69,7 @@ def ask():
             factors = {name: rounded(t) if name in operator["FACTORS"] else t for name, t in few.items()}
             exact = operator["ask"](JOB["operator"], factors, parameters)
             errors[rule] = float((y - exact).abs().max())
-    return {**about, "errors": errors}
+    return {"torch": torch.__version__, "cudnn": str(torch.backends.cudnn.version()), "errors": errors}
 
 
 try:

@@ -7,14 +7,9 @@ import os
 import statistics
 import sys
 
-from torch_calls import alone, dtype, found, lying, standing, timed, uniform, values
-
 # One function is few kernels. Processes that compile side by side start slowly, and the search needs the cores.
 os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
-try:
-    import torch
-except ImportError:
-    torch = None
+from torch_calls import alone, dtype, found, lying, standing, timed, torch, uniform, values
 
 ANSWERS = os.fdopen(3, "w")
 PART = 1 << 26  # elements that are compared at a time

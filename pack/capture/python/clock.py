@@ -13,7 +13,7 @@ class Clock:
         # CUDA events of the process that forked this one must not be destroyed here, so they are kept.
         self.parked = [before]
         self.free = collections.defaultdict(list)  # event pairs by GPU
-        self.pending, self.captured, self.made = collections.deque(), 0, 0
+        self.pending, self.captured = collections.deque(), 0
 
     def gpu(self):
         """Returns the name of the first GPU that was used."""
@@ -27,15 +27,12 @@ class Clock:
             self.captured += 1
             return None
         index = tensor.get_device()
-        if not self.free[index]:
-            if self.made >= MOST_PAIRS:
-                self.collect()
-                if not self.free[index]:
-                    return None
-            else:
-                self.made += 1
-                self.free[index].append([torch.cuda.Event(enable_timing=True) for _ in range(2)])
-        pair = self.free[index].pop()
+        free = self.free[index]
+        if not free and len(self.pending) >= MOST_PAIRS:
+            self.collect()
+            if not free:
+                return None
+        pair = free.pop() if free else [torch.cuda.Event(enable_timing=True) for _ in range(2)]
         stream = torch.cuda.current_stream(index)
         pair[0].record(stream)
         return pair, stream, index

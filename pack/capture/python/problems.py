@@ -5,7 +5,7 @@ import pathlib
 import torch
 
 from .arguments import Function
-from .pack import LAST, OPERATORS, SHAPED, TORCH_TYPES, Operator, PackError
+from .pack import FORMATS, LAST, OPERATORS, SHAPED, TORCH_TYPES, Operator, PackError
 
 WORDS = {dtype: word for word, dtype in TORCH_TYPES.items()}
 REFUSALS = (ValueError, TypeError, IndexError, KeyError, ZeroDivisionError, PackError)
@@ -19,9 +19,9 @@ def described(t):
 def layout(t):
     if t.is_contiguous():
         return ""
-    for rank, form in ((4, torch.channels_last), (5, torch.channels_last_3d)):
-        if t.dim() == rank and t.is_contiguous(memory_format=form):
-            return "channels_last"
+    form = FORMATS.get(t.dim())
+    if form and t.is_contiguous(memory_format=form):
+        return "channels_last"
     if t.dim() > 1 and t.mT.is_contiguous():
         return "transposed"
     return "not contiguous"

@@ -165,10 +165,9 @@ class Watch(TorchFunctionMode):
         else:
             key = name, ((tuple(first.shape), first.dtype, "") if is_plain(first) else outline(first),), None
         found = self.entries.get((device, key))
-        if found is None and len(self.entries) >= MOST_KEYS:
-            key = name, None, None
-            found = self.entries.get((device, key))
         if found is None:
+            if len(self.entries) >= MOST_KEYS:
+                key = name, None, None
             with self.lock:
                 found = self.entries.setdefault((device, key), Entry(device, key))
         return found

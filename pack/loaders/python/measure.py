@@ -307,20 +307,17 @@ def form(t):
 
 def grouped(program, candidates):
     """Runs the model once, and returns the groups of modules that a kernel serves and the groups that are left."""
-    seen, hooks = {c.name: [] for c in candidates}, []
-    for c in candidates:
+    seen = {c.name: [] for c in candidates}
+    with contextlib.ExitStack() as hooks:
+        for c in candidates:
 
-        def note(module, arguments, named, c=c):
-            served = bool(arguments) and not named and c.serves(arguments[0], arguments[1:])
-            gain = c.gain_ms(arguments[0], arguments[1:]) if served else 0.0
-            seen[c.name].append((served, gain, tuple(map(form, arguments))))
+            def note(module, arguments, named, c=c):
+                served = bool(arguments) and not named and c.serves(arguments[0], arguments[1:])
+                gain = c.gain_ms(arguments[0], arguments[1:]) if served else 0.0
+                seen[c.name].append((served, gain, tuple(map(form, arguments))))
 
-        hooks.append(c.module.register_forward_pre_hook(note, with_kwargs=True))
-    try:
+            hooks.enter_context(c.module.register_forward_pre_hook(note, with_kwargs=True))
         program.uncompiled()
-    finally:
-        for hook in hooks:
-            hook.remove()
     groups, left = {}, {}
     for c in candidates:
         calls = seen[c.name]
@@ -463,18 +460,15 @@ def decided(program, state, candidates):
     return done
 
 
-@contextlib.contextmanager
 def compilations(run):
     """Raises the limit of torch.compile, since each set of modules is compiled anew."""
     if run != COMPILE:
-        yield
-        return
+        return contextlib.nullcontext()
     import torch._dynamo  # this import takes a second
 
     config = torch._dynamo.config
     name = "recompile_limit" if hasattr(config, "recompile_limit") else "cache_size_limit"
-    with config.patch({name: getattr(config, name) + 16}):
-        yield
+    return config.patch({name: getattr(config, name) + 16})
 
 
 def measure(model, inputs, run, candidates, clock):

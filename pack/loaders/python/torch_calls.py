@@ -2,6 +2,11 @@
 its tensors and values by PyTorch's names. Searches and scripts use this module."""
 import math
 
+try:
+    import torch
+except ImportError:
+    torch = None
+
 WARM_UP = 3  # calls before the samples
 OF_MATRICES = ("matmul", "mm", "linear")  # functions for which a batch of one would cost PyTorch a loop
 TYPES = {"f16": "float16", "bf16": "bfloat16", "f32": "float32", "f64": "float64", "bool": "bool",
@@ -9,16 +14,12 @@ TYPES = {"f16": "float16", "bf16": "bfloat16", "f32": "float32", "f64": "float64
 
 
 def dtype(word):
-    import torch
-
     return getattr(torch, TYPES[word])
 
 
 def function(name):
     """Returns PyTorch's function of that name, or None. Of the package torch itself only functions of tensors
     count, since a foreign op.yaml could name functions such as torch.load, which executes files."""
-    import torch
-
     if hasattr(torch.nn.functional, name):
         return getattr(torch.nn.functional, name)
     found = getattr(torch, name, None)
@@ -53,8 +54,6 @@ def standing(t, made):
 
 def uniform(t):
     """Makes a tensor of uniform random numbers on the GPU, in its order in memory."""
-    import torch
-
     return torch.empty(lying(t), device="cuda").uniform_(t["low"], t["high"]).to(dtype(t["type"]))
 
 
@@ -67,8 +66,6 @@ def alone(call, tensors):
 
 def timed(call, samples, flush=None):
     """Times calls in milliseconds with CUDA events. Writing flush, which is larger than the L2, empties the cache."""
-    import torch
-
     for _ in range(WARM_UP):
         call()
     events = [[torch.cuda.Event(enable_timing=True) for _ in range(2)] for _ in range(samples)]

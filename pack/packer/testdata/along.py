@@ -25,7 +25,8 @@ def tried(name, x, given):
     def now(*arguments):
         *tensors, settings, mode = arguments
         own, shapes, answer = operator.taken(settings, [t if t is None else tuple(t.shape) for t in tensors])
-        given_shapes.extend((*operator.decoded(own).values(), *shapes))
+        parameters = [value for name, value in operator.decoded(own).items() if name != "epilogue"]
+        given_shapes.extend((*parameters, *shapes))
         (shape, dtype, _), = operator.results(operator.bind(own, shapes, torch.float32, "", 90), torch.float32, answer)
         return tensor(*shape, dtype=dtype)
 

@@ -71,7 +71,7 @@ def like(got, want, what):
             torch.testing.assert_close(g, w, rtol=rtol, atol=1e-5, check_stride=True, msg=lambda m: f"{what}: {m}")
 
 
-def alike(program, inputs, what, change=lambda model: model, grad=False, launched=None):
+def alike(program, inputs, what, change=lambda model: model, grad=False):
     """Compares outputs, buffers and gradients. Gives what was launched."""
     launches.clear()
     old, new = map(change, pair(program))
