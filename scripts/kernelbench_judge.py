@@ -80,14 +80,6 @@ def tidy():
     return True
 
 
-def stand_in(name, **members):
-    """Puts an empty module in place of one that is not installed."""
-    if importlib.util.find_spec(name) is None:
-        module = importlib.util.module_from_spec(importlib.machinery.ModuleSpec(name, None))
-        vars(module).update(members)
-        sys.modules[name] = module
-
-
 class Record:
     """The part of pydantic's BaseModel that the evaluation needs: fields with defaults."""
 
@@ -106,7 +98,9 @@ def import_kernelbench(checkout):
     members = {"dotenv": {"load_dotenv": unused}, "openai": {"OpenAI": unused}, "litellm": {"completion": unused},
                "requests": {}, "tqdm": {"tqdm": unused}, "pydantic": {"BaseModel": Record}}
     for name in members:
-        stand_in(name, **members[name])
+        if importlib.util.find_spec(name) is None:
+            sys.modules[name] = importlib.util.module_from_spec(importlib.machinery.ModuleSpec(name, None))
+            vars(sys.modules[name]).update(members[name])
     from kernelbench import eval as evaluation, kernel_static_checker as checker, timing
 
     evaluation._process_input_tensor = at_precision

@@ -13,6 +13,7 @@ import functools
 import gzip
 import json
 import pathlib
+import re
 import sys
 
 import torch
@@ -112,7 +113,9 @@ def listed(lines):
 
 
 def cases(operator, table):
-    made, maths = HOW.get(operator, (rows, ("fp32",)))
+    made = {"elementwise": chains, "scaled_dot_product_attention": attended}.get(operator)
+    made = made or (dense if re.search("pool|conv|matmul", operator) else rows)
+    maths = ("fp32", "tf32") if re.fullmatch(r"matmul|conv(_transpose)?\dd", operator) else ("fp32",)
     bound = problems.bound([asked for *_, asked in table])
     exact = operator.startswith(("max", "min", "argm"))  # the result is one of the inputs, in any precision
     for seed, (p, (name, distribution, _)) in enumerate(zip(bound, table)):
@@ -129,16 +132,6 @@ def cases(operator, table):
                 "inputs": {k: pack(v) for k, v in inputs.items()},
                 "output": {"shape": list(y.shape), "data": pack(y)},
             }
-
-
-# How the tensors of an operator are made, and its math modes. An operator that is not listed uses rows and fp32.
-HOW = {
-    **{f"{kind}_pool{axes}d": (dense, ("fp32",)) for kind in ("avg", "max") for axes in (1, 2, 3)},
-    **{f"{kind}{axes}d": (dense, ("fp32", "tf32")) for kind in ("conv", "conv_transpose") for axes in (1, 2, 3)},
-    "depthwise_conv2d": (dense, ("fp32",)), "conv_separable2d": (dense, ("fp32",)),
-    "matmul": (dense, ("fp32", "tf32")),
-    "elementwise": (chains, ("fp32",)), "scaled_dot_product_attention": (attended, ("fp32",)),
-}
 
 
 def main():

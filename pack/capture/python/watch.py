@@ -144,9 +144,7 @@ class Watch(TorchFunctionMode):
                 if name in ("__get__", "__set__"):
                     self.quiet.add(func)
                     return None
-            first = first_tensor(args)
-            if first is None:
-                first = first_tensor(kwargs.values())
+            first = first_tensor((*args, *kwargs.values()))
             if first is None or not is_real(first):
                 return None
             entry = self.entry(name, first, args, kwargs)

@@ -281,14 +281,7 @@ class Program:
     @staticmethod
     def in_turns(before, after):
         """Times pairs of passes. The order within a pair alternates."""
-
-        def pair(turn):
-            if turn % 2:
-                return before(), after()
-            two = after()
-            return before(), two
-
-        return paired(pair)
+        return paired(lambda turn: (before(), after()) if turn % 2 else (after(), before())[::-1])
 
 
 def paired(pair):
@@ -447,16 +440,12 @@ def decided(program, state, candidates):
         (done.left if group.why else right).append(group)
     if program.run != COMPILE and right:
         (graphs_times if program.run == GRAPH else modules_times)(program, right)
-    pays = []
     for group in right:
-        if group.interval is None or group.interval[0] > 1:
-            pays.append(group)
-        else:
+        if group.interval is not None and group.interval[0] <= 1:
             group.why = "it is not faster in the model"
             done.left.append(group)
-    pays = settled(program, answers, pays, done)
-    program.put(pays, True)
-    done.kept = pays
+    done.kept = settled(program, answers, [group for group in right if not group.why], done)
+    program.put(done.kept, True)
     return done
 
 
