@@ -340,9 +340,7 @@ func FuzzLoad(f *testing.F) {
 	f.Add([]byte(strings.Replace(likeDirect, "other.cuh", "own.cuh", 1)))
 	for _, name := range OperatorNames() {
 		text, err := templates.FS.ReadFile(name + "/op.yaml")
-		if err != nil {
-			f.Fatal(err)
-		}
+		must.OK(f, err)
 		f.Add(text)
 	}
 	for _, text := range []string{"", "a", "- a", "a: {b: [c", "? a\n: b", "<<: {a: b}", "a: *b", "operator: 0x", "shape: [[[[", "a: |\n  b", "\"\\x\": 1", "%YAML 1.2\n---\n"} {

@@ -17,6 +17,7 @@ import (
 
 	"autotune/device"
 	"autotune/device/trial"
+	"autotune/internal/test/must"
 	"autotune/operator"
 	"autotune/tuner/devices"
 	"autotune/tuner/strategy"
@@ -31,9 +32,7 @@ const repository = "../.."
 func page(t *testing.T, path string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(repository, path))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return string(text)
 }
 
@@ -243,9 +242,7 @@ func TestDocumentedLinks(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 }
 
 // documentPaths collects the paths of all fields of a best-config document, written as docs/ writes them.
@@ -280,9 +277,7 @@ func TestDocumentedBestConfig(t *testing.T) {
 	found := map[string]bool{}
 	for _, path := range examples {
 		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		var document map[string]any
 		if err := json.Unmarshal(text, &document); err != nil {
 			t.Fatal(path, err)

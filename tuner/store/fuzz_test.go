@@ -14,9 +14,7 @@ func FuzzFile(f *testing.F) {
 	s, err := Open(f.Context(), path, Options{})
 	must.OK(f, err)
 	for i := range 3 {
-		if err := s.PutTrials(pool, []Entry{sample(i)}); err != nil {
-			f.Fatal(err)
-		}
+		must.OK(f, s.PutTrials(pool, []Entry{sample(i)}))
 	}
 	raw, err := os.ReadFile(path)
 	must.OK(f, err)
