@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"autotune/operator"
 )
 
 var (
@@ -87,4 +89,17 @@ func (s *Source) written(texts map[string]string, number int) set {
 		s.Includes[fmt.Sprintf("%d/%s", number, name)] = ownInclude.ReplaceAllString(text, fmt.Sprintf("${1}%d/", number))
 	}
 	return of
+}
+
+// Kernel joins several kernels with the same flags into one kernel source.
+func Kernel(kernels []operator.Kernel) operator.Kernel {
+	var all Source
+	for _, k := range kernels {
+		macros := map[string]string{}
+		for _, m := range k.Macros {
+			macros[m.Name] = m.Value
+		}
+		all.Add(k.File, k.Source, k.Includes, macros)
+	}
+	return operator.Kernel{File: "together.cu", Source: all.Text(), Includes: all.Includes, Flags: kernels[0].Flags}
 }
