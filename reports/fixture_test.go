@@ -25,8 +25,7 @@ func golden(t *testing.T, name string, got []byte) {
 	if *update {
 		must.OK(t, os.WriteFile(path, got, 0o644))
 	}
-	want, err := os.ReadFile(path)
-	must.OK(t, err)
+	want := must.Read(t, path)
 	if !bytes.Equal(got, want) {
 		t.Errorf("%s: if meant so, run go test -update\n got\n%s\nwant\n%s", name, got, want)
 	}

@@ -31,8 +31,7 @@ const repository = "../.."
 // page reads a file of the repository as text.
 func page(t *testing.T, path string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(repository, path))
-	must.OK(t, err)
+	text := must.Read(t, filepath.Join(repository, path))
 	return string(text)
 }
 
@@ -276,8 +275,7 @@ func TestDocumentedBestConfig(t *testing.T) {
 	}
 	found := map[string]bool{}
 	for _, path := range examples {
-		text, err := os.ReadFile(path)
-		must.OK(t, err)
+		text := must.Read(t, path)
 		var document map[string]any
 		if err := json.Unmarshal(text, &document); err != nil {
 			t.Fatal(path, err)

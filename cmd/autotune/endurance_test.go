@@ -84,8 +84,7 @@ func season(t *testing.T) *seasoned {
 
 func (s *seasoned) bytes(t *testing.T) []byte {
 	t.Helper()
-	raw, err := os.ReadFile(s.cache)
-	must.OK(t, err)
+	raw := must.Read(t, s.cache)
 	return raw
 }
 

@@ -88,8 +88,7 @@ func scriptsWithTools(t *testing.T, folder string) (files []string) {
 	all, err := filepath.Glob(folder + "/*.txtar")
 	must.OK(t, err)
 	for _, file := range all {
-		text, err := os.ReadFile(file)
-		must.OK(t, err)
+		text := must.Read(t, file)
 		if testneeds.InScript(string(text)) {
 			files = append(files, file)
 		}
@@ -102,8 +101,7 @@ func scriptsWithTools(t *testing.T, folder string) (files []string) {
 
 // The operator shown in docs/writing-an-operator.md must be the one that the tests run.
 func TestDocumentedOperator(t *testing.T) {
-	page, err := os.ReadFile("../../docs/writing-an-operator.md")
-	must.OK(t, err)
+	page := must.Read(t, "../../docs/writing-an-operator.md")
 	script, err := txtar.ParseFile("testdata/script/own_operator.txtar")
 	must.OK(t, err)
 	for _, file := range script.Files {

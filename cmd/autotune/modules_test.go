@@ -112,8 +112,7 @@ var directForm = regexp.MustCompile(`(?m)^\t(\S+) v\S+$`)
 
 // Each direct dependency needs a row in docs/dependencies.md, and the packages named in the row must import it.
 func TestDocumentedDependencies(t *testing.T) {
-	module, err := os.ReadFile(filepath.Join(repository, "go.mod"))
-	must.OK(t, err)
+	module := must.Read(t, filepath.Join(repository, "go.mod"))
 	var direct []string
 	for _, match := range directForm.FindAllStringSubmatch(string(module), -1) {
 		direct = append(direct, match[1])

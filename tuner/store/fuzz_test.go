@@ -1,7 +1,6 @@
 package store
 
 import (
-	"os"
 	"path/filepath"
 	"testing"
 
@@ -16,8 +15,7 @@ func FuzzFile(f *testing.F) {
 	for i := range 3 {
 		must.OK(f, s.PutTrials(pool, []Entry{sample(i)}))
 	}
-	raw, err := os.ReadFile(path)
-	must.OK(f, err)
+	raw := must.Read(f, path)
 	f.Add(raw, uint32(4096), []byte{1, 2, 3})
 	f.Add(raw[:9000], uint32(8192), []byte{})
 	f.Fuzz(func(t *testing.T, raw []byte, at uint32, bytes []byte) {

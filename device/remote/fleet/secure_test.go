@@ -44,8 +44,7 @@ authorization { users = [
   { nkey: ` + searchUser + ` }
 ] }
 `
-	page, err := os.ReadFile("../../../docs/distributed.md")
-	must.OK(t, err)
+	page := must.Read(t, "../../../docs/distributed.md")
 	permissions := config[strings.Index(config, "permissions:"):strings.Index(config, " }\n  { nkey")]
 	if !strings.Contains(string(page), permissions) {
 		t.Error("docs/distributed.md does not have the permissions that are tested")
