@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"autotune/internal/test/must"
 )
 
 var (
@@ -58,9 +60,7 @@ func lineCounts(t *testing.T) map[string]int {
 		counts[row] += bytes.Count(text, []byte("\n"))
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return counts
 }
 
@@ -68,10 +68,7 @@ func lineCounts(t *testing.T) map[string]int {
 // Go, so that a commit that grows the code must raise a budget. TestBudgets also refuses a budget far above the present
 // number of lines, because a package could use it up unseen.
 func TestBudgets(t *testing.T) {
-	text, err := os.ReadFile("architecture.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Read(t, "architecture.md")
 	budgets := map[string]string{}
 	for _, m := range packageForm.FindAllStringSubmatch(string(text), -1) {
 		budgets[m[1]+m[2]] = m[3]

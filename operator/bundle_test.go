@@ -88,13 +88,9 @@ func FuzzLoadBundle(f *testing.F) {
 		"k.cu": {Data: []byte("extern \"C\" __global__ void copy_reference(const float* x, float* y) {}\nextern \"C\" __global__ void copy_plain(const float* x, float* y) {}\n")},
 	}
 	o, err := Load(small, ".")
-	if err != nil {
-		f.Fatal(err)
-	}
+	must.OK(f, err)
 	archive, err := o.Bundle()
-	if err != nil {
-		f.Fatal(err)
-	}
+	must.OK(f, err)
 	f.Add(archive)
 	f.Fuzz(func(_ *testing.T, archive []byte) { _, _ = LoadBundle(archive) })
 }

@@ -340,9 +340,7 @@ func FuzzLoad(f *testing.F) {
 	f.Add([]byte(strings.Replace(likeDirect, "other.cuh", "own.cuh", 1)))
 	for _, name := range OperatorNames() {
 		text, err := templates.FS.ReadFile(name + "/op.yaml")
-		if err != nil {
-			f.Fatal(err)
-		}
+		must.OK(f, err)
 		f.Add(text)
 	}
 	for _, text := range []string{"", "a", "- a", "a: {b: [c", "? a\n: b", "<<: {a: b}", "a: *b", "operator: 0x", "shape: [[[[", "a: |\n  b", "\"\\x\": 1", "%YAML 1.2\n---\n"} {
@@ -361,8 +359,7 @@ func FuzzLoad(f *testing.F) {
 
 // The first comment of a single-file operator is its description, and errors refer to lines and columns of the file.
 func TestLoadFile(t *testing.T) {
-	text, err := os.ReadFile("../examples/saxpy.cu")
-	must.OK(t, err)
+	text := must.Read(t, "../examples/saxpy.cu")
 	stars := string(text)
 	description, kernels, _ := strings.Cut(stars, "*/")
 	slashes := strings.ReplaceAll(strings.TrimSuffix(strings.TrimPrefix(description, "/*\n"), "\n"), "\n", "\n// ")
@@ -471,8 +468,7 @@ func macrosText(k Kernel) string {
 
 // If the default of a template is the reference, the launches of the reference are those of the template.
 func TestReferenceTemplate(t *testing.T) {
-	text, err := os.ReadFile("../examples/saxpy.cu")
-	must.OK(t, err)
+	text := must.Read(t, "../examples/saxpy.cu")
 	load := func(reference string) (*Operator, error) {
 		changed := strings.Replace(string(text), "cost:", reference+"\ncost:", 1)
 		return LoadFile(fstest.MapFS{"saxpy.cu": {Data: []byte(changed)}}, ".", "saxpy.cu")
@@ -496,8 +492,7 @@ var keyTable = regexp.MustCompile(`(?s)(<!-- keys of ([a-z ]+) -->\n).*?(<!-- en
 // The documentation's tables contain the keys of keys.txt.
 func TestKeyTables(t *testing.T) {
 	const file = "../docs/writing-an-operator.md"
-	page, err := os.ReadFile(file)
-	must.OK(t, err)
+	page := must.Read(t, file)
 	documented := map[string]bool{}
 	want := keyTable.ReplaceAllStringFunc(string(page), func(part string) string {
 		parts := keyTable.FindStringSubmatch(part)

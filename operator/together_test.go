@@ -141,19 +141,6 @@ func compileTogether(t *testing.T, d device.Device, kernels []operator.Kernel, m
 	return binaries
 }
 
-// sourceOf combines several kernels that have the same flags into one source.
-func sourceOf(kernels []operator.Kernel) operator.Kernel {
-	var all testtogether.Source
-	for _, k := range kernels {
-		macros := map[string]string{}
-		for _, m := range k.Macros {
-			macros[m.Name] = m.Value
-		}
-		all.Add(k.File, k.Source, k.Includes, macros)
-	}
-	return operator.Kernel{File: "together.cu", Source: all.Text(), Includes: all.Includes, Flags: kernels[0].Flags}
-}
-
 // compileProgram compiles kernels as one program. compileProgram returns no binaries if compilation fails.
 func compileProgram(d device.Device, kernels []operator.Kernel) ([]*compile.Binary, error) {
 	own := make([]operator.Kernel, len(kernels))
@@ -167,7 +154,7 @@ func compileProgram(d device.Device, kernels []operator.Kernel) ([]*compile.Bina
 			launches = append(launches, operator.Launch{Entry: testtogether.Namespace(i) + "::" + entry})
 		}
 	}
-	all := sourceOf(own)
+	all := testtogether.Kernel(own)
 	all.Source = "#include <" + elements + ">\n" + all.Source
 	all.Launches = launches
 	b, err := d.Compiler().Compile(context.Background(), compile.Request{Kernel: all, Arch: d.Arch(), Timeout: 10 * time.Minute})

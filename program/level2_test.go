@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"autotune/internal/test/must"
 	"autotune/operator"
 )
 
@@ -27,39 +28,29 @@ type exported struct {
 func level2(t *testing.T) (all []*Graph, names []string) {
 	t.Helper()
 	f, err := os.Open("testdata/level2.jsonl.gz")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer f.Close()
 	unpacked, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	lines := bufio.NewScanner(unpacked)
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
 		var e exported
-		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, json.Unmarshal(lines.Bytes(), &e))
 		g, err := Read(strings.NewReader(string(e.Graph)))
 		if err != nil {
 			t.Fatalf("%s: %v", e.Problem, err)
 		}
 		all, names = append(all, g), append(names, e.Problem)
 	}
-	if err := lines.Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, lines.Err())
 	return all, names
 }
 
 func planned(t *testing.T, g *Graph) *Plan {
 	t.Helper()
 	p, err := NewPlan(g, operator.Find)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return p
 }
 
@@ -98,14 +89,9 @@ func TestLevel2(t *testing.T) {
 	const golden = "testdata/level2.txt"
 	got := strings.Join(lines, "\n") + "\n"
 	if *update {
-		if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(golden, []byte(got), 0o644))
 	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must.Read(t, golden)
 	wanted := strings.Split(string(want), "\n")
 	for i, line := range strings.Split(got, "\n") {
 		if i >= len(wanted) || line != wanted[i] {

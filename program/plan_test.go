@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"autotune/internal/test/must"
 	"autotune/operator"
 	"autotune/space/expr"
 )
@@ -15,9 +16,7 @@ func TestWithout(t *testing.T) {
 		p := planned(t, g)
 		for _, r := range p.Regions() {
 			without, err := p.Without(r.Name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			isWhole(t, g, without)
 			if len(without.Regions()) != len(p.Regions())-1 || strings.Contains(without.String(), r.Name+" ") &&
 				!strings.Contains(without.String(), r.Name+" was left out") {
@@ -37,9 +36,7 @@ func TestWithout(t *testing.T) {
 // The table has what epilogues have, and arguments decide which line counts.
 func TestPointwiseTable(t *testing.T) {
 	o, err := operator.Find("conv2d")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var functions map[string]expr.Arity
 	for _, s := range o.Parameters {
 		if s.Axes != nil {

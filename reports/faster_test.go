@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"autotune/internal/test/must"
 	"autotune/tuner"
 	"autotune/tuner/bestconfig"
 	"autotune/tuner/torchtimes"
@@ -31,9 +32,7 @@ func TestPyTorchIsFaster(t *testing.T) {
 			t.Errorf("the first line is %q, want %q", first, want)
 		}
 		var again bytes.Buffer
-		if err := b.WriteJSON(&again); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, b.WriteJSON(&again))
 		read, err := bestconfig.Read(&again)
 		if text, ok := read.FasterPyTorch(); err != nil || !ok || text != want {
 			t.Errorf("the document says %q, %v", text, err)
@@ -61,9 +60,7 @@ func TestSummaryMarksFasterPyTorch(t *testing.T) {
 		100: {"  PyTorch", "  0.17x !  ", "  1.50x  ", "! PyTorch is faster than the winner.\n"},
 	} {
 		var out strings.Builder
-		if err := SummaryTable(&out, []bestconfig.Document{slow, fast}, width); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, SummaryTable(&out, []bestconfig.Document{slow, fast}, width))
 		for _, part := range want {
 			if !strings.Contains(out.String(), part) {
 				t.Errorf("width %d: no %q in\n%s", width, part, out.String())

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"autotune/device/trial"
+	"autotune/internal/test/must"
 	"autotune/space"
 	"autotune/tuner"
 	"autotune/tuner/bestconfig"
@@ -22,14 +23,9 @@ func golden(t *testing.T, name string, got []byte) {
 	t.Helper()
 	path := filepath.Join("testdata", name)
 	if *update {
-		if err := os.WriteFile(path, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(path, got, 0o644))
 	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must.Read(t, path)
 	if !bytes.Equal(got, want) {
 		t.Errorf("%s: if meant so, run go test -update\n got\n%s\nwant\n%s", name, got, want)
 	}

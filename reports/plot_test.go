@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"autotune/device/trial"
+	"autotune/internal/test/must"
 	"autotune/tuner"
 	"autotune/tuner/bestconfig"
 	"autotune/tuner/torchtimes"
@@ -106,18 +107,12 @@ func TestPlots(t *testing.T) {
 	for name, draw := range scenes() {
 		t.Run(name, func(t *testing.T) {
 			var file bytes.Buffer
-			if err := draw(&file); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, draw(&file))
 			if *keep != "" {
-				if err := os.WriteFile(filepath.Join(*keep, name+".png"), file.Bytes(), 0o644); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, os.WriteFile(filepath.Join(*keep, name+".png"), file.Bytes(), 0o644))
 			}
 			config, err := png.DecodeConfig(&file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			if config.Width < 1600 || config.Height < 400 || config.Height > 4000 {
 				t.Errorf("the plot is %dx%d", config.Width, config.Height)
 			}

@@ -10,6 +10,7 @@ import (
 
 	"autotune/device"
 	"autotune/device/trial"
+	"autotune/internal/test/must"
 	"autotune/space"
 	"autotune/space/expr"
 	"autotune/tuner"
@@ -48,9 +49,7 @@ func TestFailures(t *testing.T) {
 func shown(t *testing.T, b bestconfig.Document) string {
 	t.Helper()
 	var out bytes.Buffer
-	if err := SearchTable(&out, b, nil); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, SearchTable(&out, b, nil))
 	for line := range strings.Lines(out.String()) {
 		if utf8.RuneCountInString(line) > tableWidth+1 {
 			t.Errorf("a line of %d letters: %q", utf8.RuneCountInString(line), line)
@@ -116,9 +115,7 @@ func TestSimulationTable(t *testing.T) {
 		})
 	}
 	var out bytes.Buffer
-	if err := SimulationTable(&out, r); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, SimulationTable(&out, r))
 	for line := range strings.Lines(out.String()) {
 		if utf8.RuneCountInString(strings.TrimSuffix(line, "\n")) > tableWidth {
 			t.Errorf("wide line %q", line)
@@ -141,9 +138,7 @@ func TestSummaryFitsTheTerminal(t *testing.T) {
 	list[2].Conditions.L2 = device.Warm
 	for _, width := range []int{80, 100} {
 		var out bytes.Buffer
-		if err := SummaryTable(&out, list, width); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, SummaryTable(&out, list, width))
 		text := out.String()
 		for line := range strings.Lines(text) {
 			if utf8.RuneCountInString(strings.TrimSuffix(line, "\n")) > width {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"autotune/internal/test/must"
 	"autotune/tuner"
 	"autotune/tuner/bestconfig"
 	"autotune/tuner/final"
@@ -19,9 +20,7 @@ func TestTable(t *testing.T) {
 	odd.Warnings = []string{strings.Repeat("unbroken", 12) + " and a word"}
 	for name, b := range map[string]bestconfig.Document{"cuda.txt": convolution(), "replay.txt": replayed(), "emulator.txt": emulated(), "failed.txt": failed()} {
 		var out bytes.Buffer
-		if err := SearchTable(&out, b, nil); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, SearchTable(&out, b, nil))
 		golden(t, name, out.Bytes())
 		for line := range strings.Lines(out.String()) {
 			line = strings.TrimSuffix(line, "\n")
@@ -77,9 +76,7 @@ func TestOutputsWhereCompared(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 	var table, document bytes.Buffer
-	if err := errors.Join(BenchTable(&table, b), b.WriteJSON(&document)); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, errors.Join(BenchTable(&table, b), b.WriteJSON(&document)))
 	if words := strings.Join(strings.Fields(table.String()), " "); !strings.Contains(words, want[0]) || !strings.Contains(words, want[1]) {
 		t.Error(table.String())
 	}

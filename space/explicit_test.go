@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"autotune/internal/test/must"
 	"autotune/space"
 	"autotune/space/expr"
 )
@@ -58,9 +59,7 @@ func TestExplicitHoldsTheList(t *testing.T) {
 		}
 		rng.Shuffle(len(kept), func(i, j int) { kept[i], kept[j] = kept[j], kept[i] })
 		s, err := space.Explicit(space.Listed{Template: "x", Tunables: listedTunables(sizes...), Configurations: valuesOf(kept...)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if s.Len() != int64(len(kept)) {
 			t.Fatalf("%d configurations, want %d", s.Len(), len(kept))
 		}
@@ -85,9 +84,7 @@ func TestExplicitOfSeveralTemplates(t *testing.T) {
 		space.Listed{Template: "p", Tunables: listedTunables(2, 2), Configurations: valuesOf([]int{1, 1}, []int{0, 1}, []int{1, 0}, []int{0, 1})},
 		space.Listed{Template: "q", Tunables: listedTunables(3), Configurations: valuesOf([]int{2})},
 	)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if got := s.At(0).Key() + " " + s.At(3).Key(); s.Len() != 4 || got != "p|a=0|b=10 q|a=20" {
 		t.Errorf("%d configurations, %s", s.Len(), got)
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"autotune/internal/test/must"
 	"autotune/space"
 )
 
@@ -15,9 +16,7 @@ import (
 func published(t testing.TB, file string) []space.Published {
 	t.Helper()
 	f, err := os.Open(filepath.Join("testdata", file))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer f.Close()
 	var r io.Reader = f
 	if strings.HasSuffix(file, ".gz") {
@@ -26,13 +25,9 @@ func published(t testing.TB, file string) []space.Published {
 		}
 	}
 	data, err := io.ReadAll(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	spaces, err := space.ParsePublished(data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return spaces
 }
 
@@ -53,9 +48,7 @@ func TestPublishedCounts(t *testing.T) {
 		t.Run(file, func(t *testing.T) {
 			for _, p := range published(t, file) {
 				s, err := space.New(t.Context(), p.Part)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, err)
 				if s.Len() != p.Valid {
 					t.Errorf("%s: %d valid configurations, want %d", p.Name, s.Len(), p.Valid)
 				}
@@ -77,9 +70,7 @@ func BenchmarkPublished(b *testing.B) {
 				nodes = 0
 				for _, p := range spaces {
 					s, err := space.New(b.Context(), p.Part)
-					if err != nil {
-						b.Fatal(err)
-					}
+					must.OK(b, err)
 					nodes += s.Nodes()
 				}
 			}

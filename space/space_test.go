@@ -27,7 +27,7 @@ func upTo(n int64) []expr.Value {
 	return out
 }
 
-func must(t testing.TB, parts ...space.Part) *space.Space {
+func newSpace(t testing.TB, parts ...space.Part) *space.Space {
 	t.Helper()
 	s, err := space.New(t.Context(), parts...)
 	if err != nil {
@@ -90,7 +90,7 @@ func TestFailingConstraintRuledOut(t *testing.T) {
 func TestEmptySpaces(t *testing.T) {
 	a, b := space.Tunable{Name: "a", Values: upTo(4)}, space.Tunable{Name: "b", Values: upTo(4)}
 	for _, constraints := range [][]string{{"a > 4"}, {"False"}, {"a*b > 16"}, {"a*b == 7"}, {"a < b", "b < a"}, {"a == 1", "a == 2"}} {
-		s := must(t, space.Part{Tunables: []space.Tunable{a, b}, Constraints: parsed(constraints...)})
+		s := newSpace(t, space.Part{Tunables: []space.Tunable{a, b}, Constraints: parsed(constraints...)})
 		if s.Len() != 0 || len(s.Sample(rand.New(rand.NewPCG(1, 2)), 3)) != 0 {
 			t.Errorf("%v: %d configurations", constraints, s.Len())
 		}
@@ -101,16 +101,16 @@ func TestEmptySpaces(t *testing.T) {
 			t.Errorf("%v: found a configuration", constraints)
 		}
 	}
-	if s := must(t); s.Len() != 0 {
+	if s := newSpace(t); s.Len() != 0 {
 		t.Errorf("no parts give %d configurations", s.Len())
 	}
-	if s := must(t, space.Part{Template: "only"}); s.Len() != 1 || s.At(0).Key() != "only" {
+	if s := newSpace(t, space.Part{Template: "only"}); s.Len() != 1 || s.At(0).Key() != "only" {
 		t.Errorf("no tunables give %d configurations", s.Len())
 	}
 }
 
 func TestUnion(t *testing.T) {
-	s := must(t,
+	s := newSpace(t,
 		space.Part{Template: "direct", Tunables: []space.Tunable{{Name: "x", Values: ints(32, 64)}, {Name: "v", Values: ints(1, 2)}}, Constraints: parsed("x * v < limit"), Constants: map[string]expr.Value{"limit": expr.Int(128)}},
 		space.Part{Template: "never", Tunables: []space.Tunable{{Name: "x", Values: ints(1)}}, Constraints: parsed("x > 1")},
 		space.Part{Template: "tiled", Tunables: []space.Tunable{{Name: "x", Values: ints(16, 128)}, {Name: "order", Values: []expr.Value{expr.String("row"), expr.String("col")}}, {Name: "k", Values: ints(3)}}},
@@ -151,7 +151,7 @@ func TestUnion(t *testing.T) {
 
 // Sampling, numbering and neighbours also work in a space that is far too large to list.
 func TestHugeSpace(t *testing.T) {
-	s := must(t, published(t, "atf_gaussian_convolution_pow2.json")[0].Part)
+	s := newSpace(t, published(t, "atf_gaussian_convolution_pow2.json")[0].Part)
 	rng := rand.New(rand.NewPCG(7, 7))
 	for _, i := range s.Sample(rng, 200) {
 		c := s.At(i)
@@ -190,7 +190,7 @@ func TestTooLarge(t *testing.T) {
 }
 
 func TestSampleIsUniform(t *testing.T) {
-	s := must(t, space.Part{Tunables: []space.Tunable{{Name: "a", Values: upTo(4)}, {Name: "b", Values: upTo(4)}}, Constraints: parsed("a * b <= 6")})
+	s := newSpace(t, space.Part{Tunables: []space.Tunable{{Name: "a", Values: upTo(4)}, {Name: "b", Values: upTo(4)}}, Constraints: parsed("a * b <= 6")})
 	rng := rand.New(rand.NewPCG(3, 4))
 	counts := make([]int, s.Len())
 	const rounds = 9000
@@ -212,7 +212,7 @@ func TestSampleIsUniform(t *testing.T) {
 }
 
 func BenchmarkWalk(b *testing.B) {
-	s := must(b, published(b, "hotspot.json")[0].Part)
+	s := newSpace(b, published(b, "hotspot.json")[0].Part)
 	rng := rand.New(rand.NewPCG(1, 1))
 	b.Run("At", func(b *testing.B) {
 		for b.Loop() {

@@ -9,6 +9,7 @@ import (
 
 	"autotune/device/compile"
 	"autotune/device/emulator"
+	"autotune/internal/test/must"
 	"autotune/internal/test/testcache"
 	"autotune/operator"
 )
@@ -19,9 +20,7 @@ func compiledTogether(t *testing.T) (linkTo func(xdg string) error) {
 	t.Helper()
 	shared := testcache.Dir()
 	for i := range 256 { // the cache's folders, one for each first byte of a digest
-		if err := os.MkdirAll(filepath.Join(shared, fmt.Sprintf("%02x", i)), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.MkdirAll(filepath.Join(shared, fmt.Sprintf("%02x", i)), 0o755))
 	}
 	for _, sanitize := range []bool{false, true} { // the emulator compiles a library once for all variants
 		d, err := emulator.Open(emulator.Options{Sanitize: sanitize, CacheDir: shared})
@@ -32,9 +31,7 @@ func compiledTogether(t *testing.T) (linkTo func(xdg string) error) {
 		}
 		k := operator.Kernel{File: "k.cu", Source: `extern "C" __global__ void k(float*) {}`, Launches: operator.Launches{{Entry: "k"}}}
 		_, err = d.Compiler().Compile(t.Context(), compile.Request{Kernel: k, Arch: "host"})
-		if err := errors.Join(err, d.Close()); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, errors.Join(err, d.Close()))
 	}
 	return func(xdg string) error {
 		own := filepath.Join(xdg, "autotune")

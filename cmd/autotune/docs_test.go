@@ -17,6 +17,7 @@ import (
 
 	"autotune/device"
 	"autotune/device/trial"
+	"autotune/internal/test/must"
 	"autotune/operator"
 	"autotune/tuner/devices"
 	"autotune/tuner/strategy"
@@ -30,10 +31,7 @@ const repository = "../.."
 // page reads a file of the repository as text.
 func page(t *testing.T, path string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(repository, path))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Read(t, filepath.Join(repository, path))
 	return string(text)
 }
 
@@ -243,9 +241,7 @@ func TestDocumentedLinks(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 }
 
 // documentPaths collects the paths of all fields of a best-config document, written as docs/ writes them.
@@ -279,10 +275,7 @@ func TestDocumentedBestConfig(t *testing.T) {
 	}
 	found := map[string]bool{}
 	for _, path := range examples {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Read(t, path)
 		var document map[string]any
 		if err := json.Unmarshal(text, &document); err != nil {
 			t.Fatal(path, err)

@@ -20,6 +20,7 @@ import (
 	"autotune/device"
 	"autotune/device/recording"
 	"autotune/device/trial"
+	"autotune/internal/test/must"
 	"autotune/internal/test/testneeds"
 	"autotune/space"
 	"autotune/space/expr"
@@ -70,9 +71,7 @@ func season(t *testing.T) *seasoned {
 	testneeds.CXX.Need(t)
 	dir := t.TempDir()
 	s := &seasoned{cache: filepath.Join(dir, "cache.db"), other: filepath.Join(dir, "other.db"), xdg: filepath.Join(dir, "xdg")}
-	if err := compiledTogether(t)(s.xdg); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, compiledTogether(t)(s.xdg))
 	crafted(t, s.cache, removable, 300)
 	crafted(t, s.cache, store.ProblemID{Problem: "conv2d 1x1x8x8", Device: "NVIDIA H100", Kind: device.CUDA}, 60)
 	crafted(t, s.other, store.ProblemID{Problem: "conv2d 1x1x9x9", Device: "NVIDIA H100", Kind: device.CUDA}, 300)
@@ -85,10 +84,7 @@ func season(t *testing.T) *seasoned {
 
 func (s *seasoned) bytes(t *testing.T) []byte {
 	t.Helper()
-	raw, err := os.ReadFile(s.cache)
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := must.Read(t, s.cache)
 	return raw
 }
 
@@ -96,9 +92,7 @@ func (s *seasoned) bytes(t *testing.T) []byte {
 func crafted(t *testing.T, path string, id store.ProblemID, n int) {
 	t.Helper()
 	s, err := store.Open(t.Context(), path, store.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var entries []store.Entry
 	for i := range n {
 		entries = append(entries, store.Entry{
@@ -110,9 +104,7 @@ func crafted(t *testing.T, path string, id store.ProblemID, n int) {
 		})
 	}
 	err = s.PutTrials(id, entries)
-	if err := errors.Join(err, s.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, errors.Join(err, s.Close()))
 }
 
 // workplace is a folder with a copy of the cache, in which one command runs.
@@ -124,9 +116,7 @@ type workplace struct {
 func (s *seasoned) workplace(t *testing.T, dir string, use cacheUse, cache []byte) workplace {
 	t.Helper()
 	w := workplace{dir: dir, cache: filepath.Join(dir, "cache.db")}
-	if err := os.WriteFile(w.cache, cache, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(w.cache, cache, 0o644))
 	w.line = strings.NewReplacer("CACHE", w.cache, "OTHER", s.other, "NEW", filepath.Join(dir, "new")).Replace(use.line)
 	return w
 }
@@ -165,9 +155,7 @@ func (s *seasoned) run(t *testing.T, line string) ended {
 // end runs a program to its end, and kills a program that hangs.
 func end(t *testing.T, c *exec.Cmd, complaint *bytes.Buffer) ended {
 	t.Helper()
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, c.Start())
 	return waited(c, complaint)
 }
 

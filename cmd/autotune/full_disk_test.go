@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"autotune/internal/test/endurance"
+	"autotune/internal/test/must"
 )
 
 // filled lists the ways to let a command run out of disk space: a disk with ROOM kilobytes more than the cache takes,
@@ -46,9 +47,7 @@ func fullDisks(t *testing.T, s *seasoned) {
 					}
 					w := s.workplace(t, t.TempDir(), use, cache)
 					before, err := trialKeys(t, w.cache)
-					if err != nil {
-						t.Fatal(err)
-					}
+					must.OK(t, err)
 					e, left := s.runFull(t, w, use, way.script, room, len(cache)>>10)
 					if strings.Contains(e.complaint, "mount:") || strings.Contains(e.complaint, "unshare") {
 						t.Skip(e.complaint)
@@ -81,9 +80,7 @@ func (s *seasoned) runFull(t *testing.T, w workplace, use cacheUse, script strin
 	t.Helper()
 	disk, left := filepath.Join(w.dir, "disk"), filepath.Join(w.dir, "left")
 	for _, dir := range []string{disk, left} {
-		if err := os.Mkdir(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.Mkdir(dir, 0o755))
 	}
 	script = strings.NewReplacer("ROOM", fmt.Sprint(room), "SIZE", fmt.Sprint(size), "CACHE", w.cache).Replace(script)
 	line := strings.ReplaceAll(strings.ReplaceAll(w.line, w.dir+"/new", disk+"/new"), w.cache, disk+"/cache.db")

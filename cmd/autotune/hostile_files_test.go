@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"autotune/internal/test/endurance"
+	"autotune/internal/test/must"
 	"autotune/internal/test/testneeds"
 )
 
@@ -145,9 +146,7 @@ func mustRefuse(t *testing.T, r reader, c content, place string) {
 	if r.file != "" {
 		ownOperator(t, folder)
 		path = filepath.Join(folder, r.file)
-		if err := os.Remove(path); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.Remove(path))
 	}
 	before, after, _ := strings.Cut(place, "%s")
 	text := io.MultiReader(strings.NewReader(before), c.text(r), strings.NewReader(after))
@@ -157,9 +156,7 @@ func mustRefuse(t *testing.T, r reader, c content, place string) {
 		}
 		// A pipe that is opened for reading and writing does not make the test wait until the program opens it.
 		pipe, err := os.OpenFile(path, os.O_RDWR, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		defer pipe.Close()
 		go fill(pipe, text, r.packed)
 	} else {
@@ -167,9 +164,7 @@ func mustRefuse(t *testing.T, r reader, c content, place string) {
 		if err == nil {
 			err = errors.Join(fill(f, text, r.packed), f.Close())
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 	}
 	line := strings.NewReplacer("FILE", path, "FOLDER", folder).Replace(r.command)
 	refused(t, strings.Fields(line))
@@ -212,9 +207,7 @@ func ownOperator(t *testing.T, folder string) {
 	source, err2 := os.ReadFile(filepath.Join(folder, "direct.cu"))
 	err3 := os.WriteFile(filepath.Join(folder, "direct.cu"), append([]byte("#include \"part.cuh\"\n"), source...), 0o600)
 	err4 := os.WriteFile(filepath.Join(folder, "part.cuh"), []byte("\n"), 0o600)
-	if err := errors.Join(err, err2, err3, err4); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, errors.Join(err, err2, err3, err4))
 }
 
 // The operator into whose folder the tests write hostile files must load without these files, since otherwise the tests

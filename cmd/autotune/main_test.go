@@ -15,6 +15,7 @@ import (
 
 	"autotune/device/compile"
 	"autotune/internal/test/endurance"
+	"autotune/internal/test/must"
 	"autotune/internal/test/testneeds"
 	"autotune/tuner/devices"
 )
@@ -85,14 +86,9 @@ func TestScripts(t *testing.T) {
 func scriptsWithTools(t *testing.T, folder string) (files []string) {
 	t.Helper()
 	all, err := filepath.Glob(folder + "/*.txtar")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, file := range all {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Read(t, file)
 		if testneeds.InScript(string(text)) {
 			files = append(files, file)
 		}
@@ -105,14 +101,9 @@ func scriptsWithTools(t *testing.T, folder string) (files []string) {
 
 // The operator shown in docs/writing-an-operator.md must be the one that the tests run.
 func TestDocumentedOperator(t *testing.T) {
-	page, err := os.ReadFile("../../docs/writing-an-operator.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := must.Read(t, "../../docs/writing-an-operator.md")
 	script, err := txtar.ParseFile("testdata/script/own_operator.txtar")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, file := range script.Files {
 		if !bytes.Contains(page, append([]byte("\n"), file.Data...)) {
 			t.Errorf("the page does not show %s as it is in the script", file.Name)

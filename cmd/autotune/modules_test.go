@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"autotune/internal/test/must"
 )
 
 // goFile is a Go file of this module with the packages that it imports.
@@ -48,9 +50,7 @@ func goFiles(t *testing.T) []goFile {
 		files = append(files, f)
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return files
 }
 
@@ -112,10 +112,7 @@ var directForm = regexp.MustCompile(`(?m)^\t(\S+) v\S+$`)
 
 // Each direct dependency needs a row in docs/dependencies.md, and the packages named in the row must import it.
 func TestDocumentedDependencies(t *testing.T) {
-	module, err := os.ReadFile(filepath.Join(repository, "go.mod"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	module := must.Read(t, filepath.Join(repository, "go.mod"))
 	var direct []string
 	for _, match := range directForm.FindAllStringSubmatch(string(module), -1) {
 		direct = append(direct, match[1])

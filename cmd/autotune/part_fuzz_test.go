@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"autotune/device/emulator"
+	"autotune/internal/test/must"
 	"autotune/operator"
 )
 
@@ -16,9 +17,7 @@ func FuzzPart(f *testing.F) {
 	f.Add("vec*unroll == 4 and (h_out % 2 == 0 or sm_count > 100)", "template=direct,block_x=64", true)
 	f.Add("a[0] ** 9 ** 9", "=,=", false)
 	op, err := operator.Find("max_pool2d")
-	if err != nil {
-		f.Fatal(err)
-	}
+	must.OK(f, err)
 	f.Fuzz(func(t *testing.T, where, config string, both bool) {
 		var only operator.Restriction
 		if both || config == "" {
@@ -36,9 +35,7 @@ func FuzzPart(f *testing.F) {
 		defer cancel()
 		begin := time.Now()
 		p, err := op.Bind(operator.Request{Shape: []int64{1, 1, 8, 8}}, emulator.Limits())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		part, err := p.Part(only)
 		if err == nil {
 			_, err = part.Space(ctx)

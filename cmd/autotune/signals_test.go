@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"autotune/internal/test/must"
 	"autotune/internal/test/testneeds"
 )
 
@@ -50,9 +51,7 @@ func TestSignals(t *testing.T) {
 		t.Skip("takes seconds")
 	}
 	caches := t.TempDir()
-	if err := compiledTogether(t)(caches); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, compiledTogether(t)(caches))
 	t.Setenv("XDG_CACHE_HOME", caches)
 	notOurs := make(chan os.Signal, 1) // children would ignore the signals that nohup ignores
 	signal.Notify(notOurs, syscall.SIGHUP)
@@ -95,16 +94,12 @@ func interrupted(t *testing.T, arguments []string, sent syscall.Signal, isAtWork
 	t.Helper()
 	complaints := filepath.Join(t.TempDir(), "complaints")
 	log, err := os.Create(complaints)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer log.Close()
 	var out bytes.Buffer
 	command, _ := prepared(t, "autotune", arguments...)
 	command.Stdout, command.Stderr = &out, log
-	if err := command.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, command.Start())
 	for deadline := time.Now().Add(20 * time.Second); !isAtWork(command.Process.Pid, complaints); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			said, _ := os.ReadFile(complaints)
@@ -164,8 +159,6 @@ func endlessFiles(t *testing.T) string {
 		}
 	}), ",")
 	text := fmt.Sprintf(`{"params": {"a": [%s], "b": [%[1]s]}, "constraints": ["a*b %% 1000003 == 77"]}`, numbers)
-	if err := os.WriteFile(filepath.Join(folder, "space.json"), []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(filepath.Join(folder, "space.json"), []byte(text), 0o600))
 	return folder
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"autotune/device/emulator"
+	"autotune/internal/test/must"
 	"autotune/internal/test/testneeds"
 )
 
@@ -77,17 +78,13 @@ func followPage(t *testing.T, path string) (dir string, commands int) {
 	t.Helper()
 	needEmulator(t)
 	dir = t.TempDir()
-	if err := compiledTogether(t)(filepath.Join(dir, ".cache")); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, compiledTogether(t)(filepath.Join(dir, ".cache")))
 	said := ""
 	for _, block := range blockForm.FindAllStringSubmatch(page(t, path), -1) {
 		language, name, body := block[1], block[2], block[3]
 		switch language {
 		case "cuda":
-			if err := os.WriteFile(filepath.Join(dir, name), []byte(body), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(body), 0o644))
 		case "sh":
 			said = ""
 			for _, line := range strings.Split(strings.TrimSpace(body), "\n") {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"autotune/device"
+	"autotune/internal/test/must"
 	"autotune/operator"
 	"autotune/reports"
 	"autotune/tuner"
@@ -16,9 +17,7 @@ import (
 // For each problem without a kernel, the list must have a line with its status and the reason.
 func TestUnsolved(t *testing.T) {
 	op, err := operator.Find("avg_pool1d")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	r := batch.Request{Operator: op, Request: operator.Request{Shape: []int64{1, 2, 30}}}
 	name := problemText(r)
 	var u unsolved
@@ -31,9 +30,7 @@ func TestUnsolved(t *testing.T) {
 		u.failed(r, err)
 	}
 	var out strings.Builder
-	if err := reports.UnsolvedTable(&out, u.rows); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, reports.UnsolvedTable(&out, u.rows))
 	for _, want := range []string{
 		"  no variant    no valid variant: all fail\n",
 		"  too large     not enough device memory: the tensors take 1 TiB\n",

@@ -252,8 +252,7 @@ func TestAnswersAreKept(t *testing.T) {
 		t.Fatal(kept, err)
 	}
 	for _, file := range kept {
-		text, err := os.ReadFile(file)
-		must.OK(t, err)
+		text := must.Read(t, file)
 		text[0] ^= 1
 		must.OK(t, errors.Join(os.Remove(file), os.WriteFile(file, text, 0o600)))
 	}

@@ -134,8 +134,7 @@ func TestCacheSurvivesDamage(t *testing.T) {
 				dir, c := t.TempDir(), &counting{}
 				compileOK(t, Cached(dir, c), good())
 				path := entryFiles(t, dir)[which]
-				raw, err := os.ReadFile(path)
-				must.OK(t, err)
+				raw := must.Read(t, path)
 				must.OK(t, os.WriteFile(path, damage(raw), 0o644))
 				if b := compileOK(t, Cached(dir, c), good()); b.Cached || c.calls.Load() != 2 {
 					t.Errorf("a damaged entry was used")

@@ -13,6 +13,7 @@ import (
 	"autotune/internal/test/endurance"
 	"autotune/internal/test/must"
 	"autotune/internal/test/testcache"
+	"autotune/internal/test/testtogether"
 	"autotune/operator"
 	"autotune/space"
 )
@@ -265,7 +266,7 @@ func compileTogether(t *testing.T, c Compiler, some []variant) bool {
 	for _, v := range some {
 		kernels = append(kernels, v.Kernel)
 	}
-	b, err := c.Compile(t.Context(), requestFor(some[0], together(kernels)))
+	b, err := c.Compile(t.Context(), requestFor(some[0], testtogether.Kernel(kernels)))
 	if err != nil {
 		return false
 	}

@@ -21,19 +21,6 @@ const mostTogether = 24
 
 var otherInclude = regexp.MustCompile(`(?m)^[ \t]*#[ \t]*include[ \t]+<`)
 
-// together joins several kernels with the same flags into one kernel source.
-func together(kernels []operator.Kernel) operator.Kernel {
-	var all testtogether.Source
-	for _, k := range kernels {
-		macros := map[string]string{}
-		for _, m := range k.Macros {
-			macros[m.Name] = m.Value
-		}
-		all.Add(k.File, k.Source, k.Includes, macros)
-	}
-	return operator.Kernel{File: "together.cu", Source: all.Text(), Includes: all.Includes, Flags: kernels[0].Flags}
-}
-
 // nameTogether returns the mangled name of a kernel's entry in a source that contains several kernels.
 func nameTogether(number int, entry string) string {
 	variant := testtogether.Namespace(number)
@@ -84,7 +71,7 @@ func TestTogether(t *testing.T) {
 		kernel(operator.Macro{Name: "N", Value: "100"}, operator.Macro{Name: "ONCE", Value: "1"}, operator.Macro{Name: "STEP", Value: "7"}),
 		kernel(operator.Macro{Name: "N", Value: "1000"}),
 	}
-	b, err := c.Compile(t.Context(), Request{Kernel: together(kernels), Arch: fmt.Sprintf("sm_%d", newest)})
+	b, err := c.Compile(t.Context(), Request{Kernel: testtogether.Kernel(kernels), Arch: fmt.Sprintf("sm_%d", newest)})
 	must.OK(t, err)
 	for i := range kernels {
 		if !strings.Contains(string(b.Code), ".text."+nameTogether(i, "k")) {
@@ -97,7 +84,7 @@ func TestTogether(t *testing.T) {
 		}
 	}
 	kernels[1].Macros[0].Value = "none"
-	if _, err := c.Compile(t.Context(), Request{Kernel: together(kernels), Arch: fmt.Sprintf("sm_%d", newest)}); err == nil {
+	if _, err := c.Compile(t.Context(), Request{Kernel: testtogether.Kernel(kernels), Arch: fmt.Sprintf("sm_%d", newest)}); err == nil {
 		t.Error("a kernel that does not compile does in company")
 	}
 }

@@ -152,8 +152,7 @@ func TestWallsHoldWithoutTheFilter(t *testing.T) {
 	if log, err := c.run(t.Context(), dir, []string{filepath.Join(dir, "outlaw.cpp"), "-o", filepath.Join(dir, "program"), "-pthread"}); err != nil {
 		t.Fatal(err, log)
 	}
-	code, err := os.ReadFile(filepath.Join(dir, "program"))
-	must.OK(t, err)
+	code := must.Read(t, filepath.Join(dir, "program"))
 	filtered, locked := strings.Contains(stand, "filter"), strings.Contains(stand, "landlock")
 	held := map[string]bool{ // forbidden actions that a wall prevents
 		"reads": locked, "lists": locked, "makes": locked, "overwrites": locked, "connects": filtered, "kills": filtered, "traces": filtered,

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -64,8 +63,7 @@ func TestFills(t *testing.T) {
 		t.Errorf("%s: %s", e.Status, e.Message)
 	}
 	read := func(i int) []byte {
-		contents, err := os.ReadFile(filepath.Join(b.session.(*session).dir, fmt.Sprintf("y%d.reference", i)))
-		must.OK(t, err)
+		contents := must.Read(t, filepath.Join(b.session.(*session).dir, fmt.Sprintf("y%d.reference", i)))
 		return contents
 	}
 	uniform := numbers[float32](t, read(0))
@@ -188,8 +186,7 @@ func TestOwnKernels(t *testing.T) {
 		}
 	}
 	read := func(file string) []byte {
-		contents, err := os.ReadFile(filepath.Join(b.session.(*session).dir, file))
-		must.OK(t, err)
+		contents := must.Read(t, filepath.Join(b.session.(*session).dir, file))
 		return contents
 	}
 	if k := int32(binary.LittleEndian.Uint32(read("k.input"))); k != 1 { // the seed is the protocol's and k the first argument

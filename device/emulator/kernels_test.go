@@ -31,8 +31,7 @@ func tinyKernel(t *testing.T, source string) operator.Kernel {
 			t.Fatal(files, err)
 		}
 		for _, file := range files {
-			text, err := os.ReadFile(file)
-			must.OK(t, err)
+			text := must.Read(t, file)
 			k.Includes[filepath.Base(file)] = string(text)
 		}
 	}

@@ -144,6 +144,18 @@ func (b *bench) evaluate(t *testing.T, template string) trial.Outcome {
 	return o
 }
 
+// ends checks how a template's evaluation ends; message is a regular expression.
+func (b *bench) ends(t *testing.T, template string, status trial.Status, message string) {
+	t.Helper()
+	e := b.evaluate(t, template)
+	if e.Status != status || !regexp.MustCompile(message).MatchString(e.Message) {
+		t.Errorf("%s, %q; want %s, %s", e.Status, e.Message, status, message)
+	}
+	if e.Status == trial.OK && len(e.SamplesMS) == 0 {
+		t.Error("no samples")
+	}
+}
+
 func (b *bench) check(t *testing.T, template string, c device.Check) trial.Outcome {
 	t.Helper()
 	o, _, err := b.session.Check(t.Context(), b.variant(t, template), c)
@@ -227,13 +239,7 @@ func TestEvaluate(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			e := benches[c.sanitize].evaluate(t, c.template)
-			if e.Status != c.status || !regexp.MustCompile(c.message).MatchString(e.Message) {
-				t.Errorf("%s, %q; want %s, %s", e.Status, e.Message, c.status, c.message)
-			}
-			if e.Status == trial.OK && len(e.SamplesMS) == 0 {
-				t.Error("no samples")
-			}
+			benches[c.sanitize].ends(t, c.template, c.status, c.message)
 		})
 	}
 }

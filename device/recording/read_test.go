@@ -31,8 +31,7 @@ func TestGolden(t *testing.T) {
 	if *update {
 		must.OK(t, os.WriteFile(golden, got, 0o644))
 	}
-	want, err := os.ReadFile(golden)
-	must.OK(t, err)
+	want := must.Read(t, golden)
 	if !bytes.Equal(got, want) {
 		t.Errorf("the format changed; if meant so, run go test -update\n got %s\nwant %s", got, want)
 	}

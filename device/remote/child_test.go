@@ -17,6 +17,7 @@ import (
 	"autotune/device"
 	"autotune/device/compile"
 	"autotune/device/trial"
+	"autotune/internal/test/must"
 	"autotune/internal/worker"
 	"autotune/operator"
 	"autotune/space"
@@ -208,22 +209,16 @@ templates:
 func toyProblem(t *testing.T, fsys fs.FS) *operator.Problem {
 	t.Helper()
 	op, err := operator.Load(fsys, ".")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	p, err := op.Bind(operator.Request{Shape: []int64{64}}, operator.Limits{Arch: 90, MaxThreadsPerBlock: 1024, WarpSize: 32})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return p
 }
 
 func onDisk(t *testing.T, files fstest.MapFS) fs.FS {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.CopyFS(dir, files); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.CopyFS(dir, files))
 	return os.DirFS(dir)
 }
 
@@ -239,9 +234,7 @@ func variant(t *testing.T, p *operator.Problem, act string) device.Variant {
 	t.Helper()
 	c := space.Configuration{Template: "plain", Values: space.Values{{Name: "act", Value: expr.Int(int64(slices.Index(acts, act)))}}}
 	k, err := p.Kernel(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return device.Variant{Configuration: c, Kernel: k, Binary: &compile.Binary{Code: []byte("code of " + act)}}
 }
 
@@ -250,15 +243,11 @@ func variant(t *testing.T, p *operator.Problem, act string) device.Variant {
 func openFake(t *testing.T, c *fakeCompiler) (*Child, *Session, func(ctx context.Context, act string) (trial.Outcome, error)) {
 	t.Helper()
 	d, err := OpenChild(t.Context(), childOptions(fakeChild, 0, c))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { _ = d.Close() })
 	p := toyProblem(t, onDisk(t, toyFiles()))
 	s, err := d.Open(t.Context(), p, &compile.Binary{}, device.DefaultProtocol())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return d, s.(*Session), func(ctx context.Context, act string) (trial.Outcome, error) {
 		return s.Evaluate(ctx, variant(t, p, act), 0)
 	}
@@ -294,9 +283,7 @@ func TestChildInfo(t *testing.T) {
 // An operator's own kernel that does not compile is the operator's fault.
 func TestChildRefusedPart(t *testing.T) {
 	d, err := OpenChild(t.Context(), childOptions(fakeChild, 0, &fakeCompiler{refuse: "typed.cu"}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer d.Close()
 	_, err = d.Open(t.Context(), toyProblem(t, onDisk(t, toyFiles())), &compile.Binary{}, device.DefaultProtocol())
 	var failed *device.ReferenceError
@@ -322,9 +309,7 @@ func TestSearchGoesOnAfter(t *testing.T) {
 			opens := filepath.Join(t.TempDir(), "opens")
 			t.Setenv(opensFile, opens)
 			_, s, evaluate := openFake(t, &fakeCompiler{})
-			if err := s.Refill(t.Context(), device.Inputs{Distribution: "normal", Seed: 5}); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, s.Refill(t.Context(), device.Inputs{Distribution: "normal", Seed: 5}))
 			e, err := evaluate(t.Context(), tt.act)
 			if err != nil || e.Status != tt.status || !strings.Contains(e.Message, tt.message) {
 				t.Fatalf("Evaluate(%s) = %+v, %v; want status %s, message with %q", tt.act, e, err, tt.status, tt.message)
@@ -386,18 +371,14 @@ func TestGPUThatDoesNotRecover(t *testing.T) {
 	t.Setenv(failingOpens, block)
 	_, s, evaluate := openFake(t, &fakeCompiler{})
 	s.pauses = []time.Duration{time.Millisecond, time.Millisecond}
-	if err := os.WriteFile(block, nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(block, nil, 0o644))
 	if e, err := evaluate(t.Context(), "dies"); err != nil || e.Status != trial.Crashed {
 		t.Fatalf("Evaluate(dies) = %+v, %v", e, err)
 	}
 	if _, err := evaluate(t.Context(), "fine"); err == nil || !errors.Is(err, device.ErrMemory) || !strings.Contains(err.Error(), "does not recover") {
 		t.Fatalf("Evaluate with a GPU that does not recover: %v", err)
 	}
-	if err := os.Remove(block); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Remove(block))
 	if e, err := evaluate(t.Context(), "fine"); err != nil || e.Status != trial.OK {
 		t.Fatalf("Evaluate(fine) once it has recovered = %+v, %v", e, err)
 	}
@@ -410,9 +391,7 @@ func TestTwoSessionsOneChild(t *testing.T) {
 	d, first, evaluate := openFake(t, &fakeCompiler{})
 	p := toyProblem(t, onDisk(t, toyFiles()))
 	second, err := d.Open(t.Context(), p, &compile.Binary{}, device.DefaultProtocol())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if _, err := evaluate(t.Context(), "dies"); err != nil {
 		t.Fatal(err)
 	}
@@ -480,9 +459,7 @@ func TestBadReference(t *testing.T) {
 // All parts of a variant and of its outcome survive the transport to a child process and back.
 func TestChildOutcomes(t *testing.T) {
 	d, s, evaluate := openFake(t, &fakeCompiler{})
-	if err := s.Refill(t.Context(), device.Inputs{Distribution: "normal", Seed: 3}); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, s.Refill(t.Context(), device.Inputs{Distribution: "normal", Seed: 3}))
 	if o, err := evaluate(t.Context(), "wrong"); err != nil || o.Status != trial.WrongResult || o.MaxAbsError != 1 || o.Notice != "normal" {
 		t.Errorf("got %+v, %v", o, err)
 	}

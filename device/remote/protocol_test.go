@@ -11,6 +11,7 @@ import (
 	"autotune/device/compile"
 	"autotune/device/remote"
 	"autotune/device/trial"
+	"autotune/internal/test/must"
 	"autotune/operator"
 	"autotune/space"
 	"autotune/space/expr"
@@ -56,9 +57,7 @@ func TestRoundTrip(t *testing.T) {
 func same[T any](t *testing.T, m T, decode func([]byte) (T, error)) {
 	t.Helper()
 	data, err := remote.Encode(m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	again, err := decode(data)
 	if err != nil || !reflect.DeepEqual(again, m) {
 		t.Errorf("%+v came back as %+v, %v", m, again, err)
@@ -118,9 +117,7 @@ func TestTimesAreTheSamples(t *testing.T) {
 	a := answer()
 	a.Outcome.Time.Median = 1e-3
 	data, err := remote.Encode(a)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if again, err := remote.Decode[remote.Response](data); err != nil || again.Outcome.Time.Median != 2 {
 		t.Errorf("the median of 1, 2, 3 is %v, %v", again.Outcome.Time.Median, err)
 	}
@@ -142,9 +139,7 @@ func FuzzDecode(f *testing.F) {
 	refused.Fault = &remote.Fault{Kind: remote.Refused, Message: "no", File: "x.cu", Line: 3}
 	for _, m := range []any{job(), answer(), open, compiled, refused, opening(), worker()} {
 		data, err := remote.Encode(m)
-		if err != nil {
-			f.Fatal(err)
-		}
+		must.OK(f, err)
 		f.Add(data)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {

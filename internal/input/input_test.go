@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"autotune/internal/test/must"
 )
 
 var small = Bound{Kind: "a test's file", Bytes: 1 << 10, Values: 100, Depth: 5, Items: 80}
@@ -30,9 +32,7 @@ func TestTooMuch(t *testing.T) {
 	if _, err := zip.Write(make([]byte, 64<<20)); err != nil {
 		t.Fatal(err)
 	}
-	if err := zip.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, zip.Close())
 	for name, c := range map[string]struct{ text, want string }{
 		"bytes":   {strings.Repeat(" ", 1025), "1 KiB at most"},
 		"bomb":    {bomb.String(), "1 KiB at most"},
@@ -44,9 +44,7 @@ func TestTooMuch(t *testing.T) {
 		"UTF-16":  {"\xff\xfea", "not text in UTF-8"},
 	} {
 		path := filepath.Join(t.TempDir(), "f")
-		if err := os.WriteFile(path, []byte(c.text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(path, []byte(c.text), 0o644))
 		if _, err := File(t.Context(), path, read); err == nil || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), path+": ") {
 			t.Errorf("%s: got %v, want %s", name, err, c.want)
 		}

@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"autotune/internal/test/must"
 )
 
 type inner struct {
@@ -75,12 +77,8 @@ func FuzzExact(f *testing.F) {
 			}
 		}
 		whole, err := json.Marshal(rest)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := json.Unmarshal(whole, &again); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
+		must.OK(t, json.Unmarshal(whole, &again))
 		var own, own2 bytes.Buffer
 		_, _ = json.Compact(&own, d.Own), json.Compact(&own2, again.Own)
 		if d.Own, again.Own = nil, nil; !reflect.DeepEqual(d, again) {

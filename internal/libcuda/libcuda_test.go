@@ -42,8 +42,7 @@ func functions(t *testing.T, header string) string {
 }
 
 func TestStubsFollowTheHeader(t *testing.T) {
-	header, err := os.ReadFile("cuda.h")
-	must.OK(t, err)
+	header := must.Read(t, "cuda.h")
 	if declared, found := strings.Count(string(header), "\nCUresult "), len(prototype.FindAllString(string(header), -1)); declared != found {
 		t.Fatalf("cuda.h declares %d functions, of which %d stand on one line as CUresult name(parameters);", declared, found)
 	}
@@ -52,8 +51,7 @@ func TestStubsFollowTheHeader(t *testing.T) {
 	if *update {
 		must.OK(t, os.WriteFile(path, []byte(want), 0o644))
 	}
-	have, err := os.ReadFile(path)
-	must.OK(t, err)
+	have := must.Read(t, path)
 	if string(have) != want {
 		t.Errorf("%s does not follow cuda.h: run go test ./internal/libcuda -update", path)
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"autotune/internal/output"
+	"autotune/internal/test/must"
 )
 
 func text(s string) func(io.Writer) error {
@@ -22,9 +23,7 @@ func text(s string) func(io.Writer) error {
 
 func TestRegularFilesKeepTheirModeAndAppearWhole(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(path, []byte("old"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(path, []byte("old"), 0o600))
 	broken := errors.New("broke off")
 	err := output.To(path, func(w io.Writer) error {
 		io.WriteString(w, "ha")
@@ -33,13 +32,9 @@ func TestRegularFilesKeepTheirModeAndAppearWhole(t *testing.T) {
 	if got, _ := os.ReadFile(path); !errors.Is(err, broken) || string(got) != "old" {
 		t.Errorf("after a write that broke off the file holds %q, error %v", got, err)
 	}
-	if err := output.To(path, text("new")); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, output.To(path, text("new")))
 	info, err := os.Stat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if got, _ := os.ReadFile(path); string(got) != "new" || info.Mode().Perm() != 0o600 {
 		t.Errorf("the file holds %q with mode %v; want new and 0600", got, info.Mode())
 	}
@@ -50,18 +45,14 @@ func TestRegularFilesKeepTheirModeAndAppearWhole(t *testing.T) {
 
 func TestLinksAreFollowed(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.Mkdir(filepath.Join(dir, "sub"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Mkdir(filepath.Join(dir, "sub"), 0o755))
 	for _, test := range []struct{ name, to string }{
 		{"relative", "sub/file"},
 		{"absolute", filepath.Join(dir, "sub", "other")},
 		{"of a link", "relative"},
 	} {
 		link := filepath.Join(dir, strings.Fields(test.name)[0])
-		if err := os.Symlink(test.to, link); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.Symlink(test.to, link))
 		if err := output.To(link, text(test.name)); err != nil {
 			t.Fatal(err)
 		}
@@ -72,9 +63,7 @@ func TestLinksAreFollowed(t *testing.T) {
 		}
 	}
 	loop := filepath.Join(dir, "loop")
-	if err := os.Symlink("loop", loop); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Symlink("loop", loop))
 	if err := output.To(loop, text("x")); err == nil {
 		t.Error("a link to itself was written")
 	}
@@ -82,29 +71,21 @@ func TestLinksAreFollowed(t *testing.T) {
 
 func TestWhatIsNoRegularFileIsWrittenTo(t *testing.T) {
 	fifo := filepath.Join(t.TempDir(), "fifo")
-	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, syscall.Mkfifo(fifo, 0o600))
 	read := make(chan string)
 	go func() {
 		got, _ := os.ReadFile(fifo)
 		read <- string(got)
 	}()
-	if err := output.To(fifo, text("through")); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, output.To(fifo, text("through")))
 	info, err := os.Lstat(fifo)
 	if got := <-read; err != nil || got != "through" || info.Mode()&os.ModeNamedPipe == 0 {
 		t.Errorf("the pipe's reader got %q, and it is %v now (%v)", got, info.Mode(), err)
 	}
 	reader, writer, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer reader.Close()
-	if err := output.To(fmt.Sprint("/dev/fd/", writer.Fd()), text("through")); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, output.To(fmt.Sprint("/dev/fd/", writer.Fd()), text("through")))
 	writer.Close()
 	if got, _ := io.ReadAll(reader); string(got) != "through" {
 		t.Errorf("the open file got %q", got)
@@ -141,9 +122,7 @@ func TestCheckSaysWhatToWould(t *testing.T) {
 
 func TestSame(t *testing.T) {
 	t.Chdir(t.TempDir())
-	if err := os.Symlink("a", "link"); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Symlink("a", "link"))
 	for _, test := range []struct {
 		a, b string
 		want bool

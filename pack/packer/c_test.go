@@ -80,8 +80,7 @@ func TestC(t *testing.T) {
 		t.Errorf("the kernel was loaded twice, though the plans of eight threads are one:\n%s", out)
 	}
 	kernel := filepath.Join(path, filepath.FromSlash(open(t, path).Entries[0].File))
-	data, err := os.ReadFile(kernel)
-	must.OK(t, err)
+	data := must.Read(t, kernel)
 	data[5] ^= 4
 	must.OK(t, os.WriteFile(kernel, data, 0o644))
 	if out := run(); !strings.HasPrefix(out, "open: ") || !strings.Contains(out, "it is not the file that was packed") {

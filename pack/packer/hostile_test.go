@@ -1,7 +1,6 @@
 package packer
 
 import (
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
@@ -27,8 +26,7 @@ func scaledWith(t *testing.T, old, new string) *operator.Operator {
 	t.Helper()
 	files := fstest.MapFS{}
 	for _, name := range []string{"op.yaml", "plain.cu", "reference.cu", "general.cuh", "gradients.py", "module.py"} {
-		text, err := os.ReadFile(filepath.Join("testdata/scaled", name))
-		must.OK(t, err)
+		text := must.Read(t, filepath.Join("testdata/scaled", name))
 		if name == "op.yaml" {
 			if !strings.Contains(string(text), old) {
 				t.Fatalf("%s is not there", old)

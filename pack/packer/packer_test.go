@@ -359,13 +359,11 @@ func asks(parameter, value string) func(*pack.Loader) (*pack.Plan, error) {
 // The same winners must produce the same pack, byte for byte, in whatever order they come.
 func TestReproducible(t *testing.T) {
 	all := examples(t)[:6]
-	first, err := os.ReadFile(filepath.Join(packed(t, "layers", all), pack.ManifestFile))
-	must.OK(t, err)
+	first := must.Read(t, filepath.Join(packed(t, "layers", all), pack.ManifestFile))
 	for i := range len(all) / 2 {
 		all[i], all[len(all)-1-i] = all[len(all)-1-i], all[i]
 	}
-	second, err := os.ReadFile(filepath.Join(packed(t, "layers", all), pack.ManifestFile))
-	must.OK(t, err)
+	second := must.Read(t, filepath.Join(packed(t, "layers", all), pack.ManifestFile))
 	if string(first) != string(second) {
 		t.Error("two packs of the same winners differ")
 	}

@@ -103,8 +103,7 @@ func TestPythonDamage(t *testing.T) {
 	whole := small(t, "whole")
 	manifest := func(change func(text string) string) func(*testing.T, string) {
 		return func(t *testing.T, path string) {
-			text, err := os.ReadFile(filepath.Join(path, pack.ManifestFile))
-			must.OK(t, err)
+			text := must.Read(t, filepath.Join(path, pack.ManifestFile))
 			replace(t, path, change(string(text)))
 		}
 	}
@@ -118,8 +117,7 @@ func TestPythonDamage(t *testing.T) {
 		})
 	}
 	outside := filepath.Join(t.TempDir(), "outside.cubin")
-	data, err := os.ReadFile(cubinIn(t, whole))
-	must.OK(t, err)
+	data := must.Read(t, cubinIn(t, whole))
 	must.OK(t, os.WriteFile(outside, data, 0o644))
 	damages := map[string]struct {
 		damage func(t *testing.T, path string)
@@ -147,8 +145,7 @@ func TestPythonDamage(t *testing.T) {
 		}, ".cubin' is no regular file"},
 		"a flipped bit": {func(t *testing.T, path string) {
 			file := cubinIn(t, path)
-			data, err := os.ReadFile(file)
-			must.OK(t, err)
+			data := must.Read(t, file)
 			data[1] ^= 2
 			must.OK(t, os.WriteFile(file, data, 0o644))
 		}, "is not the file that was packed"},

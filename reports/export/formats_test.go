@@ -10,6 +10,7 @@ import (
 
 	"autotune/device"
 	"autotune/device/trial"
+	"autotune/internal/test/must"
 	"autotune/operator"
 	"autotune/tuner/bestconfig"
 	"autotune/tuner/cudasource"
@@ -52,21 +53,15 @@ templates:
       - {entry: every_then, block: [threads, 1, 1], grid: [4, 1, 1], cluster: [2, 1, 1], dependent: true, arguments: [space, sums]}
     default: {threads: 64}
 `)}}, "every")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	p, err := o.Bind(operator.Request{Shape: []int64{1000}}, operator.TypicalLimits())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	best := bestconfig.Document{
 		Operator: o.Name, Configuration: p.Defaults(t.Context())[0], Problem: p.Record(), Target: p.Limits.Target,
 		Device: device.Info{Name: "NVIDIA H100", Kind: device.CUDA}, Time: trial.Timing{Median: 2}, RecordedAt: time.Unix(1e9, 0),
 	}
 	w, err := cudasource.Of(best, o, p.Limits, "autotune test")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return w
 }
 
@@ -86,9 +81,7 @@ func TestSolutions(t *testing.T) {
 		t.Fatalf("%v, %+v", err, d)
 	}
 	var document map[string]any
-	if err := json.Unmarshal(out.Bytes(), &document); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, json.Unmarshal(out.Bytes(), &document))
 	for name, model := range solutionModels {
 		if err := model.takes(document); err != nil {
 			t.Errorf("%s: %v", name, err)

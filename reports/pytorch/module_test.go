@@ -239,8 +239,7 @@ type call struct {
 // "ARGUMENTS of SHAPE: WANT".
 func moduleCases(t *testing.T) (all []moduleCase) {
 	t.Helper()
-	text, err := os.ReadFile("testdata/modules.txt")
-	must.OK(t, err)
+	text := must.Read(t, "testdata/modules.txt")
 	for line := range strings.Lines(string(text)) {
 		line, nested := strings.CutPrefix(strings.TrimSuffix(line, "\n"), "  ")
 		if !nested {

@@ -3,7 +3,6 @@ package bestconfig
 import (
 	"bytes"
 	"math"
-	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
@@ -24,8 +23,7 @@ import (
 // answered from a recording, and "emulator" a small search on the CPU without a roofline and PyTorch.
 func fixture(t testing.TB, name string) Document {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("testdata", name+".json"))
-	must.OK(t, err)
+	text := must.Read(t, filepath.Join("testdata", name+".json"))
 	d, err := Read(bytes.NewReader(text))
 	must.OK(t, err)
 	return d
@@ -41,8 +39,7 @@ func written(t testing.TB, d Document) []byte {
 // A document that is read and written again does not change by a byte.
 func TestGoldenDocuments(t *testing.T) {
 	for _, name := range []string{"cuda", "replay", "emulator"} {
-		want, err := os.ReadFile(filepath.Join("testdata", name+".json"))
-		must.OK(t, err)
+		want := must.Read(t, filepath.Join("testdata", name+".json"))
 		if got := written(t, fixture(t, name)); !bytes.Equal(got, want) {
 			t.Errorf("%s:\n%s\nwant\n%s", name, got, want)
 		}

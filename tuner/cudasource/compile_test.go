@@ -97,8 +97,7 @@ func emulatedHeaders(t *testing.T) map[string]string {
 	entries, err := os.ReadDir(shim)
 	must.OK(t, err)
 	for _, e := range entries {
-		text, err := os.ReadFile(filepath.Join(shim, e.Name()))
-		must.OK(t, err)
+		text := must.Read(t, filepath.Join(shim, e.Name()))
 		texts[e.Name()] = strings.ReplaceAll(string(text), "#include \"elements.cuh\"\n", "")
 	}
 	return texts

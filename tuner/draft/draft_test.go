@@ -8,6 +8,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"autotune/internal/cudafile"
+	"autotune/internal/test/must"
 	"autotune/operator"
 	"autotune/space/expr"
 )
@@ -33,13 +34,9 @@ func TestFromKernel(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			k, err := Choose(c.text, "op")
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			o, err := FromKernel("op", c.text, k)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			op, err := load(o, c.text)
 			if err != nil {
 				t.Fatalf("%v\n%s", err, o.YAML())
@@ -74,13 +71,9 @@ func TestFromKernel(t *testing.T) {
 func TestFromKernelTemplate(t *testing.T) {
 	const text = "template <typename T, int Threads, bool Up>\n__global__ void __launch_bounds__(Threads) k(const T* x, T* y, int n) { y[0] = x[0]; }"
 	k, err := Choose(text, "op")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	o, err := FromKernel("op", text, k)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if o.Entry != "k<float, {threads}, {up}>" || len(o.Tunables) != 2 || o.Block[0] != "threads" || o.Arguments[0].Type != "f32" {
 		t.Errorf("%+v", o)
 	}

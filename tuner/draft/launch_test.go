@@ -3,6 +3,8 @@ package draft
 import (
 	"strings"
 	"testing"
+
+	"autotune/internal/test/must"
 )
 
 // The sizes and contents of a draft's tensors, and its grid, follow from the kernel's text.
@@ -25,13 +27,9 @@ func TestGuesses(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			k, err := Choose(c.text, "op")
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			o, err := FromKernel("op", c.text, k)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			if _, err := load(o, c.text); err != nil {
 				t.Fatalf("%v\n%s", err, o.YAML())
 			}

@@ -31,8 +31,7 @@ func bytesOf(t *testing.T, write func(s *Store)) []byte {
 	s := open(t, path)
 	write(s)
 	must.OK(t, s.Close())
-	raw, err := os.ReadFile(path)
-	must.OK(t, err)
+	raw := must.Read(t, path)
 	return raw
 }
 
@@ -65,8 +64,7 @@ func damagedCopy(t *testing.T, raw []byte) string {
 // not changed, that the new file is sound, and that the old file is unchanged.
 func saved(t *testing.T, path string) (keys map[string]bool, lost error) {
 	t.Helper()
-	before, err := os.ReadFile(path)
-	must.OK(t, err)
+	before := must.Read(t, path)
 	keys = map[string]bool{}
 	from, err := Open(t.Context(), path, Options{ReadOnly: true})
 	if err != nil {
@@ -183,8 +181,7 @@ func TestAFlippedBitIsNeverAnotherTime(t *testing.T) {
 	s := open(t, path)
 	fill(t, s, pool, 1)
 	must.OK(t, s.Close())
-	raw, err := os.ReadFile(path)
-	must.OK(t, err)
+	raw := must.Read(t, path)
 	bad := strings.ReplaceAll(string(raw), `"median":0.25`, `"median":0.15`)
 	if bad == string(raw) {
 		t.Fatal("the time is not in the file as this test expects it")

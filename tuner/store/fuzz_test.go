@@ -1,7 +1,6 @@
 package store
 
 import (
-	"os"
 	"path/filepath"
 	"testing"
 
@@ -14,12 +13,9 @@ func FuzzFile(f *testing.F) {
 	s, err := Open(f.Context(), path, Options{})
 	must.OK(f, err)
 	for i := range 3 {
-		if err := s.PutTrials(pool, []Entry{sample(i)}); err != nil {
-			f.Fatal(err)
-		}
+		must.OK(f, s.PutTrials(pool, []Entry{sample(i)}))
 	}
-	raw, err := os.ReadFile(path)
-	must.OK(f, err)
+	raw := must.Read(f, path)
 	f.Add(raw, uint32(4096), []byte{1, 2, 3})
 	f.Add(raw[:9000], uint32(8192), []byte{})
 	f.Fuzz(func(t *testing.T, raw []byte, at uint32, bytes []byte) {

@@ -36,8 +36,7 @@ func TestKilledCommands(t *testing.T) {
 	old := pool
 	old.Device = "NVIDIA A100"
 	fill(t, open(t, from), old, mergeBatch+20)
-	before, err := os.ReadFile(from)
-	must.OK(t, err)
+	before := must.Read(t, from)
 	fill(t, open(t, path), pool, 40)
 	rng := rand.New(rand.NewPCG(9, 10))
 	for range endurance.Times(20, 200) {

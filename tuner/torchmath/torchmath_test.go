@@ -205,7 +205,6 @@ func TestRulesAreNearPyTorch(t *testing.T) {
 // measuring returns the text of docs/measuring.md as a single line.
 func measuring(t *testing.T) string {
 	t.Helper()
-	text, err := os.ReadFile("../../docs/measuring.md")
-	must.OK(t, err)
+	text := must.Read(t, "../../docs/measuring.md")
 	return strings.Join(strings.Fields(string(text)), " ") + " "
 }

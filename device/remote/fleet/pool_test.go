@@ -13,6 +13,7 @@ import (
 	"autotune/device"
 	"autotune/device/remote"
 	"autotune/device/trial"
+	"autotune/internal/test/must"
 	"autotune/space"
 	"autotune/tuner"
 )
@@ -43,9 +44,7 @@ func mustBeWhole(t *testing.T, r *tuner.Result) {
 func search(t *testing.T, d device.Device, o tuner.Options) *tuner.Result {
 	t.Helper()
 	r, err := tuner.Search(t.Context(), toyProblem(t), d, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return r
 }
 
@@ -154,9 +153,7 @@ func TestPoolInputs(t *testing.T) {
 	if err == nil {
 		err = s.Refill(t.Context(), others)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if all := slices.Concat(gpus["a"].refilled, gpus["b"].refilled); !slices.Equal(all, []device.Inputs{others}) {
 		t.Errorf("inputs were drawn as %+v", all)
 	}

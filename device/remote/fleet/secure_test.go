@@ -20,6 +20,7 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 
 	"autotune/device/remote/fleet"
+	"autotune/internal/test/must"
 	"autotune/tuner"
 )
 
@@ -43,27 +44,18 @@ authorization { users = [
   { nkey: ` + searchUser + ` }
 ] }
 `
-	page, err := os.ReadFile("../../../docs/distributed.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := must.Read(t, "../../../docs/distributed.md")
 	permissions := config[strings.Index(config, "permissions:"):strings.Index(config, " }\n  { nkey")]
 	if !strings.Contains(string(page), permissions) {
 		t.Error("docs/distributed.md does not have the permissions that are tested")
 	}
 	path := filepath.Join(t.TempDir(), "nats.conf")
-	if err := os.WriteFile(path, []byte(config), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(path, []byte(config), 0o600))
 	o, err := server.ProcessConfigFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	o.NoLog, o.NoSigs, o.TLSConfig, o.TLS, o.TLSTimeout = true, true, &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}, true, 10
 	s, err := server.NewServer(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	s.Start()
 	t.Cleanup(s.Shutdown)
 	if !s.ReadyForConnections(10 * time.Second) {
@@ -76,26 +68,20 @@ authorization { users = [
 func selfSigned(t *testing.T) (tls.Certificate, string) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	about := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test"}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
 		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
 	}
 	raw, err := x509.CreateCertificate(rand.Reader, about, about, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return tls.Certificate{Certificate: [][]byte{raw}, PrivateKey: key}, secret(t, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: raw})))
 }
 
 func secret(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "secret")
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(path, []byte(text), 0o600))
 	return path
 }
 
@@ -105,20 +91,14 @@ func TestSecuredServer(t *testing.T) {
 	url, ca := secured(t)
 	login := fleet.Login{URL: url, CA: ca, NKey: secret(t, searchSeed)}
 	b, err := fleet.Connect(login, "search", quick)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	asWorker := login
 	asWorker.NKey = secret(t, workerSeed)
 	w, err := fleet.Connect(asWorker, "worker", quick)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	go func() { _ = fleet.Serve(t.Context(), w, &fakeGPU{}, fleet.WorkerOptions{Name: "a"}) }()
 	p, err := fleet.Open(t.Context(), b, fleet.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer p.Close()
 	mustBeWhole(t, search(t, p, tuner.Options{Strategy: "random"}))
 
@@ -144,9 +124,7 @@ func TestSecuredServer(t *testing.T) {
 // Files with secrets must not be readable by others, and passwords are never sent unencrypted.
 func TestSecretsAreKept(t *testing.T) {
 	open := filepath.Join(t.TempDir(), "open")
-	if err := os.WriteFile(open, []byte(searchSeed), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(open, []byte(searchSeed), 0o644))
 	for want, l := range map[string]fleet.Login{
 		"others here can read":        {URL: "nats://127.0.0.1:1", NKey: open},
 		"chmod 600":                   {URL: "nats://127.0.0.1:1", Credentials: open},

@@ -330,18 +330,12 @@ func TestChangedJobs(t *testing.T) {
 	if err == nil {
 		err = b.Conn.Flush()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	s, err := d.Open(t.Context(), problem, nil, device.ProtocolFor(problem.Operator)) // so that the problem is known
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer s.Close()
 	kernel, err := problem.Kernel(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	whole := <-heard
 	whole.Configuration, whole.Digest = c, kernel.Digest()
 	folder, jobs := t.TempDir(), 0 // whose files are none of a search's elsewhere
@@ -366,9 +360,7 @@ func TestChangedJobs(t *testing.T) {
 			if err == nil {
 				err = b.Conn.Publish(fleet.WorkerSubject("a"), data)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 		}
 	}
 	mustBeWhole(t, search(t, d, tuner.Options{Strategy: "random"}))

@@ -2,6 +2,7 @@ package gputest
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"autotune/operator"
@@ -215,76 +216,26 @@ var cases = map[string][]string{
 		"2x3x1024 kernel=1024 padding=0 type=bf16",
 		"1x2x33000 kernel=33000 padding=0",
 	},
-	"max_pool3d": {
-		"1x1x1x1x1 kernel=1",
-		"1x1x1x1x1 kernel=2 stride=1 padding=1",
-		"1x1x2x3x4 kernel=2x3x4",
-		"1x2x4x5x7 kernel=3 stride=1 padding=1",
-		"3x1x2x5x7 kernel=2x5x7",
-		"1x1x1x1x513 kernel=1x1x4",
-		"1x2x1x259x1 kernel=1x5x1 stride=1x2x1",
-		"1x2x131x1x1 kernel=7x1x1 stride=2x1x1",
-		"2x3x7x13x17 kernel=2 stride=5",
+	"max_pool3d": pools3d(
 		"1x2x5x9x11 kernel=4x3x2 stride=3x2x1 padding=2x1x1 ceil_mode=true",
-		"1x2x6x10x13 kernel=4 stride=3 padding=2 ceil_mode=true",
-		"1x1x5x7x9 kernel=2 stride=3 padding=1 ceil_mode=true",
 		"2x3x9x17x18 kernel=3 stride=2 padding=1 dilation=3",
 		"1x3x9x17x19 kernel=3x2x4 stride=1x2x2 padding=1x0x2 dilation=2x3x1",
-		"1x2x8x32x32 kernel=2",
-		"2x3x9x33x31 kernel=1x2x2",
-		"1x2x70x20x21 kernel=3 stride=1 padding=1",
-		"1x2x17x64x65 kernel=5 stride=2 padding=2",
-		"1x1x20x40x260 kernel=3x5x7 stride=1x2x3 padding=1x2x3",
-		"2x512x2x7x7 kernel=2x7x7",
-		"1x1x33x30x1030 kernel=2x3x33 stride=2x1x16",
-		"4x16x16x28x28 kernel=3 stride=2 padding=1",
-		"1x64x16x112x112 kernel=1x2x2",
-		"2x128x8x56x56 kernel=2",
-		"4x8x64x64x64 kernel=3 stride=1 padding=1",
 		"16x32x128x128x128 kernel=3 stride=2 padding=1 dilation=3",
 		"1x136x17x16x15 kernel=3x2x3 stride=1 padding=1 type=bf16 layout=nhwc",
 		"1x6x19x22x21 kernel=3 stride=2x1x2 padding=1 dilation=1x2x1 layout=nhwc",
 		"2x3x15x16x22 kernel=3 stride=2 padding=1 type=f16",
-		"3x70x1x7x7 kernel=1x7x7 stride=1 ceil_mode=true type=bf16", // windows that cover whole images
 		"2x3x3x11x1 kernel=3x11x1",
-		"5x7x4x16x16 kernel=4x16x16",
-		"1x3x11x30x41 kernel=11x30x41",
-	},
-	"avg_pool3d": {
-		"1x1x1x1x1 kernel=1",
-		"1x1x1x1x1 kernel=2 stride=1 padding=1",
-		"1x1x2x3x4 kernel=2x3x4",
-		"1x2x4x5x7 kernel=3 stride=1 padding=1",
-		"3x1x2x5x7 kernel=2x5x7",
-		"1x1x1x1x513 kernel=1x1x4",
-		"1x2x1x259x1 kernel=1x5x1 stride=1x2x1",
-		"1x2x131x1x1 kernel=7x1x1 stride=2x1x1",
-		"2x3x7x13x17 kernel=2 stride=5",
+	),
+	"avg_pool3d": pools3d(
 		"1x2x5x9x11 kernel=4x3x2 stride=3x2x1 padding=2x1x1 ceil_mode=true count_include_pad=false",
-		"1x2x6x10x13 kernel=4 stride=3 padding=2 ceil_mode=true",
-		"1x1x5x7x9 kernel=2 stride=3 padding=1 ceil_mode=true",
 		"2x3x9x17x18 kernel=3 stride=2 padding=1 divisor_override=11",
 		"1x3x9x17x19 kernel=3x2x4 stride=1x2x2 padding=1x0x2 count_include_pad=false",
-		"1x2x8x32x32 kernel=2",
-		"2x3x9x33x31 kernel=1x2x2",
-		"1x2x70x20x21 kernel=3 stride=1 padding=1",
-		"1x2x17x64x65 kernel=5 stride=2 padding=2",
-		"1x1x20x40x260 kernel=3x5x7 stride=1x2x3 padding=1x2x3",
-		"2x512x2x7x7 kernel=2x7x7",
-		"1x1x33x30x1030 kernel=2x3x33 stride=2x1x16",
-		"4x16x16x28x28 kernel=3 stride=2 padding=1",
-		"1x64x16x112x112 kernel=1x2x2",
-		"2x128x8x56x56 kernel=2",
-		"4x8x64x64x64 kernel=3 stride=1 padding=1",
 		"16x32x128x128x256 kernel=3 stride=2 padding=1",
 		"1x136x17x16x15 kernel=3x2x3 stride=1 padding=1 type=f16 layout=nhwc",
 		"1x6x19x22x21 kernel=3 stride=2x1x2 padding=1 ceil_mode=true layout=nhwc",
 		"2x3x15x16x22 kernel=3 stride=2 padding=1 divisor_override=7 type=bf16",
-		"3x70x1x7x7 kernel=1x7x7 stride=1 ceil_mode=true type=bf16", // windows that cover whole images
 		"2x3x3x11x1 kernel=3x11x1 divisor_override=5",
-		"5x7x4x16x16 kernel=4x16x16",
-		"1x3x11x30x41 kernel=11x30x41",
-	},
+	),
 	"conv1d": {
 		"1x1x1 c_out=1 kernel=1",
 		"1x1x1 c_out=1 kernel=3 padding=1",
@@ -727,6 +678,37 @@ var cases = map[string][]string{
 		"2x64x29x28 c_out=130 kernel=3 stride=2 padding=1 bias=true layout=nhwc epilogue=silu(x)*v[c,h,w]+u[n,c]",
 		"1x512x7x7 c_out=512 kernel=3 padding=1 type=bf16",
 	},
+}
+
+// pools3d adds rows to those that max_pool3d and avg_pool3d share, behind the small ones.
+func pools3d(rows ...string) []string { return slices.Insert(slices.Clone(pool3d), 9, rows...) }
+
+var pool3d = []string{
+	"1x1x1x1x1 kernel=1",
+	"1x1x1x1x1 kernel=2 stride=1 padding=1",
+	"1x1x2x3x4 kernel=2x3x4",
+	"1x2x4x5x7 kernel=3 stride=1 padding=1",
+	"3x1x2x5x7 kernel=2x5x7",
+	"1x1x1x1x513 kernel=1x1x4",
+	"1x2x1x259x1 kernel=1x5x1 stride=1x2x1",
+	"1x2x131x1x1 kernel=7x1x1 stride=2x1x1",
+	"2x3x7x13x17 kernel=2 stride=5",
+	"1x2x6x10x13 kernel=4 stride=3 padding=2 ceil_mode=true",
+	"1x1x5x7x9 kernel=2 stride=3 padding=1 ceil_mode=true",
+	"1x2x8x32x32 kernel=2",
+	"2x3x9x33x31 kernel=1x2x2",
+	"1x2x70x20x21 kernel=3 stride=1 padding=1",
+	"1x2x17x64x65 kernel=5 stride=2 padding=2",
+	"1x1x20x40x260 kernel=3x5x7 stride=1x2x3 padding=1x2x3",
+	"2x512x2x7x7 kernel=2x7x7",
+	"1x1x33x30x1030 kernel=2x3x33 stride=2x1x16",
+	"4x16x16x28x28 kernel=3 stride=2 padding=1",
+	"1x64x16x112x112 kernel=1x2x2",
+	"2x128x8x56x56 kernel=2",
+	"4x8x64x64x64 kernel=3 stride=1 padding=1",
+	"3x70x1x7x7 kernel=1x7x7 stride=1 ceil_mode=true type=bf16", // windows that cover whole images
+	"5x7x4x16x16 kernel=4x16x16",
+	"1x3x11x30x41 kernel=11x30x41",
 }
 
 // modes returns the math modes in which to test a row of the table. For 16-bit types one math mode is enough, because

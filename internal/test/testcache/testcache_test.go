@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"autotune/internal/test/must"
 )
 
 // A change to the code that compiles kernels selects another cache folder; a change to a test does not.
@@ -14,9 +16,7 @@ func TestSources(t *testing.T) {
 	}
 	copied := t.TempDir()
 	for _, maker := range makers {
-		if err := os.CopyFS(filepath.Join(copied, maker), os.DirFS(filepath.Join(root, maker))); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.CopyFS(filepath.Join(copied, maker), os.DirFS(filepath.Join(root, maker))))
 	}
 	before := digest(sources(copied))
 	if before != digest(sources(root)) {
@@ -24,15 +24,11 @@ func TestSources(t *testing.T) {
 	}
 	for name, same := range map[string]bool{"more_test.go": true, "more.go": false} {
 		added := filepath.Join(copied, makers[1], name)
-		if err := os.WriteFile(added, []byte("package compile\n"), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(added, []byte("package compile\n"), 0o644))
 		if (digest(sources(copied)) == before) != same {
 			t.Errorf("after %s was added: the same %v, want %v", name, !same, same)
 		}
-		if err := os.Remove(added); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.Remove(added))
 	}
 }
 

@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"autotune/operator"
 )
 
 var (
@@ -45,22 +47,21 @@ type set struct {
 
 func (s *Source) Text() string { return s.lines.String() }
 
-func (s *Source) Add(file, text string, includes, macros map[string]string) {
-	texts := maps.Clone(includes)
-	if texts == nil {
-		texts = map[string]string{}
-	}
+func (s *Source) Add(file, text string, includes map[string]string, macros []operator.Macro) {
+	texts := map[string]string{}
+	maps.Copy(texts, includes)
 	texts[file] = text
 	at := slices.IndexFunc(s.sets, func(other set) bool { return maps.Equal(other.texts, texts) })
 	if at < 0 {
 		at = len(s.sets)
 		s.sets = append(s.sets, s.written(texts, at))
 	}
-	for _, name := range slices.Sorted(maps.Keys(macros)) {
-		fmt.Fprintf(&s.lines, "#define %s %s\n", name, macros[name])
+	defined := slices.Clone(s.sets[at].defines)
+	for _, m := range macros {
+		fmt.Fprintf(&s.lines, "#define %s %s\n", m.Name, m.Value)
+		defined = append(defined, m.Name)
 	}
 	fmt.Fprintf(&s.lines, "namespace %s {\n#include \"%d/%s\"\n}\n", Namespace(s.kernels), at, file)
-	defined := slices.Concat(slices.Collect(maps.Keys(macros)), s.sets[at].defines)
 	slices.Sort(defined)
 	for _, name := range slices.Compact(defined) {
 		fmt.Fprintf(&s.lines, "#undef %s\n", name)
@@ -87,4 +88,13 @@ func (s *Source) written(texts map[string]string, number int) set {
 		s.Includes[fmt.Sprintf("%d/%s", number, name)] = ownInclude.ReplaceAllString(text, fmt.Sprintf("${1}%d/", number))
 	}
 	return of
+}
+
+// Kernel joins several kernels with the same flags into one kernel source.
+func Kernel(kernels []operator.Kernel) operator.Kernel {
+	var all Source
+	for _, k := range kernels {
+		all.Add(k.File, k.Source, k.Includes, k.Macros)
+	}
+	return operator.Kernel{File: "together.cu", Source: all.Text(), Includes: all.Includes, Flags: kernels[0].Flags}
 }
