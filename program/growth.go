@@ -205,9 +205,7 @@ func (g *growth) needed(last int, reach []int) []int {
 // closed tells whether only the last of a region's values is read elsewhere, and whether it is as the root's.
 func (g *growth) closed(nodes []int) bool {
 	last := g.graph.Nodes[nodes[len(nodes)-1]].Results[0]
-	size, _ := elements(last.Shape)
-	own, _ := elements(g.values[g.seed].Shape)
-	if last.Type != g.values[g.seed].Type || size != own {
+	if seed := g.values[g.seed]; last.Type != seed.Type || last.Elements() != seed.Elements() {
 		return false
 	}
 	for _, i := range nodes[:len(nodes)-1] {
@@ -260,8 +258,7 @@ func (g *growth) written(t term) (_ string, given map[string]string, err error) 
 	given = map[string]string{}
 	names, items := map[string]term{"x": named("x")}, t.InOrder()
 	if g.root < 0 {
-		size, _ := elements(g.values[g.seed].Shape)
-		g.problem.Shape = []int64{size, 1, 1}
+		g.problem.Shape = []int64{g.values[g.seed].Elements(), 1, 1}
 	}
 	for i, item := range items {
 		tensor, is := g.tensors[item]

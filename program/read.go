@@ -123,6 +123,12 @@ func (t Tensor) define(known map[string]bool) error {
 	return nil
 }
 
+// Elements is how many elements a tensor of a graph that was read has.
+func (t Tensor) Elements() int64 {
+	size, _ := elements(t.Shape)
+	return size
+}
+
 // elements is how many elements a shape has.
 func elements(shape []int64) (int64, error) {
 	size := int64(1)

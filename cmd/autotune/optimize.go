@@ -16,11 +16,9 @@ import (
 	"autotune/operator"
 	"autotune/pack/capture"
 	"autotune/program/optimize"
-	"autotune/tuner"
 	"autotune/tuner/batch"
 	"autotune/tuner/devices"
 	"autotune/tuner/store"
-	"autotune/tuner/strategy"
 )
 
 type optimizeFlags struct {
@@ -91,10 +89,10 @@ func (f *optimizeFlags) optimize(ctx context.Context, l line) (err error) {
 func (f *optimizeFlags) searches(problems int, open func() (*store.Store, error)) (batch.Options, error) {
 	conditions, err := (&conditionFlags{}).conditions()
 	show := newShown(f.view, conditionFlags{}, "", problems)
+	search := usualSearch(f.time)
+	search.Conditions = conditions
 	return batch.Options{
-		Search: tuner.Options{Strategy: strategy.Default, Seed: 1, Budget: defaultBudget, Time: f.time,
-			Target: strategy.Target, Conditions: conditions},
-		Budget: f.budget, Store: open, Tool: tool(), Notice: tell, With: show.search, Stands: show.all.Print,
+		Search: search, Budget: f.budget, Store: open, Tool: tool(), Notice: tell, With: show.search, Stands: show.all.Print,
 	}, err
 }
 

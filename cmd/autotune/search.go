@@ -39,6 +39,11 @@ const (
 	defaultTime   = 30 * time.Second
 )
 
+// usualSearch returns how a command searches a problem if it has no flags for that but a time limit.
+func usualSearch(limit time.Duration) tuner.Options {
+	return tuner.Options{Strategy: strategy.Default, Seed: 1, Budget: defaultBudget, Time: limit, Target: strategy.Target}
+}
+
 type searchFlags struct {
 	problem    problemFlags
 	shapes     []string

@@ -24,7 +24,6 @@ import (
 	"autotune/tuner/bestconfig"
 	"autotune/tuner/devices"
 	"autotune/tuner/family"
-	"autotune/tuner/strategy"
 )
 
 type tuneFlags struct {
@@ -135,8 +134,7 @@ func (f *tuneFlags) plan(r batch.Request, shapes family.Shapes) (family.Plan, er
 
 func (f *tuneFlags) options() (o family.Options, err error) {
 	o = family.Options{MaxSlowdown: f.maxSlowdown, Budget: f.budget, Tool: tool(), Notice: tell}
-	o.Search = tuner.Options{Strategy: strategy.Default, Seed: 1, Budget: defaultBudget, Time: f.time,
-		Target: strategy.Target}
+	o.Search = usualSearch(f.time)
 	switch {
 	case !(o.MaxSlowdown >= 1 && o.MaxSlowdown <= 100) || math.IsNaN(o.MaxSlowdown):
 		return o, fmt.Errorf("--max-slowdown %v: want a factor from 1 to 100, as 1.1", o.MaxSlowdown)

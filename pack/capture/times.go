@@ -12,7 +12,6 @@ import (
 // "compile" (torch.compile) and "compile in a graph".
 type ProgramTimes struct {
 	Device string             `json:"device"`
-	Torch  string             `json:"torch"`
 	Before map[string]float64 `json:"before"`
 	Left   map[string]string  `json:"left"` // why a way has no time
 	After  []Replacement      `json:"after"`
@@ -31,13 +30,13 @@ type Replacement struct {
 func (r Replacement) Pays() bool { return r.Fault == "" && r.Interval[0] > 1 }
 
 // Best is the fastest way of those that were timed.
-func Best(times map[string]float64) (way string, ms float64) {
+func Best(times map[string]float64) (way string) {
 	for name, t := range times {
-		if way == "" || t < ms || t == ms && name < way {
-			way, ms = name, t
+		if way == "" || t < times[way] || t == times[way] && name < way {
+			way = name
 		}
 	}
-	return way, ms
+	return way
 }
 
 // TimeProgram times a program's Model on the machine's GPU, in turns with the ModelNew of each of the other files.

@@ -52,6 +52,11 @@ func TestTimeProgram(t *testing.T) {
 			t.Errorf("candidate %d: %+v, want a fault with %q", i, after, want)
 		}
 	}
+	bare, _, _ := strings.Cut(strings.NewReplacer("width):", "width=8):", "OTHER", "").Replace(timedProgram), "def get_init_inputs")
+	must.OK(t, os.WriteFile(right, []byte(bare), 0o600))
+	if times, err := TimeProgram(t.Context(), "tool", operators, right, right); err != nil || times.After[0].Fault != "" {
+		t.Errorf("a file without get_init_inputs: %+v, %v", times, err)
+	}
 	if _, err := TimeProgram(t.Context(), "tool", operators, file("syntax.py", "("), right); err == nil || !strings.Contains(err.Error(), "SyntaxError") {
 		t.Errorf("a file that Python cannot read: %v", err)
 	}

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"autotune/device"
 	"autotune/internal/lists"
@@ -62,7 +61,7 @@ func Run(ctx context.Context, file string, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r.Plan, err = program.NewPlan(graph, r.operator); err != nil {
+	if r.Plan, err = program.NewPlan(graph, operator.Find); err != nil {
 		return nil, err
 	}
 	if err := r.search(ctx); err != nil {
@@ -78,23 +77,12 @@ type run struct {
 	time   func(ctx context.Context, r *run, plans ...*program.Plan) error // timePlans, or a test's
 }
 
-func (r *run) operator(name string) (*operator.Operator, error) {
-	at := slices.IndexFunc(r.Operators, func(o *operator.Operator) bool { return o.Name == name })
-	if at < 0 {
-		return nil, fmt.Errorf("there is no operator %s", name)
-	}
-	return r.Operators[at], nil
-}
-
 // search finds a winner for each region. Regions with the same problem share one search.
 func (r *run) search(ctx context.Context) error {
 	regions := map[string][]string{}
 	var problems []batch.Request
 	for _, region := range r.Plan.Regions() {
-		op, err := r.operator(region.Operator)
-		if err != nil {
-			return err
-		}
+		op := region.Problem.Operator
 		q := batch.Request{Name: op.Name, Operator: op, Request: region.Request, Share: share(region.Problem)}
 		if regions[q.String()] == nil {
 			problems = append(problems, q)
@@ -187,7 +175,11 @@ func (r *run) choose(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, r.Plan = range []*program.Plan{together, plans[1+best]} {
+	kept := []*program.Plan{together}
+	if len(regions)-len(slow) > 1 {
+		kept = append(kept, plans[1+best])
+	}
+	for _, r.Plan = range kept {
 		if err := r.time(ctx, r, r.Plan); err != nil || r.After.Pays() {
 			return err
 		}
@@ -235,6 +227,6 @@ func timePlans(ctx context.Context, r *run, plans ...*program.Plan) error {
 
 func (r *run) write(p *program.Plan) ([]byte, error) {
 	var b bytes.Buffer
-	err := pytorch.WriteProgram(&b, pytorch.Program{Plan: p, Winners: r.Winners, Source: r.source, Model: "Model"})
+	err := pytorch.WriteProgram(&b, pytorch.Program{Plan: p, Winners: r.Winners, Source: r.source})
 	return b.Bytes(), err
 }

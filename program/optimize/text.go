@@ -61,10 +61,8 @@ func (r *Result) writeTimes(w io.Writer) error {
 		_, err := fmt.Fprintln(w, output.Line("ModelNew is of no use: "+r.After.Fault))
 		return err
 	}
-	before, _ := capture.Best(r.Times.Before)
-	after, _ := capture.Best(r.After.Times)
 	_, err := fmt.Fprintf(w, "%.3fx [%.3f, %.3f]: ModelNew (%s) over Model (%s), in turns; outputs differ by %.2g of their spread\n",
-		r.After.Faster, r.After.Interval[0], r.After.Interval[1], after, before, r.After.Distance)
+		r.After.Faster, r.After.Interval[0], r.After.Interval[1], capture.Best(r.After.Times), capture.Best(r.Times.Before), r.After.Distance)
 	return err
 }
 

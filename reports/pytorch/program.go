@@ -24,7 +24,6 @@ type Program struct {
 	Winners map[string]cudasource.Winner // by the region's name; PyTorch computes a region that has none
 	Source  string                       // the user's file, whole
 	Model   string                       // the class in it; "": Model
-	Story   []string                     // what the file's head says of the search: plain text
 }
 
 // WriteProgram writes the program as one Python file: the user's source, and ModelNew, which is the user's class with
@@ -158,7 +157,7 @@ func (v *programView) kernel(name string, w cudasource.Winner) (view, error) {
 func (r *regionView) output(made operator.Argument) error {
 	t := r.Region.Output
 	fits := t.Type == torchTypes[made.Type] && made.Elements > 0 && len(t.Strides) == len(t.Shape) &&
-		elementsOf(t.Shape) == made.Elements && (made.Order == nil || slices.Equal(made.Shape, t.Shape))
+		t.Elements() == made.Elements && (made.Order == nil || slices.Equal(made.Shape, t.Shape))
 	var strides []int64
 	if fits {
 		strides = stridesOf(t.Shape, made.Order)
@@ -191,7 +190,7 @@ func (r *regionView) inputs(p *operator.Problem, values map[string]program.Tenso
 			continue
 		}
 		t, known := values[in.Value]
-		if !known || t.Type != torchTypes[a.Type] || !slices.Equal(in.Shape, a.Shape) || a.Elements != elementsOf(t.Shape) {
+		if !known || t.Type != torchTypes[a.Type] || !slices.Equal(in.Shape, a.Shape) || a.Elements != t.Elements() {
 			return fmt.Errorf("its argument `%s` is %s of shape %v, and the plan gives it %.80q, %s of shape %v, as %v",
 				a.Name, torchTypes[a.Type], a.Shape, in.Value, t.Type, t.Shape, in.Shape)
 		}
@@ -232,22 +231,11 @@ func (v programView) head() string {
 			lines = append(lines, "    "+t.Summary)
 		}
 	}
-	if len(v.Story) > 0 {
-		lines = append(append(lines, ""), v.Story...)
-	}
 	var b strings.Builder
 	for _, line := range lines {
 		b.WriteString(strings.TrimRight("# "+quote.PythonComment(line), " ") + "\n")
 	}
 	return b.String()
-}
-
-func elementsOf(shape []int64) int64 {
-	product := int64(1)
-	for _, n := range shape {
-		product *= n
-	}
-	return product
 }
 
 // stridesOf are the strides of a dense tensor with its axes in an order, from the outermost to the innermost. It is

@@ -224,6 +224,12 @@ def module_of(path):
     return module
 
 
+def model_of(file, kind):
+    """A model of a class, made as a file, which is loaded as a module, says."""
+    given = file.get_init_inputs() if hasattr(file, "get_init_inputs") else []
+    return kind(**given) if isinstance(given, dict) else kind(*given)
+
+
 def of_file(path):
     """A file with a class Model, get_inputs and get_init_inputs, as a function that makes the module and its inputs."""
     module = module_of(path)
@@ -231,12 +237,7 @@ def of_file(path):
         if not hasattr(module, name):
             raise Unexportable(f"it has no {name}: there must be a class Model and a function get_inputs")
 
-    def make():
-        given = module.get_init_inputs() if hasattr(module, "get_init_inputs") else []
-        made = module.Model(**given) if isinstance(given, dict) else module.Model(*given)
-        return made, tuple(module.get_inputs())
-
-    return make
+    return lambda: (model_of(module, module.Model), tuple(module.get_inputs()))
 
 
 def main(path, out):

@@ -12,7 +12,7 @@ import types
 import torch
 from torch.utils import _pytree as pytree
 
-from .graph import module_of
+from .graph import model_of, module_of
 from .measure import Answers, Clock, Program, State, between, distance, paired
 from .pack import COMPILE, GRAPH, PLAIN
 
@@ -31,7 +31,7 @@ def made(file, device):
     """A file's model and inputs, both on the device."""
     torch.manual_seed(0)
     with torch.device(device):  # tensors of gigabytes are drawn in a moment there
-        return file.Model(*file.get_init_inputs()).to(device), moved(list(file.get_inputs()), device)
+        return model_of(file, file.Model).to(device), moved(list(file.get_inputs()), device)
 
 
 def timed(model, inputs, names, clock):
@@ -64,7 +64,7 @@ def measured(path, news):
     gpu, file = torch.cuda.is_available(), module_of(path)
     device, clock = ("cuda", Clock()) if gpu else ("cpu", HOST)
     model, inputs = made(file, device)
-    answer = {"device": torch.cuda.get_device_name() if gpu else "CPU", "torch": torch.__version__, "after": []}
+    answer = {"device": torch.cuda.get_device_name() if gpu else "CPU", "after": []}
     with State(model, inputs) as state:
         answers = Answers(Program(model, inputs, PLAIN, clock), state)
         before, answer["left"] = timed(model, inputs, WAYS if gpu else ["eager"], clock)
@@ -73,7 +73,7 @@ def measured(path, news):
             answer["after"].append(about := {})
             try:
                 torch.manual_seed(0)
-                other = module_of(new).ModelNew(*file.get_init_inputs())
+                other = model_of(file, module_of(new).ModelNew)
                 other.load_state_dict(copy.deepcopy(model.state_dict()))
                 other = other.to(device).train(model.training)
                 with State(other, inputs):
